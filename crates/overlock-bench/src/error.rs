@@ -1,0 +1,59 @@
+//! What can go wrong in a run.
+
+use std::fmt;
+
+use crate::lock::CreateError;
+
+/// Why a run ended without a result.
+#[derive(Debug)]
+pub enum Error {
+    /// The protected data are not what the operations add up to.
+    NotExclusive {
+        /// What the sum of the operations says.
+        expected: u64,
+        /// What the protected data say.
+        found: u64,
+    },
+    /// A lock could not be created.
+    Create(CreateError),
+    /// The machine did not give us the threads.
+    Spawn {
+        /// Threads asked for.
+        wanted: usize,
+        /// Threads that could be started.
+        got: usize,
+        /// The system's reason.
+        why: String,
+    },
+    /// The user asked to stop.
+    Interrupted,
+}
+
+impl From<CreateError> for Error {
+    fn from(error: CreateError) -> Self {
+        Self::Create(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotExclusive { expected, found } => {
+                write!(
+                    f,
+                    "does not exclude: {expected} operations left {found} in the protected data"
+                )
+            }
+            Self::Create(error) => write!(f, "cannot be created: {error}"),
+            Self::Spawn { wanted, got, why } => {
+                write!(
+                    f,
+                    "this machine started {got} of {wanted} threads and no more: {why}"
+                )
+            }
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

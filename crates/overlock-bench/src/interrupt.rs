@@ -1,0 +1,66 @@
+//! The user's wish to stop.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+/// Set by the handler of Ctrl-C, looked at by whoever waits for a round to end.
+#[derive(Debug, Default)]
+pub struct Interrupt {
+    raised: AtomicBool,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Interrupt {
+    /// Asks the run to end. It stays asked.
+    pub fn raise(&self) {
+        self.raised.store(true, Ordering::Relaxed);
+        self.wake();
+    }
+
+    /// Whether the run was asked to end.
+    pub fn is_raised(&self) -> bool {
+        self.raised.load(Ordering::Relaxed)
+    }
+
+    /// Makes [`wait`](Self::wait) look again. Takes the lock, so that it cannot fall between the look
+    /// and the sleep.
+    pub fn wake(&self) {
+        let _lock = self.lock.lock().expect("nobody panics with this lock");
+        self.changed.notify_all();
+    }
+
+    /// Waits until `done`, for `limit` at most, and says whether it is done. Looks again whenever
+    /// somebody [wakes](Self::wake) it or [raises](Self::raise) the interrupt.
+    pub fn wait(&self, limit: Duration, done: impl Fn() -> bool) -> bool {
+        let lock = self.lock.lock().expect("nobody panics with this lock");
+        let (_lock, result) = self
+            .changed
+            .wait_timeout_while(lock, limit, |()| !done())
+            .expect("nobody panics with this lock");
+        !result.timed_out()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn waits_for_the_limit() {
+        let start = Instant::now();
+        assert!(!Interrupt::default().wait(Duration::from_millis(5), || false));
+        assert!(start.elapsed() >= Duration::from_millis(5));
+    }
+
+    #[test]
+    fn an_interrupt_wakes_who_waits_for_it() {
+        let interrupt = Interrupt::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| interrupt.raise());
+            assert!(interrupt.wait(Duration::from_secs(60), || interrupt.is_raised()));
+        });
+    }
+}

@@ -1,0 +1,31 @@
+//! Workloads, peers, statistics and reports behind `overlock bench`.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`registry`] | the one list of locks |
+//! | [`lock`], [`ours`], [`peers`] | what a lock offers to be measured, our locks, and those that people use today |
+//! | [`world`] | the door between a workload and the machine that it runs on |
+//! | [`workload`], [`probe`] | the measured loops, and the timing of waits |
+//! | [`plan`], [`measure`], [`stats`] | rounds, their interleaving, their medians |
+//! | [`counters`] | what our locks counted |
+//! | [`machine`], [`cgroup`], [`quota`] | what the run ran on |
+//! | [`report`] | table, JSON, CSV, SVG |
+
+pub mod cgroup;
+pub mod counters;
+pub mod error;
+pub mod interrupt;
+pub mod lock;
+pub mod machine;
+pub mod measure;
+pub mod ours;
+pub mod peers;
+pub mod plan;
+pub mod probe;
+pub mod quota;
+pub mod registry;
+pub mod report;
+pub mod settings;
+pub mod stats;
+pub mod workload;
+pub mod world;

@@ -1,0 +1,180 @@
+//! Runs a plan and keeps what it brings.
+
+use std::time::{Duration, Instant};
+
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::plan::{Plan, Step};
+use crate::probe::{Pass, Waits};
+use crate::registry::{Entry, Kind};
+use crate::stats::median;
+use crate::workload::{Sample, Workload};
+use crate::world::Team;
+use crate::world::native::Native;
+
+/// All rounds of one lock with one number of threads.
+#[derive(Debug)]
+pub struct Cell {
+    /// The lock.
+    pub entry: &'static Entry,
+    /// The number of threads.
+    pub threads: usize,
+    /// The throughput rounds.
+    pub samples: Vec<Sample>,
+    /// The waits of all latency rounds.
+    pub waits: Option<Waits>,
+    /// What happened in the lock in all throughput rounds, if it is one of ours that counts.
+    pub counters: Option<Counters>,
+}
+
+/// The sections' lengths as measured between the rounds, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sections {
+    /// With the lock held.
+    pub critical: f64,
+    /// Without.
+    pub between: f64,
+}
+
+/// What a run brought.
+#[derive(Debug)]
+pub struct Measurement {
+    /// By number of threads, then in the order of the plan's locks.
+    pub cells: Vec<Cell>,
+    /// The sections, where the workload has any.
+    pub sections: Option<Sections>,
+    /// How long the run took.
+    pub elapsed: Duration,
+}
+
+impl Measurement {
+    /// Throughput rounds that every cell has.
+    pub fn rounds(&self) -> usize {
+        self.cells
+            .iter()
+            .map(|cell| cell.samples.len())
+            .min()
+            .unwrap_or(0)
+    }
+}
+
+/// A run that failed: which lock did, and how.
+#[derive(Debug)]
+pub struct Failure {
+    /// The lock.
+    pub entry: &'static Entry,
+    /// The number of threads.
+    pub threads: usize,
+    /// What happened.
+    pub error: Error,
+}
+
+/// Told before each round, for a progress bar.
+pub trait Observer {
+    /// Round number `index` begins.
+    fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize);
+}
+
+impl<F: FnMut(usize, &'static Entry, usize)> Observer for F {
+    fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize) {
+        self(index, entry, threads);
+    }
+}
+
+/// Runs `plan` with threads that have so many `cpus`.
+///
+/// # Errors
+///
+/// The first round that fails ends the run.
+pub fn run(
+    world: &Native,
+    workload: &Workload,
+    plan: &Plan,
+    cpus: f64,
+    observer: &mut impl Observer,
+) -> Result<Measurement, Failure> {
+    let start = Instant::now();
+    let prepared = workload.prepare(world, cpus, plan.round);
+    let mut cells: Vec<Option<Cell>> = Vec::new();
+    cells.resize_with(plan.threads.len() * plan.locks.len(), || None);
+    let mut sections = Vec::new();
+    let mut began: Option<(usize, Instant)> = None;
+
+    for (index, step) in plan.steps().enumerate() {
+        let Step {
+            lock,
+            threads,
+            pass,
+            sweep,
+        } = step;
+        let entry = plan.locks[lock];
+        let team = Team {
+            lock: entry.name,
+            threads: plan.threads[threads],
+            pin: plan.pin,
+            stop_after: plan.round,
+        };
+        if began.is_none_or(|(last, _)| last != sweep) {
+            // What one sweep took, the next will take as well.
+            let next = start.elapsed() + began.map_or(Duration::ZERO, |(_, began)| began.elapsed());
+            if plan
+                .deadline
+                .is_some_and(|deadline| index > 0 && next > deadline)
+            {
+                break;
+            }
+            began = Some((sweep, Instant::now()));
+            sections.extend(prepared.sections(world));
+        }
+        observer.begin(index, entry, team.threads);
+        let cell = cells[threads * plan.locks.len() + lock].get_or_insert_with(|| Cell {
+            entry,
+            threads: team.threads,
+            samples: Vec::new(),
+            waits: None,
+            counters: (plan.stat && entry.kind == Kind::Ours).then(Counters::default),
+        });
+        let counters = cell.counters.as_mut().filter(|_| pass == Pass::Throughput);
+        if counters.is_some() {
+            Counters::start();
+        }
+        let sample = prepared
+            .round(&entry.rounds, world, &team, pass)
+            .map_err(|error| Failure {
+                entry,
+                threads: team.threads,
+                error,
+            })?;
+        if let Some(counters) = counters {
+            counters.stop();
+        }
+        match pass {
+            Pass::Throughput => cell.samples.push(sample),
+            Pass::Latency => cell.add_waits(sample.waits),
+        }
+    }
+
+    Ok(Measurement {
+        cells: cells.into_iter().flatten().collect(),
+        sections: Sections::median(&sections),
+        elapsed: start.elapsed(),
+    })
+}
+
+impl Cell {
+    fn add_waits(&mut self, more: Option<Waits>) {
+        match (&mut self.waits, more) {
+            (Some(waits), Some(more)) => waits.add(&more),
+            (none, more) => *none = more,
+        }
+    }
+}
+
+impl Sections {
+    fn median(all: &[Self]) -> Option<Self> {
+        (!all.is_empty()).then(|| Self {
+            critical: median(all.iter().map(|sections| sections.critical)),
+            between: median(all.iter().map(|sections| sections.between)),
+        })
+    }
+}

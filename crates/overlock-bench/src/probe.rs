@@ -1,0 +1,189 @@
+//! Timing of acquisitions, in a pass of its own.
+
+use hdrhistogram::Histogram;
+
+use crate::lock::BenchLock;
+use crate::world::Worker;
+
+/// Which of the two kinds of rounds is on. A clock in the loop changes the throughput, so the waits
+/// have rounds of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// Operations are counted.
+    Throughput,
+    /// Every acquisition is timed.
+    Latency,
+}
+
+/// Stands around every acquisition of a workload; one type for each pass.
+pub trait Probe: Send {
+    /// A probe that has seen nothing.
+    fn new() -> Self;
+
+    /// The wait begins.
+    fn begin(&mut self, worker: &impl Worker);
+
+    /// The lock is held.
+    fn acquired(&mut self, worker: &impl Worker);
+
+    /// The lock is released: the wait may be written down without making the section longer.
+    fn released(&mut self);
+
+    /// What was seen.
+    fn waits(self) -> Option<Waits>;
+
+    /// Acquires one lock.
+    #[inline]
+    fn lock<'a, L: BenchLock>(&mut self, worker: &impl Worker, lock: &'a L) -> L::Guard<'a> {
+        self.begin(worker);
+        let guard = lock.lock();
+        self.acquired(worker);
+        guard
+    }
+}
+
+/// Sees nothing and costs nothing.
+#[derive(Debug)]
+pub struct Untimed;
+
+impl Probe for Untimed {
+    fn new() -> Self {
+        Self
+    }
+
+    #[inline]
+    fn begin(&mut self, _: &impl Worker) {}
+
+    #[inline]
+    fn acquired(&mut self, _: &impl Worker) {}
+
+    #[inline]
+    fn released(&mut self) {}
+
+    fn waits(self) -> Option<Waits> {
+        None
+    }
+}
+
+/// Times every acquisition: the longest wait of all must not fall between samples.
+#[derive(Debug)]
+pub struct Timed {
+    started: u64,
+    wait: u64,
+    waits: Waits,
+}
+
+impl Probe for Timed {
+    fn new() -> Self {
+        Self {
+            started: 0,
+            wait: 0,
+            waits: Waits::new(),
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, worker: &impl Worker) {
+        self.started = worker.ticks();
+    }
+
+    #[inline]
+    fn acquired(&mut self, worker: &impl Worker) {
+        // Counters of two CPUs may differ by a few ticks when the thread moves in between.
+        self.wait = worker.ticks().saturating_sub(self.started);
+    }
+
+    #[inline]
+    fn released(&mut self) {
+        self.waits.record(self.wait);
+    }
+
+    fn waits(self) -> Option<Waits> {
+        Some(self.waits)
+    }
+}
+
+/// The waits of one or more threads, in ticks.
+#[derive(Clone, Debug)]
+pub struct Waits {
+    histogram: Histogram<u64>,
+    longest: u64,
+}
+
+impl Waits {
+    /// Two digits keep a thread's histogram in its CPU's own cache.
+    const DIGITS: u8 = 2;
+    /// Minutes, whatever the tick. Longer waits count as this one in the histogram; `longest` has them.
+    const HIGHEST: u64 = 1 << 40;
+
+    /// No waits.
+    pub fn new() -> Self {
+        let histogram =
+            Histogram::new_with_max(Self::HIGHEST, Self::DIGITS).expect("constants are valid");
+        Self {
+            histogram,
+            longest: 0,
+        }
+    }
+
+    /// Adds a wait.
+    #[inline]
+    pub fn record(&mut self, ticks: u64) {
+        self.histogram.saturating_record(ticks);
+        self.longest = self.longest.max(ticks);
+    }
+
+    /// Adds the waits of another.
+    pub fn add(&mut self, other: &Self) {
+        self.histogram
+            .add(&other.histogram)
+            .expect("all histograms have the same bounds");
+        self.longest = self.longest.max(other.longest);
+    }
+
+    /// How many waits were seen.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The wait that the given part of all does not exceed.
+    pub fn quantile(&self, quantile: f64) -> u64 {
+        // The histogram answers with the upper end of a class, which may lie above the longest wait.
+        self.histogram.value_at_quantile(quantile).min(self.longest)
+    }
+
+    /// The longest wait of all.
+    pub fn longest(&self) -> u64 {
+        self.longest
+    }
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_wait_is_exact_and_quantiles_are_near() {
+        let mut waits = Waits::new();
+        for wait in 1..=1000 {
+            waits.record(wait);
+        }
+        let mut other = Waits::new();
+        other.record(123_457);
+        waits.add(&other);
+        assert_eq!(waits.count(), 1001);
+        assert_eq!(waits.longest(), 123_457);
+        assert!(
+            (495..=510).contains(&waits.quantile(0.5)),
+            "{}",
+            waits.quantile(0.5)
+        );
+        assert_eq!(waits.quantile(1.0), 123_457);
+    }
+}

@@ -1,0 +1,12 @@
+//! What people and programs get to see.
+
+pub mod csv;
+pub mod json;
+pub mod output;
+pub mod row;
+pub mod svg;
+pub mod table;
+pub mod text;
+
+pub use output::Output;
+pub use row::{Row, rows};

@@ -1,0 +1,214 @@
+//! One line of every report: a lock with a number of threads.
+
+use serde::Serialize;
+
+use crate::counters::Counters;
+use crate::machine::Machine;
+use crate::measure::{Cell, Measurement};
+use crate::registry::{Kind, RIVALS};
+use crate::stats::{jain, median};
+use crate::workload::qdisc::MESSAGE_BYTES;
+use crate::workload::{Extra, Sample, Workload};
+use crate::world::World;
+
+const MESSAGE_MEGABITS: f64 = MESSAGE_BYTES as f64 * 8.0 / 1e6;
+
+/// A lock with a number of threads. Medians over the throughput rounds; waits over all latency rounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The lock's name.
+    pub lock: &'static str,
+    /// The workload's name.
+    pub workload: &'static str,
+    /// How many threads used it.
+    pub threads: usize,
+    /// CPUs' worth of time that they had.
+    pub cpus: f64,
+    /// Threads for each CPU.
+    pub overcommit: f64,
+    /// The critical section that was asked for.
+    pub cs_ns: Option<f64>,
+    /// The non-critical section that was asked for.
+    pub ncs_ns: Option<f64>,
+    /// Operations of all threads a second.
+    pub ops_per_sec: f64,
+    /// The slowest round.
+    pub ops_per_sec_min: f64,
+    /// The fastest round.
+    pub ops_per_sec_max: f64,
+    /// Operations of all threads in a round.
+    pub total: f64,
+    /// Operations of the thread that had the fewest.
+    pub min: f64,
+    /// Operations of a thread, on average.
+    pub avg: f64,
+    /// Operations of the thread that had the most.
+    pub max: f64,
+    /// Jain's index of fairness over the threads.
+    pub jain: f64,
+    /// CPU seconds for a million operations.
+    pub cpu_s_per_mop: Option<f64>,
+    /// Half of the waits were no longer.
+    pub p50_ns: Option<f64>,
+    /// 99 of 100 were no longer.
+    pub p99_ns: Option<f64>,
+    /// 999 of 1000 were no longer.
+    pub p999_ns: Option<f64>,
+    /// The longest wait of all.
+    pub max_ns: Option<f64>,
+    /// How many waits were timed.
+    pub waits: Option<u64>,
+    /// Operations, relative to the best of the rivals in the same cell.
+    pub vs_best_peer: Option<f64>,
+    /// Which of them that is.
+    pub best_peer: Option<&'static str>,
+    /// Operations, relative to the limit.
+    pub vs_limit: Option<f64>,
+    /// The limit: operations a second without a lock, capped by one over the critical section.
+    pub limit_ops_per_sec: Option<f64>,
+    /// The critical section as measured in this run.
+    pub cs_measured_ns: Option<f64>,
+    /// The non-critical section as measured in this run.
+    pub ncs_measured_ns: Option<f64>,
+    /// Megabits of messages a second.
+    pub mbit_per_sec: Option<f64>,
+    /// Packets a second that found the queue full.
+    pub dropped_per_sec: Option<f64>,
+    /// Seconds that a build took, if every round finished it.
+    pub build_s: Option<f64>,
+    /// Operations a second of each round, in their order.
+    pub rounds: Vec<f64>,
+    /// What the lock counted, if it is one of ours that was asked to.
+    pub stat: Option<Counters>,
+    #[serde(skip)]
+    kind: Kind,
+}
+
+impl Row {
+    /// Where the lock comes from.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn new(cell: &Cell, world: &impl World, machine: &Machine, workload: &Workload) -> Self {
+        let samples = &cell.samples;
+        let rounds: Vec<f64> = samples
+            .iter()
+            .map(|sample| sample.total() as f64 / sample.elapsed.as_secs_f64())
+            .collect();
+        let over_threads =
+            |pick: fn(&[u64]) -> f64| median(samples.iter().map(|s| pick(&s.operations)));
+        let wait = |quantile| Some(world.nanoseconds(cell.waits.as_ref()?.quantile(quantile)));
+        let cost = median(
+            samples
+                .iter()
+                .map(|s| s.cpu.as_secs_f64() / s.total() as f64 * 1e6),
+        );
+        let ops_per_sec = median(rounds.iter().copied());
+        let (cs_ns, ncs_ns) = workload.sections().unzip();
+        Self {
+            lock: cell.entry.name,
+            kind: cell.entry.kind,
+            workload: workload.name(),
+            threads: cell.threads,
+            cpus: machine.cpus,
+            overcommit: cell.threads as f64 / machine.cpus,
+            cs_ns,
+            ncs_ns,
+            ops_per_sec,
+            ops_per_sec_min: rounds.iter().copied().fold(f64::INFINITY, f64::min),
+            ops_per_sec_max: rounds.iter().copied().fold(0.0, f64::max),
+            total: over_threads(|ops| ops.iter().sum::<u64>() as f64),
+            min: over_threads(|ops| ops.iter().copied().min().unwrap_or(0) as f64),
+            avg: over_threads(|ops| ops.iter().sum::<u64>() as f64 / ops.len() as f64),
+            max: over_threads(|ops| ops.iter().copied().max().unwrap_or(0) as f64),
+            jain: over_threads(jain),
+            cpu_s_per_mop: cost.is_finite().then_some(cost),
+            p50_ns: wait(0.5),
+            p99_ns: wait(0.99),
+            p999_ns: wait(0.999),
+            max_ns: cell
+                .waits
+                .as_ref()
+                .map(|waits| world.nanoseconds(waits.longest())),
+            waits: cell.waits.as_ref().map(crate::probe::Waits::count),
+            vs_best_peer: None,
+            best_peer: None,
+            vs_limit: None,
+            limit_ops_per_sec: None,
+            cs_measured_ns: None,
+            ncs_measured_ns: None,
+            mbit_per_sec: (*workload == Workload::Qdisc).then_some(ops_per_sec * MESSAGE_MEGABITS),
+            dropped_per_sec: all(samples, |sample| match sample.extra {
+                Extra::Dropped(dropped) => Some(dropped as f64 / sample.elapsed.as_secs_f64()),
+                _ => None,
+            }),
+            build_s: all(samples, |sample| match sample.extra {
+                Extra::Built { all: true } => Some(sample.elapsed.as_secs_f64()),
+                _ => None,
+            }),
+            rounds,
+            stat: cell.counters.clone(),
+        }
+    }
+}
+
+/// The median of what `value` finds in the samples, if it finds it in all.
+fn all(samples: &[Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+    samples
+        .iter()
+        .map(value)
+        .collect::<Option<Vec<f64>>>()
+        .map(median)
+}
+
+/// The rows of a measurement, in its order.
+pub fn rows(
+    measurement: &Measurement,
+    world: &impl World,
+    machine: &Machine,
+    workload: &Workload,
+) -> Vec<Row> {
+    let mut rows: Vec<Row> = measurement
+        .cells
+        .iter()
+        .map(|cell| Row::new(cell, world, machine, workload))
+        .collect();
+    let critical = measurement.sections.map(|sections| sections.critical);
+    for cell in rows.chunk_by_mut(|a, b| a.threads == b.threads) {
+        compare(cell, critical);
+    }
+    for row in &mut rows {
+        row.cs_measured_ns = critical;
+        row.ncs_measured_ns = measurement.sections.map(|sections| sections.between);
+    }
+    rows
+}
+
+/// Fills in the ratios within the rows of one number of threads.
+fn compare(rows: &mut [Row], critical: Option<f64>) {
+    let best = rows
+        .iter()
+        .filter(|row| RIVALS.contains(&row.lock))
+        .max_by(|a, b| a.ops_per_sec.total_cmp(&b.ops_per_sec))
+        .map(|row| (row.lock, row.ops_per_sec));
+    let unlocked = rows
+        .iter()
+        .find(|row| row.kind == Kind::Limit)
+        .map(|row| row.ops_per_sec);
+    // Only one thread at a time can be in the section.
+    let cap = critical
+        .filter(|&ns| ns > 0.0)
+        .map_or(f64::INFINITY, |ns| 1e9 / ns);
+    let limit = unlocked.map(|ops| ops.min(cap));
+    for row in rows.iter_mut().filter(|row| row.kind != Kind::Limit) {
+        row.best_peer = best.map(|(name, _)| name);
+        row.vs_best_peer = best.and_then(|(_, ops)| ratio(row.ops_per_sec, ops));
+        row.limit_ops_per_sec = limit;
+        row.vs_limit = limit.and_then(|limit| ratio(row.ops_per_sec, limit));
+    }
+}
+
+fn ratio(a: f64, b: f64) -> Option<f64> {
+    (b > 0.0).then(|| a / b)
+}

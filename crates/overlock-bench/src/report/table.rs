@@ -1,0 +1,221 @@
+//! The table for people: that of the microbenchmark in hybrid-pvqspinlock, and what it leaves out.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
+use super::Row;
+use super::text::{count, factor, rate, seconds, significant, time, trimmed};
+use crate::machine::Machine;
+use crate::settings::Settings;
+
+/// A column: its title and what it says of a row.
+struct Column {
+    title: &'static str,
+    text: fn(&Row) -> String,
+}
+
+const OPERATIONS: &[Column] = &[
+    Column {
+        title: "build",
+        text: |row| optional(row.build_s, seconds),
+    },
+    Column {
+        title: "min/avg/max a thread",
+        text: |row| spread_of_threads(row),
+    },
+    Column {
+        title: "total",
+        text: |row| count(row.total),
+    },
+    Column {
+        title: "Mop/s",
+        text: |row| rate(row.ops_per_sec),
+    },
+    Column {
+        title: "of rounds",
+        text: |row| {
+            format!(
+                "{}-{}",
+                rate(row.ops_per_sec_min),
+                rate(row.ops_per_sec_max)
+            )
+        },
+    },
+    Column {
+        title: "Mbit/s",
+        text: |row| optional(row.mbit_per_sec, significant),
+    },
+    Column {
+        title: "dropped/s",
+        text: |row| optional(row.dropped_per_sec, count),
+    },
+    Column {
+        title: "x peer",
+        text: |row| optional(row.vs_best_peer, factor),
+    },
+    Column {
+        title: "x limit",
+        text: |row| optional(row.vs_limit, factor),
+    },
+];
+
+const WAITS: &[Column] = &[
+    Column {
+        title: "Jain",
+        text: |row| format!("{:.3}", row.jain),
+    },
+    Column {
+        title: "CPU s/Mop",
+        text: |row| optional(row.cpu_s_per_mop, significant),
+    },
+    Column {
+        title: "p50",
+        text: |row| optional(row.p50_ns, time),
+    },
+    Column {
+        title: "p99",
+        text: |row| optional(row.p99_ns, time),
+    },
+    Column {
+        title: "p99.9",
+        text: |row| optional(row.p999_ns, time),
+    },
+    Column {
+        title: "longest",
+        text: |row| optional(row.max_ns, time),
+    },
+];
+
+/// What was not measured.
+const NOTHING: &str = "-";
+
+/// What one table with all columns needs.
+const WIDE: u16 = 150;
+
+/// All tables, for a terminal of `width` columns, or for a file if there is none.
+pub fn render(machine: &Machine, settings: &Settings, rows: &[Row], width: Option<u16>) -> String {
+    let wide = width.is_none_or(|width| width >= WIDE);
+    let mut text = format!("{}\n{}\n\n", machine.summary(), summary(settings, rows));
+    for cell in rows.chunk_by(|a, b| a.threads == b.threads) {
+        heading(&mut text, &cell[0]);
+        if wide {
+            block(&mut text, cell, OPERATIONS.iter().chain(WAITS));
+        } else {
+            block(&mut text, cell, OPERATIONS);
+            block(&mut text, cell, WAITS);
+        }
+        counters(&mut text, cell);
+    }
+    text.push_str(LEGEND);
+    text
+}
+
+const LEGEND: &str = "\
+Operations a thread are those of one round; all are medians over the rounds. x peer: against the best of
+std, parking_lot (0.13 or 0.12), glibc and glibc-adaptive with as many threads; x limit: against the same
+loop without a lock, capped by one thread at a time in the critical section.
+";
+
+/// What was run, in one line.
+fn summary(settings: &Settings, rows: &[Row]) -> String {
+    let mut text = settings.workload.to_owned();
+    if let (Some(cs), Some(ncs)) = (settings.cs_ns, settings.ncs_ns) {
+        let measured = |asked: f64, measured: Option<f64>| match measured {
+            Some(measured) if asked > 0.0 => format!("{asked} ns (measured {measured:.1})"),
+            _ => format!("{asked} ns"),
+        };
+        let row = rows.first();
+        let _ = write!(
+            text,
+            ", critical section {}, between {}",
+            measured(cs, row.and_then(|row| row.cs_measured_ns)),
+            measured(ncs, row.and_then(|row| row.ncs_measured_ns)),
+        );
+    }
+    if let Some(arrays) = settings.arrays {
+        let _ = write!(text, ", {arrays} arrays");
+    }
+    let pinned = if settings.pin { ", pinned" } else { "" };
+    let _ = write!(
+        text,
+        "; {} {} of {} s",
+        settings.runs,
+        if settings.runs == 1 {
+            "round"
+        } else {
+            "rounds"
+        },
+        significant(settings.seconds)
+    );
+    if settings.latency_runs > 0 {
+        let _ = write!(text, ", {} for the waits", settings.latency_runs);
+    }
+    text + pinned
+}
+
+/// What the locks counted, over all rounds, if they were asked to.
+fn counters(text: &mut String, rows: &[Row]) {
+    for row in rows {
+        if let Some(stat) = &row.stat {
+            let _ = writeln!(
+                text,
+                "{}, {} threads, all rounds:\n{}",
+                row.lock,
+                row.threads,
+                stat.describe()
+            );
+        }
+    }
+}
+
+fn heading(text: &mut String, row: &Row) {
+    let threads = if row.threads == 1 {
+        "thread"
+    } else {
+        "threads"
+    };
+    let cpus = if row.cpus == 1.0 { "CPU" } else { "CPUs" };
+    let _ = write!(
+        text,
+        "{}x: {} {threads} on {} {cpus}",
+        trimmed(row.overcommit),
+        row.threads,
+        trimmed(row.cpus)
+    );
+    if let Some(peer) = row.best_peer {
+        let _ = write!(text, ", best peer {peer}");
+    }
+    text.push('\n');
+}
+
+/// Leaves out the columns that say nothing of any row.
+fn block<'a>(text: &mut String, rows: &[Row], columns: impl IntoIterator<Item = &'a Column>) {
+    let says = |column: &&Column| rows.iter().any(|row| (column.text)(row) != NOTHING);
+    let columns: Vec<&Column> = columns.into_iter().filter(says).collect();
+    let mut table = Table::new();
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(std::iter::once("lock").chain(columns.iter().map(|column| column.title)));
+    for row in rows {
+        let name = row.kind().title(row.lock).to_owned();
+        table.add_row(std::iter::once(name).chain(columns.iter().map(|column| (column.text)(row))));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text.push('\n');
+}
+
+fn spread_of_threads(row: &Row) -> String {
+    format!("{}/{}/{}", count(row.min), count(row.avg), count(row.max))
+}
+
+fn optional(value: Option<f64>, text: fn(f64) -> String) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), text)
+}

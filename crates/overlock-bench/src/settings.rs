@@ -1,0 +1,34 @@
+//! What the run was asked to do, as the report repeats it.
+
+use serde::Serialize;
+
+/// The settings of a run, defaults filled in.
+#[derive(Clone, Debug, Serialize)]
+pub struct Settings {
+    /// The workload.
+    pub workload: &'static str,
+    /// The locks, without the limit.
+    pub locks: Vec<&'static str>,
+    /// The thread counts.
+    pub threads: Vec<usize>,
+    /// The critical section in nanoseconds, where the workload has one to set.
+    pub cs_ns: Option<f64>,
+    /// The non-critical section.
+    pub ncs_ns: Option<f64>,
+    /// Semaphore arrays, where the workload has any.
+    pub arrays: Option<usize>,
+    /// Seconds of each round; of a build that never waits.
+    pub seconds: f64,
+    /// Throughput rounds of each cell, as many as there were.
+    pub runs: usize,
+    /// Latency rounds of each cell.
+    pub latency_runs: usize,
+    /// Whether threads were bound to CPUs.
+    pub pin: bool,
+    /// The quota that the run set itself, in percent of one CPU.
+    pub quota_percent: Option<f64>,
+    /// The clock that waits were timed with.
+    pub clock: &'static str,
+    /// Seconds that the run took.
+    pub elapsed_s: f64,
+}

@@ -1,0 +1,336 @@
+//! A compile farm: workers on a task graph, as `make -j` builds a kernel.
+//!
+//! Compilations feed archives, and archives the one link at the end. A task is mostly private work,
+//! with many short visits to shared structures between: the caches, lists and counters that the
+//! kernel keeps for all its processes. Some of them are much hotter than others, so visits are spread
+//! by Zipf's law. Ready tasks lie in a queue under a lock of its own. The work is fixed; what counts is
+//! how long all of it takes.
+
+use super::random::Random;
+use super::{Extra, Sample, Tally};
+use crate::error::Error;
+use crate::lock::BenchLock;
+use crate::probe::{Pass, Probe, Timed, Untimed};
+use crate::world::{Team, Word, Work, Worker, World};
+
+/// Shared structures.
+const STRUCTURES: usize = 32;
+/// Visits of a task.
+const VISITS: usize = 100;
+/// Compilations that an archive needs.
+const FAN_IN: usize = 16;
+
+/// Private work before each visit.
+pub const PRIVATE_NS: f64 = 2_000.0;
+/// A visit's critical section.
+pub const VISIT_NS: f64 = 100.0;
+
+/// The work to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Farm {
+    /// Compilations. Archives and the link come on top.
+    pub compilations: usize,
+    /// [`PRIVATE_NS`]
+    pub private: Work,
+    /// [`VISIT_NS`]
+    pub visit: Work,
+}
+
+impl Farm {
+    /// How many compilations keep one CPU busy for `seconds`, locks that cost nothing provided.
+    pub fn compilations(seconds: f64) -> usize {
+        let task = VISITS as f64 * (PRIVATE_NS + VISIT_NS) * 1e-9;
+        let with_archives = task * (1.0 + 1.0 / FAN_IN as f64);
+        ((seconds / with_archives).round() as usize).max(1)
+    }
+
+    fn archives(&self) -> usize {
+        self.compilations.div_ceil(FAN_IN)
+    }
+
+    /// All tasks: compilations, archives, the link.
+    fn tasks(&self) -> usize {
+        self.compilations + self.archives() + 1
+    }
+
+    /// The task that waits for `task`.
+    fn dependent(&self, task: usize) -> Option<usize> {
+        let link = self.tasks() - 1;
+        match task {
+            task if task < self.compilations => Some(self.compilations + task / FAN_IN),
+            task if task < link => Some(link),
+            _ => None,
+        }
+    }
+
+    /// How many tasks `task` waits for.
+    fn needs(&self, task: usize) -> usize {
+        let link = self.tasks() - 1;
+        match task {
+            task if task < self.compilations => 0,
+            task if task < link => {
+                FAN_IN.min(self.compilations - (task - self.compilations) * FAN_IN)
+            }
+            _ => self.archives(),
+        }
+    }
+}
+
+/// A structure that all tasks visit.
+#[repr(C, align(128))]
+struct Structure<L, C> {
+    lock: L,
+    visits: C,
+}
+
+/// The queue of tasks. Its lock guards all of it; `ready` and `done` may be read without, as hints.
+#[repr(C, align(128))]
+struct Queue<L, C> {
+    lock: L,
+    taken: C,
+    ready: C,
+    done: C,
+    order: Vec<C>,
+    needs: Vec<C>,
+}
+
+struct Site<L, C> {
+    queue: Queue<L, C>,
+    structures: Vec<Structure<L, C>>,
+    /// The structure of each of a few thousand visits, by Zipf's law.
+    heat: Vec<u8>,
+}
+
+impl<L: BenchLock, C: Word> Site<L, C> {
+    fn new(farm: &Farm) -> Result<Self, Error> {
+        let tasks = farm.tasks();
+        let queue = Queue {
+            lock: L::create()?,
+            taken: C::new(0),
+            ready: C::new(farm.compilations as u64),
+            done: C::new(0),
+            order: (0..tasks).map(|task| C::new(task as u64)).collect(),
+            needs: (0..tasks)
+                .map(|task| C::new(farm.needs(task) as u64))
+                .collect(),
+        };
+        let structures = (0..STRUCTURES)
+            .map(|_| {
+                Ok(Structure {
+                    lock: L::create()?,
+                    visits: C::new(0),
+                })
+            })
+            .collect::<Result<_, Error>>()?;
+        Ok(Self {
+            queue,
+            structures,
+            heat: zipf(4096),
+        })
+    }
+
+    fn visits(&self) -> u64 {
+        self.structures
+            .iter()
+            .map(|structure| structure.visits.get())
+            .sum()
+    }
+}
+
+impl<L, C: Word> Queue<L, C> {
+    /// The next task, if one is ready. The lock is held.
+    fn take(&self) -> Option<usize> {
+        let taken = self.taken.get();
+        (taken < self.ready.get()).then(|| {
+            self.taken.set(taken + 1);
+            self.order[taken as usize].get() as usize
+        })
+    }
+
+    /// Ends `task`, and makes ready what waited for it alone. The lock is held.
+    fn finish(&self, farm: &Farm, task: usize) {
+        self.done.add(1);
+        let Some(dependent) = farm.dependent(task) else {
+            return;
+        };
+        let left = self.needs[dependent].get().wrapping_sub(1);
+        self.needs[dependent].set(left);
+        // A lock that does not exclude could lead beyond the end.
+        if let Some(place) = self.order.get(self.ready.get() as usize)
+            && left == 0
+        {
+            place.set(dependent as u64);
+            self.ready.add(1);
+        }
+    }
+}
+
+/// `count` visits: structure number n gets a share that falls as 1/n, spread evenly over the list.
+fn zipf(count: usize) -> Vec<u8> {
+    let total: f64 = (1..=STRUCTURES).map(|rank| 1.0 / rank as f64).sum();
+    let mut visits: Vec<u8> = (0..STRUCTURES)
+        .flat_map(|index| {
+            let share = count as f64 / total / (index + 1) as f64;
+            std::iter::repeat_n(index as u8, share.round() as usize)
+        })
+        .collect();
+    let mut random = Random::new(0);
+    for last in (1..visits.len()).rev() {
+        visits.swap(last, random.below(last + 1));
+    }
+    visits
+}
+
+/// One round. Operations are visits and visits to the queue.
+///
+/// A build that is stopped before it is done says so in its sample.
+///
+/// # Errors
+///
+/// [`Error::NotExclusive`] if visits or tasks got lost, and those of [`World::run`].
+pub fn round<W: World, L: BenchLock>(
+    world: &W,
+    team: &Team,
+    farm: &Farm,
+    pass: Pass,
+) -> Result<Sample, Error> {
+    match pass {
+        Pass::Throughput => drive::<W, L, Untimed>(world, team, farm),
+        Pass::Latency => drive::<W, L, Timed>(world, team, farm),
+    }
+}
+
+fn drive<W: World, L: BenchLock, P: Probe>(
+    world: &W,
+    team: &Team,
+    farm: &Farm,
+) -> Result<Sample, Error> {
+    let site: Site<L, W::Word> = Site::new(farm)?;
+    let crew = world.run(team, |worker| {
+        let mut builder: Builder<'_, W, L, P> = Builder {
+            worker,
+            site: &site,
+            farm,
+            probe: P::new(),
+            operations: 0,
+            visits: 0,
+        };
+        builder.build();
+        (
+            Tally {
+                operations: builder.operations,
+                waits: builder.probe.waits(),
+            },
+            builder.visits,
+        )
+    })?;
+    let expected = crew.results.iter().map(|(_, visits)| visits).sum();
+    let found = site.visits();
+    let done = site.queue.done.get();
+    let stopped = crew.stopped;
+    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::Built { all: !stopped });
+    if L::EXCLUDES && (expected != found || !stopped && done != farm.tasks() as u64) {
+        return Err(Error::NotExclusive { expected, found });
+    }
+    Ok(sample)
+}
+
+struct Builder<'a, W: World, L, P> {
+    worker: &'a W::Worker,
+    site: &'a Site<L, W::Word>,
+    farm: &'a Farm,
+    probe: P,
+    operations: u64,
+    visits: u64,
+}
+
+impl<W: World, L: BenchLock, P: Probe> Builder<'_, W, L, P> {
+    /// Works until all is built.
+    fn build(&mut self) {
+        let queue = &self.site.queue;
+        let all = self.farm.tasks() as u64;
+        while !self.worker.stopped() && queue.done.get() < all {
+            // Looked at without the lock, so that those who have nothing to do keep nobody waiting.
+            if queue.taken.get() >= queue.ready.get() {
+                self.worker.rest();
+                continue;
+            }
+            if let Some(task) = self.locked(&queue.lock, || queue.take()) {
+                self.perform(task);
+                self.locked(&queue.lock, || queue.finish(self.farm, task));
+            }
+        }
+    }
+
+    /// The visits of a task: the same ones, whoever performs it.
+    fn perform(&mut self, task: usize) {
+        let site = self.site;
+        let mut random = Random::new(task as u64);
+        for _ in 0..VISITS {
+            if self.worker.stopped() {
+                return;
+            }
+            self.worker.work(self.farm.private);
+            let structure = &site.structures[usize::from(site.heat[random.below(site.heat.len())])];
+            let (worker, visit) = (self.worker, self.farm.visit);
+            self.locked(&structure.lock, || {
+                structure.visits.add(1);
+                worker.work(visit);
+            });
+            self.visits += 1;
+        }
+    }
+
+    #[inline]
+    fn locked<R>(&mut self, lock: &L, section: impl FnOnce() -> R) -> R {
+        let guard = self.probe.lock(self.worker, lock);
+        let result = section();
+        drop(guard);
+        self.probe.released();
+        self.operations += 1;
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn farm(compilations: usize) -> Farm {
+        Farm {
+            compilations,
+            private: Work::NONE,
+            visit: Work::NONE,
+        }
+    }
+
+    #[test]
+    fn the_graph_adds_up() {
+        for compilations in [1, 15, 16, 17, 100] {
+            let farm = farm(compilations);
+            let mut needs = vec![0; farm.tasks()];
+            for task in 0..farm.tasks() {
+                if let Some(dependent) = farm.dependent(task) {
+                    needs[dependent] += 1;
+                }
+            }
+            let told: Vec<usize> = (0..farm.tasks()).map(|task| farm.needs(task)).collect();
+            assert_eq!(needs, told, "{compilations} compilations");
+        }
+    }
+
+    #[test]
+    fn heat_follows_zipf() {
+        let heat = zipf(4096);
+        let count = |index| heat.iter().filter(|&&at| at == index).count();
+        assert!((1.9..2.1).contains(&(count(0) as f64 / count(1) as f64)));
+        assert!(count(0) > heat.len() / 5 && count(STRUCTURES as u8 - 1) > 0);
+    }
+
+    #[test]
+    fn work_is_sized_by_time() {
+        assert_eq!(Farm::compilations(0.0), 1);
+        let (one, ten) = (Farm::compilations(1.0), Farm::compilations(10.0));
+        assert!((9 * one..11 * one).contains(&ten));
+    }
+}

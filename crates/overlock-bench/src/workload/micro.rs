@@ -1,0 +1,95 @@
+//! The microbenchmark: lock, critical section, unlock, non-critical section, over and over.
+
+use super::{Extra, Sample, Tally};
+use crate::error::Error;
+use crate::lock::BenchLock;
+use crate::probe::{Pass, Probe, Timed, Untimed};
+use crate::world::{Team, Word, Work, Worker, World};
+
+/// The lengths of the two sections.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shape {
+    /// Computation while the lock is held, besides counting.
+    pub critical: Work,
+    /// Computation between two acquisitions.
+    pub between: Work,
+}
+
+/// The counter lies next to the lock, as the data of a `Mutex<u64>` do, and nothing else lies near.
+#[repr(C, align(128))]
+struct Shared<L, C> {
+    lock: L,
+    counter: C,
+}
+
+/// One round.
+///
+/// A round ends soon after its time is up, whatever the lock: each thread looks at the flag in every
+/// turn, and each that waits gets the lock from one that leaves. With a lock that has collapsed the
+/// last threads may need a turn of the scheduler each.
+///
+/// # Errors
+///
+/// [`Error::NotExclusive`] if the counter is not the sum of the operations, and those of [`World::run`].
+pub fn round<W: World, L: BenchLock>(
+    world: &W,
+    team: &Team,
+    shape: &Shape,
+    pass: Pass,
+) -> Result<Sample, Error> {
+    // Without work there is no test for work either: the loop is the smallest there is.
+    let empty = shape.critical == Work::NONE && shape.between == Work::NONE;
+    match (pass, empty) {
+        (Pass::Throughput, true) => drive::<W, L, Untimed, true>(world, team, shape),
+        (Pass::Throughput, false) => drive::<W, L, Untimed, false>(world, team, shape),
+        (Pass::Latency, true) => drive::<W, L, Timed, true>(world, team, shape),
+        (Pass::Latency, false) => drive::<W, L, Timed, false>(world, team, shape),
+    }
+}
+
+fn drive<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
+    world: &W,
+    team: &Team,
+    shape: &Shape,
+) -> Result<Sample, Error> {
+    let shared = Shared {
+        lock: L::create()?,
+        counter: W::Word::new(0),
+    };
+    let crew = world.run(team, |worker| {
+        turns::<W, L, P, EMPTY>(worker, &shared, *shape)
+    })?;
+    let sample = Sample::new(crew, Extra::None);
+    let (expected, found) = (sample.total(), shared.counter.get());
+    if L::EXCLUDES && expected != found {
+        return Err(Error::NotExclusive { expected, found });
+    }
+    Ok(sample)
+}
+
+/// The measured loop.
+fn turns<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
+    worker: &W::Worker,
+    shared: &Shared<L, W::Word>,
+    shape: Shape,
+) -> Tally {
+    let mut probe = P::new();
+    let mut operations = 0;
+    while !worker.stopped() {
+        let guard = probe.lock(worker, &shared.lock);
+        shared.counter.add(1);
+        if !EMPTY {
+            worker.work(shape.critical);
+        }
+        drop(guard);
+        probe.released();
+        if !EMPTY {
+            worker.work(shape.between);
+        }
+        operations += 1;
+    }
+    Tally {
+        operations,
+        waits: probe.waits(),
+    }
+}

@@ -1,0 +1,215 @@
+//! System V semaphores as the kernel had them in 2013: arrays of semaphores, each array under one lock.
+//!
+//! The shape of the semop test in fast-queue-spinlock. Each thread owns one semaphore of every array
+//! and raises and lowers it by one, in turn, so that no operation ever has to wait for another thread:
+//! all contention is for the arrays' locks. An operation is one call: the price of a system call, then,
+//! with the array locked, looking at the values that the call would leave, writing them, and noting who
+//! did it last.
+
+use super::random::Random;
+use super::{Extra, Sample, Tally};
+use crate::error::Error;
+use crate::lock::BenchLock;
+use crate::probe::{Pass, Probe, Timed, Untimed};
+use crate::world::{Team, Word, Work, Worker, World};
+
+/// Entering the kernel, copying the operations in, finding the array, and leaving again.
+pub const CALL_NS: f64 = 100.0;
+
+/// A semaphore's highest value, as in Linux.
+const HIGHEST: u64 = 32_767;
+
+/// The array and its calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls {
+    /// How many arrays there are; a call goes to any of them.
+    pub arrays: usize,
+    /// The private part of a call.
+    pub call: Work,
+}
+
+/// One array. The lock lies beside the data that every call writes.
+#[repr(C, align(128))]
+struct Array<L, C> {
+    lock: L,
+    /// Calls so far, in the place of the time of the last one.
+    changed: C,
+    semaphores: Vec<Semaphore<C>>,
+}
+
+struct Semaphore<C> {
+    value: C,
+    last: C,
+}
+
+/// One element of a call's array of operations.
+#[derive(Clone, Copy)]
+struct Operation {
+    semaphore: usize,
+    change: i64,
+}
+
+impl<L: BenchLock, C: Word> Array<L, C> {
+    fn new(semaphores: usize) -> Result<Self, Error> {
+        let semaphores = (0..semaphores)
+            .map(|_| Semaphore {
+                value: C::new(0),
+                last: C::new(0),
+            })
+            .collect();
+        Ok(Self {
+            lock: L::create()?,
+            changed: C::new(0),
+            semaphores,
+        })
+    }
+
+    /// All operations or none; none if one of them would leave a value that cannot be. The lock is held.
+    #[inline]
+    fn apply(&self, operations: &[Operation], who: u64) -> bool {
+        for operation in operations {
+            let value = self.semaphores[operation.semaphore].value.get();
+            if value
+                .checked_add_signed(operation.change)
+                .is_none_or(|value| value > HIGHEST)
+            {
+                return false;
+            }
+        }
+        for operation in operations {
+            let semaphore = &self.semaphores[operation.semaphore];
+            semaphore.value.add(operation.change.cast_unsigned());
+            semaphore.last.set(who);
+        }
+        self.changed.add(1);
+        true
+    }
+}
+
+/// One round.
+///
+/// # Errors
+///
+/// [`Error::NotExclusive`] if calls were lost, and those of [`World::run`].
+pub fn round<W: World, L: BenchLock>(
+    world: &W,
+    team: &Team,
+    calls: &Calls,
+    pass: Pass,
+) -> Result<Sample, Error> {
+    match pass {
+        Pass::Throughput => drive::<W, L, Untimed>(world, team, calls),
+        Pass::Latency => drive::<W, L, Timed>(world, team, calls),
+    }
+}
+
+fn drive<W: World, L: BenchLock, P: Probe>(
+    world: &W,
+    team: &Team,
+    calls: &Calls,
+) -> Result<Sample, Error> {
+    let arrays: Vec<Array<L, W::Word>> = (0..calls.arrays)
+        .map(|_| Array::new(team.threads))
+        .collect::<Result<_, _>>()?;
+    let crew = world.run(team, |worker| turns::<W, L, P>(worker, &arrays, calls.call))?;
+    let sample = Sample::new(crew, Extra::None);
+    let found = arrays.iter().map(|array| array.changed.get()).sum();
+    let expected = sample.total();
+    // Whoever raised a semaphore lowered it again, so every value is back at 0.
+    let left = arrays
+        .iter()
+        .flat_map(|array| &array.semaphores)
+        .any(|semaphore| semaphore.value.get() != 0);
+    if L::EXCLUDES && (expected != found || left) {
+        return Err(Error::NotExclusive { expected, found });
+    }
+    Ok(sample)
+}
+
+/// The measured loop: two calls a turn.
+fn turns<W: World, L: BenchLock, P: Probe>(
+    worker: &W::Worker,
+    arrays: &[Array<L, W::Word>],
+    call: Work,
+) -> Tally {
+    let mut probe = P::new();
+    let mut random = Random::new(worker.index() as u64);
+    let mut operations = 0;
+    while !worker.stopped() {
+        let array = &arrays[random.below(arrays.len())];
+        for change in [1, -1] {
+            worker.work(call);
+            let guard = probe.lock(worker, &array.lock);
+            let done = array.apply(
+                &[Operation {
+                    semaphore: worker.index(),
+                    change,
+                }],
+                worker.index() as u64,
+            );
+            drop(guard);
+            probe.released();
+            operations += u64::from(done);
+        }
+    }
+    Tally {
+        operations,
+        waits: probe.waits(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::peers::Std;
+
+    fn array() -> Array<Std, AtomicU64> {
+        Array::new(2).unwrap()
+    }
+
+    fn values(array: &Array<Std, AtomicU64>) -> Vec<u64> {
+        array
+            .semaphores
+            .iter()
+            .map(|semaphore| semaphore.value.get())
+            .collect()
+    }
+
+    #[test]
+    fn a_call_does_all_or_nothing() {
+        let array = array();
+        let up = Operation {
+            semaphore: 0,
+            change: 1,
+        };
+        let down = Operation {
+            semaphore: 1,
+            change: -1,
+        };
+        assert!(!array.apply(&[up, down], 7));
+        assert_eq!(values(&array), [0, 0]);
+        assert!(array.apply(&[up], 7));
+        assert_eq!(values(&array), [1, 0]);
+        assert_eq!(array.semaphores[0].last.get(), 7);
+        assert_eq!(array.changed.get(), 1);
+    }
+
+    #[test]
+    fn values_have_a_top() {
+        let array = array();
+        let most = Operation {
+            semaphore: 0,
+            change: HIGHEST.cast_signed(),
+        };
+        assert!(array.apply(&[most], 0));
+        assert!(!array.apply(
+            &[Operation {
+                semaphore: 0,
+                change: 1
+            }],
+            0
+        ));
+    }
+}

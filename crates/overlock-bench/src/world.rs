@@ -1,0 +1,126 @@
+//! The world that a workload runs in: its clock, its threads, its words of memory.
+//!
+//! Workloads ask for all of it here and touch neither `std::thread` nor `Instant`, so that they run
+//! unchanged on the machine ([`native::Native`]) and in a simulator of another one.
+
+pub mod calibrate;
+pub mod clock;
+pub mod native;
+
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// A machine that runs threads.
+pub trait World {
+    /// A word that the threads of a team share.
+    type Word: Word;
+
+    /// What a thread of a team knows of itself.
+    type Worker: Worker;
+
+    /// Runs a team of threads, all of which start together, until the last has ended; asks them to
+    /// stop when their time is up.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Spawn`] where a thread cannot be created, and [`Error::Interrupted`]; then no result
+    /// is left and no thread either.
+    fn run<T: Send>(
+        &self,
+        team: &Team,
+        body: impl Fn(&Self::Worker) -> T + Sync,
+    ) -> Result<Crew<T>, Error>;
+
+    /// Private computation that takes about `nanoseconds` on an otherwise idle CPU.
+    fn work(&self, nanoseconds: f64) -> Work;
+
+    /// How many nanoseconds `work` takes now.
+    fn measure(&self, work: Work) -> f64;
+
+    /// A difference of [`Worker::ticks`] in nanoseconds.
+    fn nanoseconds(&self, ticks: u64) -> f64;
+}
+
+/// A thread of a team.
+pub trait Worker {
+    /// Its number, from 0.
+    fn index(&self) -> usize;
+
+    /// Whether it is time to end.
+    fn stopped(&self) -> bool;
+
+    /// Computes privately.
+    fn work(&self, work: Work);
+
+    /// Has nothing to do for the moment and offers its CPU to the others.
+    fn rest(&self);
+
+    /// The cheapest clock of this world.
+    fn ticks(&self) -> u64;
+}
+
+/// A shared word, read and written whole, without ordering and never both at once.
+pub trait Word: Send + Sync {
+    /// A word that holds `value`.
+    fn new(value: u64) -> Self;
+
+    /// Its value.
+    fn get(&self) -> u64;
+
+    /// Replaces its value.
+    fn set(&self, value: u64);
+
+    /// Adds without atomicity: two threads at once lose one of the two.
+    #[inline]
+    fn add(&self, difference: u64) {
+        self.set(self.get().wrapping_add(difference));
+    }
+}
+
+/// An amount of private computation, in a unit that its world knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work(pub u64);
+
+impl Work {
+    /// Nothing to do.
+    pub const NONE: Self = Self(0);
+}
+
+/// A team to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Team {
+    /// What it runs for: the lock's name, for whoever has to tell of it.
+    pub lock: &'static str,
+    /// How many threads.
+    pub threads: usize,
+    /// Whether each is bound to a CPU, in turn.
+    pub pin: bool,
+    /// When they are asked to stop, unless they have ended by themselves.
+    pub stop_after: Duration,
+}
+
+/// What a team did.
+#[derive(Clone, Debug)]
+pub struct Crew<T> {
+    /// The threads' results, by their index.
+    pub results: Vec<T>,
+    /// From the start of all to the stop, or to the end of the last if they ended by themselves.
+    pub elapsed: Duration,
+    /// Whether they had to be stopped.
+    pub stopped: bool,
+    /// CPU time that the threads used from start to end, in user space and in the kernel.
+    pub cpu: Duration,
+}
+
+impl<T> Crew<T> {
+    /// The same with other results.
+    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Crew<U> {
+        Crew {
+            results: self.results.into_iter().map(change).collect(),
+            elapsed: self.elapsed,
+            stopped: self.stopped,
+            cpu: self.cpu,
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! This machine: threads of the operating system, memory, its clocks.
+
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::calibrate::{Calibration, compute, time};
+use super::clock::Clock;
+use super::{Crew, Team, Word, Work, Worker, World};
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+
+/// Enough for every workload here, and little enough for thousands of threads.
+const STACK: usize = 256 * 1024;
+
+/// This machine.
+#[derive(Debug)]
+pub struct Native {
+    clock: Clock,
+    calibration: Calibration,
+    cpus: Vec<usize>,
+    interrupt: Arc<Interrupt>,
+    patience: fn(usize) -> Duration,
+    stuck: Stuck,
+}
+
+/// Called with a team whose threads do not end, and how many of them. They cannot be joined nor killed,
+/// so it does not return.
+pub type Stuck = fn(&Team, usize) -> !;
+
+/// How long threads may take to end after they were asked to. A strictly fair lock under overcommit
+/// lets each of them go after a turn of the scheduler: some milliseconds for each thread in its way.
+fn patience(threads: usize) -> Duration {
+    Duration::from_secs(30)
+        + Duration::from_millis(200) * u32::try_from(threads).unwrap_or(u32::MAX)
+}
+
+impl Native {
+    /// Gets to know the machine; `cpus` are those that pinned threads use. Takes some 50 ms.
+    pub fn new(cpus: Vec<usize>, interrupt: Arc<Interrupt>, stuck: Stuck) -> Self {
+        Self {
+            clock: Clock::calibrate(),
+            calibration: Calibration::measure(),
+            cpus,
+            interrupt,
+            patience,
+            stuck,
+        }
+    }
+
+    /// The clock that waits are timed with.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn pin(&self, index: usize) {
+        let mut set = CpuSet::new();
+        set.set(self.cpus[index % self.cpus.len()]);
+        // A CPU that was taken away since the start of the run costs the pinning, not the result.
+        let _ = sched_setaffinity(None, &set);
+    }
+}
+
+/// A thread that takes part in a team.
+#[derive(Debug)]
+pub struct NativeWorker {
+    index: usize,
+    clock: Clock,
+    stop: Arc<Stop>,
+}
+
+/// Away from everything else, since all threads read it in every turn.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Stop(AtomicBool);
+
+impl Worker for NativeWorker {
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    #[inline]
+    fn stopped(&self) -> bool {
+        self.stop.0.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn work(&self, work: Work) {
+        if work != Work::NONE {
+            compute(work.0);
+        }
+    }
+
+    fn rest(&self) {
+        thread::yield_now();
+    }
+
+    #[inline]
+    fn ticks(&self) -> u64 {
+        self.clock.ticks()
+    }
+}
+
+/// A word of memory. Relaxed loads and stores are plain moves.
+impl Word for AtomicU64 {
+    fn new(value: u64) -> Self {
+        Self::new(value)
+    }
+
+    #[inline]
+    fn get(&self) -> u64 {
+        self.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn set(&self, value: u64) {
+        self.store(value, Ordering::Relaxed);
+    }
+}
+
+/// What the threads find when the gate opens.
+#[derive(Clone, Copy, PartialEq)]
+enum Start {
+    Go,
+    Cancelled,
+}
+
+/// What a thread brings home.
+struct Done<T> {
+    result: T,
+    cpu: Duration,
+    end: Instant,
+}
+
+/// Counts a thread as finished even if it panics, so that nobody waits for it for ever.
+struct Finish<'a> {
+    running: &'a AtomicUsize,
+    interrupt: &'a Interrupt,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `run`, whose thread then only joins.
+        if self.running.fetch_sub(1, Ordering::Release) == 1 {
+            self.interrupt.wake();
+        }
+    }
+}
+
+impl World for Native {
+    type Word = AtomicU64;
+    type Worker = NativeWorker;
+
+    fn run<T: Send>(
+        &self,
+        team: &Team,
+        body: impl Fn(&NativeWorker) -> T + Sync,
+    ) -> Result<Crew<T>, Error> {
+        let stop = Arc::new(Stop::default());
+        let arrived = AtomicUsize::new(0);
+        let running = AtomicUsize::new(team.threads);
+        // Threads wait as readers; the writer lets all of them go at once.
+        let gate = RwLock::new(Start::Cancelled);
+        let starter = thread::current();
+
+        let member = |index| {
+            let worker = NativeWorker {
+                index,
+                clock: self.clock,
+                stop: Arc::clone(&stop),
+            };
+            let _finish = Finish {
+                running: &running,
+                interrupt: &self.interrupt,
+            };
+            if team.pin {
+                self.pin(index);
+            }
+            if arrived.fetch_add(1, Ordering::Relaxed) + 1 == team.threads {
+                starter.unpark();
+            }
+            if *gate.read().expect("nobody panics with the gate") == Start::Cancelled {
+                return None;
+            }
+            let cpu = cpu_time();
+            let result = body(&worker);
+            Some(Done {
+                result,
+                cpu: cpu_time().saturating_sub(cpu),
+                end: Instant::now(),
+            })
+        };
+
+        thread::scope(|scope| {
+            let mut closed = gate.write().expect("nobody panics with the gate");
+            let mut handles = Vec::with_capacity(team.threads);
+            for index in 0..team.threads {
+                let member = &member;
+                let builder = thread::Builder::new()
+                    .name(format!("{}-{index}", team.lock))
+                    .stack_size(STACK);
+                match builder.spawn_scoped(scope, move || member(index)) {
+                    Ok(handle) => handles.push(handle),
+                    Err(source) => return Err(spawn_error(team.threads, index, &source)),
+                }
+            }
+            while arrived.load(Ordering::Relaxed) < team.threads {
+                thread::park();
+            }
+            *closed = Start::Go;
+            let start = Instant::now();
+            drop(closed);
+
+            let finished = || running.load(Ordering::Acquire) == 0;
+            self.interrupt
+                .wait(team.stop_after, || self.interrupt.is_raised() || finished());
+            let stopped = !finished();
+            stop.0.store(true, Ordering::Relaxed);
+            let asked = Instant::now();
+            if !self.interrupt.wait((self.patience)(team.threads), finished) {
+                (self.stuck)(team, running.load(Ordering::Relaxed));
+            }
+
+            let done: Vec<Done<T>> = handles
+                .into_iter()
+                .filter_map(|handle| handle.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect();
+            if self.interrupt.is_raised() {
+                return Err(Error::Interrupted);
+            }
+            let last = done.iter().map(|done| done.end).max();
+            let end = if stopped {
+                asked
+            } else {
+                last.unwrap_or(asked)
+            };
+            Ok(Crew {
+                elapsed: end - start,
+                stopped,
+                cpu: done.iter().map(|done| done.cpu).sum(),
+                results: done.into_iter().map(|done| done.result).collect(),
+            })
+        })
+    }
+
+    fn work(&self, nanoseconds: f64) -> Work {
+        self.calibration.work(nanoseconds)
+    }
+
+    fn measure(&self, work: Work) -> f64 {
+        time(work)
+    }
+
+    fn nanoseconds(&self, ticks: u64) -> f64 {
+        self.clock.nanoseconds(ticks)
+    }
+}
+
+fn spawn_error(wanted: usize, got: usize, source: &io::Error) -> Error {
+    Error::Spawn {
+        wanted,
+        got,
+        why: source.to_string(),
+    }
+}
+
+/// CPU time of the calling thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn native() -> Native {
+        Native::new(vec![0], Arc::default(), |team, left| {
+            panic!("{left} threads of {team:?} hang")
+        })
+    }
+
+    fn team(threads: usize, pin: bool, stop_after: Duration) -> Team {
+        Team {
+            lock: "test",
+            threads,
+            pin,
+            stop_after,
+        }
+    }
+
+    #[test]
+    fn a_team_runs_until_it_is_stopped() {
+        let crew = native()
+            .run(&team(3, false, Duration::from_millis(20)), |worker| {
+                while !worker.stopped() {
+                    worker.rest();
+                }
+                worker.index()
+            })
+            .unwrap();
+        assert_eq!(crew.results, [0, 1, 2]);
+        assert!(crew.stopped);
+        assert!(
+            crew.elapsed >= Duration::from_millis(20),
+            "{:?}",
+            crew.elapsed
+        );
+        assert!(crew.cpu > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_team_may_end_by_itself() {
+        let sleep = |_: &NativeWorker| thread::sleep(Duration::from_millis(5));
+        let crew = native()
+            .run(&team(2, true, Duration::from_secs(60)), sleep)
+            .unwrap();
+        assert!(!crew.stopped);
+        assert!(crew.elapsed >= Duration::from_millis(5) && crew.elapsed < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_round() {
+        let native = native();
+        native.interrupt.raise();
+        let result = native.run(&team(2, false, Duration::from_secs(60)), |worker| {
+            while !worker.stopped() {}
+        });
+        assert!(matches!(result, Err(Error::Interrupted)));
+    }
+
+    #[test]
+    fn threads_that_hang_are_told_of() {
+        static FREE: AtomicBool = AtomicBool::new(false);
+        let stuck: Stuck = |team, left| {
+            FREE.store(true, Ordering::Relaxed);
+            panic!("{left} of {} hang", team.threads)
+        };
+        let native = Native {
+            patience: |_| Duration::from_millis(10),
+            stuck,
+            ..native()
+        };
+        let hang = |_: &NativeWorker| {
+            while !FREE.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        };
+        let run = || native.run(&team(2, false, Duration::ZERO), hang);
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
+        assert_eq!(panic.downcast_ref::<String>().unwrap(), "2 of 2 hang");
+    }
+}

@@ -1,0 +1,181 @@
+//! The JSON document is what its schema says, and the CSV file has the same names.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use overlock_bench::machine::Machine;
+use overlock_bench::measure;
+use overlock_bench::plan::Plan;
+use overlock_bench::registry::{self, LIMIT};
+use overlock_bench::report::{self, csv, json};
+use overlock_bench::settings::Settings;
+use overlock_bench::workload::Workload;
+use overlock_bench::world::native::Native;
+use serde_json::Value;
+
+const SCHEMA: &str = include_str!("../schema/bench.schema.json");
+
+/// A tiny real run: the document and the CSV file.
+fn run(workload: Workload, locks: &[&str], latency_runs: usize) -> (Value, Vec<u8>) {
+    let machine = Machine::probe();
+    let mut plan = Plan {
+        locks: registry::select(locks.iter().copied()).unwrap(),
+        threads: vec![1, 3],
+        runs: 2,
+        latency_runs,
+        round: Duration::from_millis(3),
+        stretch: workload.stretch(),
+        pin: false,
+        stat: true,
+        deadline: None,
+    };
+    if workload.has_limit() {
+        plan.locks.push(&LIMIT);
+    }
+    let world = Native::new(machine.allowed().to_vec(), Arc::default(), |_, _| {
+        panic!("hangs")
+    });
+    let mut rounds = 0;
+    let measurement = measure::run(&world, &workload, &plan, machine.cpus, &mut |_, _, _| {
+        rounds += 1
+    })
+    .unwrap();
+    assert_eq!(rounds, plan.steps().count());
+    let rows = report::rows(&measurement, &world, &machine, &workload);
+    let settings = Settings {
+        workload: workload.name(),
+        locks: locks
+            .iter()
+            .map(|name| registry::select([*name]).unwrap()[0].name)
+            .collect(),
+        threads: plan.threads.clone(),
+        cs_ns: workload.sections().map(|(cs, _)| cs),
+        ncs_ns: workload.sections().map(|(_, ncs)| ncs),
+        arrays: None,
+        seconds: plan.round.as_secs_f64(),
+        runs: measurement.rounds(),
+        latency_runs,
+        pin: false,
+        quota_percent: None,
+        clock: world.clock().name(),
+        elapsed_s: measurement.elapsed.as_secs_f64(),
+    };
+    let (mut document, mut table) = (Vec::new(), Vec::new());
+    json::write(&mut document, &machine, &settings, &rows).unwrap();
+    csv::write(&mut table, &rows).unwrap();
+    (serde_json::from_slice(&document).unwrap(), table)
+}
+
+fn check(document: &Value) {
+    let schema = jsonschema::validator_for(&serde_json::from_str(SCHEMA).unwrap()).unwrap();
+    let errors: Vec<String> = schema
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn real_runs_validate() {
+    let workloads = [
+        (
+            Workload::Micro {
+                cs: 50.0,
+                ncs: 100.0,
+            },
+            1,
+        ),
+        (Workload::Micro { cs: 0.0, ncs: 0.0 }, 0),
+        (Workload::Semop { arrays: 2 }, 1),
+        (Workload::Qdisc, 0),
+        (Workload::Build, 1),
+    ];
+    for (workload, latency_runs) in workloads {
+        let (document, _) = run(workload, &["std", "ticket"], latency_runs);
+        check(&document);
+    }
+}
+
+#[test]
+fn the_schema_notices_what_is_missing() {
+    let (mut document, _) = run(Workload::Qdisc, &["std"], 0);
+    let schema = jsonschema::validator_for(&serde_json::from_str(SCHEMA).unwrap()).unwrap();
+    document["rows"][0]
+        .as_object_mut()
+        .unwrap()
+        .remove("vs_limit");
+    assert!(!schema.is_valid(&document));
+}
+
+#[test]
+fn the_schema_names_every_key() {
+    let (document, _) = run(Workload::Semop { arrays: 1 }, &["std"], 1);
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let known = |part: &Value| -> Vec<String> {
+        part["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect()
+    };
+    let found =
+        |part: &Value| -> Vec<String> { part.as_object().unwrap().keys().cloned().collect() };
+    assert_eq!(
+        found(&document["machine"]),
+        known(&schema["properties"]["machine"])
+    );
+    assert_eq!(
+        found(&document["settings"]),
+        known(&schema["properties"]["settings"])
+    );
+    assert_eq!(
+        found(&document["rows"][0]),
+        known(&schema["properties"]["rows"]["items"])
+    );
+}
+
+#[test]
+fn rows_relate_to_the_best_peer_and_the_limit() {
+    let (document, table) = run(
+        Workload::Micro {
+            cs: 100.0,
+            ncs: 0.0,
+        },
+        &["spin", "glibc"],
+        1,
+    );
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * 3);
+    for row in rows {
+        let number = |key: &str| row[key].as_f64();
+        if row["lock"] == "none" {
+            assert_eq!((number("vs_best_peer"), number("vs_limit")), (None, None));
+            continue;
+        }
+        // spin is no rival, however fast.
+        assert_eq!(row["best_peer"], "glibc");
+        let limit = number("limit_ops_per_sec").unwrap();
+        assert!(limit <= 1e9 / number("cs_measured_ns").unwrap() + 1.0);
+        // On a busy machine a short round may be over before its threads have a CPU.
+        let ratio = |of: f64| (of > 0.0).then(|| number("ops_per_sec").unwrap() / of);
+        assert_eq!(number("vs_limit"), ratio(limit));
+        if row["lock"] == "glibc" {
+            assert_eq!(
+                number("vs_best_peer"),
+                ratio(number("ops_per_sec").unwrap())
+            );
+        }
+        assert!(number("min") <= number("avg") && number("avg") <= number("max"));
+        assert!(number("p50_ns") <= number("p99_ns") && number("p999_ns") <= number("max_ns"));
+    }
+    let table = String::from_utf8(table).unwrap();
+    let keys: Vec<&str> = rows[0]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(table.lines().next().unwrap(), keys.join(","));
+    assert_eq!(table.lines().count(), 1 + rows.len());
+}

@@ -1,0 +1,230 @@
+//! What the options ask for, checked.
+//!
+//! Values are parsed here and not by clap, so that each complaint is one line that names what is valid.
+
+use std::time::Duration;
+
+use overlock_bench::machine::{Machine, most_threads};
+use overlock_bench::registry::{self, Entry};
+use overlock_bench::workload::Workload;
+
+use super::args::{Args, Kind};
+use crate::exit::Exit;
+
+/// More arrays or threads for each CPU than any machine has a use for.
+const MANY: f64 = 1e6;
+
+/// What to measure.
+#[derive(Debug)]
+pub struct Choice {
+    pub workload: Workload,
+    pub locks: Vec<&'static Entry>,
+    pub load: Load,
+    pub seconds: Option<Duration>,
+    pub budget: Duration,
+    pub runs: usize,
+    pub latency_runs: usize,
+    /// In percent of one CPU.
+    pub quota: Option<f64>,
+}
+
+/// How many threads.
+#[derive(Debug)]
+pub enum Load {
+    Threads(Vec<usize>),
+    /// For each CPU.
+    Overcommit(Vec<f64>),
+}
+
+impl Choice {
+    /// Checks everything that needs no look at the machine but its number of CPUs.
+    pub fn new(args: &Args, machine: &Machine) -> Result<Self, Exit> {
+        let latency_runs = if args.no_latency {
+            0
+        } else {
+            whole("--latency-runs", &args.latency_runs, 0, 10_000)?
+        };
+        let most_quota = 100.0 * machine.cpus_online as f64;
+        let quota =
+            |text: &str| number("--quota", text, 1.0, most_quota, "a percentage of one CPU");
+        Ok(Self {
+            workload: workload(args)?,
+            locks: registry::select(args.locks.iter().map(|name| name.trim()))
+                .map_err(|error| Exit::usage(error.to_string()))?,
+            load: Load::new(args)?,
+            seconds: args
+                .seconds
+                .as_deref()
+                .map(|text| seconds("--seconds", text))
+                .transpose()?,
+            budget: seconds("--budget", &args.budget)?,
+            runs: whole("--runs", &args.runs, 1, 10_000)?,
+            latency_runs,
+            quota: args.quota.as_deref().map(quota).transpose()?,
+        })
+    }
+}
+
+impl Load {
+    fn new(args: &Args) -> Result<Self, Exit> {
+        if args.threads.is_empty() {
+            args.overcommit
+                .iter()
+                .map(|text| level(text))
+                .collect::<Result<_, _>>()
+                .map(Self::Overcommit)
+        } else {
+            let threads = args
+                .threads
+                .iter()
+                .map(|text| whole("--threads", text, 1, usize::MAX));
+            threads.collect::<Result<_, _>>().map(Self::Threads)
+        }
+    }
+
+    /// The numbers of threads on `cpus`: each once, in order, and no more than the machine has.
+    pub fn threads(&self, cpus: f64) -> Result<Vec<usize>, Exit> {
+        let mut threads = match self {
+            Self::Threads(threads) => threads.clone(),
+            Self::Overcommit(levels) => levels
+                .iter()
+                .map(|level| ((level * cpus).round() as usize).max(1))
+                .collect(),
+        };
+        threads.sort_unstable();
+        threads.dedup();
+        let (most, reason) = most_threads();
+        match threads.last() {
+            Some(last) if *last > most => Err(Exit::usage(format!(
+                "{last} threads are more than this machine allows: 1 to {most} ({reason})"
+            ))),
+            _ => Ok(threads),
+        }
+    }
+}
+
+fn workload(args: &Args) -> Result<Workload, Exit> {
+    let options = [
+        ("--cs", args.cs.is_some(), Kind::Micro, "micro"),
+        ("--ncs", args.ncs.is_some(), Kind::Micro, "micro"),
+        ("--arrays", args.arrays.is_some(), Kind::Semop, "semop"),
+    ];
+    for (option, given, owner, name) in options {
+        if given && args.workload != owner {
+            return Err(Exit::usage(format!("{option} is for `bench {name}` only")));
+        }
+    }
+    let section = |option, text: &Option<String>| match text {
+        Some(text) => number(option, text, 0.0, 1e9, "nanoseconds"),
+        None => Ok(0.0),
+    };
+    Ok(match args.workload {
+        Kind::Micro => Workload::Micro {
+            cs: section("--cs", &args.cs)?,
+            ncs: section("--ncs", &args.ncs)?,
+        },
+        Kind::Semop => Workload::Semop {
+            arrays: args
+                .arrays
+                .as_deref()
+                .map_or(Ok(4), |text| whole("--arrays", text, 1, MANY as usize))?,
+        },
+        Kind::Qdisc => Workload::Qdisc,
+        Kind::Build => Workload::Build,
+    })
+}
+
+/// A level of overcommit, with or without its x.
+fn level(text: &str) -> Result<f64, Exit> {
+    let bare = text.trim().trim_end_matches(['x', 'X']);
+    match bare.parse() {
+        Ok(level) if level > 0.0 && level <= MANY => Ok(level),
+        _ => Err(Exit::usage(format!(
+            "--overcommit {text}: must be threads for each CPU, above 0 and up to {MANY}, such as 1x or 2.5x"
+        ))),
+    }
+}
+
+fn seconds(option: &str, text: &str) -> Result<Duration, Exit> {
+    // A millisecond is the least that means anything, a day the most that anybody waits for.
+    number(option, text, 0.001, 86_400.0, "seconds").map(Duration::from_secs_f64)
+}
+
+fn whole(option: &str, text: &str, least: usize, most: usize) -> Result<usize, Exit> {
+    match text.trim().parse() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => {
+            let range = match most {
+                usize::MAX => format!("of at least {least}"),
+                most => format!("from {least} to {most}"),
+            };
+            Err(Exit::usage(format!(
+                "{option} {text}: must be a whole number {range}"
+            )))
+        }
+    }
+}
+
+fn number(option: &str, text: &str, least: f64, most: f64, unit: &str) -> Result<f64, Exit> {
+    match text.trim().parse() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(Exit::usage(format!(
+            "{option} {text}: must be {unit}, a number from {least} to {most}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(result: Result<impl std::fmt::Debug, Exit>) -> String {
+        match result.unwrap_err() {
+            Exit::Usage(message) => message,
+            other => panic!("not bad use: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn levels_may_have_their_x() {
+        assert_eq!(level("2x").unwrap(), 2.0);
+        assert_eq!(level(" 0.5 ").unwrap(), 0.5);
+        for nonsense in ["0x", "-1x", "x", "", "NaN", "inf", "two"] {
+            assert!(message(level(nonsense)).contains("such as 1x or 2.5x"));
+        }
+    }
+
+    #[test]
+    fn overcommit_becomes_threads() {
+        let load = Load::Overcommit(vec![2.0, 1.0, 1.0, 0.1]);
+        assert_eq!(load.threads(2.0).unwrap(), [1, 2, 4]);
+        assert_eq!(load.threads(0.5).unwrap(), [1]);
+    }
+
+    #[test]
+    fn more_threads_than_the_machine_has_are_refused() {
+        let text = message(Load::Threads(vec![usize::MAX]).threads(2.0));
+        assert!(
+            text.contains("more than this machine allows: 1 to "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn numbers_have_their_range() {
+        assert_eq!(
+            message(whole("--runs", "0", 1, 9)),
+            "--runs 0: must be a whole number from 1 to 9"
+        );
+        assert_eq!(
+            message(whole("--threads", "0", 1, usize::MAX)),
+            "--threads 0: must be a whole number of at least 1"
+        );
+        for nonsense in ["-1", "NaN", "inf", "1e99", "ten", ""] {
+            assert!(
+                message(number("--cs", nonsense, 0.0, 1e9, "nanoseconds"))
+                    .ends_with("from 0 to 1000000000")
+            );
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! How far the run is.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use overlock_bench::measure::Observer;
+use overlock_bench::plan::Plan;
+use overlock_bench::registry::Entry;
+
+/// How often a line says where the run is, when there is no terminal for a bar.
+const QUIET_SPELL: Duration = Duration::from_secs(10);
+
+/// A bar on a terminal, a line now and then elsewhere, nothing if nobody wants it.
+#[derive(Debug)]
+pub enum Progress {
+    Bar(ProgressBar),
+    Lines {
+        total: usize,
+        start: Instant,
+        last: Instant,
+    },
+    Hidden,
+}
+
+impl Progress {
+    pub fn new(plan: &Plan, quiet: bool) -> Self {
+        let total = plan.steps().count();
+        if quiet {
+            return Self::Hidden;
+        }
+        if !std::io::stderr().is_terminal() {
+            let now = Instant::now();
+            return Self::Lines {
+                total,
+                start: now,
+                last: now,
+            };
+        }
+        let bar = ProgressBar::new(total as u64);
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg:<32} {eta} left")
+            .expect("a constant template")
+            .progress_chars("=> ");
+        bar.set_style(style);
+        Self::Bar(bar)
+    }
+
+    pub fn finish(&self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize) {
+        match self {
+            Self::Bar(bar) => {
+                bar.set_message(format!(
+                    "{}, {threads} threads",
+                    entry.kind.title(entry.name)
+                ));
+                bar.set_position(index as u64);
+            }
+            Self::Lines { total, start, last } if last.elapsed() >= QUIET_SPELL => {
+                *last = Instant::now();
+                let left = start
+                    .elapsed()
+                    .mul_f64((*total - index) as f64 / index.max(1) as f64);
+                eprintln!(
+                    "overlock: round {index} of {total}, about {:.0} s left",
+                    left.as_secs_f64()
+                );
+            }
+            Self::Lines { .. } | Self::Hidden => {}
+        }
+    }
+}
+
+/// The width of the terminal that the table goes to, if it is one.
+pub fn width() -> Option<u16> {
+    let stdout = std::io::stdout();
+    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col)
+}

@@ -1,0 +1,87 @@
+//! How the program ends when it does not end well.
+
+use std::process::ExitCode;
+
+/// An end other than success.
+#[derive(Debug)]
+pub enum Exit {
+    /// A lock failed, or what it measured could not be written.
+    Failed(String),
+    /// The user asked for something that cannot be.
+    Usage(String),
+    /// Ctrl-C.
+    Interrupted,
+    /// Help or the version, which are no failure.
+    Help(clap::Error),
+}
+
+impl Exit {
+    /// Exit code: a lock failed.
+    pub const FAILED: u8 = 1;
+    /// Exit code: bad use.
+    pub const USAGE: u8 = 2;
+    /// Exit code: interrupted, as a shell reports it.
+    pub const INTERRUPTED: u8 = 130;
+
+    /// Bad use, in one line.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    /// Says what happened, and returns the exit code for it.
+    pub fn report(self) -> ExitCode {
+        let (message, code) = match self {
+            Self::Failed(message) => (message, Self::FAILED),
+            Self::Usage(message) => (message, Self::USAGE),
+            Self::Interrupted => ("interrupted".to_owned(), Self::INTERRUPTED),
+            Self::Help(help) => {
+                // A closed pipe, as in `overlock --help | head -1`.
+                let _ = help.print();
+                return ExitCode::from(u8::try_from(help.exit_code()).unwrap_or(Self::USAGE));
+            }
+        };
+        eprintln!("overlock: {message}");
+        ExitCode::from(code)
+    }
+}
+
+/// clap explains itself over several lines; the first paragraph says all that counts.
+impl From<clap::Error> for Exit {
+    fn from(error: clap::Error) -> Self {
+        use clap::error::ErrorKind::{
+            DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
+            MissingSubcommand,
+        };
+        match error.kind() {
+            DisplayHelp
+            | DisplayVersion
+            | DisplayHelpOnMissingArgumentOrSubcommand
+            | MissingSubcommand => Self::Help(error),
+            _ => {
+                let text = error.to_string();
+                let paragraph = text.split("\n\n").next().unwrap_or_default();
+                let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+                Self::Usage(line.trim_start_matches("error: ").to_owned())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn bad_use_is_one_line() {
+        let error = crate::Cli::try_parse_from(["overlock", "bench", "macro"]).unwrap_err();
+        let Exit::Usage(message) = Exit::from(error) else {
+            panic!("not bad use")
+        };
+        assert!(!message.contains('\n'), "{message}");
+        assert!(
+            message.contains("'macro'") && message.contains("micro"),
+            "{message}"
+        );
+    }
+}

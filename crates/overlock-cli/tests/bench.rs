@@ -1,0 +1,265 @@
+//! `overlock bench` as its users meet it.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use serde_json::Value;
+
+fn overlock() -> Command {
+    Command::cargo_bin("overlock").unwrap()
+}
+
+/// A run of some milliseconds.
+fn tiny() -> Command {
+    let mut command = overlock();
+    command.args([
+        "bench",
+        "--seconds",
+        "0.003",
+        "--runs",
+        "1",
+        "--threads",
+        "1,3",
+        "--locks",
+        "std,glibc",
+    ]);
+    command
+}
+
+/// Bad use: exit code 2, nothing on the standard output, and one line that says what.
+fn refused(args: &[&str], says: &[&str]) {
+    let output = overlock()
+        .arg("bench")
+        .args(args)
+        .assert()
+        .code(2)
+        .stdout("")
+        .get_output()
+        .clone();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
+    for part in says {
+        assert!(text.contains(part), "{args:?}: '{part}' is not in: {text}");
+    }
+}
+
+#[test]
+fn bad_use_is_refused_in_one_line_with_what_is_valid() {
+    refused(
+        &["--locks", "mutex"],
+        &[
+            "unknown lock 'mutex'",
+            "all, ours, peers",
+            "std",
+            "glibc-adaptive",
+        ],
+    );
+    refused(&["--locks", ""], &["unknown lock ''", "std"]);
+    refused(&["--threads", "0"], &["--threads 0", "at least 1"]);
+    refused(
+        &["--threads", "2,none"],
+        &["--threads none", "whole number"],
+    );
+    refused(
+        &["--threads", "1000000000"],
+        &["1000000000 threads", "1 to "],
+    );
+    refused(&["--overcommit", "0x"], &["--overcommit 0x", "above 0"]);
+    refused(&["--overcommit", "NaN"], &["--overcommit NaN", "1x"]);
+    refused(
+        &["--overcommit", "1000000x"],
+        &["threads are more than this machine allows"],
+    );
+    refused(
+        &["--threads", "1", "--overcommit", "1x"],
+        &["--threads", "--overcommit", "cannot be used with"],
+    );
+    refused(&["--cs", "-5"], &["--cs -5"]);
+    refused(&["--cs=-5"], &["--cs -5", "from 0"]);
+    refused(&["--ncs", "much"], &["--ncs much", "nanoseconds"]);
+    refused(&["--seconds", "0"], &["--seconds 0", "from 0.001"]);
+    refused(&["--seconds", "inf"], &["--seconds inf"]);
+    refused(
+        &["--seconds", "1", "--budget", "9"],
+        &["cannot be used with"],
+    );
+    refused(&["--runs", "0"], &["--runs 0", "from 1"]);
+    refused(&["--quota", "0"], &["--quota 0", "percentage"]);
+    refused(
+        &["--quota", "99999999"],
+        &["--quota 99999999", "percentage"],
+    );
+    refused(&["macro"], &["'macro'", "micro", "semop", "qdisc", "build"]);
+    refused(&["semop", "--cs", "5"], &["--cs is for `bench micro` only"]);
+    refused(&["--arrays", "5"], &["--arrays is for `bench semop` only"]);
+    refused(&["--frobnicate"], &["--frobnicate"]);
+}
+
+#[test]
+fn unwritable_files_are_refused_before_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().to_str().unwrap();
+    refused(
+        &["--json", &format!("{dir}/missing/out.json")],
+        &["--json", "missing/out.json"],
+    );
+    refused(&["--csv", dir], &["--csv", "directory"]);
+    refused(
+        &["--svg", "/proc/overlock.svg"],
+        &["--svg", "/proc/overlock.svg"],
+    );
+    refused(
+        &["--json", "-", "--csv", "-"],
+        &["two of", "standard output"],
+    );
+    // A good file beside a bad one is not touched either.
+    refused(
+        &["--json", &format!("{dir}/good.json"), "--csv", dir],
+        &["--csv"],
+    );
+    refused(
+        &["--json", &format!("{dir}/good.json"), "--locks", "mutex"],
+        &["mutex"],
+    );
+    assert_eq!(fs::read_dir(dir).unwrap().count(), 0);
+}
+
+#[test]
+fn the_table_shows_what_was_asked_for() {
+    tiny()
+        .args(["--cs", "20", "--ncs", "50"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains(
+            "micro, critical section 20 ns (measured ",
+        ))
+        .stdout(predicate::str::contains("1 thread on"))
+        .stdout(predicate::str::contains("3 threads on"))
+        .stdout(predicate::str::contains("min/avg/max a thread"))
+        .stdout(predicate::str::contains("glibc "))
+        .stdout(predicate::str::contains("(no lock)"));
+}
+
+#[test]
+fn all_files_are_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    tiny()
+        .args(["--quiet", "--json"])
+        .arg(path("out.json"))
+        .arg("--csv")
+        .arg(path("out.csv"))
+        .arg("--svg")
+        .arg(path("out.svg"))
+        .assert()
+        .success()
+        .stdout("")
+        .stderr("");
+    let read = |name: &str| fs::read_to_string(path(name)).unwrap();
+    let document: Value = serde_json::from_str(&read("out.json")).unwrap();
+    validate(&document);
+    assert_eq!(document["rows"].as_array().unwrap().len(), 2 * 3);
+    assert_eq!(document["settings"]["threads"], serde_json::json!([1, 3]));
+    let mut csv = csv::Reader::from_path(path("out.csv")).unwrap();
+    assert_eq!(csv.headers().unwrap().get(0), Some("lock"));
+    assert_eq!(csv.records().map(Result::unwrap).count(), 2 * 3);
+    let svg = read("out.svg");
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    assert!(svg.contains("glibc") && svg.contains("threads"));
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        3,
+        "something is left over"
+    );
+}
+
+fn validate(document: &Value) {
+    let schema =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../overlock-bench/schema/bench.schema.json");
+    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    jsonschema::validate(&schema, document).unwrap();
+}
+
+#[test]
+fn a_dash_is_the_standard_output() {
+    let output = tiny()
+        .args(["--json", "-"])
+        .assert()
+        .success()
+        .get_output()
+        .clone();
+    validate(&serde_json::from_slice(&output.stdout).unwrap());
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("min/avg/max"),
+        "the table has gone elsewhere"
+    );
+}
+
+#[test]
+fn every_workload_runs() {
+    for (workload, column) in [
+        ("semop", "4 arrays"),
+        ("qdisc", "Mbit/s"),
+        ("build", "build"),
+    ] {
+        tiny()
+            .arg(workload)
+            .assert()
+            .success()
+            .stdout(predicate::str::contains(column));
+    }
+}
+
+#[test]
+fn waits_are_timed_unless_nobody_wants_them() {
+    tiny().assert().stdout(predicate::str::contains("p99.9"));
+    tiny()
+        .arg("--no-latency")
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("p99.9").not());
+}
+
+#[test]
+fn counters_are_shown_when_asked_for() {
+    overlock()
+        .args([
+            "bench",
+            "--seconds",
+            "0.05",
+            "--runs",
+            "2",
+            "--threads",
+            "8",
+        ])
+        .args(["--locks", "hybrid", "--stat"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains(
+            "hybrid, 8 threads, all rounds:\n  queued mode",
+        ))
+        .stdout(predicate::str::contains("unfair mode"));
+}
+
+#[test]
+fn the_locks_are_listed() {
+    overlock()
+        .args(["bench", "--list"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("* std"))
+        .stdout(predicate::str::contains("parking_lot 0.13 FairMutex"));
+}
+
+#[test]
+fn pinned_threads_run() {
+    tiny()
+        .arg("--pin")
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("pinned"));
+}

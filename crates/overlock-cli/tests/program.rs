@@ -1,0 +1,76 @@
+//! The program around its subcommands.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+
+fn overlock() -> Command {
+    Command::cargo_bin("overlock").unwrap()
+}
+
+#[test]
+fn help_has_examples() {
+    overlock()
+        .args(["bench", "--help"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains(
+            "overlock bench --locks overlock,parking_lot",
+        ))
+        .stdout(predicate::str::contains("Exit codes:"));
+}
+
+#[test]
+fn a_bare_call_shows_the_help() {
+    overlock()
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("Usage:"));
+}
+
+#[test]
+fn unknown_commands_are_refused_in_one_line() {
+    let output = overlock()
+        .arg("brunch")
+        .assert()
+        .code(2)
+        .get_output()
+        .clone();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.contains("'brunch'"), "{text}");
+}
+
+#[test]
+fn completions_are_printed() {
+    for shell in ["bash", "zsh", "fish"] {
+        overlock()
+            .args(["completions", shell])
+            .assert()
+            .success()
+            .stdout(predicate::str::contains("overcommit"));
+    }
+    overlock()
+        .args(["completions", "csh"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("bash"));
+}
+
+#[test]
+fn manual_pages_are_printed() {
+    overlock()
+        .arg("man")
+        .assert()
+        .success()
+        .stdout(predicate::str::contains(".TH overlock 1"));
+    overlock()
+        .args(["man", "bench"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("overcommit"));
+    overlock()
+        .args(["man", "lunch"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("bench, completions"));
+}

@@ -1,0 +1,41 @@
+//! Locks that stay fast when there are more threads (or vCPUs) than CPUs.
+//!
+//! Each lock of the family is written here once, against one small trait, [`Platform`]:
+//! its atomics, the way to wait, to halt and to kick. On Linux a thread plays the vCPU
+//! and the operating system the hypervisor; a model checker, a simulator and a kernel bring their
+//! own. This crate is `no_std` and allocates nothing. Programs use the crate `overlock`, which
+//! binds the locks to Linux threads.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`spin`] | the spinlocks, one file each |
+//! | [`platform`] | the door to the machine |
+//! | [`node`] | per-thread queue nodes |
+//! | [`pool`] | the tickets of fast queue spinlocks |
+//! | [`lock_hash`] | from a paravirtual queued lock to the waiter that its unlocker has to kick |
+//! | [`waiters`] | who sleeps for which ticket of a paravirtual ticket lock |
+//! | [`raw`] | the traits that all locks share |
+//! | [`stat`] | counters and latency histograms |
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(test)]
+extern crate std;
+
+#[cfg(feature = "lock_api")]
+pub mod lock_api;
+#[cfg(feature = "lock_api_04")]
+mod lock_api_04;
+pub mod lock_hash;
+pub mod node;
+pub mod platform;
+pub mod pool;
+pub mod raw;
+mod registry;
+pub mod spin;
+pub mod stat;
+#[cfg(test)]
+mod toy;
+pub mod waiters;
+
+pub use platform::{ConstPlatform, Cpu, Instant, Platform, Spin};

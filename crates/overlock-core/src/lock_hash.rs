@@ -1,0 +1,187 @@
+//! The lock hash: from a lock to the waiter that its unlocker has to kick.
+//!
+//! A paravirtual queued lock is 4 bytes and has no room for the name of the waiter that sleeps at the head
+//! of its queue. The waiter (or whoever makes it the head) enters the pair (lock, node)
+//! here and marks the lock; the unlocker that meets the mark looks the lock up, takes the
+//! entry out, releases the lock and kicks.
+//!
+//! # Layout
+//!
+//! Lines of four buckets, a cache line each. A lock's address selects the line to start from; from there
+//! buckets are tried one after another, round the table.
+//!
+//! # Invariants
+//!
+//! - H1: a lock has at most one entry. Its lock sees to that: only the head of a queue gets one, and
+//!   the entry is taken out before the lock is released.
+//! - H2: a node is in at most one entry, so the table, with four buckets a slot, is never full.
+//! - H3: an entry may lie behind a hole, since taking one out leaves no mark. So a search does not
+//!   stop at an empty bucket. It ends at the entry: nobody searches for a lock without one.
+//!
+//! No operation waits for another thread, so the table works in signal handlers and after fork.
+//!
+//! # Orderings
+//!
+//! - HF, the release store that empties a bucket, pairs with HT, the acquire exchange that takes it: the last
+//!   reader of the node's name is done before the next writer.
+//! - That an entry is seen by the search for it is the lock's business: entering it comes before the
+//!   store of the mark that sends the unlocker here.
+
+use core::fmt::Debug;
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::node::{CONTEXTS, NodeId};
+use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::stat::{self, Event};
+
+/// One line of the table: as many buckets as a slot has nodes.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Line<P: Platform>([Bucket<P>; CONTEXTS]);
+
+/// One entry: empty where `lock` is 0.
+#[derive(Debug)]
+pub(crate) struct Bucket<P: Platform> {
+    lock: P::Usize,
+    node: P::U32,
+}
+
+impl<P: Platform> Line<P> {
+    /// An empty line.
+    pub fn new() -> Self {
+        Line(core::array::from_fn(|_| Bucket {
+            lock: P::Usize::new(0),
+            node: P::U32::new(0),
+        }))
+    }
+}
+
+impl<P: Platform> Default for Line<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: ConstPlatform> Line<P> {
+    /// An empty line, for statics: all zero bytes, so a table takes no space in the program's file.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new line, as intended
+    pub const INIT: Self = Line(
+        [const {
+            Bucket {
+                lock: Zero::ZERO,
+                node: Zero::ZERO,
+            }
+        }; CONTEXTS],
+    );
+}
+
+impl<P: Platform> Bucket<P> {
+    /// Takes the entry out.
+    pub(crate) fn clear(&self) {
+        // HF: (lock, node) -> empty. Release, pairs with HT.
+        self.lock.store(0, Release);
+    }
+}
+
+/// Enters (`lock`, `node`) and returns the bucket.
+///
+/// # Panics
+///
+/// Where the table is full: the platform's is too small.
+pub(crate) fn insert<P: Platform, L>(lock: &L, node: NodeId) -> &'static Bucket<P> {
+    for (hops, bucket) in (1..).zip(probe::<P>(key(lock))) {
+        // HT: empty -> (lock, -). Acquire, pairs with HF.
+        let taken = bucket.lock.compare_exchange(0, key(lock), Acquire, Relaxed);
+        if taken.is_ok() {
+            // (lock, -) -> (lock, node). Relaxed: see the last point under Orderings.
+            bucket.node.store(u32::from(node.bits()), Relaxed);
+            stat::count_many::<P>(Event::PvHashHops, hops);
+            return bucket;
+        }
+    }
+    panic!("the lock hash is full: it needs as many lines as there are slots");
+}
+
+/// Takes the entry of `lock` out and returns its node; `None` where there is none.
+pub(crate) fn remove<P: Platform, L>(lock: &L) -> Option<NodeId> {
+    // Relaxed: the caller has synchronised with whoever entered it, and an entry that somebody else
+    // enters or takes out meanwhile is another lock's, now and before (H1).
+    let bucket = probe::<P>(key(lock)).find(|bucket| bucket.lock.load(Relaxed) == key(lock))?;
+    let node = bucket.node.load(Relaxed) as u16;
+    bucket.clear();
+    NodeId::from_bits(node)
+}
+
+fn key<L>(lock: &L) -> usize {
+    ptr::from_ref(lock).addr()
+}
+
+/// Every bucket once, from the first one of the key's line on.
+fn probe<P: Platform>(key: usize) -> impl Iterator<Item = &'static Bucket<P>> {
+    let lines = P::lock_hash();
+    // Fibonacci hashing: multiplying by 2^64 over the golden ratio spreads nearby addresses; the product's
+    // high half, as a fraction, times the number of lines.
+    let spread = (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let start = (spread * lines.len() as u64 >> 32) as usize;
+    let (before, from) = lines.split_at(start);
+    from.iter().chain(before).flat_map(|line| &line.0)
+}
+
+/// How many entries `lock` has.
+#[cfg(test)]
+pub(crate) fn entries<P: Platform, L>(lock: &L) -> usize {
+    probe::<P>(key(lock))
+        .filter(|bucket| bucket.lock.load(Relaxed) == key(lock))
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{SLOTS, Toy};
+    use std::vec::Vec;
+
+    /// As many locks as there are buckets: nearly all collide.
+    fn fill(locks: &[u32]) {
+        for (index, lock) in locks.iter().enumerate() {
+            insert::<Toy, _>(lock, NodeId::new(index / CONTEXTS, index % CONTEXTS));
+        }
+    }
+
+    #[test]
+    fn every_node_can_sleep_at_once() {
+        let locks = [0_u32; SLOTS * CONTEXTS];
+        fill(&locks);
+        for (index, lock) in locks.iter().enumerate().rev() {
+            let node = NodeId::new(index / CONTEXTS, index % CONTEXTS);
+            assert_eq!(remove::<Toy, _>(lock), Some(node));
+            assert_eq!(remove::<Toy, _>(lock), None);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the lock hash is full")]
+    fn a_table_that_is_too_small_is_reported() {
+        fill(&[0; SLOTS * CONTEXTS]);
+        insert::<Toy, _>(&0_u32, NodeId::new(0, 0));
+    }
+
+    /// H3. Fails where `remove` gives up at the first empty bucket
+    /// (`take_while(|bucket| bucket.lock.load(Relaxed) != 0)` before its `find`).
+    #[test]
+    fn an_entry_behind_a_hole_is_found() {
+        let locks = [0_u32; SLOTS * CONTEXTS];
+        fill(&locks);
+        // Every other one leaves a hole; whoever is left lies behind some of them.
+        let (stay, leave): (Vec<_>, Vec<_>) = locks.iter().enumerate().partition(|(i, _)| i % 2 == 0);
+        for (_, lock) in leave {
+            assert!(remove::<Toy, _>(lock).is_some());
+        }
+        for (index, lock) in stay {
+            let node = NodeId::new(index / CONTEXTS, index % CONTEXTS);
+            assert_eq!(entries::<Toy, _>(lock), 1);
+            assert_eq!(remove::<Toy, _>(lock), Some(node));
+        }
+    }
+}

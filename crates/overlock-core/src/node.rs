@@ -1,0 +1,283 @@
+//! Queue nodes: where a thread waits.
+//!
+//! A thread owns one [`Slot`] while it lives, with one [`Node`] for each of the four
+//! contexts that can nest in it: its ordinary code and up to three signal handlers, each
+//! interrupting the one before. Slots are immortal and type-stable: a thread that exits
+//! leaves its slot to the next one, and a late kick or a stale look meets a node,
+//! never freed memory.
+//!
+//! More threads alive than slots, or a fifth context: [`Claim::new`] answers `None`, and each lock
+//! has a way to wait without a node that is still correct, only slower
+//! ([`Event::lock_no_node`](crate::stat::Event::lock_no_node) counts it).
+//!
+//! | field | who writes it, and when |
+//! |---|---|
+//! | `Slot::busy` | the owning thread and the handlers that interrupt it, claiming and releasing contexts |
+//! | `Slot::depth`, `Slot::spare` | the owning thread and the handlers that interrupt it: `fast_queue`'s contexts, and the ticket that each brings to its next lock (0: its first own one) |
+//! | `Node::next` | the successor in the queue, once |
+//! | `Node::wait` | the predecessor (or the owner), handing the lock or the head of the queue over |
+//! | `Node::state` | the waiter and its waker; the word that the waiter halts on |
+//! | `Node::kicks` | whoever kicks the waiter through it: one more; never set back |
+//! | `Node::kicked_at` | the kicker, where statistics are on: when that was |
+//! | `Node::info`, `Node::lock` | the waiter before it publishes the node; meaning by lock |
+
+use core::marker::PhantomData;
+use core::num::NonZeroU16;
+use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+
+use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+
+/// Nodes a thread: its ordinary code and three signal handlers nested in it.
+pub const CONTEXTS: usize = 4;
+
+/// The most slots that a platform may have: what 14 bits of a queue tail can name.
+pub const MAX_SLOTS: usize = (1 << 14) - 1;
+
+/// Where one context of one thread waits. A cache line of its own, since its owner spins on it.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Node<P: Platform> {
+    pub(crate) next: P::U32,
+    pub(crate) wait: P::U32,
+    pub(crate) state: P::U32,
+    pub(crate) info: P::U32,
+    pub(crate) kicks: P::U32,
+    pub(crate) lock: P::Usize,
+    pub(crate) kicked_at: P::U64,
+}
+
+/// The nodes of one thread.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Slot<P: Platform> {
+    nodes: [Node<P>; CONTEXTS],
+    busy: P::U32,
+    pub(crate) depth: P::U32,
+    pub(crate) spare: [P::U32; CONTEXTS],
+}
+
+impl<P: Platform> Node<P> {
+    /// A node that nobody waits in.
+    pub fn new() -> Self {
+        Node {
+            next: P::U32::new(0),
+            wait: P::U32::new(0),
+            state: P::U32::new(0),
+            info: P::U32::new(0),
+            kicks: P::U32::new(0),
+            lock: P::Usize::new(0),
+            kicked_at: P::U64::new(0),
+        }
+    }
+}
+
+impl<P: Platform> Default for Node<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: ConstPlatform> Node<P> {
+    /// A node that nobody waits in, for statics.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new node, as intended
+    pub const INIT: Self = Node {
+        next: Zero::ZERO,
+        wait: Zero::ZERO,
+        state: Zero::ZERO,
+        info: Zero::ZERO,
+        kicks: Zero::ZERO,
+        lock: Zero::ZERO,
+        kicked_at: Zero::ZERO,
+    };
+}
+
+impl<P: ConstPlatform> Slot<P> {
+    /// A slot that no thread owns, for statics: all zero bytes, so a table of them costs no space
+    /// in the program's file.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new slot, as intended
+    pub const INIT: Self = Slot {
+        nodes: [const { Node::INIT }; CONTEXTS],
+        busy: Zero::ZERO,
+        depth: Zero::ZERO,
+        spare: [const { Zero::ZERO }; CONTEXTS],
+    };
+}
+
+impl<P: Platform> Slot<P> {
+    /// A slot that no thread owns.
+    pub fn new() -> Self {
+        Slot {
+            nodes: core::array::from_fn(|_| Node::new()),
+            busy: P::U32::new(0),
+            depth: P::U32::new(0),
+            spare: core::array::from_fn(|_| P::U32::new(0)),
+        }
+    }
+
+    /// Whether no context of the slot is claimed. A slot whose thread exits while one is
+    /// (it forgot a guard) must not be given to another thread: a queue may still name its node.
+    pub fn is_idle(&self) -> bool {
+        self.busy.load(Relaxed) == 0
+    }
+}
+
+impl<P: Platform> Default for Slot<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The name of a node in 16 bits: context in bits 0 and 1, slot + 1 above. Never 0, so that
+/// a queue's tail can say "nobody".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(NonZeroU16);
+
+impl NodeId {
+    /// The node of `context` in `slot`.
+    ///
+    /// # Panics
+    ///
+    /// Where either is out of range.
+    pub const fn new(slot: usize, context: usize) -> Self {
+        assert!(slot < MAX_SLOTS && context < CONTEXTS);
+        match NonZeroU16::new(((slot + 1) << 2 | context) as u16) {
+            Some(bits) => NodeId(bits),
+            None => unreachable!(),
+        }
+    }
+
+    /// The node that `bits` names; `None` for 0, and for bits that name no slot.
+    #[inline]
+    pub const fn from_bits(bits: u16) -> Option<Self> {
+        match NonZeroU16::new(bits) {
+            Some(some) if bits >> 2 != 0 => Some(NodeId(some)),
+            _ => None,
+        }
+    }
+
+    /// The name as it is kept in words.
+    #[inline]
+    pub const fn bits(self) -> u16 {
+        self.0.get()
+    }
+
+    /// The slot's index in [`Platform::slots`].
+    #[inline]
+    pub const fn slot(self) -> usize {
+        (self.0.get() >> 2) as usize - 1
+    }
+
+    /// The context within the slot.
+    #[inline]
+    pub const fn context(self) -> usize {
+        (self.0.get() & 3) as usize
+    }
+
+    /// The node itself.
+    ///
+    /// # Panics
+    ///
+    /// Where the platform has no such slot: the name comes from a corrupted lock.
+    #[inline]
+    pub fn node<P: Platform>(self) -> &'static Node<P> {
+        &P::slots()[self.slot()].nodes[self.context()]
+    }
+}
+
+/// The right to use a node of the calling thread, until dropped.
+///
+/// Not `Send`: the context belongs to the thread that claimed it.
+#[derive(Debug)]
+pub struct Claim<P: Platform> {
+    id: NodeId,
+    _own: PhantomData<(*mut (), P)>,
+}
+
+impl<P: Platform> Claim<P> {
+    /// Claims the lowest free context of the calling thread; `None` where it has no slot, or where
+    /// all four are in use.
+    #[inline]
+    pub fn new() -> Option<Self> {
+        let slot = P::slot()?;
+        let busy = &P::slots()[slot].busy;
+        loop {
+            let context = busy.load(Relaxed).trailing_ones() as usize;
+            if context >= CONTEXTS {
+                return None;
+            }
+            // A handler that runs between the load and this may keep a context beyond its return
+            // (it forgot a guard); the exchange notices. Relaxed: only this thread and what
+            // interrupts it ever meet here while the thread lives.
+            if busy.fetch_or(1 << context, Relaxed) & 1 << context == 0 {
+                return Some(Claim {
+                    id: NodeId::new(slot, context),
+                    _own: PhantomData,
+                });
+            }
+        }
+    }
+
+    /// The claimed node's name.
+    #[inline]
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// The claimed node.
+    #[inline]
+    pub fn node(&self) -> &'static Node<P> {
+        self.id.node()
+    }
+}
+
+impl<P: Platform> Drop for Claim<P> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release, pairing with the acquire of whoever takes the slot over after this thread's
+        // exit: all use of the node lies before.
+        P::slots()[self.id.slot()]
+            .busy
+            .fetch_and(!(1 << self.id.context()), Release);
+    }
+}
+
+/// Sets bits in words to hand out small numbers: slots to threads, tickets to locks. Lock-free,
+/// so usable from signal handlers and across fork.
+#[derive(Debug)]
+pub struct Bitmap<'a, A>(pub &'a [A]);
+
+impl<A: Atomic<u64>> Bitmap<'_, A> {
+    /// Takes the lowest clear bit below `limit` that it finds; `None` where all are set.
+    pub fn take(&self, limit: usize) -> Option<usize> {
+        for (index, word) in self.0.iter().enumerate() {
+            let mut seen = word.load(Relaxed);
+            while seen != u64::MAX {
+                let bit = seen.trailing_ones() as usize;
+                let number = index * 64 + bit;
+                if number >= limit {
+                    return None;
+                }
+                // Acquire pairs with the release in `give`: what the last holder did lies before.
+                seen = word.fetch_or(1 << bit, AcqRel);
+                if seen & 1 << bit == 0 {
+                    return Some(number);
+                }
+            }
+        }
+        None
+    }
+
+    /// Gives `number` back.
+    ///
+    /// # Panics
+    ///
+    /// Where `number` lies outside the bitmap. In debug builds and with the `checked` feature also
+    /// where it was not taken.
+    pub fn give(&self, number: usize) {
+        let old = self.0[number / 64].fetch_and(!(1 << (number % 64)), AcqRel);
+        crate::check!(
+            old & 1 << (number % 64) != 0,
+            "number {number} was given back twice"
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! The one door between a lock and the machine.
+//!
+//! Everything a lock asks of the world goes through [`Platform`]: its atomics, the
+//! only way to wait, the way to sleep and to wake, barriers, a clock, and the queue
+//! nodes of the running thread. `overlock` implements it for Linux threads, the
+//! checkers and the simulator implement it for theirs, and a kernel implements it
+//! with HLT and a kick hypercall.
+//!
+//! # The contract of `halt` and `kick`
+//!
+//! The latch between the two is the *word*, not the call: a waker first changes the
+//! word, then calls [`Platform::kick`]; a sleeper names the value that it expects
+//! and [`Platform::halt`] returns at once where the word differs. So a kick that
+//! comes before the halt is never lost, a kick that comes late is harmless, and
+//! a halt may return for no reason at all: every caller looks again.
+
+mod atomic;
+mod lanes;
+
+use core::fmt::Debug;
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+
+pub use atomic::{Atomic, Zero};
+pub use lanes::{ByteLanes, Lanes};
+
+use crate::lock_hash::Line;
+use crate::node::Slot;
+use crate::pool::TicketPool;
+use crate::waiters::WaiterTable;
+
+/// One world that locks can run in: see the [module's page](self).
+///
+/// Implementations are zero-sized marker types; locks name theirs as a type parameter,
+/// so every call is static and inlines.
+pub trait Platform: Sized + Send + Sync + Debug + 'static {
+    /// An 8-bit atomic.
+    type U8: Atomic<u8>;
+    /// A 16-bit atomic whose two bytes can be worked on one by one.
+    type U16: Lanes<u16, u8>;
+    /// A 32-bit atomic whose halves and low bytes can be worked on one by one.
+    type U32: ByteLanes;
+    /// A 64-bit atomic.
+    type U64: Atomic<u64>;
+    /// A pointer-sized atomic.
+    type Usize: Atomic<usize>;
+
+    /// Waits, awake, until `done` accepts what `word` holds. The only way to spin.
+    ///
+    /// Each look is a load with `order`; `Ok` carries the accepted value and its load
+    /// has that order. `Err` carries the last value seen once `limit` is used up;
+    /// at least one look is taken whatever the limit.
+    fn wait_until<T, A>(
+        word: &A,
+        order: Ordering,
+        limit: Spin,
+        done: impl FnMut(T) -> bool,
+    ) -> Result<T, T>
+    where
+        T: Copy + Eq,
+        A: Atomic<T>;
+
+    /// Lets about `turns` turns of a spin loop pass without looking at any word:
+    /// the delay of back-off locks.
+    fn pause(turns: u32);
+
+    /// Sleeps until kicked on `word`, at the latest until `until`. Returns at once where
+    /// `word` does not hold `expected`; may return spuriously. Orders nothing.
+    fn halt(word: &Self::U32, expected: u32, until: Option<Instant>);
+
+    /// Wakes the thread that halted on `word`, if one did. The caller has changed the word
+    /// before. `word` may already have been put to another use: the kick is then a
+    /// spurious wake-up for whoever halts there.
+    fn kick(word: &Self::U32);
+
+    /// The cheap half of an asymmetric fence: between two accesses of the thread that runs
+    /// often. Together with a [`heavy_barrier`](Self::heavy_barrier) of another thread
+    /// it orders like two sequentially consistent fences; with another light one it
+    /// orders nothing.
+    fn light_barrier();
+
+    /// The dear half: every other running thread of the process passes a full fence before
+    /// this returns.
+    fn heavy_barrier();
+
+    /// The CPU that the caller runs on at this moment.
+    fn cpu() -> Cpu;
+
+    /// Whether a thread that last ran on `cpu`, and is not the caller, is known to have lost it.
+    /// `false` where nothing is known.
+    fn preempted(cpu: Cpu) -> bool;
+
+    /// The platform's monotonic clock.
+    fn now() -> Instant;
+
+    /// How many CPUs the program may really use (affinity and quota taken into account), at least 1.
+    fn parallelism() -> u32;
+
+    /// The queue nodes of all threads: at most [`MAX_SLOTS`](crate::node::MAX_SLOTS) slots, immortal.
+    fn slots() -> &'static [Slot<Self>];
+
+    /// The index into [`slots`](Self::slots) that belongs to the calling thread until it exits;
+    /// `None` while more threads than slots are alive. Safe to call from a signal handler.
+    fn slot() -> Option<usize>;
+
+    /// The tickets of the fast queue spinlocks.
+    fn tickets() -> &'static TicketPool<Self>;
+
+    /// Who sleeps for which ticket of the paravirtual ticket locks.
+    fn waiters() -> &'static WaiterTable<Self>;
+
+    /// The table in which the unlocker of a paravirtual queued lock finds the waiter to kick: at least
+    /// as many lines as there are [`slots`](Self::slots), immortal.
+    fn lock_hash() -> &'static [Line<Self>];
+}
+
+/// A [`Platform`] whose atomics can be built in a `const`, so that its locks can be statics.
+/// (Those of some model checkers cannot.) Implemented for every platform that fits.
+pub trait ConstPlatform: Platform<U8: Zero, U16: Zero, U32: Zero, U64: Zero, Usize: Zero> {}
+
+impl<P> ConstPlatform for P where P: Platform<U8: Zero, U16: Zero, U32: Zero, U64: Zero, Usize: Zero>
+{}
+
+/// How long [`Platform::wait_until`] may spin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spin {
+    /// Until the condition holds, however long that takes.
+    Forever,
+    /// At most this many looks at the word. A turn takes 10 to 140 cycles, depending on the
+    /// processor: published thresholds are given in turns, new ones should be given in time.
+    Turns(u32),
+    /// Until the clock passes this instant; looked at now and then, not on every turn.
+    Until(Instant),
+}
+
+/// A moment on the platform's monotonic clock, in nanoseconds from an arbitrary start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The moment `nanos` nanoseconds after the clock's start.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Instant(nanos)
+    }
+
+    /// Nanoseconds from the clock's start.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The moment `nanos` nanoseconds later; the end of time (584 years) where it would overflow.
+    #[must_use]
+    pub const fn plus_nanos(self, nanos: u64) -> Self {
+        Instant(self.0.saturating_add(nanos))
+    }
+
+    /// The moment `duration` later; the end of time where it would overflow.
+    #[must_use]
+    pub const fn plus(self, duration: Duration) -> Self {
+        let nanos = duration.as_nanos();
+        self.plus_nanos(if nanos > u64::MAX as u128 {
+            u64::MAX
+        } else {
+            nanos as u64
+        })
+    }
+
+    /// Nanoseconds from `earlier` to `self`; 0 where `earlier` is the later one.
+    pub const fn nanos_since(self, earlier: Instant) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A CPU by its number, as the platform counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpu(pub u32);
+
+impl Cpu {
+    /// A CPU that is not known; [`Platform::preempted`] answers `false` for it.
+    pub const UNKNOWN: Cpu = Cpu(u32::MAX);
+}

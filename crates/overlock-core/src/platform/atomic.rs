@@ -1,0 +1,103 @@
+//! Atomic integers as a trait, so that a checker or a simulator can bring its own.
+
+use core::fmt::Debug;
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// An atomic integer holding a `T`; the operations mean what those of [`core::sync::atomic`] mean.
+#[allow(missing_docs)] // each is documented at its namesake in core
+pub trait Atomic<T: Copy + Eq>: Send + Sync + Debug + 'static {
+    fn new(value: T) -> Self;
+    fn load(&self, order: Ordering) -> T;
+    fn store(&self, value: T, order: Ordering);
+    fn swap(&self, value: T, order: Ordering) -> T;
+    fn compare_exchange(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<T, T>;
+    fn compare_exchange_weak(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<T, T>;
+    fn fetch_add(&self, value: T, order: Ordering) -> T;
+    fn fetch_sub(&self, value: T, order: Ordering) -> T;
+    fn fetch_or(&self, value: T, order: Ordering) -> T;
+    fn fetch_and(&self, value: T, order: Ordering) -> T;
+}
+
+/// An [`Atomic`] that can be built in a `const`, holding 0.
+pub trait Zero {
+    /// A new atomic that holds 0.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new atomic, as intended
+    const ZERO: Self;
+}
+
+macro_rules! impl_atomic {
+    ($($atomic:ty: $int:ty),*) => {$(
+        impl Zero for $atomic {
+            const ZERO: Self = <$atomic>::new(0);
+        }
+
+        impl Atomic<$int> for $atomic {
+            #[inline(always)]
+            fn new(value: $int) -> Self {
+                <$atomic>::new(value)
+            }
+            #[inline(always)]
+            fn load(&self, order: Ordering) -> $int {
+                self.load(order)
+            }
+            #[inline(always)]
+            fn store(&self, value: $int, order: Ordering) {
+                self.store(value, order);
+            }
+            #[inline(always)]
+            fn swap(&self, value: $int, order: Ordering) -> $int {
+                self.swap(value, order)
+            }
+            #[inline(always)]
+            fn compare_exchange(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                self.compare_exchange(current, new, success, failure)
+            }
+            #[inline(always)]
+            fn compare_exchange_weak(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                self.compare_exchange_weak(current, new, success, failure)
+            }
+            #[inline(always)]
+            fn fetch_add(&self, value: $int, order: Ordering) -> $int {
+                self.fetch_add(value, order)
+            }
+            #[inline(always)]
+            fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
+                self.fetch_sub(value, order)
+            }
+            #[inline(always)]
+            fn fetch_or(&self, value: $int, order: Ordering) -> $int {
+                self.fetch_or(value, order)
+            }
+            #[inline(always)]
+            fn fetch_and(&self, value: $int, order: Ordering) -> $int {
+                self.fetch_and(value, order)
+            }
+        }
+    )*};
+}
+
+impl_atomic!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);

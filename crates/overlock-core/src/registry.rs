@@ -1,0 +1,32 @@
+//! The list of all spinlocks. Adding a lock means adding one line here; the tests, `lock_api`'s
+//! traits, the checkers and the benchmarks run on the list.
+
+/// Calls `$callback!` with one line a lock: `name: Type, kind;`. The kind says what is known of the
+/// type: `plain` (no token), `node` (a queue node is the token), `fallible` (the lock needs a
+/// resource of its own: created by [`RawLock::create`](crate::raw::RawLock::create), which may fail, and never
+/// a constant; it has a token).
+///
+/// ```
+/// macro_rules! count {
+///     ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(stringify!($name)),*].len() };
+/// }
+/// assert!(overlock_core::spin_locks!(count) > 0);
+/// ```
+#[macro_export]
+macro_rules! spin_locks {
+    ($callback:ident) => {
+        $callback! {
+            ticket: Ticket, plain;
+            backoff_ticket: BackoffTicket, plain;
+            pv_ticket: PvTicket, plain;
+            pv_ticket_small: PvTicketSmall, plain;
+            pv_ticket_tail_flag: PvTicketTailFlag, plain;
+            mcs: Mcs, node;
+            fast_queue: FastQueue, fallible;
+            queued: Queued, plain;
+            unfair: Unfair, plain;
+            pv_queued: PvQueued, plain;
+            hybrid: Hybrid, plain;
+        }
+    };
+}

@@ -1,0 +1,22 @@
+//! The spinlocks.
+
+pub mod backoff_ticket;
+pub mod fast_queue;
+pub mod mcs;
+pub mod pv_ticket;
+pub mod hybrid;
+pub mod pv;
+pub mod pv_queued;
+pub mod queued;
+pub mod ticket;
+pub mod unfair;
+
+pub use backoff_ticket::BackoffTicket;
+pub use fast_queue::{FastQueue, LazyFastQueue};
+pub use mcs::Mcs;
+pub use pv_ticket::{PvTicket, PvTicketSmall, PvTicketTailFlag};
+pub use hybrid::Hybrid;
+pub use pv_queued::PvQueued;
+pub use queued::Queued;
+pub use ticket::Ticket;
+pub use unfair::Unfair;

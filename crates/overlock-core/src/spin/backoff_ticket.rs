@@ -1,0 +1,313 @@
+//! The ticket lock with proportional back-off: a waiter looks rarely while its turn is far.
+//!
+//! Rik van Riel's proposal of 2012 and 2013, against which the fast queue spinlock was measured. All
+//! waiters of a ticket lock watch one word, and each look of one of them delays the owner's next
+//! write. Here a waiter that sees `n` others before it stays away for `n` times the time that one
+//! of them takes, and learns that time from how well its last guesses fitted.
+//!
+//! # Layout
+//!
+//! ```text
+//! +---------------------------+---------------------------+
+//! | tickets: as in `ticket`   | delay: turns per waiter   |
+//! | head, tail                | in 1/256ths, 0: not yet   |
+//! +---------------------------+---------------------------+
+//! ```
+//!
+//! # States
+//!
+//! The lock's are those of [`ticket`](super::ticket). A waiter's, with `n` between it and the owner:
+//!
+//! ```text
+//!           n > 0: pause delay × n        n = 0: watch the word
+//! waiting ----------------------> look -----------------------> served
+//!    ^                            |  |                             ^
+//!    +-- not yet: where this was -+  +-- already our turn: the ----+
+//!        not the first pause,            delay was too long,
+//!        the delay is too short (B2)     shorten it (B1)
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 to I3 of [`ticket`](super::ticket): the delay decides when a waiter looks, never who is served.
+//! - B1: the delay never falls below one turn, whatever it was: the subtraction is clamped.
+//! - B2: it never rises above `MAX` turns, so a waiter with `n` others before it looks again within
+//!   `MAX` × `n` turns.
+//! - B3: only the owner writes the delay.
+//!
+//! # Where the delay lives
+//!
+//! The first versions kept one delay a CPU for all locks, which fits none of them; later ones kept a
+//! small table a CPU, hashed by the lock's address. What the delay measures is how long *this lock's*
+//! sections take, so here it lies in the lock. That costs four bytes and no traffic: a waiter works on
+//! a copy and writes it back when it has become the owner (B3), at which moment it has the
+//! line and is going to write head into it anyway. The last to write wins; each has
+//! started from what the one before it knew.
+//!
+//! # Orderings
+//!
+//! TU and TL of [`ticket`](super::ticket). The delay is a hint: relaxed throughout.
+//!
+//! # Why no turn is lost
+//!
+//! Nobody sleeps, every pause is finite (B2), and the last of them is followed by a look.
+//!
+//! # Where this deviates from the published form
+//!
+//! - The delay lies in the lock, see above.
+//! - `MAX` is 1,000 turns as in the first versions, not 16,000 as in the last: where threads lose their
+//!   CPUs, the delay learns the length of time slices, and a long delay then outlasts the hand-over
+//!   that it waits for. The proposal itself caps it hard under a hypervisor. It is a type
+//!   parameter.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::Ticket;
+use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::raw::{CreateError, RawLock};
+
+/// The ticket lock with proportional back-off: see the [module's page](self). 8 bytes.
+///
+/// `MAX` is the longest delay in turns for each waiter ahead.
+#[derive(Debug)]
+pub struct BackoffTicket<P: Platform, const MAX: u32 = 1_000> {
+    ticket: Ticket<P>,
+    delay: P::U32,
+}
+
+/// One turn, in the delay's unit.
+const TURN: u32 = 256;
+
+/// What a pause that was too short adds: a seventh of a turn.
+const LONGER: u32 = TURN / 7;
+
+impl<P: ConstPlatform, const MAX: u32> BackoffTicket<P, MAX> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        BackoffTicket {
+            ticket: Ticket::new(),
+            delay: Zero::ZERO,
+        }
+    }
+}
+
+impl<P: ConstPlatform, const MAX: u32> Default for BackoffTicket<P, MAX> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform, const MAX: u32> BackoffTicket<P, MAX> {
+    /// The longest delay, in the delay's unit.
+    const LONGEST: u32 = {
+        assert!(MAX >= 1 && MAX <= u32::MAX / TURN / 2);
+        MAX * TURN
+    };
+
+    /// The delay to try where `delay` was too short (B2).
+    fn longer(delay: u32) -> u32 {
+        (delay + LONGER).min(Self::LONGEST)
+    }
+
+    /// The delay to try where `delay` was too long (B1).
+    fn shorter(delay: u32) -> u32 {
+        delay.saturating_sub(delay / 32 + 1).max(TURN)
+    }
+
+    #[cold]
+    fn wait(&self, old: u32) {
+        let number = self.ticket.admit(old);
+        let mut delay = self.delay.load(Relaxed).clamp(TURN, Self::LONGEST);
+        let mut pauses = 0_u32;
+        loop {
+            let ahead = self.ticket.ahead(number);
+            if ahead == 0 {
+                if pauses > 0 {
+                    // We overslept: nobody says by how much.
+                    delay = Self::shorter(delay);
+                }
+                break;
+            }
+            // The first pause is a guess from others' experience: that it was short says little.
+            if pauses > 1 {
+                delay = Self::longer(delay);
+            }
+            if ahead == 1 {
+                self.ticket.wait_for(number);
+                break;
+            }
+            let turns = u64::from(delay) * u64::from(ahead - 1) / u64::from(TURN);
+            P::pause(u32::try_from(turns).unwrap_or(u32::MAX));
+            pauses = pauses.saturating_add(1);
+        }
+        // B3: the lock is ours.
+        self.delay.store(delay, Relaxed);
+    }
+}
+
+// SAFETY: as for `Ticket`, which does all the work: `wait` returns only once the ticket lock serves
+// our number.
+unsafe impl<P: Platform, const MAX: u32> RawLock for BackoffTicket<P, MAX> {
+    type Token = ();
+
+    const NAME: &'static str = "backoff_ticket";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(BackoffTicket {
+            ticket: Ticket::create()?,
+            delay: P::U32::new(0),
+        })
+    }
+
+    #[inline]
+    fn lock(&self) {
+        if let Err(old) = self.ticket.draw() {
+            self.wait(old);
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        self.ticket.try_lock()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        // SAFETY: the caller holds this lock, and so its ticket lock.
+        unsafe { self.ticket.unlock(()) }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.ticket.is_locked()
+    }
+
+    fn is_contended(&self) -> bool {
+        self.ticket.is_contended()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{Point, Toy, as_thread, at, left};
+    use std::boxed::Box;
+
+    type Lock = BackoffTicket<Toy>;
+
+    fn leak() -> &'static Lock {
+        Box::leak(Box::new(BackoffTicket::new()))
+    }
+
+    /// Numbers out before the waiter under test.
+    const AHEAD: u16 = 8;
+
+    /// The number that is served now.
+    fn served(lock: &Lock) -> u16 {
+        0_u16.wrapping_sub(lock.ticket.ahead(0))
+    }
+
+    /// Plays owners that hold the lock for `hold` turns each, from `start` on, until `number` is served.
+    fn serve(lock: &'static Lock, number: u16, start: u64, hold: u64) {
+        at(Point::Wait, move || {
+            let passed = (Toy::now().as_nanos() - start) / hold;
+            let left = AHEAD - passed.min(u64::from(AHEAD)) as u16;
+            while lock.ticket.ahead(number) > left {
+                // SAFETY: the owners played here hold it.
+                unsafe { lock.ticket.unlock(()) };
+            }
+            if left > 0 {
+                serve(lock, number, start, hold);
+            }
+        });
+    }
+
+    /// Acquisitions one after another, each with `AHEAD` others before it.
+    fn rounds(lock: &'static Lock, hold: u64, rounds: u16) {
+        for _ in 0..rounds {
+            let number = served(lock).wrapping_add(AHEAD);
+            for _ in 0..AHEAD {
+                let _ = lock.ticket.draw();
+            }
+            serve(lock, number, Toy::now().as_nanos(), hold);
+            lock.lock();
+            assert_eq!(served(lock), number);
+            // SAFETY: just locked.
+            unsafe { lock.unlock(()) };
+            assert!(!lock.is_locked());
+            assert_eq!(left(), 0);
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "thousands of rounds")]
+    fn the_delay_converges_to_the_hold_time_from_both_sides() {
+        for hold in [4, 40, 200] {
+            for from in [0, Lock::LONGEST] {
+                let lock = leak();
+                lock.delay.store(from, Relaxed);
+                rounds(lock, hold, 3000);
+                let turns = f64::from(lock.delay.load(Relaxed)) / f64::from(TURN);
+                let hold = hold as f64;
+                assert!(
+                    hold * 0.7 < turns && turns < hold * 1.3,
+                    "{turns} for {hold}, from {from}"
+                );
+            }
+        }
+    }
+
+    /// B1: without the clamp in `shorter` the delay falls below a turn, and with a plain subtraction of the
+    /// clamped minimum it would wrap to the longest.
+    #[test]
+    fn a_delay_that_is_always_too_long_stops_at_one_turn() {
+        let lock = leak();
+        rounds(lock, 1, 20);
+        assert!(lock.delay.load(Relaxed) < 2 * TURN);
+        let mut delay = Lock::LONGEST;
+        for _ in 0..1_000 {
+            let next = Lock::shorter(delay);
+            assert!(next < delay || delay == TURN);
+            delay = next;
+        }
+        assert_eq!(delay, TURN);
+        assert_eq!([0, 1, TURN].map(Lock::shorter), [TURN; 3]);
+    }
+
+    /// B2: without the `min` in `longer`.
+    #[test]
+    fn a_delay_that_is_always_too_short_stops_at_the_maximum() {
+        let mut delay = TURN;
+        for _ in 0..10_000 {
+            delay = Lock::longer(delay);
+        }
+        assert_eq!(delay, Lock::LONGEST);
+        rounds(leak(), 1_000_000, 3);
+    }
+
+    #[test]
+    fn waiters_are_served_across_the_wrap_of_the_numbers() {
+        let lock = Box::leak(Box::new(Lock {
+            ticket: Ticket::at_number(u16::MAX - 19),
+            ..Lock::new()
+        }));
+        rounds(lock, 10, 20);
+        assert_eq!(served(lock), 160);
+    }
+
+    #[test]
+    fn next_in_line_does_not_pause_and_learns_nothing() {
+        let lock = leak();
+        lock.lock();
+        at(Point::Wait, || {
+            assert!(lock.is_contended());
+            assert!(lock.try_lock().is_none());
+            // SAFETY: thread 0 holds it.
+            as_thread(0, || unsafe { lock.unlock(()) });
+        });
+        let before = Toy::now();
+        as_thread(1, || lock.lock());
+        assert_eq!(Toy::now().nanos_since(before), 1);
+        assert_eq!(lock.delay.load(Relaxed), TURN);
+        assert_eq!(left(), 0);
+    }
+}

@@ -1,0 +1,337 @@
+//! The fast queue spinlock: a fair queue for one atomic exchange to lock and one plain store to unlock.
+//!
+//! Michel Lespinasse's proposal of January 2013. Its text describes the lock and its costs, and its patch
+//! is not to be found; this is our reconstruction, which matches every fact of the text: a queue of
+//! Craig's, Landin's and Hagersten's kind (CLH) in which tickets are recycled.
+//!
+//! The lock names the *ticket* of its latest arrival. Who wants the lock puts a ticket of its own there and
+//! watches the one that it finds; when that is released, the lock is ours, and *the ticket that
+//! we watched is ours too*: nobody else knows it any more, and we bring it to our next lock. So
+//! nobody allocates after the lock was created, nobody writes to another's memory, and the
+//! release needs no look at who comes next.
+//!
+//! # Layout
+//!
+//! ```text
+//! lock:    63             32 31              0   31              0
+//!         +-----------------+-----------------+ +-----------------+
+//!         | its use count   | latest ticket   | | reserve         |
+//!         +-----------------+-----------------+ +-----------------+
+//! ticket: wait: RELEASED, OWNER or WAITING · uses     (see `pool`)
+//! ```
+//!
+//! # States
+//!
+//! As (latest ticket, and its `wait`); `s` is the spare of the context that locks:
+//!
+//! ```text
+//! (t, RELEASED)  --lock-->     (s, OWNER)      ours at once; t is our spare now
+//! (t, OWNER)     --lock-->     (s, WAITING)    we watch t ...
+//! (t, RELEASED)                                ... until its owner releases it: s: OWNER, t our spare
+//! (s, OWNER)     --unlock-->   (s, RELEASED)   the lock is free, or whoever watches s has it
+//! ```
+//!
+//! # Invariants
+//!
+//! - Q1: a ticket has one holder: the pool, a live lock (as its latest, or as its reserve), a
+//!   context (as its spare), or an acquisition that is waiting (its own). So the number of tickets
+//!   in use is that of the contexts plus twice that of the live locks, always.
+//! - Q2: a ticket that was found in the lock is adopted only after it was seen RELEASED: that store is the
+//!   last that its user does with it, and nobody but the one who found it knows it.
+//! - Q3: between the exchange and the adoption a context has no spare, and nobody else uses that context: a
+//!   handler that interrupts there uses the next one ([`Context`]).
+//! - Q4: while the lock's word stays the same, so does what it says: its ticket is in nobody else's use.
+//!
+//! # Orderings
+//!
+//! - FT, the exchange of the lock's word, acquire and release, pairs with itself: a ticket's WAITING and its
+//!   use count come before its name is seen, so nobody takes a RELEASED of an earlier use for this one's.
+//! - FU, the release store of RELEASED in the unlock, pairs with FL, the acquire look of the next owner:
+//!   what happened under the lock, and all use of the ticket.
+//! - FR, the release store of the reserve, pairs with the acquire exchange that takes it.
+//! - FC, compiler fences in [`Context`], order it against handlers on its own thread; across threads a
+//!   slot's hand-over does.
+//!
+//! # Why no hand-over is lost
+//!
+//! Nobody sleeps, and the release is a store to a ticket that its one watcher watches or will watch.
+//!
+//! # try_lock
+//!
+//! To take a free lock, exchange its word for ours if it still is what we saw. With names alone that
+//! goes wrong: the ticket that we saw RELEASED may have been adopted, used elsewhere and queued here
+//! again by a waiter, and the "success" would be a place in the queue. So the word also holds how often
+//! its ticket has joined a queue, and stands for one use of it (Q4). The same word means
+//! another use only where that one ticket has joined exactly 2^32 queues, or a multiple, between
+//! our look and our exchange, the last of them this lock's.
+//!
+//! # Without a context
+//!
+//! A thread without a slot, or a fifth context in the middle of locking, has no spare. Each lock has a
+//! second ticket for them, its reserve: one such acquisition at a time queues with it, and leaves
+//! the one that it finds. A shared pool would not do in its place: with all tickets queued up for
+//! a lock whose owner needs one for the next, nobody gets on. [`Event::LockNoNode`] counts them.
+//!
+//! # Where this deviates from the published lock
+//!
+//! - The published names of contexts are task and softirq; here they are those of a
+//!   [slot](crate::node), and a handler need not keep others out, since contexts nest by depth.
+//! - Tickets are named by index, and come from a static [pool](crate::pool). The limits stay: the lock
+//!   cannot be a static, its creation may fail, and it must be destroyed. [`LazyFastQueue`] hides
+//!   them, where panicking at the first use will do.
+//! - try_lock, for the published interface had no use for one; OWNER, so that a snapshot can tell who waits.
+
+mod context;
+mod lazy;
+#[cfg(test)]
+mod tests;
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use context::Context;
+pub use lazy::LazyFastQueue;
+
+use crate::platform::{Atomic, Platform, Spin};
+use crate::pool::{QueueTicket, TicketId};
+use crate::raw::{CreateError, RawLock};
+use crate::stat::{self, Event};
+
+/// The fast queue spinlock: see the [module's page](self). 16 bytes, and two tickets of the pool.
+#[derive(Debug)]
+pub struct FastQueue<P: Platform> {
+    /// The latest ticket in the low half, its use count in the high half; 0 only in a [`LazyFastQueue`]
+    /// that nobody has used.
+    latest: P::U64,
+    /// A ticket, or [`TAKEN`]; 0 as for `latest`.
+    reserve: P::U32,
+}
+
+/// An acquisition of a [`FastQueue`]: the ticket whose release its successor watches for.
+#[derive(Debug)]
+#[must_use = "the lock stays locked until its token is handed to `unlock`"]
+pub struct FastQueueToken(TicketId);
+
+// What a ticket's `wait` says of its latest use. Zero, as in a new ticket, is RELEASED.
+const RELEASED: u32 = 0;
+const OWNER: u32 = 1;
+const WAITING: u32 = 2;
+
+/// The reserve while an acquisition queues with it. No ticket has this name.
+const TAKEN: u32 = u32::MAX;
+
+/// The ticket that the lock's word names.
+#[inline]
+fn named(latest: u64) -> Option<TicketId> {
+    TicketId::from_bits(latest as u32)
+}
+
+/// The lock's word for the use of `id` that follows `uses` others.
+#[inline]
+fn next_use(id: TicketId, uses: u32) -> u64 {
+    u64::from(id.bits()) | u64::from(uses.wrapping_add(1)) << 32
+}
+
+impl<P: Platform> FastQueue<P> {
+    /// A new, unlocked lock.
+    ///
+    /// # Errors
+    ///
+    /// Where the platform's tickets are used up.
+    pub fn try_new() -> Result<Self, CreateError> {
+        let [latest, reserve] = take_two::<P>()?;
+        Ok(FastQueue {
+            latest: P::U64::new(first_word::<P>(latest)),
+            reserve: P::U32::new(reserve.bits()),
+        })
+    }
+
+    /// Destroys the lock, as dropping it does: the ticket that it names now, whoever brought it, and its
+    /// reserve go back to the pool.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds and with the `checked` feature, where the lock is held. Without them its ticket is
+    /// then never used again.
+    pub fn destroy(self) {
+        drop(self);
+    }
+
+    /// Joins the queue with ticket `mine`, waits to become the owner, and returns the ticket to adopt.
+    #[inline]
+    fn join(&self, mine: TicketId) -> TicketId {
+        let ticket = mine.ticket::<P>();
+        ticket.wait.store(WAITING, Relaxed);
+        let word = next_use(mine, ticket.uses.load(Relaxed));
+        ticket.uses.store((word >> 32) as u32, Relaxed);
+        // (t, *) -> (s, WAITING). FT: acquire and release, pairs with itself.
+        let before = named(self.latest.swap(word, AcqRel)).expect("a lock names a ticket");
+        // FL: acquire, pairs with FU.
+        if before.ticket::<P>().wait.load(Acquire) != RELEASED {
+            wait(before.ticket::<P>());
+        }
+        // (s, WAITING) -> (s, OWNER). Relaxed: only snapshots tell the two apart.
+        ticket.wait.store(OWNER, Relaxed);
+        before
+    }
+
+    /// As [`join`](Self::join), with the word `seen` of a free lock still there; `None` where it is not.
+    #[inline]
+    fn join_free(&self, mine: TicketId, seen: u64) -> Option<TicketId> {
+        let ticket = mine.ticket::<P>();
+        ticket.wait.store(OWNER, Relaxed);
+        let word = next_use(mine, ticket.uses.load(Relaxed));
+        // (t, RELEASED) -> (s, OWNER). FT: release; the look that found t RELEASED was FL.
+        self.latest
+            .compare_exchange(seen, word, Release, Relaxed)
+            .ok()?;
+        ticket.uses.store((word >> 32) as u32, Relaxed);
+        named(seen)
+    }
+
+    #[cold]
+    fn lock_with_reserve(&self) -> FastQueueToken {
+        stat::count::<P>(Event::LockNoNode);
+        let mine = loop {
+            // Relaxed: the exchange acquires.
+            let _ = P::wait_until(&self.reserve, Relaxed, Spin::Forever, |id: u32| id != TAKEN);
+            if let Some(mine) = self.take_reserve() {
+                break mine;
+            }
+        };
+        let before = self.join(mine);
+        self.leave_reserve(before);
+        FastQueueToken(mine)
+    }
+
+    #[cold]
+    fn try_lock_with_reserve(&self, seen: u64) -> Option<FastQueueToken> {
+        let mine = self.take_reserve()?;
+        let before = self.join_free(mine, seen);
+        self.leave_reserve(before.unwrap_or(mine));
+        before.map(|_| FastQueueToken(mine))
+    }
+
+    fn take_reserve(&self) -> Option<TicketId> {
+        // FR: acquire, pairs with `leave_reserve`.
+        match self.reserve.swap(TAKEN, Acquire) {
+            TAKEN => None,
+            id => TicketId::from_bits(id),
+        }
+    }
+
+    fn leave_reserve(&self, id: TicketId) {
+        // FR: release, pairs with `take_reserve`.
+        self.reserve.store(id.bits(), Release);
+    }
+}
+
+/// Waits until `before` is released.
+#[cold]
+fn wait<P: Platform>(before: &QueueTicket<P>) {
+    stat::count::<P>(Event::LockSlowpath);
+    // FL: acquire, pairs with FU.
+    let _ = P::wait_until(&before.wait, Acquire, Spin::Forever, |wait: u32| {
+        wait == RELEASED
+    });
+}
+
+/// Two tickets of the pool, for a lock.
+fn take_two<P: Platform>() -> Result<[TicketId; 2], CreateError> {
+    let first = P::tickets().take().ok_or(CreateError)?;
+    let second = P::tickets().take().ok_or_else(|| {
+        P::tickets().give(first);
+        CreateError
+    })?;
+    Ok([first, second])
+}
+
+/// The word of a new lock, whose `latest` ticket is RELEASED.
+fn first_word<P: Platform>(latest: TicketId) -> u64 {
+    let ticket = latest.ticket::<P>();
+    ticket.wait.store(RELEASED, Relaxed);
+    let word = next_use(latest, ticket.uses.load(Relaxed));
+    ticket.uses.store((word >> 32) as u32, Relaxed);
+    word
+}
+
+impl<P: Platform> Drop for FastQueue<P> {
+    fn drop(&mut self) {
+        if let Some(reserve) = self.take_reserve() {
+            P::tickets().give(reserve);
+        }
+        let Some(latest) = named(self.latest.load(Relaxed)) else {
+            return;
+        };
+        // FL: acquire, pairs with FU of the last owner, whose release is its last use of the ticket.
+        let free = latest.ticket::<P>().wait.load(Acquire) == RELEASED;
+        if free {
+            P::tickets().give(latest);
+        }
+        crate::check!(free, "a fast queue spinlock was destroyed while held");
+    }
+}
+
+// SAFETY: each ticket found in the lock is found by one acquisition (one exchange), which returns
+// only after that ticket's use was released (FL; by Q4 and the use count for `try_lock`), which the one
+// before does in its unlock. The first ticket is released from the start.
+unsafe impl<P: Platform> RawLock for FastQueue<P> {
+    type Token = FastQueueToken;
+
+    const NAME: &'static str = "fast_queue";
+
+    fn create() -> Result<Self, CreateError> {
+        Self::try_new()
+    }
+
+    #[inline]
+    fn lock(&self) -> FastQueueToken {
+        let Some(context) = Context::<P>::enter() else {
+            return self.lock_with_reserve();
+        };
+        let mine = context.spare();
+        let before = self.join(mine);
+        context.leave(before);
+        FastQueueToken(mine)
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<FastQueueToken> {
+        // FT: acquire, so that the look that follows sees this use of the ticket or a later one.
+        let seen = self.latest.load(Acquire);
+        // FL: acquire, pairs with FU.
+        if named(seen)?.ticket::<P>().wait.load(Acquire) != RELEASED {
+            return None;
+        }
+        let Some(context) = Context::<P>::enter() else {
+            return self.try_lock_with_reserve(seen);
+        };
+        let mine = context.spare();
+        let before = self.join_free(mine, seen);
+        context.leave(before.unwrap_or(mine));
+        before.map(|_| FastQueueToken(mine))
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, token: FastQueueToken) {
+        let ticket = token.0.ticket::<P>();
+        // FU: (s, OWNER) -> (s, RELEASED). Release, pairs with FL. After this neither the ticket nor the
+        // lock is ours.
+        ticket.wait.store(RELEASED, Release);
+    }
+
+    fn is_locked(&self) -> bool {
+        // FT: acquire, as in `try_lock`.
+        let seen = self.latest.load(Acquire);
+        let Some(latest) = named(seen) else {
+            return false;
+        };
+        // Acquire: the second look at the word comes after this one. Where the word has changed meanwhile,
+        // somebody has taken the lock.
+        latest.ticket::<P>().wait.load(Acquire) != RELEASED || self.latest.load(Relaxed) != seen
+    }
+
+    fn is_contended(&self) -> bool {
+        named(self.latest.load(Acquire))
+            .is_some_and(|latest| latest.ticket::<P>().wait.load(Relaxed) == WAITING)
+    }
+}

@@ -1,0 +1,116 @@
+//! A fast queue spinlock that can be a static: it takes its tickets at its first use.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire};
+
+use super::{FastQueue, FastQueueToken, first_word, take_two};
+use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::raw::{CreateError, RawLock};
+
+/// A [`FastQueue`] with a `const` constructor, for statics and for `lock_api`.
+///
+/// The price is a look before each acquisition, and that the failure which [`FastQueue::try_new`] returns
+/// becomes a panic: in the first `lock`, before anything has changed. Dropping it returns the tickets; a
+/// static never does.
+#[derive(Debug)]
+pub struct LazyFastQueue<P: Platform> {
+    queue: FastQueue<P>,
+}
+
+impl<P: ConstPlatform> LazyFastQueue<P> {
+    /// A new, unlocked lock, without tickets yet.
+    pub const fn new() -> Self {
+        LazyFastQueue {
+            queue: FastQueue {
+                latest: Zero::ZERO,
+                reserve: Zero::ZERO,
+            },
+        }
+    }
+}
+
+impl<P: ConstPlatform> Default for LazyFastQueue<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> LazyFastQueue<P> {
+    /// The lock with its tickets, taken now if it has none.
+    #[inline]
+    fn ready(&self) -> Result<&FastQueue<P>, CreateError> {
+        // Acquire: pairs with the exchange in `prepare`, after which the reserve is there too.
+        if self.queue.latest.load(Acquire) == 0 {
+            self.prepare()?;
+        }
+        Ok(&self.queue)
+    }
+
+    /// Gives the lock its tickets, unless somebody else is faster. Nobody waits for anybody here.
+    #[cold]
+    fn prepare(&self) -> Result<(), CreateError> {
+        let [latest, reserve] = match take_two::<P>() {
+            // Another thread's, while this one looked for two that were left.
+            Err(_) if self.queue.latest.load(Acquire) != 0 => return Ok(()),
+            tickets => tickets?,
+        };
+        // The reserve first: who finds a latest ticket finds a reserve. It is never 0 again, so one who comes
+        // here late cannot put a second one in. FR: release for who takes it; acquire, so that another's,
+        // seen here, is passed on by the next exchange.
+        let first = self
+            .queue
+            .reserve
+            .compare_exchange(0, reserve.bits(), AcqRel, Acquire);
+        if first.is_err() {
+            P::tickets().give(reserve);
+        }
+        // FT: release, the ticket and the reserve come before; acquire where another's did.
+        let word = first_word::<P>(latest);
+        let first = self.queue.latest.compare_exchange(0, word, AcqRel, Acquire);
+        if first.is_err() {
+            P::tickets().give(latest);
+        }
+        Ok(())
+    }
+}
+
+// SAFETY: as for `FastQueue`, which does all the work once it has its tickets, which it gets once.
+unsafe impl<P: Platform> RawLock for LazyFastQueue<P> {
+    type Token = FastQueueToken;
+
+    const NAME: &'static str = "fast_queue_lazy";
+
+    fn create() -> Result<Self, CreateError> {
+        FastQueue::try_new().map(|queue| LazyFastQueue { queue })
+    }
+
+    /// # Panics
+    ///
+    /// Where this is the lock's first use, and the platform's tickets are used up.
+    #[inline]
+    fn lock(&self) -> FastQueueToken {
+        match self.ready() {
+            Ok(queue) => queue.lock(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Fails also where this is the lock's first use, and the platform's tickets are used up.
+    #[inline]
+    fn try_lock(&self) -> Option<FastQueueToken> {
+        self.ready().ok()?.try_lock()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, token: FastQueueToken) {
+        // SAFETY: the caller passes its token of this lock, which is one of `queue`.
+        unsafe { self.queue.unlock(token) }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.queue.is_locked()
+    }
+
+    fn is_contended(&self) -> bool {
+        self.queue.is_contended()
+    }
+}

@@ -1,0 +1,121 @@
+//! The hybrid lock: a paravirtual queued lock in queued mode, an unfair lock in unfair mode, chosen by each
+//! waiter for itself.
+//!
+//! The subject of the document "locking/pvqspinlock: Implement hybrid PV queued/unfair locks" (Long, 2017). A
+//! newcomer goes into unfair mode where waiters are queued but pending is clear: the head of the queue sleeps
+//! (or has not begun to spin), so the lock would stand idle until it runs. As soon as the head spins it sets
+//! pending, and everybody who comes or spins in unfair mode joins the queue. While all
+//! waiters have CPUs the lock is fair; the more of them sleep, the more it is unfair; and the head,
+//! once it runs, is never passed for long.
+//!
+//! All but the stealing is shared with [`pv_queued`](super::pv_queued): [`pv`](super::pv) has
+//! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
+//!
+//! # What a newcomer does
+//!
+//! (tail, pending, locked):
+//!
+//! ```text
+//!               .------------------------------ unfair mode: (n, 0, locked), spin
+//!               v                                  ^
+//! fast path fails --> (*, 0, 0)  --> exchange --lost: (n, 0, *)
+//!               |                       |     `-lost: (0, *, *), (*, 1, *) --> queue
+//!               |                      won --> stolen
+//!               '---> (0, *, locked), (*, 1, *) --> queued mode: join the queue
+//! ```
+//!
+//! # Bounds
+//!
+//! While the head spins, pending keeps newcomers from stealing: at most those that looked before it was set
+//! take the lock before the head does. While it sleeps, wakes up, or has lost its CPU between
+//! waking and setting pending, any number may. If it loses its CPU with pending set, nobody
+//! steals, and those that come queue and sleep until it runs again.
+
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::pv::{self, Core, Kind, Published, Tuning};
+use super::queued::{LOCKED_BYTE, PENDING_BYTE};
+use crate::platform::{ConstPlatform, Platform, Spin};
+use crate::raw::{CreateError, RawLock};
+
+/// The hybrid lock: see the [module's page](self). 4 bytes.
+#[derive(Debug)]
+pub struct Hybrid<P: Platform, T: Tuning = Published> {
+    core: Core<P>,
+    tuning: PhantomData<T>,
+}
+
+impl<P: ConstPlatform, T: Tuning> Hybrid<P, T> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        Hybrid {
+            core: Core::new(),
+            tuning: PhantomData,
+        }
+    }
+}
+
+impl<P: ConstPlatform, T: Tuning> Default for Hybrid<P, T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Whether a newcomer goes into queued mode: nobody is queued, or the head spins.
+fn is_queued_mode(word: u32) -> bool {
+    word & PENDING_BYTE != 0 || word & !LOCKED_BYTE == 0
+}
+
+impl<P: Platform, T: Tuning> Kind for Hybrid<P, T> {
+    type Tuning = T;
+
+    /// Attempts as long as unfair mode lasts.
+    fn steal<Q: Platform>(word: &Q::U32) -> bool {
+        let mut stolen = false;
+        // Relaxed: `take` acquires.
+        let _ = Q::wait_until(word, Relaxed, Spin::Forever, |seen: u32| {
+            stolen = pv::is_free(seen) && pv::take::<Q>(word);
+            stolen || is_queued_mode(seen)
+        });
+        stolen
+    }
+}
+
+// SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone, and
+// back only in `unlock`.
+unsafe impl<P: Platform, T: Tuning> RawLock for Hybrid<P, T> {
+    type Token = ();
+
+    const NAME: &'static str = "hybrid";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Hybrid {
+            core: Core::create(),
+            tuning: PhantomData,
+        })
+    }
+
+    #[inline]
+    fn lock(&self) {
+        self.core.lock::<Self>();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        self.core.try_lock().then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        self.core.unlock();
+    }
+
+    fn is_locked(&self) -> bool {
+        self.core.is_locked()
+    }
+
+    fn is_contended(&self) -> bool {
+        self.core.is_contended()
+    }
+}

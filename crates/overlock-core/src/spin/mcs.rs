@@ -1,0 +1,260 @@
+//! The MCS lock: a queue in which each waiter watches a cache line of its own.
+//!
+//! Mellor-Crummey's and Scott's lock of 1991, in the classic form that the fast queue spinlock was measured
+//! against. The lock is the tail of a queue of nodes, of which the first is the owner's; whoever unlocks
+//! writes to the next node, and to nobody else's memory. That scales with the number of CPUs, but
+//! the order is strict and nobody sleeps: a waiter that has lost its CPU holds up all behind it.
+//!
+//! # Layout
+//!
+//! ```text
+//!  lock:  +---------------+---------------+       node:  +-----------------+-----------------+
+//!         | tail          | spare_next    |              | next            | wait            |
+//!         | last arrival  | link of SPARE |              | who comes after | WAITING / OWNER |
+//!         +---------------+---------------+              +-----------------+-----------------+
+//! ```
+//!
+//! `tail` is 0 (free), [`SPARE`], or the 16-bit name of a [node](crate::node), where the published lock
+//! has a pointer. An owner uses its node from lock to unlock, so a thread that holds four
+//! such locks has none left for a fifth.
+//!
+//! # States
+//!
+//! As (tail; nodes from the owner's to the last):
+//!
+//! ```text
+//! (0; )         --lock-->             (a; a)           ours at once
+//! (b; a..b)     --lock-->             (c; a..b  c)     c has arrived, and ...
+//! (c; a..b  c)  --link-->             (c; a..b->c)     ... can be found; it waits
+//! (a; a)        --unlock-->           (0; )            nobody waits
+//! (c; a->b..c)  --unlock-->           (c; b..c)        b is the owner
+//! (0; )         --lock, no node-->    (SPARE; SPARE)   else as any node
+//! ```
+//!
+//! # Invariants
+//!
+//! - N1: a node is in at most one queue, once: it belongs to the claim of one acquisition.
+//! - N2: a node's claim ends only after nobody can reach the node through the queue: the tail no longer
+//!   names it, and its successor, if it has one, has linked, which is the last that a
+//!   successor does with the node before it.
+//! - N3: a waiter becomes the owner by its predecessor's hand-over alone.
+//! - N4: `spare_next` is 0 unless SPARE is in the queue.
+//!
+//! # Orderings
+//!
+//! - MT, the exchange of the tail, acquire and release, pairs with itself: a node is ready before its
+//!   name can be seen. The release in the unlock's exchange to 0 pairs with the acquire of the next
+//!   owner's: what happened under the lock.
+//! - MN, the release store of the predecessor's `next`, pairs with the acquire look in the unlock: our
+//!   own `wait = WAITING` comes before its `wait = OWNER`. (Without it a late initialisation undoes the
+//!   hand-over, and the waiter hangs: a known bug of such locks on weakly ordered machines.)
+//! - MH, the release store of `wait = OWNER`, pairs with the acquire look of the waiter: what happened
+//!   under the lock.
+//!
+//! # Why no hand-over is lost
+//!
+//! Nobody sleeps. An owner that finds no link exchanges the tail for 0, which succeeds only where nobody
+//! has come; else somebody has, and its link must follow, so the owner waits for it.
+//!
+//! # Without a node
+//!
+//! A fifth context, a fifth lock held, a thread without a slot: it waits until nobody holds the lock, and
+//! enters the empty queue with the link that the lock itself has. Correct, counted
+//! ([`Event::LockNoNode`]), and without the queue's promise: such a thread may starve
+//! while others keep the queue from running empty.
+//!
+//! # Where this deviates from the published form
+//!
+//! - Nodes are named by index, and are immortal: a stale name, as `is_contended` may read, leads to
+//!   somebody else's node, never to freed memory.
+//! - The published owner says nothing in its own node. Here it writes OWNER to it, so that anybody can
+//!   tell from the last node whether its owner waits.
+//! - The spare.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::node::{Claim, NodeId};
+use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
+use crate::raw::{CreateError, RawLock};
+use crate::stat::{self, Event};
+
+/// The MCS lock: see the [module's page](self). 8 bytes.
+#[derive(Debug)]
+pub struct Mcs<P: Platform> {
+    tail: P::U32,
+    spare_next: P::U32,
+}
+
+/// An acquisition of an [`Mcs`] lock: the node that the owner stands in the queue with.
+///
+/// Not `Send`: the node belongs to the thread that locked. Forgetting it leaves the lock locked and the
+/// node claimed for good; the thread's slot then goes to nobody else.
+#[derive(Debug)]
+#[must_use = "the lock stays locked until its token is handed to `unlock`"]
+pub struct McsToken<P: Platform>(
+    /// `None`: the lock's spare.
+    Option<Claim<P>>,
+);
+
+/// The tail's value while the last in the queue has no node of its own. No node has this name.
+pub const SPARE: u32 = 1;
+
+const OWNER: u32 = 0;
+const WAITING: u32 = 1;
+
+impl<P: ConstPlatform> Mcs<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        Mcs {
+            tail: Zero::ZERO,
+            spare_next: Zero::ZERO,
+        }
+    }
+}
+
+impl<P: ConstPlatform> Default for Mcs<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> Mcs<P> {
+    /// Links behind `before` and waits to become the owner.
+    #[cold]
+    fn wait(&self, before: u32, claim: &Claim<P>) {
+        stat::count::<P>(Event::LockSlowpath);
+        let link = match node_named(before) {
+            Some(id) => &id.node::<P>().next,
+            None => &self.spare_next,
+        };
+        // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the unlock's look. After this, b is not ours
+        // to touch (N2).
+        link.store(name(claim), Release);
+        // MH: acquire, pairs with the hand-over.
+        let _ = P::wait_until(&claim.node().wait, Acquire, Spin::Forever, |wait: u32| {
+            wait == OWNER
+        });
+    }
+
+    #[cold]
+    fn lock_with_spare(&self) -> McsToken<P> {
+        stat::count::<P>(Event::LockNoNode);
+        loop {
+            // Relaxed: the exchange acquires.
+            let _ = P::wait_until(&self.tail, Relaxed, Spin::Forever, |tail: u32| tail == 0);
+            if let Some(token) = self.enter_empty(None) {
+                return token;
+            }
+        }
+    }
+
+    /// Enters the queue where it is empty.
+    #[inline]
+    fn enter_empty(&self, claim: Option<Claim<P>>) -> Option<McsToken<P>> {
+        let name = match &claim {
+            Some(claim) => {
+                claim.node().next.store(0, Relaxed);
+                claim.node().wait.store(OWNER, Relaxed);
+                name(claim)
+            }
+            None => SPARE, // ready (N4)
+        };
+        // (0; ) -> (a; a). MT: acquire and release.
+        let empty = self.tail.compare_exchange(0, name, AcqRel, Relaxed);
+        empty.is_ok().then_some(McsToken(claim))
+    }
+
+    /// Makes whoever stands behind the owner's `link` the owner.
+    #[cold]
+    fn hand_over(&self, link: &P::U32) {
+        // MN: acquire, pairs with the successor's link, which must come: the tail has moved on.
+        let next = P::wait_until(link, Acquire, Spin::Forever, |next: u32| next != 0)
+            .ok()
+            .and_then(node_named)
+            .expect("the link of an MCS queue names a node");
+        if core::ptr::eq(link, &self.spare_next) {
+            // N4. Before the hand-over: after it the lock may be gone, and SPARE in use again.
+            self.spare_next.store(0, Relaxed);
+        }
+        // (c; a->b..c) -> (c; b..c). MH: release, pairs with the successor's look.
+        next.node::<P>().wait.store(OWNER, Release);
+    }
+}
+
+fn name<P: Platform>(claim: &Claim<P>) -> u32 {
+    u32::from(claim.id().bits())
+}
+
+/// The node that a tail or a link names; `None` for 0 and for [`SPARE`].
+fn node_named(name: u32) -> Option<NodeId> {
+    NodeId::from_bits(name as u16)
+}
+
+// SAFETY: the owner is whoever entered an empty queue, by an exchange of the tail that only one can win, or
+// the one to whom the last owner has handed over (N3), which happens once for each node in the
+// queue, from its predecessor's unlock.
+unsafe impl<P: Platform> RawLock for Mcs<P> {
+    type Token = McsToken<P>;
+
+    const NAME: &'static str = "mcs";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Mcs {
+            tail: P::U32::new(0),
+            spare_next: P::U32::new(0),
+        })
+    }
+
+    #[inline]
+    fn lock(&self) -> McsToken<P> {
+        let Some(claim) = Claim::<P>::new() else {
+            return self.lock_with_spare();
+        };
+        let node = claim.node();
+        node.next.store(0, Relaxed);
+        node.wait.store(WAITING, Relaxed);
+        // (b; a..b) -> (c; a..b  c), or (0; ) -> (c; c). MT: acquire and release.
+        match self.tail.swap(name(&claim), AcqRel) {
+            0 => node.wait.store(OWNER, Relaxed),
+            before => self.wait(before, &claim),
+        }
+        McsToken(Some(claim))
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<McsToken<P>> {
+        if self.tail.load(Relaxed) != 0 {
+            return None;
+        }
+        self.enter_empty(Claim::new())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, token: McsToken<P>) {
+        let (name, link) = match &token.0 {
+            Some(claim) => (name(claim), &claim.node().next),
+            None => (SPARE, &self.spare_next),
+        };
+        // MN: acquire, pairs with the successor's link.
+        if link.load(Acquire) != 0
+            // (a; a) -> (0; ). Release, pairs with MT of the next owner.
+            || self.tail.compare_exchange(name, 0, Release, Relaxed).is_err()
+        {
+            self.hand_over(link);
+        }
+        // Here the token's claim ends, not before (N2). It touches the node's slot, not the lock.
+    }
+
+    fn is_locked(&self) -> bool {
+        self.tail.load(Relaxed) != 0
+    }
+
+    /// Whether the last in the queue waits. Does not see those that wait without a node.
+    fn is_contended(&self) -> bool {
+        node_named(self.tail.load(Relaxed))
+            .is_some_and(|last| last.node::<P>().wait.load(Relaxed) == WAITING)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+use super::*;
+use crate::node::CONTEXTS;
+use crate::toy::stage::{Actor, actor};
+use crate::toy::{Point, SLOTS, Toy, as_thread, at, left};
+use std::boxed::Box;
+use std::sync::{Arc, Mutex};
+use std::vec::Vec;
+
+type Lock = &'static Mcs<Toy>;
+
+fn leak() -> Lock {
+    Box::leak(Box::new(Mcs::new()))
+}
+
+fn unlock(lock: Lock, token: McsToken<Toy>) {
+    // SAFETY: each test passes what it got from `lock`, on the same thread.
+    unsafe { lock.unlock(token) }
+}
+
+fn tail(lock: Lock) -> u32 {
+    lock.tail.load(Relaxed)
+}
+
+fn node(thread: usize) -> u32 {
+    u32::from(NodeId::new(thread, 0).bits())
+}
+
+/// A part that locks, says so, and unlocks.
+fn passer(thread: usize, lock: Lock, order: &Arc<Mutex<Vec<usize>>>) -> Actor {
+    let order = order.clone();
+    actor(thread, move || {
+        let token = lock.lock();
+        order.lock().unwrap().push(thread);
+        unlock(lock, token);
+    })
+}
+
+#[test]
+fn the_tail_tells_who_holds_and_who_waits() {
+    let lock = leak();
+    assert!(!lock.is_locked() && !lock.is_contended());
+    for token in [Some(lock.lock()), lock.try_lock()] {
+        let Some(token) = token else { continue };
+        assert_eq!(tail(lock), node(0));
+        assert!(lock.is_locked() && !lock.is_contended());
+        assert!(lock.try_lock().is_none());
+        unlock(lock, token);
+        assert!(!lock.is_locked());
+    }
+    let token = lock.try_lock().unwrap();
+    let waiter = passer(1, lock, &Arc::default());
+    waiter.to(Point::Wait);
+    assert_eq!(tail(lock), node(1));
+    assert!(lock.is_contended());
+    unlock(lock, token);
+    assert!(lock.is_locked() && !lock.is_contended());
+    waiter.end();
+    assert_eq!(tail(lock), 0);
+    assert!(Toy::slots().iter().all(|slot| slot.is_idle()));
+}
+
+/// N3: each unlock names one successor; storing OWNER to any other node would break the order.
+#[test]
+fn served_in_the_order_of_arrival() {
+    let lock = leak();
+    let order = Arc::default();
+    let token = lock.lock();
+    let waiters: Vec<_> = [3, 1, 2]
+        .into_iter()
+        .map(|thread| {
+            let waiter = passer(thread, lock, &order);
+            waiter.to(Point::Wait);
+            waiter
+        })
+        .collect();
+    unlock(lock, token);
+    waiters.into_iter().for_each(Actor::end);
+    assert_eq!(*order.lock().unwrap(), [3, 1, 2]);
+    assert_eq!(tail(lock), 0);
+}
+
+/// An owner that finds no link and whose exchange fails has a successor that is about to link. Without
+/// the wait in `hand_over` the successor would never be served, and without the exchange's
+/// failure being looked at the queue would be forgotten.
+#[test]
+fn an_owner_waits_for_a_successor_that_has_come_but_not_linked() {
+    let lock = leak();
+    let token = lock.lock();
+    let claim = as_thread(1, || Claim::<Toy>::new().unwrap());
+    claim.node().wait.store(WAITING, Relaxed);
+    assert_eq!(lock.tail.swap(name(&claim), AcqRel), node(0)); // arrives ...
+    at(Point::Wait, || {
+        // N2: the owner's node is still claimed when the successor links through it.
+        assert!(!Toy::slots()[0].is_idle());
+        NodeId::new(0, 0).node::<Toy>().next.store(node(1), Release); // ... and links
+    });
+    unlock(lock, token);
+    assert_eq!(claim.node().wait.load(Relaxed), OWNER);
+    assert!(Toy::slots()[0].is_idle());
+    unlock(lock, McsToken(Some(claim)));
+    assert_eq!((tail(lock), left()), (0, 0));
+}
+
+/// More locks held than a thread has nodes, and handlers nested deeper: each takes the spare of its
+/// own lock. N4: without `spare_next.store(0)` the second round would hand over to a node that
+/// does not wait, and leave the one that does.
+#[test]
+fn a_fifth_acquisition_uses_the_locks_spare_and_hands_over_as_any_other() {
+    let held: Vec<_> = (0..CONTEXTS).map(|_| leak()).collect();
+    let tokens: Vec<_> = held.iter().map(|lock| lock.lock()).collect();
+    let lock = leak();
+    for round in 0..2 {
+        let token = if round == 0 {
+            lock.lock()
+        } else {
+            lock.try_lock().unwrap()
+        };
+        assert_eq!(tail(lock), SPARE);
+        assert!(token.0.is_none() && lock.is_locked() && !lock.is_contended());
+        let order = Arc::default();
+        // Another thread in the second round, so that a link left over would name the wrong one.
+        let waiters = [1 + round, 3].map(|thread| passer(thread, lock, &order));
+        waiters.iter().for_each(|waiter| waiter.to(Point::Wait));
+        assert!(lock.is_contended());
+        unlock(lock, token);
+        waiters.into_iter().for_each(Actor::end);
+        assert_eq!(*order.lock().unwrap(), [1 + round, 3]);
+        assert_eq!(tail(lock), 0);
+    }
+    held.iter()
+        .zip(tokens)
+        .for_each(|(lock, token)| unlock(lock, token));
+    assert!(Toy::slots()[0].is_idle());
+}
+
+#[test]
+fn a_thread_without_a_slot_waits_for_an_empty_queue() {
+    let lock = leak();
+    let token = lock.lock();
+    let stranger = actor(SLOTS, move || {
+        let token = lock.lock();
+        assert_eq!(tail(lock), SPARE);
+        assert!(lock.try_lock().is_none());
+        unlock(lock, token);
+    });
+    stranger.to(Point::Wait);
+    // It does not stand in the queue, and is overtaken.
+    assert!(!lock.is_contended());
+    unlock(lock, token);
+    let token = lock.lock();
+    stranger.to(Point::Wait);
+    unlock(lock, token);
+    stranger.end();
+    assert_eq!(tail(lock), 0);
+}
+
+/// A handler that arrives while the thread waits on a lock of the same kind stands in a node of
+/// its own.
+#[test]
+fn a_handler_locks_while_its_thread_waits() {
+    let [outer, inner] = [leak(), leak()];
+    let token = outer.lock();
+    let waiter = passer(1, outer, &Arc::default());
+    waiter.to(Point::Wait);
+    let link = NodeId::new(1, 0).node::<Toy>().wait.load(Relaxed);
+    waiter.interrupt(move || {
+        let token = inner.lock();
+        assert_eq!(tail(inner), u32::from(NodeId::new(1, 1).bits()));
+        unlock(inner, token);
+    });
+    assert_eq!(NodeId::new(1, 0).node::<Toy>().wait.load(Relaxed), link);
+    unlock(outer, token);
+    waiter.end();
+    assert_eq!(tail(outer), 0);
+}
+
+#[test]
+fn a_forgotten_token_keeps_the_lock_and_the_node() {
+    let lock = leak();
+    as_thread(1, || std::mem::forget(lock.lock()));
+    assert!(lock.is_locked() && lock.try_lock().is_none());
+    assert!(!Toy::slots()[1].is_idle());
+    // The thread goes on with its other nodes.
+    let other = leak();
+    let token = as_thread(1, || other.lock());
+    assert_eq!(tail(other), u32::from(NodeId::new(1, 1).bits()));
+    as_thread(1, || unlock(other, token));
+}

@@ -1,0 +1,416 @@
+//! What the paravirtual queued locks share: a queue whose waiters sleep, and an unlock that kicks.
+//!
+//! [`pv_queued`](super::pv_queued) and [`hybrid`](super::hybrid) differ in what a newcomer
+//! may do before it joins the queue ([`Kind::steal`]); all else is here. From the paravirtual
+//! queued spinlock (Long, Zijlstra, 2015) in the form of late 2017.
+//!
+//! # Layout
+//!
+//! The word is that of [`queued`](super::queued): (tail, pending, locked). But locked has a third value, SLOW:
+//! locked, and the head of the queue sleeps; who unlocks finds it in the
+//! [lock hash](crate::lock_hash) and kicks it. And pending is written by the head alone: set while it
+//! spins for the lock, clear while it sleeps.
+//!
+//! A waiter's node has two words besides its link. `state` says how far it is, in two bits:
+//!
+//! | `state` | head of the queue? | asleep? | set by |
+//! |---|---|---|---|
+//! | RUNNING 0 | no | no | the waiter |
+//! | HALTED 1 | no | yes, or about to | the waiter, by exchange from RUNNING |
+//! | HEAD 2 | yes | no | its predecessor, by exchange from RUNNING; from then on the waiter |
+//! | HASHED 3 | yes | yes, or about to | its predecessor, where it was HALTED; from then on the waiter |
+//!
+//! `kicks` is the latch: the word that a sleeper halts on, in the queue and at its head. A kicker adds 1 to it.
+//! It is never set back, and no other use of the node touches it.
+//!
+//! # States
+//!
+//! ```text
+//!             newcomer: steal, or join the queue
+//!                            |
+//!   RUNNING <--spurious-- HALTED       spins on its node; sleeps after a while, or at once
+//!      |                     |         where its predecessor sleeps
+//!      | predecessor         | predecessor: locked = SLOW, entry in the hash
+//!      v                     v
+//!    HEAD <-----kick------ HASHED      spins for the lock with pending set; then, with
+//!      |   -----sleep---->             pending clear, locked = SLOW and an entry, sleeps
+//!      v
+//!    (m, 0, 1) owner: hands the head over to its successor
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1: (entry) a lock has at most one entry in the hash, and has one just while locked is SLOW, as far as the
+//!   head can see. Two threads ever enter one: the owner that makes a HALTED waiter the head, before
+//!   it does so; and the head, where locked is not SLOW. Owner and head of the same waiter cannot
+//!   both do it: it is not the head until the owner has.
+//! - I2: (exit) the unlocker takes the entry out before it releases the lock, and from the release on touches
+//!   nothing of the lock, which its next owner may free. The node is immortal.
+//! - I3: only the head sets and clears pending. While it is set nobody new starts to take the lock, apart
+//!   from who looked just before; hence the head takes the lock by exchange, not by store.
+//! - I4: a waiter joins the queue at the tail, and only the head takes the lock from the queue.
+//! - I5: a node's context is free again only after its waiter has handed the head over.
+//!
+//! # Orderings
+//!
+//! - PU, the release that makes locked 0, pairs with PA, the acquire exchange by which the next owner takes it.
+//! - PE, the exchange of locked for SLOW by the head, releases the entry; the acquire look of the unlocker
+//!   that found SLOW pairs with it. (Its exchange has failed by then, and orders nothing.)
+//! - PH, the release store (or exchange) of HEAD or HASHED, pairs with the acquire look of the waiter: a waiter
+//!   that is HASHED sees SLOW, or what came after it.
+//! - PK, the release addition to `kicks`, pairs with the acquire look at `kicks` before a halt.
+//! - The queue's own, QP and QN, are those of [`queued`](super::queued).
+//!
+//! # Why no wake-up is lost
+//!
+//! A sleeper halts on `kicks` with the value that it read *before* its last look at what it waits for.
+//!
+//! - In the queue the last look is the exchange RUNNING -> HALTED. It and the predecessor's RUNNING ->
+//!   HEAD meet in one word, so one of them fails. Either the waiter learns that it is the
+//!   head; or the predecessor learns that it sleeps, and enters it, and the unlock kicks it.
+//! - At the head the last look is at locked. Where it shows SLOW (or made it so, from 1), somebody holds the
+//!   lock and has yet to look at locked in order to release it: it finds SLOW, and the entry
+//!   (PE), and adds to `kicks` after it has released. If that addition was already in what the
+//!   head read (PK), its last look would have shown the release.
+//! - An entry lives until an unlock, and each unlock that takes one out kicks. Halts that end early lead
+//!   back to a look.
+//!
+//! A stale kick (its kicker lost the CPU after the release, and the node now waits for another lock) ends
+//! one halt early and changes no state.
+//!
+//! # Where this deviates from the published form
+//!
+//! - Hand-over and sleeping meet in one word. The published form has a word each, "handed over" and `state`,
+//!   and needs a full fence on both sides between writing one and reading the other. It also lets a
+//!   waiter become the head before its predecessor has entered it; that entry then could come
+//!   second to one that the waiter itself had made (a bug of 2015). Here it comes first (I1).
+//! - The published head waits for a change of the locked byte, the others for one of `state`; a hypervisor
+//!   can wait on any byte, a futex on one aligned word. Here both wait for `kicks`, which is the
+//!   same for the kicker: the latch of a hypervisor's "unhalt" flag, as a counter.
+//! - The unlocker reads the node's name from the hash before it releases (I2).
+//! - A thief needs no node, so a newcomer tries to steal before it claims one.
+//! - A kick wakes the head, and a thief takes the lock: the published head has no entry now, and from then
+//!   on spins until it wins. With [`Tuning::ENTER_AGAIN`] it enters itself again and sleeps.
+//! - Waiters cannot give up. One in the middle of the queue would have to be unlinked between two others who
+//!   may be leaving too (`osq` can do that, in twice the space a node); the head would
+//!   have to pass on a lock that it does not hold.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
+use crate::lock_hash;
+use crate::node::{Node, NodeId};
+use crate::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
+use crate::stat::{self, Event, Latency};
+
+/// What differs between the paravirtual queued locks.
+pub(super) trait Kind {
+    /// The constants.
+    type Tuning: Tuning;
+
+    /// What a newcomer does before it joins the queue: true where it took the lock.
+    fn steal<P: Platform>(word: &P::U32) -> bool;
+}
+
+/// The constants of a paravirtual queued lock, as a policy.
+pub trait Tuning: Send + Sync + core::fmt::Debug + 'static {
+    /// Turns for which a waiter spins before it sleeps, in the queue and at its head.
+    const TURNS: u32;
+    /// Whether a head that was kicked and found the lock stolen may sleep again.
+    const ENTER_AGAIN: bool;
+}
+
+/// The published constants: 2^15 turns.
+#[derive(Clone, Copy, Debug)]
+pub struct Published;
+
+impl Tuning for Published {
+    const TURNS: u32 = 1 << 15;
+    const ENTER_AGAIN: bool = false;
+}
+
+/// The third value of locked: the head sleeps.
+const SLOW: u32 = 3;
+
+// Values of `state`.
+const RUNNING: u32 = 0;
+const HALTED: u32 = 1;
+const HEAD: u32 = 2;
+const HASHED: u32 = 3;
+/// The bit that HALTED and HASHED have in common.
+const ASLEEP: u32 = 1;
+
+/// A waiter in the queue looks at its predecessor's state once in so many turns.
+const TURNS_PER_LOOK_BACK: u32 = 256;
+
+/// A paravirtual queued lock of any kind: 4 bytes.
+#[derive(Debug)]
+pub(super) struct Core<P: Platform> {
+    word: P::U32,
+}
+
+impl<P: ConstPlatform> Core<P> {
+    pub(super) const fn new() -> Self {
+        Core { word: Zero::ZERO }
+    }
+}
+
+impl<P: Platform> Core<P> {
+    pub(super) fn create() -> Self {
+        Core {
+            word: P::U32::new(0),
+        }
+    }
+
+    #[inline]
+    pub(super) fn lock<K: Kind>(&self) {
+        // (0, 0, 0) -> (0, 0, 1). PA: acquire, pairs with PU.
+        if self
+            .word
+            .compare_exchange(0, LOCKED, Acquire, Relaxed)
+            .is_err()
+        {
+            self.lock_slow::<K>();
+        }
+    }
+
+    #[inline]
+    pub(super) fn try_lock(&self) -> bool {
+        // (0, 0, 0) -> (0, 0, 1). PA: acquire, pairs with PU.
+        self.word.load(Relaxed) == 0
+            && self
+                .word
+                .compare_exchange(0, LOCKED, Acquire, Relaxed)
+                .is_ok()
+    }
+
+    #[inline]
+    pub(super) fn unlock(&self) {
+        // PU: (*, *, 1) -> (*, *, 0). Release, pairs with PA.
+        if self
+            .word
+            .byte0_compare_exchange(LOCKED as u8, 0, Release)
+            .is_err()
+        {
+            self.unlock_slow();
+        }
+    }
+
+    pub(super) fn is_locked(&self) -> bool {
+        self.word.load(Relaxed) & LOCKED_BYTE != 0
+    }
+
+    pub(super) fn is_contended(&self) -> bool {
+        self.word.load(Relaxed) & !LOCKED_BYTE != 0
+    }
+
+    #[cold]
+    fn lock_slow<K: Kind>(&self) {
+        if K::steal::<P>(&self.word) {
+            stat::count::<P>(Event::PvLockStealing);
+            return;
+        }
+        let Some(claim) = queued::claim::<P>() else {
+            return self.lock_without_node();
+        };
+        stat::count::<P>(Event::LockSlowpath);
+        let node = claim.node();
+        node.state.store(RUNNING, Relaxed);
+        let before = queued::join(&self.word, &claim);
+        let entered = before.is_some_and(|before| self.wait_in_queue::<K>(node, before.node()));
+        self.wait_as_head::<K>(node, claim.id(), entered);
+        // (n, 0, 1) -> (0, 0, 1). Relaxed: PA came before, and a tail that goes tells nobody anything.
+        let alone = queued::tail(claim.id()) | LOCKED;
+        if self
+            .word
+            .compare_exchange(alone, LOCKED, Relaxed, Relaxed)
+            .is_err()
+        {
+            self.hand_over(queued::successor(node));
+        }
+        // Here the claim ends, not before (I5).
+    }
+
+    /// Waits until `node` is the head; returns whether its predecessor entered it into the hash.
+    fn wait_in_queue<K: Kind>(&self, node: &'static Node<P>, before: &'static Node<P>) -> bool {
+        loop {
+            for _ in 0..K::Tuning::TURNS.div_ceil(TURNS_PER_LOOK_BACK) {
+                if before.state.load(Relaxed) & ASLEEP != 0 && node.state.load(Relaxed) == RUNNING {
+                    // Our turn will not come soon: whoever waits for it first does not even run.
+                    stat::count::<P>(Event::PvWaitEarly);
+                    break;
+                }
+                let limit = Spin::Turns(TURNS_PER_LOOK_BACK.min(K::Tuning::TURNS));
+                // PH: acquire, pairs with the release in `hand_over`.
+                let state = P::wait_until(&node.state, Acquire, limit, |state: u32| state >= HEAD);
+                if let Ok(state) = state {
+                    return state == HASHED;
+                }
+            }
+            // PK: acquire, pairs with the release in `kick`. Before the last look.
+            let kicks = node.kicks.load(Acquire);
+            // RUNNING -> HALTED: the last look. It fails where we have become the head: PH then, acquire. Relaxed
+            // else: whoever sees HALTED reads nothing else of ours.
+            if let Err(state) = node
+                .state
+                .compare_exchange(RUNNING, HALTED, Relaxed, Acquire)
+            {
+                return state == HASHED;
+            }
+            stat::count::<P>(Event::PvWaitNode);
+            halt(node, kicks);
+            // HALTED -> RUNNING. It fails where we have become the head: PH then, acquire.
+            if let Err(state) = node
+                .state
+                .compare_exchange(HALTED, RUNNING, Relaxed, Acquire)
+            {
+                return state == HASHED;
+            }
+            stat::count::<P>(Event::PvSpuriousWakeup);
+        }
+    }
+
+    /// Takes the lock as the head of the queue. `entered`: the hash has an entry for us already.
+    fn wait_as_head<K: Kind>(&self, node: &'static Node<P>, id: NodeId, mut entered: bool) {
+        let mut slept = false;
+        loop {
+            // Relaxed: our successor looks at it to know whether we run, no more.
+            node.state.store(HEAD, Relaxed);
+            // (n, 0, *) -> (n, 1, *): from now on nobody steals (I3).
+            self.word.byte1_store(1, Relaxed);
+            let limit = Spin::Turns(K::Tuning::TURNS);
+            let won = P::wait_until(&self.word, Relaxed, limit, |word: u32| {
+                // (n, 1, 0) -> (n, 0, 1). It fails where a thief looked before pending was set. PA: acquire,
+                // pairs with PU.
+                word & LOCKED_BYTE == 0
+                    && self
+                        .word
+                        .low_compare_exchange(PENDING as u16, LOCKED as u16, Acquire)
+                        .is_ok()
+            });
+            if won.is_ok() {
+                return;
+            }
+            // (n, 1, *) -> (n, 0, *): while we sleep others may steal.
+            self.word.byte1_store(0, Relaxed);
+            // PK: acquire, pairs with the release in `kick`. Before the last look.
+            let kicks = node.kicks.load(Acquire);
+            // Where this is SLOW we have an entry, and our unlocker is still to come (I1). Relaxed: we made it
+            // SLOW ourselves, or PH made us see that our predecessor did.
+            if self.word.load(Relaxed) & LOCKED_BYTE != SLOW {
+                if entered && !K::Tuning::ENTER_AGAIN {
+                    continue;
+                }
+                let entry = lock_hash::insert::<P, _>(&self.word, id);
+                entered = true;
+                // PE: (n, 0, *) -> (n, 0, SLOW), the last look. Release: the entry, for the unlocker's look;
+                // acquire: where it was free this is PA, and pairs with PU.
+                if self.word.byte0_swap(SLOW as u8, AcqRel) == 0 {
+                    // (n, 0, SLOW) -> (n, 0, 1): it is ours, and nobody else has seen it SLOW. Relaxed: as is the
+                    // taking out of an entry that only its unlocker would look for, and that is us.
+                    self.word.byte0_store(LOCKED as u8, Relaxed);
+                    entry.clear();
+                    return;
+                }
+            }
+            node.state.store(HASHED, Relaxed);
+            stat::count::<P>(Event::PvWaitHead);
+            if slept {
+                stat::count::<P>(Event::PvWaitAgain);
+            }
+            slept = true;
+            halt(node, kicks);
+        }
+    }
+
+    /// Makes `next` the head, as the owner of the lock.
+    fn hand_over(&self, next: NodeId) {
+        let node = next.node::<P>();
+        // PH: RUNNING -> HEAD. Release, pairs with the acquire look in `wait_in_queue`. A failure orders
+        // nothing, and nothing here depends on what its HALTED comes after.
+        if node
+            .state
+            .compare_exchange(RUNNING, HEAD, Release, Relaxed)
+            .is_err()
+        {
+            // It sleeps, so it is we who enter it, and our unlock that kicks it. (*, 0, 1) -> (*, 0, SLOW).
+            // Relaxed, and before the entry: who unlocks is this thread.
+            self.word.byte0_store(SLOW as u8, Relaxed);
+            lock_hash::insert::<P, _>(&self.word, next);
+            // PH: HALTED, or RUNNING if it has woken up meanwhile -> HASHED. Release, pairs with the acquire look.
+            // Not before the entry is there: the head enters itself where it sees none (I1).
+            node.state.store(HASHED, Release);
+        }
+    }
+
+    #[cold]
+    fn unlock_slow(&self) {
+        // PE: acquire, pairs with the release of the head that made it SLOW.
+        let slow = self.word.load(Acquire) & LOCKED_BYTE == SLOW;
+        let head = slow.then(|| lock_hash::remove::<P, _>(&self.word)).flatten();
+        let Some(head) = head else {
+            // Not held, or somebody else is just unlocking it too: no business of ours.
+            crate::check!(false, "unlock of a paravirtual queued lock that is free");
+            return;
+        };
+        // Before the release: what is needed after it (I2).
+        let head = head.node::<P>();
+        // PU: (*, *, SLOW) -> (*, *, 0). Release, pairs with PA.
+        self.word.byte0_store(0, Release);
+        kick(head);
+    }
+
+    /// Waits without a node, so without a place in the queue: in unfair mode until it wins.
+    #[cold]
+    fn lock_without_node(&self) {
+        stat::count::<P>(Event::PvLockStealing);
+        // Relaxed: `take` acquires.
+        let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| {
+            is_free(word) && take::<P>(&self.word)
+        });
+    }
+}
+
+/// Whether somebody outside the queue may take the lock: it is free, and no head spins for it.
+#[inline]
+pub(super) fn is_free(word: u32) -> bool {
+    word & (PENDING_BYTE | LOCKED_BYTE) == 0
+}
+
+/// Takes the lock past the queue, if it is still free.
+#[inline]
+pub(super) fn take<P: Platform>(word: &P::U32) -> bool {
+    // (*, *, 0) -> (*, *, 1). PA: acquire, pairs with PU. The head may have set pending since the caller
+    // looked: then one of the two exchanges fails.
+    word.byte0_compare_exchange(0, LOCKED as u8, Acquire)
+        .is_ok()
+}
+
+/// Sleeps until the node has been kicked more often than `kicks` times, or for no reason.
+fn halt<P: Platform>(node: &Node<P>, kicks: u32) {
+    stat::timed::<P, _>(Latency::TimeBlocked, || P::halt(&node.kicks, kicks, None));
+    if stat::is_on() && node.kicks.load(Relaxed) != kicks {
+        let kicked_at = node.kicked_at.swap(0, Relaxed);
+        if kicked_at != 0 {
+            stat::count::<P>(Event::PvKickWake);
+            let now = P::now().as_nanos();
+            stat::record::<P>(Latency::PvLatencyWake, now.saturating_sub(kicked_at));
+        }
+    }
+}
+
+/// Wakes whoever halts in `node`, now or in a moment. The node may be in another use by now.
+fn kick<P: Platform>(node: &Node<P>) {
+    if stat::is_on() {
+        node.kicked_at.store(P::now().as_nanos(), Relaxed);
+    }
+    // PK: release, pairs with the acquire look before a halt: that one's last look comes after our release of the
+    // lock.
+    node.kicks.fetch_add(1, Release);
+    stat::count::<P>(Event::PvKickUnlock);
+    stat::timed::<P, _>(Latency::PvLatencyKick, || P::kick(&node.kicks));
+}
+
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! The paravirtual queued lock: a queue whose waiters sleep, as it was before the hybrid one.
+//!
+//! The "pvqlock" of the hybrid lock's document (Long, Zijlstra, 2015; one attempt at stealing since
+//! early 2016). A newcomer tries once to take the lock past the queue, and then waits its turn. Under overcommit
+//! that keeps the order and costs a wake-up for nearly every acquisition: the next waiter
+//! sleeps, and the lock stands idle until it runs.
+//!
+//! All but the stealing is shared with [`hybrid`](super::hybrid): [`pv`](super::pv) has
+//! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
+//!
+//! # What a newcomer does
+//!
+//! ```text
+//! fast path fails --> free, and no head spins for it?  --yes--> exchange --won--> stolen
+//!                                  |                               |
+//!                                  no ------------> queue <------lost
+//! ```
+//!
+//! # Bounds
+//!
+//! While the head spins, pending keeps newcomers from stealing: at most those that looked before it was set
+//! take the lock before the head does. While it sleeps or wakes up, any number may.
+
+use crate::platform::{Atomic, ConstPlatform, Platform};
+use crate::raw::{CreateError, RawLock};
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::pv::{self, Core, Kind, Published, Tuning};
+
+/// The paravirtual queued lock: see the [module's page](self). 4 bytes.
+#[derive(Debug)]
+pub struct PvQueued<P: Platform, T: Tuning = Published> {
+    core: Core<P>,
+    tuning: PhantomData<T>,
+}
+
+impl<P: ConstPlatform, T: Tuning> PvQueued<P, T> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        PvQueued {
+            core: Core::new(),
+            tuning: PhantomData,
+        }
+    }
+}
+
+impl<P: ConstPlatform, T: Tuning> Default for PvQueued<P, T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform, T: Tuning> Kind for PvQueued<P, T> {
+    type Tuning = T;
+
+    /// One attempt.
+    fn steal<Q: Platform>(word: &Q::U32) -> bool {
+        // Relaxed: `take` acquires.
+        pv::is_free(word.load(Relaxed)) && pv::take::<Q>(word)
+    }
+}
+
+// SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone, and
+// back only in `unlock`.
+unsafe impl<P: Platform, T: Tuning> RawLock for PvQueued<P, T> {
+    type Token = ();
+
+    const NAME: &'static str = "pv_queued";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(PvQueued {
+            core: Core::create(),
+            tuning: PhantomData,
+        })
+    }
+
+    #[inline]
+    fn lock(&self) {
+        self.core.lock::<Self>();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        self.core.try_lock().then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        self.core.unlock();
+    }
+
+    fn is_locked(&self) -> bool {
+        self.core.is_locked()
+    }
+
+    fn is_contended(&self) -> bool {
+        self.core.is_contended()
+    }
+}

@@ -1,0 +1,285 @@
+//! The queued spinlock: first come, first served, in 4 bytes, each waiter on a cache line of its own.
+//!
+//! The base of the paravirtual queued spinlock (Long, Zijlstra, 2013 to 2015), and what
+//! [`pv_queued`](super::pv_queued) and [`hybrid`](super::hybrid) become natively. An MCS queue
+//! whose tail is the name of a node instead of a pointer. Only the head of the queue
+//! watches the lock; and a single waiter needs no queue node, it sets the pending bit and watches
+//! the lock itself. A waiter that has lost its CPU blocks everyone behind it: under overcommit
+//! this lock collapses.
+//!
+//! # Layout
+//!
+//! ```text
+//!  31        18 17   16 15      8 7       0
+//! +------------+-------+---------+---------+
+//! | slot + 1   | ctx   | pending | locked  |
+//! +------------+-------+---------+---------+
+//!  `----- tail -------'
+//! ```
+//!
+//! The tail is the [`NodeId`] of the last waiter in the queue, 0 for none; pending and locked are 0 or 1.
+//!
+//! # States
+//!
+//! (tail, pending, locked); `n` our node, `*` anything:
+//!
+//! ```text
+//!              lock                                  unlock: (*, *, 1) -> (*, *, 0)
+//!                |
+//!        .-------+-----------------------.
+//!        v       v                       v
+//!  (0,0,0)   (0,0,1)                   others
+//!     |         |                        |
+//!     |    (0,1,1)  pending: we watch  (n,*,*)  queued: we watch our node
+//!     |         |   the lock             |       until we are the head
+//!     |    (0,1,0)  it is free         (*,0,0)  head: the lock is free
+//!     |         |                        |
+//!     '---->(0,0,1)<---------------------+---->(m,*,1)  others wait behind us:
+//!                                                       hand the head over
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1: a tail never goes while pending is set. Only the head takes its own tail out, by an exchange
+//!   of the whole word that expects pending clear. So whoever sets pending and *then* sees
+//!   no tail knows that there is no head, and that none can get past its pending bit.
+//! - I2: only the thread that set pending clears it.
+//! - I3: while the queue has a head, only the head takes the lock: newcomers see its tail, and
+//!   a pending waiter came first or backs off (I1). So one look at a free lock is enough, and
+//!   a store takes it.
+//! - I4: a node is used by one queue at a time: its context is free again only after the head was handed over.
+//! - I5: waiters in the queue are served in the order of their exchanges of the tail. One pending waiter
+//!   may come before the first of them: it came earlier.
+//!
+//! # Orderings
+//!
+//! - QU, the release store of locked = 0, pairs with QA, the acquire look (or exchange) by which the
+//!   next owner finds the lock free.
+//! - QP, the exchange of the tail, releases the fresh node; the QP that follows it acquires it, so a
+//!   predecessor's `next = 0` comes before its successor's `next = n`.
+//! - QN, the release store of the predecessor's `next`, pairs with the acquire look of the head that hands
+//!   over: our own `wait = 0` comes before its `wait = 1`. (Without it a late
+//!   initialisation undoes the hand-over, and the waiter hangs: a bug of 2018.)
+//! - QH, the release store of `wait = 1`, pairs with the acquire look of the waiter.
+//!
+//! # Why no wake-up is lost
+//!
+//! Nobody sleeps. Each waiter looks at a word that has one writer who must come: the pending waiter and
+//! the head at the locked byte, which its owner clears; the others at their own node, which their
+//! predecessor writes, and it waits for their link before it may leave.
+//!
+//! # Where this deviates from the published form
+//!
+//! - The kernel disables preemption while a CPU's node is in use. Here a node belongs to a context
+//!   of a thread ([`node`](crate::node)), and a waiter may lose its CPU anywhere.
+//! - There is one layout for all sizes: a slot has 14 bits, and there are no more slots than that.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::node::{Claim, Node, NodeId};
+use crate::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
+use crate::raw::{CreateError, RawLock};
+use crate::stat::{self, Event};
+
+/// The queued spinlock: see the [module's page](self). 4 bytes.
+#[derive(Debug)]
+pub struct Queued<P: Platform> {
+    word: P::U32,
+}
+
+pub(super) const LOCKED: u32 = 1;
+pub(super) const LOCKED_BYTE: u32 = 0xff;
+pub(super) const PENDING: u32 = 1 << 8;
+pub(super) const PENDING_BYTE: u32 = 0xff00;
+
+/// How long a newcomer waits for a pending waiter that is about to take the lock, before it queues:
+/// the published bound for x86. Without a bound, a stream of pending waiters could
+/// hold it up for ever.
+const HAND_OVER: Spin = Spin::Turns(512);
+
+impl<P: ConstPlatform> Queued<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        Queued { word: Zero::ZERO }
+    }
+}
+
+impl<P: ConstPlatform> Default for Queued<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> Queued<P> {
+    #[cold]
+    fn lock_slow(&self, mut seen: u32) {
+        if seen == PENDING {
+            // Relaxed: only to choose the way on.
+            seen = P::wait_until(&self.word, Relaxed, HAND_OVER, |word: u32| word != PENDING)
+                .unwrap_or_else(|last| last);
+        }
+        if seen & !LOCKED_BYTE != 0 || !self.lock_pending() {
+            self.lock_queued();
+        }
+    }
+
+    /// Waits as the pending waiter; false where there is another one, or a queue.
+    fn lock_pending(&self) -> bool {
+        // (*, 0, *) -> (*, 1, *). An operation on one bit and a look after it: one instruction where the old
+        // word as a whole would take x86 a retry loop. The look must come second (I1); it does, since
+        // both are accesses to one word. Relaxed: pending protects no data.
+        if self.word.fetch_or(PENDING, Relaxed) & PENDING != 0 {
+            return false; // Somebody else's bit, not ours to clear (I2).
+        }
+        if self.word.load(Relaxed) & !(PENDING_BYTE | LOCKED_BYTE) != 0 {
+            // (n, 1, *) -> (n, 0, *): there is a queue, and its head may be waiting for this.
+            self.word.byte1_store(0, Relaxed);
+            return false;
+        }
+        stat::count::<P>(Event::LockPending);
+        // QA: acquire, pairs with QU.
+        let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
+            word & LOCKED_BYTE == 0
+        });
+        // (*, 1, 0) -> (*, 0, 1). A store suffices: pending is ours (I2), and while it is set nobody else
+        // takes the lock. Relaxed: QA came before.
+        self.word.low_store(LOCKED as u16, Relaxed);
+        true
+    }
+
+    fn lock_queued(&self) {
+        let Some(claim) = claim::<P>() else {
+            return self.lock_without_node();
+        };
+        stat::count::<P>(Event::LockSlowpath);
+        // Finding the node may have taken a while.
+        if self.try_lock().is_some() {
+            return;
+        }
+        let node = claim.node();
+        node.wait.store(0, Relaxed);
+        if join(&self.word, &claim).is_some() {
+            // QH: acquire, pairs with the release of whoever hands over.
+            let _ = P::wait_until(&node.wait, Acquire, Spin::Forever, |wait: u32| wait != 0);
+        }
+        // We are the head. QA: acquire, pairs with QU.
+        let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
+            word & (PENDING_BYTE | LOCKED_BYTE) == 0
+        });
+        // (n, 0, 0) -> (0, 0, 1). It also fails where our tail is still there and a newcomer has
+        // just set pending. That one then sees our tail, and queues. Relaxed: QA came before.
+        let alone = self
+            .word
+            .compare_exchange(tail(claim.id()), LOCKED, Relaxed, Relaxed);
+        if alone.is_err() {
+            // (m, *, 0) -> (m, *, 1), by I3. Relaxed: QA came before.
+            self.word.byte0_store(LOCKED as u8, Relaxed);
+            // QH: release, pairs with the successor's acquire look.
+            successor(node).node::<P>().wait.store(1, Release);
+        }
+        // Here the claim ends, not before (I4).
+    }
+
+    #[cold]
+    fn lock_without_node(&self) {
+        // A lock that others always wait for is never free here: such a waiter may starve, and the
+        // counter tells of it.
+        while self.try_lock().is_none() {
+            // Relaxed: `try_lock` acquires.
+            let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| word == 0);
+        }
+    }
+}
+
+/// Claims a node to wait in, and counts how deep it is nested; `None`, counted too, where there is none.
+pub(super) fn claim<P: Platform>() -> Option<Claim<P>> {
+    let claim = Claim::new();
+    match claim.as_ref().map(|claim| claim.id().context()) {
+        Some(0) => {}
+        Some(1) => stat::count::<P>(Event::LockUseNode2),
+        Some(2) => stat::count::<P>(Event::LockUseNode3),
+        Some(_) => stat::count::<P>(Event::LockUseNode4),
+        None => stat::count::<P>(Event::LockNoNode),
+    }
+    claim
+}
+
+/// Joins the queue with a node that is ready but for its `next`; returns who stands before it.
+pub(super) fn join<P: Platform>(word: &P::U32, claim: &Claim<P>) -> Option<NodeId> {
+    claim.node().next.store(0, Relaxed);
+    // QP: (p, *, *) -> (n, *, *). Release: our node is ready; acquire: so is p's. Pairs with itself.
+    let before = NodeId::from_bits(word.high_swap(claim.id().bits(), AcqRel))?;
+    // QN: release, pairs with the acquire look in `successor`.
+    before
+        .node::<P>()
+        .next
+        .store(u32::from(claim.id().bits()), Release);
+    Some(before)
+}
+
+/// The waiter behind `node`, which is not the tail: it has come, and its link must follow.
+pub(super) fn successor<P: Platform>(node: &Node<P>) -> NodeId {
+    // QN: acquire, pairs with the release in `join`.
+    P::wait_until(&node.next, Acquire, Spin::Forever, |next: u32| next != 0)
+        .ok()
+        .and_then(|next| NodeId::from_bits(next as u16))
+        .expect("a queue's link names a node")
+}
+
+/// The word of a free lock whose only waiter is `id`.
+pub(super) fn tail(id: NodeId) -> u32 {
+    u32::from(id.bits()) << 16
+}
+
+// SAFETY: locked goes from 0 to 1 in four places. The fast path and `try_lock` exchange a word of 0. The
+// pending waiter and the head store it after they saw it clear, and between look and store nobody
+// else can set it: nobody gets past a set pending bit (I1, I2), nor past the head (I3).
+unsafe impl<P: Platform> RawLock for Queued<P> {
+    type Token = ();
+
+    const NAME: &'static str = "queued";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Queued {
+            word: P::U32::new(0),
+        })
+    }
+
+    #[inline]
+    fn lock(&self) {
+        // (0, 0, 0) -> (0, 0, 1). QA: acquire, pairs with QU.
+        if let Err(seen) = self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
+            self.lock_slow(seen);
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        if self.word.load(Relaxed) != 0 {
+            return None;
+        }
+        // (0, 0, 0) -> (0, 0, 1). QA: acquire, pairs with QU.
+        self.word
+            .compare_exchange(0, LOCKED, Acquire, Relaxed)
+            .ok()
+            .map(drop)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        crate::check!(self.is_locked(), "unlock of a queued lock that is free");
+        // QU: (*, *, 1) -> (*, *, 0). Release, pairs with QA.
+        self.word.byte0_store(0, Release);
+    }
+
+    fn is_locked(&self) -> bool {
+        self.word.load(Relaxed) & LOCKED_BYTE != 0
+    }
+
+    fn is_contended(&self) -> bool {
+        self.word.load(Relaxed) & !LOCKED_BYTE != 0
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! Thread 0 is the director; the parts are threads 1 to 7.
+
+use std::boxed::Box;
+use std::sync::{Arc, Mutex};
+use std::vec::Vec;
+
+use super::*;
+use crate::node::CONTEXTS;
+use crate::toy::stage::{Actor, actor};
+use crate::toy::{Point, SLOTS, Toy, as_thread, at, left};
+
+type Lock = &'static Queued<Toy>;
+
+fn leak() -> Lock {
+    Box::leak(Box::new(Queued::new()))
+}
+
+fn word(lock: Lock) -> u32 {
+    lock.word.load(Relaxed)
+}
+
+fn unlock(lock: Lock) {
+    // SAFETY: each test unlocks what it has locked.
+    unsafe { lock.unlock(()) }
+}
+
+/// A part that locks `lock` and keeps it.
+fn locker(thread: usize, lock: Lock) -> Actor {
+    actor(thread, move || lock.lock())
+}
+
+/// A part that saw `seen` when it tried the fast path.
+fn slow_locker(thread: usize, lock: Lock, seen: u32) -> Actor {
+    actor(thread, move || lock.lock_slow(seen))
+}
+
+fn node(thread: usize) -> u32 {
+    tail(NodeId::new(thread, 0))
+}
+
+#[test]
+fn the_word_tells_who_holds_who_pends_and_who_waits() {
+    let lock = leak();
+    assert!(!lock.is_locked() && !lock.is_contended());
+    lock.lock();
+    assert_eq!(word(lock), LOCKED);
+    assert!(lock.is_locked() && !lock.is_contended() && lock.try_lock().is_none());
+    let [one, two, three] = [1, 2, 3].map(|thread| locker(thread, lock));
+    one.to(Point::Wait);
+    assert_eq!(word(lock), PENDING | LOCKED);
+    assert!(lock.is_contended());
+    two.to(Point::Wait);
+    assert_eq!(word(lock), node(2) | PENDING | LOCKED);
+    three.to(Point::Wait);
+    assert_eq!(word(lock), node(3) | PENDING | LOCKED);
+    unlock(lock);
+    assert_eq!(word(lock), node(3) | PENDING);
+    one.end();
+    assert_eq!(word(lock), node(3) | LOCKED);
+    unlock(lock);
+    assert!(!lock.is_locked() && lock.is_contended() && lock.try_lock().is_none());
+    two.end();
+    unlock(lock);
+    three.end();
+    assert_eq!(word(lock), LOCKED);
+    unlock(lock);
+    assert_eq!(word(lock), 0);
+}
+
+/// I5, with one pending and five queued waiters that look in the reverse order of their arrival.
+#[test]
+fn served_in_the_order_of_arrival() {
+    let lock = leak();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    lock.lock();
+    let mut waiters: Vec<_> = (1..=6)
+        .map(|thread| {
+            let order = order.clone();
+            actor(thread, move || {
+                lock.lock();
+                order.lock().unwrap().push(thread);
+                unlock(lock);
+            })
+        })
+        .collect();
+    for waiter in &waiters {
+        waiter.to(Point::Wait);
+    }
+    unlock(lock);
+    for waiter in waiters.iter().skip(1).rev() {
+        waiter.to(Point::Wait);
+    }
+    for waiter in waiters.drain(..) {
+        waiter.end();
+    }
+    assert_eq!(*order.lock().unwrap(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(word(lock), 0);
+}
+
+/// I2. Fails where `lock_pending` clears the bit whoever set it (its `if ... PENDING != 0` dropped).
+#[test]
+fn a_newcomer_leaves_another_waiters_pending_bit_alone() {
+    let lock = leak();
+    lock.lock();
+    let pending = locker(1, lock);
+    pending.to(Point::Wait);
+    let newcomer = slow_locker(2, lock, LOCKED); // It saw the lock before `pending` came.
+    newcomer.to(Point::Wait);
+    assert_eq!(word(lock), node(2) | PENDING | LOCKED);
+    unlock(lock);
+    pending.end();
+    unlock(lock);
+    newcomer.end();
+}
+
+/// I1. Fails where a newcomer keeps pending though it sees a tail (the second look dropped): two would hold
+/// the lock; and where it does not undo its bit (the `byte1_store`): the head waits for ever.
+#[test]
+fn a_newcomer_that_set_pending_behind_a_queue_undoes_it_and_joins() {
+    let lock = leak();
+    lock.lock();
+    let [pending, head] = [1, 2].map(|thread| locker(thread, lock));
+    pending.to(Point::Wait);
+    head.to(Point::Wait);
+    unlock(lock);
+    pending.end();
+    let newcomer = slow_locker(3, lock, LOCKED); // It saw the lock before the others came.
+    newcomer.to(Point::Wait);
+    assert_eq!(word(lock), node(3) | LOCKED);
+    unlock(lock);
+    head.end();
+    assert_eq!(word(lock), node(3) | LOCKED);
+    unlock(lock);
+    newcomer.end();
+}
+
+/// The wait for a pending waiter that takes over is bounded. Fails ("stuck") with `HAND_OVER` for ever.
+#[test]
+fn a_newcomer_does_not_wait_for_ever_for_a_hand_over() {
+    let lock = leak();
+    lock.word.store(PENDING, Relaxed); // The pending waiter has lost its CPU.
+    let newcomer = locker(1, lock);
+    newcomer.to(Point::Wait);
+    for _ in 1..512 {
+        assert_eq!(word(lock), PENDING);
+        newcomer.to(Point::Wait);
+    }
+    assert_eq!(word(lock), node(1) | PENDING);
+    lock.word.low_store(LOCKED as u16, Relaxed); // It has its CPU back.
+    unlock(lock);
+    newcomer.end();
+    // One that ends in time is waited for: no queue.
+    lock.word.store(PENDING, Relaxed);
+    at(Point::Wait, move || lock.word.store(LOCKED, Relaxed));
+    at(Point::Wait, move || {
+        assert_eq!(word(lock), PENDING | LOCKED);
+        unlock(lock);
+    });
+    lock.lock();
+    assert_eq!(left(), 0);
+}
+
+/// The head's exchange of its own tail fails though nobody has queued, since a newcomer has just set
+/// pending. Fails where `lock_queued` takes that for success (no `if alone.is_err()`).
+#[test]
+fn a_pending_bit_that_comes_and_goes_does_not_confuse_the_head() {
+    let lock = leak();
+    lock.lock();
+    let [pending, head] = [1, 2].map(|thread| locker(thread, lock));
+    pending.to(Point::Wait);
+    head.to(Point::Wait);
+    unlock(lock);
+    pending.end();
+    unlock(lock);
+    head.to(Point::Seen); // It has seen the lock free and not taken it yet.
+    lock.word.fetch_or(PENDING, Relaxed); // Half a newcomer.
+    head.to(Point::Wait);
+    assert_eq!(word(lock), node(2) | PENDING | LOCKED); // Taken; now it waits for a link.
+    lock.word.byte1_store(0, Relaxed);
+    let newcomer = slow_locker(3, lock, node(2) | LOCKED); // The other half.
+    newcomer.to(Point::Wait);
+    head.end();
+    assert_eq!(word(lock), node(3) | LOCKED);
+    unlock(lock);
+    newcomer.end();
+    assert_eq!(word(lock), LOCKED);
+}
+
+/// I4. Fails where `lock_queued` gives the claim back before it hands over (`drop(claim)` before
+/// `successor`): the handler then waits in the node that the outer wait still uses.
+#[test]
+fn a_node_is_in_use_until_the_head_is_handed_over() {
+    let (lock, other) = (leak(), leak());
+    lock.lock();
+    other.lock();
+    let [pending, head] = [1, 2].map(|thread| locker(thread, lock));
+    pending.to(Point::Wait);
+    head.to(Point::Wait);
+    unlock(lock);
+    pending.end();
+    unlock(lock);
+    head.to(Point::Seen);
+    lock.word.fetch_or(PENDING, Relaxed); // Half a newcomer, as above: the head must wait for a link.
+    head.to(Point::Wait);
+    head.interrupt_to(Point::Wait, move || other.lock_queued());
+    assert_eq!(word(other), tail(NodeId::new(2, 1)) | LOCKED);
+    unlock(other);
+    head.end_handler();
+    lock.word.byte1_store(0, Relaxed);
+    let newcomer = slow_locker(3, lock, node(2) | LOCKED);
+    newcomer.to(Point::Wait);
+    head.end();
+    unlock(lock);
+    newcomer.end();
+}
+
+/// Four contexts of one thread wait for four locks, a node each; a fifth gets its lock without one.
+#[test]
+fn handlers_nest_and_the_fifth_context_waits_without_a_node() {
+    let locks: [Lock; CONTEXTS + 1] = std::array::from_fn(|_| leak());
+    for lock in locks {
+        lock.lock();
+        // The pending bit is taken, so that waiters queue.
+        lock.word.fetch_or(PENDING, Relaxed);
+    }
+    let [outer, inner @ ..] = locks;
+    let part = locker(1, outer);
+    part.to(Point::Wait);
+    for lock in inner {
+        part.interrupt_to(Point::Wait, move || lock.lock());
+    }
+    for (context, lock) in locks[..CONTEXTS].iter().enumerate() {
+        assert_eq!(word(lock), tail(NodeId::new(1, context)) | PENDING | LOCKED);
+    }
+    // No node, no trace, and only a lock without waiters can be had.
+    assert_eq!(word(locks[CONTEXTS]), PENDING | LOCKED);
+    for lock in inner.into_iter().rev() {
+        lock.word.store(word(lock) & !(PENDING | LOCKED), Relaxed);
+        part.end_handler();
+        assert_eq!(word(lock), LOCKED);
+    }
+    outer.word.store(node(1), Relaxed);
+    part.end();
+}
+
+#[test]
+fn a_thread_without_a_slot_waits_without_a_node() {
+    let lock = leak();
+    lock.word.store(PENDING | LOCKED, Relaxed);
+    at(Point::Wait, move || lock.word.store(LOCKED, Relaxed));
+    at(Point::Wait, move || unlock(lock));
+    as_thread(SLOTS, || lock.lock());
+    assert_eq!(word(lock), LOCKED);
+    assert_eq!(left(), 0);
+}
+
+#[test]
+#[cfg(any(debug_assertions, feature = "checked"))]
+#[should_panic(expected = "unlock of a queued lock that is free")]
+fn a_second_unlock_is_reported() {
+    unlock(leak());
+}

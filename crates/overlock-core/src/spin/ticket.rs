@@ -1,0 +1,349 @@
+//! The ticket lock: first come, first served, by number.
+//!
+//! The baseline of the paravirtual ticket lock (Fitzhardinge and others, 2013) and of the fast
+//! queue spinlock (Lespinasse, 2013). A waiter draws a number; the owner calls the next.
+//! All waiters watch the same word, so each release is read by all of them, and a waiter
+//! that has lost its CPU blocks everyone behind it: under overcommit this lock collapses.
+//!
+//! # Layout
+//!
+//! ```text
+//!  31            16 15             0
+//! +----------------+----------------+
+//! | tail           | head           |
+//! | next number    | number served  |
+//! +----------------+----------------+
+//! ```
+//!
+//! The lock is free where head == tail. The tail is the high half, so that its overflow
+//! falls out of the word and not into the head.
+//!
+//! # States
+//!
+//! ```text
+//! (h, h)    --lock-->    (h, h+1)     ours at once, number h
+//! (h, t)    --lock-->    (h, t+1)     we wait until head is t
+//! (h, t)    --unlock-->  (h+1, t)     number h+1 is served, or the lock is free
+//! (h, t+1)  --refuse-->  (h, t)       too many wait; number t was never drawn
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1: only the owner changes head, so it may write it without looking (TU).
+//! - I2: numbers are served in the order in which they were drawn.
+//! - I3: fewer than 65,536 numbers are out. One more would make a held lock look free. Whoever draws
+//!   with [`LIMIT`] numbers out before it takes its own back and panics; where a later number
+//!   stands in the way of that, it waits for its turn, passes it on, and then panics.
+//!   Drawing is one addition that cannot look first, so between drawing and taking back the
+//!   surplus is out: the lock would break if 8,192 threads were at that point at once,
+//!   behind 57,344 that wait.
+//!
+//! # Orderings
+//!
+//! - TU, the release store of head, pairs with TL, the acquire load of head in the waiter
+//!   that is served next (or in the drawing operation itself, where nobody waited).
+//!
+//! # Why no turn is lost
+//!
+//! Nobody sleeps. A waiter compares head with its own number, never with the tail: a lock that
+//! is "free" for a moment is none of its business, and under load there is no such moment.
+//!
+//! # Where this deviates from the published form
+//!
+//! It refuses more than 57,344 waiters (I3). The published lock counts on there being fewer CPUs than
+//! numbers; threads have no such bound.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::platform::{Atomic, ConstPlatform, Lanes, Platform, Spin, Zero};
+use crate::raw::{CreateError, RawLock};
+
+/// The ticket lock: see the [module's page](self). 4 bytes.
+#[derive(Debug)]
+pub struct Ticket<P: Platform> {
+    tickets: P::U32,
+}
+
+/// One number drawn: 1 in the tail.
+const DRAW: u32 = 1 << 16;
+
+/// Numbers that may be out before a draw: seven eighths of all (I3).
+pub const LIMIT: u16 = 0xe000;
+
+fn head(tickets: u32) -> u16 {
+    tickets as u16
+}
+
+fn tail(tickets: u32) -> u16 {
+    (tickets >> 16) as u16
+}
+
+impl<P: ConstPlatform> Ticket<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        Ticket {
+            tickets: Zero::ZERO,
+        }
+    }
+}
+
+impl<P: ConstPlatform> Default for Ticket<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> Ticket<P> {
+    /// A free lock that serves `number` next.
+    #[cfg(test)]
+    pub(super) fn at_number(number: u16) -> Self {
+        Ticket {
+            tickets: P::U32::new(u32::from(number) << 16 | u32::from(number)),
+        }
+    }
+
+    /// Draws a number: `Ok` where the lock is ours, else the word before the draw.
+    #[inline]
+    pub(super) fn draw(&self) -> Result<(), u32> {
+        // (h, t) -> (h, t+1). Acquire: where head is our number, this is TL and pairs with TU.
+        let old = self.tickets.fetch_add(DRAW, Acquire);
+        if head(old) == tail(old) {
+            Ok(())
+        } else {
+            Err(old)
+        }
+    }
+
+    /// The number drawn with `old`, the word before the draw.
+    ///
+    /// # Panics
+    ///
+    /// Where too many numbers were out (I3), after giving ours up.
+    pub(super) fn admit(&self, old: u32) -> u16 {
+        let number = tail(old);
+        if number.wrapping_sub(head(old)) >= LIMIT {
+            self.refuse(number);
+        }
+        number
+    }
+
+    /// How many are served before `number`, as of now. Acquire where that is 0: TL, pairs with TU.
+    #[inline]
+    pub(super) fn ahead(&self, number: u16) -> u16 {
+        number.wrapping_sub(head(self.tickets.load(Acquire)))
+    }
+
+    #[cold]
+    fn wait(&self, old: u32) {
+        self.wait_for(self.admit(old));
+    }
+
+    /// Waits, awake, until `number` is served.
+    pub(super) fn wait_for(&self, number: u16) {
+        // TL: acquire, pairs with TU.
+        let _ = P::wait_until(&self.tickets, Acquire, Spin::Forever, |tickets: u32| {
+            head(tickets) == number
+        });
+    }
+
+    #[cold]
+    fn refuse(&self, number: u16) -> ! {
+        let next = number.wrapping_add(1);
+        loop {
+            // TL: acquire where the turn has come, pairs with TU.
+            let seen = P::wait_until(&self.tickets, Acquire, Spin::Forever, |tickets: u32| {
+                tail(tickets) == next || head(tickets) == number
+            })
+            .unwrap_or_else(|last| last);
+            if tail(seen) != next {
+                // SAFETY: it is our turn: we hold the lock.
+                unsafe { self.unlock(()) };
+                break;
+            }
+            // (h, n+1) -> (h, n): nobody has drawn since. Relaxed: where h == n this frees the lock, but we
+            // have touched nothing under it, and a read-modify-write hands the last TU on.
+            let undo = seen.wrapping_sub(DRAW);
+            if self
+                .tickets
+                .compare_exchange(seen, undo, Relaxed, Relaxed)
+                .is_ok()
+            {
+                break;
+            }
+        }
+        panic!("ticket lock: more than {LIMIT} threads wait for one lock");
+    }
+}
+
+// SAFETY: a number is drawn once until the tail has gone round, which I3 rules out; `lock`
+// returns only while head is its number, `try_lock` only where no number was out, and head moves
+// on by the holder's unlock alone (I1).
+unsafe impl<P: Platform> RawLock for Ticket<P> {
+    type Token = ();
+
+    const NAME: &'static str = "ticket";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Ticket {
+            tickets: P::U32::new(0),
+        })
+    }
+
+    #[inline]
+    fn lock(&self) {
+        if let Err(old) = self.draw() {
+            self.wait(old);
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        let old = self.tickets.load(Relaxed);
+        if head(old) != tail(old) {
+            return None;
+        }
+        // (h, h) -> (h, h+1). The whole word is compared: head alone would let a lock that has
+        // gone round 65,536 times in between pass for free. Acquire: TL, pairs with TU.
+        self.tickets
+            .compare_exchange(old, old.wrapping_add(DRAW), Acquire, Relaxed)
+            .ok()
+            .map(drop)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        let tickets = self.tickets.load(Relaxed);
+        let served = head(tickets);
+        crate::check!(served != tail(tickets), "ticket lock: unlocked while free");
+        // TU: (h, t) -> (h+1, t). Release, pairs with TL. A store suffices (I1).
+        self.tickets.low_store(served.wrapping_add(1), Release);
+    }
+
+    fn is_locked(&self) -> bool {
+        let tickets = self.tickets.load(Relaxed);
+        head(tickets) != tail(tickets)
+    }
+
+    fn is_contended(&self) -> bool {
+        let tickets = self.tickets.load(Relaxed);
+        tail(tickets).wrapping_sub(head(tickets)) > 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{Point, Toy, as_thread, at, left};
+    use std::boxed::Box;
+    use std::rc::Rc;
+    use std::vec::Vec;
+    use std::{cell::RefCell, vec};
+
+    fn leak() -> &'static Ticket<Toy> {
+        Box::leak(Box::new(Ticket::new()))
+    }
+
+    #[test]
+    fn served_in_the_order_of_drawing() {
+        let lock = leak();
+        let order = Rc::new(RefCell::new(Vec::new()));
+        lock.lock();
+        // Threads 1 and 2 draw their numbers in this order while thread 0 holds the lock; the
+        // last to draw waits on top of the stack, so the owner's unlock happens inside.
+        let (one, two) = (order.clone(), order.clone());
+        at(Point::Wait, move || {
+            as_thread(2, || {
+                at(Point::Wait, || {
+                    // SAFETY: thread 0 holds it.
+                    unsafe { lock.unlock(()) }
+                });
+                let number = tail(lock.tickets.fetch_add(DRAW, Acquire));
+                two.borrow_mut().push(number);
+            });
+        });
+        as_thread(1, || {
+            lock.lock();
+            one.borrow_mut().push(head(lock.tickets.load(Relaxed)));
+            // SAFETY: just locked.
+            unsafe { lock.unlock(()) };
+        });
+        assert_eq!(*order.borrow(), vec![2, 1]);
+        assert_eq!(head(lock.tickets.load(Relaxed)), 2);
+        assert_eq!(left(), 0);
+    }
+
+    #[test]
+    fn numbers_wrap_without_a_carry() {
+        let lock = leak();
+        for start in [0xffff_ffff, 0xfffe_fffe, 0x0000_0000_u32] {
+            lock.tickets.store(start, Relaxed);
+            for _ in 0..4 {
+                lock.lock();
+                assert!(lock.is_locked() && !lock.is_contended());
+                assert!(lock.try_lock().is_none());
+                // SAFETY: locked above.
+                unsafe { lock.unlock(()) };
+                assert!(!lock.is_locked());
+            }
+            assert!(lock.try_lock().is_some());
+            // SAFETY: locked above.
+            unsafe { lock.unlock(()) };
+        }
+    }
+
+    fn message_of(play: impl FnOnce()) -> std::string::String {
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(play)).unwrap_err();
+        *panic.downcast().unwrap()
+    }
+
+    /// I3: without the comparison in `admit` the lock would go on drawing until it looks free.
+    #[test]
+    fn a_waiter_too_many_is_refused_and_leaves_no_trace() {
+        let lock = leak();
+        let full = u32::from(LIMIT.wrapping_add(0xfff0)) << 16 | 0xfff0;
+        lock.tickets.store(full, Relaxed);
+        assert!(message_of(|| lock.lock()).contains("more than 57344 threads"));
+        assert_eq!(lock.tickets.load(Relaxed), full);
+
+        // One fewer: it waits, until all those before it have been served.
+        lock.tickets.store(full - DRAW, Relaxed);
+        at(Point::Wait, || {
+            let number = tail(lock.tickets.load(Relaxed)).wrapping_sub(1);
+            lock.tickets.low_store(number, Release);
+        });
+        lock.lock();
+        assert!(lock.is_locked() && !lock.is_contended());
+        assert_eq!(left(), 0);
+    }
+
+    /// A later number must stay valid: taking ours back under it (dropping `tail(seen) != next`) would give
+    /// the next to arrive the number that it holds.
+    #[test]
+    fn a_refused_waiter_with_others_behind_it_passes_its_turn_on() {
+        let lock = leak();
+        lock.tickets.store(u32::from(LIMIT) << 16, Relaxed);
+        // All those before it are served while it waits.
+        at(Point::Wait, || lock.tickets.low_store(LIMIT, Release));
+        let refused = lock.tickets.fetch_add(DRAW, Acquire);
+        assert_eq!(lock.draw(), Err(u32::from(LIMIT + 1) << 16));
+        assert!(message_of(|| _ = lock.admit(refused)).contains("threads wait"));
+        assert_eq!(left(), 0);
+        // The one behind it is served.
+        assert_eq!(lock.ahead(LIMIT + 1), 0);
+        assert_eq!(tail(lock.tickets.load(Relaxed)), LIMIT + 2);
+    }
+
+    #[test]
+    fn contended_means_that_somebody_waits() {
+        let lock = leak();
+        lock.lock();
+        at(Point::Wait, || {
+            assert!(lock.is_contended());
+            // SAFETY: thread 0 holds it.
+            as_thread(0, || unsafe { lock.unlock(()) });
+        });
+        as_thread(1, || lock.lock());
+        assert!(lock.is_locked() && !lock.is_contended());
+        assert_eq!(left(), 0);
+    }
+}

@@ -1,0 +1,201 @@
+//! The unfair lock: test and set.
+//!
+//! What the kernel falls back to on a hypervisor that offers no way to halt and kick, and the
+//! comparison in the document of the hybrid lock (Long, 2017). Whoever finds the lock free first has it,
+//! so nobody ever waits for a waiter that has lost its CPU. But all waiters fight over one
+//! cache line, and nothing keeps one of them from losing every time.
+//!
+//! # Layout and states
+//!
+//! One word: 0 free, 1 locked. `0 --lock--> 1 --unlock--> 0`
+//!
+//! # Invariants
+//!
+//! - I1: only an exchange of 0 for 1 takes the lock. Nothing else is promised: no order, no bound.
+//!
+//! # Orderings
+//!
+//! - UU, the release store of 0, pairs with UA, the acquire exchange of 0 for 1.
+//!
+//! # Why no wake-up is lost
+//!
+//! Nobody sleeps, and a waiter that gives up leaves nothing behind.
+//!
+//! # Where this deviates from the published form
+//!
+//! A waiter can give up at a deadline. The kernel chooses between this lock and the queued ones once, as it
+//! starts; here each is a type.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Spin, Zero};
+use crate::raw::{CreateError, RawLock, RawTimedLock};
+
+/// The unfair lock: see the [module's page](self). 4 bytes, like those that it is compared with.
+#[derive(Debug)]
+pub struct Unfair<P: Platform> {
+    word: P::U32,
+}
+
+impl<P: ConstPlatform> Unfair<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        Unfair { word: Zero::ZERO }
+    }
+}
+
+impl<P: ConstPlatform> Default for Unfair<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> Unfair<P> {
+    #[inline]
+    fn take(&self) -> bool {
+        // 0 -> 1. UA: acquire, pairs with UU.
+        self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+    }
+
+    #[cold]
+    fn wait(&self) {
+        // Looks first: an exchange that fails takes the cache line from the owner all the same.
+        // Relaxed: `take` acquires.
+        let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| {
+            word == 0 && self.take()
+        });
+    }
+
+    #[cold]
+    fn wait_until(&self, deadline: Instant) -> bool {
+        // As in `wait`.
+        P::wait_until(&self.word, Relaxed, Spin::Until(deadline), |word: u32| {
+            word == 0 && self.take()
+        })
+        .is_ok()
+    }
+}
+
+// SAFETY: I1, and only the holder stores 0.
+unsafe impl<P: Platform> RawLock for Unfair<P> {
+    type Token = ();
+
+    const NAME: &'static str = "unfair";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Unfair {
+            word: P::U32::new(0),
+        })
+    }
+
+    #[inline]
+    fn lock(&self) {
+        if !self.take() {
+            self.wait();
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        (self.word.load(Relaxed) == 0 && self.take()).then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        crate::check!(self.is_locked(), "unlock of an unfair lock that is free");
+        // 1 -> 0. UU: release, pairs with UA.
+        self.word.store(0, Release);
+    }
+
+    fn is_locked(&self) -> bool {
+        self.word.load(Relaxed) != 0
+    }
+
+    /// Always false: a waiter leaves no trace in the lock.
+    fn is_contended(&self) -> bool {
+        false
+    }
+}
+
+// SAFETY: as above; a waiter that gives up has changed nothing.
+unsafe impl<P: Platform> RawTimedLock for Unfair<P> {
+    #[inline]
+    fn lock_until(&self, deadline: Instant) -> Option<()> {
+        (self.take() || self.wait_until(deadline)).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{Point, Toy, at, left};
+    use std::boxed::Box;
+
+    fn leak() -> &'static Unfair<Toy> {
+        Box::leak(Box::new(Unfair::new()))
+    }
+
+    #[test]
+    fn one_holder_and_no_trace_of_waiters() {
+        let lock = leak();
+        lock.lock();
+        assert!(lock.is_locked() && !lock.is_contended());
+        assert!(lock.try_lock().is_none());
+        at(Point::Wait, || {
+            assert!(!lock.is_contended());
+            // SAFETY: held from above.
+            unsafe { lock.unlock(()) };
+        });
+        lock.lock();
+        // SAFETY: just locked.
+        unsafe { lock.unlock(()) };
+        assert!(!lock.is_locked() && lock.try_lock().is_some());
+        assert_eq!(left(), 0);
+    }
+
+    /// A waiter that sees the lock free must still win it. Fails where `wait` is content with the look
+    /// (without its `self.take()`).
+    #[test]
+    fn a_thief_between_look_and_exchange_wins() {
+        let lock = leak();
+        lock.lock();
+        // Free and taken again between two looks, then free for good.
+        at(Point::Wait, || {
+            // SAFETY: held from above.
+            unsafe { lock.unlock(()) };
+            assert!(lock.try_lock().is_some());
+        });
+        // SAFETY: held from the step above.
+        at(Point::Wait, || unsafe { lock.unlock(()) });
+        lock.lock();
+        assert!(lock.is_locked());
+        assert_eq!(left(), 0);
+    }
+
+    /// Fails where `lock_until` waits without a limit (the toy then says "stuck"), or gives up early.
+    #[test]
+    fn a_waiter_gives_up_at_its_deadline_and_not_before() {
+        let lock = leak();
+        lock.lock();
+        let deadline = Toy::now().plus_nanos(1000);
+        assert!(lock.lock_until(deadline).is_none());
+        assert!(Toy::now() > deadline);
+        // SAFETY: held from above.
+        at(Point::Wait, || unsafe { lock.unlock(()) });
+        assert!(lock.lock_until(Toy::now().plus_nanos(1000)).is_some());
+        // Past its deadline too, a lock that is free is taken.
+        // SAFETY: just locked.
+        unsafe { lock.unlock(()) };
+        assert!(lock.lock_until(deadline).is_some());
+        assert_eq!(left(), 0);
+    }
+
+    #[test]
+    #[cfg(any(debug_assertions, feature = "checked"))]
+    #[should_panic(expected = "unlock of an unfair lock that is free")]
+    fn a_second_unlock_is_reported() {
+        let lock = leak();
+        // SAFETY: it is not held: the misuse under test, which only stores 0 to a free lock.
+        unsafe { lock.unlock(()) };
+    }
+}

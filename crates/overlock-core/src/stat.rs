@@ -1,0 +1,339 @@
+//! Event counters and latency histograms, named as the kernel's QUEUED_LOCK_STAT names them.
+//!
+//! Without the cargo feature `stat` every call here compiles to nothing. With it, counting is off until
+//! [`enable`]; then each thread counts in a shard of its own (the kernel's per-CPU
+//! counters), and [`snapshot`] adds the shards up.
+//!
+//! A shard belongs to one queue slot and is written with plain loads and stores: a signal handler that
+//! interrupts an update may cost that one update. Threads beyond the shards share the last
+//! one and use atomic adds there.
+
+macro_rules! names {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name { $($(#[doc = $doc])+ $variant,)+ }
+
+        impl $name {
+            /// All of them, in the order in which tables show them.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// The name in tables.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+
+            /// What it says, in one sentence.
+            pub const fn describe(self) -> &'static str {
+                match self { $($name::$variant => concat!($($doc),+)),+ }
+            }
+        }
+    };
+}
+
+names! {
+    /// Something that happened in a lock's slow path.
+    pub enum Event {
+        /// Acquisitions in unfair mode: the lock was taken past the queue.
+        PvLockStealing = "pv_lock_stealing",
+        /// Acquisitions in queued mode: the waiter joined the queue.
+        LockSlowpath = "lock_slowpath",
+        /// Acquisitions as the one waiter behind the pending bit, without a queue node.
+        LockPending = "lock_pending",
+        /// Waits with the thread's second node (a signal handler).
+        LockUseNode2 = "lock_use_node2",
+        /// Waits with the thread's third node.
+        LockUseNode3 = "lock_use_node3",
+        /// Waits with the thread's fourth node.
+        LockUseNode4 = "lock_use_node4",
+        /// Waits without a node: a fifth context, more threads than slots, or no room among the sleepers.
+        LockNoNode = "lock_no_node",
+        /// Probes of the lock hash over all insertions.
+        PvHashHops = "pv_hash_hops",
+        /// Kicks by an unlock.
+        PvKickUnlock = "pv_kick_unlock",
+        /// Wake-ups that followed a kick whose time is known.
+        PvKickWake = "pv_kick_wake",
+        /// Wake-ups of a waiter that was not the head of the queue, nor became it.
+        PvSpuriousWakeup = "pv_spurious_wakeup",
+        /// Sleeps of the head of the queue beyond its first.
+        PvWaitAgain = "pv_wait_again",
+        /// Waiters that slept early since the one before them was not running.
+        PvWaitEarly = "pv_wait_early",
+        /// Sleeps at the head of the queue.
+        PvWaitHead = "pv_wait_head",
+        /// Sleeps within the queue.
+        PvWaitNode = "pv_wait_node",
+        /// Paravirtual ticket lock: waits that went beyond the spin threshold.
+        TakenSlow = "taken_slow",
+        /// Paravirtual ticket lock: slow waits that got the lock just before they would have slept.
+        TakenSlowPickup = "taken_slow_pickup",
+        /// Paravirtual ticket lock: sleeps that ended without the lock being ours.
+        TakenSlowSpurious = "taken_slow_spurious",
+        /// Paravirtual ticket lock: unlocks that found the slow-path flag.
+        ReleasedSlow = "released_slow",
+        /// Paravirtual ticket lock: unlocks that kicked a waiter.
+        ReleasedSlowKicked = "released_slow_kicked",
+    }
+}
+
+names! {
+    /// A latency whose distribution is kept, in nanoseconds.
+    pub enum Latency {
+        /// How long a kick keeps the kicker.
+        PvLatencyKick = "pv_latency_kick",
+        /// From the kick to the waiter running again.
+        PvLatencyWake = "pv_latency_wake",
+        /// How long a halt lasted.
+        TimeBlocked = "time_blocked",
+    }
+}
+
+/// Buckets of a [`Histogram`]: bucket `i` counts latencies of `2^(i-1)` up to `2^i` ns (bucket 0: below 1 ns),
+/// the last one all from 2^46 ns (20 hours) up.
+pub const BUCKETS: usize = 48;
+
+/// A distribution of latencies over powers of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    /// Latencies by [bucket](BUCKETS).
+    pub buckets: [u64; BUCKETS],
+    /// Their sum in nanoseconds; wraps after 584 years of waiting.
+    pub total_ns: u64,
+}
+
+impl Histogram {
+    #[cfg(not(feature = "stat"))]
+    const EMPTY: Histogram = Histogram {
+        buckets: [0; BUCKETS],
+        total_ns: 0,
+    };
+
+    /// How many latencies were recorded.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// The mean in nanoseconds; 0 where none was recorded.
+    pub fn mean_ns(&self) -> u64 {
+        self.total_ns.checked_div(self.count()).unwrap_or(0)
+    }
+
+    /// An upper bound in nanoseconds of the `quantile` (0.0 to 1.0) of the latencies, exact within a
+    /// factor of two; 0 where none was recorded.
+    pub fn quantile_ns(&self, quantile: f64) -> u64 {
+        let rank = (self.count() as f64 * quantile) as u64;
+        let mut seen = 0;
+        for (bucket, &count) in self.buckets.iter().enumerate() {
+            seen += count;
+            if seen > rank || (seen == rank && seen > 0 && quantile >= 1.0) {
+                return 1 << bucket;
+            }
+        }
+        0
+    }
+}
+
+/// All counters and histograms at one moment, added up over the threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    events: [u64; Event::ALL.len()],
+    latencies: [Histogram; Latency::ALL.len()],
+}
+
+impl Snapshot {
+    /// How often `event` has happened.
+    pub fn count(&self, event: Event) -> u64 {
+        self.events[event as usize]
+    }
+
+    /// The distribution of `latency`.
+    pub fn histogram(&self, latency: Latency) -> &Histogram {
+        &self.latencies[latency as usize]
+    }
+}
+
+#[cfg(feature = "stat")]
+mod sharded {
+    use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+    use super::{BUCKETS, Event, Histogram, Latency, Snapshot};
+
+    const SHARDS: usize = 1024;
+
+    /// Relaxed throughout: the counters order nothing, and a snapshot of a running program is
+    /// never exact.
+    #[repr(align(128))]
+    struct Shard {
+        events: [AtomicU64; Event::ALL.len()],
+        buckets: [[AtomicU64; BUCKETS]; Latency::ALL.len()],
+        totals: [AtomicU64; Latency::ALL.len()],
+    }
+
+    static COUNTING: AtomicBool = AtomicBool::new(false);
+    static TABLE: [Shard; SHARDS] = [const {
+        Shard {
+            events: [const { AtomicU64::new(0) }; Event::ALL.len()],
+            buckets: [const { [const { AtomicU64::new(0) }; BUCKETS] }; Latency::ALL.len()],
+            totals: [const { AtomicU64::new(0) }; Latency::ALL.len()],
+        }
+    }; SHARDS];
+
+    fn add(slot: Option<usize>, value: u64, cell: impl Fn(&'static Shard) -> &'static AtomicU64) {
+        match slot {
+            Some(slot) if slot < SHARDS - 1 => {
+                let cell = cell(&TABLE[slot]);
+                cell.store(cell.load(Relaxed).wrapping_add(value), Relaxed);
+            }
+            _ => {
+                cell(&TABLE[SHARDS - 1]).fetch_add(value, Relaxed);
+            }
+        }
+    }
+
+    pub(super) fn is_on() -> bool {
+        COUNTING.load(Relaxed)
+    }
+
+    pub(super) fn enable(on: bool) {
+        COUNTING.store(on, Relaxed);
+    }
+
+    pub(super) fn count(slot: Option<usize>, event: Event, times: u64) {
+        add(slot, times, |shard| &shard.events[event as usize]);
+    }
+
+    pub(super) fn record(slot: Option<usize>, latency: Latency, nanos: u64) {
+        let bucket = ((u64::BITS - nanos.leading_zeros()) as usize).min(BUCKETS - 1);
+        add(slot, 1, |shard| &shard.buckets[latency as usize][bucket]);
+        add(slot, nanos, |shard| &shard.totals[latency as usize]);
+    }
+
+    pub(super) fn snapshot() -> Snapshot {
+        let sum = |cell: &dyn Fn(&Shard) -> u64| TABLE.iter().map(cell).fold(0, u64::wrapping_add);
+        Snapshot {
+            events: core::array::from_fn(|event| sum(&|shard| shard.events[event].load(Relaxed))),
+            latencies: core::array::from_fn(|latency| Histogram {
+                buckets: core::array::from_fn(|bucket| {
+                    sum(&|shard| shard.buckets[latency][bucket].load(Relaxed))
+                }),
+                total_ns: sum(&|shard| shard.totals[latency].load(Relaxed)),
+            }),
+        }
+    }
+
+    pub(super) fn reset() {
+        for shard in &TABLE {
+            let buckets = shard.buckets.iter().flatten();
+            for cell in shard.events.iter().chain(buckets).chain(&shard.totals) {
+                cell.store(0, Relaxed);
+            }
+        }
+    }
+}
+
+/// Starts or stops counting, for the whole program. Does nothing without the feature `stat`.
+pub fn enable(on: bool) {
+    #[cfg(feature = "stat")]
+    sharded::enable(on);
+    #[cfg(not(feature = "stat"))]
+    let _ = on;
+}
+
+/// Whether events are being counted. Constant `false` without the feature `stat`, so that code under
+/// it vanishes.
+#[inline(always)]
+pub fn is_on() -> bool {
+    #[cfg(feature = "stat")]
+    return sharded::is_on();
+    #[cfg(not(feature = "stat"))]
+    return false;
+}
+
+/// The counters as they stand; all zero without the feature `stat`.
+pub fn snapshot() -> Snapshot {
+    #[cfg(feature = "stat")]
+    return sharded::snapshot();
+    #[cfg(not(feature = "stat"))]
+    return Snapshot {
+        events: [0; Event::ALL.len()],
+        latencies: [Histogram::EMPTY; Latency::ALL.len()],
+    };
+}
+
+/// Sets all counters to 0. Events that happen meanwhile may be counted or lost.
+pub fn reset() {
+    #[cfg(feature = "stat")]
+    sharded::reset();
+}
+
+/// Counts `event`.
+#[inline(always)]
+pub(crate) fn count<P: crate::Platform>(event: Event) {
+    count_many::<P>(event, 1);
+}
+
+/// Counts `event` `times` times.
+#[inline(always)]
+pub(crate) fn count_many<P: crate::Platform>(event: Event, times: u64) {
+    #[cfg(feature = "stat")]
+    if sharded::is_on() {
+        sharded::count(P::slot(), event, times);
+    }
+    #[cfg(not(feature = "stat"))]
+    let _ = (event, times);
+}
+
+/// Records one latency of `nanos` nanoseconds.
+#[inline(always)]
+pub(crate) fn record<P: crate::Platform>(latency: Latency, nanos: u64) {
+    #[cfg(feature = "stat")]
+    if sharded::is_on() {
+        sharded::record(P::slot(), latency, nanos);
+    }
+    #[cfg(not(feature = "stat"))]
+    let _ = (latency, nanos);
+}
+
+/// Runs `work` and records how long it took, where latencies are being recorded.
+#[inline(always)]
+pub(crate) fn timed<P: crate::Platform, R>(latency: Latency, work: impl FnOnce() -> R) -> R {
+    if !is_on() {
+        return work();
+    }
+    let start = P::now();
+    let result = work();
+    record::<P>(latency, P::now().nanos_since(start));
+    result
+}
+
+#[cfg(all(test, feature = "stat"))]
+mod tests {
+    use super::*;
+    use crate::toy::Toy;
+
+    // One test, since the counters belong to the whole process.
+    #[test]
+    fn counts_only_when_enabled_and_resets_to_zero() {
+        count::<Toy>(Event::TakenSlowSpurious);
+        assert_eq!(snapshot().count(Event::TakenSlowSpurious), 0);
+        enable(true);
+        count_many::<Toy>(Event::TakenSlowSpurious, 3);
+        crate::toy::as_thread(crate::toy::SLOTS, || {
+            count::<Toy>(Event::TakenSlowSpurious); // no slot: the shared shard
+        });
+        for nanos in [0, 1, 1000, u64::MAX] {
+            record::<Toy>(Latency::TimeBlocked, nanos);
+        }
+        let now = snapshot();
+        assert!(now.count(Event::TakenSlowSpurious) >= 4);
+        let blocked = now.histogram(Latency::TimeBlocked);
+        assert!(blocked.count() >= 4);
+        assert!(blocked.buckets[0] >= 1 && blocked.buckets[10] >= 1);
+        assert!(blocked.buckets[BUCKETS - 1] >= 1);
+        assert!(blocked.quantile_ns(1.0) == 1 << (BUCKETS - 1));
+        enable(false);
+        reset();
+        assert_eq!(snapshot().count(Event::TakenSlowSpurious), 0);
+    }
+}

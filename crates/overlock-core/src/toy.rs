@@ -1,0 +1,246 @@
+//! A platform for unit tests: one real thread plays all parts, and a script says what the others do at
+//! each point where a lock calls its platform.
+//!
+//! A test registers steps with [`at`]; each runs once, when the lock under test reaches that
+//! point: in [`Point::Wait`] before a look that has failed is repeated, in [`Point::Halt`]
+//! just before the halt looks at its word (the moment at which a lost wake-up happens),
+//! at each barrier and kick. A step plays another thread with [`as_thread`]. A wait that no
+//! step can end panics, "stuck", and so does a halt that nobody ends, "lost wake-up".
+//!
+//! Steps nest: the last to arrive runs to its end first. Where the parts have to take turns, a test
+//! puts them on a [`stage`] instead.
+
+pub(crate) mod stage;
+pub(crate) mod watch;
+
+use std::boxed::Box;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::thread_local;
+use std::vec::Vec;
+
+use crate::lock_hash::Line;
+use crate::node::{CONTEXTS, Slot};
+use crate::platform::{Atomic, Cpu, Instant, Platform, Spin};
+use crate::pool::{QueueTicket, TicketPool};
+use crate::waiters::{WaiterLine, WaiterTable};
+
+/// The toy platform.
+#[derive(Debug)]
+pub(crate) struct Toy;
+
+/// Where a lock calls its platform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// A look in `wait_until` was not accepted.
+    Wait,
+    /// A look in `wait_until` was accepted, and `wait_until` is about to return.
+    Seen,
+    /// `halt` was called and has not looked at its word yet.
+    Halt,
+    /// `kick` was called.
+    Kick,
+    /// `lock_hash` was called.
+    Hash,
+    /// `light_barrier` was called.
+    Light,
+    /// `heavy_barrier` was called.
+    Heavy,
+}
+
+/// Threads that a test can play; thread numbers above have no slot.
+pub(crate) const SLOTS: usize = 8;
+
+/// Tickets for locks, beside those of the threads: three fast queue spinlocks at a time.
+pub(crate) const LOCK_TICKETS: usize = 6;
+
+type Step = Box<dyn FnOnce()>;
+
+thread_local! {
+    static SLOTS_OF_TEST: &'static [Slot<Toy>] =
+        Vec::leak((0..SLOTS).map(|_| Slot::new()).collect());
+    static TICKETS_OF_TEST: &'static TicketPool<Toy> = Box::leak(Box::new(TicketPool::new(
+        Vec::leak((0..SLOTS * CONTEXTS + LOCK_TICKETS).map(|_| QueueTicket::new()).collect()),
+    )));
+    static WAITERS_OF_TEST: &'static WaiterTable<Toy> = Box::leak(Box::new(WaiterTable::new(
+        Vec::leak((0..4).map(|_| WaiterLine::new()).collect()),
+    )));
+    static LOCK_HASH_OF_TEST: &'static [Line<Toy>] =
+        Vec::leak((0..SLOTS).map(|_| Line::new()).collect());
+    static SCRIPT: RefCell<VecDeque<(Point, Step)>> = const { RefCell::new(VecDeque::new()) };
+    static THREAD: Cell<usize> = const { Cell::new(0) };
+    static CPU: Cell<Option<u32>> = const { Cell::new(None) };
+    static CLOCK: Cell<u64> = const { Cell::new(0) };
+    static KICKS: Cell<usize> = const { Cell::new(0) };
+    static HALTS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Adds a step: the next time that a lock reaches `point`, after all earlier steps for it, `step` runs.
+pub(crate) fn at(point: Point, step: impl FnOnce() + 'static) {
+    SCRIPT.with_borrow_mut(|script| script.push_back((point, Box::new(step))));
+}
+
+/// Runs `play` as thread number `thread` (on the CPU of the same number, unless [`on_cpu`] says other).
+pub(crate) fn as_thread<R>(thread: usize, play: impl FnOnce() -> R) -> R {
+    let before = THREAD.replace(thread);
+    let result = play();
+    THREAD.set(before);
+    result
+}
+
+/// Puts every thread onto `cpu`.
+pub(crate) fn on_cpu(cpu: u32) {
+    CPU.set(Some(cpu));
+}
+
+/// How often a lock has called `kick` so far in this test.
+pub(crate) fn kicks() -> usize {
+    KICKS.get()
+}
+
+/// How often a halt has really slept, that is, found its word as expected.
+pub(crate) fn halts() -> usize {
+    HALTS.get()
+}
+
+/// Steps that have not run; a test ends by asserting that there are none.
+pub(crate) fn left() -> usize {
+    SCRIPT.with_borrow(VecDeque::len)
+}
+
+fn step(point: Point) -> bool {
+    if stage::paused(point) {
+        return true;
+    }
+    let step = SCRIPT.with_borrow_mut(|script| {
+        let index = script.iter().position(|(at, _)| *at == point)?;
+        script.remove(index)
+    });
+    match step {
+        Some((_, play)) => {
+            play();
+            true
+        }
+        None => false,
+    }
+}
+
+impl Platform for Toy {
+    type U8 = AtomicU8;
+    type U16 = AtomicU16;
+    type U32 = AtomicU32;
+    type U64 = AtomicU64;
+    type Usize = AtomicUsize;
+
+    fn wait_until<T, A>(
+        word: &A,
+        order: Ordering,
+        limit: Spin,
+        mut done: impl FnMut(T) -> bool,
+    ) -> Result<T, T>
+    where
+        T: Copy + Eq,
+        A: Atomic<T>,
+    {
+        let mut turns = 0;
+        loop {
+            let seen = word.load(order);
+            if done(seen) {
+                step(Point::Seen);
+                return Ok(seen);
+            }
+            turns += 1;
+            match limit {
+                Spin::Turns(most) if turns >= most => return Err(seen),
+                Spin::Until(end) if Self::now() >= end => return Err(seen),
+                _ => {}
+            }
+            if !step(Point::Wait) {
+                match limit {
+                    Spin::Turns(_) => return Err(seen),
+                    Spin::Until(end) => CLOCK.set(end.as_nanos()),
+                    Spin::Forever => panic!("stuck: nobody will change {word:?}"),
+                }
+            }
+        }
+    }
+
+    fn pause(turns: u32) {
+        CLOCK.set(CLOCK.get() + u64::from(turns));
+        step(Point::Wait);
+    }
+
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Instant>) {
+        step(Point::Halt);
+        if word.load(Ordering::Relaxed) != expected {
+            return;
+        }
+        HALTS.set(HALTS.get() + 1);
+        if stage::slept(word) {
+            return;
+        }
+        // Asleep: somebody else's step may still come and kick.
+        while step(Point::Wait) {
+            if word.load(Ordering::Relaxed) != expected {
+                return;
+            }
+        }
+        match until {
+            Some(end) => CLOCK.set(end.as_nanos().max(CLOCK.get())),
+            None => panic!("lost wake-up: nobody will kick {word:?}"),
+        }
+    }
+
+    fn kick(word: &AtomicU32) {
+        KICKS.set(KICKS.get() + 1);
+        step(Point::Kick);
+        stage::kicked(word);
+    }
+
+    fn light_barrier() {
+        step(Point::Light);
+    }
+
+    fn heavy_barrier() {
+        step(Point::Heavy);
+    }
+
+    fn cpu() -> Cpu {
+        Cpu(CPU.get().unwrap_or(THREAD.get() as u32))
+    }
+
+    fn preempted(cpu: Cpu) -> bool {
+        cpu == Self::cpu()
+    }
+
+    fn now() -> Instant {
+        CLOCK.set(CLOCK.get() + 1);
+        Instant::from_nanos(CLOCK.get())
+    }
+
+    fn parallelism() -> u32 {
+        2
+    }
+
+    fn slots() -> &'static [Slot<Toy>] {
+        stage::tables().map_or_else(|| SLOTS_OF_TEST.with(|slots| *slots), |tables| tables.slots)
+    }
+
+    fn slot() -> Option<usize> {
+        (THREAD.get() < SLOTS).then(|| THREAD.get())
+    }
+
+    fn tickets() -> &'static TicketPool<Toy> {
+        stage::tables().map_or_else(|| TICKETS_OF_TEST.with(|pool| *pool), |tables| tables.tickets)
+    }
+
+    fn waiters() -> &'static WaiterTable<Toy> {
+        stage::tables().map_or_else(|| WAITERS_OF_TEST.with(|table| *table), |tables| tables.waiters)
+    }
+
+    fn lock_hash() -> &'static [Line<Toy>] {
+        step(Point::Hash);
+        stage::tables().map_or_else(|| LOCK_HASH_OF_TEST.with(|lines| *lines), |tables| tables.lock_hash)
+    }
+}

@@ -1,0 +1,298 @@
+//! The toy platform with atomics that tell of every access: for races between two accesses that
+//! no call to the platform separates, and for accesses that come too late.
+//!
+//! A test names the lock with [`watch`]; from then on its steps ([`before`], [`after`]) run around accesses
+//! to the lock's bytes, and [`freed`] starts a record of them: whatever touches the lock then
+//! would touch memory that is somebody else's.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::thread_local;
+use std::vec::Vec;
+
+use super::{Box, LOCK_TICKETS, SLOTS, Step, Toy};
+use crate::lock_hash::Line;
+use crate::node::{CONTEXTS, Slot};
+use crate::platform::{Atomic, ByteLanes, Cpu, Instant, Lanes, Platform, Spin, Zero};
+use crate::pool::{QueueTicket, TicketPool};
+use crate::waiters::{WaiterLine, WaiterTable};
+
+/// The toy platform, watched.
+#[derive(Debug)]
+pub(crate) struct Watch;
+
+/// An atomic that tells of each access. An operation on a lane is one access.
+#[derive(Debug)]
+pub(crate) struct Watched<A>(A);
+
+/// A kind of access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Load,
+    Store,
+    Swap,
+    /// A compare-exchange, whether or not it succeeds.
+    Exchange,
+    Add,
+    Or,
+    And,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Before,
+    After,
+}
+
+thread_local! {
+    static RANGE: RefCell<Range<usize>> = const { RefCell::new(0..0) };
+    static STEPS: RefCell<VecDeque<(When, Access, Step)>> = const { RefCell::new(VecDeque::new()) };
+    static FREED: Cell<bool> = const { Cell::new(false) };
+    static TOUCHES: RefCell<Vec<Access>> = const { RefCell::new(Vec::new()) };
+    static SLOTS_OF_TEST: &'static [Slot<Watch>] =
+        Vec::leak((0..SLOTS).map(|_| Slot::new()).collect());
+    static TICKETS_OF_TEST: &'static TicketPool<Watch> =
+        Box::leak(Box::new(TicketPool::new(Vec::leak(
+            (0..SLOTS * CONTEXTS + LOCK_TICKETS).map(|_| QueueTicket::new()).collect(),
+        ))));
+    static WAITERS_OF_TEST: &'static WaiterTable<Watch> = Box::leak(Box::new(WaiterTable::new(
+        Vec::leak((0..4).map(|_| WaiterLine::new()).collect()),
+    )));
+}
+
+/// From now on, accesses to `lock`'s bytes are those that count.
+pub(crate) fn watch<T>(lock: &T) {
+    let start = std::ptr::from_ref(lock).addr();
+    RANGE.set(start..start + size_of::<T>());
+}
+
+/// Runs `step` just before the next access of this kind, after all earlier steps for it.
+pub(crate) fn before(access: Access, step: impl FnOnce() + 'static) {
+    STEPS.with_borrow_mut(|steps| steps.push_back((When::Before, access, Box::new(step))));
+}
+
+/// Runs `step` just after the next access of this kind, after all earlier steps for it.
+pub(crate) fn after(access: Access, step: impl FnOnce() + 'static) {
+    STEPS.with_borrow_mut(|steps| steps.push_back((When::After, access, Box::new(step))));
+}
+
+/// From now on the lock's memory belongs to somebody else, and accesses are recorded.
+pub(crate) fn freed() {
+    FREED.set(true);
+}
+
+/// The accesses since [`freed`].
+pub(crate) fn touches() -> Vec<Access> {
+    TOUCHES.take()
+}
+
+/// Steps that have not run.
+pub(crate) fn left() -> usize {
+    STEPS.with_borrow(VecDeque::len)
+}
+
+fn step(when: When, access: Access) {
+    let step = STEPS.with_borrow_mut(|steps| {
+        let index = steps
+            .iter()
+            .position(|(w, a, _)| (*w, *a) == (when, access))?;
+        steps.remove(index)
+    });
+    if let Some((_, _, play)) = step {
+        play();
+    }
+}
+
+impl<A> Watched<A> {
+    fn access<R>(&self, access: Access, work: impl FnOnce(&A) -> R) -> R {
+        let here = std::ptr::from_ref(self).addr();
+        if !RANGE.with_borrow(|range| range.contains(&here)) {
+            return work(&self.0);
+        }
+        step(When::Before, access);
+        if FREED.get() {
+            TOUCHES.with_borrow_mut(|touches| touches.push(access));
+        }
+        let result = work(&self.0);
+        step(When::After, access);
+        result
+    }
+}
+
+impl<A: Zero> Zero for Watched<A> {
+    const ZERO: Self = Watched(A::ZERO);
+}
+
+impl<T: Copy + Eq, A: Atomic<T>> Atomic<T> for Watched<A> {
+    fn new(value: T) -> Self {
+        Watched(A::new(value))
+    }
+    fn load(&self, order: Ordering) -> T {
+        self.access(Access::Load, |a| a.load(order))
+    }
+    fn store(&self, value: T, order: Ordering) {
+        self.access(Access::Store, |a| a.store(value, order));
+    }
+    fn swap(&self, value: T, order: Ordering) -> T {
+        self.access(Access::Swap, |a| a.swap(value, order))
+    }
+    fn compare_exchange(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<T, T> {
+        self.access(Access::Exchange, |a| {
+            a.compare_exchange(current, new, success, failure)
+        })
+    }
+    fn compare_exchange_weak(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<T, T> {
+        self.access(Access::Exchange, |a| {
+            a.compare_exchange_weak(current, new, success, failure)
+        })
+    }
+    fn fetch_add(&self, value: T, order: Ordering) -> T {
+        self.access(Access::Add, |a| a.fetch_add(value, order))
+    }
+    fn fetch_sub(&self, value: T, order: Ordering) -> T {
+        self.access(Access::Add, |a| a.fetch_sub(value, order))
+    }
+    fn fetch_or(&self, value: T, order: Ordering) -> T {
+        self.access(Access::Or, |a| a.fetch_or(value, order))
+    }
+    fn fetch_and(&self, value: T, order: Ordering) -> T {
+        self.access(Access::And, |a| a.fetch_and(value, order))
+    }
+}
+
+impl<W: Copy + Eq, H: Copy + Eq, A: Lanes<W, H>> Lanes<W, H> for Watched<A> {
+    fn join(low: H, high: H) -> W {
+        A::join(low, high)
+    }
+    fn low(word: W) -> H {
+        A::low(word)
+    }
+    fn high(word: W) -> H {
+        A::high(word)
+    }
+    fn add_low(word: W, value: H) -> W {
+        A::add_low(word, value)
+    }
+    fn low_store(&self, value: H, order: Ordering) {
+        self.access(Access::Store, |a| a.low_store(value, order));
+    }
+    fn low_fetch_add(&self, value: H, order: Ordering) -> H {
+        self.access(Access::Add, |a| a.low_fetch_add(value, order))
+    }
+    fn low_compare_exchange(&self, current: H, new: H, success: Ordering) -> Result<H, H> {
+        self.access(Access::Exchange, |a| {
+            a.low_compare_exchange(current, new, success)
+        })
+    }
+    fn high_swap(&self, value: H, order: Ordering) -> H {
+        self.access(Access::Swap, |a| a.high_swap(value, order))
+    }
+}
+
+impl<A: ByteLanes> ByteLanes for Watched<A> {
+    fn byte0_store(&self, value: u8, order: Ordering) {
+        self.access(Access::Store, |a| a.byte0_store(value, order));
+    }
+    fn byte1_store(&self, value: u8, order: Ordering) {
+        self.access(Access::Store, |a| a.byte1_store(value, order));
+    }
+    fn byte0_swap(&self, value: u8, order: Ordering) -> u8 {
+        self.access(Access::Swap, |a| a.byte0_swap(value, order))
+    }
+    fn byte0_compare_exchange(&self, current: u8, new: u8, success: Ordering) -> Result<u8, u8> {
+        self.access(Access::Exchange, |a| {
+            a.byte0_compare_exchange(current, new, success)
+        })
+    }
+}
+
+impl Platform for Watch {
+    type U8 = Watched<AtomicU8>;
+    type U16 = Watched<AtomicU16>;
+    type U32 = Watched<AtomicU32>;
+    type U64 = Watched<AtomicU64>;
+    type Usize = Watched<AtomicUsize>;
+
+    fn wait_until<T, A>(
+        word: &A,
+        order: Ordering,
+        limit: Spin,
+        done: impl FnMut(T) -> bool,
+    ) -> Result<T, T>
+    where
+        T: Copy + Eq,
+        A: Atomic<T>,
+    {
+        Toy::wait_until(word, order, limit, done)
+    }
+
+    fn pause(turns: u32) {
+        Toy::pause(turns);
+    }
+
+    fn halt(word: &Watched<AtomicU32>, expected: u32, until: Option<Instant>) {
+        Toy::halt(&word.0, expected, until);
+    }
+
+    fn kick(word: &Watched<AtomicU32>) {
+        Toy::kick(&word.0);
+    }
+
+    fn light_barrier() {
+        Toy::light_barrier();
+    }
+
+    fn heavy_barrier() {
+        Toy::heavy_barrier();
+    }
+
+    fn cpu() -> Cpu {
+        Toy::cpu()
+    }
+
+    fn preempted(cpu: Cpu) -> bool {
+        Toy::preempted(cpu)
+    }
+
+    fn now() -> Instant {
+        Toy::now()
+    }
+
+    fn parallelism() -> u32 {
+        Toy::parallelism()
+    }
+
+    fn slots() -> &'static [Slot<Watch>] {
+        SLOTS_OF_TEST.with(|slots| *slots)
+    }
+
+    fn slot() -> Option<usize> {
+        Toy::slot()
+    }
+
+    fn tickets() -> &'static TicketPool<Watch> {
+        TICKETS_OF_TEST.with(|tickets| *tickets)
+    }
+
+    fn waiters() -> &'static WaiterTable<Watch> {
+        WAITERS_OF_TEST.with(|waiters| *waiters)
+    }
+
+    fn lock_hash() -> &'static [Line<Watch>] {
+        &[]
+    }
+}

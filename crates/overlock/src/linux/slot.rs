@@ -1,0 +1,110 @@
+//! Which queue slot belongs to which thread.
+//!
+//! A thread takes the lowest free slot when it first needs one and gives it back when it exits. Taking one is
+//! lock-free and allocates nothing, so it may happen in a signal handler: a constant-initialised
+//! thread-local, a bitmap, and a POSIX thread-specific key, whose value glibc and musl keep
+//! in the thread itself for the first 32 keys of a process (programs with more
+//! should take a contended lock once before they rely on handlers that take locks).
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use overlock_core::node::{Bitmap, MAX_SLOTS};
+
+use super::SLOTS;
+
+static TAKEN: [AtomicU64; MAX_SLOTS.div_ceil(64)] =
+    [const { AtomicU64::new(0) }; MAX_SLOTS.div_ceil(64)];
+
+/// The thread-specific key + 1; 0 until the first thread needs it.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// This thread's slot + 1; 0 for none.
+    static MINE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The calling thread's slot, taken now if it has none; `None` where all are taken.
+#[inline]
+pub(super) fn current() -> Option<usize> {
+    match MINE.get() {
+        0 => take(),
+        slot => Some(slot as usize - 1),
+    }
+}
+
+#[cold]
+fn take() -> Option<usize> {
+    let key = key()?;
+    let slot = Bitmap(&TAKEN).take(MAX_SLOTS)?;
+    // A handler that has interrupted this may have taken a slot already. (One that comes between
+    // this look and the store below costs a slot until the process ends, no more.)
+    if MINE.get() != 0 {
+        Bitmap(&TAKEN).give(slot);
+        return current();
+    }
+    MINE.set(slot as u32 + 1);
+    // SAFETY: `key` was created and is never deleted.
+    let failed = unsafe { libc::pthread_setspecific(key, ptr::without_provenance(slot + 1)) };
+    if failed != 0 {
+        // Out of memory: the slot could never be given back.
+        MINE.set(0);
+        Bitmap(&TAKEN).give(slot);
+        return None;
+    }
+    Some(slot)
+}
+
+fn key() -> Option<libc::pthread_key_t> {
+    // Relaxed: the key's number is all there is to see.
+    match KEY.load(Relaxed) {
+        0 => {
+            let mut key = 0;
+            // SAFETY: `key` is valid for the write; `give` has the signature of a destructor.
+            if unsafe { libc::pthread_key_create(&mut key, Some(give)) } != 0 {
+                return None;
+            }
+            match KEY.compare_exchange(0, key as u32 + 1, Relaxed, Relaxed) {
+                Ok(_) => Some(key),
+                Err(first) => {
+                    // SAFETY: created above, and nobody else knows it.
+                    unsafe { libc::pthread_key_delete(key) };
+                    Some((first - 1) as libc::pthread_key_t)
+                }
+            }
+        }
+        key => Some((key - 1) as libc::pthread_key_t),
+    }
+}
+
+/// Runs when a thread exits. Destructors that run later and take a lock take a slot anew, and this
+/// runs again for it.
+extern "C" fn give(slot: *mut c_void) {
+    let slot = slot.addr() - 1;
+    MINE.set(0);
+    // A forgotten guard still uses a node of the slot: nobody may ever get it.
+    if SLOTS[slot].is_idle() {
+        Bitmap(&TAKEN).give(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_live_together_have_different_slots_and_those_that_follow_share_one() {
+        let mine = current().unwrap();
+        assert_eq!(current(), Some(mine));
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let slot = std::thread::spawn(|| current().unwrap()).join().unwrap();
+            assert_ne!(slot, mine);
+            seen.insert(slot);
+        }
+        // Other tests run meanwhile and take slots too, so not exactly one.
+        assert!(seen.len() < 100, "{seen:?}");
+    }
+}
