@@ -174,7 +174,8 @@ mod tests {
         let locks = [0_u32; SLOTS * CONTEXTS];
         fill(&locks);
         // Every other one leaves a hole; whoever is left lies behind some of them.
-        let (stay, leave): (Vec<_>, Vec<_>) = locks.iter().enumerate().partition(|(i, _)| i % 2 == 0);
+        let (stay, leave): (Vec<_>, Vec<_>) =
+            locks.iter().enumerate().partition(|(i, _)| i % 2 == 0);
         for (_, lock) in leave {
             assert!(remove::<Toy, _>(lock).is_some());
         }

@@ -26,6 +26,7 @@ use core::num::NonZeroU16;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::spin::overlock::Learned;
 
 /// Nodes a thread: its ordinary code and three signal handlers nested in it.
 pub const CONTEXTS: usize = 4;
@@ -54,6 +55,7 @@ pub struct Slot<P: Platform> {
     busy: P::U32,
     pub(crate) depth: P::U32,
     pub(crate) spare: [P::U32; CONTEXTS],
+    pub(crate) learned: Learned<P>,
 }
 
 impl<P: Platform> Node<P> {
@@ -100,6 +102,7 @@ impl<P: ConstPlatform> Slot<P> {
         busy: Zero::ZERO,
         depth: Zero::ZERO,
         spare: [const { Zero::ZERO }; CONTEXTS],
+        learned: Learned::INIT,
     };
 }
 
@@ -111,6 +114,7 @@ impl<P: Platform> Slot<P> {
             busy: P::U32::new(0),
             depth: P::U32::new(0),
             spare: core::array::from_fn(|_| P::U32::new(0)),
+            learned: Learned::new(),
         }
     }
 

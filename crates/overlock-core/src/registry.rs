@@ -16,6 +16,10 @@
 macro_rules! spin_locks {
     ($callback:ident) => {
         $callback! {
+            overlock: Overlock, plain;
+            overlock_exchange: OverlockExchange, plain;
+            overlock_fixed: OverlockFixed, plain;
+            overlock_owner_cpu: OverlockOwnerCpu, plain;
             ticket: Ticket, plain;
             backoff_ticket: BackoffTicket, plain;
             pv_ticket: PvTicket, plain;
@@ -27,6 +31,7 @@ macro_rules! spin_locks {
             unfair: Unfair, plain;
             pv_queued: PvQueued, plain;
             hybrid: Hybrid, plain;
+            hybrid_short: HybridShort, plain;
         }
     };
 }

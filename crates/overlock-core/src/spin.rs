@@ -2,21 +2,23 @@
 
 pub mod backoff_ticket;
 pub mod fast_queue;
-pub mod mcs;
-pub mod pv_ticket;
 pub mod hybrid;
+pub mod mcs;
+pub mod overlock;
 pub mod pv;
 pub mod pv_queued;
+pub mod pv_ticket;
 pub mod queued;
 pub mod ticket;
 pub mod unfair;
 
 pub use backoff_ticket::BackoffTicket;
 pub use fast_queue::{FastQueue, LazyFastQueue};
+pub use hybrid::{Hybrid, HybridShort};
 pub use mcs::Mcs;
-pub use pv_ticket::{PvTicket, PvTicketSmall, PvTicketTailFlag};
-pub use hybrid::Hybrid;
+pub use overlock::{Overlock, OverlockExchange, OverlockFixed, OverlockOwnerCpu};
 pub use pv_queued::PvQueued;
+pub use pv_ticket::{PvTicket, PvTicketSmall, PvTicketTailFlag};
 pub use queued::Queued;
 pub use ticket::Ticket;
 pub use unfair::Unfair;

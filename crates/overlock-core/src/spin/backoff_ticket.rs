@@ -281,7 +281,11 @@ mod tests {
             delay = Lock::longer(delay);
         }
         assert_eq!(delay, Lock::LONGEST);
-        rounds(leak(), 1_000_000, 3);
+        // In use: sections of twice the maximum.
+        let lock = leak();
+        lock.delay.store(u32::MAX, Relaxed);
+        rounds(lock, 2 * 1_000, 2);
+        assert_eq!(lock.delay.load(Relaxed), Lock::LONGEST);
     }
 
     #[test]

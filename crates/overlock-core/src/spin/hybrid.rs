@@ -34,9 +34,9 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::pv::{self, Core, Kind, Published, Tuning};
+use super::pv::{self, Core, Kind, Published, Short, Tuning};
 use super::queued::{LOCKED_BYTE, PENDING_BYTE};
-use crate::platform::{ConstPlatform, Platform, Spin};
+use crate::platform::{ConstPlatform, Platform};
 use crate::raw::{CreateError, RawLock};
 
 /// The hybrid lock: see the [module's page](self). 4 bytes.
@@ -45,6 +45,9 @@ pub struct Hybrid<P: Platform, T: Tuning = Published> {
     core: Core<P>,
     tuning: PhantomData<T>,
 }
+
+/// The hybrid lock with constants for threads: see [`Short`].
+pub type HybridShort<P> = Hybrid<P, Short>;
 
 impl<P: ConstPlatform, T: Tuning> Hybrid<P, T> {
     /// A new, unlocked lock.
@@ -70,11 +73,11 @@ fn is_queued_mode(word: u32) -> bool {
 impl<P: Platform, T: Tuning> Kind for Hybrid<P, T> {
     type Tuning = T;
 
-    /// Attempts as long as unfair mode lasts.
+    /// Attempts as long as unfair mode lasts, within the limit.
     fn steal<Q: Platform>(word: &Q::U32) -> bool {
         let mut stolen = false;
         // Relaxed: `take` acquires.
-        let _ = Q::wait_until(word, Relaxed, Spin::Forever, |seen: u32| {
+        let _ = Q::wait_until(word, Relaxed, T::UNFAIR, |seen: u32| {
             stolen = pv::is_free(seen) && pv::take::<Q>(word);
             stolen || is_queued_mode(seen)
         });
@@ -87,7 +90,7 @@ impl<P: Platform, T: Tuning> Kind for Hybrid<P, T> {
 unsafe impl<P: Platform, T: Tuning> RawLock for Hybrid<P, T> {
     type Token = ();
 
-    const NAME: &'static str = "hybrid";
+    const NAME: &'static str = T::HYBRID;
 
     fn create() -> Result<Self, CreateError> {
         Ok(Hybrid {

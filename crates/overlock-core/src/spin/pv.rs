@@ -91,11 +91,16 @@
 //! - A thief needs no node, so a newcomer tries to steal before it claims one.
 //! - A kick wakes the head, and a thief takes the lock: the published head has no entry now, and from then
 //!   on spins until it wins. With [`Tuning::ENTER_AGAIN`] it enters itself again and sleeps.
+//! - The constants are a policy: [`Published`], or [`Short`] for threads.
 //! - Waiters cannot give up. One in the middle of the queue would have to be unlinked between two others who
 //!   may be leaving too (`osq` can do that, in twice the space a node); the head would
 //!   have to pass on a lock that it does not hold.
 
+mod tuning;
+
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+pub use tuning::{Published, Short, Tuning};
 
 use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
 use crate::lock_hash;
@@ -110,23 +115,6 @@ pub(super) trait Kind {
 
     /// What a newcomer does before it joins the queue: true where it took the lock.
     fn steal<P: Platform>(word: &P::U32) -> bool;
-}
-
-/// The constants of a paravirtual queued lock, as a policy.
-pub trait Tuning: Send + Sync + core::fmt::Debug + 'static {
-    /// Turns for which a waiter spins before it sleeps, in the queue and at its head.
-    const TURNS: u32;
-    /// Whether a head that was kicked and found the lock stolen may sleep again.
-    const ENTER_AGAIN: bool;
-}
-
-/// The published constants: 2^15 turns.
-#[derive(Clone, Copy, Debug)]
-pub struct Published;
-
-impl Tuning for Published {
-    const TURNS: u32 = 1 << 15;
-    const ENTER_AGAIN: bool = false;
 }
 
 /// The third value of locked: the head sleeps.
@@ -347,7 +335,9 @@ impl<P: Platform> Core<P> {
     fn unlock_slow(&self) {
         // PE: acquire, pairs with the release of the head that made it SLOW.
         let slow = self.word.load(Acquire) & LOCKED_BYTE == SLOW;
-        let head = slow.then(|| lock_hash::remove::<P, _>(&self.word)).flatten();
+        let head = slow
+            .then(|| lock_hash::remove::<P, _>(&self.word))
+            .flatten();
         let Some(head) = head else {
             // Not held, or somebody else is just unlocking it too: no business of ours.
             crate::check!(false, "unlock of a paravirtual queued lock that is free");
@@ -410,7 +400,6 @@ fn kick<P: Platform>(node: &Node<P>) {
     stat::count::<P>(Event::PvKickUnlock);
     stat::timed::<P, _>(Latency::PvLatencyKick, || P::kick(&node.kicks));
 }
-
 
 #[cfg(test)]
 mod tests;

@@ -66,7 +66,7 @@ impl<P: Platform, T: Tuning> Kind for PvQueued<P, T> {
 unsafe impl<P: Platform, T: Tuning> RawLock for PvQueued<P, T> {
     type Token = ();
 
-    const NAME: &'static str = "pv_queued";
+    const NAME: &'static str = T::PV_QUEUED;
 
     fn create() -> Result<Self, CreateError> {
         Ok(PvQueued {

@@ -61,6 +61,8 @@ thread_local! {
     static TABLES: RefCell<Option<Tables>> = const { RefCell::new(None) };
     static PART: RefCell<Option<Rc<Part>>> = const { RefCell::new(None) };
     static TARGET: Cell<Option<Point>> = const { Cell::new(None) };
+    /// Points that the part has passed since its last cue.
+    static PASSED: Cell<u32> = const { Cell::new(0) };
 }
 
 /// A part on the stage.
@@ -201,7 +203,9 @@ impl Part {
     /// Waits for the director.
     fn stand(&self) {
         loop {
-            match self.cues.recv() {
+            let cue = self.cues.recv();
+            PASSED.set(0);
+            match cue {
                 Ok(Cue::Go(target)) => return TARGET.set(target),
                 Ok(Cue::Handle(play, target)) => {
                     TARGET.set(target);
@@ -236,7 +240,15 @@ pub(super) fn paused(point: Point) -> bool {
             part.stand();
             true
         }
-        _ => false,
+        Some(_) => {
+            PASSED.set(PASSED.get() + 1);
+            assert!(
+                PASSED.get() < 100_000,
+                "the part runs in circles: nobody will change what it waits for"
+            );
+            false
+        }
+        None => false,
     }
 }
 

@@ -263,7 +263,7 @@ fn try_lock_is_not_fooled_by_a_ticket_that_comes_back() {
             let token = lock.lock();
             // SAFETY: just locked.
             unsafe { lock.unlock(token) };
-            std::mem::forget(lock.lock());
+            let _held = lock.lock();
         });
         let now = lock.latest.load(Relaxed);
         assert_eq!((now as u32, now == seen), (seen as u32, false));
@@ -281,7 +281,9 @@ fn a_snapshot_of_a_lock_that_changes_hands_says_locked() {
     watch(lock);
     assert!(!lock.is_locked());
     // After the first look: the ticket it names is RELEASED, and no longer the lock's.
-    watch::after(Access::Load, move || std::mem::forget(lock.lock()));
+    watch::after(Access::Load, move || {
+        let _held = lock.lock();
+    });
     assert!(lock.is_locked());
 }
 

@@ -59,7 +59,7 @@ impl SlowFlag for HeadFlag {
         // PU: (h|f, t) -> (h+2|f, t). From here on `word` may be gone: `key` is a number.
         let old = W::serve::<P>(word);
         if old & FLAG != 0 {
-            released_slow::<P, W>(key, after::<W>(old & !FLAG));
+            released_slow::<P>(key, after::<W>(old & !FLAG));
         }
     }
 
@@ -106,13 +106,13 @@ impl TailFlag {
                 return stat::count::<P>(Event::ReleasedSlow);
             }
         }
-        released_slow::<P, W>(ptr::from_ref(word).addr(), number);
+        released_slow::<P>(ptr::from_ref(word).addr(), number);
     }
 }
 
 /// Kicks the waiter of `number`, if it sleeps.
 #[cold]
-fn released_slow<P: Platform, W: Width>(key: usize, number: u32) {
+fn released_slow<P: Platform>(key: usize, number: u32) {
     stat::count::<P>(Event::ReleasedSlow);
     let kicked = stat::timed::<P, _>(Latency::PvLatencyKick, || {
         P::waiters().kick(key, number / STEP)

@@ -1,0 +1,181 @@
+//! What a thread has learned about the lock that it last waited for: how much of its time goes into
+//! waiting, and how long a wait that ends in an acquisition takes.
+//!
+//! Kept in the thread's slot, so that learning writes no shared line. A signal handler that waits
+//! in between spoils a sample, no more: the values steer how to wait, never whether it is correct.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
+
+/// Contended acquisitions of which one is timed: reading the clock while holding the lock
+/// makes everybody wait for it.
+const SAMPLE: u32 = 8;
+
+/// A sample that spans more than this says nothing about now.
+const STALE_NS: u64 = 1_000_000;
+
+/// Parts of a thousand of its time that a thread may wait. With two threads on the lock, each waits for
+/// half of its time where one alone would keep the lock as busy; a fifth where
+/// sections and what lies between are equally long.
+const SATURATED: u32 = 400;
+
+/// Bounds of the learned spin limit, and where it starts.
+const SHORTEST_NS: u32 = 1_000;
+const LONGEST_NS: u32 = 20_000;
+const START_NS: u32 = 250;
+
+/// Spin for this many times what a successful wait takes.
+const PATIENCE: u32 = 8;
+
+/// See the [module's page](self).
+#[derive(Debug)]
+pub(crate) struct Learned<P: Platform> {
+    /// When the latest sample was taken, in nanoseconds.
+    sampled: P::U64,
+    /// The lock that all this is about.
+    lock: P::Usize,
+    /// Contended acquisitions since the start.
+    count: P::U32,
+    /// Share of the time that goes into waiting, in thousandths.
+    share: P::U32,
+    /// How long a successful wait takes, in nanoseconds.
+    wait: P::U32,
+}
+
+impl<P: ConstPlatform> Learned<P> {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
+    pub(crate) const INIT: Self = Learned {
+        sampled: Zero::ZERO,
+        lock: Zero::ZERO,
+        count: Zero::ZERO,
+        share: Zero::ZERO,
+        wait: Zero::ZERO,
+    };
+}
+
+impl<P: Platform> Learned<P> {
+    pub(crate) fn new() -> Self {
+        Learned {
+            sampled: P::U64::new(0),
+            lock: P::Usize::new(0),
+            count: P::U32::new(0),
+            share: P::U32::new(0),
+            wait: P::U32::new(0),
+        }
+    }
+
+    /// What the calling thread knows of `lock`: forgets what it knew of another one.
+    pub(super) fn about(lock: usize, now: Instant) -> Option<&'static Self> {
+        let known = &P::slots()[P::slot()?].learned;
+        if known.lock.load(Relaxed) != lock {
+            known.lock.store(lock, Relaxed);
+            known.wait.store(START_NS, Relaxed);
+            known.restart(now);
+        }
+        Some(known)
+    }
+
+    /// Whether waiting takes so much of the thread's time that the others keep the lock busy without it.
+    pub(super) fn is_saturated(&self) -> bool {
+        self.share.load(Relaxed) > SATURATED
+    }
+
+    /// For how long spinning is worth it.
+    pub(super) fn spin_ns(&self) -> u64 {
+        let limit = self.wait.load(Relaxed).saturating_mul(PATIENCE);
+        u64::from(limit.clamp(SHORTEST_NS, LONGEST_NS))
+    }
+
+    /// The thread has just acquired the lock, awake, after a wait since `entered`.
+    pub(super) fn acquired(&self, entered: Instant) {
+        let count = self.count.load(Relaxed).wrapping_add(1);
+        self.count.store(count, Relaxed);
+        if count.is_multiple_of(SAMPLE) {
+            self.sample(entered, P::now());
+        }
+    }
+
+    #[cold]
+    fn sample(&self, entered: Instant, now: Instant) {
+        let span = now.nanos_since(Instant::from_nanos(self.sampled.load(Relaxed)));
+        self.sampled.store(now.as_nanos(), Relaxed);
+        let waited = now.nanos_since(entered).min(u64::from(LONGEST_NS)) as u32;
+        let wait = self.wait.load(Relaxed);
+        self.wait.store(wait - wait / 4 + waited / 4, Relaxed);
+        if span < STALE_NS {
+            // One wait of SAMPLE was timed; it stands for all of them.
+            let part = u64::from(waited) * u64::from(SAMPLE) * 1000 / span.max(1);
+            let share = self.share.load(Relaxed);
+            self.share
+                .store(share - share / 4 + part.min(1000) as u32 / 4, Relaxed);
+        } else {
+            self.share.store(0, Relaxed);
+        }
+    }
+
+    /// Spinning was not worth it.
+    pub(super) fn gave_up(&self) {
+        self.wait.store(self.wait.load(Relaxed) / 2, Relaxed);
+    }
+
+    /// The thread comes back to the lock after a sleep: the past says nothing about it now.
+    pub(super) fn restart(&self, now: Instant) {
+        self.sampled.store(now.as_nanos(), Relaxed);
+        self.count.store(0, Relaxed);
+        self.share.store(0, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::Toy;
+
+    fn after(acquisitions: u32, wait: u64, between: u64) -> &'static Learned<Toy> {
+        let start = 1_000_000_000;
+        let learned = Learned::<Toy>::about(1, Instant::from_nanos(start)).unwrap();
+        learned.restart(Instant::from_nanos(start));
+        for i in 1..=u64::from(acquisitions) {
+            let end = start + i * SAMPLE as u64 * (wait + between);
+            learned.sample(Instant::from_nanos(end - wait), Instant::from_nanos(end));
+        }
+        learned
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_half_of_its_time_is_saturated_and_one_in_ten_is_not() {
+        assert!(after(10, 100, 100).is_saturated());
+        assert!(!after(10, 100, 900).is_saturated());
+        assert!(
+            !after(1, 100, 100).is_saturated(),
+            "one sample is not enough"
+        );
+    }
+
+    #[test]
+    fn another_lock_and_a_sleep_start_anew() {
+        assert!(after(10, 100, 100).is_saturated());
+        let other = Learned::<Toy>::about(2, Instant::from_nanos(0)).unwrap();
+        assert!(!other.is_saturated());
+        let learned = after(10, 100, 100);
+        learned.restart(Instant::from_nanos(0));
+        assert!(!learned.is_saturated());
+    }
+
+    #[test]
+    fn the_spin_limit_follows_what_waits_take_and_stays_in_bounds() {
+        assert_eq!(after(40, 100_000, 0).spin_ns(), u64::from(LONGEST_NS));
+        assert_eq!(after(40, 1, 100).spin_ns(), u64::from(SHORTEST_NS));
+        let learned = after(40, 1_000, 1_000);
+        assert!(
+            (6_000..=8_000).contains(&learned.spin_ns()),
+            "{}",
+            learned.spin_ns()
+        );
+        for _ in 0..10 {
+            learned.gave_up();
+        }
+        assert_eq!(learned.spin_ns(), u64::from(SHORTEST_NS));
+    }
+}

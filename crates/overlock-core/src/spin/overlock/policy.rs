@@ -1,0 +1,50 @@
+//! The forms of the recommended lock that the benchmarks show side by side.
+
+use core::fmt::Debug;
+
+/// Which of the designs beyond the published ones a lock uses; see the [module's page](super).
+pub trait Policy: Send + Sync + Debug + 'static {
+    /// The lock's name in tables.
+    const NAME: &'static str;
+    /// Unlock is a plain store and sleepers run the heavy barrier; else unlock is an exchange.
+    const PLAIN_STORE: bool = true;
+    /// Spin limits, surplus threads and late wake-ups are learned; else the spin limit is fixed and every
+    /// owner that finds sleepers has one woken.
+    const LEARN: bool = true;
+    /// The owner records its CPU, and a waiter on that CPU does not spin.
+    const OWNER_CPU: bool = false;
+}
+
+macro_rules! policies {
+    ($($(#[doc = $doc:literal])+ $name:ident { $($constant:ident: $type:ty = $value:expr;)+ })+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        impl Policy for $name {
+            $(const $constant: $type = $value;)+
+        }
+    )+};
+}
+
+policies! {
+    /// What we recommend.
+    Recommended {
+        NAME: &'static str = "overlock";
+    }
+    /// Unlock with an exchange, as futex mutexes do.
+    Exchange {
+        NAME: &'static str = "overlock_exchange";
+        PLAIN_STORE: bool = false;
+    }
+    /// Nothing is learned.
+    Fixed {
+        NAME: &'static str = "overlock_fixed";
+        LEARN: bool = false;
+    }
+    /// With the owner's CPU in the lock.
+    OwnerCpu {
+        NAME: &'static str = "overlock_owner_cpu";
+        OWNER_CPU: bool = true;
+    }
+}
