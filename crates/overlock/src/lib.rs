@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 
 mod linux;
+mod spin_lock;
 
 pub use linux::Linux;
+pub use spin_lock::{SpinLock, SpinLockGuard};
 pub use overlock_core::{self as core, Instant};

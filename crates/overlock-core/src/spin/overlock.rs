@@ -81,6 +81,8 @@
 mod learn;
 mod policy;
 mod queue;
+#[cfg(test)]
+mod tests;
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};

@@ -119,6 +119,11 @@ impl<P: Platform> Learned<P> {
         self.wait.store(self.wait.load(Relaxed) / 2, Relaxed);
     }
 
+    #[cfg(test)]
+    pub(super) fn saturate(&self) {
+        self.share.store(1000, Relaxed);
+    }
+
     /// The thread comes back to the lock after a sleep: the past says nothing about it now.
     pub(super) fn restart(&self, now: Instant) {
         self.sampled.store(now.as_nanos(), Relaxed);

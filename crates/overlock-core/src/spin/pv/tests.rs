@@ -13,6 +13,18 @@ use crate::toy::{Point, SLOTS, Toy, as_thread, at, left};
 
 type Lock = &'static Core<Toy>;
 
+/// As published, with fewer turns.
+#[derive(Debug)]
+struct Stubborn;
+
+impl Tuning for Stubborn {
+    const HYBRID: &'static str = "";
+    const PV_QUEUED: &'static str = "";
+    const UNFAIR: Spin = Spin::Forever;
+    const TURNS: u32 = 4;
+    const ENTER_AGAIN: bool = false;
+}
+
 /// A head that was kicked in vain sleeps again.
 #[derive(Debug)]
 struct Again;
@@ -47,9 +59,9 @@ macro_rules! on_each_kind {
                 scenes::$test::<K>();
                 assert_eq!(left(), 0);
             }
-            on::<PvQueued<Toy>>();
+            on::<PvQueued<Toy, Stubborn>>();
             on::<PvQueued<Toy, Again>>();
-            on::<Hybrid<Toy>>();
+            on::<Hybrid<Toy, Stubborn>>();
             on::<Hybrid<Toy, Again>>();
         }
     )*};
@@ -162,18 +174,6 @@ fn a_robbed_head_of_the_published_form_stays_awake() {
     on::<Hybrid<Toy, Stubborn>>();
 }
 
-/// As published, with fewer turns.
-#[derive(Debug)]
-struct Stubborn;
-
-impl Tuning for Stubborn {
-    const HYBRID: &'static str = "";
-    const PV_QUEUED: &'static str = "";
-    const UNFAIR: Spin = Spin::Forever;
-    const TURNS: u32 = 4;
-    const ENTER_AGAIN: bool = false;
-}
-
 /// pv_queued: one attempt, whoever sleeps.
 #[test]
 fn a_newcomer_of_pv_queued_tries_once() {
@@ -234,11 +234,8 @@ fn unfair_mode_ends_at_its_limit() {
     let [head, newcomer] = [1, 2].map(|thread| locker::<HybridShort<Toy>>(thread, lock));
     head.sleep();
     newcomer.to(Point::Wait);
-    for _ in 2..Short::TURNS {
-        newcomer.to(Point::Wait);
-    }
     assert_eq!(word(lock), tail(1) | SLOW);
-    newcomer.sleep_before(Point::Wait);
+    newcomer.sleep(); // Where there was no limit, the toy would say "stuck".
     assert_eq!(word(lock), tail(2) | SLOW);
     for part in [head, newcomer] {
         lock.unlock();

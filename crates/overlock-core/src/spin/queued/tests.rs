@@ -139,16 +139,16 @@ fn a_newcomer_that_set_pending_behind_a_queue_undoes_it_and_joins() {
 fn a_newcomer_does_not_wait_for_ever_for_a_hand_over() {
     let lock = leak();
     lock.word.store(PENDING, Relaxed); // The pending waiter has lost its CPU.
-    let newcomer = locker(1, lock);
-    newcomer.to(Point::Wait);
     for _ in 1..512 {
-        assert_eq!(word(lock), PENDING);
-        newcomer.to(Point::Wait);
+        at(Point::Wait, move || assert_eq!(word(lock), PENDING));
     }
-    assert_eq!(word(lock), node(1) | PENDING);
-    lock.word.low_store(LOCKED as u16, Relaxed); // It has its CPU back.
-    unlock(lock);
-    newcomer.end();
+    at(Point::Wait, move || {
+        assert_eq!(word(lock), node(0) | PENDING);
+        lock.word.low_store(LOCKED as u16, Relaxed); // It has its CPU back.
+        unlock(lock);
+    });
+    lock.lock();
+    assert_eq!((word(lock), left()), (LOCKED, 0));
     // One that ends in time is waited for: no queue.
     lock.word.store(PENDING, Relaxed);
     at(Point::Wait, move || lock.word.store(LOCKED, Relaxed));

@@ -1,0 +1,296 @@
+//! Thread 0 holds the lock at first; the others come to it. Each test of a race names what prevents it.
+
+use std::boxed::Box;
+
+use super::*;
+use crate::toy::stage::{Actor, actor};
+use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
+
+type Lock<Y = Recommended> = &'static Overlock<Toy, Y>;
+
+fn leak<Y: Policy>() -> Lock<Y> {
+    Box::leak(Box::new(Overlock::new()))
+}
+
+fn unlock<Y: Policy>(lock: Lock<Y>) {
+    // SAFETY: each test unlocks what it has locked.
+    unsafe { lock.unlock(()) }
+}
+
+fn locker(thread: usize, lock: Lock) -> Actor {
+    actor(thread, move || lock.lock())
+}
+
+/// `lock` is free and nothing is left of anybody.
+fn assert_clean<Y: Policy>(lock: Lock<Y>) {
+    assert!(!lock.is_locked() && !lock.is_contended());
+    assert_eq!(lock.tail.load(Relaxed), 0);
+    assert_eq!(lock.kick.load(Relaxed), NOTHING);
+    assert_eq!(lock.guard.load(Relaxed), 0);
+    assert_eq!(left(), 0);
+}
+
+/// Puts thread `thread`, out of the list, on its way to the lock.
+fn choose(lock: Lock, thread: usize) -> NodeId {
+    let id = NodeId::new(thread, 0);
+    lock.choose(&lock.queue(), id);
+    id
+}
+
+#[test]
+fn ten_bytes_and_two_on_the_fast_path() {
+    assert_eq!(size_of::<Overlock<Toy>>(), 10);
+    let lock = leak::<Recommended>();
+    lock.lock();
+    assert!(lock.is_locked() && !lock.is_contended() && lock.try_lock().is_none());
+    unlock(lock);
+    assert!(lock.try_lock().is_some());
+    unlock(lock);
+    assert_clean(lock);
+    assert_eq!((kicks(), halts()), (0, 0));
+}
+
+/// OL prevents it: the unlocker has loaded `kick` before it was set, and stores only now.
+#[test]
+fn a_release_that_did_not_see_the_announcement_is_seen_by_the_last_look() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    at(Point::Heavy, || lock.locked.store(FREE, Release));
+    as_thread(1, || lock.lock());
+    assert_eq!(halts(), 0, "slept beside a free lock");
+    as_thread(1, || unlock(lock));
+    assert_clean(lock);
+}
+
+/// The same for the exchange form, which needs no heavy barrier.
+#[test]
+fn the_exchange_form_runs_no_heavy_barrier() {
+    let lock = leak::<Exchange>();
+    lock.lock();
+    at(Point::Heavy, || panic!("a barrier nobody needs"));
+    at(Point::Halt, || as_thread(0, || unlock(lock)));
+    as_thread(1, || lock.lock());
+    assert_eq!(left(), 1);
+    assert_eq!(kicks(), 1);
+}
+
+/// The node's `state` is the latch: `choose` changes it before the kick.
+#[test]
+fn a_kick_before_the_halt_makes_it_return() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    at(Point::Halt, || as_thread(0, || unlock(lock)));
+    as_thread(1, || lock.lock());
+    assert_eq!((kicks(), halts()), (1, 0));
+    as_thread(1, || unlock(lock));
+    assert_clean(lock);
+}
+
+#[test]
+fn sleepers_are_woken_in_the_order_of_their_arrival_one_an_unlock() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let [one, two, three] = [1, 2, 3].map(|thread| locker(thread, lock));
+    one.to(Point::Heavy);
+    one.sleep();
+    // `kick` is set and stays so: the later ones need no barrier.
+    two.sleep_before(Point::Heavy);
+    three.sleep_before(Point::Heavy);
+    assert!(lock.is_contended());
+    for next in [one, two, three] {
+        let before = kicks();
+        unlock(lock);
+        assert_eq!(kicks(), before + 1);
+        assert!(lock.try_lock().is_some(), "a running thread may pass");
+        unlock(lock);
+        assert_eq!(
+            kicks(),
+            before + 1,
+            "one sleeper is on its way already (I1)"
+        );
+        next.end();
+    }
+    unlock(lock);
+    assert_clean(lock);
+}
+
+#[test]
+fn a_surplus_thread_sleeps_for_its_slice_and_nobody_kicks_it() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    at(Point::Halt, || {
+        assert_eq!(lock.kick.load(Relaxed), NOTHING);
+        as_thread(0, || unlock(lock));
+    });
+    let before = as_thread(1, || {
+        let now = Toy::now();
+        let address = core::ptr::from_ref(lock).addr();
+        Learned::<Toy>::about(address, now).unwrap().saturate();
+        lock.lock();
+        now
+    });
+    assert_eq!((kicks(), halts()), (0, 1));
+    assert!(Toy::now().nanos_since(before) >= SLICE_NS);
+    as_thread(1, || unlock(lock));
+    assert_clean(lock);
+}
+
+#[test]
+fn after_a_surplus_thread_or_a_late_wake_up_the_next_sleeper_is_left_to_its_timer() {
+    for (hot, late) in [(false, false), (true, false), (false, true)] {
+        let lock = leak::<Recommended>();
+        let queue = lock.queue();
+        let sleeper = NodeId::new(2, 0);
+        queue.push_back(sleeper, Toy::now(), SLICE_NS);
+        if hot {
+            queue.set_hot();
+        }
+        lock.settle(&queue, &Woken { late });
+        let kick = if hot || late { NOTHING } else { KICK };
+        assert_eq!(lock.kick.load(Relaxed), kick, "hot {hot}, late {late}");
+        queue.unlink(sleeper);
+    }
+}
+
+/// I4: nobody but the chosen one can take a lock that was handed over.
+#[test]
+fn an_unlock_hands_over_to_the_chosen_sleeper_and_nobody_passes() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let chosen = choose(lock, 1);
+    lock.kick.store(HAND_OVER, Relaxed);
+    unlock(lock);
+    assert_eq!(lock.locked.load(Relaxed), HANDED);
+    assert!(lock.try_lock().is_none());
+    let soon = Toy::now().plus_nanos(100);
+    assert!(!lock.spin(soon, false));
+    assert!(lock.compete(chosen, &Woken { late: false }, Toy::now(), None));
+    assert_eq!(kicks(), 0, "it was awake");
+    unlock(lock);
+    assert_clean(lock);
+}
+
+/// What bounds the wait: a sleeper that has failed for long gets the lock even asleep.
+#[test]
+fn a_claim_is_handed_over_to_a_sleeper() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let chosen = choose(lock, 1);
+    let long_ago = Toy::now();
+    while Toy::now().nanos_since(long_ago) <= CLAIM_NS {
+        Toy::pause(1_000_000);
+    }
+    at(Point::Halt, || {
+        unlock(lock);
+        assert!(lock.try_lock().is_none(), "it belongs to the sleeper");
+    });
+    as_thread(1, || {
+        assert!(lock.compete(chosen, &Woken { late: false }, long_ago, None));
+        unlock(lock);
+    });
+    assert_eq!((kicks(), halts()), (1, 0));
+    assert_clean(lock);
+}
+
+/// OL in `claim`: the owner has unlocked before it could see the claim.
+#[test]
+fn a_claim_on_a_lock_that_was_just_freed_is_no_sleep() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let chosen = choose(lock, 1);
+    lock.kick.store(HAND_OVER, Relaxed);
+    at(Point::Heavy, || lock.locked.store(FREE, Release));
+    as_thread(1, || assert!(lock.claim(chosen, None)));
+    assert_eq!(halts(), 0);
+}
+
+#[test]
+fn a_waiter_gives_up_at_its_deadline_and_not_before() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    for wait in [0, 1_000, 100_000, 10_000_000] {
+        let deadline = Toy::now().plus_nanos(wait);
+        assert!(as_thread(1, || lock.lock_until(deadline)).is_none());
+        assert!(Toy::now() >= deadline);
+        assert!(!lock.is_contended());
+    }
+    unlock(lock);
+    assert_eq!(kicks(), 0);
+    assert!(
+        lock.lock_until(Instant::from_nanos(0)).is_some(),
+        "tries once"
+    );
+    unlock(lock);
+    assert_clean(lock);
+}
+
+/// `pass_on` prevents it: the one that was kicked leaves, and the lock is free, and nobody would wake the next.
+#[test]
+fn a_chosen_waiter_that_gives_up_passes_its_kick_on() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let second = locker(2, lock);
+    at(Point::Halt, move || {
+        second.sleep();
+        as_thread(0, || {
+            unlock(lock); // chooses thread 1
+            lock.lock();
+        });
+        at(Point::Heavy, || lock.locked.store(FREE, Release));
+        at(Point::Kick, move || {
+            // The kick is under way to the second one.
+            assert!(lock.is_contended());
+            let second = core::cell::Cell::new(Some(second));
+            at(Point::Seen, move || drop(second.take()));
+        });
+    });
+    let deadline = Toy::now().plus_nanos(10_000);
+    assert!(as_thread(1, || lock.lock_until(deadline)).is_none());
+    assert_eq!(kicks(), 2, "one for each of the two sleepers");
+    assert_eq!(lock.chosen.load(Relaxed), NodeId::new(2, 0).bits());
+}
+
+#[test]
+fn a_thread_without_a_node_gets_the_lock_too() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    at(Point::Halt, || as_thread(0, || unlock(lock)));
+    as_thread(SLOTS, || lock.lock());
+    unlock(lock);
+    assert_clean(lock);
+    lock.lock();
+    let deadline = Toy::now().plus_nanos(200_000);
+    assert!(as_thread(SLOTS, || lock.lock_until(deadline)).is_none());
+    unlock(lock);
+    assert_clean(lock);
+}
+
+#[test]
+fn with_the_owners_cpu_known_a_waiter_on_it_does_not_spin() {
+    let lock = leak::<OwnerCpu>();
+    lock.lock();
+    assert_eq!(lock.locked.load(Relaxed), 1, "CPU 0");
+    crate::toy::on_cpu(0);
+    at(Point::Halt, || as_thread(0, || unlock(lock)));
+    at(Point::Wait, || panic!("a spin that helps nobody"));
+    as_thread(1, || lock.lock());
+    assert_eq!(left(), 1, "the spin that did not happen");
+}
+
+#[test]
+fn a_handler_can_wait_for_another_lock_while_its_thread_sleeps_for_one() {
+    let [outer, inner] = [leak::<Recommended>(), leak::<Recommended>()];
+    outer.lock();
+    inner.lock();
+    let one = locker(1, outer);
+    one.sleep();
+    one.interrupt_to(Point::Heavy, || {
+        inner.lock();
+        unlock(inner);
+    });
+    unlock(inner);
+    one.end_handler();
+    unlock(outer);
+    one.end();
+    assert!(!inner.is_locked() && outer.is_locked());
+}
