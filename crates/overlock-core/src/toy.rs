@@ -232,15 +232,24 @@ impl Platform for Toy {
     }
 
     fn tickets() -> &'static TicketPool<Toy> {
-        stage::tables().map_or_else(|| TICKETS_OF_TEST.with(|pool| *pool), |tables| tables.tickets)
+        stage::tables().map_or_else(
+            || TICKETS_OF_TEST.with(|pool| *pool),
+            |tables| tables.tickets,
+        )
     }
 
     fn waiters() -> &'static WaiterTable<Toy> {
-        stage::tables().map_or_else(|| WAITERS_OF_TEST.with(|table| *table), |tables| tables.waiters)
+        stage::tables().map_or_else(
+            || WAITERS_OF_TEST.with(|table| *table),
+            |tables| tables.waiters,
+        )
     }
 
     fn lock_hash() -> &'static [Line<Toy>] {
         step(Point::Hash);
-        stage::tables().map_or_else(|| LOCK_HASH_OF_TEST.with(|lines| *lines), |tables| tables.lock_hash)
+        stage::tables().map_or_else(
+            || LOCK_HASH_OF_TEST.with(|lines| *lines),
+            |tables| tables.lock_hash,
+        )
     }
 }

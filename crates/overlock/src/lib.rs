@@ -5,5 +5,5 @@ mod linux;
 mod spin_lock;
 
 pub use linux::Linux;
-pub use spin_lock::{SpinLock, SpinLockGuard};
 pub use overlock_core::{self as core, Instant};
+pub use spin_lock::{SpinLock, SpinLockGuard};

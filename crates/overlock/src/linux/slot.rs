@@ -18,7 +18,7 @@ use super::SLOTS;
 static TAKEN: [AtomicU64; MAX_SLOTS.div_ceil(64)] =
     [const { AtomicU64::new(0) }; MAX_SLOTS.div_ceil(64)];
 
-/// The thread-specific key + 1; 0 until the first thread needs it.
+/// The thread-specific key (an unsigned int in every Linux libc) + 1; 0 until the first thread needs it.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -66,16 +66,16 @@ fn key() -> Option<libc::pthread_key_t> {
             if unsafe { libc::pthread_key_create(&mut key, Some(give)) } != 0 {
                 return None;
             }
-            match KEY.compare_exchange(0, key as u32 + 1, Relaxed, Relaxed) {
+            match KEY.compare_exchange(0, key + 1, Relaxed, Relaxed) {
                 Ok(_) => Some(key),
                 Err(first) => {
                     // SAFETY: created above, and nobody else knows it.
                     unsafe { libc::pthread_key_delete(key) };
-                    Some((first - 1) as libc::pthread_key_t)
+                    Some(first - 1)
                 }
             }
         }
-        key => Some((key - 1) as libc::pthread_key_t),
+        key => Some(key - 1),
     }
 }
 
