@@ -8,7 +8,7 @@
 //!
 //! More threads alive than slots, or a fifth context: [`Claim::new`] answers `None`, and each lock
 //! has a way to wait without a node that is still correct, only slower
-//! ([`Event::lock_no_node`](crate::stat::Event::lock_no_node) counts it).
+//! ([`Event::LockNoNode`](crate::stat::Event::LockNoNode) counts it).
 //!
 //! | field | who writes it, and when |
 //! |---|---|

@@ -281,7 +281,7 @@ pub(crate) fn count_many<P: crate::Platform>(event: Event, times: u64) {
         sharded::count(P::slot(), event, times);
     }
     #[cfg(not(feature = "stat"))]
-    let _ = (event, times);
+    let _ = (P::slot, event, times);
 }
 
 /// Records one latency of `nanos` nanoseconds.
@@ -292,7 +292,7 @@ pub(crate) fn record<P: crate::Platform>(latency: Latency, nanos: u64) {
         sharded::record(P::slot(), latency, nanos);
     }
     #[cfg(not(feature = "stat"))]
-    let _ = (latency, nanos);
+    let _ = (P::slot, latency, nanos);
 }
 
 /// Runs `work` and records how long it took, where latencies are being recorded.

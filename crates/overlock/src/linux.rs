@@ -30,24 +30,28 @@ use rustix::thread::futex;
 #[derive(Clone, Copy, Debug)]
 pub struct Linux;
 
+/// Threads that have a slot at a time. Miri books every byte that a borrow covers, each time; with the
+/// full tables it does little else.
+const THREADS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
+
 /// All zero bytes, so the table takes no space in the file and only touched pages take memory.
-static SLOTS: [Slot<Linux>; MAX_SLOTS] = [const { Slot::INIT }; MAX_SLOTS];
+static SLOTS: [Slot<Linux>; THREADS] = [const { Slot::INIT }; THREADS];
 
 /// The most fast queue spinlocks that may live at a time.
-const FAST_QUEUES: usize = 1 << 16;
+const FAST_QUEUES: usize = if cfg!(miri) { 64 } else { 1 << 16 };
 
 /// As [`SLOTS`]: all zero, and a ticket takes memory only once it is used.
-static TICKET_TABLE: [QueueTicket<Linux>; MAX_SLOTS * CONTEXTS + 2 * FAST_QUEUES] =
-    [const { QueueTicket::INIT }; MAX_SLOTS * CONTEXTS + 2 * FAST_QUEUES];
+static TICKET_TABLE: [QueueTicket<Linux>; THREADS * CONTEXTS + 2 * FAST_QUEUES] =
+    [const { QueueTicket::INIT }; THREADS * CONTEXTS + 2 * FAST_QUEUES];
 static TICKETS: TicketPool<Linux> = TicketPool::new(&TICKET_TABLE);
 
 /// As [`SLOTS`]: all zero. A line for every eight threads.
-static WAITER_LINES: [WaiterLine<Linux>; MAX_SLOTS.div_ceil(8)] =
-    [const { WaiterLine::INIT }; MAX_SLOTS.div_ceil(8)];
+static WAITER_LINES: [WaiterLine<Linux>; THREADS.div_ceil(8)] =
+    [const { WaiterLine::INIT }; THREADS.div_ceil(8)];
 static WAITERS: WaiterTable<Linux> = WaiterTable::new(&WAITER_LINES);
 
 /// As [`SLOTS`]: all zero. A line for every thread, as the trait asks.
-static LOCK_HASH: [Line<Linux>; MAX_SLOTS] = [const { Line::INIT }; MAX_SLOTS];
+static LOCK_HASH: [Line<Linux>; THREADS] = [const { Line::INIT }; THREADS];
 
 /// Turns between two looks at the clock while spinning towards a deadline: a clock read costs about as
 /// much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.

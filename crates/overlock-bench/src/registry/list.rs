@@ -25,6 +25,9 @@ struct Note {
 #[rustfmt::skip]
 const NOTES: &[Note] = &[
     Note { name: "overlock", default: true, most_threads: None, about: "what overlock::SpinLock is: the one we recommend" },
+    Note { name: "overlock_exchange", default: false, most_threads: None, about: "overlock with an exchange to unlock" },
+    Note { name: "overlock_fixed", default: false, most_threads: None, about: "overlock with fixed spin limits: nothing is learned" },
+    Note { name: "overlock_owner_cpu", default: false, most_threads: None, about: "overlock with the owner's CPU in the lock: a waiter on it does not spin" },
     Note { name: "ticket", default: false, most_threads: Some(65_535), about: "first come, first served, by number" },
     Note { name: "backoff_ticket", default: false, most_threads: Some(65_535), about: "ticket with proportional back-off" },
     Note { name: "pv_ticket", default: false, most_threads: Some(28_672), about: "paravirtual ticket: waiters halt and are kicked; 16-bit numbers" },
@@ -36,6 +39,7 @@ const NOTES: &[Note] = &[
     Note { name: "unfair", default: true, most_threads: None, about: "test and set" },
     Note { name: "pv_queued", default: true, most_threads: None, about: "paravirtual queue: waiters halt and are kicked" },
     Note { name: "hybrid", default: true, most_threads: None, about: "paravirtual queue with an unfair mode, chosen by each waiter" },
+    Note { name: "hybrid_short", default: false, most_threads: None, about: "hybrid with a spin threshold for user space" },
 ];
 
 /// All locks, ours first.

@@ -39,7 +39,7 @@
 //! - Q2: a ticket that was found in the lock is adopted only after it was seen RELEASED: that store is the
 //!   last that its user does with it, and nobody but the one who found it knows it.
 //! - Q3: between the exchange and the adoption a context has no spare, and nobody else uses that context: a
-//!   handler that interrupts there uses the next one ([`Context`]).
+//!   handler that interrupts there uses the next one (`Context`).
 //! - Q4: while the lock's word stays the same, so does what it says: its ticket is in nobody else's use.
 //!
 //! # Orderings
@@ -49,7 +49,7 @@
 //! - FU, the release store of RELEASED in the unlock, pairs with FL, the acquire look of the next owner:
 //!   what happened under the lock, and all use of the ticket.
 //! - FR, the release store of the reserve, pairs with the acquire exchange that takes it.
-//! - FC, compiler fences in [`Context`], order it against handlers on its own thread; across threads a
+//! - FC, compiler fences in `Context`, order it against handlers on its own thread; across threads a
 //!   slot's hand-over does.
 //!
 //! # Why no hand-over is lost

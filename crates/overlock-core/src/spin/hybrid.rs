@@ -8,7 +8,7 @@
 //! waiters have CPUs the lock is fair; the more of them sleep, the more it is unfair; and the head,
 //! once it runs, is never passed for long.
 //!
-//! All but the stealing is shared with [`pv_queued`](super::pv_queued): [`pv`](super::pv) has
+//! All but the stealing is shared with [`pv_queued`](super::pv_queued): [`pv`] has
 //! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
 //!
 //! # What a newcomer does

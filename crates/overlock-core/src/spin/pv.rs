@@ -1,12 +1,12 @@
 //! What the paravirtual queued locks share: a queue whose waiters sleep, and an unlock that kicks.
 //!
 //! [`pv_queued`](super::pv_queued) and [`hybrid`](super::hybrid) differ in what a newcomer
-//! may do before it joins the queue ([`Kind::steal`]); all else is here. From the paravirtual
+//! may do before it joins the queue (`Kind::steal`); all else is here. From the paravirtual
 //! queued spinlock (Long, Zijlstra, 2015) in the form of late 2017.
 //!
 //! # Layout
 //!
-//! The word is that of [`queued`](super::queued): (tail, pending, locked). But locked has a third value, SLOW:
+//! The word is that of [`queued`]: (tail, pending, locked). But locked has a third value, SLOW:
 //! locked, and the head of the queue sleeps; who unlocks finds it in the
 //! [lock hash](crate::lock_hash) and kicks it. And pending is written by the head alone: set while it
 //! spins for the lock, clear while it sleeps.
@@ -59,7 +59,7 @@
 //! - PH, the release store (or exchange) of HEAD or HASHED, pairs with the acquire look of the waiter: a waiter
 //!   that is HASHED sees SLOW, or what came after it.
 //! - PK, the release addition to `kicks`, pairs with the acquire look at `kicks` before a halt.
-//! - The queue's own, QP and QN, are those of [`queued`](super::queued).
+//! - The queue's own, QP and QN, are those of [`queued`].
 //!
 //! # Why no wake-up is lost
 //!

@@ -5,7 +5,7 @@
 //! that keeps the order and costs a wake-up for nearly every acquisition: the next waiter
 //! sleeps, and the lock stands idle until it runs.
 //!
-//! All but the stealing is shared with [`hybrid`](super::hybrid): [`pv`](super::pv) has
+//! All but the stealing is shared with [`hybrid`](super::hybrid): [`pv`] has
 //! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
 //!
 //! # What a newcomer does

@@ -11,12 +11,12 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use overlock_core::node::{Bitmap, MAX_SLOTS};
+use overlock_core::node::Bitmap;
 
-use super::SLOTS;
+use super::{SLOTS, THREADS};
 
-static TAKEN: [AtomicU64; MAX_SLOTS.div_ceil(64)] =
-    [const { AtomicU64::new(0) }; MAX_SLOTS.div_ceil(64)];
+static TAKEN: [AtomicU64; THREADS.div_ceil(64)] =
+    [const { AtomicU64::new(0) }; THREADS.div_ceil(64)];
 
 /// The thread-specific key (an unsigned int in every Linux libc) + 1; 0 until the first thread needs it.
 static KEY: AtomicU32 = AtomicU32::new(0);
@@ -38,7 +38,7 @@ pub(super) fn current() -> Option<usize> {
 #[cold]
 fn take() -> Option<usize> {
     let key = key()?;
-    let slot = Bitmap(&TAKEN).take(MAX_SLOTS)?;
+    let slot = Bitmap(&TAKEN).take(THREADS)?;
     // A handler that has interrupted this may have taken a slot already. (One that comes between
     // this look and the store below costs a slot until the process ends, no more.)
     if MINE.get() != 0 {
