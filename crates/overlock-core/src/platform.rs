@@ -26,7 +26,7 @@ pub use lanes::{ByteLanes, Lanes};
 
 use crate::lock_hash::Line;
 use crate::node::Slot;
-use crate::pool::TicketPool;
+use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::WaiterTable;
 
 /// One world that locks can run in: see the [module's page](self).
@@ -103,8 +103,12 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// `None` while more threads than slots are alive. Safe to call from a signal handler.
     fn slot() -> Option<usize>;
 
-    /// The tickets of the fast queue spinlocks.
-    fn tickets() -> &'static TicketPool<Self>;
+    /// The tickets of the fast queue spinlocks, immortal: one for each context of each of the
+    /// [`slots`](Self::slots), and two for each lock that may live at a time.
+    fn tickets() -> &'static [QueueTicket<Self>];
+
+    /// Which of the [`tickets`](Self::tickets) are nobody's.
+    fn ticket_pool() -> &'static TicketPool<Self>;
 
     /// Who sleeps for which ticket of the paravirtual ticket locks.
     fn waiters() -> &'static WaiterTable<Self>;

@@ -90,14 +90,15 @@ impl TicketId {
     /// Where the platform has no such ticket: the name comes from a corrupted lock.
     #[inline]
     pub(crate) fn ticket<P: Platform>(self) -> &'static QueueTicket<P> {
-        &P::tickets().table[self.bits() as usize - 1]
+        &P::tickets()[self.bits() as usize - 1]
     }
 }
 
-/// All tickets of a platform: see the [module's page](self).
+/// Which tickets of a platform are nobody's: see the [module's page](self). A cache line of its own, so that
+/// locks that come and go do not disturb those at work.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct TicketPool<P: Platform> {
-    table: &'static [QueueTicket<P>],
     /// The stack of tickets that have been given back: the top one's name in the low half, a
     /// tag that counts takes in the high half. The tag keeps a taker that slept from
     /// mistaking a top that went away and came back for one that stayed (2^32 takes aside).
@@ -111,22 +112,24 @@ fn top(stack: u64) -> Option<TicketId> {
 }
 
 impl<P: ConstPlatform> TicketPool<P> {
-    /// A full pool over `table`, for statics. The table needs one ticket for each
-    /// [`CONTEXTS`] of each of the platform's slots, and two for each lock that may live at a time.
-    pub const fn new(table: &'static [QueueTicket<P>]) -> Self {
-        TicketPool {
-            table,
-            stack: Zero::ZERO,
-            fresh: Zero::ZERO,
-        }
+    /// A full pool, for statics: all zero bytes.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new pool, as intended
+    pub const INIT: Self = TicketPool {
+        stack: Zero::ZERO,
+        fresh: Zero::ZERO,
+    };
+}
+
+impl<P: Platform> Default for TicketPool<P> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl<P: Platform> TicketPool<P> {
-    /// [`new`](Self::new) for platforms whose atomics cannot be built in a `const`.
-    pub fn over(table: &'static [QueueTicket<P>]) -> Self {
+    /// A full pool.
+    pub fn new() -> Self {
         TicketPool {
-            table,
             stack: P::U64::new(0),
             fresh: P::U32::new(0),
         }
@@ -157,7 +160,7 @@ impl<P: Platform> TicketPool<P> {
         let mut fresh = self.fresh.load(Relaxed);
         loop {
             let index = own + fresh as usize;
-            if index >= self.table.len() {
+            if index >= P::tickets().len() {
                 return None;
             }
             match self
@@ -193,22 +196,17 @@ impl<P: Platform> TicketPool<P> {
     /// The tickets that can be taken. Only where nobody takes or gives meanwhile.
     pub(crate) fn free(&self) -> std::vec::Vec<TicketId> {
         let own = P::slots().len() * CONTEXTS;
-        let fresh = own + self.fresh.load(Relaxed) as usize..self.table.len();
+        let fresh = own + self.fresh.load(Relaxed) as usize..P::tickets().len();
         let mut free: std::vec::Vec<_> = fresh
             .filter_map(|index| TicketId::from_bits(index as u32 + 1))
             .collect();
         let mut next = top(self.stack.load(Relaxed));
         while let Some(id) = next {
-            assert!(free.len() < self.table.len(), "the stack has a loop");
+            assert!(free.len() < P::tickets().len(), "the stack has a loop");
             free.push(id);
             next = TicketId::from_bits(id.ticket::<P>().below.load(Relaxed));
         }
         free
-    }
-
-    /// How many tickets there are.
-    pub(crate) fn len(&self) -> usize {
-        self.table.len()
     }
 }
 
@@ -221,7 +219,7 @@ mod tests {
 
     #[test]
     fn each_ticket_is_handed_out_once_and_comes_back() {
-        let pool = Toy::tickets();
+        let pool = Toy::ticket_pool();
         let total = pool.free().len();
         for _ in 0..3 {
             let taken: Vec<_> = core::iter::from_fn(|| pool.take()).collect();
@@ -240,7 +238,7 @@ mod tests {
     /// back onto the stack that somebody holds.
     #[test]
     fn a_stack_that_looks_the_same_again_has_another_word() {
-        let pool = Toy::tickets();
+        let pool = Toy::ticket_pool();
         let [a, b] = [pool.take().unwrap(), pool.take().unwrap()];
         pool.give(b);
         pool.give(a);

@@ -60,9 +60,9 @@ type Step = Box<dyn FnOnce()>;
 thread_local! {
     static SLOTS_OF_TEST: &'static [Slot<Toy>] =
         Vec::leak((0..SLOTS).map(|_| Slot::new()).collect());
-    static TICKETS_OF_TEST: &'static TicketPool<Toy> = Box::leak(Box::new(TicketPool::new(
-        Vec::leak((0..SLOTS * CONTEXTS + LOCK_TICKETS).map(|_| QueueTicket::new()).collect()),
-    )));
+    static TICKETS_OF_TEST: &'static [QueueTicket<Toy>] =
+        Vec::leak((0..SLOTS * CONTEXTS + LOCK_TICKETS).map(|_| QueueTicket::new()).collect());
+    static POOL_OF_TEST: &'static TicketPool<Toy> = Box::leak(Box::new(TicketPool::new()));
     static WAITERS_OF_TEST: &'static WaiterTable<Toy> = Box::leak(Box::new(WaiterTable::new(
         Vec::leak((0..4).map(|_| WaiterLine::new()).collect()),
     )));
@@ -231,10 +231,17 @@ impl Platform for Toy {
         (THREAD.get() < SLOTS).then(|| THREAD.get())
     }
 
-    fn tickets() -> &'static TicketPool<Toy> {
+    fn tickets() -> &'static [QueueTicket<Toy>] {
         stage::tables().map_or_else(
-            || TICKETS_OF_TEST.with(|pool| *pool),
+            || TICKETS_OF_TEST.with(|tickets| *tickets),
             |tables| tables.tickets,
+        )
+    }
+
+    fn ticket_pool() -> &'static TicketPool<Toy> {
+        stage::tables().map_or_else(
+            || POOL_OF_TEST.with(|pool| *pool),
+            |tables| tables.ticket_pool,
         )
     }
 

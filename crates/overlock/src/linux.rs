@@ -41,9 +41,9 @@ static SLOTS: [Slot<Linux>; THREADS] = [const { Slot::INIT }; THREADS];
 const FAST_QUEUES: usize = if cfg!(miri) { 64 } else { 1 << 16 };
 
 /// As [`SLOTS`]: all zero, and a ticket takes memory only once it is used.
-static TICKET_TABLE: [QueueTicket<Linux>; THREADS * CONTEXTS + 2 * FAST_QUEUES] =
+static TICKETS: [QueueTicket<Linux>; THREADS * CONTEXTS + 2 * FAST_QUEUES] =
     [const { QueueTicket::INIT }; THREADS * CONTEXTS + 2 * FAST_QUEUES];
-static TICKETS: TicketPool<Linux> = TicketPool::new(&TICKET_TABLE);
+static TICKET_POOL: TicketPool<Linux> = TicketPool::INIT;
 
 /// As [`SLOTS`]: all zero. A line for every eight threads.
 static WAITER_LINES: [WaiterLine<Linux>; THREADS.div_ceil(8)] =
@@ -187,8 +187,13 @@ impl Platform for Linux {
     }
 
     #[inline]
-    fn tickets() -> &'static TicketPool<Linux> {
+    fn tickets() -> &'static [QueueTicket<Linux>] {
         &TICKETS
+    }
+
+    #[inline]
+    fn ticket_pool() -> &'static TicketPool<Linux> {
+        &TICKET_POOL
     }
 
     #[inline]

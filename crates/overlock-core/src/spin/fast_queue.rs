@@ -157,7 +157,7 @@ impl<P: Platform> FastQueue<P> {
     }
 
     /// Joins the queue with ticket `mine`, waits to become the owner, and returns the ticket to adopt.
-    #[inline]
+    #[inline(always)]
     fn join(&self, mine: TicketId) -> TicketId {
         let ticket = mine.ticket::<P>();
         ticket.wait.store(WAITING, Relaxed);
@@ -237,9 +237,9 @@ fn wait<P: Platform>(before: &QueueTicket<P>) {
 
 /// Two tickets of the pool, for a lock.
 fn take_two<P: Platform>() -> Result<[TicketId; 2], CreateError> {
-    let first = P::tickets().take().ok_or(CreateError)?;
-    let second = P::tickets().take().ok_or_else(|| {
-        P::tickets().give(first);
+    let first = P::ticket_pool().take().ok_or(CreateError)?;
+    let second = P::ticket_pool().take().ok_or_else(|| {
+        P::ticket_pool().give(first);
         CreateError
     })?;
     Ok([first, second])
@@ -257,7 +257,7 @@ fn first_word<P: Platform>(latest: TicketId) -> u64 {
 impl<P: Platform> Drop for FastQueue<P> {
     fn drop(&mut self) {
         if let Some(reserve) = self.take_reserve() {
-            P::tickets().give(reserve);
+            P::ticket_pool().give(reserve);
         }
         let Some(latest) = named(self.latest.load(Relaxed)) else {
             return;
@@ -265,7 +265,7 @@ impl<P: Platform> Drop for FastQueue<P> {
         // FL: acquire, pairs with FU of the last owner, whose release is its last use of the ticket.
         let free = latest.ticket::<P>().wait.load(Acquire) == RELEASED;
         if free {
-            P::tickets().give(latest);
+            P::ticket_pool().give(latest);
         }
         crate::check!(free, "a fast queue spinlock was destroyed while held");
     }

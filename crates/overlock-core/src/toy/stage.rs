@@ -21,7 +21,7 @@ use super::{Point, Toy, as_thread};
 use crate::lock_hash::Line;
 use crate::node::Slot;
 use crate::platform::Platform;
-use crate::pool::TicketPool;
+use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::WaiterTable;
 
 /// What the parts share with their director.
@@ -29,7 +29,8 @@ use crate::waiters::WaiterTable;
 pub(super) struct Tables {
     pub(super) slots: &'static [Slot<Toy>],
     pub(super) lock_hash: &'static [Line<Toy>],
-    pub(super) tickets: &'static TicketPool<Toy>,
+    pub(super) tickets: &'static [QueueTicket<Toy>],
+    pub(super) ticket_pool: &'static TicketPool<Toy>,
     pub(super) waiters: &'static WaiterTable<Toy>,
     /// The words that were kicked, by address.
     kicked: Arc<Mutex<Vec<usize>>>,
@@ -83,6 +84,7 @@ pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Acto
         slots: Toy::slots(),
         lock_hash: Toy::lock_hash(),
         tickets: Toy::tickets(),
+        ticket_pool: Toy::ticket_pool(),
         waiters: Toy::waiters(),
         kicked: Arc::default(),
     });

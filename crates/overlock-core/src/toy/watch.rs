@@ -53,10 +53,12 @@ thread_local! {
     static TOUCHES: RefCell<Vec<Access>> = const { RefCell::new(Vec::new()) };
     static SLOTS_OF_TEST: &'static [Slot<Watch>] =
         Vec::leak((0..SLOTS).map(|_| Slot::new()).collect());
-    static TICKETS_OF_TEST: &'static TicketPool<Watch> =
-        Box::leak(Box::new(TicketPool::new(Vec::leak(
-            (0..SLOTS * CONTEXTS + LOCK_TICKETS).map(|_| QueueTicket::new()).collect(),
-        ))));
+    static TICKETS_OF_TEST: &'static [QueueTicket<Watch>] = Vec::leak(
+        (0..SLOTS * CONTEXTS + LOCK_TICKETS)
+            .map(|_| QueueTicket::new())
+            .collect(),
+    );
+    static POOL_OF_TEST: &'static TicketPool<Watch> = Box::leak(Box::new(TicketPool::new()));
     static WAITERS_OF_TEST: &'static WaiterTable<Watch> = Box::leak(Box::new(WaiterTable::new(
         Vec::leak((0..4).map(|_| WaiterLine::new()).collect()),
     )));
@@ -284,8 +286,12 @@ impl Platform for Watch {
         Toy::slot()
     }
 
-    fn tickets() -> &'static TicketPool<Watch> {
+    fn tickets() -> &'static [QueueTicket<Watch>] {
         TICKETS_OF_TEST.with(|tickets| *tickets)
+    }
+
+    fn ticket_pool() -> &'static TicketPool<Watch> {
+        POOL_OF_TEST.with(|pool| *pool)
     }
 
     fn waiters() -> &'static WaiterTable<Watch> {

@@ -61,13 +61,13 @@ impl<P: Platform> LazyFastQueue<P> {
             .reserve
             .compare_exchange(0, reserve.bits(), AcqRel, Acquire);
         if first.is_err() {
-            P::tickets().give(reserve);
+            P::ticket_pool().give(reserve);
         }
         // FT: release, the ticket and the reserve come before; acquire where another's did.
         let word = first_word::<P>(latest);
         let first = self.queue.latest.compare_exchange(0, word, AcqRel, Acquire);
         if first.is_err() {
-            P::tickets().give(latest);
+            P::ticket_pool().give(latest);
         }
         Ok(())
     }

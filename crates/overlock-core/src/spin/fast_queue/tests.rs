@@ -36,7 +36,7 @@ fn census(locks: &[&FastQueue<Toy>]) {
             panic!("{id:?} is held by {other} and by {holder}");
         }
     };
-    for id in Toy::tickets().free() {
+    for id in Toy::ticket_pool().free() {
         note(id, "the pool".to_string());
     }
     for (index, slot) in Toy::slots().iter().enumerate() {
@@ -148,7 +148,7 @@ fn creation_fails_where_the_tickets_are_used_up_and_leaves_nothing_behind() {
         .map(|_| FastQueue::<Toy>::try_new().unwrap())
         .collect();
     assert_eq!(FastQueue::<Toy>::try_new().unwrap_err(), CreateError);
-    let one_left = Toy::tickets();
+    let one_left = Toy::ticket_pool();
     drop(locks);
     let odd = one_left.take().unwrap();
     let locks: Vec<_> = core::iter::from_fn(|| FastQueue::<Toy>::try_new().ok()).collect();
@@ -289,7 +289,7 @@ fn a_snapshot_of_a_lock_that_changes_hands_says_locked() {
 
 #[test]
 fn a_lazy_lock_takes_its_tickets_at_its_first_use() {
-    let pool = Toy::tickets();
+    let pool = Toy::ticket_pool();
     let total = pool.free().len();
     let lock = LazyFastQueue::<Toy>::new();
     assert!(!lock.is_locked() && !lock.is_contended());
@@ -310,7 +310,7 @@ fn a_lazy_lock_takes_its_tickets_at_its_first_use() {
 #[test]
 fn a_lazy_lock_takes_its_tickets_once() {
     for access in [Access::Exchange, Access::Load] {
-        let total = Watch::tickets().free().len();
+        let total = Watch::ticket_pool().free().len();
         let lock: &'static LazyFastQueue<Watch> = Box::leak(Box::new(LazyFastQueue::new()));
         watch(lock);
         // Just before its exchanges, or after its first look.
@@ -326,7 +326,7 @@ fn a_lazy_lock_takes_its_tickets_once() {
         let token = lock.lock();
         // SAFETY: just locked.
         unsafe { lock.unlock(token) };
-        assert_eq!(Watch::tickets().free().len(), total - 2);
+        assert_eq!(Watch::ticket_pool().free().len(), total - 2);
         assert_eq!(watch::left(), 0);
     }
 }

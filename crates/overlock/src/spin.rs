@@ -1,0 +1,37 @@
+//! Every spinlock of the family, for threads of a Linux process.
+//!
+//! What each of them is, its states and its bounds: [`overlock_core::spin`]. They protect data inside
+//! `lock_api::Mutex` (feature `lock_api`, on by default), or are used by hand through [`RawLock`]:
+//!
+#![cfg_attr(feature = "lock_api", doc = "```")]
+#![cfg_attr(not(feature = "lock_api"), doc = "```ignore")]
+//! use overlock::spin::{Hybrid, RawLock};
+//!
+//! let counter: lock_api::Mutex<Hybrid, u64> = lock_api::Mutex::new(0);
+//! *counter.lock() += 1;
+//! assert_eq!(counter.into_inner(), 1);
+//!
+//! let lock = Hybrid::new();
+//! let token = RawLock::lock(&lock);
+//! // SAFETY: the token comes from this lock, on this thread.
+//! unsafe { RawLock::unlock(&lock, token) };
+//! ```
+//!
+//! [`Overlock`] is the one inside [`SpinLock`](crate::SpinLock), and the one to take where nothing speaks for another.
+//! Strictly fair ones (`Ticket`, `Mcs`, `FastQueue`, `Queued`) collapse where threads outnumber CPUs.
+
+pub use overlock_core::raw::{CreateError, RawLock, RawTimedLock};
+
+use crate::Linux;
+
+macro_rules! aliases {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+        #[doc = concat!("[`", stringify!($lock), "`](overlock_core::spin::", stringify!($lock), ") for Linux threads: `", stringify!($name), "` in tables.")]
+        pub type $lock = overlock_core::spin::$lock<Linux>;
+    )*};
+}
+
+overlock_core::spin_locks!(aliases);
+
+/// [`FastQueue`] that takes its ticket when it is first locked, so that it can be a constant and go into lock_api.
+pub type LazyFastQueue = overlock_core::spin::LazyFastQueue<Linux>;
