@@ -1,41 +1,42 @@
 //! The fast paths as machine code: one function a lock and operation, each a symbol of its own, for
 //! `scripts/asm` to disassemble. They have the Rust calling convention, as what inlines them does.
 
-use overlock::Linux;
-use overlock::core::raw::RawLock;
-use overlock::core::spin::Ticket;
+use overlock::core::spin::fast_queue::FastQueueToken;
+use overlock::spin::{FastQueue, PvTicket, RawLock, Ticket};
 
-/// `lock`, `try_lock` and `unlock` of a lock whose token is `()`, by the names given.
+/// `lock` and `unlock` of a lock whose token is the given one, by the names given.
 macro_rules! probes {
-    ($lock:ty: $acquire:ident, $try:ident, $release:ident) => {
-        #[unsafe(no_mangle)]
-        fn $acquire(lock: &$lock) {
-            lock.lock();
-        }
+    ($($lock:ty, $token:ty: $acquire:ident, $release:ident;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            fn $acquire(lock: &$lock) -> $token {
+                RawLock::lock(lock)
+            }
 
-        #[unsafe(no_mangle)]
-        fn $try(lock: &$lock) -> bool {
-            lock.try_lock().is_some()
-        }
+            /// The caller holds the lock with `token`.
+            #[unsafe(no_mangle)]
+            unsafe fn $release(lock: &$lock, token: $token) {
+                // SAFETY: the caller holds the lock with `token`.
+                unsafe { RawLock::unlock(lock, token) }
+            }
+        )*
 
-        /// The caller holds the lock.
-        #[unsafe(no_mangle)]
-        unsafe fn $release(lock: &$lock) {
-            // SAFETY: the caller holds the lock.
-            unsafe { lock.unlock(()) }
-        }
+        /// Keeps them from being dropped.
+        const PROBES: &[(&str, *const ())] = &[$(
+            (stringify!($acquire), $acquire as *const ()),
+            (stringify!($release), $release as *const ()),
+        )*];
     };
 }
 
-probes!(Ticket<Linux>: ticket_lock, ticket_try_lock, ticket_unlock);
+probes! {
+    Ticket, (): ticket_lock, ticket_unlock;
+    PvTicket, (): pv_ticket_lock, pv_ticket_unlock;
+    FastQueue, FastQueueToken: fast_queue_lock, fast_queue_unlock;
+}
 
 fn main() {
-    println!("scripts/asm shows what these are made of:");
-    for probe in [
-        ticket_lock as *const (),
-        ticket_try_lock as *const (),
-        ticket_unlock as *const (),
-    ] {
-        println!("{probe:?}");
+    for (name, code) in PROBES {
+        println!("{name} lies at {code:?}; scripts/asm shows it");
     }
 }

@@ -66,12 +66,12 @@ impl<P: Platform> Learned<P> {
     }
 
     /// What the calling thread knows of `lock`: forgets what it knew of another one.
-    pub(super) fn about(lock: usize, now: Instant) -> Option<&'static Self> {
+    pub(super) fn about(lock: usize) -> Option<&'static Self> {
         let known = &P::slots()[P::slot()?].learned;
         if known.lock.load(Relaxed) != lock {
             known.lock.store(lock, Relaxed);
             known.wait.store(START_NS, Relaxed);
-            known.restart(now);
+            known.restart(Instant::from_nanos(0));
         }
         Some(known)
     }
@@ -87,17 +87,16 @@ impl<P: Platform> Learned<P> {
         u64::from(limit.clamp(SHORTEST_NS, LONGEST_NS))
     }
 
-    /// The thread has just acquired the lock, awake, after a wait since `entered`.
-    pub(super) fn acquired(&self, entered: Instant) {
+    /// Counts a contended acquisition that begins; whether it is one to time.
+    pub(super) fn counts_a_sample(&self) -> bool {
         let count = self.count.load(Relaxed).wrapping_add(1);
         self.count.store(count, Relaxed);
-        if count.is_multiple_of(SAMPLE) {
-            self.sample(entered, P::now());
-        }
+        count.is_multiple_of(SAMPLE)
     }
 
+    /// The thread has just acquired the lock, awake, after a wait since `entered`.
     #[cold]
-    fn sample(&self, entered: Instant, now: Instant) {
+    pub(super) fn sample(&self, entered: Instant, now: Instant) {
         let span = now.nanos_since(Instant::from_nanos(self.sampled.load(Relaxed)));
         self.sampled.store(now.as_nanos(), Relaxed);
         let waited = now.nanos_since(entered).min(u64::from(LONGEST_NS)) as u32;
@@ -139,7 +138,7 @@ mod tests {
 
     fn after(acquisitions: u32, wait: u64, between: u64) -> &'static Learned<Toy> {
         let start = 1_000_000_000;
-        let learned = Learned::<Toy>::about(1, Instant::from_nanos(start)).unwrap();
+        let learned = Learned::<Toy>::about(1).unwrap();
         learned.restart(Instant::from_nanos(start));
         for i in 1..=u64::from(acquisitions) {
             let end = start + i * SAMPLE as u64 * (wait + between);
@@ -161,7 +160,7 @@ mod tests {
     #[test]
     fn another_lock_and_a_sleep_start_anew() {
         assert!(after(10, 100, 100).is_saturated());
-        let other = Learned::<Toy>::about(2, Instant::from_nanos(0)).unwrap();
+        let other = Learned::<Toy>::about(2).unwrap();
         assert!(!other.is_saturated());
         let learned = after(10, 100, 100);
         learned.restart(Instant::from_nanos(0));

@@ -125,7 +125,7 @@ fn a_surplus_thread_sleeps_for_its_slice_and_nobody_kicks_it() {
     let before = as_thread(1, || {
         let now = Toy::now();
         let address = core::ptr::from_ref(lock).addr();
-        Learned::<Toy>::about(address, now).unwrap().saturate();
+        Learned::<Toy>::about(address).unwrap().saturate();
         lock.lock();
         now
     });
@@ -163,7 +163,7 @@ fn an_unlock_hands_over_to_the_chosen_sleeper_and_nobody_passes() {
     assert_eq!(lock.locked.load(Relaxed), HANDED);
     assert!(lock.try_lock().is_none());
     let soon = Toy::now().plus_nanos(100);
-    assert!(!lock.spin(soon, false));
+    assert!(!lock.spin(Spin::Until(soon), false));
     assert!(lock.compete(chosen, &Woken { late: false }, Toy::now(), None));
     assert_eq!(kicks(), 0, "it was awake");
     unlock(lock);
