@@ -99,6 +99,11 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// The queue nodes of all threads: at most [`MAX_SLOTS`](crate::node::MAX_SLOTS) slots, immortal.
     fn slots() -> &'static [Slot<Self>];
 
+    /// A table of counters, all 0 at first, a power of two of them and at least 2: how many locks whose address falls
+    /// on the entry have something for their unlockers to do
+    /// ([`overlock`](crate::spin::overlock)). Best on cache lines of their own.
+    fn kick_table() -> &'static [Self::U32];
+
     /// The index into [`slots`](Self::slots) that belongs to the calling thread until it exits;
     /// `None` while more threads than slots are alive. Safe to call from a signal handler.
     fn slot() -> Option<usize>;

@@ -66,6 +66,8 @@ thread_local! {
     static WAITERS_OF_TEST: &'static WaiterTable<Toy> = Box::leak(Box::new(WaiterTable::new(
         Vec::leak((0..4).map(|_| WaiterLine::new()).collect()),
     )));
+    static KICK_TABLE_OF_TEST: &'static [AtomicU32] =
+        Vec::leak((0..2).map(|_| AtomicU32::new(0)).collect());
     static LOCK_HASH_OF_TEST: &'static [Line<Toy>] =
         Vec::leak((0..SLOTS).map(|_| Line::new()).collect());
     static SCRIPT: RefCell<VecDeque<(Point, Step)>> = const { RefCell::new(VecDeque::new()) };
@@ -225,6 +227,13 @@ impl Platform for Toy {
 
     fn slots() -> &'static [Slot<Toy>] {
         stage::tables().map_or_else(|| SLOTS_OF_TEST.with(|slots| *slots), |tables| tables.slots)
+    }
+
+    fn kick_table() -> &'static [AtomicU32] {
+        stage::tables().map_or_else(
+            || KICK_TABLE_OF_TEST.with(|table| *table),
+            |tables| tables.kick_table,
+        )
     }
 
     fn slot() -> Option<usize> {

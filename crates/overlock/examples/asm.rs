@@ -2,7 +2,7 @@
 //! `scripts/asm` to disassemble. They have the Rust calling convention, as what inlines them does.
 
 use overlock::core::spin::fast_queue::FastQueueToken;
-use overlock::spin::{FastQueue, PvTicket, RawLock, Ticket};
+use overlock::spin::{FastQueue, Hybrid, PvTicket, Queued, RawLock, Ticket};
 
 /// `lock` and `unlock` of a lock whose token is the given one, by the names given.
 macro_rules! probes {
@@ -33,6 +33,8 @@ probes! {
     Ticket, (): ticket_lock, ticket_unlock;
     PvTicket, (): pv_ticket_lock, pv_ticket_unlock;
     FastQueue, FastQueueToken: fast_queue_lock, fast_queue_unlock;
+    Queued, (): queued_lock, queued_unlock;
+    Hybrid, (): hybrid_lock, hybrid_unlock;
 }
 
 fn main() {

@@ -264,7 +264,7 @@ unsafe impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> RawLock
     unsafe fn unlock(&self, (): ()) {
         crate::check!(
             self.is_locked(),
-            "paravirtual ticket lock: unlocked while free"
+            "unlock of a paravirtual ticket lock that is free"
         );
         F::release::<P, W>(&self.word);
     }

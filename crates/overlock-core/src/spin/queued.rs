@@ -60,7 +60,8 @@
 //! - QN, the release store of the predecessor's `next`, pairs with the acquire look of the head that hands
 //!   over: our own `wait = 0` comes before its `wait = 1`. (Without it a late
 //!   initialisation undoes the hand-over, and the waiter hangs: a bug of 2018.)
-//! - QH, the release store of `wait = 1`, pairs with the acquire look of the waiter.
+//! - QH, the release store of `wait = 1`, pairs with the acquire look of the waiter. It carries its
+//!   predecessor's `locked = 1`: without it the new head may see the lock free as it was before.
 //!
 //! # Why no wake-up is lost
 //!

@@ -214,7 +214,10 @@ unsafe impl<P: Platform> RawLock for Ticket<P> {
     unsafe fn unlock(&self, (): ()) {
         let tickets = self.tickets.load(Relaxed);
         let served = head(tickets);
-        crate::check!(served != tail(tickets), "ticket lock: unlocked while free");
+        crate::check!(
+            served != tail(tickets),
+            "unlock of a ticket lock that is free"
+        );
         // TU: (h, t) -> (h+1, t). Release, pairs with TL. A store suffices (I1).
         self.tickets.low_store(served.wrapping_add(1), Release);
     }
@@ -331,6 +334,14 @@ mod tests {
         // The one behind it is served.
         assert_eq!(lock.ahead(LIMIT + 1), 0);
         assert_eq!(tail(lock.tickets.load(Relaxed)), LIMIT + 2);
+    }
+
+    #[test]
+    #[cfg(any(debug_assertions, feature = "checked"))]
+    #[should_panic(expected = "unlock of a ticket lock that is free")]
+    fn a_second_unlock_is_reported() {
+        // SAFETY: nobody holds it, which is what is reported; no data hangs on it.
+        unsafe { leak().unlock(()) }
     }
 
     #[test]

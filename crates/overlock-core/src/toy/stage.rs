@@ -29,6 +29,7 @@ use crate::waiters::WaiterTable;
 pub(super) struct Tables {
     pub(super) slots: &'static [Slot<Toy>],
     pub(super) lock_hash: &'static [Line<Toy>],
+    pub(super) kick_table: &'static [AtomicU32],
     pub(super) tickets: &'static [QueueTicket<Toy>],
     pub(super) ticket_pool: &'static TicketPool<Toy>,
     pub(super) waiters: &'static WaiterTable<Toy>,
@@ -83,6 +84,7 @@ pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Acto
     let tables = tables().unwrap_or_else(|| Tables {
         slots: Toy::slots(),
         lock_hash: Toy::lock_hash(),
+        kick_table: Toy::kick_table(),
         tickets: Toy::tickets(),
         ticket_pool: Toy::ticket_pool(),
         waiters: Toy::waiters(),

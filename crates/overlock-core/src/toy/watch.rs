@@ -51,6 +51,8 @@ thread_local! {
     static STEPS: RefCell<VecDeque<(When, Access, Step)>> = const { RefCell::new(VecDeque::new()) };
     static FREED: Cell<bool> = const { Cell::new(false) };
     static TOUCHES: RefCell<Vec<Access>> = const { RefCell::new(Vec::new()) };
+    static KICK_TABLE_OF_TEST: &'static [Watched<AtomicU32>] =
+        Vec::leak((0..2).map(|_| Watched::new(0)).collect());
     static SLOTS_OF_TEST: &'static [Slot<Watch>] =
         Vec::leak((0..SLOTS).map(|_| Slot::new()).collect());
     static TICKETS_OF_TEST: &'static [QueueTicket<Watch>] = Vec::leak(
@@ -280,6 +282,10 @@ impl Platform for Watch {
 
     fn slots() -> &'static [Slot<Watch>] {
         SLOTS_OF_TEST.with(|slots| *slots)
+    }
+
+    fn kick_table() -> &'static [Watched<AtomicU32>] {
+        KICK_TABLE_OF_TEST.with(|table| *table)
     }
 
     fn slot() -> Option<usize> {

@@ -3,9 +3,9 @@
 //! Only threads that are about to sleep, have just woken, or are about to wake another one come here,
 //! and each holds the guard for a few dozen instructions.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use super::{Overlock, Policy, QUEUED};
+use super::{NOTHING, Overlock, Policy, QUEUED};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform, Spin};
 
@@ -116,6 +116,20 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
         match after {
             Some(after) => after.node::<P>().wait.store(bits(before).into(), Relaxed),
             None => self.0.tail.store(bits(before), Relaxed),
+        }
+    }
+
+    /// Says what an unlocker has to do, in the lock and in the kick table.
+    pub(super) fn set_kick(&self, kick: u8) {
+        let old = self.0.kick.load(Relaxed);
+        self.0.kick.store(kick, Relaxed);
+        // OK: SeqCst for the exchange form of unlock, after the store above: an unlocker that sees the count
+        // sees what it counts, or a later value. The heavy barrier orders it for the other form.
+        match (old, kick) {
+            (NOTHING, NOTHING) => {}
+            (NOTHING, _) => _ = self.0.kicks().fetch_add(1, SeqCst),
+            (_, NOTHING) => _ = self.0.kicks().fetch_sub(1, SeqCst),
+            _ => {}
         }
     }
 

@@ -26,6 +26,7 @@ fn assert_clean<Y: Policy>(lock: Lock<Y>) {
     assert!(!lock.is_locked() && !lock.is_contended());
     assert_eq!(lock.tail.load(Relaxed), 0);
     assert_eq!(lock.kick.load(Relaxed), NOTHING);
+    assert_eq!(lock.kicks().load(Relaxed), 0, "still counted (I5)");
     assert_eq!(lock.guard.load(Relaxed), 0);
     assert_eq!(left(), 0);
 }
@@ -158,7 +159,7 @@ fn an_unlock_hands_over_to_the_chosen_sleeper_and_nobody_passes() {
     let lock = leak::<Recommended>();
     lock.lock();
     let chosen = choose(lock, 1);
-    lock.kick.store(HAND_OVER, Relaxed);
+    lock.queue().set_kick(HAND_OVER);
     unlock(lock);
     assert_eq!(lock.locked.load(Relaxed), HANDED);
     assert!(lock.try_lock().is_none());
@@ -198,7 +199,7 @@ fn a_claim_on_a_lock_that_was_just_freed_is_no_sleep() {
     let lock = leak::<Recommended>();
     lock.lock();
     let chosen = choose(lock, 1);
-    lock.kick.store(HAND_OVER, Relaxed);
+    lock.queue().set_kick(HAND_OVER);
     at(Point::Heavy, || lock.locked.store(FREE, Release));
     as_thread(1, || assert!(lock.claim(chosen, None)));
     assert_eq!(halts(), 0);
@@ -213,6 +214,7 @@ fn a_waiter_gives_up_at_its_deadline_and_not_before() {
         assert!(as_thread(1, || lock.lock_until(deadline)).is_none());
         assert!(Toy::now() >= deadline);
         assert!(!lock.is_contended());
+        assert_eq!(lock.kick.load(Relaxed), NOTHING, "I5");
     }
     unlock(lock);
     assert_eq!(kicks(), 0);
@@ -248,6 +250,26 @@ fn a_chosen_waiter_that_gives_up_passes_its_kick_on() {
     assert!(as_thread(1, || lock.lock_until(deadline)).is_none());
     assert_eq!(kicks(), 2, "one for each of the two sleepers");
     assert_eq!(lock.chosen.load(Relaxed), NodeId::new(2, 0).bits());
+}
+
+#[test]
+fn a_lock_with_the_same_entry_in_the_kick_table_costs_a_look_and_no_kick() {
+    let [sleepy, other] = loop {
+        let pair = [leak::<Recommended>(), leak::<Recommended>()];
+        if core::ptr::eq(pair[0].kicks(), pair[1].kicks()) {
+            break pair;
+        }
+    };
+    sleepy.lock();
+    let one = locker(1, sleepy);
+    one.sleep();
+    other.lock();
+    unlock(other);
+    assert_eq!(kicks(), 0);
+    unlock(sleepy);
+    one.end();
+    unlock(sleepy);
+    assert_clean(sleepy);
 }
 
 #[test]

@@ -111,6 +111,8 @@ fn state(thread: usize) -> u32 {
     id(thread).node::<Toy>().state.load(Relaxed)
 }
 
+#[cfg(feature = "stat")]
+mod counters;
 mod scenes;
 
 /// The last look of a waiter in the queue. Fails where it stores HALTED instead of exchanging it: it sleeps as

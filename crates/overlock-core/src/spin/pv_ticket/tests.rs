@@ -388,6 +388,13 @@ fn tail_flag_reads_a_freed_lock_even_where_nobody_ever_waited() {
 }
 
 #[test]
+#[cfg(any(debug_assertions, feature = "checked"))]
+#[should_panic(expected = "unlock of a paravirtual ticket lock that is free")]
+fn a_second_unlock_is_reported() {
+    unlock_as(0, with::<Toy, Large, HeadFlag>(4, 4));
+}
+
+#[test]
 fn names_tell_the_forms_apart() {
     assert_eq!(PvTicket::<Toy>::NAME, "pv_ticket");
     assert_eq!(PvTicketSmall::<Toy>::NAME, "pv_ticket_small");
