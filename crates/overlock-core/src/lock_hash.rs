@@ -12,8 +12,10 @@
 //!
 //! # Invariants
 //!
-//! - H1: a lock has at most one entry. Its lock sees to that: only the head of a queue gets one, and
-//!   the entry is taken out before the lock is released.
+//! - H1: a lock has at most one entry. The lock sees to that: only the head of a queue gets one, and
+//!   the entry is taken out before the lock is released. (A child of fork may find the entry of
+//!   one of its parent's sleepers, and make another lock at the same address: the new
+//!   lock's entry takes the place of the old one.)
 //! - H2: a node is in at most one entry, so the table, with four buckets a slot, is never full.
 //! - H3: an entry may lie behind a hole, since taking one out leaves no mark. So a search does not
 //!   stop at an empty bucket. It ends at the entry: nobody searches for a lock without one.
@@ -84,7 +86,8 @@ impl<P: Platform> Bucket<P> {
     }
 }
 
-/// Enters (`lock`, `node`) and returns the bucket.
+/// Enters (`lock`, `node`) and returns the bucket. The caller has synchronised with whoever took the lock's
+/// last entry out.
 ///
 /// # Panics
 ///
@@ -93,8 +96,13 @@ pub(crate) fn insert<P: Platform, L>(lock: &L, node: NodeId) -> &'static Bucket<
     for (hops, bucket) in (1..).zip(probe::<P>(key(lock))) {
         // HT: empty -> (lock, -). Acquire, pairs with HF.
         let taken = bucket.lock.compare_exchange(0, key(lock), Acquire, Relaxed);
-        if taken.is_ok() {
-            // (lock, -) -> (lock, node). Relaxed: see the last point under Orderings.
+        let left_by_fork = taken == Err(key(lock));
+        if taken.is_ok() || left_by_fork {
+            crate::check!(
+                !left_by_fork || bucket.node.load(Relaxed) != u32::from(node.bits()),
+                "a waiter was entered into the lock hash twice"
+            );
+            // (lock, *) -> (lock, node). Relaxed: see the last point under Orderings.
             bucket.node.store(u32::from(node.bits()), Relaxed);
             stat::count_many::<P>(Event::PvHashHops, hops);
             return bucket;
@@ -165,6 +173,19 @@ mod tests {
     fn a_table_that_is_too_small_is_reported() {
         fill(&[0; SLOTS * CONTEXTS]);
         insert::<Toy, _>(&0_u32, NodeId::new(0, 0));
+    }
+
+    /// H1 after a fork. Fails where `insert` goes past an entry of its own lock (no `left_by_fork`): the search
+    /// finds the one that its parent's thread has left.
+    #[test]
+    fn an_entry_that_a_fork_left_behind_is_replaced() {
+        let lock = 0_u32;
+        let [old, new] = [1, 2].map(|slot| NodeId::new(slot, 0));
+        insert::<Toy, _>(&lock, old);
+        insert::<Toy, _>(&lock, new);
+        assert_eq!(entries::<Toy, _>(&lock), 1);
+        assert_eq!(remove::<Toy, _>(&lock), Some(new));
+        assert_eq!(remove::<Toy, _>(&lock), None);
     }
 
     /// H3. Fails where `remove` gives up at the first empty bucket

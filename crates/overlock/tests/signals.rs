@@ -48,10 +48,8 @@ fn nests<L: RawLock>() {
     action.sa_sigaction = handler as extern "C" fn(libc::c_int) as usize;
     action.sa_flags = libc::SA_NODEFER | libc::SA_RESTART;
     // SAFETY: `action` is valid, and the handler does only what this file says.
-    assert_eq!(
-        unsafe { libc::sigaction(libc::SIGUSR1, &action, ptr::null_mut()) },
-        0
-    );
+    let installed = unsafe { libc::sigaction(libc::SIGUSR1, &action, ptr::null_mut()) };
+    assert_eq!(installed, 0);
     for _ in 0..3 {
         DEPTH.store(0, Ordering::Release);
         HANDLED.store(0, Ordering::Release);

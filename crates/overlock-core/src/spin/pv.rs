@@ -283,9 +283,10 @@ impl<P: Platform> Core<P> {
             self.word.byte1_store(0, Relaxed);
             // PK: acquire, pairs with the release in `kick`. Before the last look.
             let kicks = node.kicks.load(Acquire);
-            // Where this is SLOW we have an entry, and our unlocker is still to come (I1). Relaxed: we made it
-            // SLOW ourselves, or PH made us see that our predecessor did.
-            if self.word.load(Relaxed) & LOCKED_BYTE != SLOW {
+            // Where this is SLOW we have an entry, and our unlocker is still to come (I1): we made it SLOW
+            // ourselves, or PH made us see that our predecessor did. Where it no longer is, this is acquire and pairs
+            // with PU: our entry is gone.
+            if self.word.load(Acquire) & LOCKED_BYTE != SLOW {
                 if entered && !K::Tuning::ENTER_AGAIN {
                     continue;
                 }
