@@ -10,27 +10,29 @@
 //!    pattern). One barrier serves all sleepers of an episode: while `kick` is set, or
 //!    a chosen sleeper is on its way, newcomers to the queue need none.
 //! 2. **Waiting that learns.** How long to spin is learned from what waits take. A thread that spends a
-//!    large part of its time waiting is surplus: the others keep the lock busy without it, and
-//!    each change of owner costs a cache line transfer, or a wake-up. It goes to sleep for its
-//!    *slice*, and the lock stays with those that run: no kick, no flag, the fast paths only. Slices
-//!    are 0.5 ms, so the turn goes round. And where chosen sleepers come late, the CPUs
-//!    are overcommitted and another runnable thread would help nobody: then, too, the next
-//!    sleeper comes by its own timer instead of by a kick.
+//!    large part of its time waiting is *surplus*: the others keep the lock busy without it, and
+//!    each change of owner costs a cache line transfer, or a wake-up. Surplus threads take *turns* of
+//!    0.5 ms ([`turn`]): one uses the lock, the others sleep, each until a time it has booked: no kick, no list, no flag,
+//!    the fast paths only. Where CPUs are short (a sleeper came late to its wake-up), another runnable
+//!    thread helps nobody: then the next sleeper comes by its own timer instead of by a kick, and threads make room
+//!    for each other before the operating system takes their CPU away, which it might do in a critical section.
 //! 3. **Knowing that the owner is not running** (off by default: its gain did not show): the locked byte holds the
 //!    owner's CPU, and a waiter that runs on this very CPU stops spinning at once.
 //!
 //! # Layout
 //!
-//! Seven fields that never overlap, 10 bytes; only `locked` is on a fast path.
+//! Nine fields that never overlap, 16 bytes; only `locked` is on a fast path.
 //!
 //! | field | who writes it |
 //! |---|---|
 //! | `locked: u8` | 0 free, 1 to 0xfe held (CPU + 1, 0xfe unknown), 0xff handed to the chosen sleeper |
 //! | `kick: u8` | under the guard: what an unlocker has to do: 0 nothing, 1 wake the first sleeper, 2 hand over to the chosen one |
-//! | `guard: u8` | the guard of the four that follow |
-//! | `mode: u8` | under the guard: a chosen sleeper is awake; somebody went to sleep as surplus |
+//! | `guard: u8` | the guard of the fields before and after it |
+//! | `awake: u8` | under the guard: a sleeper has been called and is on its way |
 //! | `head`, `tail: u16` | under the guard: the list of sleepers |
-//! | `chosen: u16` | under the guard: the sleeper that is awake, meaningful while `mode` says so |
+//! | `chosen: u16` | under the guard: the sleeper that has asked for the hand-over, from then until it owns the lock or gives up |
+//! | `turn: u16` | the thread whose turn has begun last |
+//! | `booked: u32` | when the last booked turn begins, in 1024 ns |
 //!
 //! An unlocker learns of `kick` through an entry of [`Platform::kick_table`], which counts the locks with
 //! that address hash whose `kick` is not 0. It must not look at the lock's own cache line after the release: where
@@ -43,40 +45,43 @@
 //! ```text
 //!            CAS                        store 0
 //!   free ----------> held ----------------------------------> free
-//!                     |  kick == 1: the first sleeper is chosen and woken
+//!                     |  kick == 1: the first sleeper is called
 //!                     |  kick == 2: free -> handed, by the unlocker itself
 //!                     v
-//!   a waiter:  spin --> queued, asleep --(kick, or its slice is over)--> chosen, awake
-//!                ^            ^                                            |   |
-//!                |            +---- first again, kick = 1 <-- not in time -+   +--> owner
+//!   a waiter:  spin --> in the list, asleep --(call, or its time is over)--> awake: spins, then is chosen
+//!                |            ^                                               |   |
+//!                |            +----- first again, kick = 1 <-- not in time ---+   +--> owner
+//!                +--> surplus: asleep until its turn --> awake, as above
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1: at most one sleeper is chosen at a time (AWAKE), and it is not in the list.
-//! - I2: while the list is not empty, `kick` is set, or a sleeper is chosen, or every sleeper has a
-//!   timer that ends at most a slice after that of the one before it.
-//! - I3: a chosen sleeper that becomes the owner, or leaves, restores I2 for the rest under the guard.
-//! - I4: 0xff in `locked` is written by an unlocker for the chosen sleeper and taken by that one alone.
-//! - I5: `kick` is 0 unless the list is not empty or a sleeper is chosen; so nobody drops a lock that is still
+//! - I1: at most one called sleeper is on its way at a time (`awake`); a sleeper that is awake is not in the list.
+//! - I2: while the list is not empty, every sleeper has a timer; and `kick` is set, or a called sleeper is on
+//!   its way, or the latest one came late, or by its timer.
+//! - I3: a sleeper that becomes the owner, or leaves, restores I2 for the rest under the guard.
+//! - I4: 0xff in `locked` is written by an unlocker for the chosen sleeper and taken by that one alone; nobody else
+//!   is chosen meanwhile.
+//! - I5: `kick` is 0 unless the list is not empty or a sleeper has asked for the hand-over; so nobody drops a lock that is still
 //!   counted in the kick table.
+//! - I6: while `kick` is 2, the chosen one alone changes it, or the unlocker that serves it.
 //!
 //! # Why no wake-up is lost
 //!
-//! A sleeper that sets `kick` from 0 while it does not own the lock (OK) runs the heavy barrier and then looks
+//! A sleeper that sets `kick` while it does not own the lock (OK) runs the heavy barrier before it sleeps, and then looks
 //! at `locked` (OL). An unlocker stores `locked` (UL), runs the light barrier, and loads the counter and
 //! `kick` (UK). One of the two sees the other's store: the sleeper takes the lock, or the unlocker
-//! wakes the first sleeper. Where `kick` is set already, an earlier sleeper has done this
-//! and the word has stayed set since, so every unlock sees it. An owner that sets `kick` will see it in
+//! wakes the first sleeper. Where `kick` is 1 already, an earlier sleeper does this, and
+//! every unlock after it sees it. An owner that sets `kick` will see it in
 //! its own unlock. With neither, I2's timers bound the sleep.
 //!
 //! # How long a waiter can wait
 //!
-//! The first sleeper gets the lock when an unlock finds it awake after it has asked for the hand-over
-//! (`kick == 2`), which it does when it has not got the lock within its spin limit. A sleeper that
-//! has failed for 10 ms asks for it even asleep: then the lock is handed to it at the
-//! next unlock. So while others pass, the wait is bounded by the sleepers before it times (a slice and
-//! 10 ms) and one critical section, plus what the operating system keeps threads off the CPU.
+//! A sleeper in the list tries to get the lock after 16 ms at most, and so does a surplus thread: then it has its turn. A sleeper that
+//! has woken asks for the hand-over (`kick == 2`) when it has not got the lock within 2 us, and goes back to the front of
+//! the list when no unlock has come while it was awake for that. A sleeper that has failed in this way for 10 ms asks
+//! for it even asleep: then the lock is handed to it at the next unlock. So while others pass, the wait is bounded by 26 ms and one
+//! critical section for each sleeper that claims before it, plus what the operating system keeps threads off the CPU.
 //!
 //! # Orderings
 //!
@@ -85,20 +90,23 @@
 //! - OK, OL against UL, UK: as above, ordered by the two barriers.
 //! - QA pairs with QR, the guard's; everything under it is Relaxed.
 //! - NS, the release store of a node's `state`, pairs with NA in the sleeper.
+//! - `turn` and `booked` are hints about time, Relaxed.
 
 mod learn;
 mod policy;
 mod queue;
+mod sleep;
 #[cfg(test)]
 mod tests;
+mod turn;
+mod wait;
+mod wake;
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use crate::node::{Claim, NodeId};
-use crate::platform::{Atomic, ConstPlatform, Cpu, Instant, Platform, Spin, Zero};
+use crate::platform::{Atomic, ConstPlatform, Cpu, Instant, Platform, Zero};
 use crate::raw::{CreateError, RawLock, RawTimedLock};
-use crate::stat::{self, Event, Latency};
 
 pub(crate) use learn::Learned;
 pub use policy::{Exchange, Fixed, OwnerCpu, Policy, Recommended};
@@ -113,41 +121,23 @@ const NOTHING: u8 = 0;
 const KICK: u8 = 1;
 const HAND_OVER: u8 = 2;
 
-/// Values of a sleeper's `Node::state`.
-const QUEUED: u32 = 0x6f_0001;
-const CHOSEN: u32 = 0x6f_0002;
-/// Chosen, and asleep until the lock is handed over.
-const CLAIMING: u32 = 0x6f_0003;
+/// How long a turn of a surplus thread is, and how much later than the one before it a sleeper that nobody
+/// calls wakes. Ten times a wake-up across CPUs of a virtual machine (50 us), so that a
+/// change of owner costs little of it; 32 threads take turns within 16 ms.
+const TURN_NS: u64 = 500_000;
 
-/// For how long a surplus thread leaves the lock to the others. Ten times a wake-up across CPUs of a
-/// virtual machine (50 us), so that a change of owner costs little of it; 32 threads take
-/// turns within 16 ms.
-const SLICE_NS: u64 = 500_000;
-/// A chosen sleeper that comes later than this has waited for a CPU.
-const LATE_NS: u64 = 500_000;
-/// For how long a chosen sleeper stays awake for a hand-over.
-const HAND_OVER_NS: u64 = 20_000;
-/// A sleeper that has failed for so long claims the lock even asleep.
-const CLAIM_NS: u64 = 10_000_000;
-/// Looks before a waiter reads the clock: 0.1 to 0.8 us, depending on the processor.
-const FIRST_TURNS: u32 = 24;
-/// Spin limit without learning.
-const FIXED_SPIN_NS: u64 = 2_000;
-/// Lost races for a free lock after which a waiter stops spinning.
-const LOSSES: u32 = 64;
-/// Sleep between two attempts of a thread that has no queue node.
-const NO_NODE_NAP_NS: u64 = 50_000;
-
-/// The recommended lock: see the [module's page](self). 10 bytes.
+/// The recommended lock: see the [module's page](self). 16 bytes.
 #[derive(Debug)]
 pub struct Overlock<P: Platform, Y: Policy = Recommended> {
     locked: P::U8,
     kick: P::U8,
     guard: P::U8,
-    mode: P::U8,
+    awake: P::U8,
     head: P::U16,
     tail: P::U16,
     chosen: P::U16,
+    turn: P::U16,
+    booked: P::U32,
     policy: PhantomData<Y>,
 }
 
@@ -165,10 +155,12 @@ impl<P: ConstPlatform, Y: Policy> Overlock<P, Y> {
             locked: Zero::ZERO,
             kick: Zero::ZERO,
             guard: Zero::ZERO,
-            mode: Zero::ZERO,
+            awake: Zero::ZERO,
             head: Zero::ZERO,
             tail: Zero::ZERO,
             chosen: Zero::ZERO,
+            turn: Zero::ZERO,
+            booked: Zero::ZERO,
             policy: PhantomData,
         }
     }
@@ -178,12 +170,6 @@ impl<P: ConstPlatform, Y: Policy> Default for Overlock<P, Y> {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// What a sleeper learns of its wake-up.
-struct Woken {
-    /// It came much later than it was called.
-    late: bool,
 }
 
 impl<P: Platform, Y: Policy> Overlock<P, Y> {
@@ -216,354 +202,6 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             .compare_exchange(FREE, Self::owner(), Acquire, Relaxed)
             .is_ok()
     }
-
-    /// Whether the owner recorded in `locked` is known not to run.
-    fn owner_lost_its_cpu(locked: u8) -> bool {
-        Y::OWNER_CPU && (1..HELD).contains(&locked) && P::preempted(Cpu(u32::from(locked) - 1))
-    }
-
-    /// Tries, awake, for as long as `limit` says; a chosen sleeper also takes a hand-over.
-    fn spin(&self, limit: Spin, chosen: bool) -> bool {
-        for _ in 0..LOSSES {
-            let seen = P::wait_until(&self.locked, Relaxed, limit, |locked: u8| {
-                locked == FREE || chosen && locked == HANDED || Self::owner_lost_its_cpu(locked)
-            });
-            match seen {
-                Ok(FREE) if self.take() => return true,
-                Ok(FREE) => {}
-                // handed -> held (I4). LA: acquire, pairs with UL.
-                Ok(HANDED) => return self.take_handed(),
-                _ => return false,
-            }
-        }
-        false
-    }
-
-    fn take_handed(&self) -> bool {
-        self.locked
-            .compare_exchange(HANDED, Self::owner(), Acquire, Relaxed)
-            .is_ok()
-    }
-
-    #[cold]
-    fn lock_slow(&self, deadline: Option<Instant>) -> bool {
-        let learned = if Y::LEARN {
-            Learned::<P>::about(core::ptr::from_ref(self).addr())
-        } else {
-            None
-        };
-        let surplus = learned.is_some_and(Learned::is_saturated);
-        if !surplus && self.spin_first(learned, deadline) {
-            stat::count::<P>(Event::PvLockStealing);
-            return true;
-        }
-        if deadline.is_some_and(|deadline| P::now() >= deadline) {
-            return false;
-        }
-        let Some(claim) = Claim::<P>::new() else {
-            return self.wait_without_node(deadline);
-        };
-        let acquired = self.sleep(claim.id(), surplus, deadline);
-        if let Some(learned) = learned {
-            learned.restart(P::now());
-        }
-        acquired
-    }
-
-    /// What a waiter tries before it sleeps. Most waits are shorter than a few looks, and a clock read is
-    /// as long as one: so those are timed only where the wait is a sample.
-    fn spin_first(&self, learned: Option<&'static Learned<P>>, deadline: Option<Instant>) -> bool {
-        let sample = learned.is_some_and(Learned::counts_a_sample);
-        let entered = sample.then(P::now);
-        let mut acquired = self.spin(Spin::Turns(FIRST_TURNS), false);
-        if !acquired {
-            let limit = learned.map_or(FIXED_SPIN_NS, Learned::spin_ns);
-            let end = earlier(P::now().plus_nanos(limit), deadline);
-            acquired = self.spin(Spin::Until(end), false);
-        }
-        match learned {
-            Some(learned) if !acquired => learned.gave_up(),
-            Some(learned) => {
-                if let Some(entered) = entered {
-                    learned.sample(entered, P::now());
-                }
-            }
-            None => {}
-        }
-        acquired
-    }
-
-    /// Spins and naps in turn: for threads beyond the slots, and for a fifth context.
-    #[cold]
-    fn wait_without_node(&self, deadline: Option<Instant>) -> bool {
-        stat::count::<P>(Event::LockNoNode);
-        loop {
-            let now = P::now();
-            if self.spin(
-                Spin::Until(earlier(now.plus_nanos(FIXED_SPIN_NS), deadline)),
-                false,
-            ) {
-                return true;
-            }
-            if deadline.is_some_and(|deadline| P::now() >= deadline) {
-                return false;
-            }
-            queue::nap::<P>(NO_NODE_NAP_NS);
-        }
-    }
-
-    /// Joins the sleepers and returns as the owner, or without the lock once `deadline` has passed.
-    fn sleep(&self, id: NodeId, surplus: bool, deadline: Option<Instant>) -> bool {
-        stat::count::<P>(Event::LockSlowpath);
-        let entered = P::now();
-        let queue = self.queue();
-        let mut due = queue.push_back(id, entered, SLICE_NS);
-        let mut announced = false;
-        if surplus {
-            queue.set_hot();
-        } else if self.kick.load(Relaxed) == NOTHING && !queue.someone_is_awake() {
-            // OK: to be followed by the heavy barrier and OL.
-            queue.set_kick(KICK);
-            announced = true;
-        }
-        drop(queue);
-        loop {
-            if announced && self.last_look() {
-                self.leave(id);
-                return true;
-            }
-            let Some(woken) = self.halt(id, &mut due, deadline) else {
-                return false;
-            };
-            if self.compete(id, &woken, entered, deadline) {
-                return true;
-            }
-            let now = P::now();
-            let give_up = deadline.is_some_and(|deadline| now >= deadline);
-            let queue = self.queue();
-            if self.take_handed() {
-                // The unlocker was quicker than our request's end.
-                self.settle(&queue, &woken);
-                return true;
-            }
-            queue.set_awake(false);
-            if give_up {
-                let others = queue.first().is_some();
-                // OK, for whoever is first now.
-                queue.set_kick(if others { KICK } else { NOTHING });
-                drop(queue);
-                if others {
-                    self.pass_on();
-                }
-                return false;
-            }
-            due = now.plus_nanos(SLICE_NS);
-            queue.push_front(id, due);
-            // OK, for ourselves.
-            queue.set_kick(KICK);
-            stat::count::<P>(Event::PvWaitAgain);
-            announced = true;
-        }
-    }
-
-    /// After setting `kick`: takes the lock if its owner may have unlocked without seeing that.
-    fn last_look(&self) -> bool {
-        if Y::PLAIN_STORE {
-            P::heavy_barrier();
-        }
-        // OL: SeqCst for the exchange form of unlock; the heavy barrier orders it otherwise.
-        self.locked.load(SeqCst) == FREE && self.take()
-    }
-
-    /// After setting `kick` on behalf of others, when leaving: does their unlocker's work if the lock is free.
-    fn pass_on(&self) {
-        if Y::PLAIN_STORE {
-            P::heavy_barrier();
-        }
-        if self.locked.load(SeqCst) == FREE {
-            self.wake_one();
-        }
-    }
-
-    /// The owner takes itself out of the list, or ends its being chosen.
-    fn leave(&self, id: NodeId) {
-        let queue = self.queue();
-        if id.node::<P>().state.load(Relaxed) == QUEUED {
-            queue.unlink(id);
-        } else {
-            queue.set_awake(false);
-        }
-        let kick = queue.first().is_some() && !queue.someone_is_awake();
-        queue.set_kick(if kick { KICK } else { NOTHING });
-    }
-
-    /// Sleeps until chosen, or until the slice is over and nobody else is chosen: then chooses
-    /// itself. `None` once `deadline` has passed, out of the list.
-    fn halt(&self, id: NodeId, due: &mut Instant, deadline: Option<Instant>) -> Option<Woken> {
-        let node = id.node::<P>();
-        loop {
-            stat::timed::<P, ()>(Latency::TimeBlocked, || {
-                P::halt(&node.state, QUEUED, Some(earlier(*due, deadline)));
-            });
-            // NA: acquire, pairs with NS.
-            if node.state.load(Acquire) != QUEUED {
-                stat::count::<P>(Event::PvKickWake);
-                let called = Instant::from_nanos(node.kicked_at.load(Relaxed));
-                return Some(Self::woken(called));
-            }
-            let now = P::now();
-            let give_up = deadline.is_some_and(|deadline| now >= deadline);
-            if now < *due && !give_up {
-                continue;
-            }
-            let queue = self.queue();
-            if node.state.load(Relaxed) != QUEUED {
-                continue;
-            }
-            if give_up {
-                queue.unlink(id);
-                if queue.first().is_none() && !queue.someone_is_awake() {
-                    queue.set_kick(NOTHING);
-                }
-                return None;
-            }
-            if queue.someone_is_awake() {
-                *due = now.plus_nanos(SLICE_NS);
-                continue;
-            }
-            queue.unlink(id);
-            self.choose(&queue, id);
-            return Some(Self::woken(*due));
-        }
-    }
-
-    fn woken(called: Instant) -> Woken {
-        Woken {
-            late: Y::LEARN && P::now().nanos_since(called) > LATE_NS,
-        }
-    }
-
-    /// Makes `id`, which is out of the list, the chosen sleeper.
-    fn choose(&self, queue: &queue::Queue<'_, P, Y>, id: NodeId) {
-        let node = id.node::<P>();
-        queue.set_awake(true);
-        self.chosen.store(id.bits(), Relaxed);
-        queue.set_kick(NOTHING);
-        node.kicked_at.store(P::now().as_nanos(), Relaxed);
-        // NS: release, pairs with NA.
-        node.state.store(CHOSEN, Release);
-    }
-
-    /// The chosen sleeper tries to become the owner, with more and more weight.
-    fn compete(
-        &self,
-        id: NodeId,
-        woken: &Woken,
-        entered: Instant,
-        deadline: Option<Instant>,
-    ) -> bool {
-        let now = P::now();
-        let soon = earlier(now.plus_nanos(FIXED_SPIN_NS), deadline);
-        let mut acquired = self.spin(Spin::Until(soon), true);
-        if !acquired {
-            stat::count::<P>(Event::PvWaitHead);
-            let queue = self.queue();
-            // OK: the unlocker that sees this hands over.
-            queue.set_kick(HAND_OVER);
-            let firm = now.nanos_since(entered) > CLAIM_NS;
-            if firm {
-                id.node::<P>().state.store(CLAIMING, Relaxed);
-            }
-            drop(queue);
-            acquired = if firm {
-                self.claim(id, deadline)
-            } else {
-                let end = P::now().plus_nanos(HAND_OVER_NS);
-                self.spin(Spin::Until(earlier(end, deadline)), true)
-            };
-        }
-        if acquired {
-            let queue = self.queue();
-            self.settle(&queue, woken);
-        }
-        acquired
-    }
-
-    /// Waits asleep for the hand-over; returns without the lock once `deadline` has passed.
-    #[cold]
-    fn claim(&self, id: NodeId, deadline: Option<Instant>) -> bool {
-        let node = id.node::<P>();
-        let mut acquired = self.last_look();
-        while !acquired {
-            P::halt(&node.state, CLAIMING, deadline);
-            // NA: acquire, pairs with NS.
-            acquired = node.state.load(Acquire) == CHOSEN && self.take_handed();
-            if deadline.is_some_and(|deadline| P::now() >= deadline) {
-                break;
-            }
-        }
-        acquired
-    }
-
-    /// The chosen sleeper is the owner now: says what its unlock has to do for the others (I3).
-    fn settle(&self, queue: &queue::Queue<'_, P, Y>, woken: &Woken) {
-        queue.set_awake(false);
-        // Where a thread went to sleep as surplus, or where CPUs are short, the others come by
-        // their timers.
-        let leave_alone = queue.take_hot() | woken.late;
-        let kick = queue.first().is_some() && !(Y::LEARN && leave_alone);
-        // No barrier: this thread owns the lock and its own unlock sees it.
-        queue.set_kick(if kick { KICK } else { NOTHING });
-    }
-
-    /// What an unlocker does where `kick` may be set (another lock may share the entry): after the release, so never inside the section.
-    #[cold]
-    fn wake_one(&self) {
-        // A stale look is as good: the announcer of a later `kick` looks at the lock itself.
-        if self.kick.load(Relaxed) == NOTHING {
-            return;
-        }
-        let queue = self.queue();
-        match self.kick.load(Relaxed) {
-            KICK => match queue.first() {
-                Some(first) => {
-                    queue.unlink(first);
-                    self.choose(&queue, first);
-                    drop(queue);
-                    self.kick_node(first);
-                }
-                None => queue.set_kick(NOTHING),
-            },
-            HAND_OVER if queue.someone_is_awake() => {
-                // free -> handed (I4). Release: goes on with UL's sequence for LA; where it fails, the
-                // next unlock tries again.
-                if self
-                    .locked
-                    .compare_exchange(FREE, HANDED, Release, Relaxed)
-                    .is_err()
-                {
-                    return;
-                }
-                queue.set_kick(NOTHING);
-                let Some(chosen) = NodeId::from_bits(self.chosen.load(Relaxed)) else {
-                    return;
-                };
-                let state = &chosen.node::<P>().state;
-                if state.load(Relaxed) == CLAIMING {
-                    // NS: release, pairs with NA.
-                    state.store(CHOSEN, Release);
-                    drop(queue);
-                    self.kick_node(chosen);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn kick_node(&self, id: NodeId) {
-        stat::count::<P>(Event::PvKickUnlock);
-        stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&id.node::<P>().state));
-    }
 }
 
 /// The earlier of a limit and a deadline, where there is one.
@@ -583,10 +221,12 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
             locked: P::U8::new(FREE),
             kick: P::U8::new(NOTHING),
             guard: P::U8::new(0),
-            mode: P::U8::new(0),
+            awake: P::U8::new(0),
             head: P::U16::new(0),
             tail: P::U16::new(0),
             chosen: P::U16::new(0),
+            turn: P::U16::new(0),
+            booked: P::U32::new(0),
             policy: PhantomData,
         })
     }
@@ -629,9 +269,9 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
         self.locked.load(Relaxed) != FREE
     }
 
-    /// Whether somebody sleeps, or is waking up, for the lock. Those that spin leave no trace.
+    /// Whether somebody sleeps in the list, or was called and is on its way. Those that spin, and surplus threads, leave no trace.
     fn is_contended(&self) -> bool {
-        self.head.load(Relaxed) != 0 || self.mode.load(Relaxed) & queue::AWAKE != 0
+        self.head.load(Relaxed) != 0 || self.awake.load(Relaxed) != 0
     }
 }
 

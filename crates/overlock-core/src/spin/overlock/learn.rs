@@ -20,6 +20,16 @@ const STALE_NS: u64 = 1_000_000;
 /// sections and what lies between are equally long.
 const SATURATED: u32 = 400;
 
+/// For how long a thread that has slept has a part in the lock before it may be surplus again.
+const EARNED_NS: u64 = 400_000;
+
+/// Turns of a surplus thread before it measures again whether it is one.
+const TURNS: u32 = 8;
+
+/// For how long a thread uses the lock before it makes room for others, where CPUs are short: half a tick
+/// of most kernels, so that a thread goes by itself, between two sections, before it is preempted in one.
+pub(super) const SPELL_NS: u64 = 2_000_000;
+
 /// Bounds of the learned spin limit, and where it starts.
 const SHORTEST_NS: u32 = 1_000;
 const LONGEST_NS: u32 = 20_000;
@@ -33,8 +43,14 @@ const PATIENCE: u32 = 8;
 pub(crate) struct Learned<P: Platform> {
     /// When the latest sample was taken, in nanoseconds.
     sampled: P::U64,
+    /// When the thread last came back to the lock after a sleep.
+    since: P::U64,
     /// The lock that all this is about.
     lock: P::Usize,
+    /// 0 until the thread is surplus for the first time; then counts its turns down to 1, where it measures anew.
+    turns: P::U32,
+    /// Spells after which the thread will make room for others.
+    spells: P::U32,
     /// Contended acquisitions since the start.
     count: P::U32,
     /// Share of the time that goes into waiting, in thousandths.
@@ -47,7 +63,10 @@ impl<P: ConstPlatform> Learned<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
     pub(crate) const INIT: Self = Learned {
         sampled: Zero::ZERO,
+        since: Zero::ZERO,
         lock: Zero::ZERO,
+        turns: Zero::ZERO,
+        spells: Zero::ZERO,
         count: Zero::ZERO,
         share: Zero::ZERO,
         wait: Zero::ZERO,
@@ -58,7 +77,10 @@ impl<P: Platform> Learned<P> {
     pub(crate) fn new() -> Self {
         Learned {
             sampled: P::U64::new(0),
+            since: P::U64::new(0),
             lock: P::Usize::new(0),
+            turns: P::U32::new(0),
+            spells: P::U32::new(0),
             count: P::U32::new(0),
             share: P::U32::new(0),
             wait: P::U32::new(0),
@@ -71,6 +93,8 @@ impl<P: Platform> Learned<P> {
         if known.lock.load(Relaxed) != lock {
             known.lock.store(lock, Relaxed);
             known.wait.store(START_NS, Relaxed);
+            known.turns.store(0, Relaxed);
+            known.spells.store(0, Relaxed);
             known.restart(Instant::from_nanos(0));
         }
         Some(known)
@@ -78,7 +102,55 @@ impl<P: Platform> Learned<P> {
 
     /// Whether waiting takes so much of the thread's time that the others keep the lock busy without it.
     pub(super) fn is_saturated(&self) -> bool {
-        self.share.load(Relaxed) > SATURATED
+        let turn = self
+            .sampled
+            .load(Relaxed)
+            .saturating_sub(self.since.load(Relaxed));
+        self.share.load(Relaxed) > SATURATED && turn >= EARNED_NS
+    }
+
+    /// Whether the thread takes turns with others: it need not measure again whether it is surplus.
+    pub(super) fn knows_turns(&self) -> bool {
+        self.turns.load(Relaxed) > 1
+    }
+
+    /// Whether it has ever taken turns with others at this lock.
+    pub(super) fn has_had_turns(&self) -> bool {
+        self.turns.load(Relaxed) > 0
+    }
+
+    /// The thread leaves the lock to the others.
+    pub(super) fn leaves(&self) {
+        let turns = self.turns.load(Relaxed);
+        self.turns
+            .store(if turns > 1 { turns - 1 } else { TURNS }, Relaxed);
+    }
+
+    /// The thread got the lock long after it was called: CPUs are short.
+    pub(super) fn came_late(&self) {
+        self.spells.store(TURNS, Relaxed);
+    }
+
+    /// Where CPUs are short: whether the thread has used the lock for long enough to make room for others.
+    pub(super) fn spell_is_over(&self) -> bool {
+        let spell = self
+            .sampled
+            .load(Relaxed)
+            .saturating_sub(self.since.load(Relaxed));
+        self.spells.load(Relaxed) > 0 && spell >= SPELL_NS
+    }
+
+    /// The thread makes room; whether others have done so, and wait for their turn.
+    pub(super) fn makes_room(&self, others: bool) {
+        let spells = self.spells.load(Relaxed);
+        self.spells.store(
+            if others {
+                TURNS
+            } else {
+                spells.saturating_sub(1)
+            },
+            Relaxed,
+        );
     }
 
     /// For how long spinning is worth it.
@@ -121,11 +193,14 @@ impl<P: Platform> Learned<P> {
     #[cfg(test)]
     pub(super) fn saturate(&self) {
         self.share.store(1000, Relaxed);
+        self.since.store(0, Relaxed);
+        self.sampled.store(EARNED_NS, Relaxed);
     }
 
     /// The thread comes back to the lock after a sleep: the past says nothing about it now.
     pub(super) fn restart(&self, now: Instant) {
         self.sampled.store(now.as_nanos(), Relaxed);
+        self.since.store(now.as_nanos(), Relaxed);
         self.count.store(0, Relaxed);
         self.share.store(0, Relaxed);
     }
@@ -139,7 +214,7 @@ mod tests {
     fn after(acquisitions: u32, wait: u64, between: u64) -> &'static Learned<Toy> {
         let start = 1_000_000_000;
         let learned = Learned::<Toy>::about(1).unwrap();
-        learned.restart(Instant::from_nanos(start));
+        learned.restart(Instant::from_nanos(start - EARNED_NS));
         for i in 1..=u64::from(acquisitions) {
             let end = start + i * SAMPLE as u64 * (wait + between);
             learned.sample(Instant::from_nanos(end - wait), Instant::from_nanos(end));
@@ -155,6 +230,9 @@ mod tests {
             !after(1, 100, 100).is_saturated(),
             "one sample is not enough"
         );
+        let learned = after(10, 100, 100);
+        learned.since.store(learned.sampled.load(Relaxed), Relaxed);
+        assert!(!learned.is_saturated(), "it has just come");
     }
 
     #[test]

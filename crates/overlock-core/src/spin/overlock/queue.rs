@@ -5,13 +5,19 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use super::{NOTHING, Overlock, Policy, QUEUED};
+use super::{HAND_OVER, HANDED, NOTHING, Overlock, Policy, TURN_NS};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform, Spin};
 
-/// Bits of `Overlock::mode`.
-pub(super) const AWAKE: u8 = 1;
-const HOT: u8 = 2;
+/// Values of a sleeper's `Node::state`.
+pub(super) const QUEUED: u32 = 0x6f_0001;
+/// Called by an unlocker, or awake and waiting for the hand-over.
+pub(super) const CALLED: u32 = 0x6f_0002;
+/// Asleep until the lock is handed over.
+pub(super) const CLAIMING: u32 = 0x6f_0003;
+
+/// No sleeper stays asleep longer than this, however long the list is.
+const LONGEST_NS: u64 = 16_000_000;
 
 /// Looks at the guard before a waiter for it gives its CPU away: the holder has lost its own.
 const GUARD_TURNS: u32 = 1000;
@@ -56,7 +62,7 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
     }
 
     /// Appends `id`, and says when it shall wake by itself: a slice after the one before it.
-    pub(super) fn push_back(&self, id: NodeId, now: Instant, slice_ns: u64) -> Instant {
+    pub(super) fn push_back(&self, id: NodeId, now: Instant) -> Instant {
         let node = id.node::<P>();
         let last = NodeId::from_bits(self.0.tail.load(Relaxed));
         node.next.store(0, Relaxed);
@@ -74,13 +80,13 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
             }
         };
         self.0.tail.store(id.bits(), Relaxed);
-        let due = after.plus_nanos(slice_ns);
+        let due = after.plus_nanos(TURN_NS).min(now.plus_nanos(LONGEST_NS));
         Self::set_due(node, due);
         due
     }
 
-    /// Puts `id` before all others.
-    pub(super) fn push_front(&self, id: NodeId, due: Instant) {
+    /// Puts `id` before all others, and says when it shall wake by itself.
+    pub(super) fn push_front(&self, id: NodeId, now: Instant) -> Instant {
         let node = id.node::<P>();
         node.wait.store(0, Relaxed);
         match self.first() {
@@ -94,7 +100,9 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
             }
         }
         self.0.head.store(id.bits(), Relaxed);
+        let due = now.plus_nanos(TURN_NS);
         Self::set_due(node, due);
+        due
     }
 
     /// `kicked_at` of a queued node holds the time at which its owner wakes by itself.
@@ -133,31 +141,36 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
         }
     }
 
-    fn mode(&self) -> u8 {
-        self.0.mode.load(Relaxed)
+    /// Sets `kick`, unless another thread than the caller, `id`, has asked for the hand-over: then that comes
+    /// first. Whether it did.
+    pub(super) fn ask_for(&self, kick: u8, id: NodeId) -> bool {
+        let theirs =
+            self.0.kick.load(Relaxed) == HAND_OVER && self.0.chosen.load(Relaxed) != id.bits();
+        if !theirs {
+            self.set_kick(kick);
+        }
+        !theirs
     }
 
-    /// Whether a sleeper has been chosen and is on its way to the lock.
+    /// Asks the next unlocker to hand the lock over to `id`, which waits in `state`. False where another
+    /// thread has asked, or has not taken yet what it was handed.
+    pub(super) fn ask_for_hand_over(&self, id: NodeId, state: u32) -> bool {
+        let free = self.0.kick.load(Relaxed) != HAND_OVER && self.0.locked.load(Relaxed) != HANDED;
+        if free {
+            self.0.chosen.store(id.bits(), Relaxed);
+            id.node::<P>().state.store(state, Relaxed);
+            // OK: the unlocker that sees this hands over.
+            self.set_kick(HAND_OVER);
+        }
+        free
+    }
+
+    /// Whether a sleeper has been called and is on its way to the lock.
     pub(super) fn someone_is_awake(&self) -> bool {
-        self.mode() & AWAKE != 0
+        self.0.awake.load(Relaxed) != 0
     }
 
     pub(super) fn set_awake(&self, awake: bool) {
-        let rest = self.mode() & !AWAKE;
-        self.0
-            .mode
-            .store(rest | if awake { AWAKE } else { 0 }, Relaxed);
-    }
-
-    /// A thread went to sleep since the others keep the lock busy.
-    pub(super) fn set_hot(&self) {
-        self.0.mode.store(self.mode() | HOT, Relaxed);
-    }
-
-    /// Whether one did since the last call.
-    pub(super) fn take_hot(&self) -> bool {
-        let mode = self.mode();
-        self.0.mode.store(mode & !HOT, Relaxed);
-        mode & HOT != 0
+        self.0.awake.store(awake.into(), Relaxed);
     }
 }

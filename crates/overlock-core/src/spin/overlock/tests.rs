@@ -2,7 +2,11 @@
 
 use std::boxed::Box;
 
+use super::queue::CALLED;
+use super::sleep::Sleeper;
 use super::*;
+use crate::node::NodeId;
+use crate::platform::{Instant, Spin};
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
 
@@ -31,16 +35,30 @@ fn assert_clean<Y: Policy>(lock: Lock<Y>) {
     assert_eq!(left(), 0);
 }
 
-/// Puts thread `thread`, out of the list, on its way to the lock.
+/// Thread `thread` has woken, and has asked for the hand-over.
 fn choose(lock: Lock, thread: usize) -> NodeId {
     let id = NodeId::new(thread, 0);
-    lock.choose(&lock.queue(), id);
+    assert!(lock.queue().ask_for_hand_over(id, CALLED));
     id
 }
 
+/// A sleeper that woke just now by its timer.
+fn woken() -> Sleeper {
+    Sleeper::new(Toy::now(), 20_000)
+}
+
+fn learned(lock: Lock) -> &'static Learned<Toy> {
+    Learned::about(core::ptr::from_ref(lock).addr()).unwrap()
+}
+
+/// Nobody has asked for anything any more.
+fn ended(lock: Lock, id: NodeId) {
+    assert!(lock.queue().ask_for(NOTHING, id));
+}
+
 #[test]
-fn ten_bytes_and_two_on_the_fast_path() {
-    assert_eq!(size_of::<Overlock<Toy>>(), 10);
+fn sixteen_bytes_and_one_on_the_fast_path() {
+    assert_eq!(size_of::<Overlock<Toy>>(), 16);
     let lock = leak::<Recommended>();
     lock.lock();
     assert!(lock.is_locked() && !lock.is_contended() && lock.try_lock().is_none());
@@ -116,7 +134,7 @@ fn sleepers_are_woken_in_the_order_of_their_arrival_one_an_unlock() {
 }
 
 #[test]
-fn a_surplus_thread_sleeps_for_its_slice_and_nobody_kicks_it() {
+fn a_surplus_thread_sleeps_until_its_turn_and_nobody_kicks_it() {
     let lock = leak::<Recommended>();
     lock.lock();
     at(Point::Halt, || {
@@ -125,32 +143,157 @@ fn a_surplus_thread_sleeps_for_its_slice_and_nobody_kicks_it() {
     });
     let before = as_thread(1, || {
         let now = Toy::now();
-        let address = core::ptr::from_ref(lock).addr();
-        Learned::<Toy>::about(address).unwrap().saturate();
+        learned(lock).saturate();
         lock.lock();
         now
     });
     assert_eq!((kicks(), halts()), (0, 1));
-    assert!(Toy::now().nanos_since(before) >= SLICE_NS);
+    assert!(Toy::now().nanos_since(before) >= TURN_NS - (1 << 10));
+    assert_eq!(lock.turn.load(Relaxed), 2, "thread 1 has the turn");
     as_thread(1, || unlock(lock));
     assert_clean(lock);
 }
 
 #[test]
-fn after_a_surplus_thread_or_a_late_wake_up_the_next_sleeper_is_left_to_its_timer() {
-    for (hot, late) in [(false, false), (true, false), (false, true)] {
-        let lock = leak::<Recommended>();
-        let queue = lock.queue();
-        let sleeper = NodeId::new(2, 0);
-        queue.push_back(sleeper, Toy::now(), SLICE_NS);
-        if hot {
-            queue.set_hot();
-        }
-        lock.settle(&queue, &Woken { late });
-        let kick = if hot || late { NOTHING } else { KICK };
-        assert_eq!(lock.kick.load(Relaxed), kick, "hot {hot}, late {late}");
-        queue.unlink(sleeper);
+fn turns_begin_one_after_the_other_and_the_one_before_makes_way() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let now = Toy::now();
+    let first = lock.book(now, 500);
+    assert!(lock.book(now, 500).nanos_since(first) >= 500 << 10);
+    as_thread(1, || {
+        learned(lock).saturate();
+        at(Point::Halt, || as_thread(0, || unlock(lock)));
+        lock.lock();
+        assert!(!lock.is_surplus(learned(lock)), "it is thread 1's turn");
+        lock.turn.store(3, Relaxed);
+        assert!(lock.is_surplus(learned(lock)), "thread 2's has begun");
+    });
+}
+
+#[test]
+fn a_thread_with_a_deadline_waits_for_no_turn() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    as_thread(1, || {
+        learned(lock).saturate();
+        let deadline = Toy::now().plus_nanos(TURN_NS / 2);
+        at(Point::Wait, || as_thread(0, || unlock(lock)));
+        assert!(lock.lock_until(deadline).is_some());
+        assert_eq!(halts(), 0);
+        unlock(lock);
+    });
+    assert_clean(lock);
+}
+
+#[test]
+fn where_cpus_are_short_a_thread_makes_room_after_its_spell() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    as_thread(1, || {
+        let learned = learned(lock);
+        learned.restart(Toy::now());
+        learned.came_late();
+        learned.sample(Toy::now(), Toy::now());
+        assert!(!lock.is_surplus(learned), "it has just come");
+        Toy::pause(3_000_000);
+        learned.sample(Toy::now(), Toy::now());
+        assert!(lock.is_surplus(learned));
+        at(Point::Halt, || as_thread(0, || unlock(lock)));
+        lock.lock();
+        assert_eq!((kicks(), halts()), (0, 1));
+        assert_eq!(lock.turn.load(Relaxed), 0, "several use the lock at a time");
+        unlock(lock);
+    });
+    assert_clean(lock);
+}
+
+#[test]
+fn bookings_end_where_no_thread_should_sleep_longer_and_old_ones_count_for_nothing() {
+    let lock = leak::<Recommended>();
+    let now = Toy::now();
+    let mut longest = 0;
+    for _ in 0..1000 {
+        longest = longest.max(lock.book(now, 500).nanos_since(now));
     }
+    assert!((15_000_000..=17_500_000).contains(&longest), "{longest}");
+    let later = now.plus_nanos(3_600_000_000_000);
+    assert!(lock.book(later, 500).nanos_since(later) < TURN_NS * 2);
+}
+
+#[test]
+fn after_a_late_wake_up_the_next_sleeper_is_left_to_its_timer() {
+    for late in [false, true] {
+        let lock = leak::<Recommended>();
+        let next = NodeId::new(2, 0);
+        lock.queue().push_back(next, Toy::now());
+        let mut sleeper = woken();
+        if late {
+            Toy::pause(1_000_000);
+        }
+        lock.settle(&lock.queue(), NodeId::new(1, 0), &mut sleeper);
+        let kick = if late { NOTHING } else { KICK };
+        assert_eq!(lock.kick.load(Relaxed), kick, "late {late}");
+        lock.queue().unlink(next);
+        ended(lock, next);
+    }
+}
+
+/// I6 prevents it: the request of the one asleep would be gone, and nobody would ever wake it.
+#[test]
+fn an_announcer_that_takes_the_lock_leaves_the_request_for_a_hand_over_alone() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let announcer = locker(1, lock);
+    announcer.to(Point::Heavy);
+    let claimant = choose(lock, 2);
+    unlock(lock); // finds it free again before the announcer does: handed over
+    assert_eq!(lock.locked.load(Relaxed), HANDED);
+    assert!(lock.take_handed());
+    let other = choose(lock, 3);
+    lock.locked.store(FREE, Release); // an unlock that came before the request
+    announcer.end();
+    assert_eq!(lock.kick.load(Relaxed), HAND_OVER);
+    assert_eq!(lock.chosen.load(Relaxed), other.bits());
+    assert_ne!(claimant, other);
+    ended(lock, other);
+}
+
+/// The same, where the one before it was handed the lock and has not said so yet.
+#[test]
+fn the_one_before_leaves_a_newer_request_for_a_hand_over_alone() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let first = choose(lock, 1);
+    assert!(!lock.queue().ask_for_hand_over(NodeId::new(2, 0), CALLED));
+    unlock(lock);
+    assert!(
+        !lock.queue().ask_for_hand_over(NodeId::new(2, 0), CALLED),
+        "the lock is on its way to the first"
+    );
+    assert!(lock.take_handed());
+    let second = choose(lock, 2);
+    lock.settle(&lock.queue(), first, &mut woken());
+    assert_eq!(lock.kick.load(Relaxed), HAND_OVER);
+    unlock(lock);
+    assert_eq!(lock.locked.load(Relaxed), HANDED);
+    assert!(lock.take_handed());
+    ended(lock, second);
+    unlock(lock);
+    assert_clean(lock);
+}
+
+#[test]
+fn a_sleeper_whose_time_is_over_sleeps_on_while_nobody_has_unlocked() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    at(Point::Halt, || {
+        at(Point::Heavy, || panic!("an attempt in vain"));
+        at(Point::Halt, || as_thread(0, || unlock(lock)));
+    });
+    as_thread(1, || lock.lock());
+    assert_eq!((kicks(), halts()), (1, 1));
+    assert_eq!(left(), 1, "the attempt");
 }
 
 /// I4: nobody but the chosen one can take a lock that was handed over.
@@ -159,13 +302,13 @@ fn an_unlock_hands_over_to_the_chosen_sleeper_and_nobody_passes() {
     let lock = leak::<Recommended>();
     lock.lock();
     let chosen = choose(lock, 1);
-    lock.queue().set_kick(HAND_OVER);
     unlock(lock);
     assert_eq!(lock.locked.load(Relaxed), HANDED);
     assert!(lock.try_lock().is_none());
     let soon = Toy::now().plus_nanos(100);
     assert!(!lock.spin(Spin::Until(soon), false));
-    assert!(lock.compete(chosen, &Woken { late: false }, Toy::now(), None));
+    assert!(lock.spin(Spin::Turns(1), true));
+    lock.settle(&lock.queue(), chosen, &mut woken());
     assert_eq!(kicks(), 0, "it was awake");
     unlock(lock);
     assert_clean(lock);
@@ -176,20 +319,16 @@ fn an_unlock_hands_over_to_the_chosen_sleeper_and_nobody_passes() {
 fn a_claim_is_handed_over_to_a_sleeper() {
     let lock = leak::<Recommended>();
     lock.lock();
-    let chosen = choose(lock, 1);
-    let long_ago = Toy::now();
-    while Toy::now().nanos_since(long_ago) <= CLAIM_NS {
-        Toy::pause(1_000_000);
-    }
+    let claimant = NodeId::new(1, 0);
     at(Point::Halt, || {
         unlock(lock);
         assert!(lock.try_lock().is_none(), "it belongs to the sleeper");
     });
     as_thread(1, || {
-        assert!(lock.compete(chosen, &Woken { late: false }, long_ago, None));
+        assert!(lock.compete(claimant, &mut woken(), true, None));
         unlock(lock);
     });
-    assert_eq!((kicks(), halts()), (1, 0));
+    assert_eq!(kicks(), 1);
     assert_clean(lock);
 }
 
@@ -199,7 +338,6 @@ fn a_claim_on_a_lock_that_was_just_freed_is_no_sleep() {
     let lock = leak::<Recommended>();
     lock.lock();
     let chosen = choose(lock, 1);
-    lock.queue().set_kick(HAND_OVER);
     at(Point::Heavy, || lock.locked.store(FREE, Release));
     as_thread(1, || assert!(lock.claim(chosen, None)));
     assert_eq!(halts(), 0);
@@ -246,10 +384,11 @@ fn a_chosen_waiter_that_gives_up_passes_its_kick_on() {
             at(Point::Seen, move || drop(second.take()));
         });
     });
-    let deadline = Toy::now().plus_nanos(10_000);
+    let deadline = Toy::now().plus_nanos(3_000);
     assert!(as_thread(1, || lock.lock_until(deadline)).is_none());
     assert_eq!(kicks(), 2, "one for each of the two sleepers");
-    assert_eq!(lock.chosen.load(Relaxed), NodeId::new(2, 0).bits());
+    let second = NodeId::new(2, 0).node::<Toy>();
+    assert_eq!(second.state.load(Relaxed), CALLED);
 }
 
 #[test]

@@ -1,0 +1,261 @@
+//! The sleepers' side of the lock: joining the list, halting, and getting the lock after that.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use super::queue::{CALLED, CLAIMING, QUEUED, Queue};
+use super::wait::FIXED_SPIN_NS;
+use super::{FREE, KICK, NOTHING, Overlock, Policy, TURN_NS, earlier};
+use crate::node::NodeId;
+use crate::platform::{Atomic, Instant, Platform, Spin};
+use crate::stat::{self, Event, Latency};
+
+/// A sleeper that comes later than this after its call, or its time, has waited for a CPU.
+const LATE_NS: u64 = 500_000;
+/// And later than this for a CPU that several others want.
+const VERY_LATE_NS: u64 = 5_000_000;
+/// A sleeper that has failed for so long claims the lock even asleep.
+const CLAIM_NS: u64 = 10_000_000;
+
+/// A thread in the slow path, and how it came out of its latest sleep.
+pub(super) struct Sleeper {
+    /// When it first failed to get the lock, awake.
+    failed: Option<Instant>,
+    /// When it was called, or its time was over.
+    called: Instant,
+    /// An unlocker called it.
+    kicked: bool,
+    /// It has asked for the hand-over.
+    asked: bool,
+    /// It got the lock long after it was called, or its time was over.
+    pub(super) very_late: bool,
+    /// For how long it spins once it has.
+    patience_ns: u64,
+}
+
+impl Sleeper {
+    pub(super) fn new(now: Instant, patience_ns: u64) -> Self {
+        Sleeper {
+            patience_ns,
+            failed: None,
+            called: now,
+            kicked: false,
+            asked: false,
+            very_late: false,
+        }
+    }
+
+    pub(super) fn wakes(&mut self, called: Instant, kicked: bool) {
+        self.called = called;
+        self.kicked = kicked;
+    }
+}
+
+/// A place in the list.
+struct Place {
+    /// When its sleeper wakes by itself.
+    due: Instant,
+    /// `kick` has been set for it: the heavy barrier and OL are to follow.
+    announced: bool,
+}
+
+impl<P: Platform, Y: Policy> Overlock<P, Y> {
+    /// Returns as the owner, or without the lock once `deadline` has passed. Joins the sleepers, at once or,
+    /// with `awake`, after a first attempt.
+    pub(super) fn sleep(
+        &self,
+        id: NodeId,
+        sleeper: &mut Sleeper,
+        awake: bool,
+        deadline: Option<Instant>,
+    ) -> bool {
+        let mut place = (!awake).then(|| self.join(id));
+        let mut firm = false;
+        loop {
+            if let Some(place) = place {
+                if place.announced && self.last_look() {
+                    self.leave(id);
+                    return true;
+                }
+                if !self.halt(id, sleeper, place.due, deadline) {
+                    return false;
+                }
+            }
+            if self.compete(id, sleeper, firm, deadline) {
+                return true;
+            }
+            let now = P::now();
+            let give_up = deadline.is_some_and(|deadline| now >= deadline);
+            let queue = self.queue();
+            if sleeper.asked && self.take_handed() {
+                // The unlocker was quicker than our request's end.
+                self.settle(&queue, id, sleeper);
+                return true;
+            }
+            if sleeper.kicked {
+                queue.set_awake(false);
+            }
+            if give_up {
+                let others = queue.first().is_some();
+                // OK, for whoever is first now.
+                let announced = queue.ask_for(if others { KICK } else { NOTHING }, id);
+                drop(queue);
+                if others && announced {
+                    self.pass_on();
+                }
+                return false;
+            }
+            let failed = *sleeper.failed.get_or_insert(now);
+            firm = now.nanos_since(failed) > CLAIM_NS;
+            // OK, for ourselves; where `kick` is 1 already, somebody has seen to that.
+            let known = self.kick.load(Relaxed) == KICK;
+            place = Some(Place {
+                due: queue.push_front(id, now),
+                announced: queue.ask_for(KICK, id) && !known,
+            });
+            stat::count::<P>(Event::PvWaitAgain);
+        }
+    }
+
+    /// Joins the list as its last.
+    fn join(&self, id: NodeId) -> Place {
+        let queue = self.queue();
+        let due = queue.push_back(id, P::now());
+        let announced = self.kick.load(Relaxed) == NOTHING && !queue.someone_is_awake();
+        if announced {
+            // OK
+            queue.set_kick(KICK);
+        }
+        Place { due, announced }
+    }
+
+    /// After setting `kick`: takes the lock if its owner may have unlocked without seeing that.
+    fn last_look(&self) -> bool {
+        if Y::PLAIN_STORE {
+            P::heavy_barrier();
+        }
+        // OL: SeqCst for the exchange form of unlock; the heavy barrier orders it otherwise.
+        self.locked.load(SeqCst) == FREE && self.take()
+    }
+
+    /// After setting `kick` on behalf of others, when leaving: does their unlocker's work if the lock is free.
+    fn pass_on(&self) {
+        if Y::PLAIN_STORE {
+            P::heavy_barrier();
+        }
+        if self.locked.load(SeqCst) == FREE {
+            self.wake_one();
+        }
+    }
+
+    /// The owner takes itself out of the list, or ends its being called.
+    fn leave(&self, id: NodeId) {
+        let queue = self.queue();
+        if id.node::<P>().state.load(Relaxed) == QUEUED {
+            queue.unlink(id);
+        } else {
+            queue.set_awake(false);
+        }
+        let kick = queue.first().is_some() && !queue.someone_is_awake();
+        queue.ask_for(if kick { KICK } else { NOTHING }, id);
+    }
+
+    /// Sleeps until called, or until `due`; out of the list then. False once `deadline` has passed.
+    fn halt(
+        &self,
+        id: NodeId,
+        sleeper: &mut Sleeper,
+        mut due: Instant,
+        deadline: Option<Instant>,
+    ) -> bool {
+        let node = id.node::<P>();
+        loop {
+            stat::timed::<P, ()>(Latency::TimeBlocked, || {
+                P::halt(&node.state, QUEUED, Some(earlier(due, deadline)));
+            });
+            // NA: acquire, pairs with NS.
+            if node.state.load(Acquire) == QUEUED {
+                let now = P::now();
+                let give_up = deadline.is_some_and(|deadline| now >= deadline);
+                if now < due && !give_up {
+                    continue;
+                }
+                let queue = self.queue();
+                if self.kick.load(Relaxed) != NOTHING && !give_up {
+                    // Nobody has unlocked since that was set, so an attempt would be in vain.
+                    due = now.plus_nanos(TURN_NS);
+                    continue;
+                }
+                if node.state.load(Relaxed) == QUEUED {
+                    queue.unlink(id);
+                    if queue.first().is_none() {
+                        queue.ask_for(NOTHING, id);
+                    }
+                    sleeper.wakes(due, false);
+                    return !give_up;
+                }
+            }
+            stat::count::<P>(Event::PvKickWake);
+            sleeper.wakes(Instant::from_nanos(node.kicked_at.load(Relaxed)), true);
+            return true;
+        }
+    }
+
+    /// A sleeper that has woken tries to become the owner, with more and more weight.
+    pub(super) fn compete(
+        &self,
+        id: NodeId,
+        sleeper: &mut Sleeper,
+        firm: bool,
+        deadline: Option<Instant>,
+    ) -> bool {
+        sleeper.asked = false;
+        let soon = earlier(P::now().plus_nanos(FIXED_SPIN_NS), deadline);
+        let mut acquired = self.spin(Spin::Until(soon), false);
+        if !acquired {
+            stat::count::<P>(Event::PvWaitHead);
+            let state = if firm { CLAIMING } else { CALLED };
+            sleeper.asked = self.queue().ask_for_hand_over(id, state);
+            acquired = if sleeper.asked && firm {
+                self.claim(id, deadline)
+            } else {
+                let end = P::now().plus_nanos(sleeper.patience_ns);
+                self.spin(Spin::Until(earlier(end, deadline)), sleeper.asked)
+            };
+        }
+        if acquired {
+            self.settle(&self.queue(), id, sleeper);
+        }
+        acquired
+    }
+
+    /// Waits asleep for the hand-over; returns without the lock once `deadline` has passed.
+    #[cold]
+    pub(super) fn claim(&self, id: NodeId, deadline: Option<Instant>) -> bool {
+        let node = id.node::<P>();
+        stat::count::<P>(Event::PvWaitNode);
+        let mut acquired = self.last_look();
+        while !acquired {
+            P::halt(&node.state, CLAIMING, deadline);
+            // NA: acquire, pairs with NS.
+            acquired = node.state.load(Acquire) == CALLED && self.take_handed();
+            if deadline.is_some_and(|deadline| P::now() >= deadline) {
+                break;
+            }
+        }
+        acquired
+    }
+
+    /// A sleeper is the owner now: says what its unlock has to do for the others (I3).
+    pub(super) fn settle(&self, queue: &Queue<'_, P, Y>, id: NodeId, sleeper: &mut Sleeper) {
+        if sleeper.kicked {
+            queue.set_awake(false);
+        }
+        // Where CPUs are short, the others come by their timers.
+        let waited = P::now().nanos_since(sleeper.called);
+        let late = Y::LEARN && waited > LATE_NS;
+        sleeper.very_late = waited > VERY_LATE_NS;
+        let kick = queue.first().is_some() && !queue.someone_is_awake() && !late;
+        // No barrier: this thread owns the lock and its own unlock sees it.
+        queue.ask_for(if kick { KICK } else { NOTHING }, id);
+    }
+}

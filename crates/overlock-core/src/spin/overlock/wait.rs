@@ -1,0 +1,133 @@
+//! The slow path before the sleep: spinning for as long as it has been found to pay.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use super::sleep::Sleeper;
+use super::{FREE, HANDED, HELD, Learned, Overlock, Policy, earlier, queue};
+use crate::node::Claim;
+use crate::platform::{Atomic, Cpu, Instant, Platform, Spin};
+use crate::stat::{self, Event};
+
+/// Looks before a waiter reads the clock: 0.1 to 0.8 us, depending on the processor.
+const FIRST_TURNS: u32 = 24;
+/// Spin limit without learning.
+pub(super) const FIXED_SPIN_NS: u64 = 2_000;
+/// And for the hand-over.
+const FIXED_PATIENCE_NS: u64 = 20_000;
+/// Lost races for a free lock after which a waiter stops spinning.
+const LOSSES: u32 = 64;
+/// Sleep between two attempts of a thread that has no queue node.
+const NO_NODE_NAP_NS: u64 = 50_000;
+
+impl<P: Platform, Y: Policy> Overlock<P, Y> {
+    #[cold]
+    pub(super) fn lock_slow(&self, deadline: Option<Instant>) -> bool {
+        let learned = if Y::LEARN {
+            Learned::<P>::about(core::ptr::from_ref(self).addr())
+        } else {
+            None
+        };
+        // A thread with a deadline might miss it, asleep until its turn, beside a lock that it could have had.
+        let turns = learned.filter(|_| deadline.is_none());
+        let mut surplus = turns.filter(|learned| self.is_surplus(learned));
+        if surplus.is_none() {
+            if self.spin_first(learned, deadline) {
+                stat::count::<P>(Event::PvLockStealing);
+                return true;
+            }
+            if deadline.is_some_and(|deadline| P::now() >= deadline) {
+                return false;
+            }
+            // Where others take turns, a thread that has had some waits for its next.
+            surplus = turns.filter(|learned| learned.has_had_turns() && self.has_turns());
+        }
+        stat::count::<P>(Event::LockSlowpath);
+        let patience = learned.map_or(FIXED_PATIENCE_NS, Learned::spin_ns);
+        let mut sleeper = Sleeper::new(P::now(), patience);
+        if let Some(learned) = surplus {
+            sleeper.wakes(self.wait_for_turn(learned), false);
+        }
+        let acquired = match Claim::<P>::new() {
+            Some(claim) => self.sleep(claim.id(), &mut sleeper, surplus.is_some(), deadline),
+            None => self.wait_without_node(deadline),
+        };
+        if let Some(learned) = learned {
+            learned.restart(P::now());
+            if sleeper.very_late {
+                learned.came_late();
+            }
+        }
+        acquired
+    }
+
+    /// What a waiter tries before it sleeps. Most waits are shorter than a few looks, and a clock read is
+    /// as long as one: so those are timed only where the wait is a sample.
+    fn spin_first(&self, learned: Option<&'static Learned<P>>, deadline: Option<Instant>) -> bool {
+        let sample = learned.is_some_and(Learned::counts_a_sample);
+        let entered = sample.then(P::now);
+        let mut acquired = self.spin(Spin::Turns(FIRST_TURNS), false);
+        if !acquired {
+            let limit = learned.map_or(FIXED_SPIN_NS, Learned::spin_ns);
+            let end = earlier(P::now().plus_nanos(limit), deadline);
+            acquired = self.spin(Spin::Until(end), false);
+        }
+        match learned {
+            Some(learned) if !acquired => learned.gave_up(),
+            Some(learned) => {
+                if let Some(entered) = entered {
+                    learned.sample(entered, P::now());
+                }
+            }
+            None => {}
+        }
+        acquired
+    }
+
+    /// Spins and naps in turn: for threads beyond the slots, and for a fifth context.
+    #[cold]
+    fn wait_without_node(&self, deadline: Option<Instant>) -> bool {
+        stat::count::<P>(Event::LockNoNode);
+        loop {
+            let now = P::now();
+            if self.spin(
+                Spin::Until(earlier(now.plus_nanos(FIXED_SPIN_NS), deadline)),
+                false,
+            ) {
+                return true;
+            }
+            if deadline.is_some_and(|deadline| P::now() >= deadline) {
+                return false;
+            }
+            queue::nap::<P>(NO_NODE_NAP_NS);
+        }
+    }
+
+    /// Tries, awake, for as long as `limit` says; who has asked for the hand-over takes that too.
+    pub(super) fn spin(&self, limit: Spin, asked: bool) -> bool {
+        for _ in 0..LOSSES {
+            let seen = P::wait_until(&self.locked, Relaxed, limit, |locked: u8| {
+                locked == FREE || asked && locked == HANDED || Self::owner_lost_its_cpu(locked)
+            });
+            match seen {
+                Ok(FREE) if self.take() => return true,
+                Ok(FREE) => {}
+                // handed -> held (I4). LA: acquire, pairs with UL.
+                Ok(HANDED) => return self.take_handed(),
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Takes the lock that was handed over to the caller.
+    pub(super) fn take_handed(&self) -> bool {
+        self.locked
+            .compare_exchange(HANDED, Self::owner(), Acquire, Relaxed)
+            .is_ok()
+    }
+
+    /// Whether the owner recorded in `locked` is known not to run.
+    fn owner_lost_its_cpu(locked: u8) -> bool {
+        Y::OWNER_CPU && (1..HELD).contains(&locked) && P::preempted(Cpu(u32::from(locked) - 1))
+    }
+}

@@ -1,0 +1,65 @@
+//! What an unlocker does for the sleepers.
+
+use core::sync::atomic::Ordering::{Relaxed, Release};
+
+use super::queue::{CALLED, CLAIMING};
+use super::{FREE, HAND_OVER, HANDED, KICK, NOTHING, Overlock, Policy};
+use crate::node::NodeId;
+use crate::platform::{Atomic, Platform};
+use crate::stat::{self, Event, Latency};
+
+impl<P: Platform, Y: Policy> Overlock<P, Y> {
+    /// What an unlocker does where `kick` may be set (another lock may share the entry): after the release, so never inside the section.
+    #[cold]
+    pub(super) fn wake_one(&self) {
+        // A stale look is as good: the announcer of a later `kick` looks at the lock itself.
+        if self.kick.load(Relaxed) == NOTHING {
+            return;
+        }
+        let queue = self.queue();
+        match self.kick.load(Relaxed) {
+            KICK => {
+                queue.set_kick(NOTHING);
+                let Some(first) = queue.first() else {
+                    return;
+                };
+                queue.unlink(first);
+                queue.set_awake(true);
+                let node = first.node::<P>();
+                node.kicked_at.store(P::now().as_nanos(), Relaxed);
+                // NS: release, pairs with NA.
+                node.state.store(CALLED, Release);
+                drop(queue);
+                self.kick_node(first);
+            }
+            HAND_OVER => {
+                // free -> handed (I4). Release: goes on with UL's sequence for LA; where it fails, the
+                // next unlock tries again.
+                if self
+                    .locked
+                    .compare_exchange(FREE, HANDED, Release, Relaxed)
+                    .is_err()
+                {
+                    return;
+                }
+                queue.set_kick(NOTHING);
+                let Some(chosen) = NodeId::from_bits(self.chosen.load(Relaxed)) else {
+                    return;
+                };
+                let state = &chosen.node::<P>().state;
+                if state.load(Relaxed) == CLAIMING {
+                    // NS: release, pairs with NA.
+                    state.store(CALLED, Release);
+                    drop(queue);
+                    self.kick_node(chosen);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn kick_node(&self, id: NodeId) {
+        stat::count::<P>(Event::PvKickUnlock);
+        stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&id.node::<P>().state));
+    }
+}
