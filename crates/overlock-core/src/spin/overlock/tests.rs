@@ -193,6 +193,10 @@ fn where_cpus_are_short_a_thread_makes_room_after_its_spell() {
     as_thread(1, || {
         let learned = learned(lock);
         learned.restart(Toy::now());
+        Toy::pause(3_000_000);
+        learned.sample(Toy::now(), Toy::now());
+        assert!(!lock.is_surplus(learned), "it has never come late");
+        learned.restart(Toy::now());
         learned.came_late();
         learned.sample(Toy::now(), Toy::now());
         assert!(!lock.is_surplus(learned), "it has just come");
@@ -341,6 +345,64 @@ fn a_claim_on_a_lock_that_was_just_freed_is_no_sleep() {
     at(Point::Heavy, || lock.locked.store(FREE, Release));
     as_thread(1, || assert!(lock.claim(chosen, None)));
     assert_eq!(halts(), 0);
+}
+
+#[test]
+fn a_called_sleeper_that_fails_is_called_again() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let one = locker(1, lock);
+    one.sleep();
+    for calls in 1..=3 {
+        unlock(lock);
+        assert_eq!(kicks(), calls);
+        lock.lock();
+        one.sleep();
+    }
+    unlock(lock);
+    one.end();
+    unlock(lock);
+    assert_clean(lock);
+}
+
+/// OK and OL once more: the release that its request for the hand-over did not reach.
+#[test]
+fn a_sleeper_that_fails_takes_a_last_look_before_it_sleeps_again() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let one = locker(1, lock);
+    one.sleep();
+    unlock(lock);
+    lock.lock();
+    one.to(Point::Heavy);
+    lock.locked.store(FREE, Release);
+    one.end();
+    unlock(lock);
+    assert_clean(lock);
+}
+
+/// I4: nobody else could ever take it.
+#[test]
+fn a_hand_over_that_comes_as_the_sleeper_gives_up_waiting_is_taken() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    // Somebody holds the guard whenever the sleeper wants it: that is when the rest happens.
+    lock.guard.store(1, Relaxed);
+    at(Point::Halt, || {
+        lock.guard.store(0, Relaxed);
+        at(Point::Wait, || lock.guard.store(1, Relaxed));
+        at(Point::Halt, || {
+            lock.guard.store(0, Relaxed);
+            as_thread(0, || unlock(lock));
+            assert_eq!(lock.locked.load(Relaxed), HANDED);
+        });
+    });
+    as_thread(1, || {
+        assert!(lock.sleep(NodeId::new(1, 0), &mut woken(), true, None));
+        unlock(lock);
+    });
+    assert_eq!(halts(), 2, "for the guard");
+    assert_clean(lock);
 }
 
 #[test]
