@@ -25,7 +25,7 @@ pub(super) struct Sleeper {
     /// An unlocker called it.
     kicked: bool,
     /// It has asked for the hand-over.
-    asked: bool,
+    pub(super) asked: bool,
     /// It got the lock long after it was called, or its time was over.
     pub(super) very_late: bool,
     /// For how long it spins once it has.
@@ -50,8 +50,17 @@ impl Sleeper {
     }
 }
 
+/// What comes after an attempt in vain.
+pub(super) enum Next {
+    /// It was not in vain after all.
+    Owner,
+    GiveUp,
+    /// Asleep again; and whether the next attempt is a claim.
+    Again(Place, bool),
+}
+
 /// A place in the list.
-struct Place {
+pub(super) struct Place {
     /// When its sleeper wakes by itself.
     due: Instant,
     /// `kick` has been set for it: the heavy barrier and OL are to follow.
@@ -83,37 +92,52 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             if self.compete(id, sleeper, firm, deadline) {
                 return true;
             }
-            let now = P::now();
-            let give_up = deadline.is_some_and(|deadline| now >= deadline);
-            let queue = self.queue();
-            if sleeper.asked && self.take_handed() {
-                // The unlocker was quicker than our request's end.
-                self.settle(&queue, id, sleeper);
-                return true;
-            }
-            if sleeper.kicked {
-                queue.set_awake(false);
-            }
-            if give_up {
-                let others = queue.first().is_some();
-                // OK, for whoever is first now.
-                let announced = queue.ask_for(if others { KICK } else { NOTHING }, id);
-                drop(queue);
-                if others && announced {
-                    self.pass_on();
+            match self.fall_back(id, sleeper, deadline) {
+                Next::Owner => return true,
+                Next::GiveUp => return false,
+                Next::Again(next, claims) => {
+                    place = Some(next);
+                    firm = claims;
                 }
-                return false;
             }
-            let failed = *sleeper.failed.get_or_insert(now);
-            firm = now.nanos_since(failed) > CLAIM_NS;
-            // OK, for ourselves; where `kick` is 1 already, somebody has seen to that.
-            let known = self.kick.load(Relaxed) == KICK;
-            place = Some(Place {
-                due: queue.push_front(id, now),
-                announced: queue.ask_for(KICK, id) && !known,
-            });
-            stat::count::<P>(Event::PvWaitAgain);
         }
+    }
+
+    /// After an attempt in vain: back to the front of the list, unless the unlocker was quicker than the
+    /// request's end, or `deadline` has passed.
+    pub(super) fn fall_back(
+        &self,
+        id: NodeId,
+        sleeper: &mut Sleeper,
+        deadline: Option<Instant>,
+    ) -> Next {
+        let now = P::now();
+        let queue = self.queue();
+        if sleeper.asked && self.take_handed() {
+            self.settle(&queue, id, sleeper);
+            return Next::Owner;
+        }
+        if sleeper.kicked {
+            queue.set_awake(false);
+        }
+        if deadline.is_some_and(|deadline| now >= deadline) {
+            let others = queue.first().is_some();
+            // OK, for whoever is first now.
+            let announced = queue.ask_for(if others { KICK } else { NOTHING }, id);
+            drop(queue);
+            if others && announced {
+                self.pass_on();
+            }
+            return Next::GiveUp;
+        }
+        stat::count::<P>(Event::PvWaitAgain);
+        let failed = *sleeper.failed.get_or_insert(now);
+        // OK, for ourselves; where `kick` is 1 already, somebody has seen to that.
+        let known = self.kick.load(Relaxed) == KICK;
+        let due = queue.push_front(id, now);
+        let announced = queue.ask_for(KICK, id) && !known;
+        let claims = now.nanos_since(failed) > CLAIM_NS;
+        Next::Again(Place { due, announced }, claims)
     }
 
     /// Joins the list as its last.

@@ -3,7 +3,7 @@
 use std::boxed::Box;
 
 use super::queue::CALLED;
-use super::sleep::Sleeper;
+use super::sleep::{Next, Sleeper};
 use super::*;
 use crate::node::NodeId;
 use crate::platform::{Instant, Spin};
@@ -383,25 +383,17 @@ fn a_sleeper_that_fails_takes_a_last_look_before_it_sleeps_again() {
 
 /// I4: nobody else could ever take it.
 #[test]
-fn a_hand_over_that_comes_as_the_sleeper_gives_up_waiting_is_taken() {
+fn a_hand_over_that_comes_as_the_sleeper_stops_waiting_for_it_is_taken() {
     let lock = leak::<Recommended>();
     lock.lock();
-    // Somebody holds the guard whenever the sleeper wants it: that is when the rest happens.
-    lock.guard.store(1, Relaxed);
-    at(Point::Halt, || {
-        lock.guard.store(0, Relaxed);
-        at(Point::Wait, || lock.guard.store(1, Relaxed));
-        at(Point::Halt, || {
-            lock.guard.store(0, Relaxed);
-            as_thread(0, || unlock(lock));
-            assert_eq!(lock.locked.load(Relaxed), HANDED);
-        });
-    });
-    as_thread(1, || {
-        assert!(lock.sleep(NodeId::new(1, 0), &mut woken(), true, None));
-        unlock(lock);
-    });
-    assert_eq!(halts(), 2, "for the guard");
+    let chosen = choose(lock, 1);
+    unlock(lock);
+    let mut sleeper = woken();
+    sleeper.asked = true;
+    let passed = Some(Toy::now());
+    let next = lock.fall_back(chosen, &mut sleeper, passed);
+    assert!(matches!(next, Next::Owner));
+    unlock(lock);
     assert_clean(lock);
 }
 
