@@ -83,7 +83,7 @@ impl Counters {
         let mut text = String::new();
         let (queued, unfair) = self.modes();
         let number = |times: u64| count(times as f64);
-        // Locks that know no modes have other counters, or none.
+        // Strictly fair locks show a queue and no unfair mode; ticket locks have other counters.
         let slow = queued + unfair;
         if slow > 0 {
             for (mode, times) in [("queued mode", queued), ("unfair mode", unfair)] {

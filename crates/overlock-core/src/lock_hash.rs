@@ -26,8 +26,8 @@
 //!
 //! - HF, the release store that empties a bucket, pairs with HT, the acquire exchange that takes it: the last
 //!   reader of the node's name is done before the next writer.
-//! - That an entry is seen by the search for it is the lock's business: entering it comes before the
-//!   store of the mark that sends the unlocker here.
+//! - That an entry is seen by the search for it is the lock's business: entering it comes before the unlock
+//!   whose mark sends the unlocker here, in the unlocker's own thread or through the mark's release store.
 
 use core::fmt::Debug;
 use core::ptr;

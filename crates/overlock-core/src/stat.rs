@@ -34,13 +34,13 @@ macro_rules! names {
 names! {
     /// Something that happened in a lock's slow path.
     pub enum Event {
-        /// Acquisitions in unfair mode: the lock was taken past the queue.
+        /// Acquisitions in unfair mode: taken on the slow path without a place in the queue, past those that have one, if any.
         PvLockStealing = "pv_lock_stealing",
-        /// Acquisitions in queued mode: the waiter joined the queue.
+        /// Acquisitions in queued mode: the waiter went to the queue, though the lock may have become free before it joined.
         LockSlowpath = "lock_slowpath",
         /// Acquisitions as the one waiter behind the pending bit, without a queue node.
         LockPending = "lock_pending",
-        /// Waits with the thread's second node (a signal handler).
+        /// Waits with the thread's second node: in a signal handler, or while the first is held by an acquisition of `mcs`.
         LockUseNode2 = "lock_use_node2",
         /// Waits with the thread's third node.
         LockUseNode3 = "lock_use_node3",

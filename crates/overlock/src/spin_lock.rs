@@ -16,7 +16,7 @@ use crate::Linux;
 /// than CPUs.
 ///
 /// Unlike a plain spinlock it survives the loss of its holder's CPU: a waiter spins only for as long as that is
-/// worth it, then sleeps. Unlocking is a plain store. It takes 10 bytes beside the data.
+/// worth it, then sleeps. Unlocking is a plain store. It takes 16 bytes beside the data.
 ///
 /// The waiting time is bounded, see [`overlock_core::spin::overlock`]. Acquiring has acquire ordering, releasing has
 /// release ordering. A panic while a guard is alive releases the lock; there is no poisoning.
@@ -192,9 +192,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_size_is_ten_bytes_beside_the_data() {
-        assert_eq!(size_of::<SpinLock<()>>(), 10);
-        assert_eq!(size_of::<SpinLock<u8>>(), 12);
+    fn the_size_is_sixteen_bytes_beside_the_data() {
+        assert_eq!(size_of::<SpinLock<()>>(), 16);
+        assert_eq!(size_of::<SpinLock<u8>>(), 20);
         assert_eq!(size_of::<SpinLock<u64>>(), 24);
     }
 

@@ -44,7 +44,7 @@
 //!   of the whole word that expects pending clear. So whoever sets pending and *then* sees
 //!   no tail knows that there is no head, and that none can get past its pending bit.
 //! - I2: only the thread that set pending clears it.
-//! - I3: while the queue has a head, only the head takes the lock: newcomers see its tail, and
+//! - I3: while the queue has a head, and once pending is clear, only the head takes the lock: newcomers see its tail, and
 //!   a pending waiter came first or backs off (I1). So one look at a free lock is enough, and
 //!   a store takes it.
 //! - I4: a node is used by one queue at a time: its context is free again only after the head was handed over.

@@ -156,7 +156,7 @@ mod tests {
     /// A waiter that sees the lock free must still win it. Fails where `wait` is content with the look
     /// (without its `self.take()`).
     #[test]
-    fn a_thief_between_look_and_exchange_wins() {
+    fn a_thief_between_two_looks_wins() {
         let lock = leak();
         lock.lock();
         // Free and taken again between two looks, then free for good.

@@ -256,7 +256,6 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     #[cold]
     pub(super) fn claim(&self, id: NodeId, deadline: Option<Instant>) -> bool {
         let node = id.node::<P>();
-        stat::count::<P>(Event::PvWaitNode);
         let mut acquired = self.last_look();
         while !acquired {
             P::halt(&node.state, CLAIMING, deadline);
