@@ -2,8 +2,8 @@
 //!
 //! The "pvqlock" of the hybrid lock's document (Long, Zijlstra, 2015; one attempt at stealing since
 //! early 2016). A newcomer tries once to take the lock past the queue, and then waits its turn. Under overcommit
-//! that keeps the order and costs a wake-up for nearly every acquisition: the next waiter
-//! sleeps, and the lock stands idle until it runs.
+//! those in the queue sleep, a hand-over costs a wake-up, and the lock stands idle meanwhile; most slow
+//! acquisitions are then by that one attempt.
 //!
 //! All but the stealing is shared with [`hybrid`](super::hybrid): [`pv`] has
 //! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
