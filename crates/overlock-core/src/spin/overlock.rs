@@ -12,7 +12,7 @@
 //! 2. **Waiting that learns.** How long to spin is learned from what waits take. A thread that spends a
 //!    large part of its time waiting is *surplus*: the others keep the lock busy without it, and
 //!    each change of owner costs a cache line transfer, or a wake-up. Surplus threads take *turns* of
-//!    0.5 ms ([`turn`]): one uses the lock, the others sleep, each until a time it has booked: no kick, no list, no flag,
+//!    0.5 ms: one uses the lock, the others sleep, each until a time it has booked: no kick, no list, no flag,
 //!    the fast paths only. Where CPUs are short (a sleeper came late to its wake-up), another runnable
 //!    thread helps nobody: then the next sleeper comes by its own timer instead of by a kick, and threads make room
 //!    for each other before the operating system takes their CPU away, which it might do in a critical section.
