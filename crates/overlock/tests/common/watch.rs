@@ -1,0 +1,90 @@
+//! Joins threads, and fails instead of hanging where they no longer get on.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Without an acquisition for so long, the threads are stuck: on a busy machine with 16 runnable threads a CPU each
+/// of them still runs every 100 ms or so.
+const STUCK: Duration = Duration::from_secs(10);
+
+const LOCK: u64 = 1;
+const LOCK_UNTIL: u64 = 2;
+const INSIDE: u64 = 3;
+
+/// What one thread is doing, for others to see.
+#[derive(Default)]
+pub struct Place {
+    doing: AtomicU64,
+    /// Acquisitions, and waits that ended at their deadline.
+    done: AtomicU64,
+}
+
+impl Place {
+    pub fn waits(&self, with_deadline: bool) {
+        let doing = if with_deadline { LOCK_UNTIL } else { LOCK };
+        self.doing.store(doing, Relaxed);
+    }
+
+    pub fn is_inside(&self) {
+        self.doing.store(INSIDE, Relaxed);
+    }
+
+    pub fn is_outside(&self) {
+        self.doing.store(0, Relaxed);
+        self.done.store(self.done.load(Relaxed) + 1, Relaxed);
+    }
+
+    pub fn done(&self) -> u64 {
+        self.done.load(Relaxed)
+    }
+
+    fn describe(&self) -> Option<&'static str> {
+        match self.doing.load(Relaxed) {
+            LOCK => Some("waits in lock"),
+            LOCK_UNTIL => Some("waits in lock_until"),
+            INSIDE => Some("is inside"),
+            _ => None,
+        }
+    }
+}
+
+/// Waits for the threads, one for each of the places; panics with one of them, or if none gets on.
+/// They are not scoped: a scope would wait for a stuck one for ever.
+pub fn join(lock: &str, places: &[Place], mut threads: Vec<JoinHandle<()>>) {
+    let mut last = 0;
+    let mut since = Instant::now();
+    while !threads.is_empty() {
+        let ended: Vec<_> = threads
+            .extract_if(.., |thread| thread.is_finished())
+            .collect();
+        for thread in ended {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        let done = places.iter().map(Place::done).sum();
+        if done != last {
+            (last, since) = (done, Instant::now());
+        } else if since.elapsed() > STUCK {
+            panic!("{lock}: {}", report(places, done, threads.len()));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn report(places: &[Place], done: u64, left: usize) -> String {
+    let places: Vec<_> = places
+        .iter()
+        .enumerate()
+        .filter_map(|(thread, place)| {
+            let done = place.done();
+            let doing = place.describe()?;
+            Some(format!("thread {thread} {doing} after {done} sections"))
+        })
+        .collect();
+    format!(
+        "no progress for {STUCK:?} after {done} sections, {left} threads left: {}",
+        places.join(", ")
+    )
+}

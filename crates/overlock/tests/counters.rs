@@ -1,0 +1,241 @@
+//! Each slow acquisition is counted once, as queued or as stolen (or as pending), and fast ones not at all. Alone in
+//! its binary: the counters are the whole process's.
+#![cfg(feature = "stat")]
+
+mod common;
+#[path = "common/watch.rs"]
+mod watch;
+
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Pair;
+use overlock::spin::RawLock;
+use overlock::stat::{self, Event, Latency};
+use watch::{Place, join};
+
+const WAITERS: usize = 4;
+const ROUNDS: usize = 6;
+/// No code takes so long between its decision to lock and the first try, in CPU time, page faults included.
+const BEYOND_FIRST_TRY: Duration = Duration::from_micros(200);
+/// By then the head of a paravirtual queue sleeps: 2^15 turns, a few ms.
+const HEAD_SLEEPS: Duration = Duration::from_millis(20);
+const GIVE_UP: Duration = Duration::from_secs(10);
+/// For how long two threads pass a lock to and fro.
+const TRAFFIC: Duration = Duration::from_millis(100);
+
+/// What an acquisition beyond the fast path counts as.
+#[derive(Clone, Copy)]
+enum Slow {
+    Nothing,
+    Queued,
+    QueuedOrPending,
+    QueuedOrStolen,
+}
+
+fn slow(lock: &str) -> Slow {
+    match lock {
+        "ticket" | "backoff_ticket" | "unfair" => Slow::Nothing,
+        "pv_ticket" | "pv_ticket_small" | "pv_ticket_tail_flag" => Slow::Nothing,
+        "mcs" | "fast_queue" => Slow::Queued,
+        "queued" => Slow::QueuedOrPending,
+        _ => Slow::QueuedOrStolen,
+    }
+}
+
+/// A thread that is about to lock, as others see it.
+#[derive(Clone, Copy)]
+struct Caller {
+    task: libc::pid_t,
+    clock: libc::clockid_t,
+    called: Duration,
+}
+
+fn cpu_time(clock: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is valid for the write.
+    let result = unsafe { libc::clock_gettime(clock, &mut time) };
+    assert_eq!(result, 0, "the thread is alive");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+impl Caller {
+    fn here() -> Self {
+        let mut clock = 0;
+        // SAFETY: no preconditions.
+        let this = unsafe { libc::pthread_self() };
+        // SAFETY: the thread is alive, and `clock` is valid for the write.
+        let result = unsafe { libc::pthread_getcpuclockid(this, &mut clock) };
+        assert_eq!(result, 0);
+        Caller {
+            // SAFETY: no preconditions.
+            task: unsafe { libc::gettid() },
+            clock,
+            called: cpu_time(clock),
+        }
+    }
+
+    fn sleeps(self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.task));
+        // The state follows the name, which ends with the last parenthesis.
+        stat.unwrap().rsplit(") ").next().unwrap().starts_with('S')
+    }
+
+    /// Whether it is certainly past its first try at a lock that is held, and so in the slow path.
+    fn is_waiting(self) -> bool {
+        cpu_time(self.clock) > self.called + BEYOND_FIRST_TRY || self.sleeps()
+    }
+}
+
+fn until(lock: &str, what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < GIVE_UP, "{lock}: no {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Has `WAITERS` threads wait; one by one with `HEAD_SLEEPS` after the first, or all at once.
+fn round<L: RawLock>(one_by_one: bool) {
+    let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
+    let places: &'static [Place; WAITERS] = Box::leak(Box::default());
+    let callers: &'static [OnceLock<Caller>; WAITERS] = Box::leak(Box::default());
+    let wait = |caller: &OnceLock<Caller>| {
+        until(L::NAME, "waiter", || {
+            caller.get().is_some_and(|caller| caller.is_waiting())
+        });
+    };
+    let token = pair.lock.try_lock().unwrap();
+    let mut threads = Vec::new();
+    for number in 0..WAITERS {
+        threads.push(thread::spawn(move || {
+            let place = &places[number];
+            place.waits(false);
+            let _ = callers[number].set(Caller::here());
+            let token = pair.lock.lock();
+            place.is_inside();
+            pair.section(token, || {});
+            place.is_outside();
+        }));
+        if one_by_one {
+            wait(&callers[number]);
+        }
+        if one_by_one && number == 0 {
+            thread::sleep(HEAD_SLEEPS);
+        }
+    }
+    callers.iter().for_each(wait);
+    pair.section(token, || {});
+    join(L::NAME, places, threads);
+}
+
+fn slow_ones_are_counted_once<L: RawLock>() {
+    stat::reset();
+    for number in 0..ROUNDS {
+        round::<L>(number % 2 == 0);
+    }
+    let now = stat::snapshot();
+    let all = (ROUNDS * WAITERS) as u64;
+    let [queued, stolen, pending] = [
+        Event::LockSlowpath,
+        Event::PvLockStealing,
+        Event::LockPending,
+    ]
+    .map(|event| now.count(event));
+    let counts = format!("{}: {queued} + {stolen} + {pending} of {all}", L::NAME);
+    let (sum, absent) = match slow(L::NAME) {
+        Slow::Nothing => (all, queued + stolen + pending),
+        Slow::Queued => (queued, stolen + pending),
+        Slow::QueuedOrPending => (queued + pending, stolen),
+        Slow::QueuedOrStolen => (queued + stolen, pending),
+    };
+    assert_eq!([sum, absent], [all, 0], "{counts}");
+    match L::NAME {
+        "hybrid" => assert!(queued > 0 && stolen > 0, "{counts}"),
+        // One for each time that the lock was held with nobody waiting.
+        "queued" => assert_eq!(pending, ROUNDS as u64, "{counts}"),
+        _ => {}
+    }
+    assert_eq!(now.count(Event::LockNoNode), 0, "{}", L::NAME);
+}
+
+/// Two threads that meet in the lock now and then: no acquisition counts twice, and counters that say the same
+/// in two ways agree.
+fn traffic_adds_up<L: RawLock>() {
+    stat::reset();
+    let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
+    let places: &'static [Place; 2] = Box::leak(Box::default());
+    let threads = places.iter().map(|place| {
+        thread::spawn(move || {
+            let begin = Instant::now();
+            while begin.elapsed() < TRAFFIC {
+                place.waits(false);
+                let token = pair.lock.lock();
+                place.is_inside();
+                pair.section(token, || {});
+                place.is_outside();
+            }
+        })
+    });
+    join(L::NAME, places, threads.collect());
+    let now = stat::snapshot();
+    let count = |event| now.count(event);
+    let slow = [
+        Event::LockSlowpath,
+        Event::PvLockStealing,
+        Event::LockPending,
+    ];
+    let slow: u64 = slow.into_iter().map(count).sum();
+    let all: u64 = places.iter().map(Place::done).sum();
+    assert!(slow <= all, "{}: {slow} of {all}", L::NAME);
+    if let "pv_queued" | "hybrid" | "hybrid_short" = L::NAME {
+        let latency = |latency| now.histogram(latency).count();
+        let sleeps = count(Event::PvWaitHead) + count(Event::PvWaitNode);
+        assert_eq!(latency(Latency::TimeBlocked), sleeps, "{}", L::NAME);
+        let kicks = count(Event::PvKickUnlock);
+        assert_eq!(latency(Latency::PvLatencyKick), kicks, "{}", L::NAME);
+        let wakes = count(Event::PvKickWake);
+        assert_eq!(latency(Latency::PvLatencyWake), wakes, "{}", L::NAME);
+        assert!(wakes <= kicks && wakes <= sleeps, "{}", L::NAME);
+    }
+}
+
+fn fast_ones_are_not_counted<L: RawLock>() {
+    stat::reset();
+    let pair = Pair::<L>::new();
+    for _ in 0..100 {
+        pair.section(pair.lock.lock(), || {});
+    }
+    let token = pair.lock.lock();
+    assert!(pair.lock.try_lock().is_none());
+    pair.section(token, || {});
+    let now = stat::snapshot();
+    let counted = Event::ALL.iter().find(|event| now.count(**event) > 0);
+    assert_eq!(counted, None, "{}", L::NAME);
+    assert_eq!(pair.count(), 101);
+}
+
+macro_rules! all_locks {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {
+        fn every_lock() {
+            $(
+                fast_ones_are_not_counted::<overlock::spin::$lock>();
+                slow_ones_are_counted_once::<overlock::spin::$lock>();
+                traffic_adds_up::<overlock::spin::$lock>();
+            )*
+        }
+    };
+}
+
+overlock::core::spin_locks!(all_locks);
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no /proc")]
+fn slow_acquisitions_are_queued_or_stolen() {
+    stat::enable(true);
+    every_lock();
+}

@@ -1,0 +1,266 @@
+//! All queue slots of the process are taken: threads without one lock and unlock every lock, and threads that
+//! come after slots were given back have nodes again. Alone in its binary: the slots are the whole process's.
+
+mod common;
+#[path = "common/until.rs"]
+mod until;
+#[path = "common/watch.rs"]
+mod watch;
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::ops::RangeInclusive;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use common::Pair;
+use overlock::Linux;
+use overlock::core::Platform;
+use overlock::core::node::Claim;
+use overlock::spin::RawLock;
+use overlock::stat::{self, Event, Snapshot};
+use until::{Until, until_of};
+use watch::{Place, join};
+
+/// Threads that keep their slot until they are told to end.
+const OWNERS: usize = 6;
+/// Threads that wait for one lock at a time, and those of `OWNERS` that compete with them.
+const WAITERS: usize = 4;
+const RIVALS: usize = 2;
+const SECTIONS: u64 = if cfg!(miri) { 5 } else { 500 };
+/// Strictly fair locks lose a time slice whenever the next in line is not running.
+const ENOUGH: Duration = Duration::from_millis(150);
+/// How long a holder looks out for waiters to show in the counters.
+const SHOWS: Duration = Duration::from_secs(10);
+
+/// A snapshot adds up 170,000 counters: seconds under Miri.
+const COUNTS: bool = cfg!(all(feature = "stat", not(miri)));
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A thread with a slot of its own, which ends when this is dropped.
+struct Owner {
+    slot: usize,
+    jobs: Sender<Job>,
+    thread: JoinHandle<()>,
+}
+
+impl Owner {
+    fn new() -> Option<Self> {
+        let (answer, slot) = channel();
+        let (jobs, list) = channel::<Job>();
+        let thread = thread::spawn(move || {
+            answer.send(Linux::slot()).unwrap();
+            list.iter().for_each(|job| job());
+        });
+        let slot = slot.recv().unwrap()?;
+        Some(Owner { slot, jobs, thread })
+    }
+}
+
+/// Takes a slot out of use for good, for the price of a short-lived thread: it forgets what it holds,
+/// and a slot whose nodes may still stand in a queue goes to nobody. (16,000 threads that live at a time would want
+/// more memory maps than Linux grants by default.)
+fn use_up_one() -> Option<usize> {
+    let thread = thread::spawn(|| {
+        let claim = Claim::<Linux>::new()?;
+        let slot = claim.id().slot();
+        mem::forget(claim);
+        Some(slot)
+    });
+    thread.join().unwrap()
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Nodes {
+    None,
+    All,
+}
+
+/// `LockNoNode` after `WAITERS` threads and the holder before them have locked a lock once; and how many of
+/// these show while the holder is inside.
+fn no_node(lock: &str, nodes: Nodes) -> (RangeInclusive<u64>, u64) {
+    let waiters = WAITERS as u64;
+    match (nodes, lock) {
+        (Nodes::All, _) | (_, "ticket" | "backoff_ticket" | "unfair") => (0..=0, 0),
+        // Owners need a node too.
+        (_, "mcs" | "fast_queue") => (waiters + 1..=waiters + 1, waiters + 1),
+        // One waiter is the pending one.
+        (_, "queued") => (waiters - 1..=waiters - 1, waiters - 1),
+        // Counts each sleep that it has to forgo.
+        (_, "pv_ticket" | "pv_ticket_small" | "pv_ticket_tail_flag") => {
+            (waiters..=u64::MAX, waiters)
+        }
+        _ => (waiters..=waiters, waiters),
+    }
+}
+
+fn counted() -> u64 {
+    stat::snapshot().count(Event::LockNoNode)
+}
+
+/// Threads that wait for a lock that the caller holds: with the counter, it is certain that they do.
+fn wait_for_holder<L: RawLock>(nodes: Nodes) {
+    if cfg!(miri) && L::NAME == "overlock_owner_cpu" {
+        return; // Miri knows no sched_getcpu.
+    }
+    let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
+    let places: &'static [Place; WAITERS] = Box::leak(Box::default());
+    let (due, inside) = no_node(L::NAME, nodes);
+    if COUNTS {
+        stat::reset();
+    }
+    let token = pair.lock.lock();
+    let threads = places.iter().map(|place| {
+        thread::spawn(move || {
+            assert_eq!(Linux::slot().is_some(), nodes == Nodes::All, "{}", L::NAME);
+            place.waits(false);
+            let token = pair.lock.lock();
+            place.is_inside();
+            pair.section(token, || {});
+            place.is_outside();
+        })
+    });
+    let threads = threads.collect();
+    thread::sleep(Duration::from_millis(5));
+    let begin = Instant::now();
+    while COUNTS && counted() < inside {
+        let [name, count] = [L::NAME, &counted().to_string()];
+        assert!(begin.elapsed() < SHOWS, "{name}: {count} of {inside} shown");
+        thread::sleep(Duration::from_millis(1));
+    }
+    pair.section(token, || {});
+    join(L::NAME, places, threads);
+    if COUNTS {
+        let now = counted();
+        assert!(due.contains(&now), "{}: {now}, not {due:?}", L::NAME);
+        if nodes == Nodes::None {
+            slow_ones_add_up(L::NAME, &stat::snapshot());
+        }
+    }
+    assert_eq!(pair.count(), WAITERS as u64 + 1, "{}", L::NAME);
+    assert!(!pair.lock.is_locked() && !pair.lock.is_contended());
+}
+
+/// Without nodes too, slow = queued + stolen where there is an unfair mode. In the others these count apart.
+fn slow_ones_add_up(lock: &str, now: &Snapshot) {
+    let queued = now.count(Event::LockSlowpath);
+    let stolen = now.count(Event::PvLockStealing);
+    let pending = now.count(Event::LockPending);
+    let waiters = WAITERS as u64;
+    match lock {
+        "queued" => assert_eq!([queued, stolen, pending], [0, 0, 1], "{lock}"),
+        "pv_queued" | "hybrid" | "hybrid_short" => {
+            assert_eq!([queued, stolen, pending], [0, waiters, 0], "{lock}");
+        }
+        _ if lock.starts_with("overlock") => assert_eq!(queued + stolen, waiters, "{lock}"),
+        // In a queue, with the lock's second ticket.
+        "fast_queue" => assert!((1..=waiters).contains(&queued), "{lock}: {queued}"),
+        _ => assert_eq!([queued, stolen, pending], [0; 3], "{lock}"),
+    }
+}
+
+/// Threads with and without a slot at one lock, all ways of acquiring mixed.
+fn exclude<L: RawLock>(until: Option<Until<L>>, owners: &[Owner]) {
+    if cfg!(miri) && L::NAME == "overlock_owner_cpu" {
+        return; // Miri knows no sched_getcpu.
+    }
+    let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
+    let places: &'static [Place; WAITERS + RIVALS] = Box::leak(Box::default());
+    let work = move |number: usize| {
+        let place = &places[number];
+        let begin = Instant::now();
+        for turn in 0..SECTIONS {
+            if begin.elapsed() > ENOUGH {
+                break;
+            }
+            place.waits(false);
+            let token = match ((turn + number as u64) % 4, until) {
+                (0, _) => pair.lock.try_lock(),
+                (1, Some(until)) => until(&pair.lock, Linux::now().plus_nanos(turn % 64 * 1000)),
+                _ => None,
+            };
+            let token = token.unwrap_or_else(|| pair.lock.lock());
+            place.is_inside();
+            pair.section(token, || {
+                if turn % 50 == number as u64 {
+                    thread::yield_now();
+                }
+            });
+            place.is_outside();
+        }
+    };
+    let threads = (0..WAITERS)
+        .map(|number| {
+            thread::spawn(move || {
+                assert_eq!(Linux::slot(), None);
+                work(number);
+            })
+        })
+        .chain((WAITERS..).zip(owners).map(|(number, owner)| {
+            let (end, ended) = channel();
+            owner
+                .jobs
+                .send(Box::new(move || {
+                    work(number);
+                    end.send(()).unwrap();
+                }))
+                .unwrap();
+            thread::spawn(move || ended.recv().unwrap())
+        }))
+        .collect();
+    join(L::NAME, places, threads);
+    assert_eq!(
+        pair.count(),
+        places.iter().map(Place::done).sum::<u64>(),
+        "{}",
+        L::NAME
+    );
+    assert!(!pair.lock.is_locked() && !pair.lock.is_contended());
+}
+
+macro_rules! all_locks {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {
+        fn wait_for_every_holder(nodes: Nodes) {
+            $( wait_for_holder::<overlock::spin::$lock>(nodes); )*
+        }
+
+        fn exclude_with_every_lock(owners: &[Owner]) {
+            $( exclude(until_of!(overlock::spin::$lock), owners); )*
+        }
+    };
+}
+
+overlock::core::spin_locks!(all_locks);
+
+#[test]
+fn locks_work_without_slots_and_slots_come_back() {
+    stat::enable(COUNTS);
+    let owners: Vec<_> = (0..OWNERS).map(|_| Owner::new().unwrap()).collect();
+    let mut taken: BTreeSet<_> = owners.iter().map(|owner| owner.slot).collect();
+    while let Some(slot) = use_up_one() {
+        assert!(taken.insert(slot), "slot {slot} was given out twice");
+    }
+    assert_eq!(taken, (0..Linux::slots().len()).collect());
+    assert_eq!(Linux::slot(), None, "this thread has had none");
+
+    wait_for_every_holder(Nodes::None);
+    exclude_with_every_lock(&owners[..RIVALS]);
+
+    let slots: BTreeSet<_> = owners.iter().map(|owner| owner.slot).collect();
+    for owner in owners {
+        drop(owner.jobs);
+        owner.thread.join().unwrap();
+    }
+    let owners: Vec<_> = (0..OWNERS).map(|_| Owner::new().unwrap()).collect();
+    assert_eq!(slots, owners.iter().map(|owner| owner.slot).collect());
+    assert!(Owner::new().is_none(), "forgotten ones stay away");
+    for owner in owners {
+        drop(owner.jobs);
+        owner.thread.join().unwrap();
+    }
+    // Threads that had to do without are not left out; and those below count no wait without a node.
+    assert!(Linux::slot().is_some());
+    wait_for_every_holder(Nodes::All);
+}
