@@ -9,6 +9,8 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`spin`] | the spinlocks, one file each |
+//! | [`sleep`] | the locks whose waiters sleep |
+//! | [`rw`] | reader-writer locks |
 //! | [`platform`] | the door to the machine |
 //! | [`node`] | per-thread queue nodes |
 //! | [`pool`] | the tickets of fast queue spinlocks |
@@ -22,6 +24,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod links;
 #[cfg(feature = "lock_api")]
 pub mod lock_api;
 #[cfg(feature = "lock_api_04")]
@@ -32,6 +35,8 @@ pub mod platform;
 pub mod pool;
 pub mod raw;
 mod registry;
+pub mod rw;
+pub mod sleep;
 pub mod spin;
 pub mod stat;
 #[cfg(test)]

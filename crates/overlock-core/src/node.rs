@@ -19,6 +19,8 @@
 //! | `Node::state` | the waiter and its waker; the word that a waiter of `overlock` halts on |
 //! | `Node::kicks` | whoever kicks the waiter through it: one more; never set back |
 //! | `Node::kicked_at` | the kicker, where statistics are on: when that was |
+//! | `Node::cancel` | the waiter: the address of the token whose cancellation shall kick it, or 0 |
+//! | `Slot::reading` | the owning thread: the reader-writer locks that it holds visibly, by their ids |
 //! | `Node::info`, `Node::lock` | the waiter before it publishes the node; meaning by lock |
 
 use core::marker::PhantomData;
@@ -45,6 +47,7 @@ pub struct Node<P: Platform> {
     pub(crate) kicks: P::U32,
     pub(crate) lock: P::Usize,
     pub(crate) kicked_at: P::U64,
+    pub(crate) cancel: P::Usize,
 }
 
 /// The nodes of one thread.
@@ -56,7 +59,17 @@ pub struct Slot<P: Platform> {
     pub(crate) depth: P::U32,
     pub(crate) spare: [P::U32; CONTEXTS],
     pub(crate) learned: Learned<P>,
+    pub(crate) reading: Reading<P>,
 }
+
+/// The read locks that a thread holds without having written to them, on a line of its own: its owner writes it
+/// often, and only writers of such locks look at it.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Reading<P: Platform>(pub(crate) [P::U32; READING]);
+
+/// See [`Reading`].
+pub(crate) const READING: usize = 8;
 
 impl<P: Platform> Node<P> {
     /// A node that nobody waits in.
@@ -69,6 +82,7 @@ impl<P: Platform> Node<P> {
             kicks: P::U32::new(0),
             lock: P::Usize::new(0),
             kicked_at: P::U64::new(0),
+            cancel: P::Usize::new(0),
         }
     }
 }
@@ -90,6 +104,7 @@ impl<P: ConstPlatform> Node<P> {
         kicks: Zero::ZERO,
         lock: Zero::ZERO,
         kicked_at: Zero::ZERO,
+        cancel: Zero::ZERO,
     };
 }
 
@@ -103,6 +118,7 @@ impl<P: ConstPlatform> Slot<P> {
         depth: Zero::ZERO,
         spare: [const { Zero::ZERO }; CONTEXTS],
         learned: Learned::INIT,
+        reading: Reading([const { Zero::ZERO }; READING]),
     };
 }
 
@@ -115,13 +131,20 @@ impl<P: Platform> Slot<P> {
             depth: P::U32::new(0),
             spare: core::array::from_fn(|_| P::U32::new(0)),
             learned: Learned::new(),
+            reading: Reading(core::array::from_fn(|_| P::U32::new(0))),
         }
     }
 
-    /// Whether no context of the slot is claimed. A slot whose thread exits while one is
-    /// (it forgot a guard) must not be given to another thread: a queue may still name its node.
+    /// Whether no context of the slot is claimed, and none of its entries names a read lock. A slot whose thread exits
+    /// while one does (it forgot a guard) must not be given to another thread: a queue may still name its node,
+    /// and that lock is still read.
     pub fn is_idle(&self) -> bool {
-        self.busy.load(Relaxed) == 0
+        self.busy.load(Relaxed) == 0 && self.reading.0.iter().all(|entry| entry.load(Relaxed) == 0)
+    }
+
+    /// The nodes, whoever uses them.
+    pub(crate) fn nodes(&self) -> &[Node<P>] {
+        &self.nodes
     }
 }
 

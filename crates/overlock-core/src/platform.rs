@@ -99,6 +99,16 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// The queue nodes of all threads: at most [`MAX_SLOTS`](crate::node::MAX_SLOTS) slots, immortal.
     fn slots() -> &'static [Slot<Self>];
 
+    /// How many of the [`slots`](Self::slots), from the first, have ever been some thread's: no thread has one beyond. A
+    /// thread's own slot counts from before its first use of it.
+    fn slots_in_use() -> usize {
+        Self::slots().len()
+    }
+
+    /// The last id that was given to a lock with visible readers ([`rw`](crate::rw)); 0 at first. Best on a
+    /// cache line of its own.
+    fn reader_ids() -> &'static Self::U32;
+
     /// A table of counters, all 0 at first, a power of two of them and at least 2: how many locks whose address falls
     /// on the entry have something for their unlockers to do
     /// ([`overlock`](crate::spin::overlock)). Best on cache lines of their own.

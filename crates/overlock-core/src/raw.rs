@@ -1,8 +1,9 @@
-//! What every lock can do, as one trait: the tests, the model, torture and bench run on it.
+//! What locks can do, as traits: the tests, the model, torture and bench run on them.
 
 use core::fmt;
 
-use crate::platform::Instant;
+use crate::platform::{Instant, Platform};
+use crate::sleep::cancel::CancelToken;
 
 /// A mutual-exclusion lock without data.
 ///
@@ -57,6 +58,211 @@ pub unsafe trait RawTimedLock: RawLock {
     /// Acquires the lock unless `deadline` passes first. Tries at least once, whatever the deadline;
     /// never gives up before it.
     fn lock_until(&self, deadline: Instant) -> Option<Self::Token>;
+}
+
+/// A lock that can be built in a `const`, for statics.
+pub trait ConstLock {
+    /// A new, unlocked lock.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+    const INIT: Self;
+}
+
+/// A lock that its owner can give to a waiter.
+///
+/// # Safety
+///
+/// As for [`RawLock`].
+pub unsafe trait RawFairLock: RawLock {
+    /// Releases the lock; where a waiter sleeps for it, gives it to that one, past everybody else.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawLock::unlock`].
+    unsafe fn unlock_fair(&self, token: Self::Token);
+
+    /// Lets the waiters have the lock, if there are any, and acquires it again.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawLock::unlock`].
+    unsafe fn bump(&self, token: Self::Token) -> Self::Token {
+        if !self.is_contended() {
+            return token;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock_fair(token) };
+        self.lock()
+    }
+}
+
+/// A lock whose waiters others can send away.
+///
+/// # Safety
+///
+/// As for [`RawLock`].
+pub unsafe trait RawCancelLock<P: Platform>: RawLock {
+    /// Acquires the lock unless `cancel` is cancelled first, or `deadline` passes. Tries at least once, whatever the two
+    /// say.
+    fn lock_cancellable(
+        &self,
+        cancel: &CancelToken<P>,
+        deadline: Option<Instant>,
+    ) -> Option<Self::Token>;
+}
+
+/// A lock that either many readers or one writer hold.
+///
+/// Acquiring has acquire ordering, releasing has release ordering. A writer's release synchronises with every
+/// acquisition that follows it, a reader's with the next writer's.
+///
+/// # Safety
+///
+/// Between an acquisition by `write`, or a successful `try_write`, and the `unlock_write` that consumes its token,
+/// nobody else gets a token of the same lock. While somebody holds a token of `read` nobody gets one of `write`.
+pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
+    /// What a reader's acquisition hands to its release.
+    type Read;
+    /// What a writer's acquisition hands to its release.
+    type Write;
+
+    /// The lock's name in tables and options.
+    const NAME: &'static str;
+
+    /// A new, unlocked lock.
+    ///
+    /// # Errors
+    ///
+    /// Only locks that need a resource of their own can fail.
+    fn create() -> Result<Self, CreateError>;
+
+    /// Acquires the lock together with other readers, waiting for as long as it takes. A thread that reads already must
+    /// not: it might wait for a writer that waits for it.
+    fn read(&self) -> Self::Read;
+
+    /// Acquires the lock together with other readers if that needs no waiting.
+    fn try_read(&self) -> Option<Self::Read>;
+
+    /// Releases a reader's acquisition.
+    ///
+    /// # Safety
+    ///
+    /// `token` comes from this lock's `read` or `try_read`, by the calling thread.
+    unsafe fn unlock_read(&self, token: Self::Read);
+
+    /// Acquires the lock alone, waiting for as long as it takes.
+    fn write(&self) -> Self::Write;
+
+    /// Acquires the lock alone if that needs no waiting.
+    fn try_write(&self) -> Option<Self::Write>;
+
+    /// Releases a writer's acquisition.
+    ///
+    /// # Safety
+    ///
+    /// `token` comes from this lock's `write` or `try_write`, by the calling thread.
+    unsafe fn unlock_write(&self, token: Self::Write);
+
+    /// Whether anybody holds the lock. A snapshot: it may be stale when it arrives.
+    fn is_locked(&self) -> bool;
+
+    /// Whether a writer holds the lock, or is about to. A snapshot.
+    fn is_write_locked(&self) -> bool;
+
+    /// Whether somebody sleeps for the lock, or was woken and is on its way. A snapshot.
+    fn is_contended(&self) -> bool;
+}
+
+/// A reader-writer lock whose waiters can give up.
+///
+/// # Safety
+///
+/// As for [`RawRwLock`].
+pub unsafe trait RawTimedRwLock: RawRwLock {
+    /// Acquires for reading unless `deadline` passes first. Tries at least once; never gives up before it.
+    fn read_until(&self, deadline: Instant) -> Option<Self::Read>;
+
+    /// Acquires for writing unless `deadline` passes first. Tries at least once; never gives up before it.
+    fn write_until(&self, deadline: Instant) -> Option<Self::Write>;
+}
+
+/// A reader-writer lock whose writer can let readers in without letting go.
+///
+/// # Safety
+///
+/// As for [`RawRwLock`].
+pub unsafe trait RawDowngradeRwLock: RawRwLock {
+    /// Turns the writer into a reader; no writer comes between.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawRwLock::unlock_write`].
+    unsafe fn downgrade(&self, token: Self::Write) -> Self::Read;
+}
+
+/// A reader-writer lock with a third kind of acquisition: an upgradable reader shares the lock with readers, excludes writers and
+/// others of its kind, and can become the writer without letting go.
+///
+/// # Safety
+///
+/// As for [`RawRwLock`]; while somebody holds a token of `upgradable`, nobody else gets another one, nor one of `write`.
+pub unsafe trait RawUpgradeRwLock: RawDowngradeRwLock + RawTimedRwLock {
+    /// What an upgradable reader's acquisition hands to its release.
+    type Upgradable;
+
+    /// Acquires the lock as its upgradable reader.
+    fn upgradable(&self) -> Self::Upgradable;
+
+    /// The same if that needs no waiting.
+    fn try_upgradable(&self) -> Option<Self::Upgradable>;
+
+    /// The same unless `deadline` passes first. Tries at least once.
+    fn upgradable_until(&self, deadline: Instant) -> Option<Self::Upgradable>;
+
+    /// Releases an upgradable reader's acquisition.
+    ///
+    /// # Safety
+    ///
+    /// `token` comes from this lock, by the calling thread.
+    unsafe fn unlock_upgradable(&self, token: Self::Upgradable);
+
+    /// Waits until the other readers have left, and is the writer then.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unlock_upgradable`](Self::unlock_upgradable).
+    unsafe fn upgrade(&self, token: Self::Upgradable) -> Self::Write;
+
+    /// The same if that needs no waiting; the upgradable reader goes on being one otherwise.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unlock_upgradable`](Self::unlock_upgradable).
+    unsafe fn try_upgrade(&self, token: Self::Upgradable) -> Result<Self::Write, Self::Upgradable>;
+
+    /// The same unless `deadline` passes first. Tries at least once.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unlock_upgradable`](Self::unlock_upgradable).
+    unsafe fn upgrade_until(
+        &self,
+        token: Self::Upgradable,
+        deadline: Instant,
+    ) -> Result<Self::Write, Self::Upgradable>;
+
+    /// Turns the upgradable reader into a plain one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unlock_upgradable`](Self::unlock_upgradable).
+    unsafe fn downgrade_upgradable(&self, token: Self::Upgradable) -> Self::Read;
+
+    /// Turns the writer into the upgradable reader; no writer comes between.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawRwLock::unlock_write`].
+    unsafe fn downgrade_to_upgradable(&self, token: Self::Write) -> Self::Upgradable;
 }
 
 /// A lock could not be created: what it needs is used up.

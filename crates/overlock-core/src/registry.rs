@@ -1,5 +1,5 @@
-//! The list of all spinlocks. Adding a lock means adding one line here; the tests, `lock_api`'s
-//! traits, the checkers and the benchmarks run on the list.
+//! The lists of all locks. Adding a lock means adding one line here; the tests, `lock_api`'s
+//! traits, the checkers and the benchmarks run on the lists.
 
 /// Calls `$callback!` with one line a lock: `name: Type, kind;`. The kind says what is known of the
 /// type: `plain` (no token), `node` (a queue node is the token), `fallible` (the lock needs a
@@ -33,5 +33,22 @@ macro_rules! spin_locks {
             hybrid: Hybrid, plain;
             hybrid_short: HybridShort, plain;
         }
+    };
+}
+
+/// The mutual-exclusion locks whose waiters sleep, in the form of [`spin_locks`](crate::spin_locks); the types are in
+/// [`sleep`](crate::sleep).
+#[macro_export]
+macro_rules! sleep_locks {
+    ($callback:ident) => {
+        $callback! {}
+    };
+}
+
+/// Calls `$callback!` with one line a reader-writer lock: `name: module::Type;`, the module being one of this crate's.
+#[macro_export]
+macro_rules! rw_locks {
+    ($callback:ident) => {
+        $callback! {}
     };
 }

@@ -68,6 +68,7 @@ thread_local! {
     )));
     static KICK_TABLE_OF_TEST: &'static [AtomicU32] =
         Vec::leak((0..2).map(|_| AtomicU32::new(0)).collect());
+    static READER_IDS_OF_TEST: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
     static LOCK_HASH_OF_TEST: &'static [Line<Toy>] =
         Vec::leak((0..SLOTS).map(|_| Line::new()).collect());
     static SCRIPT: RefCell<VecDeque<(Point, Step)>> = const { RefCell::new(VecDeque::new()) };
@@ -227,6 +228,13 @@ impl Platform for Toy {
 
     fn slots() -> &'static [Slot<Toy>] {
         stage::tables().map_or_else(|| SLOTS_OF_TEST.with(|slots| *slots), |tables| tables.slots)
+    }
+
+    fn reader_ids() -> &'static AtomicU32 {
+        stage::tables().map_or_else(
+            || READER_IDS_OF_TEST.with(|ids| *ids),
+            |tables| tables.reader_ids,
+        )
     }
 
     fn kick_table() -> &'static [AtomicU32] {

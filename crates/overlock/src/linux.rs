@@ -60,6 +60,12 @@ const TURNS_PER_CLOCK: u32 = 16;
 /// Entries of the kick table: 4 KiB, which stay in the first-level cache of whoever unlocks often.
 const KICK_ENTRIES: usize = 1024;
 
+/// A word with a cache line of its own.
+#[repr(align(128))]
+struct OwnLine(AtomicU32);
+
+static READER_IDS: OwnLine = OwnLine(AtomicU32::new(0));
+
 /// Starts on a line of its own.
 #[repr(align(128))]
 struct KickTable([AtomicU32; KICK_ENTRIES]);
@@ -188,6 +194,15 @@ impl Platform for Linux {
     #[inline]
     fn slots() -> &'static [Slot<Linux>] {
         &SLOTS
+    }
+
+    #[inline]
+    fn slots_in_use() -> usize {
+        slot::in_use()
+    }
+
+    fn reader_ids() -> &'static AtomicU32 {
+        &READER_IDS.0
     }
 
     #[inline]

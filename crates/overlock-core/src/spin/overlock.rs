@@ -21,15 +21,15 @@
 //!
 //! # Layout
 //!
-//! Nine fields that never overlap, 16 bytes; only `locked` is on a fast path.
+//! Fields that never overlap, 16 bytes; only `locked` is on a fast path.
 //!
 //! | field | who writes it |
 //! |---|---|
 //! | `locked: u8` | 0 free, 1 to 0xfe held (CPU + 1, 0xfe unknown), 0xff handed to the chosen sleeper |
 //! | `kick: u8` | under the guard: what an unlocker has to do: 0 nothing, 1 wake the first sleeper, 2 hand over to the chosen one |
-//! | `guard: u8` | the guard of the fields before and after it |
+//! | `guard: u8` | the guard of what is said to be under it |
 //! | `awake: u8` | under the guard: a sleeper has been called and is on its way |
-//! | `head`, `tail: u16` | under the guard: the list of sleepers |
+//! | `sleepers: 2 × u16` | under the guard: the list of sleepers |
 //! | `chosen: u16` | under the guard: the sleeper that has asked for the hand-over, from then until it owns the lock or gives up |
 //! | `turn: u16` | the thread whose turn has begun last |
 //! | `booked: u32` | when the last booked turn begins, in 1024 ns |
@@ -88,7 +88,7 @@
 //! - LA, acquire, at each acquisition pairs with UL, release, at each unlock. A hand-over's exchange
 //!   (0 to 0xff) goes on with UL's release sequence, so LA of the chosen sleeper pairs with UL too.
 //! - OK, OL against UL, UK: as above, ordered by the two barriers.
-//! - QA pairs with QR, the guard's; everything under it is Relaxed.
+//! - The guard's own acquire and release order everything under it, which is Relaxed.
 //! - NS, the release store of a node's `state`, pairs with NA in the sleeper.
 //! - `turn` and `booked` are hints about time, Relaxed.
 
@@ -105,6 +105,7 @@ mod wake;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use crate::links::{GuardByte, Links};
 use crate::platform::{Atomic, ConstPlatform, Cpu, Instant, Platform, Zero};
 use crate::raw::{CreateError, RawLock, RawTimedLock};
 
@@ -131,10 +132,9 @@ const TURN_NS: u64 = 500_000;
 pub struct Overlock<P: Platform, Y: Policy = Recommended> {
     locked: P::U8,
     kick: P::U8,
-    guard: P::U8,
+    guard: GuardByte<P>,
     awake: P::U8,
-    head: P::U16,
-    tail: P::U16,
+    sleepers: Links<P>,
     chosen: P::U16,
     turn: P::U16,
     booked: P::U32,
@@ -154,10 +154,9 @@ impl<P: ConstPlatform, Y: Policy> Overlock<P, Y> {
         Overlock {
             locked: Zero::ZERO,
             kick: Zero::ZERO,
-            guard: Zero::ZERO,
+            guard: GuardByte::INIT,
             awake: Zero::ZERO,
-            head: Zero::ZERO,
-            tail: Zero::ZERO,
+            sleepers: Links::INIT,
             chosen: Zero::ZERO,
             turn: Zero::ZERO,
             booked: Zero::ZERO,
@@ -220,10 +219,9 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
         Ok(Overlock {
             locked: P::U8::new(FREE),
             kick: P::U8::new(NOTHING),
-            guard: P::U8::new(0),
+            guard: GuardByte::new(),
             awake: P::U8::new(0),
-            head: P::U16::new(0),
-            tail: P::U16::new(0),
+            sleepers: Links::new(),
             chosen: P::U16::new(0),
             turn: P::U16::new(0),
             booked: P::U32::new(0),
@@ -271,7 +269,7 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
 
     /// Whether somebody sleeps in the list, or was called and is on its way. Those that spin, and surplus threads, leave no trace.
     fn is_contended(&self) -> bool {
-        self.head.load(Relaxed) != 0 || self.awake.load(Relaxed) != 0
+        self.sleepers.first().is_some() || self.awake.load(Relaxed) != 0
     }
 }
 

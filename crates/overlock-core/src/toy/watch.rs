@@ -51,6 +51,7 @@ thread_local! {
     static STEPS: RefCell<VecDeque<(When, Access, Step)>> = const { RefCell::new(VecDeque::new()) };
     static FREED: Cell<bool> = const { Cell::new(false) };
     static TOUCHES: RefCell<Vec<Access>> = const { RefCell::new(Vec::new()) };
+    static READER_IDS_OF_TEST: &'static Watched<AtomicU32> = Box::leak(Box::new(Watched(AtomicU32::new(0))));
     static KICK_TABLE_OF_TEST: &'static [Watched<AtomicU32>] =
         Vec::leak((0..2).map(|_| Watched::new(0)).collect());
     static SLOTS_OF_TEST: &'static [Slot<Watch>] =
@@ -282,6 +283,10 @@ impl Platform for Watch {
 
     fn slots() -> &'static [Slot<Watch>] {
         SLOTS_OF_TEST.with(|slots| *slots)
+    }
+
+    fn reader_ids() -> &'static Watched<AtomicU32> {
+        READER_IDS_OF_TEST.with(|ids| *ids)
     }
 
     fn kick_table() -> &'static [Watched<AtomicU32>] {

@@ -21,6 +21,16 @@ static TAKEN: [AtomicU64; THREADS.div_ceil(64)] =
 /// The thread-specific key (an unsigned int in every Linux libc) + 1; 0 until the first thread needs it.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
+/// One more than the highest slot that a thread has ever had.
+static IN_USE: AtomicU32 = AtomicU32::new(0);
+
+/// See [`Platform::slots_in_use`](overlock_core::Platform::slots_in_use).
+pub(super) fn in_use() -> usize {
+    // Relaxed: whoever must not miss a slot has ordered itself after that slot's first use, and the
+    // count was raised before.
+    IN_USE.load(Relaxed) as usize
+}
+
 thread_local! {
     /// This thread's slot + 1; 0 for none.
     static MINE: Cell<u32> = const { Cell::new(0) };
@@ -45,6 +55,7 @@ fn take() -> Option<usize> {
         Bitmap(&TAKEN).give(slot);
         return current();
     }
+    IN_USE.fetch_max(slot as u32 + 1, Relaxed);
     MINE.set(slot as u32 + 1);
     // SAFETY: `key` was created and is never deleted.
     let failed = unsafe { libc::pthread_setspecific(key, ptr::without_provenance(slot + 1)) };

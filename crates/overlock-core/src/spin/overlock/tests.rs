@@ -28,10 +28,10 @@ fn locker(thread: usize, lock: Lock) -> Actor {
 /// `lock` is free and nothing is left of anybody.
 fn assert_clean<Y: Policy>(lock: Lock<Y>) {
     assert!(!lock.is_locked() && !lock.is_contended());
-    assert_eq!(lock.tail.load(Relaxed), 0);
+    assert_eq!(lock.sleepers.last(), None);
     assert_eq!(lock.kick.load(Relaxed), NOTHING);
     assert_eq!(lock.kicks().load(Relaxed), 0, "still counted (I5)");
-    assert_eq!(lock.guard.load(Relaxed), 0);
+    assert!(!lock.guard.is_held());
     assert_eq!(left(), 0);
 }
 

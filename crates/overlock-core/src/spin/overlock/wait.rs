@@ -3,7 +3,8 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::sleep::Sleeper;
-use super::{FREE, HANDED, HELD, Learned, Overlock, Policy, earlier, queue};
+use super::{FREE, HANDED, HELD, Learned, Overlock, Policy, earlier};
+use crate::links::nap;
 use crate::node::Claim;
 use crate::platform::{Atomic, Cpu, Instant, Platform, Spin};
 use crate::stat::{self, Event};
@@ -98,7 +99,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             if deadline.is_some_and(|deadline| P::now() >= deadline) {
                 return false;
             }
-            queue::nap::<P>(NO_NODE_NAP_NS);
+            nap::<P>(NO_NODE_NAP_NS);
         }
     }
 

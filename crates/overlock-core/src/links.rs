@@ -1,0 +1,196 @@
+//! What locks keep sleepers in: a list of queue nodes, and the one-byte guard of such a list.
+//!
+//! Only threads that are about to sleep, have just woken, or are about to wake another one take a guard,
+//! and each holds it for a few dozen instructions.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::node::NodeId;
+use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
+
+/// Looks at a guard before a waiter for it gives its CPU away: the holder has lost its own.
+const TURNS: u32 = 1000;
+const NAP_NS: u64 = 50_000;
+
+/// Gives the CPU away for about `nanos` nanoseconds.
+pub(crate) fn nap<P: Platform>(nanos: u64) {
+    let nobody = P::U32::new(0);
+    P::halt(&nobody, 0, Some(P::now().plus_nanos(nanos)));
+}
+
+/// A test-and-set byte whose waiters nap when its holder has lost its CPU.
+#[derive(Debug)]
+pub(crate) struct GuardByte<P: Platform>(P::U8);
+
+/// The guard, held. All accesses to what it guards are Relaxed: QA and QR order them.
+pub(crate) struct Held<'a, P: Platform>(&'a P::U8);
+
+impl<P: Platform> GuardByte<P> {
+    pub(crate) fn new() -> Self {
+        GuardByte(P::U8::new(0))
+    }
+
+    /// Takes the guard.
+    pub(crate) fn lock(&self) -> Held<'_, P> {
+        loop {
+            // QA: acquire, pairs with QR.
+            if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
+                return Held(&self.0);
+            }
+            let turns = Spin::Turns(TURNS);
+            if P::wait_until(&self.0, Relaxed, turns, |held: u8| held == 0).is_err() {
+                nap::<P>(NAP_NS);
+            }
+        }
+    }
+
+    /// Whether somebody holds it. A snapshot.
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.load(Relaxed) != 0
+    }
+}
+
+impl<P: ConstPlatform> GuardByte<P> {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
+    pub(crate) const INIT: Self = GuardByte(Zero::ZERO);
+}
+
+impl<P: Platform> Drop for Held<'_, P> {
+    fn drop(&mut self) {
+        // QR: release, pairs with QA.
+        self.0.store(0, Release);
+    }
+}
+
+/// A doubly linked list of nodes, through their `next` and `wait`. Its user holds the guard that belongs to it.
+#[derive(Debug)]
+pub(crate) struct Links<P: Platform> {
+    head: P::U16,
+    tail: P::U16,
+}
+
+fn bits(id: Option<NodeId>) -> u16 {
+    id.map_or(0, NodeId::bits)
+}
+
+impl<P: ConstPlatform> Links<P> {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
+    pub(crate) const INIT: Self = Links {
+        head: Zero::ZERO,
+        tail: Zero::ZERO,
+    };
+}
+
+impl<P: Platform> Links<P> {
+    pub(crate) fn new() -> Self {
+        Links {
+            head: P::U16::new(0),
+            tail: P::U16::new(0),
+        }
+    }
+
+    /// The first node. Without the guard: a snapshot.
+    pub(crate) fn first(&self) -> Option<NodeId> {
+        NodeId::from_bits(self.head.load(Relaxed))
+    }
+
+    pub(crate) fn last(&self) -> Option<NodeId> {
+        NodeId::from_bits(self.tail.load(Relaxed))
+    }
+
+    /// The node behind `id`, which is in the list.
+    pub(crate) fn after(&self, id: NodeId) -> Option<NodeId> {
+        NodeId::from_bits(id.node::<P>().next.load(Relaxed) as u16)
+    }
+
+    /// The node in front of `id`, which is in the list.
+    pub(crate) fn before(&self, id: NodeId) -> Option<NodeId> {
+        NodeId::from_bits(id.node::<P>().wait.load(Relaxed) as u16)
+    }
+
+    pub(crate) fn push_back(&self, id: NodeId) {
+        self.insert_before(id, None);
+    }
+
+    pub(crate) fn push_front(&self, id: NodeId) {
+        self.insert_before(id, self.first());
+    }
+
+    /// Puts `id` in front of `after`; at the end where that is `None`.
+    pub(crate) fn insert_before(&self, id: NodeId, after: Option<NodeId>) {
+        let before = match after {
+            Some(after) => self.before(after),
+            None => self.last(),
+        };
+        self.link(before, Some(id));
+        self.link(Some(id), after);
+    }
+
+    /// Takes `id` out, wherever it stands.
+    pub(crate) fn unlink(&self, id: NodeId) {
+        self.link(self.before(id), self.after(id));
+    }
+
+    /// Makes `before` and `after` neighbours; `None` is the list's end.
+    fn link(&self, before: Option<NodeId>, after: Option<NodeId>) {
+        match before {
+            Some(before) => before.node::<P>().next.store(bits(after).into(), Relaxed),
+            None => self.head.store(bits(after), Relaxed),
+        }
+        match after {
+            Some(after) => after.node::<P>().wait.store(bits(before).into(), Relaxed),
+            None => self.tail.store(bits(before), Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{Point, Toy, at, halts, left};
+    use std::vec::Vec;
+
+    fn content(links: &Links<Toy>) -> Vec<usize> {
+        let forwards: Vec<_> =
+            core::iter::successors(links.first(), |&id| links.after(id)).collect();
+        let mut backwards: Vec<_> =
+            core::iter::successors(links.last(), |&id| links.before(id)).collect();
+        backwards.reverse();
+        assert_eq!(forwards, backwards);
+        forwards.into_iter().map(NodeId::slot).collect()
+    }
+
+    #[test]
+    fn nodes_are_linked_both_ways_wherever_they_come_and_go() {
+        let links = Links::new();
+        let ids: Vec<_> = (0..5).map(|slot| NodeId::new(slot, 0)).collect();
+        assert_eq!(content(&links), []);
+        links.push_back(ids[1]);
+        links.push_back(ids[2]);
+        links.push_front(ids[0]);
+        links.insert_before(ids[3], Some(ids[2]));
+        links.insert_before(ids[4], Some(ids[0]));
+        assert_eq!(content(&links), [4, 0, 1, 3, 2]);
+        for (out, rest) in [
+            (1, &[4, 0, 3, 2][..]),
+            (2, &[4, 0, 3]),
+            (4, &[0, 3]),
+            (0, &[3]),
+            (3, &[]),
+        ] {
+            links.unlink(ids[out]);
+            assert_eq!(content(&links), rest);
+        }
+    }
+
+    /// The nap in `lock`: without it the toy is stuck.
+    #[test]
+    fn who_waits_for_a_guard_gives_its_cpu_to_the_holder() {
+        static GUARD: GuardByte<Toy> = GuardByte::INIT;
+        core::mem::forget(GUARD.lock());
+        at(Point::Halt, || drop(Held::<Toy>(&GUARD.0)));
+        drop(GUARD.lock());
+        assert!(!GUARD.is_held());
+        assert_eq!((left(), halts()), (0, 1));
+    }
+}

@@ -1,0 +1,219 @@
+//! What the sleeping locks share: a guarded list of waiters, and the sleep of a waiter that can be woken, can
+//! run out of time, and can be cancelled.
+//!
+//! A waiter owns its node through a [`Waiter`]. Under the list's guard it [prepares](Waiter::prepare) and
+//! joins the list; then it [sleeps](Waiter::sleep). A waker changes the node's `state` under the guard
+//! ([`tell`]), drops the guard, and [kicks](kick).
+//!
+//! # Why no wake-up is lost
+//!
+//! What a waiter halts on is the node's count of kicks, which every kick raises and nobody sets back. The waiter reads the
+//! count (WC), then looks at its state, its token and the clock, then halts if the count is
+//! still the same. The waker writes the state or the token's flag first, then raises the count (WK, release,
+//! pairs with WC, acquire), then kicks. So a waiter that looked too early finds the count changed. A kick
+//! that arrives after its waiter has left, for a node that waits for something else by then, is a
+//! spurious wake-up, and each sleep looks again.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use crate::links::{GuardByte, Held, Links};
+use crate::node::{Claim, Node, NodeId};
+use crate::platform::{Atomic, ConstPlatform, Instant, Platform};
+use crate::sleep::cancel::CancelToken;
+use crate::stat::{self, Event, Latency};
+
+/// A waiter's state that no waker has changed yet. Others are the lock's to choose.
+pub(crate) const WAITING: u32 = 0;
+
+/// A guarded list of waiters. 6 bytes.
+#[derive(Debug)]
+pub(crate) struct WaitList<P: Platform> {
+    links: Links<P>,
+    guard: GuardByte<P>,
+}
+
+impl<P: ConstPlatform> WaitList<P> {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
+    pub(crate) const INIT: Self = WaitList {
+        links: Links::INIT,
+        guard: GuardByte::INIT,
+    };
+}
+
+/// The list of a [`WaitList`], guarded.
+pub(crate) struct Waiters<'a, P: Platform> {
+    links: &'a Links<P>,
+    _guard: Held<'a, P>,
+}
+
+impl<P: Platform> WaitList<P> {
+    pub(crate) fn new() -> Self {
+        WaitList {
+            links: Links::new(),
+            guard: GuardByte::new(),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> Waiters<'_, P> {
+        Waiters {
+            _guard: self.guard.lock(),
+            links: &self.links,
+        }
+    }
+
+    /// Whether nobody waits. A snapshot.
+    pub(crate) fn looks_empty(&self) -> bool {
+        self.links.first().is_none()
+    }
+
+    /// Whether somebody is at work on the list. A snapshot.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.guard.is_held()
+    }
+}
+
+impl<P: Platform> core::ops::Deref for Waiters<'_, P> {
+    type Target = Links<P>;
+
+    fn deref(&self) -> &Links<P> {
+        self.links
+    }
+}
+
+/// Changes a waiter's state, for its next look. The caller holds the guard of the list that the node is in, or was
+/// until now, and [kicks](kick) the waiter afterwards, best without the guard.
+pub(crate) fn tell<P: Platform>(id: NodeId, state: u32) {
+    let node = id.node::<P>();
+    if cfg!(feature = "stat") {
+        node.kicked_at.store(P::now().as_nanos(), Relaxed);
+    }
+    // WS: release, pairs with the acquire in `sleep`: what the waker did is seen by who it wakes.
+    node.state.store(state, Release);
+}
+
+/// Wakes the waiter that was [told](tell) something.
+pub(crate) fn kick<P: Platform>(id: NodeId) {
+    let node = id.node::<P>();
+    // WK: release, pairs with WC.
+    node.kicks.fetch_add(1, Release);
+    stat::count::<P>(Event::PvKickUnlock);
+    stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&node.kicks));
+}
+
+/// Why a sleep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// A waker has set this state.
+    Told(u32),
+    Deadline,
+    Cancelled,
+}
+
+/// How long to wait: for ever, up to a moment, until cancelled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit<'a, P: Platform> {
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancel: Option<&'a CancelToken<P>>,
+}
+
+impl<P: Platform> Limit<'_, P> {
+    pub(crate) const NONE: Self = Limit {
+        deadline: None,
+        cancel: None,
+    };
+
+    pub(crate) fn until(deadline: Instant) -> Self {
+        Limit {
+            deadline: Some(deadline),
+            cancel: None,
+        }
+    }
+
+    /// Why a waiter has to give up, if it has to.
+    pub(crate) fn reached(&self) -> Option<End> {
+        if self.cancel.is_some_and(CancelToken::is_cancelled) {
+            Some(End::Cancelled)
+        } else if self.deadline.is_some_and(|end| P::now() >= end) {
+            Some(End::Deadline)
+        } else {
+            None
+        }
+    }
+}
+
+/// A thread that waits in a list.
+#[derive(Debug)]
+pub(crate) struct Waiter<P: Platform> {
+    claim: Claim<P>,
+}
+
+impl<P: Platform> Waiter<P> {
+    /// Claims a node of the calling thread; `None` where it has none left.
+    pub(crate) fn new() -> Option<Self> {
+        Claim::new().map(|claim| Waiter { claim })
+    }
+
+    pub(crate) fn id(&self) -> NodeId {
+        self.claim.id()
+    }
+
+    pub(crate) fn node(&self) -> &'static Node<P> {
+        self.claim.node()
+    }
+
+    /// Sets the state back: before joining a list, or to be told something once more. In a list: under its guard.
+    pub(crate) fn prepare(&self) {
+        self.node().state.store(WAITING, Relaxed);
+    }
+
+    /// What the waiter has been told. Acquire, pairs with WS.
+    pub(crate) fn state(&self) -> u32 {
+        self.node().state.load(Acquire)
+    }
+
+    /// Sleeps until told something, or until `limit` is reached. The waiter may still be in its list
+    /// after that, and whoever gives up has to look under the guard whether it was told after all.
+    pub(crate) fn sleep(&self, limit: &Limit<'_, P>) -> End {
+        let node = self.node();
+        let token = limit.cancel.map(|token| token.watch(node));
+        let end = loop {
+            // WC: acquire, pairs with WK.
+            let kicks = node.kicks.load(Acquire);
+            // Acquire, pairs with WS.
+            let state = node.state.load(Acquire);
+            if state != WAITING {
+                break End::Told(state);
+            }
+            if let Some(end) = limit.reached() {
+                break end;
+            }
+            stat::timed::<P, ()>(Latency::TimeBlocked, || {
+                P::halt(&node.kicks, kicks, limit.deadline);
+            });
+        };
+        drop(token);
+        if cfg!(feature = "stat") && matches!(end, End::Told(_)) {
+            let kicked = Instant::from_nanos(node.kicked_at.load(Relaxed));
+            stat::record::<P>(Latency::PvLatencyWake, P::now().nanos_since(kicked));
+            stat::count::<P>(Event::PvKickWake);
+        }
+        end
+    }
+}
+
+/// A node's registration with a token, until dropped.
+pub(super) struct Watched<P: Platform>(&'static Node<P>);
+
+impl<P: Platform> Watched<P> {
+    /// `SeqCst`: CW, against the canceller's look at the node; see [`CancelToken::cancel`].
+    pub(super) fn new(node: &'static Node<P>, token: usize) -> Self {
+        node.cancel.store(token, SeqCst);
+        Watched(node)
+    }
+}
+
+impl<P: Platform> Drop for Watched<P> {
+    fn drop(&mut self) {
+        self.0.cancel.store(0, Relaxed);
+    }
+}
