@@ -14,6 +14,13 @@ pub enum Error {
         /// What the protected data say.
         found: u64,
     },
+    /// Somebody saw the protected data between two states.
+    Torn {
+        /// How many looked.
+        looks: u64,
+        /// How many of them saw that.
+        torn: u64,
+    },
     /// A lock could not be created.
     Create(CreateError),
     /// The machine did not give us the threads.
@@ -42,6 +49,12 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "does not exclude: {expected} operations left {found} in the protected data"
+                )
+            }
+            Self::Torn { looks, torn } => {
+                write!(
+                    f,
+                    "does not exclude: {torn} of {looks} looks at the protected data found them half changed"
                 )
             }
             Self::Create(error) => write!(f, "cannot be created: {error}"),

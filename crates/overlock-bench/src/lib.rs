@@ -2,7 +2,7 @@
 //!
 //! | module | what is there |
 //! |---|---|
-//! | [`registry`] | the one list of locks |
+//! | [`registry`] | the lists of locks |
 //! | [`lock`], [`ours`], [`peers`] | what a lock offers to be measured, our locks, and those that people use today |
 //! | [`world`] | the door between a workload and the machine that it runs on |
 //! | [`workload`], [`probe`] | the measured loops, and the timing of waits |
@@ -29,3 +29,4 @@ pub mod settings;
 pub mod stats;
 pub mod workload;
 pub mod world;
+mod wrap;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::plan::{Plan, Step};
-use crate::probe::{Pass, Waits};
+use crate::probe::{Pass, Roles, Waits};
 use crate::registry::{Entry, Kind};
 use crate::stats::median;
 use crate::workload::{Sample, Workload};
@@ -23,6 +23,8 @@ pub struct Cell {
     pub samples: Vec<Sample>,
     /// The waits of all latency rounds.
     pub waits: Option<Waits>,
+    /// The same of readers and of writers, where there are such.
+    pub roles: Option<Roles>,
     /// What happened in the lock in all throughput rounds, if it is one of ours that counts.
     pub counters: Option<Counters>,
 }
@@ -132,6 +134,7 @@ pub fn run(
             threads: team.threads,
             samples: Vec::new(),
             waits: None,
+            roles: None,
             counters: (plan.stat && entry.kind == Kind::Ours).then(Counters::default),
         });
         let counters = cell.counters.as_mut().filter(|_| pass == Pass::Throughput);
@@ -150,7 +153,10 @@ pub fn run(
         }
         match pass {
             Pass::Throughput => cell.samples.push(sample),
-            Pass::Latency => cell.add_waits(sample.waits),
+            Pass::Latency => {
+                add(&mut cell.waits, sample.waits, Waits::add);
+                add(&mut cell.roles, sample.roles, Roles::add);
+            }
         }
     }
 
@@ -161,12 +167,10 @@ pub fn run(
     })
 }
 
-impl Cell {
-    fn add_waits(&mut self, more: Option<Waits>) {
-        match (&mut self.waits, more) {
-            (Some(waits), Some(more)) => waits.add(&more),
-            (none, more) => *none = more,
-        }
+fn add<T>(sum: &mut Option<T>, more: Option<T>, add: fn(&mut T, &T)) {
+    match (sum, more) {
+        (Some(sum), Some(more)) => add(sum, &more),
+        (none, more) => *none = more,
     }
 }
 

@@ -1,4 +1,7 @@
-//! This project's locks, through the trait that all of them share.
+//! This project's locks, through the traits that all of them share.
+
+pub mod rw;
+pub mod types;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +11,7 @@ use overlock::core::raw::RawLock;
 
 use crate::lock::{BenchLock, CreateError};
 
-/// Any lock of ours.
+/// Any mutual-exclusion lock of ours.
 #[derive(Debug)]
 pub struct Ours<L>(L);
 

@@ -1,34 +1,13 @@
 //! The locks that people use today, as their users get them: `Mutex<()>` and its guard.
 
+pub mod condvar;
 #[cfg(target_env = "gnu")]
 pub mod glibc;
+pub mod rw;
 
-use crate::lock::{BenchLock, CreateError};
+use crate::wrap::mutexes;
 
-/// Wraps a `Mutex<()>` whose `lock` returns its guard.
-macro_rules! guarded {
-    ($($(#[$doc:meta])* $name:ident($mutex:ty), $guard:ty, $lock:expr;)*) => {$(
-        $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $name($mutex);
-
-        impl BenchLock for $name {
-            type Guard<'a> = $guard;
-
-            fn create() -> Result<Self, CreateError> {
-                Ok(Self(<$mutex>::new(())))
-            }
-
-            #[inline]
-            fn lock(&self) -> Self::Guard<'_> {
-                let lock: fn(&$mutex) -> Self::Guard<'_> = $lock;
-                lock(&self.0)
-            }
-        }
-    )*};
-}
-
-guarded! {
+mutexes! {
     /// `std::sync::Mutex`, poisoning included.
     Std(std::sync::Mutex<()>), std::sync::MutexGuard<'a, ()>,
         |m| m.lock().expect("a worker panicked while it held the lock");

@@ -117,11 +117,15 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{LIMIT, select};
+    use crate::registry::{Family, select};
 
     fn plan(words: &[&str], threads: &[usize]) -> Plan {
-        let mut locks = select(words.iter().copied()).unwrap();
-        locks.push(&LIMIT);
+        plan_of(Family::Exclusive, words, threads)
+    }
+
+    fn plan_of(family: Family, words: &[&str], threads: &[usize]) -> Plan {
+        let mut locks = select(family, words.iter().copied()).unwrap();
+        locks.extend(family.limit());
         Plan {
             locks,
             threads: threads.to_vec(),
@@ -138,13 +142,22 @@ mod tests {
     #[test]
     fn the_default_run_stays_within_its_budget() {
         // The default, and as many locks as there are, at five levels of overcommit.
-        for words in [&["default"][..], &["all"]] {
-            let mut plan = plan(words, &[2, 4, 8, 16, 32]);
-            plan.fit(DEFAULT_BUDGET);
-            let duration = plan.duration();
-            assert!(duration <= DEFAULT_BUDGET, "{words:?}: {duration:?}");
-            // Nothing was clamped to fit.
-            assert!(plan.round > SHORTEST, "{words:?}: {:?}", plan.round);
+        for family in Family::ALL {
+            for words in [&["default"][..], &["all"]] {
+                let mut plan = plan_of(family, words, &[2, 4, 8, 16, 32]);
+                plan.fit(DEFAULT_BUDGET);
+                let duration = plan.duration();
+                assert!(
+                    duration <= DEFAULT_BUDGET,
+                    "{family:?}, {words:?}: {duration:?}"
+                );
+                // Nothing was clamped to fit.
+                assert!(
+                    plan.round > SHORTEST,
+                    "{family:?}, {words:?}: {:?}",
+                    plan.round
+                );
+            }
         }
     }
 

@@ -35,8 +35,14 @@ pub trait Probe: Send {
     /// Acquires one lock.
     #[inline]
     fn lock<'a, L: BenchLock>(&mut self, worker: &impl Worker, lock: &'a L) -> L::Guard<'a> {
+        self.around(worker, || lock.lock())
+    }
+
+    /// Acquires whatever `acquire` does, in any way.
+    #[inline]
+    fn around<G>(&mut self, worker: &impl Worker, acquire: impl FnOnce() -> G) -> G {
         self.begin(worker);
-        let guard = lock.lock();
+        let guard = acquire();
         self.acquired(worker);
         guard
     }
@@ -161,6 +167,30 @@ impl Waits {
 impl Default for Waits {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// The waits of readers and those of writers: a lock may treat the two very differently.
+#[derive(Clone, Debug, Default)]
+pub struct Roles {
+    /// To read.
+    pub readers: Waits,
+    /// To write.
+    pub writers: Waits,
+}
+
+impl Roles {
+    /// Adds the waits of another.
+    pub fn add(&mut self, other: &Self) {
+        self.readers.add(&other.readers);
+        self.writers.add(&other.writers);
+    }
+
+    /// All of them together.
+    pub fn all(&self) -> Waits {
+        let mut all = self.readers.clone();
+        all.add(&self.writers);
+        all
     }
 }
 

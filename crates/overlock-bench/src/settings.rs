@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::workload::Parameters;
+
 /// The settings of a run, defaults filled in.
 #[derive(Clone, Debug, Serialize)]
 pub struct Settings {
@@ -9,14 +11,13 @@ pub struct Settings {
     pub workload: &'static str,
     /// The locks, without the limit.
     pub locks: Vec<&'static str>,
+    /// The peers that count for `vs_best_peer`, measured or not.
+    pub rivals: &'static [&'static str],
     /// The thread counts.
     pub threads: Vec<usize>,
-    /// The critical section in nanoseconds, where the workload has one to set.
-    pub cs_ns: Option<f64>,
-    /// The non-critical section.
-    pub ncs_ns: Option<f64>,
-    /// Semaphore arrays, where the workload has any.
-    pub arrays: Option<usize>,
+    /// What the user may set about the workload.
+    #[serde(flatten)]
+    pub parameters: Parameters,
     /// Seconds of each round; of a build that never waits.
     pub seconds: f64,
     /// Throughput rounds of each cell, as many as there were.

@@ -1,108 +1,29 @@
 //! The workloads: each generic over the world it runs in and the lock it measures.
 
 pub mod build;
+pub mod condvar;
+pub mod fserver;
 pub mod micro;
 pub mod qdisc;
 pub mod random;
+pub mod record;
+mod rounds;
+pub mod rw;
+pub mod rwsem;
+mod sample;
 pub mod semop;
 
 use std::time::Duration;
 
-use crate::error::Error;
-use crate::lock::BenchLock;
-use crate::measure::Sections;
-use crate::probe::{Pass, Waits};
-use crate::world::{Crew, Team, World};
+use serde::Serialize;
 
-/// One round of a workload with one lock.
-pub type Round<W, S> = fn(&W, &Team, &S, Pass) -> Result<Sample, Error>;
+use crate::registry::{Entry, Family};
+use crate::world::World;
+use condvar::Pattern;
 
-/// Every workload, compiled for one lock.
-#[derive(Debug)]
-pub struct Rounds<W: World> {
-    /// [`micro::round`].
-    pub micro: Round<W, micro::Shape>,
-    /// [`semop::round`].
-    pub semop: Round<W, semop::Calls>,
-    /// [`qdisc::round`].
-    pub qdisc: Round<W, qdisc::Steps>,
-    /// [`build::round`].
-    pub build: Round<W, build::Farm>,
-}
-
-impl<W: World> Rounds<W> {
-    /// The workloads for `L`.
-    pub const fn of<L: BenchLock>() -> Self {
-        Self {
-            micro: micro::round::<W, L>,
-            semop: semop::round::<W, L>,
-            qdisc: qdisc::round::<W, L>,
-            build: build::round::<W, L>,
-        }
-    }
-}
-
-/// What a round of any workload brings.
-#[derive(Clone, Debug)]
-pub struct Sample {
-    /// Operations of each thread.
-    pub operations: Vec<u64>,
-    /// How long the round took.
-    pub elapsed: Duration,
-    /// CPU time of all threads.
-    pub cpu: Duration,
-    /// The waits for the lock, if this was a latency pass.
-    pub waits: Option<Waits>,
-    /// What only this workload has.
-    pub extra: Extra,
-}
-
-/// What a workload brings besides operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extra {
-    /// Nothing.
-    None,
-    /// [`qdisc`]: packets that found the queue full.
-    Dropped(u64),
-    /// [`build`]: whether all was built when the round ended.
-    Built {
-        /// All of it.
-        all: bool,
-    },
-}
-
-impl Sample {
-    fn new(crew: Crew<Tally>, extra: Extra) -> Self {
-        let waits = crew
-            .results
-            .iter()
-            .filter_map(|tally| tally.waits.as_ref())
-            .fold(None, |sum, waits| {
-                let mut sum: Waits = sum.unwrap_or_default();
-                sum.add(waits);
-                Some(sum)
-            });
-        Self {
-            operations: crew.results.iter().map(|tally| tally.operations).collect(),
-            elapsed: crew.elapsed,
-            cpu: crew.cpu,
-            waits,
-            extra,
-        }
-    }
-
-    /// Operations of all threads.
-    pub fn total(&self) -> u64 {
-        self.operations.iter().sum()
-    }
-}
-
-/// What a thread of a workload brings.
-#[derive(Debug)]
-struct Tally {
-    operations: u64,
-    waits: Option<Waits>,
-}
+pub use rounds::{Prepared, Round, Rounds};
+use sample::Tally;
+pub use sample::{Extra, Sample};
 
 /// A workload to run, as the user asks for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,9 +44,65 @@ pub enum Workload {
     Qdisc,
     /// [`build`].
     Build,
+    /// [`fserver`].
+    Fserver,
+    /// [`rw`], with the lengths of its sections in nanoseconds.
+    Rw {
+        /// Critical section.
+        cs: f64,
+        /// Non-critical section.
+        ncs: f64,
+        /// Percentage of operations that read.
+        reads: f64,
+        /// Records, each under its own lock.
+        records: usize,
+    },
+    /// [`rwsem`].
+    Rwsem,
+    /// [`condvar`].
+    Condvar {
+        /// Who waits for whom.
+        pattern: Pattern,
+    },
+}
+
+/// What the user may set about a workload, for the report: nothing where the workload has no such thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Parameters {
+    /// The critical section in nanoseconds.
+    pub cs_ns: Option<f64>,
+    /// The non-critical section.
+    pub ncs_ns: Option<f64>,
+    /// Semaphore arrays.
+    pub arrays: Option<usize>,
+    /// Percentage of operations that read.
+    pub reads_percent: Option<f64>,
+    /// Records, each under its own lock.
+    pub records: Option<usize>,
+    /// Who waits for whom.
+    pub pattern: Option<&'static str>,
 }
 
 impl Workload {
+    /// One of each, with what the user gets who sets nothing. In the order in which people are told of them.
+    pub const ALL: [Self; 8] = [
+        Self::Micro { cs: 0.0, ncs: 0.0 },
+        Self::Semop { arrays: 4 },
+        Self::Qdisc,
+        Self::Build,
+        Self::Fserver,
+        Self::Rw {
+            cs: 0.0,
+            ncs: 0.0,
+            reads: 90.0,
+            records: 1,
+        },
+        Self::Rwsem,
+        Self::Condvar {
+            pattern: Pattern::Queue,
+        },
+    ];
+
     /// Its name on the command line.
     pub fn name(&self) -> &'static str {
         match self {
@@ -133,13 +110,46 @@ impl Workload {
             Self::Semop { .. } => "semop",
             Self::Qdisc => "qdisc",
             Self::Build => "build",
+            Self::Fserver => "fserver",
+            Self::Rw { .. } => "rw",
+            Self::Rwsem => "rwsem",
+            Self::Condvar { .. } => "condvar",
         }
     }
 
-    /// Whether the limit means something: what the loop does without a lock is what a perfect lock
+    /// The locks that it is for.
+    pub fn family(&self) -> Family {
+        match self {
+            Self::Micro { .. } | Self::Semop { .. } | Self::Qdisc | Self::Build | Self::Fserver => {
+                Family::Exclusive
+            }
+            Self::Rw { .. } | Self::Rwsem => Family::ReaderWriter,
+            Self::Condvar { .. } => Family::Condvar,
+        }
+    }
+
+    /// The limit, where it means something: what the loop does without a lock is what a perfect lock
     /// could come near to.
-    pub fn has_limit(&self) -> bool {
-        matches!(self, Self::Micro { .. })
+    pub fn limit(&self) -> Option<&'static Entry> {
+        match self {
+            Self::Micro { .. } | Self::Rw { .. } => self.family().limit(),
+            _ => None,
+        }
+    }
+
+    /// The most operations a second that any lock allows `threads` on `cpus`, whose critical sections take so many
+    /// nanoseconds: a writer is alone with a lock, and of readers as many run as there are CPUs.
+    pub fn cap(&self, critical: f64, threads: usize, cpus: usize) -> f64 {
+        let alone = 1e9 / critical;
+        match *self {
+            Self::Micro { .. } => alone,
+            Self::Rw { reads, records, .. } => {
+                let together = threads.min(cpus).max(1) as f64;
+                let reads = reads / 100.0;
+                alone * records as f64 / (1.0 - reads + reads / together)
+            }
+            _ => f64::INFINITY,
+        }
     }
 
     /// How many times its length a round may take. A build is as long as it would be if every CPU were
@@ -148,11 +158,36 @@ impl Workload {
         if *self == Self::Build { 2.0 } else { 1.0 }
     }
 
-    /// The lengths of its sections in nanoseconds, if they are for the user to set.
-    pub fn sections(&self) -> Option<(f64, f64)> {
+    /// What the user may set about it, as it is set.
+    pub fn parameters(&self) -> Parameters {
+        let none = Parameters::default();
         match *self {
-            Self::Micro { cs, ncs } => Some((cs, ncs)),
-            _ => None,
+            Self::Micro { cs, ncs } => Parameters {
+                cs_ns: Some(cs),
+                ncs_ns: Some(ncs),
+                ..none
+            },
+            Self::Semop { arrays } => Parameters {
+                arrays: Some(arrays),
+                ..none
+            },
+            Self::Rw {
+                cs,
+                ncs,
+                reads,
+                records,
+            } => Parameters {
+                cs_ns: Some(cs),
+                ncs_ns: Some(ncs),
+                reads_percent: Some(reads),
+                records: Some(records),
+                ..none
+            },
+            Self::Condvar { pattern } => Parameters {
+                pattern: Some(pattern.name()),
+                ..none
+            },
+            Self::Qdisc | Self::Build | Self::Fserver | Self::Rwsem => none,
         }
     }
 
@@ -178,64 +213,66 @@ impl Workload {
                 private: world.work(build::PRIVATE_NS),
                 visit: world.work(build::VISIT_NS),
             }),
-        }
-    }
-}
-
-/// A workload with its work calibrated.
-#[derive(Clone, Copy, Debug)]
-pub enum Prepared {
-    /// [`micro`].
-    Micro(micro::Shape),
-    /// [`semop`].
-    Semop(semop::Calls),
-    /// [`qdisc`].
-    Qdisc(qdisc::Steps),
-    /// [`build`].
-    Build(build::Farm),
-}
-
-impl Prepared {
-    /// Runs one round with the lock that `rounds` are compiled for.
-    ///
-    /// # Errors
-    ///
-    /// Those of the workload.
-    pub fn round<W: World>(
-        &self,
-        rounds: &Rounds<W>,
-        world: &W,
-        team: &Team,
-        pass: Pass,
-    ) -> Result<Sample, Error> {
-        match self {
-            Self::Micro(shape) => (rounds.micro)(world, team, shape, pass),
-            Self::Semop(calls) => (rounds.semop)(world, team, calls, pass),
-            Self::Qdisc(steps) => (rounds.qdisc)(world, team, steps, pass),
-            Self::Build(farm) => {
-                // A lock that has collapsed may take hours for what others do in a second.
-                let stop_after = team.stop_after * 10 + Duration::from_secs(1);
-                (rounds.build)(
-                    world,
-                    &Team {
-                        stop_after,
-                        ..*team
-                    },
-                    farm,
-                    pass,
-                )
-            }
-        }
-    }
-
-    /// How long the sections take now.
-    pub fn sections<W: World>(&self, world: &W) -> Option<Sections> {
-        match self {
-            Self::Micro(shape) => Some(Sections {
-                critical: world.measure(shape.critical),
-                between: world.measure(shape.between),
+            Self::Fserver => Prepared::Fserver(fserver::Steps {
+                request: world.work(fserver::REQUEST_NS),
+                lookup: world.work(fserver::LOOKUP_NS),
+                create: world.work(fserver::CREATE_NS),
+                rename: world.work(fserver::RENAME_NS),
+                list: world.work(fserver::LIST_NS),
             }),
-            _ => None,
+            Self::Rw {
+                cs,
+                ncs,
+                reads,
+                records,
+            } => Prepared::Rw(rw::Shape {
+                critical: world.work(cs),
+                between: world.work(ncs),
+                reads: rw::Share::percent(reads),
+                records,
+            }),
+            Self::Rwsem => Prepared::Rwsem(rwsem::Shape),
+            Self::Condvar { pattern } => Prepared::Condvar(condvar::Shape {
+                pattern,
+                item: world.work(condvar::ITEM_NS),
+            }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_caps_its_operations() {
+        let cap = |workload: Workload, threads| workload.cap(100.0, threads, 2);
+        let rw = |reads, records| Workload::Rw {
+            cs: 100.0,
+            ncs: 0.0,
+            reads,
+            records,
+        };
+        assert_eq!(
+            cap(
+                Workload::Micro {
+                    cs: 100.0,
+                    ncs: 0.0
+                },
+                8
+            ),
+            1e7
+        );
+        assert_eq!(cap(rw(0.0, 1), 8), 1e7);
+        assert_eq!(cap(rw(100.0, 1), 8), 2e7);
+        assert_eq!(cap(rw(100.0, 1), 1), 1e7);
+        assert_eq!(cap(rw(0.0, 10), 8), 1e8);
+        assert_eq!(cap(Workload::Qdisc, 8), f64::INFINITY);
+    }
+
+    #[test]
+    fn an_empty_section_has_no_cap() {
+        assert_eq!(Workload::ALL[0].cap(0.0, 8, 2), f64::INFINITY);
+        assert_eq!(Workload::ALL[5].cap(0.0, 8, 2), f64::INFINITY);
     }
 }

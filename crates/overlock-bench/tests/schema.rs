@@ -6,10 +6,11 @@ use std::time::Duration;
 use overlock_bench::machine::Machine;
 use overlock_bench::measure;
 use overlock_bench::plan::Plan;
-use overlock_bench::registry::{self, LIMIT};
+use overlock_bench::registry;
 use overlock_bench::report::{self, csv, json};
 use overlock_bench::settings::Settings;
 use overlock_bench::workload::Workload;
+use overlock_bench::workload::condvar::Pattern;
 use overlock_bench::world::native::Native;
 use serde_json::Value;
 
@@ -18,8 +19,10 @@ const SCHEMA: &str = include_str!("../schema/bench.schema.json");
 /// A tiny real run: the document and the CSV file.
 fn run(workload: Workload, locks: &[&str], latency_runs: usize) -> (Value, Vec<u8>) {
     let machine = Machine::probe();
+    let family = workload.family();
+    let locks = registry::select(family, locks.iter().copied()).unwrap();
     let mut plan = Plan {
-        locks: registry::select(locks.iter().copied()).unwrap(),
+        locks: locks.clone(),
         threads: vec![1, 3],
         runs: 2,
         latency_runs,
@@ -29,9 +32,7 @@ fn run(workload: Workload, locks: &[&str], latency_runs: usize) -> (Value, Vec<u
         stat: true,
         deadline: None,
     };
-    if workload.has_limit() {
-        plan.locks.push(&LIMIT);
-    }
+    plan.locks.extend(workload.limit());
     let world = Native::new(machine.allowed().to_vec(), Arc::default(), |_, _| {
         panic!("hangs")
     });
@@ -44,14 +45,10 @@ fn run(workload: Workload, locks: &[&str], latency_runs: usize) -> (Value, Vec<u
     let rows = report::rows(&measurement, &world, &machine, &workload);
     let settings = Settings {
         workload: workload.name(),
-        locks: locks
-            .iter()
-            .map(|name| registry::select([*name]).unwrap()[0].name)
-            .collect(),
+        locks: locks.iter().map(|entry| entry.name).collect(),
+        rivals: family.rivals(),
         threads: plan.threads.clone(),
-        cs_ns: workload.sections().map(|(cs, _)| cs),
-        ncs_ns: workload.sections().map(|(_, ncs)| ncs),
-        arrays: None,
+        parameters: workload.parameters(),
         seconds: plan.round.as_secs_f64(),
         runs: measurement.rounds(),
         latency_runs,
@@ -77,23 +74,55 @@ fn check(document: &Value) {
 
 #[test]
 fn real_runs_validate() {
-    let workloads = [
-        (
-            Workload::Micro {
-                cs: 50.0,
-                ncs: 100.0,
-            },
-            1,
-        ),
-        (Workload::Micro { cs: 0.0, ncs: 0.0 }, 0),
-        (Workload::Semop { arrays: 2 }, 1),
-        (Workload::Qdisc, 0),
-        (Workload::Build, 1),
+    let more = [
+        Workload::Micro {
+            cs: 50.0,
+            ncs: 100.0,
+        },
+        Workload::Rw {
+            cs: 50.0,
+            ncs: 100.0,
+            reads: 12.5,
+            records: 100,
+        },
+        Workload::Condvar {
+            pattern: Pattern::PingPong,
+        },
+        Workload::Condvar {
+            pattern: Pattern::Broadcast,
+        },
     ];
-    for (workload, latency_runs) in workloads {
-        let (document, _) = run(workload, &["std", "ticket"], latency_runs);
+    for (index, workload) in Workload::ALL.into_iter().chain(more).enumerate() {
+        let (document, _) = run(workload, &["std", "parking_lot"], index % 2);
         check(&document);
     }
+}
+
+#[test]
+fn readers_are_told_from_writers() {
+    let rw = |reads| Workload::Rw {
+        cs: 0.0,
+        ncs: 0.0,
+        reads,
+        records: 1,
+    };
+    let (document, _) = run(rw(75.0), &["std"], 1);
+    check(&document);
+    assert_eq!(document["settings"]["reads_percent"], 75.0);
+    for row in document["rows"].as_array().unwrap() {
+        let count = |key: &str| row[key].as_u64().unwrap();
+        assert_eq!(count("read_waits") + count("write_waits"), count("waits"));
+        assert!(row["read_p99_ns"].as_f64() <= row["read_max_ns"].as_f64());
+        let longest = |key: &str| row[key].as_f64().unwrap();
+        assert_eq!(
+            longest("read_max_ns").max(longest("write_max_ns")),
+            longest("max_ns")
+        );
+    }
+    let (document, _) = run(rw(100.0), &["std"], 1);
+    assert_eq!(document["rows"][0]["write_waits"], 0);
+    let (document, _) = run(Workload::Fserver, &["std"], 1);
+    assert_eq!(document["rows"][0]["read_waits"], Value::Null);
 }
 
 #[test]

@@ -15,10 +15,9 @@ use overlock_bench::machine::Machine;
 use overlock_bench::measure::{self, Failure, Measurement};
 use overlock_bench::plan::Plan;
 use overlock_bench::quota::Quota;
-use overlock_bench::registry::{self, LIMIT};
+use overlock_bench::registry;
 use overlock_bench::report::{self, table};
 use overlock_bench::settings::Settings;
-use overlock_bench::workload::Workload;
 use overlock_bench::world::native::Native;
 
 pub use args::Args;
@@ -82,9 +81,7 @@ fn plan(args: &Args, choice: &Choice, machine: &Machine) -> Result<Plan, Exit> {
         stat: args.stat,
         deadline: None,
     };
-    if choice.workload.has_limit() {
-        plan.locks.push(&LIMIT);
-    }
+    plan.locks.extend(choice.workload.limit());
     for entry in &choice.locks {
         let Some(most) = entry.most_threads else {
             continue;
@@ -109,17 +106,12 @@ fn plan(args: &Args, choice: &Choice, machine: &Machine) -> Result<Plan, Exit> {
 }
 
 fn settings(choice: &Choice, plan: &Plan, world: &Native, measurement: &Measurement) -> Settings {
-    let (cs_ns, ncs_ns) = choice.workload.sections().unzip();
     Settings {
         workload: choice.workload.name(),
         locks: choice.locks.iter().map(|entry| entry.name).collect(),
+        rivals: choice.workload.family().rivals(),
         threads: plan.threads.clone(),
-        cs_ns,
-        ncs_ns,
-        arrays: match choice.workload {
-            Workload::Semop { arrays } => Some(arrays),
-            _ => None,
-        },
+        parameters: choice.workload.parameters(),
         seconds: plan.round.as_secs_f64(),
         runs: measurement.rounds(),
         latency_runs: plan.latency_runs,
@@ -143,12 +135,14 @@ fn failed(failure: Failure) -> Exit {
 
 #[cfg(test)]
 mod tests {
+    use overlock_bench::registry::Family;
+
     use super::*;
 
     #[test]
     fn a_lock_that_fails_is_named() {
         let failure = |error| Failure {
-            entry: &registry::LOCKS[0],
+            entry: &Family::Exclusive.locks()[0],
             threads: 4,
             error,
         };

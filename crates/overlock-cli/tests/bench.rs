@@ -48,9 +48,9 @@ fn refused(args: &[&str], says: &[&str]) {
 #[test]
 fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     refused(
-        &["--locks", "mutex"],
+        &["--locks", "lock"],
         &[
-            "unknown lock 'mutex'",
+            "unknown lock 'lock'",
             "all, ours, peers",
             "std",
             "glibc-adaptive",
@@ -91,10 +91,69 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
         &["--quota", "99999999"],
         &["--quota 99999999", "percentage"],
     );
-    refused(&["macro"], &["'macro'", "micro", "semop", "qdisc", "build"]);
-    refused(&["semop", "--cs", "5"], &["--cs is for `bench micro` only"]);
+    refused(
+        &["macro"],
+        &[
+            "'macro'", "micro", "semop", "qdisc", "build", "fserver", "rw", "rwsem", "condvar",
+        ],
+    );
+    refused(&["--reads", "5"], &["--reads is for `bench rw` only"]);
+    refused(
+        &["semop", "--cs", "5"],
+        &["--cs is for `bench micro` and `bench rw` only"],
+    );
+    refused(
+        &["rwsem", "--ncs", "5"],
+        &["--ncs is for `bench micro` and `bench rw` only"],
+    );
     refused(&["--arrays", "5"], &["--arrays is for `bench semop` only"]);
+    refused(&["rwsem", "--hot"], &["--hot is for `bench rw` only"]);
+    refused(
+        &["fserver", "--records", "5"],
+        &["--records is for `bench rw` only"],
+    );
+    refused(
+        &["--pattern", "queue"],
+        &["--pattern is for `bench condvar` only"],
+    );
+    refused(
+        &["condvar", "--pattern", "ring"],
+        &["'ring'", "queue", "ping-pong", "broadcast"],
+    );
+    refused(
+        &["rw", "--reads", "101"],
+        &["--reads 101", "percentage", "from 0 to 100"],
+    );
+    refused(&["rw", "--reads", "NaN"], &["--reads NaN"]);
+    refused(
+        &["rw", "--records", "0"],
+        &["--records 0", "from 1 to 1000000"],
+    );
+    refused(
+        &["rw", "--hot", "--records", "5"],
+        &["--hot", "--records", "cannot be used with"],
+    );
     refused(&["--frobnicate"], &["--frobnicate"]);
+}
+
+#[test]
+fn a_lock_of_another_workload_is_refused() {
+    refused(
+        &["rw", "--locks", "std,ticket"],
+        &[
+            "'ticket' is for micro, semop, qdisc, build and fserver, not for rw and rwsem",
+            "the locks are all, ours, peers, default, overlock",
+            "glibc-writer",
+        ],
+    );
+    refused(
+        &["--locks", "overlock-rwlock"],
+        &["'overlock-rwlock' is for rw and rwsem, not for micro"],
+    );
+    refused(
+        &["condvar", "--locks", "glibc-writer"],
+        &["'glibc-writer' is for rw and rwsem, not for condvar"],
+    );
 }
 
 #[test]
@@ -120,8 +179,8 @@ fn unwritable_files_are_refused_before_the_run() {
         &["--csv"],
     );
     refused(
-        &["--json", &format!("{dir}/good.json"), "--locks", "mutex"],
-        &["mutex"],
+        &["--json", &format!("{dir}/good.json"), "--locks", "lock"],
+        &["'lock'"],
     );
     assert_eq!(fs::read_dir(dir).unwrap().count(), 0);
 }
@@ -201,16 +260,98 @@ fn a_dash_is_the_standard_output() {
 
 #[test]
 fn every_workload_runs() {
-    for (workload, column) in [
-        ("semop", "4 arrays"),
-        ("qdisc", "Mbit/s"),
-        ("build", "build"),
+    for (args, says) in [
+        (&["semop"][..], &["4 arrays"][..]),
+        (&["qdisc"], &["Mbit/s"]),
+        (&["build"], &["build"]),
+        (&["fserver"], &["fserver; 1 round", "longest"]),
+        (
+            &["rw", "--reads", "50", "--cs", "20"],
+            &[
+                "rw, critical section 20 ns",
+                "50 % reads, 1 record",
+                "read p99",
+                "write longest",
+                "x limit",
+                "(no lock)",
+            ],
+        ),
+        (
+            &["rw", "--records", "1000"],
+            &["90 % reads, 1000 records", "(no lock)"],
+        ),
+        (&["rwsem"], &["rwsem; 1 round", "read longest"]),
+        (&["condvar"], &["condvar, queue"]),
+        (
+            &["condvar", "--pattern", "ping-pong"],
+            &["condvar, ping-pong"],
+        ),
+        (
+            &["condvar", "--pattern", "broadcast"],
+            &["condvar, broadcast", "x peer"],
+        ),
     ] {
-        tiny()
-            .arg(workload)
+        let mut run = tiny().args(args).assert().success();
+        for text in says {
+            run = run.stdout(predicate::str::contains(*text));
+        }
+        let limited = says.contains(&"(no lock)");
+        run.stdout(predicate::function(|text: &str| {
+            text.contains("x limit:") == limited
+        }));
+    }
+}
+
+#[test]
+fn words_for_groups_are_for_the_workload() {
+    for workload in ["micro", "rw", "condvar"] {
+        let dir = tempfile::tempdir().unwrap();
+        let json = dir.path().join("out.json");
+        overlock()
+            .args(["bench", workload, "--seconds", "0.001", "--runs", "1"])
+            .args(["--threads", "2", "--no-latency", "--quiet", "--json"])
+            .arg(&json)
             .assert()
-            .success()
-            .stdout(predicate::str::contains(column));
+            .success();
+        let document: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+        validate(&document);
+        let locks: Vec<&str> = document["settings"]["locks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|name| name.as_str().unwrap())
+            .collect();
+        for name in ["std", "parking_lot", "glibc"] {
+            assert!(locks.contains(&name), "{workload}: {locks:?}");
+        }
+        let ours = locks.iter().any(|name| name.starts_with("overlock-"));
+        assert!(ours, "{workload}: {locks:?}");
+        assert!(!locks.contains(&"ticket"), "{workload}: {locks:?}");
+    }
+}
+
+#[test]
+fn the_waits_of_readers_and_writers_are_in_the_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out.csv");
+    tiny()
+        .args(["rw", "--reads", "50", "--quiet", "--csv"])
+        .arg(&path)
+        .assert()
+        .success();
+    let mut csv = csv::Reader::from_path(path).unwrap();
+    let headers = csv.headers().unwrap().clone();
+    let column = |name: &str| headers.iter().position(|header| header == name).unwrap();
+    for record in csv.records() {
+        let record = record.unwrap();
+        let number = |name: &str| record[column(name)].parse::<f64>().unwrap();
+        assert_eq!(number("reads_percent"), 50.0);
+        assert_eq!(
+            number("read_waits") + number("write_waits"),
+            number("waits")
+        );
+        assert!(number("read_p50_ns") <= number("read_max_ns"));
+        assert!(number("write_p50_ns") <= number("write_max_ns"));
     }
 }
 
@@ -252,7 +393,17 @@ fn the_locks_are_listed() {
         .assert()
         .success()
         .stdout(predicate::str::contains("* std"))
-        .stdout(predicate::str::contains("parking_lot 0.13 FairMutex"));
+        .stdout(predicate::str::contains("parking_lot 0.13 FairMutex"))
+        .stdout(predicate::str::contains(
+            "mutual exclusion, for micro, semop, qdisc, build, fserver:",
+        ))
+        .stdout(predicate::str::contains(
+            "reader-writer locks, for rw, rwsem:",
+        ))
+        .stdout(predicate::str::contains(
+            "condition variables, for condvar:",
+        ))
+        .stdout(predicate::str::contains("glibc-writer"));
 }
 
 #[test]

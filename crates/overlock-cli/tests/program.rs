@@ -16,6 +16,7 @@ fn help_has_examples() {
         .stdout(predicate::str::contains(
             "overlock bench --locks overlock,parking_lot",
         ))
+        .stdout(predicate::str::contains("overlock bench rw --reads 99"))
         .stdout(predicate::str::contains("Exit codes:"));
 }
 
@@ -47,7 +48,8 @@ fn completions_are_printed() {
             .args(["completions", shell])
             .assert()
             .success()
-            .stdout(predicate::str::contains("overcommit"));
+            .stdout(predicate::str::contains("overcommit"))
+            .stdout(predicate::str::contains("ping-pong"));
     }
     overlock()
         .args(["completions", "csh"])
@@ -67,7 +69,8 @@ fn manual_pages_are_printed() {
         .args(["man", "bench"])
         .assert()
         .success()
-        .stdout(predicate::str::contains("overcommit"));
+        .stdout(predicate::str::contains("overcommit"))
+        .stdout(predicate::str::contains("rwsem"));
     overlock()
         .args(["man", "lunch"])
         .assert()

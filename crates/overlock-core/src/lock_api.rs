@@ -1,15 +1,33 @@
-//! lock_api's `Raw*` traits for every lock, so that `lock_api::Mutex<spin::Ticket<P>, T>` works.
+//! lock_api's `Raw*` traits for every lock, so that `lock_api::Mutex<spin::Ticket<P>, T>` and
+//! `lock_api::RwLock<rw::OverlockRw<P>, T>` work.
 //!
 //! A guard's state is the acquisition's token: a queue node where the lock has one. No guard is
 //! `Send`: the token, and the queue node behind it, belong to the thread that locked.
+//!
+//! | here | where the lock has |
+//! |---|---|
+//! | `RawMutex` | [`RawLock`] |
+//! | `RawMutexTimed` | [`RawTimedLock`] |
+//! | `RawMutexFair` | [`RawFairLock`] |
+//! | `RawRwLock` | [`raw::RawRwLock`] |
+//! | `RawRwLockTimed` | [`raw::RawTimedRwLock`] |
+//! | `RawRwLockDowngrade` | [`raw::RawDowngradeRwLock`] |
+//! | `RawRwLockUpgrade`, `RawRwLockUpgradeDowngrade`, `RawRwLockUpgradeTimed` | [`raw::RawUpgradeRwLock`] |
+//!
+//! The lists of locks do not say which of them have the traits below the first, so each of the others is implemented for every lock under the
+//! condition that it has; for many that never holds.
+
+mod rw;
 
 use core::marker::PhantomData;
+use core::time::Duration;
 
-use lock_api::RawMutex;
+use lock_api::{RawMutex, RawMutexFair, RawMutexTimed};
 
-use crate::platform::ConstPlatform;
-use crate::raw::RawLock;
-use crate::spin;
+use crate::platform::{ConstPlatform, Instant};
+#[cfg(doc)]
+use crate::raw;
+use crate::raw::{ConstLock, RawFairLock, RawLock, RawTimedLock};
 
 /// The state of one acquisition, kept in lock_api's guard.
 #[derive(Debug)]
@@ -18,29 +36,33 @@ pub struct GuardState<T>(T, PhantomData<*mut ()>);
 // SAFETY: a shared reference to the state gives access to nothing.
 unsafe impl<T> Sync for GuardState<T> {}
 
+impl<T> GuardState<T> {
+    #[inline]
+    fn new(token: T) -> Self {
+        GuardState(token, PhantomData)
+    }
+}
+
 macro_rules! raw_mutex {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {
-        $(raw_mutex!(@ $lock, $kind);)*
-    };
     // Has no `INIT`.
-    (@ $lock:ident, fallible) => {};
-    (@ $lock:ident, $kind:ident) => {
+    ($module:ident, $lock:ident, fallible) => {};
+    ($module:ident, $lock:ident, $kind:ident) => {
         // SAFETY: `RawLock` promises exclusion with acquire and release ordering; forgetting a token
         // leaves the lock locked and its node claimed, no more.
-        unsafe impl<P: ConstPlatform> RawMutex for spin::$lock<P> {
+        unsafe impl<P: ConstPlatform> RawMutex for crate::$module::$lock<P> {
             #[allow(clippy::declare_interior_mutable_const)] // the trait asks for it
-            const INIT: Self = spin::$lock::new();
+            const INIT: Self = <Self as ConstLock>::INIT;
 
-            type Guard = GuardState<<spin::$lock<P> as RawLock>::Token>;
+            type Guard = GuardState<<Self as RawLock>::Token>;
 
             #[inline]
             fn lock(&self) -> Self::Guard {
-                GuardState(RawLock::lock(self), PhantomData)
+                GuardState::new(RawLock::lock(self))
             }
 
             #[inline]
             fn try_lock(&self) -> Option<Self::Guard> {
-                RawLock::try_lock(self).map(|token| GuardState(token, PhantomData))
+                RawLock::try_lock(self).map(GuardState::new)
             }
 
             #[inline]
@@ -54,9 +76,59 @@ macro_rules! raw_mutex {
                 RawLock::is_locked(self)
             }
         }
+
+        // SAFETY: as above; `RawTimedLock` promises not to give up early.
+        unsafe impl<P: ConstPlatform> RawMutexTimed for crate::$module::$lock<P>
+        where
+            Self: RawTimedLock,
+        {
+            type Duration = Duration;
+            type Instant = Instant;
+
+            #[inline]
+            fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard> {
+                self.try_lock_until(P::now().plus(timeout))
+            }
+
+            #[inline]
+            fn try_lock_until(&self, timeout: Instant) -> Option<Self::Guard> {
+                RawTimedLock::lock_until(self, timeout).map(GuardState::new)
+            }
+        }
+
+        // SAFETY: as above. Nothing in `bump` unwinds where the caller holds the lock.
+        unsafe impl<P: ConstPlatform> RawMutexFair for crate::$module::$lock<P>
+        where
+            Self: RawFairLock<Token = ()>,
+        {
+            #[inline]
+            unsafe fn unlock_fair(&self, guard: Self::Guard) {
+                // SAFETY: the caller passes the state of its acquisition of this lock.
+                unsafe { RawFairLock::unlock_fair(self, guard.0) }
+            }
+
+            #[inline]
+            unsafe fn bump(&self, guard: &mut Self::Guard) {
+                // SAFETY: as above; the token of the new acquisition is `()` again.
+                guard.0 = unsafe { RawFairLock::bump(self, guard.0) };
+            }
+        }
     };
 }
 
-crate::spin_locks!(raw_mutex);
+macro_rules! spin_mutexes {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {
+        $(raw_mutex!(spin, $lock, $kind);)*
+    };
+}
+
+macro_rules! sleep_mutexes {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {
+        $(raw_mutex!(sleep, $lock, $kind);)*
+    };
+}
+
+crate::spin_locks!(spin_mutexes);
+crate::sleep_locks!(sleep_mutexes);
 // What `FastQueue` cannot have itself.
-raw_mutex!(@ LazyFastQueue, node);
+raw_mutex!(spin, LazyFastQueue, node);

@@ -16,7 +16,7 @@
 //! | `Slot::depth`, `Slot::spare` | the owning thread and the handlers that interrupt it: `fast_queue`'s contexts, and the ticket that each brings to its next lock (0: its first own one) |
 //! | `Node::next` | the successor in the queue, once |
 //! | `Node::wait` | the predecessor (or the owner), handing the lock or the head of the queue over |
-//! | `Node::state` | the waiter and its waker; the word that a waiter of `overlock` halts on |
+//! | `Node::state` | the waiter and its waker |
 //! | `Node::kicks` | whoever kicks the waiter through it: one more; never set back |
 //! | `Node::kicked_at` | the kicker, where statistics are on: when that was |
 //! | `Node::cancel` | the waiter: the address of the token whose cancellation shall kick it, or 0 |

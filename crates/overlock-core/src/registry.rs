@@ -41,7 +41,11 @@ macro_rules! spin_locks {
 #[macro_export]
 macro_rules! sleep_locks {
     ($callback:ident) => {
-        $callback! {}
+        $callback! {
+            mutex: Mutex, plain;
+            mutex_inside: MutexInside, plain;
+            mutex_none: MutexNone, plain;
+        }
     };
 }
 
@@ -49,6 +53,30 @@ macro_rules! sleep_locks {
 #[macro_export]
 macro_rules! rw_locks {
     ($callback:ident) => {
-        $callback! {}
+        $callback! {
+            overlock_rw: rw::OverlockRw;
+            overlock_rw_counted: rw::OverlockRwCounted;
+            percpu_rwsem: rw::PerCpuRwSem;
+            qrwlock: rw::Qrwlock;
+            rwsem: sleep::RwSem;
+            rwsem_none: sleep::RwSemNone;
+            rwsem_count: sleep::RwSemCounted;
+        }
     };
 }
+
+macro_rules! const_lock {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {
+        $(const_lock!(@ $lock, $kind);)*
+    };
+    (@ $lock:ident, fallible) => {};
+    (@ $lock:ident, $kind:ident) => {
+        impl<P: crate::ConstPlatform> crate::raw::ConstLock for crate::spin::$lock<P> {
+            #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+            const INIT: Self = crate::spin::$lock::new();
+        }
+    };
+}
+
+crate::spin_locks!(const_lock);
+const_lock!(@ LazyFastQueue, node);

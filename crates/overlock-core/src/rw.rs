@@ -1,1 +1,9 @@
 //! Reader-writer locks.
+
+pub mod overlock_rw;
+pub mod percpu_rwsem;
+pub mod qrwlock;
+
+pub use overlock_rw::{OverlockRw, OverlockRwCounted};
+pub use percpu_rwsem::PerCpuRwSem;
+pub use qrwlock::Qrwlock;

@@ -74,6 +74,46 @@ names! {
         ReleasedSlow = "released_slow",
         /// Paravirtual ticket lock: unlocks that kicked a waiter.
         ReleasedSlowKicked = "released_slow_kicked",
+        /// Reader-writer semaphore: sleeps of readers.
+        RwsemSleepReader = "rwsem_sleep_reader",
+        /// Reader-writer semaphore: sleeps of writers, and of upgraders.
+        RwsemSleepWriter = "rwsem_sleep_writer",
+        /// Reader-writer semaphore: readers woken, with the lock.
+        RwsemWakeReader = "rwsem_wake_reader",
+        /// Reader-writer semaphore: writers woken, to try for it.
+        RwsemWakeWriter = "rwsem_wake_writer",
+        /// Reader-writer semaphore: writers that took the lock past the list, at once or by spinning.
+        RwsemOptLock = "rwsem_opt_lock",
+        /// Reader-writer semaphore: writers that have spun in vain.
+        RwsemOptFail = "rwsem_opt_fail",
+        /// Reader-writer semaphore: writers that did not spin, since it would have been in vain.
+        RwsemOptNospin = "rwsem_opt_nospin",
+        /// Reader-writer semaphore: readers granted the lock from the list.
+        RwsemRlock = "rwsem_rlock",
+        /// Reader-writer semaphore: readers that took the lock past the list, or by spinning.
+        RwsemRlockSteal = "rwsem_rlock_steal",
+        /// Reader-writer semaphore: readers that found nobody waiting, and the lock free for them, when they wanted to queue.
+        RwsemRlockFast = "rwsem_rlock_fast",
+        /// Reader-writer semaphore: readers that gave up.
+        RwsemRlockFail = "rwsem_rlock_fail",
+        /// Reader-writer semaphore: handoffs asked for on behalf of a reader.
+        RwsemRlockHandoff = "rwsem_rlock_handoff",
+        /// Reader-writer semaphore: writers that took the lock from the list.
+        RwsemWlock = "rwsem_wlock",
+        /// Reader-writer semaphore: writers that gave up.
+        RwsemWlockFail = "rwsem_wlock_fail",
+        /// Reader-writer semaphore: handoffs asked for by a writer, or on its behalf.
+        RwsemWlockHandoff = "rwsem_wlock_handoff",
+        /// Mutex: acquisitions by optimistic spinning of newcomers.
+        MutexOptLock = "mutex_opt_lock",
+        /// Mutex: optimistic spins of newcomers in vain.
+        MutexOptFail = "mutex_opt_fail",
+        /// Mutex: sleeps.
+        MutexSleep = "mutex_sleep",
+        /// Mutex: acquisitions by a sleeper that spun after it was woken.
+        MutexWaiterOptLock = "mutex_waiter_opt_lock",
+        /// Mutex: unlocks that gave it to the first sleeper.
+        MutexHandoff = "mutex_handoff",
     }
 }
 

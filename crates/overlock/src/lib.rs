@@ -1,13 +1,13 @@
 //! Locks that stay fast when there are more threads than CPUs.
 //!
 //! A spinlock collapses as soon as its holder loses its CPU; a mutex pays a wake-up for each change of owner.
-//! [`SpinLock`] does neither: its waiters spin only while that is worth it, then sleep; those that run
+//! [`Mutex`] does neither: its waiters spin only while that is worth it, then sleep; those that run
 //! pass those that sleep, up to a bound; and unlocking is one plain store.
 //!
 //! ```
-//! use overlock::SpinLock;
+//! use overlock::Mutex;
 //!
-//! let queue = SpinLock::new(Vec::new());
+//! let queue = Mutex::new(Vec::new());
 //! std::thread::scope(|scope| {
 //!     for i in 0..16 {
 //!         let queue = &queue;
@@ -17,20 +17,74 @@
 //! assert_eq!(queue.lock().len(), 16);
 //! ```
 //!
-//! The whole family of the kernel's spinlocks is in [`spin`]. The locks themselves are in
-//! [`overlock_core`], written once for every platform; [`Linux`] is the one here.
+//! # What to take
+//!
+//! | type | for |
+//! |---|---|
+//! | [`Mutex`] | what one thread at a time may touch; [`SpinLock`] is the same |
+//! | [`RwLock`] | what is read by many and written by one |
+//! | [`PerCpuRwLock`] | what is read all the time and hardly ever written |
+//! | [`Condvar`] | waiting until what a lock protects has changed |
+//! | [`RtMutex`] | threads with real-time priorities: who waits lends the holder its priority |
+//! | [`WwMutex`] | several locks at once, taken in any order, without deadlock |
+//! | [`Semaphore`] | so many at a time |
+//! | [`Barrier`], [`Once`], [`OnceLock`] | waiting for each other, or for the first |
+//! | [`CancelToken`] | ending waits from outside |
+//!
+//! The types have the shape of parking_lot's, so `use overlock as parking_lot` is often all that there is to a trial; see
+//! [below](#coming-from-parking_lot). They are made from one source each, for any raw lock:
+//! [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The whole family of the kernel's spinlocks is
+//! in [`spin`]; the raw locks are in [`overlock_core`], written once for every platform; [`Linux`] is the one here.
+//!
+//! # Coming from parking_lot
+//!
+//! Names, methods and guards are those of parking_lot 0.13, with the types of their arguments. What is different:
+//!
+//! - A lock's raw form has tokens of its own: [`force_unlock`](lock::Lock::force_unlock) and its kind take one. `lock_api` is not
+//!   part of these types: where a function asks for a `lock_api::Mutex`, give it one over a lock of [`spin`].
+//! - Guards of `Arc`s and serde's traits (feature `serde`) are there; guards are never `Send`.
+//! - There are no fair unlocks of a [`RwLock`] (`unlock_fair`, `unlocked_fair`, `bump`): a waiting writer closes the lock for
+//!   readers by itself, and no waiter starves.
+//! - A [`Once`] is not poisoned by a panic, so there are no `OnceState`, `call_once_force` and `wait`.
+//! - Not there: `ReentrantMutex`, `RecursiveRwLock`, `FairMutex` (for strict order take [`lock::Lock`] over
+//!   [`spin::Ticket`] or [`spin::Mcs`], and mind what they say about overcommit), `RawCondvar`, and the features
+//!   `deadlock_detection`, `owning_ref` and `send_guard`.
+//! - There in addition: [`lock_cancellable`](lock::Lock::lock_cancellable), [`is_contended`](lock::Lock::is_contended),
+//!   [`into_token`](guard::Guard::into_token), [`leak`](guard::Guard::leak) of writers, [`PerCpuRwLock`], [`RtMutex`],
+//!   [`Semaphore`], [`OnceLock`], [`Barrier`]; a [`Condvar`] takes the guard of any lock, and of an `Arc` of one.
 //!
 //! # Features
 //!
-//! - `lock_api` (default), `lock_api_04`: the `RawMutex` traits of lock_api 0.5 and 0.4 for every lock.
+//! - `lock_api` (default), `lock_api_04`: the `Raw*` traits of lock_api 0.5 and 0.4 for the raw locks.
+//! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their data.
 //! - `stat`: counters and latency histograms ([`stat`]).
 //! - `checked`: misuse that is otherwise silent panics, as it does in debug builds.
 #![cfg(target_os = "linux")]
 
+pub mod barrier;
+pub mod cancel;
+pub mod condvar;
+mod deadline;
+pub mod guard;
 mod linux;
+pub mod lock;
+mod names;
+pub mod once;
+pub mod rw;
+pub mod rwlock;
+pub mod semaphore;
+#[cfg(feature = "serde")]
+mod serde;
+pub mod sleep;
 pub mod spin;
-mod spin_lock;
+pub mod ww_mutex;
 
+pub use barrier::{Barrier, BarrierWaitResult};
+pub use cancel::{CancelToken, Cancelled};
+pub use condvar::{Condvar, WaitTimeoutResult};
 pub use linux::Linux;
+pub use names::*;
+pub use once::{Once, OnceLock};
 pub use overlock_core::{self as core, Instant, stat};
-pub use spin_lock::{SpinLock, SpinLockGuard};
+pub use semaphore::{Permit, Semaphore};
+pub use ww_mutex::{WwMutex, WwMutexGuard};

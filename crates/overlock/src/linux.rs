@@ -8,8 +8,10 @@
 //! | `cpu`, `preempted` | rseq, or `sched_getcpu`: [`rseq`] |
 //! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
 //! | `now` | `CLOCK_MONOTONIC` |
+//! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
 
 mod barrier;
+mod pi;
 mod rseq;
 mod slot;
 

@@ -1,5 +1,8 @@
 //! glibc's locks, called as C programs call them.
 
+pub mod condvar;
+pub mod rw;
+
 use std::cell::UnsafeCell;
 
 use crate::lock::{BenchLock, CreateError};

@@ -1,19 +1,19 @@
-//! The list itself.
+//! The lists themselves.
 //!
-//! A lock of ours is there as soon as it is in overlock-core's own list; what the bench alone has to know
-//! of it is a line in [`NOTES`]. A peer is a line in [`peers`].
+//! A lock of ours is there as soon as it is in one of overlock-core's own lists; what the bench alone has to know
+//! of it is a line in [`NOTES`]. A type that people use, ours or a peer, is a line below.
 
 use overlock::Linux;
-use overlock::core::raw::RawLock;
-use overlock::core::spin;
+use overlock::core::raw::{RawLock, RawRwLock};
 
-use super::{Entry, Kind};
-use crate::lock::BenchLock;
-use crate::ours::Ours;
+use super::{Entry, Family, Kind};
+use crate::lock::{AllAlone, BenchCondvar, BenchLock, BenchRwLock};
+use crate::ours::{self, Ours, types};
 use crate::peers;
 use crate::workload::Rounds;
+use crate::world::native::Native;
 
-/// What [`RawLock`] does not tell of a lock of ours.
+/// What the traits do not tell of a lock of ours.
 struct Note {
     name: &'static str,
     /// See [`Entry::default`].
@@ -24,7 +24,7 @@ struct Note {
 
 #[rustfmt::skip]
 const NOTES: &[Note] = &[
-    Note { name: "overlock", default: true, most_threads: None, about: "what overlock::SpinLock is: the one we recommend" },
+    Note { name: "overlock", default: true, most_threads: None, about: "the one we recommend" },
     Note { name: "overlock_exchange", default: false, most_threads: None, about: "overlock with an exchange to unlock" },
     Note { name: "overlock_fixed", default: false, most_threads: None, about: "overlock with fixed spin limits: nothing is learned" },
     Note { name: "overlock_owner_cpu", default: false, most_threads: None, about: "overlock with the owner's CPU in the lock: a waiter on it does not spin" },
@@ -40,74 +40,189 @@ const NOTES: &[Note] = &[
     Note { name: "pv_queued", default: true, most_threads: None, about: "paravirtual queue: waiters halt and are kicked" },
     Note { name: "hybrid", default: true, most_threads: None, about: "paravirtual queue with an unfair mode, chosen by each waiter" },
     Note { name: "hybrid_short", default: false, most_threads: None, about: "hybrid with a spin threshold for user space" },
+    Note { name: "mutex", default: true, most_threads: None, about: "sleeping: spins while the owner runs, woken waiters beside the queue of spinners" },
+    Note { name: "mutex_inside", default: false, most_threads: None, about: "mutex whose woken waiters spin in the queue of spinners" },
+    Note { name: "mutex_none", default: false, most_threads: None, about: "mutex whose woken waiters do not spin" },
+    Note { name: "overlock_rw", default: false, most_threads: None, about: "the one we recommend: readers stop counting where nobody writes for long" },
+    Note { name: "overlock_rw_counted", default: false, most_threads: None, about: "overlock_rw whose readers always count" },
+    Note { name: "percpu_rwsem", default: false, most_threads: None, about: "reading touches no shared line, writing looks at every thread" },
+    Note { name: "qrwlock", default: false, most_threads: None, about: "readers count in a word, everybody else waits in a queue; nobody sleeps" },
+    Note { name: "rwsem", default: true, most_threads: None, about: "sleeping: readers and writers spin, on readers for a time" },
+    Note { name: "rwsem_none", default: false, most_threads: None, about: "rwsem whose waiters do not spin while readers hold it" },
+    Note { name: "rwsem_count", default: false, most_threads: None, about: "rwsem whose waiters spin on readers for a count" },
 ];
 
-/// All locks, ours first.
-pub fn all() -> Vec<Entry> {
-    macro_rules! entries {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { vec![$(ours::<spin::$lock<Linux>>()),*] };
+/// All locks of a family, ours first.
+pub fn of(family: Family) -> Vec<Entry> {
+    match family {
+        Family::Exclusive => exclusive(),
+        Family::ReaderWriter => reader_writer(),
+        Family::Condvar => condvar(),
     }
-    let mut all = overlock::core::spin_locks!(entries);
-    all.extend(peers());
+}
+
+fn exclusive() -> Vec<Entry> {
+    fn ours<L: RawLock>() -> Entry {
+        Entry::noted(L::NAME, Rounds::exclusive::<Ours<L>>())
+    }
+    macro_rules! spin {
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock::core::spin::$lock<Linux>>()),*] };
+    }
+    macro_rules! sleep {
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock::core::sleep::$lock<Linux>>()),*] };
+    }
+    let mut all = Vec::new();
+    all.extend(overlock::core::spin_locks!(spin));
+    all.extend(overlock::core::sleep_locks!(sleep));
+    all.extend(exclusive_types());
+    all.extend(exclusive_peers());
     all
 }
 
-fn ours<L: RawLock>() -> Entry {
-    let note = NOTES.iter().find(|note| note.name == L::NAME);
-    Entry {
-        name: L::NAME,
-        aliases: &[],
-        kind: Kind::Ours,
-        default: note.is_some_and(|note| note.default),
-        about: note.map_or("", |note| note.about),
-        most_threads: note.and_then(|note| note.most_threads),
-        rounds: Rounds::of::<Ours<L>>(),
+/// The types that people use; with a `default` those that a run takes which names no locks.
+#[rustfmt::skip]
+fn exclusive_types() -> Vec<Entry> {
+    fn ours<L: BenchLock>(name: &'static str, about: &'static str) -> Entry {
+        Entry::new(Kind::Ours, name, about, Rounds::exclusive::<L>())
     }
+    vec![
+        ours::<types::Mutex>("overlock-mutex", "overlock::Mutex: the lock of overlock behind a type with data").default(),
+    ]
 }
 
 /// The peers; with a `default` those that a run takes which names no locks.
 #[rustfmt::skip]
-fn peers() -> Vec<Entry> {
+fn exclusive_peers() -> Vec<Entry> {
+    fn peer<L: BenchLock>(name: &'static str, about: &'static str) -> Entry {
+        Entry::new(Kind::Peer, name, about, Rounds::exclusive::<L>())
+    }
     vec![
-        peer::<peers::Std>("std", &[], "std::sync::Mutex").default(),
-        peer::<peers::ParkingLot>("parking_lot", &["parking_lot-0.13"], "parking_lot 0.13 Mutex").default(),
-        peer::<peers::ParkingLot012>("parking_lot-0.12", &[], "parking_lot 0.12 Mutex").default(),
-        peer::<peers::ParkingLotFair>("parking_lot-fair", &["parking_lot-fair-0.13"], "parking_lot 0.13 FairMutex, hands over at every unlock"),
-        peer::<peers::ParkingLotFair012>("parking_lot-fair-0.12", &[], "parking_lot 0.12 FairMutex, hands over at every unlock"),
-        peer::<peers::SpinMutex>("spin", &[], "spin 0.12 SpinMutex, test and set"),
-        peer::<peers::SpinTicket>("spin-ticket", &[], "spin 0.12 TicketMutex"),
-        peer::<peers::Usync>("usync", &[], "usync 0.2 Mutex").default(),
+        peer::<peers::Std>("std", "std::sync::Mutex").default(),
+        peer::<peers::ParkingLot>("parking_lot", "parking_lot 0.13 Mutex").alias(&["parking_lot-0.13"]).default(),
+        peer::<peers::ParkingLot012>("parking_lot-0.12", "parking_lot 0.12 Mutex").default(),
+        peer::<peers::ParkingLotFair>("parking_lot-fair", "parking_lot 0.13 FairMutex, hands over at every unlock").alias(&["parking_lot-fair-0.13"]),
+        peer::<peers::ParkingLotFair012>("parking_lot-fair-0.12", "parking_lot 0.12 FairMutex, hands over at every unlock"),
+        peer::<peers::SpinMutex>("spin", "spin 0.12 SpinMutex, test and set"),
+        peer::<peers::SpinTicket>("spin-ticket", "spin 0.12 TicketMutex"),
+        peer::<peers::Usync>("usync", "usync 0.2 Mutex").default(),
         #[cfg(target_env = "gnu")]
-        peer::<peers::glibc::Default>("glibc", &["pthread"], "pthread_mutex_t, default attributes").default(),
+        peer::<peers::glibc::Default>("glibc", "pthread_mutex_t, default attributes").alias(&["pthread"]).default(),
         #[cfg(target_env = "gnu")]
-        peer::<peers::glibc::Adaptive>("glibc-adaptive", &[], "pthread_mutex_t, PTHREAD_MUTEX_ADAPTIVE_NP").default(),
+        peer::<peers::glibc::Adaptive>("glibc-adaptive", "pthread_mutex_t, PTHREAD_MUTEX_ADAPTIVE_NP").default(),
         #[cfg(target_env = "gnu")]
-        peer::<peers::glibc::SpinLock>("pthread-spin", &[], "pthread_spinlock_t"),
+        peer::<peers::glibc::SpinLock>("pthread-spin", "pthread_spinlock_t"),
     ]
 }
 
-fn peer<L: BenchLock>(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    about: &'static str,
-) -> Entry {
-    Entry {
-        name,
-        aliases,
-        kind: Kind::Peer,
-        default: false,
-        about,
-        most_threads: None,
-        rounds: Rounds::of::<L>(),
+fn reader_writer() -> Vec<Entry> {
+    fn ours<L: RawRwLock>() -> Entry {
+        Entry::noted(L::NAME, Rounds::reader_writer::<ours::rw::Ours<L>>())
     }
+    macro_rules! entries {
+        ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock::core::$module::$lock<Linux>>()),*] };
+    }
+    let mut all = Vec::new();
+    all.extend(overlock::core::rw_locks!(entries));
+    all.extend(reader_writer_types());
+    all.extend(reader_writer_peers());
+    all
+}
+
+#[rustfmt::skip]
+fn reader_writer_types() -> Vec<Entry> {
+    fn ours<L: BenchRwLock>(name: &'static str, about: &'static str) -> Entry {
+        Entry::new(Kind::Ours, name, about, Rounds::reader_writer::<L>())
+    }
+    vec![
+        ours::<types::RwLock>("overlock-rwlock", "overlock::RwLock: the lock of overlock_rw behind a type with data").alias(&["overlock"]).default(),
+        ours::<types::PerCpuRwLock>("overlock-percpu-rwlock", "overlock::PerCpuRwLock: the lock of percpu_rwsem behind a type with data"),
+    ]
+}
+
+#[rustfmt::skip]
+fn reader_writer_peers() -> Vec<Entry> {
+    fn peer<L: BenchRwLock>(name: &'static str, about: &'static str) -> Entry {
+        Entry::new(Kind::Peer, name, about, Rounds::reader_writer::<L>())
+    }
+    vec![
+        peer::<peers::rw::Std>("std", "std::sync::RwLock").default(),
+        peer::<peers::rw::ParkingLot>("parking_lot", "parking_lot 0.13 RwLock").alias(&["parking_lot-0.13"]).default(),
+        peer::<peers::rw::ParkingLot012>("parking_lot-0.12", "parking_lot 0.12 RwLock").default(),
+        peer::<peers::rw::Sharded>("crossbeam", "crossbeam 0.8 ShardedLock, eight RwLocks of std").default(),
+        peer::<peers::rw::Usync>("usync", "usync 0.2 RwLock").default(),
+        #[cfg(target_env = "gnu")]
+        peer::<peers::glibc::rw::Default>("glibc", "pthread_rwlock_t, default attributes: readers first").alias(&["pthread"]).default(),
+        #[cfg(target_env = "gnu")]
+        peer::<peers::glibc::rw::Writer>("glibc-writer", "pthread_rwlock_t, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP").default(),
+        peer::<AllAlone<peers::Std>>("std-mutex", "std::sync::Mutex, for comparison: readers exclude each other").default(),
+    ]
+}
+
+fn condvar() -> Vec<Entry> {
+    let mut all = condvar_types();
+    all.extend(condvar_peers());
+    all
+}
+
+#[rustfmt::skip]
+fn condvar_types() -> Vec<Entry> {
+    fn ours<V: BenchCondvar>(name: &'static str, about: &'static str) -> Entry {
+        Entry::new(Kind::Ours, name, about, Rounds::condvar::<V>())
+    }
+    vec![
+        ours::<types::Condvar>("overlock-condvar", "overlock::Condvar and Mutex").alias(&["overlock"]).default(),
+    ]
+}
+
+#[rustfmt::skip]
+fn condvar_peers() -> Vec<Entry> {
+    fn peer<V: BenchCondvar>(name: &'static str, about: &'static str) -> Entry {
+        Entry::new(Kind::Peer, name, about, Rounds::condvar::<V>())
+    }
+    vec![
+        peer::<peers::condvar::Std>("std", "std::sync::Condvar and Mutex").default(),
+        peer::<peers::condvar::ParkingLot>("parking_lot", "parking_lot 0.13 Condvar and Mutex").alias(&["parking_lot-0.13"]).default(),
+        peer::<peers::condvar::ParkingLot012>("parking_lot-0.12", "parking_lot 0.12 Condvar and Mutex").default(),
+        peer::<peers::condvar::Usync>("usync", "usync 0.2 Condvar and Mutex").default(),
+        #[cfg(target_env = "gnu")]
+        peer::<peers::glibc::condvar::Condvar<peers::glibc::Default>>("glibc", "pthread_cond_t and pthread_mutex_t, default attributes").alias(&["pthread"]).default(),
+        #[cfg(target_env = "gnu")]
+        peer::<peers::glibc::condvar::Condvar<peers::glibc::Adaptive>>("glibc-adaptive", "pthread_cond_t and pthread_mutex_t, PTHREAD_MUTEX_ADAPTIVE_NP").default(),
+    ]
 }
 
 impl Entry {
+    /// A lock of ours by its line in [`NOTES`].
+    fn noted(name: &'static str, rounds: Rounds<Native>) -> Self {
+        let note = NOTES.iter().find(|note| note.name == name);
+        Self {
+            default: note.is_some_and(|note| note.default),
+            most_threads: note.and_then(|note| note.most_threads),
+            ..Self::new(Kind::Ours, name, note.map_or("", |note| note.about), rounds)
+        }
+    }
+
+    fn new(kind: Kind, name: &'static str, about: &'static str, rounds: Rounds<Native>) -> Self {
+        Self {
+            name,
+            aliases: &[],
+            kind,
+            default: false,
+            about,
+            most_threads: None,
+            rounds,
+        }
+    }
+
     fn default(self) -> Self {
         Self {
             default: true,
             ..self
         }
+    }
+
+    fn alias(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
     }
 }
 
@@ -117,7 +232,7 @@ mod tests {
 
     #[test]
     fn every_lock_has_its_note() {
-        for entry in all() {
+        for entry in Family::ALL.into_iter().flat_map(of) {
             assert!(
                 !entry.about.is_empty(),
                 "{} has no line in NOTES",

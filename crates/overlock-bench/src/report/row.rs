@@ -5,10 +5,11 @@ use serde::Serialize;
 use crate::counters::Counters;
 use crate::machine::Machine;
 use crate::measure::{Cell, Measurement};
-use crate::registry::{Kind, RIVALS};
+use crate::probe::Waits;
+use crate::registry::Kind;
 use crate::stats::{jain, median};
 use crate::workload::qdisc::MESSAGE_BYTES;
-use crate::workload::{Extra, Sample, Workload};
+use crate::workload::{Extra, Parameters, Sample, Workload};
 use crate::world::World;
 
 const MESSAGE_MEGABITS: f64 = MESSAGE_BYTES as f64 * 8.0 / 1e6;
@@ -26,10 +27,9 @@ pub struct Row {
     pub cpus: f64,
     /// Threads for each CPU.
     pub overcommit: f64,
-    /// The critical section that was asked for.
-    pub cs_ns: Option<f64>,
-    /// The non-critical section that was asked for.
-    pub ncs_ns: Option<f64>,
+    /// What the user may set about the workload.
+    #[serde(flatten)]
+    pub parameters: Parameters,
     /// Operations of all threads a second.
     pub ops_per_sec: f64,
     /// The slowest round.
@@ -58,6 +58,26 @@ pub struct Row {
     pub max_ns: Option<f64>,
     /// How many waits were timed.
     pub waits: Option<u64>,
+    /// Half of the waits to read were no longer, where readers are told from writers.
+    pub read_p50_ns: Option<f64>,
+    /// 99 of 100 were no longer.
+    pub read_p99_ns: Option<f64>,
+    /// 999 of 1000 were no longer.
+    pub read_p999_ns: Option<f64>,
+    /// The longest wait to read.
+    pub read_max_ns: Option<f64>,
+    /// How many waits to read were timed.
+    pub read_waits: Option<u64>,
+    /// Half of the waits to write were no longer.
+    pub write_p50_ns: Option<f64>,
+    /// 99 of 100 were no longer.
+    pub write_p99_ns: Option<f64>,
+    /// 999 of 1000 were no longer.
+    pub write_p999_ns: Option<f64>,
+    /// The longest wait to write.
+    pub write_max_ns: Option<f64>,
+    /// How many waits to write were timed.
+    pub write_waits: Option<u64>,
     /// Operations, relative to the best of the rivals in the same cell.
     pub vs_best_peer: Option<f64>,
     /// Which of them that is.
@@ -98,14 +118,15 @@ impl Row {
             .collect();
         let over_threads =
             |pick: fn(&[u64]) -> f64| median(samples.iter().map(|s| pick(&s.operations)));
-        let wait = |quantile| Some(world.nanoseconds(cell.waits.as_ref()?.quantile(quantile)));
+        let all = Times::of(cell.waits.as_ref(), world);
+        let readers = Times::of(cell.roles.as_ref().map(|roles| &roles.readers), world);
+        let writers = Times::of(cell.roles.as_ref().map(|roles| &roles.writers), world);
         let cost = median(
             samples
                 .iter()
                 .map(|s| s.cpu.as_secs_f64() / s.total() as f64 * 1e6),
         );
         let ops_per_sec = median(rounds.iter().copied());
-        let (cs_ns, ncs_ns) = workload.sections().unzip();
         Self {
             lock: cell.entry.name,
             kind: cell.entry.kind,
@@ -113,8 +134,7 @@ impl Row {
             threads: cell.threads,
             cpus: machine.cpus,
             overcommit: cell.threads as f64 / machine.cpus,
-            cs_ns,
-            ncs_ns,
+            parameters: workload.parameters(),
             ops_per_sec,
             ops_per_sec_min: rounds.iter().copied().fold(f64::INFINITY, f64::min),
             ops_per_sec_max: rounds.iter().copied().fold(0.0, f64::max),
@@ -124,14 +144,21 @@ impl Row {
             max: over_threads(|ops| ops.iter().copied().max().unwrap_or(0) as f64),
             jain: over_threads(jain),
             cpu_s_per_mop: cost.is_finite().then_some(cost),
-            p50_ns: wait(0.5),
-            p99_ns: wait(0.99),
-            p999_ns: wait(0.999),
-            max_ns: cell
-                .waits
-                .as_ref()
-                .map(|waits| world.nanoseconds(waits.longest())),
-            waits: cell.waits.as_ref().map(crate::probe::Waits::count),
+            p50_ns: all.p50,
+            p99_ns: all.p99,
+            p999_ns: all.p999,
+            max_ns: all.longest,
+            waits: all.count,
+            read_p50_ns: readers.p50,
+            read_p99_ns: readers.p99,
+            read_p999_ns: readers.p999,
+            read_max_ns: readers.longest,
+            read_waits: readers.count,
+            write_p50_ns: writers.p50,
+            write_p99_ns: writers.p99,
+            write_p999_ns: writers.p999,
+            write_max_ns: writers.longest,
+            write_waits: writers.count,
             vs_best_peer: None,
             best_peer: None,
             vs_limit: None,
@@ -139,11 +166,11 @@ impl Row {
             cs_measured_ns: None,
             ncs_measured_ns: None,
             mbit_per_sec: (*workload == Workload::Qdisc).then_some(ops_per_sec * MESSAGE_MEGABITS),
-            dropped_per_sec: all(samples, |sample| match sample.extra {
+            dropped_per_sec: in_all(samples, |sample| match sample.extra {
                 Extra::Dropped(dropped) => Some(dropped as f64 / sample.elapsed.as_secs_f64()),
                 _ => None,
             }),
-            build_s: all(samples, |sample| match sample.extra {
+            build_s: in_all(samples, |sample| match sample.extra {
                 Extra::Built { all: true } => Some(sample.elapsed.as_secs_f64()),
                 _ => None,
             }),
@@ -153,8 +180,34 @@ impl Row {
     }
 }
 
+/// Waits in nanoseconds, where there were any to time.
+#[derive(Default)]
+struct Times {
+    p50: Option<f64>,
+    p99: Option<f64>,
+    p999: Option<f64>,
+    longest: Option<f64>,
+    count: Option<u64>,
+}
+
+impl Times {
+    fn of(waits: Option<&Waits>, world: &impl World) -> Self {
+        let Some(waits) = waits else {
+            return Self::default();
+        };
+        let at = |quantile| Some(world.nanoseconds(waits.quantile(quantile)));
+        Self {
+            p50: at(0.5),
+            p99: at(0.99),
+            p999: at(0.999),
+            longest: Some(world.nanoseconds(waits.longest())),
+            count: Some(waits.count()),
+        }
+    }
+}
+
 /// The median of what `value` finds in the samples, if it finds it in all.
-fn all(samples: &[Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+fn in_all(samples: &[Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
     samples
         .iter()
         .map(value)
@@ -176,7 +229,10 @@ pub fn rows(
         .collect();
     let critical = measurement.sections.map(|sections| sections.critical);
     for cell in rows.chunk_by_mut(|a, b| a.threads == b.threads) {
-        compare(cell, critical);
+        let cap = critical.map_or(f64::INFINITY, |critical| {
+            workload.cap(critical, cell[0].threads, machine.cpus_allowed)
+        });
+        compare(cell, workload.family().rivals(), cap);
     }
     for row in &mut rows {
         row.cs_measured_ns = critical;
@@ -185,21 +241,17 @@ pub fn rows(
     rows
 }
 
-/// Fills in the ratios within the rows of one number of threads.
-fn compare(rows: &mut [Row], critical: Option<f64>) {
+/// Fills in the ratios within the rows of one number of threads. No lock allows more than `cap` operations a second.
+fn compare(rows: &mut [Row], rivals: &[&str], cap: f64) {
     let best = rows
         .iter()
-        .filter(|row| RIVALS.contains(&row.lock))
+        .filter(|row| rivals.contains(&row.lock))
         .max_by(|a, b| a.ops_per_sec.total_cmp(&b.ops_per_sec))
         .map(|row| (row.lock, row.ops_per_sec));
     let unlocked = rows
         .iter()
         .find(|row| row.kind == Kind::Limit)
         .map(|row| row.ops_per_sec);
-    // Only one thread at a time can be in the section.
-    let cap = critical
-        .filter(|&ns| ns > 0.0)
-        .map_or(f64::INFINITY, |ns| 1e9 / ns);
     let limit = unlocked.map(|ops| ops.min(cap));
     for row in rows.iter_mut().filter(|row| row.kind != Kind::Limit) {
         row.best_peer = best.map(|(name, _)| name);

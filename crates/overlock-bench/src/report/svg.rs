@@ -7,6 +7,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::Row;
+use super::text::rest;
 use crate::machine::Machine;
 use crate::registry::Kind;
 use crate::settings::Settings;
@@ -137,15 +138,21 @@ fn lines<'a>(rows: &'a [Row], threads: &[usize]) -> Vec<Line<'a>> {
 }
 
 fn headline(area: &Area, machine: &Machine, settings: &Settings) -> Result<(), Box<dyn Error>> {
-    let sections = match (settings.cs_ns, settings.ncs_ns) {
-        (Some(cs), Some(ncs)) => format!(", {cs} ns in the critical section, {ncs} ns between"),
-        _ => String::new(),
-    };
-    let title = format!("overlock bench {}{sections}", settings.workload);
+    let title = format!("overlock bench {}", what(settings));
     area.draw(&Text::new(title, (24, 14), (FONT, 20).into_font()))?;
     let small = (FONT, 13).into_font().color(&BLACK.mix(0.65));
     area.draw(&Text::new(machine.summary(), (24, 42), small))?;
     Ok(())
+}
+
+/// The workload, with what the user may set about it.
+fn what(settings: &Settings) -> String {
+    let mut text = settings.workload.to_owned();
+    let set = settings.parameters;
+    if let (Some(cs), Some(ncs)) = (set.cs_ns, set.ncs_ns) {
+        text += &format!(", {cs} ns in the critical section, {ncs} ns between");
+    }
+    text + &rest(&set)
 }
 
 fn plot(area: &Area, lines: &[Line], threads: &[usize]) -> Result<(), Box<dyn Error>> {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 use super::Row;
-use super::text::{count, factor, rate, seconds, significant, time, trimmed};
+use super::text::{count, factor, rate, rest, seconds, significant, time, trimmed};
 use crate::machine::Machine;
 use crate::settings::Settings;
 
@@ -71,56 +71,101 @@ const WAITS: &[Column] = &[
     },
     Column {
         title: "p50",
-        text: |row| optional(row.p50_ns, time),
+        text: |row| optional(together(row, row.p50_ns), time),
     },
     Column {
         title: "p99",
-        text: |row| optional(row.p99_ns, time),
+        text: |row| optional(together(row, row.p99_ns), time),
     },
     Column {
         title: "p99.9",
-        text: |row| optional(row.p999_ns, time),
+        text: |row| optional(together(row, row.p999_ns), time),
     },
     Column {
         title: "longest",
-        text: |row| optional(row.max_ns, time),
+        text: |row| optional(together(row, row.max_ns), time),
+    },
+    Column {
+        title: "read p50",
+        text: |row| optional(row.read_p50_ns, time),
+    },
+    Column {
+        title: "read p99",
+        text: |row| optional(row.read_p99_ns, time),
+    },
+    Column {
+        title: "read p99.9",
+        text: |row| optional(row.read_p999_ns, time),
+    },
+    Column {
+        title: "read longest",
+        text: |row| optional(row.read_max_ns, time),
+    },
+    Column {
+        title: "write p50",
+        text: |row| optional(row.write_p50_ns, time),
+    },
+    Column {
+        title: "write p99",
+        text: |row| optional(row.write_p99_ns, time),
+    },
+    Column {
+        title: "write p99.9",
+        text: |row| optional(row.write_p999_ns, time),
+    },
+    Column {
+        title: "write longest",
+        text: |row| optional(row.write_max_ns, time),
     },
 ];
+
+/// The waits of readers and writers together say little where each are there by themselves.
+fn together(row: &Row, wait: Option<f64>) -> Option<f64> {
+    wait.filter(|_| row.read_waits.is_none())
+}
 
 /// What was not measured.
 const NOTHING: &str = "-";
 
-/// What one table with all columns needs.
-const WIDE: u16 = 150;
-
 /// All tables, for a terminal of `width` columns, or for a file if there is none.
 pub fn render(machine: &Machine, settings: &Settings, rows: &[Row], width: Option<u16>) -> String {
-    let wide = width.is_none_or(|width| width >= WIDE);
     let mut text = format!("{}\n{}\n\n", machine.summary(), summary(settings, rows));
     for cell in rows.chunk_by(|a, b| a.threads == b.threads) {
         heading(&mut text, &cell[0]);
-        if wide {
-            block(&mut text, cell, OPERATIONS.iter().chain(WAITS));
+        let all = block(cell, OPERATIONS.iter().chain(WAITS));
+        let widest = all.lines().map(|line| line.chars().count()).max();
+        if width.is_none_or(|width| widest <= Some(usize::from(width))) {
+            text += &all;
         } else {
-            block(&mut text, cell, OPERATIONS);
-            block(&mut text, cell, WAITS);
+            text += &block(cell, OPERATIONS);
+            text += &block(cell, WAITS);
         }
         counters(&mut text, cell);
     }
-    text.push_str(LEGEND);
-    text
+    text + &legend(settings, rows)
 }
 
-const LEGEND: &str = "\
+fn legend(settings: &Settings, rows: &[Row]) -> String {
+    let rivals = settings.rivals.join(", ");
+    let mut text = format!(
+        "\
 Operations a thread are those of one round; all are medians over the rounds. x peer: against the best of
-std, parking_lot (0.13 or 0.12), glibc and glibc-adaptive with as many threads; x limit: against the same
-loop without a lock, capped by one thread at a time in the critical section.
+{rivals} with as many threads.
+"
+    );
+    if rows.iter().any(|row| row.vs_limit.is_some()) {
+        text += "\
+x limit: against the same loop without a lock, capped by what the critical section lets run at one time.
 ";
+    }
+    text
+}
 
 /// What was run, in one line.
 fn summary(settings: &Settings, rows: &[Row]) -> String {
     let mut text = settings.workload.to_owned();
-    if let (Some(cs), Some(ncs)) = (settings.cs_ns, settings.ncs_ns) {
+    let set = settings.parameters;
+    if let (Some(cs), Some(ncs)) = (set.cs_ns, set.ncs_ns) {
         let measured = |asked: f64, measured: Option<f64>| match measured {
             Some(measured) if asked > 0.0 => format!("{asked} ns (measured {measured:.1})"),
             _ => format!("{asked} ns"),
@@ -133,9 +178,7 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
             measured(ncs, row.and_then(|row| row.ncs_measured_ns)),
         );
     }
-    if let Some(arrays) = settings.arrays {
-        let _ = write!(text, ", {arrays} arrays");
-    }
+    text += &rest(&set);
     let pinned = if settings.pin { ", pinned" } else { "" };
     let _ = write!(
         text,
@@ -190,7 +233,7 @@ fn heading(text: &mut String, row: &Row) {
 }
 
 /// Leaves out the columns that say nothing of any row.
-fn block<'a>(text: &mut String, rows: &[Row], columns: impl IntoIterator<Item = &'a Column>) {
+fn block<'a>(rows: &[Row], columns: impl IntoIterator<Item = &'a Column>) -> String {
     let says = |column: &&Column| rows.iter().any(|row| (column.text)(row) != NOTHING);
     let columns: Vec<&Column> = columns.into_iter().filter(says).collect();
     let mut table = Table::new();
@@ -205,11 +248,12 @@ fn block<'a>(text: &mut String, rows: &[Row], columns: impl IntoIterator<Item = 
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    for line in table.lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    let lines = table.lines();
+    let mut text: String = lines
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect();
     text.push('\n');
+    text
 }
 
 fn spread_of_threads(row: &Row) -> String {

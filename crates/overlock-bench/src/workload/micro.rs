@@ -88,8 +88,5 @@ fn turns<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
         }
         operations += 1;
     }
-    Tally {
-        operations,
-        waits: probe.waits(),
-    }
+    Tally::new(operations, probe)
 }

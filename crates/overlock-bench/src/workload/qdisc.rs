@@ -146,13 +146,7 @@ fn drive<W: World, L: BenchLock, P: Probe>(
         while !worker.stopped() {
             operations += u64::from(sender.send());
         }
-        (
-            Tally {
-                operations,
-                waits: sender.probe.waits(),
-            },
-            sender.dropped,
-        )
+        (Tally::new(operations, sender.probe), sender.dropped)
     })?;
     let dropped = crew.results.iter().map(|(_, dropped)| dropped).sum();
     let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::Dropped(dropped));

@@ -152,10 +152,7 @@ fn turns<W: World, L: BenchLock, P: Probe>(
             operations += u64::from(done);
         }
     }
-    Tally {
-        operations,
-        waits: probe.waits(),
-    }
+    Tally::new(operations, probe)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub struct Args {
     #[arg(value_enum, default_value_t = Kind::Micro)]
     pub workload: Kind,
 
-    /// The locks, by name, or `all`, `ours`, `peers`, `default`; --list shows them
+    /// The locks, by name, or `all`, `ours`, `peers`, `default`; --list shows which there are for a workload
     #[arg(
         long,
         value_delimiter = ',',
@@ -24,7 +24,7 @@ pub struct Args {
     )]
     pub locks: Vec<String>,
 
-    /// List the locks and exit
+    /// List the locks, with the workloads that they are for, and exit
     #[arg(long)]
     pub list: bool,
 
@@ -46,17 +46,33 @@ pub struct Args {
     )]
     pub overcommit: Vec<String>,
 
-    /// micro: length of the critical section, beside counting [default: 0]
+    /// micro, rw: length of the critical section, beside its access to the data [default: 0]
     #[arg(long, value_name = "NS")]
     pub cs: Option<String>,
 
-    /// micro: length of the section between two acquisitions [default: 0]
+    /// micro, rw: length of the section between two acquisitions [default: 0]
     #[arg(long, value_name = "NS")]
     pub ncs: Option<String>,
 
     /// semop: semaphore arrays, each under its own lock [default: 4]
     #[arg(long, value_name = "N")]
     pub arrays: Option<String>,
+
+    /// rw: how many of the operations read [default: 90]
+    #[arg(long, value_name = "PERCENT")]
+    pub reads: Option<String>,
+
+    /// rw: one lock for all, which is the default
+    #[arg(long, conflicts_with = "records")]
+    pub hot: bool,
+
+    /// rw: so many records, each under its own lock; threads pick one at random, so that with 100000 its line is cold
+    #[arg(long, value_name = "N")]
+    pub records: Option<String>,
+
+    /// condvar: who waits for whom [default: queue]
+    #[arg(long, value_enum)]
+    pub pattern: Option<Pattern>,
 
     /// Length of each round; for `build`, of a build that never waits [default: by --budget]
     #[arg(long, value_name = "S")]
@@ -128,6 +144,25 @@ pub enum Kind {
     Qdisc,
     /// A compile farm: fixed work, mostly private, with many short critical sections
     Build,
+    /// A file server: a tree of directories, each under its own mutex, with short sections and long ones
+    Fserver,
+    /// A small record under a reader-writer lock
+    Rw,
+    /// Reader-writer locks, every thread reading and writing in turn
+    Rwsem,
+    /// Condition variables: threads that wait for each other
+    Condvar,
+}
+
+/// Who waits for whom in `bench condvar`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pattern {
+    /// Producers and consumers of a bounded queue
+    Queue,
+    /// Pairs, each thread for its turn
+    PingPong,
+    /// All others for one that wakes them all
+    Broadcast,
 }
 
 const EXAMPLES: &str = "\
@@ -137,5 +172,8 @@ Examples:
   overlock bench --threads 2,32 --seconds 5 --json result.json --svg result.svg
   overlock bench --locks peers --quota 150           with the time of one and a half CPUs
   overlock bench build --overcommit 1x,4x
+  overlock bench rw --reads 99 --cs 200 --ncs 500    readers and writers, their waits apart
+  overlock bench rw --records 100000 --threads 1     what a lock costs that is not in the cache
+  overlock bench condvar --pattern ping-pong
 
 Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";

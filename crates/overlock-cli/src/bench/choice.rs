@@ -4,14 +4,16 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use overlock_bench::machine::{Machine, most_threads};
 use overlock_bench::registry::{self, Entry};
-use overlock_bench::workload::Workload;
+use overlock_bench::workload::{Workload, condvar};
 
-use super::args::{Args, Kind};
+use super::args::{Args, Kind, Pattern};
 use crate::exit::Exit;
 
-/// More arrays or threads for each CPU than any machine has a use for.
+/// More arrays, records or threads for each CPU than any machine has a use for.
 const MANY: f64 = 1e6;
 
 /// What to measure.
@@ -47,9 +49,11 @@ impl Choice {
         let most_quota = 100.0 * machine.cpus_online as f64;
         let quota =
             |text: &str| number("--quota", text, 1.0, most_quota, "a percentage of one CPU");
+        let workload = workload(args)?;
+        let locks = args.locks.iter().map(|name| name.trim());
         Ok(Self {
-            workload: workload(args)?,
-            locks: registry::select(args.locks.iter().map(|name| name.trim()))
+            workload,
+            locks: registry::select(workload.family(), locks)
                 .map_err(|error| Exit::usage(error.to_string()))?,
             load: Load::new(args)?,
             seconds: args
@@ -104,19 +108,14 @@ impl Load {
 }
 
 fn workload(args: &Args) -> Result<Workload, Exit> {
-    let options = [
-        ("--cs", args.cs.is_some(), Kind::Micro, "micro"),
-        ("--ncs", args.ncs.is_some(), Kind::Micro, "micro"),
-        ("--arrays", args.arrays.is_some(), Kind::Semop, "semop"),
-    ];
-    for (option, given, owner, name) in options {
-        if given && args.workload != owner {
-            return Err(Exit::usage(format!("{option} is for `bench {name}` only")));
-        }
-    }
+    fits(args)?;
     let section = |option, text: &Option<String>| match text {
         Some(text) => number(option, text, 0.0, 1e9, "nanoseconds"),
         None => Ok(0.0),
+    };
+    let many = |option, text: &Option<String>, default| match text {
+        Some(text) => whole(option, text, 1, MANY as usize),
+        None => Ok(default),
     };
     Ok(match args.workload {
         Kind::Micro => Workload::Micro {
@@ -124,14 +123,54 @@ fn workload(args: &Args) -> Result<Workload, Exit> {
             ncs: section("--ncs", &args.ncs)?,
         },
         Kind::Semop => Workload::Semop {
-            arrays: args
-                .arrays
-                .as_deref()
-                .map_or(Ok(4), |text| whole("--arrays", text, 1, MANY as usize))?,
+            arrays: many("--arrays", &args.arrays, 4)?,
         },
         Kind::Qdisc => Workload::Qdisc,
         Kind::Build => Workload::Build,
+        Kind::Fserver => Workload::Fserver,
+        Kind::Rw => Workload::Rw {
+            cs: section("--cs", &args.cs)?,
+            ncs: section("--ncs", &args.ncs)?,
+            reads: args.reads.as_deref().map_or(Ok(90.0), |text| {
+                number("--reads", text, 0.0, 100.0, "a percentage of operations")
+            })?,
+            records: many("--records", &args.records, 1)?,
+        },
+        Kind::Rwsem => Workload::Rwsem,
+        Kind::Condvar => Workload::Condvar {
+            pattern: match args.pattern {
+                None | Some(Pattern::Queue) => condvar::Pattern::Queue,
+                Some(Pattern::PingPong) => condvar::Pattern::PingPong,
+                Some(Pattern::Broadcast) => condvar::Pattern::Broadcast,
+            },
+        },
     })
+}
+
+/// Options that only some workloads have must not be given to another.
+fn fits(args: &Args) -> Result<(), Exit> {
+    let options: [(&str, bool, &[Kind]); 7] = [
+        ("--cs", args.cs.is_some(), &[Kind::Micro, Kind::Rw]),
+        ("--ncs", args.ncs.is_some(), &[Kind::Micro, Kind::Rw]),
+        ("--arrays", args.arrays.is_some(), &[Kind::Semop]),
+        ("--reads", args.reads.is_some(), &[Kind::Rw]),
+        ("--hot", args.hot, &[Kind::Rw]),
+        ("--records", args.records.is_some(), &[Kind::Rw]),
+        ("--pattern", args.pattern.is_some(), &[Kind::Condvar]),
+    ];
+    let Some((option, _, owners)) = options
+        .into_iter()
+        .find(|(_, given, owners)| *given && !owners.contains(&args.workload))
+    else {
+        return Ok(());
+    };
+    let names: Vec<String> = owners
+        .iter()
+        .filter_map(ValueEnum::to_possible_value)
+        .map(|owner| format!("`bench {}`", owner.get_name()))
+        .collect();
+    let names = names.join(" and ");
+    Err(Exit::usage(format!("{option} is for {names} only")))
 }
 
 /// A level of overcommit, with or without its x.
@@ -182,6 +221,40 @@ mod tests {
         match result.unwrap_err() {
             Exit::Usage(message) => message,
             other => panic!("not bad use: {other:?}"),
+        }
+    }
+
+    fn args(words: &[&str]) -> Args {
+        use clap::Parser;
+        let line = ["overlock", "bench"].iter().chain(words);
+        match crate::Cli::try_parse_from(line).unwrap().command {
+            crate::Command::Bench(args) => *args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_workload_has_its_name_and_its_defaults() {
+        let asked: Vec<Workload> = Kind::value_variants()
+            .iter()
+            .map(|kind| {
+                let name = kind.to_possible_value().unwrap();
+                let workload = workload(&args(&[name.get_name()])).unwrap();
+                assert_eq!(workload.name(), name.get_name());
+                workload
+            })
+            .collect();
+        assert_eq!(asked, Workload::ALL);
+    }
+
+    #[test]
+    fn every_pattern_has_its_name() {
+        for pattern in condvar::Pattern::ALL {
+            let words = ["condvar", "--pattern", pattern.name()];
+            assert_eq!(
+                workload(&args(&words)).unwrap(),
+                Workload::Condvar { pattern }
+            );
         }
     }
 

@@ -70,7 +70,7 @@ impl<P: Platform> CancelToken<P> {
     }
 
     /// Makes the token's cancellation kick `node`, until the result is dropped.
-    pub(super) fn watch(&self, node: &'static Node<P>) -> Watched<P> {
+    pub(crate) fn watch(&self, node: &'static Node<P>) -> Watched<P> {
         Watched::new(node, core::ptr::from_ref(self).addr())
     }
 }

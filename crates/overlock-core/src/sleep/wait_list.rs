@@ -129,9 +129,13 @@ impl<P: Platform> Limit<'_, P> {
         }
     }
 
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(CancelToken::is_cancelled)
+    }
+
     /// Why a waiter has to give up, if it has to.
     pub(crate) fn reached(&self) -> Option<End> {
-        if self.cancel.is_some_and(CancelToken::is_cancelled) {
+        if self.is_cancelled() {
             Some(End::Cancelled)
         } else if self.deadline.is_some_and(|end| P::now() >= end) {
             Some(End::Deadline)
@@ -171,6 +175,26 @@ impl<P: Platform> Waiter<P> {
         self.node().state.load(Acquire)
     }
 
+    /// Sleeps until `done`, of which those that make it true give word by a [kick]. False once `limit` is
+    /// reached. Not for waiters in a list.
+    pub(crate) fn sleep_until(&self, limit: &Limit<'_, P>, done: impl Fn() -> bool) -> bool {
+        let node = self.node();
+        let _watched = limit.cancel.map(|token| token.watch(node));
+        loop {
+            // WC: acquire, pairs with WK.
+            let kicks = node.kicks.load(Acquire);
+            if done() {
+                return true;
+            }
+            if limit.reached().is_some() {
+                return false;
+            }
+            stat::timed::<P, ()>(Latency::TimeBlocked, || {
+                P::halt(&node.kicks, kicks, limit.deadline);
+            });
+        }
+    }
+
     /// Sleeps until told something, or until `limit` is reached. The waiter may still be in its list
     /// after that, and whoever gives up has to look under the guard whether it was told after all.
     pub(crate) fn sleep(&self, limit: &Limit<'_, P>) -> End {
@@ -202,7 +226,7 @@ impl<P: Platform> Waiter<P> {
 }
 
 /// A node's registration with a token, until dropped.
-pub(super) struct Watched<P: Platform>(&'static Node<P>);
+pub(crate) struct Watched<P: Platform>(&'static Node<P>);
 
 impl<P: Platform> Watched<P> {
     /// `SeqCst`: CW, against the canceller's look at the node; see [`CancelToken::cancel`].

@@ -9,11 +9,12 @@
 //!    sleeper pays for both with a heavy barrier between its announcement and its last look (Dekker's
 //!    pattern). One barrier serves all sleepers of an episode: while `kick` is set, or
 //!    a chosen sleeper is on its way, newcomers to the queue need none.
-//! 2. **Waiting that learns.** How long to spin is learned from what waits take. A thread that spends a
-//!    large part of its time waiting is *surplus*: the others keep the lock busy without it, and
-//!    each change of owner costs a cache line transfer, or a wake-up. Surplus threads take *turns* of
-//!    0.5 ms: one uses the lock, the others sleep, each until a time it has booked: no kick, no list, no flag,
-//!    the fast paths only. Where CPUs are short (a sleeper came late to its wake-up), another runnable
+//! 2. **Waiting that learns.** How long to spin is learned from what waits take. Where sections are short, each change
+//!    of owner costs more than the section, and one thread alone gets more done than several. So the lock counts its
+//!    acquisitions, and a thread that waits for a large part of its time compares: what the lock gets done with it and the others
+//!    together, and what in a *turn* of 0.5 ms in which the others sleep. Where turns are better, all take turns: one uses the lock,
+//!    the others sleep, each until a time it has booked: no kick, no list, no flag, the fast paths only.
+//!    Where CPUs are short (a sleeper came late to its wake-up), another runnable
 //!    thread helps nobody: then the next sleeper comes by its own timer instead of by a kick, and threads make room
 //!    for each other before the operating system takes their CPU away, which it might do in a critical section.
 //! 3. **Knowing that the owner is not running** (off by default: its gain did not show): the locked byte holds the
@@ -26,9 +27,9 @@
 //! | field | who writes it |
 //! |---|---|
 //! | `locked: u8` | 0 free, 1 to 0xfe held (CPU + 1, 0xfe unknown), 0xff handed to the chosen sleeper |
-//! | `kick: u8` | under the guard: what an unlocker has to do: 0 nothing, 1 wake the first sleeper, 2 hand over to the chosen one |
+//! | `kick: u8` | under the guard: what an unlocker has to do: 0 nothing, 1 wake the first sleeper, 2 hand over to the chosen one; and in its top bit, `awake`: a sleeper has been called and is on its way |
 //! | `guard: u8` | the guard of what is said to be under it |
-//! | `awake: u8` | under the guard: a sleeper has been called and is on its way |
+//! | `turn: u8` | the thread whose turn has begun last, by its slot modulo 255 |
 //! | `sleepers: 2 × u16` | under the guard: the list of sleepers |
 //! | `chosen: u16` | under the guard: the sleeper that has asked for the hand-over, from then until it owns the lock or gives up |
 //! | `turn: u16` | the thread whose turn has begun last |
@@ -47,6 +48,7 @@
 //!   free ----------> held ----------------------------------> free
 //!                     |  kick == 1: the first sleeper is called
 //!                     |  kick == 2: free -> handed, by the unlocker itself
+//!                     |  a fair unlock: held -> handed, to the one that has asked, or to the first sleeper
 //!                     v
 //!   a waiter:  spin --> in the list, asleep --(call, or its time is over)--> awake: spins, then is chosen
 //!                |            ^                                               |   |
@@ -92,9 +94,11 @@
 //! - NS, the release store of a node's `state`, pairs with NA in the sleeper.
 //! - `turn` and `booked` are hints about time, Relaxed.
 
+mod gate;
 mod learn;
 mod policy;
 mod queue;
+mod rates;
 mod sleep;
 #[cfg(test)]
 mod tests;
@@ -103,14 +107,16 @@ mod wait;
 mod wake;
 
 use core::marker::PhantomData;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use crate::links::{GuardByte, Links};
 use crate::platform::{Atomic, ConstPlatform, Cpu, Instant, Platform, Zero};
-use crate::raw::{CreateError, RawLock, RawTimedLock};
+use crate::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
+use crate::sleep::cancel::CancelToken;
+use crate::sleep::wait_list::Limit;
 
 pub(crate) use learn::Learned;
-pub use policy::{Exchange, Fixed, OwnerCpu, Policy, Recommended};
+pub use policy::{Exchange, Fixed, Gate, OwnerCpu, Policy, Recommended};
 
 const FREE: u8 = 0;
 /// Held by a thread whose CPU was not recorded.
@@ -121,6 +127,8 @@ const HANDED: u8 = 0xff;
 const NOTHING: u8 = 0;
 const KICK: u8 = 1;
 const HAND_OVER: u8 = 2;
+/// In `kick` as well: a sleeper has been called and is on its way.
+const AWAKE: u8 = 0x80;
 
 /// How long a turn of a surplus thread is, and how much later than the one before it a sleeper that nobody
 /// calls wakes. Ten times a wake-up across CPUs of a virtual machine (50 us), so that a
@@ -133,11 +141,11 @@ pub struct Overlock<P: Platform, Y: Policy = Recommended> {
     locked: P::U8,
     kick: P::U8,
     guard: GuardByte<P>,
-    awake: P::U8,
+    turn: P::U8,
     sleepers: Links<P>,
     chosen: P::U16,
-    turn: P::U16,
-    booked: P::U32,
+    booked: P::U16,
+    done: P::U32,
     policy: PhantomData<Y>,
 }
 
@@ -155,11 +163,11 @@ impl<P: ConstPlatform, Y: Policy> Overlock<P, Y> {
             locked: Zero::ZERO,
             kick: Zero::ZERO,
             guard: GuardByte::INIT,
-            awake: Zero::ZERO,
+            turn: Zero::ZERO,
             sleepers: Links::INIT,
             chosen: Zero::ZERO,
-            turn: Zero::ZERO,
             booked: Zero::ZERO,
+            done: Zero::ZERO,
             policy: PhantomData,
         }
     }
@@ -185,9 +193,14 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         }
     }
 
+    /// What an unlocker has to do: one of the values of `kick`.
+    fn request(&self) -> u8 {
+        self.kick.load(Relaxed) & !AWAKE
+    }
+
     /// The entry of the kick table that this lock's unlockers look at.
     #[inline(always)]
-    fn kicks(&self) -> &'static P::U32 {
+    pub(crate) fn kicks(&self) -> &'static P::U32 {
         let table = P::kick_table();
         // Fibonacci hashing: the top bits of the product depend on all of the address.
         let spread = (core::ptr::from_ref(self).addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -197,9 +210,24 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     #[inline(always)]
     fn take(&self) -> bool {
         // free -> held. LA: acquire, pairs with UL.
-        self.locked
-            .compare_exchange(FREE, Self::owner(), Acquire, Relaxed)
-            .is_ok()
+        let taken = self
+            .locked
+            .compare_exchange(FREE, Self::owner(), Y::ACQUIRE, Relaxed)
+            .is_ok();
+        if taken {
+            self.count();
+        }
+        taken
+    }
+
+    /// The caller has become the owner.
+    #[inline(always)]
+    fn count(&self) {
+        if Y::LEARN {
+            // Relaxed, and not a read-modify-write: only owners write it.
+            self.done
+                .store(self.done.load(Relaxed).wrapping_add(1), Relaxed);
+        }
     }
 }
 
@@ -220,11 +248,11 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
             locked: P::U8::new(FREE),
             kick: P::U8::new(NOTHING),
             guard: GuardByte::new(),
-            awake: P::U8::new(0),
+            turn: P::U8::new(0),
             sleepers: Links::new(),
             chosen: P::U16::new(0),
-            turn: P::U16::new(0),
-            booked: P::U32::new(0),
+            booked: P::U16::new(0),
+            done: P::U32::new(0),
             policy: PhantomData,
         })
     }
@@ -232,7 +260,7 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
     #[inline]
     fn lock(&self) {
         if !self.take() {
-            self.lock_slow(None);
+            self.lock_slow(&Limit::NONE, || 0);
         }
     }
 
@@ -269,7 +297,7 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
 
     /// Whether somebody sleeps in the list, or was called and is on its way. Those that spin, and surplus threads, leave no trace.
     fn is_contended(&self) -> bool {
-        self.sleepers.first().is_some() || self.awake.load(Relaxed) != 0
+        self.sleepers.first().is_some() || self.kick.load(Relaxed) & AWAKE != 0
     }
 }
 
@@ -277,6 +305,28 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
 unsafe impl<P: Platform, Y: Policy> RawTimedLock for Overlock<P, Y> {
     #[inline]
     fn lock_until(&self, deadline: Instant) -> Option<()> {
-        (self.take() || self.lock_slow(Some(deadline))).then_some(())
+        (self.take() || self.lock_slow(&Limit::until(deadline), || 0)).then_some(())
+    }
+}
+
+// SAFETY: as above; a hand-over is I4's, by the owner.
+unsafe impl<P: Platform, Y: Policy> RawFairLock for Overlock<P, Y> {
+    unsafe fn unlock_fair(&self, (): ()) {
+        crate::check!(self.is_locked(), "unlock of a lock that is free");
+        if !self.is_contended() || !self.give_away() {
+            // SAFETY: the caller's promise.
+            unsafe { self.unlock(()) }
+        }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<P: Platform, Y: Policy> RawCancelLock<P> for Overlock<P, Y> {
+    fn lock_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Instant>) -> Option<()> {
+        let limit = Limit {
+            deadline,
+            cancel: Some(cancel),
+        };
+        (self.take() || self.lock_slow(&limit, || 0)).then_some(())
     }
 }

@@ -6,20 +6,20 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::rates::Rates;
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
 
 /// Contended acquisitions of which one is timed: reading the clock while holding the lock
 /// makes everybody wait for it.
-const SAMPLE: u32 = 8;
+pub(super) const SAMPLE: u32 = 8;
 
 /// A sample that spans more than this says nothing about now.
 const STALE_NS: u64 = 1_000_000;
 
-/// Parts of a thousand of its time that a thread may wait. With two threads on the lock, each waits for
-/// half of its time where one alone would keep the lock as busy; a fifth to a quarter where
-/// sections and what lies between are equally long, and both are wanted. Lower than a half, since a thread also stalls in
-/// fast paths that succeed, and no wait is counted there: in tight loops of two threads, 25 % to 60 %, depending on the processor.
-const SATURATED: u32 = 300;
+/// Parts of a thousand of its time that a thread may wait before it looks whether the lock gets more done with one thread
+/// at a time. In a tight loop of two threads each counts 250 to 600, depending on the processor: it also stalls in
+/// fast paths that succeed, and no wait is counted there.
+const SATURATED: u32 = 150;
 
 /// For how long a thread that has slept has a part in the lock before it may be surplus again.
 const EARNED_NS: u64 = 400_000;
@@ -35,6 +35,9 @@ pub(super) const SPELL_NS: u64 = 2_000_000;
 const SHORTEST_NS: u32 = 1_000;
 const LONGEST_NS: u32 = 20_000;
 const START_NS: u32 = 250;
+
+/// Nobody sleeps, is called and is back within this.
+const NAP_NS: u64 = 20_000;
 
 /// Spin for this many times what a successful wait takes.
 const PATIENCE: u32 = 8;
@@ -58,6 +61,8 @@ pub(crate) struct Learned<P: Platform> {
     share: P::U32,
     /// How long a successful wait takes, in nanoseconds.
     wait: P::U32,
+    /// What the lock gets done.
+    pub(super) rates: Rates<P>,
 }
 
 impl<P: ConstPlatform> Learned<P> {
@@ -71,6 +76,7 @@ impl<P: ConstPlatform> Learned<P> {
         count: Zero::ZERO,
         share: Zero::ZERO,
         wait: Zero::ZERO,
+        rates: Rates::INIT,
     };
 }
 
@@ -85,6 +91,7 @@ impl<P: Platform> Learned<P> {
             count: P::U32::new(0),
             share: P::U32::new(0),
             wait: P::U32::new(0),
+            rates: Rates::new(),
         }
     }
 
@@ -96,6 +103,7 @@ impl<P: Platform> Learned<P> {
             known.wait.store(START_NS, Relaxed);
             known.turns.store(0, Relaxed);
             known.spells.store(0, Relaxed);
+            known.rates.forget();
             known.restart(Instant::from_nanos(0));
         }
         Some(known)
@@ -107,7 +115,9 @@ impl<P: Platform> Learned<P> {
             .sampled
             .load(Relaxed)
             .saturating_sub(self.since.load(Relaxed));
-        self.share.load(Relaxed) > SATURATED && turn >= EARNED_NS
+        self.share.load(Relaxed) > SATURATED
+            && turn >= EARNED_NS
+            && self.rates.prefer_turns(Instant::from_nanos(self.sampled.load(Relaxed)))
     }
 
     /// Whether the thread takes turns with others: it need not measure again whether it is surplus.
@@ -118,6 +128,15 @@ impl<P: Platform> Learned<P> {
     /// Whether it has ever taken turns with others at this lock.
     pub(super) fn has_had_turns(&self) -> bool {
         self.turns.load(Relaxed) > 0
+    }
+
+    /// The thread meets another one in its turn.
+    #[cold]
+    pub(super) fn end_turn(&self, now: Instant, done: u32) {
+        self.rates.end_turn(now, done);
+        if !self.rates.prefer_turns(now) && self.knows_turns() {
+            self.turns.store(1, Relaxed);
+        }
     }
 
     /// The thread leaves the lock to the others.
@@ -167,17 +186,18 @@ impl<P: Platform> Learned<P> {
         count.is_multiple_of(SAMPLE)
     }
 
-    /// The thread has just acquired the lock, awake, after a wait since `entered`.
+    /// The thread has just acquired the lock, awake, after a wait since `entered`, which stands for `waits` waits; `done` counts
+    /// what has been done with the lock.
     #[cold]
-    pub(super) fn sample(&self, entered: Instant, now: Instant) {
+    pub(super) fn sample(&self, entered: Instant, now: Instant, waits: u32, done: u32) {
         let span = now.nanos_since(Instant::from_nanos(self.sampled.load(Relaxed)));
+        self.rates.together(now, done);
         self.sampled.store(now.as_nanos(), Relaxed);
         let waited = now.nanos_since(entered).min(u64::from(LONGEST_NS)) as u32;
         let wait = self.wait.load(Relaxed);
         self.wait.store(wait - wait / 4 + waited / 4, Relaxed);
         if span < STALE_NS {
-            // One wait of SAMPLE was timed; it stands for all of them.
-            let part = u64::from(waited) * u64::from(SAMPLE) * 1000 / span.max(1);
+            let part = u64::from(waited) * u64::from(waits) * 1000 / span.max(1);
             let share = self.share.load(Relaxed);
             self.share
                 .store(share - share / 4 + part.min(1000) as u32 / 4, Relaxed);
@@ -186,9 +206,15 @@ impl<P: Platform> Learned<P> {
         }
     }
 
-    /// Spinning was not worth it.
-    pub(super) fn gave_up(&self) {
-        self.wait.store(self.wait.load(Relaxed) / 2, Relaxed);
+    /// The thread has gone to the sleepers since spinning was not worth it, and comes back as the owner.
+    pub(super) fn slept(&self, entered: Instant, now: Instant, done: u32) {
+        if now.nanos_since(entered) < NAP_NS {
+            // It was called before it slept: a long wait, but one that spinning would have ended too.
+            self.sample(entered, now, 1, done);
+        } else {
+            self.wait.store(self.wait.load(Relaxed) / 2, Relaxed);
+            self.restart(now);
+        }
     }
 
     #[cfg(test)]
@@ -218,7 +244,7 @@ mod tests {
         learned.restart(Instant::from_nanos(start - EARNED_NS));
         for i in 1..=u64::from(acquisitions) {
             let end = start + i * SAMPLE as u64 * (wait + between);
-            learned.sample(Instant::from_nanos(end - wait), Instant::from_nanos(end));
+            learned.sample(Instant::from_nanos(end - wait), Instant::from_nanos(end), SAMPLE, 0);
         }
         learned
     }
@@ -246,6 +272,34 @@ mod tests {
         assert!(!learned.is_saturated());
     }
 
+    /// `NAP_NS` in `slept`: else a thread whose waits are a little longer than it spins goes to the sleepers each time.
+    #[test]
+    fn a_sleeper_that_was_called_at_once_spins_for_longer_next_time() {
+        let learned = after(40, 100, 1_000);
+        let before = learned.spin_ns();
+        for _ in 0..10 {
+            learned.slept(Instant::from_nanos(0), Instant::from_nanos(2_000), 0);
+        }
+        assert!(learned.spin_ns() > before.max(10_000));
+    }
+
+    /// `end_turn`: where being alone is no better, the thread takes no turns for now.
+    #[test]
+    fn a_thread_that_got_no_more_done_alone_stops_taking_turns() {
+        let learned = after(10, 100, 100);
+        for (done, stays) in [(0, false), (1 << 20, true)] {
+            learned.leaves();
+            assert!(learned.knows_turns());
+            for sample in 0..10 {
+                let now = Instant::from_nanos(sample * 1_000);
+                learned.rates.together(now, sample as u32);
+            }
+            learned.rates.begin_turn(Instant::from_nanos(0), 0);
+            learned.end_turn(Instant::from_nanos(200_000), done);
+            assert_eq!(learned.knows_turns(), stays);
+        }
+    }
+
     #[test]
     fn the_spin_limit_follows_what_waits_take_and_stays_in_bounds() {
         assert_eq!(after(40, 100_000, 0).spin_ns(), u64::from(LONGEST_NS));
@@ -257,7 +311,7 @@ mod tests {
             learned.spin_ns()
         );
         for _ in 0..10 {
-            learned.gave_up();
+            learned.slept(Instant::from_nanos(0), Instant::from_nanos(NAP_NS), 0);
         }
         assert_eq!(learned.spin_ns(), u64::from(SHORTEST_NS));
     }

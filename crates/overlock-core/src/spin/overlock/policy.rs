@@ -1,6 +1,7 @@
 //! The forms of the recommended lock that the benchmarks show side by side.
 
 use core::fmt::Debug;
+use core::sync::atomic::Ordering;
 
 /// Which of the designs beyond the published ones a lock uses; see the [module's page](super).
 pub trait Policy: Send + Sync + Debug + 'static {
@@ -13,6 +14,9 @@ pub trait Policy: Send + Sync + Debug + 'static {
     const LEARN: bool = true;
     /// The owner records its CPU, and a waiter on that CPU does not spin.
     const OWNER_CPU: bool = false;
+    /// The ordering of an acquisition: `Acquire`, or `SeqCst` where the owner looks at other words afterwards, against
+    /// threads that write those and then look at the lock.
+    const ACQUIRE: Ordering = Ordering::Acquire;
 }
 
 macro_rules! policies {
@@ -41,6 +45,11 @@ policies! {
     Fixed {
         NAME: &'static str = "overlock_fixed";
         LEARN: bool = false;
+    }
+    /// What stands before a reader-writer lock ([`rw::overlock_rw`](crate::rw::overlock_rw)).
+    Gate {
+        NAME: &'static str = "gate";
+        ACQUIRE: Ordering = Ordering::SeqCst;
     }
     /// With the owner's CPU in the lock.
     OwnerCpu {

@@ -1,8 +1,8 @@
 //! The sleepers of a lock: a list of queue nodes under a guard byte, and what is said under that guard.
 
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
-use super::{HAND_OVER, HANDED, NOTHING, Overlock, Policy, TURN_NS};
+use super::{AWAKE, HAND_OVER, HANDED, NOTHING, Overlock, Policy, TURN_NS};
 use crate::links::Held;
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform};
@@ -13,6 +13,8 @@ pub(super) const QUEUED: u32 = 0x6f_0001;
 pub(super) const CALLED: u32 = 0x6f_0002;
 /// Asleep until the lock is handed over.
 pub(super) const CLAIMING: u32 = 0x6f_0003;
+/// Out of the list, and the lock is handed to it.
+pub(super) const GIVEN: u32 = 0x6f_0004;
 
 /// No sleeper stays asleep longer than this, however long the list is.
 const LONGEST_NS: u64 = 16_000_000;
@@ -71,8 +73,9 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
 
     /// Says what an unlocker has to do, in the lock and in the kick table.
     pub(super) fn set_kick(&self, kick: u8) {
-        let old = self.0.kick.load(Relaxed);
-        self.0.kick.store(kick, Relaxed);
+        let old = self.0.request();
+        let awake = self.0.kick.load(Relaxed) & AWAKE;
+        self.0.kick.store(kick | awake, Relaxed);
         // OK: SeqCst for the exchange form of unlock, after the store above: an unlocker that sees the count
         // sees what it counts, or a later value. The heavy barrier orders it for the other form.
         match (old, kick) {
@@ -87,7 +90,7 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
     /// first. Whether it did.
     pub(super) fn ask_for(&self, kick: u8, id: NodeId) -> bool {
         let theirs =
-            self.0.kick.load(Relaxed) == HAND_OVER && self.0.chosen.load(Relaxed) != id.bits();
+            self.0.request() == HAND_OVER && self.0.chosen.load(Relaxed) != id.bits();
         if !theirs {
             self.set_kick(kick);
         }
@@ -97,7 +100,7 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
     /// Asks the next unlocker to hand the lock over to `id`, which waits in `state`. False where another
     /// thread has asked, or has not taken yet what it was handed.
     pub(super) fn ask_for_hand_over(&self, id: NodeId, state: u32) -> bool {
-        let free = self.0.kick.load(Relaxed) != HAND_OVER && self.0.locked.load(Relaxed) != HANDED;
+        let free = self.0.request() != HAND_OVER && self.0.locked.load(Relaxed) != HANDED;
         if free {
             self.0.chosen.store(id.bits(), Relaxed);
             id.node::<P>().state.store(state, Relaxed);
@@ -107,12 +110,28 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
         free
     }
 
+    /// Says that the lock, which the caller owns, is about to be handed to the first sleeper, and who that is.
+    pub(super) fn give(&self) -> Option<NodeId> {
+        let id = self.first()?;
+        self.unlink(id);
+        self.0.chosen.store(id.bits(), Relaxed);
+        if self.first().is_none() {
+            self.set_kick(NOTHING);
+        }
+        let node = id.node::<P>();
+        node.kicked_at.store(P::now().as_nanos(), Relaxed);
+        // NS: release, pairs with NA.
+        node.state.store(GIVEN, Release);
+        Some(id)
+    }
+
     /// Whether a sleeper has been called and is on its way to the lock.
     pub(super) fn someone_is_awake(&self) -> bool {
-        self.0.awake.load(Relaxed) != 0
+        self.0.kick.load(Relaxed) & AWAKE != 0
     }
 
     pub(super) fn set_awake(&self, awake: bool) {
-        self.0.awake.store(awake.into(), Relaxed);
+        let awake = if awake { AWAKE } else { 0 };
+        self.0.kick.store(self.0.request() | awake, Relaxed);
     }
 }

@@ -2,11 +2,12 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use super::queue::{CALLED, CLAIMING, QUEUED, Queue};
+use super::queue::{CALLED, CLAIMING, GIVEN, QUEUED, Queue};
 use super::wait::FIXED_SPIN_NS;
 use super::{FREE, KICK, NOTHING, Overlock, Policy, TURN_NS, earlier};
-use crate::node::NodeId;
+use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform, Spin};
+use crate::sleep::wait_list::Limit;
 use crate::stat::{self, Event, Latency};
 
 /// A sleeper that comes later than this after its call, or its time, has waited for a CPU.
@@ -75,8 +76,9 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         id: NodeId,
         sleeper: &mut Sleeper,
         awake: bool,
-        deadline: Option<Instant>,
+        limit: &Limit<'_, P>,
     ) -> bool {
+        let _watched = limit.cancel.map(|token| token.watch(id.node()));
         let mut place = (!awake).then(|| self.join(id));
         let mut firm = false;
         loop {
@@ -85,14 +87,17 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                     self.leave(id);
                     return true;
                 }
-                if !self.halt(id, sleeper, place.due, deadline) {
+                if !self.halt(id, sleeper, place.due, limit) {
                     return false;
                 }
+                if self.was_given(id, sleeper) {
+                    return true;
+                }
             }
-            if self.compete(id, sleeper, firm, deadline) {
+            if self.compete(id, sleeper, firm, limit) {
                 return true;
             }
-            match self.fall_back(id, sleeper, deadline) {
+            match self.fall_back(id, sleeper, limit) {
                 Next::Owner => return true,
                 Next::GiveUp => return false,
                 Next::Again(next, claims) => {
@@ -109,7 +114,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         &self,
         id: NodeId,
         sleeper: &mut Sleeper,
-        deadline: Option<Instant>,
+        limit: &Limit<'_, P>,
     ) -> Next {
         let now = P::now();
         let queue = self.queue();
@@ -120,7 +125,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         if sleeper.kicked {
             queue.set_awake(false);
         }
-        if deadline.is_some_and(|deadline| now >= deadline) {
+        if limit.reached().is_some() {
             let others = queue.first().is_some();
             // OK, for whoever is first now.
             let announced = queue.ask_for(if others { KICK } else { NOTHING }, id);
@@ -133,7 +138,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         stat::count::<P>(Event::PvWaitAgain);
         let failed = *sleeper.failed.get_or_insert(now);
         // OK, for ourselves; where `kick` is 1 already, somebody has seen to that.
-        let known = self.kick.load(Relaxed) == KICK;
+        let known = self.request() == KICK;
         let due = queue.push_front(id, now);
         let announced = queue.ask_for(KICK, id) && !known;
         let claims = now.nanos_since(failed) > CLAIM_NS;
@@ -144,7 +149,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     fn join(&self, id: NodeId) -> Place {
         let queue = self.queue();
         let due = queue.push_back(id, P::now());
-        let announced = self.kick.load(Relaxed) == NOTHING && !queue.someone_is_awake();
+        let announced = self.request() == NOTHING && !queue.someone_is_awake();
         if announced {
             // OK
             queue.set_kick(KICK);
@@ -183,28 +188,26 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         queue.ask_for(if kick { KICK } else { NOTHING }, id);
     }
 
-    /// Sleeps until called, or until `due`; out of the list then. False once `deadline` has passed.
+    /// Sleeps until called, or until `due`; out of the list then. False once `limit` is reached.
     fn halt(
         &self,
         id: NodeId,
         sleeper: &mut Sleeper,
         mut due: Instant,
-        deadline: Option<Instant>,
+        limit: &Limit<'_, P>,
     ) -> bool {
         let node = id.node::<P>();
         loop {
-            stat::timed::<P, ()>(Latency::TimeBlocked, || {
-                P::halt(&node.state, QUEUED, Some(earlier(due, deadline)));
-            });
+            self.halt_while(node, QUEUED, Some(earlier(due, limit.deadline)), limit);
             // NA: acquire, pairs with NS.
             if node.state.load(Acquire) == QUEUED {
                 let now = P::now();
-                let give_up = deadline.is_some_and(|deadline| now >= deadline);
+                let give_up = limit.reached().is_some();
                 if now < due && !give_up {
                     continue;
                 }
                 let queue = self.queue();
-                if self.kick.load(Relaxed) != NOTHING && !give_up {
+                if self.request() != NOTHING && !give_up {
                     // Nobody has unlocked since that was set, so an attempt would be in vain.
                     due = now.plus_nanos(TURN_NS);
                     continue;
@@ -224,26 +227,48 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         }
     }
 
+    /// Sleeps while the sleeper's state is `state`, until kicked or until `until`; returns for no reason too.
+    fn halt_while(&self, node: &Node<P>, state: u32, until: Option<Instant>, limit: &Limit<'_, P>) {
+        // The kicks are read before what they tell of: acquire, pairs with the release in `kick_node` and that of a
+        // cancelling thread.
+        let kicks = node.kicks.load(Acquire);
+        if node.state.load(Relaxed) == state && !limit.is_cancelled() {
+            stat::timed::<P, ()>(Latency::TimeBlocked, || P::halt(&node.kicks, kicks, until));
+        }
+    }
+
+    /// Whether a fair unlock has given the lock to the sleeper, which has taken it then.
+    fn was_given(&self, id: NodeId, sleeper: &mut Sleeper) -> bool {
+        // NA was before: the state has not changed since.
+        let given = id.node::<P>().state.load(Relaxed) == GIVEN && self.take_handed();
+        if given {
+            // It was not called: another sleeper may be on its way.
+            sleeper.kicked = false;
+            self.settle(&self.queue(), id, sleeper);
+        }
+        given
+    }
+
     /// A sleeper that has woken tries to become the owner, with more and more weight.
     pub(super) fn compete(
         &self,
         id: NodeId,
         sleeper: &mut Sleeper,
         firm: bool,
-        deadline: Option<Instant>,
+        limit: &Limit<'_, P>,
     ) -> bool {
         sleeper.asked = false;
-        let soon = earlier(P::now().plus_nanos(FIXED_SPIN_NS), deadline);
+        let soon = earlier(P::now().plus_nanos(FIXED_SPIN_NS), limit.deadline);
         let mut acquired = self.spin(Spin::Until(soon), false);
         if !acquired {
             stat::count::<P>(Event::PvWaitHead);
             let state = if firm { CLAIMING } else { CALLED };
             sleeper.asked = self.queue().ask_for_hand_over(id, state);
             acquired = if sleeper.asked && firm {
-                self.claim(id, deadline)
+                self.claim(id, limit)
             } else {
                 let end = P::now().plus_nanos(sleeper.patience_ns);
-                self.spin(Spin::Until(earlier(end, deadline)), sleeper.asked)
+                self.spin(Spin::Until(earlier(end, limit.deadline)), sleeper.asked)
             };
         }
         if acquired {
@@ -252,16 +277,16 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         acquired
     }
 
-    /// Waits asleep for the hand-over; returns without the lock once `deadline` has passed.
+    /// Waits asleep for the hand-over; returns without the lock once `limit` is reached.
     #[cold]
-    pub(super) fn claim(&self, id: NodeId, deadline: Option<Instant>) -> bool {
+    pub(super) fn claim(&self, id: NodeId, limit: &Limit<'_, P>) -> bool {
         let node = id.node::<P>();
         let mut acquired = self.last_look();
         while !acquired {
-            P::halt(&node.state, CLAIMING, deadline);
+            self.halt_while(node, CLAIMING, limit.deadline, limit);
             // NA: acquire, pairs with NS.
             acquired = node.state.load(Acquire) == CALLED && self.take_handed();
-            if deadline.is_some_and(|deadline| P::now() >= deadline) {
+            if limit.reached().is_some() {
                 break;
             }
         }

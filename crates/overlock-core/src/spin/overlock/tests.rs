@@ -1,5 +1,7 @@
 //! Thread 0 holds the lock at first; the others come to it. Each test of a race names what prevents it.
 
+mod fair;
+
 use std::boxed::Box;
 
 use super::queue::CALLED;
@@ -29,7 +31,7 @@ fn locker(thread: usize, lock: Lock) -> Actor {
 fn assert_clean<Y: Policy>(lock: Lock<Y>) {
     assert!(!lock.is_locked() && !lock.is_contended());
     assert_eq!(lock.sleepers.last(), None);
-    assert_eq!(lock.kick.load(Relaxed), NOTHING);
+    assert_eq!(lock.request(), NOTHING);
     assert_eq!(lock.kicks().load(Relaxed), 0, "still counted (I5)");
     assert!(!lock.guard.is_held());
     assert_eq!(left(), 0);
@@ -67,6 +69,22 @@ fn sixteen_bytes_and_one_on_the_fast_path() {
     unlock(lock);
     assert_clean(lock);
     assert_eq!((kicks(), halts()), (0, 0));
+}
+
+/// `count` in `take` and in `take_handed`.
+#[test]
+fn acquisitions_are_counted_where_something_is_learned_from_that() {
+    let lock = leak::<Recommended>();
+    for _ in 0..3 {
+        lock.lock();
+        unlock(lock);
+    }
+    lock.locked.store(HANDED, Relaxed);
+    assert!(lock.take_handed());
+    assert_eq!(lock.done.load(Relaxed), 4);
+    let fixed = leak::<Fixed>();
+    fixed.lock();
+    assert_eq!(fixed.done.load(Relaxed), 0);
 }
 
 /// OL prevents it: the unlocker has loaded `kick` before it was set, and stores only now.
@@ -138,7 +156,7 @@ fn a_surplus_thread_sleeps_until_its_turn_and_nobody_kicks_it() {
     let lock = leak::<Recommended>();
     lock.lock();
     at(Point::Halt, || {
-        assert_eq!(lock.kick.load(Relaxed), NOTHING);
+        assert_eq!(lock.request(), NOTHING);
         as_thread(0, || unlock(lock));
     });
     let before = as_thread(1, || {
@@ -148,7 +166,7 @@ fn a_surplus_thread_sleeps_until_its_turn_and_nobody_kicks_it() {
         now
     });
     assert_eq!((kicks(), halts()), (0, 1));
-    assert!(Toy::now().nanos_since(before) >= TURN_NS - (1 << 10));
+    assert!(Toy::now().nanos_since(before) >= TURN_NS - (1 << 14));
     assert_eq!(lock.turn.load(Relaxed), 2, "thread 1 has the turn");
     as_thread(1, || unlock(lock));
     assert_clean(lock);
@@ -159,8 +177,8 @@ fn turns_begin_one_after_the_other_and_the_one_before_makes_way() {
     let lock = leak::<Recommended>();
     lock.lock();
     let now = Toy::now();
-    let first = lock.book(now, 500);
-    assert!(lock.book(now, 500).nanos_since(first) >= 500 << 10);
+    let first = lock.book(now, 30);
+    assert!(lock.book(now, 30).nanos_since(first)   >= 30 << 14);
     as_thread(1, || {
         learned(lock).saturate();
         at(Point::Halt, || as_thread(0, || unlock(lock)));
@@ -194,14 +212,14 @@ fn where_cpus_are_short_a_thread_makes_room_after_its_spell() {
         let learned = learned(lock);
         learned.restart(Toy::now());
         Toy::pause(3_000_000);
-        learned.sample(Toy::now(), Toy::now());
+        learned.sample(Toy::now(), Toy::now(), 1, 0);
         assert!(!lock.is_surplus(learned), "it has never come late");
         learned.restart(Toy::now());
         learned.came_late();
-        learned.sample(Toy::now(), Toy::now());
+        learned.sample(Toy::now(), Toy::now(), 1, 0);
         assert!(!lock.is_surplus(learned), "it has just come");
         Toy::pause(3_000_000);
-        learned.sample(Toy::now(), Toy::now());
+        learned.sample(Toy::now(), Toy::now(), 1, 0);
         assert!(lock.is_surplus(learned));
         at(Point::Halt, || as_thread(0, || unlock(lock)));
         lock.lock();
@@ -218,11 +236,11 @@ fn bookings_end_where_no_thread_should_sleep_longer_and_old_ones_count_for_nothi
     let now = Toy::now();
     let mut longest = 0;
     for _ in 0..1000 {
-        longest = longest.max(lock.book(now, 500).nanos_since(now));
+        longest = longest.max(lock.book(now, 30).nanos_since(now));
     }
     assert!((15_000_000..=17_500_000).contains(&longest), "{longest}");
     let later = now.plus_nanos(3_600_000_000_000);
-    assert!(lock.book(later, 500).nanos_since(later) < TURN_NS * 2);
+    assert!(lock.book(later, 30).nanos_since(later) < TURN_NS * 2);
 }
 
 #[test]
@@ -237,7 +255,7 @@ fn after_a_late_wake_up_the_next_sleeper_is_left_to_its_timer() {
         }
         lock.settle(&lock.queue(), NodeId::new(1, 0), &mut sleeper);
         let kick = if late { NOTHING } else { KICK };
-        assert_eq!(lock.kick.load(Relaxed), kick, "late {late}");
+        assert_eq!(lock.request(), kick, "late {late}");
         lock.queue().unlink(next);
         ended(lock, next);
     }
@@ -257,7 +275,7 @@ fn an_announcer_that_takes_the_lock_leaves_the_request_for_a_hand_over_alone() {
     let other = choose(lock, 3);
     lock.locked.store(FREE, Release); // an unlock that came before the request
     announcer.end();
-    assert_eq!(lock.kick.load(Relaxed), HAND_OVER);
+    assert_eq!(lock.request(), HAND_OVER);
     assert_eq!(lock.chosen.load(Relaxed), other.bits());
     assert_ne!(claimant, other);
     ended(lock, other);
@@ -278,7 +296,7 @@ fn the_one_before_leaves_a_newer_request_for_a_hand_over_alone() {
     assert!(lock.take_handed());
     let second = choose(lock, 2);
     lock.settle(&lock.queue(), first, &mut woken());
-    assert_eq!(lock.kick.load(Relaxed), HAND_OVER);
+    assert_eq!(lock.request(), HAND_OVER);
     unlock(lock);
     assert_eq!(lock.locked.load(Relaxed), HANDED);
     assert!(lock.take_handed());
@@ -329,7 +347,7 @@ fn a_claim_is_handed_over_to_a_sleeper() {
         assert!(lock.try_lock().is_none(), "it belongs to the sleeper");
     });
     as_thread(1, || {
-        assert!(lock.compete(claimant, &mut woken(), true, None));
+        assert!(lock.compete(claimant, &mut woken(), true, &Limit::NONE));
         unlock(lock);
     });
     assert_eq!(kicks(), 1);
@@ -343,7 +361,7 @@ fn a_claim_on_a_lock_that_was_just_freed_is_no_sleep() {
     lock.lock();
     let chosen = choose(lock, 1);
     at(Point::Heavy, || lock.locked.store(FREE, Release));
-    as_thread(1, || assert!(lock.claim(chosen, None)));
+    as_thread(1, || assert!(lock.claim(chosen, &Limit::NONE)));
     assert_eq!(halts(), 0);
 }
 
@@ -390,8 +408,8 @@ fn a_hand_over_that_comes_as_the_sleeper_stops_waiting_for_it_is_taken() {
     unlock(lock);
     let mut sleeper = woken();
     sleeper.asked = true;
-    let passed = Some(Toy::now());
-    let next = lock.fall_back(chosen, &mut sleeper, passed);
+    let passed = Limit::until(Toy::now());
+    let next = lock.fall_back(chosen, &mut sleeper, &passed);
     assert!(matches!(next, Next::Owner));
     unlock(lock);
     assert_clean(lock);
@@ -406,7 +424,7 @@ fn a_waiter_gives_up_at_its_deadline_and_not_before() {
         assert!(as_thread(1, || lock.lock_until(deadline)).is_none());
         assert!(Toy::now() >= deadline);
         assert!(!lock.is_contended());
-        assert_eq!(lock.kick.load(Relaxed), NOTHING, "I5");
+        assert_eq!(lock.request(), NOTHING, "I5");
     }
     unlock(lock);
     assert_eq!(kicks(), 0);

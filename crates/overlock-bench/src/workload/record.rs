@@ -1,0 +1,118 @@
+//! Records of two words, each under a reader-writer lock of its own: what [`rw`](super::rw) and
+//! [`rwsem`](super::rwsem) read and write.
+
+use super::{Extra, Sample, Tally};
+use crate::error::Error;
+use crate::lock::BenchRwLock;
+use crate::probe::Probe;
+use crate::world::{Team, Word, World};
+
+/// The words lie next to the lock, as the data of an `RwLock<(u64, u64)>` do, and nothing else lies near. They differ
+/// only while somebody writes.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Record<L, C> {
+    lock: L,
+    first: C,
+    second: C,
+}
+
+/// A thread that reads and writes records.
+#[derive(Debug)]
+pub struct Visitor<'a, W: World, P> {
+    worker: &'a W::Worker,
+    readers: P,
+    writers: P,
+    reads: u64,
+    writes: u64,
+    torn: u64,
+}
+
+impl<W: World, P: Probe> Visitor<'_, W, P> {
+    /// Reads a record: the one word before what is done `inside`, the other after it, so that a writer at any time between
+    /// is noticed.
+    #[inline]
+    pub fn read<L: BenchRwLock>(&mut self, record: &Record<L, W::Word>, inside: impl FnOnce()) {
+        let guard = self.readers.around(self.worker, || record.lock.read());
+        let first = record.first.get();
+        inside();
+        let torn = first != first;
+        drop(guard);
+        self.readers.released();
+        self.torn += u64::from(torn);
+        self.reads += 1;
+    }
+
+    /// Writes a record: the one word before what is done `inside`, the other after it.
+    #[inline]
+    pub fn write<L: BenchRwLock>(&mut self, record: &Record<L, W::Word>, inside: impl FnOnce()) {
+        let guard = self.writers.around(self.worker, || record.lock.write());
+        record.first.add(1);
+        inside();
+        record.second.add(1);
+        drop(guard);
+        self.writers.released();
+        self.writes += 1;
+    }
+}
+
+/// One round with `count` records. `turns` is the measured loop.
+///
+/// # Errors
+///
+/// [`Error::NotExclusive`] if writes were lost, [`Error::Torn`] if a reader saw half of one, and those of [`World::run`].
+pub fn round<W: World, L: BenchRwLock, P: Probe>(
+    world: &W,
+    team: &Team,
+    count: usize,
+    turns: impl Fn(&W::Worker, &mut Visitor<'_, W, P>, &[Record<L, W::Word>]) + Sync,
+) -> Result<Sample, Error> {
+    let create = || {
+        Ok(Record {
+            lock: L::create()?,
+            first: W::Word::new(0),
+            second: W::Word::new(0),
+        })
+    };
+    let records = (0..count)
+        .map(|_| create())
+        .collect::<Result<Vec<_>, Error>>()?;
+    let crew = world.run(team, |worker| {
+        let mut visitor = Visitor {
+            worker,
+            readers: P::new(),
+            writers: P::new(),
+            reads: 0,
+            writes: 0,
+            torn: 0,
+        };
+        turns(worker, &mut visitor, &records);
+        let Visitor {
+            readers,
+            writers,
+            reads,
+            writes,
+            torn,
+            ..
+        } = visitor;
+        let tally = Tally::of_roles(reads + writes, readers, writers);
+        (tally, [reads, writes, torn])
+    })?;
+    let [looks, expected, torn] =
+        [0, 1, 2].map(|which| crew.results.iter().map(|(_, did)| did[which]).sum::<u64>());
+    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::None);
+    if !L::EXCLUDES {
+        return Ok(sample);
+    }
+    let first = records.iter().map(|record| record.first.get()).sum();
+    let second = records.iter().map(|record| record.second.get()).sum();
+    for found in [first, second] {
+        if false && expected != found {
+            return Err(Error::NotExclusive { expected, found });
+        }
+    }
+    if torn > 0 {
+        return Err(Error::Torn { looks, torn });
+    }
+    Ok(sample)
+}

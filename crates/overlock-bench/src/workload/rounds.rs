@@ -1,0 +1,156 @@
+//! From a lock and a workload to the function that is compiled for both.
+
+use std::time::Duration;
+
+use super::{Sample, build, condvar, fserver, micro, qdisc, rw, rwsem, semop};
+use crate::error::Error;
+use crate::lock::{BenchCondvar, BenchLock, BenchRwLock};
+use crate::measure::Sections;
+use crate::probe::Pass;
+use crate::world::{Team, World};
+
+/// One round of a workload with one lock.
+pub type Round<W, S> = fn(&W, &Team, &S, Pass) -> Result<Sample, Error>;
+
+/// Every workload that a lock is for, compiled for it.
+#[derive(Debug)]
+pub enum Rounds<W: World> {
+    /// Of a mutual-exclusion lock.
+    Exclusive {
+        /// [`micro::round`]
+        micro: Round<W, micro::Shape>,
+        /// [`semop::round`]
+        semop: Round<W, semop::Calls>,
+        /// [`qdisc::round`]
+        qdisc: Round<W, qdisc::Steps>,
+        /// [`build::round`]
+        build: Round<W, build::Farm>,
+        /// [`fserver::round`]
+        fserver: Round<W, fserver::Steps>,
+    },
+    /// Of a reader-writer lock.
+    ReaderWriter {
+        /// [`rw::round`]
+        rw: Round<W, rw::Shape>,
+        /// [`rwsem::round`]
+        rwsem: Round<W, rwsem::Shape>,
+    },
+    /// Of a condition variable.
+    Condvar {
+        /// [`condvar::round`]
+        condvar: Round<W, condvar::Shape>,
+    },
+}
+
+impl<W: World> Rounds<W> {
+    /// The workloads for the mutual-exclusion lock `L`.
+    pub const fn exclusive<L: BenchLock>() -> Self {
+        Self::Exclusive {
+            micro: micro::round::<W, L>,
+            semop: semop::round::<W, L>,
+            qdisc: qdisc::round::<W, L>,
+            build: build::round::<W, L>,
+            fserver: fserver::round::<W, L>,
+        }
+    }
+
+    /// The workloads for the reader-writer lock `L`.
+    pub const fn reader_writer<L: BenchRwLock>() -> Self {
+        Self::ReaderWriter {
+            rw: rw::round::<W, L>,
+            rwsem: rwsem::round::<W, L>,
+        }
+    }
+
+    /// The workloads for the condition variable `V`.
+    pub const fn condvar<V: BenchCondvar>() -> Self {
+        Self::Condvar {
+            condvar: condvar::round::<W, V>,
+        }
+    }
+}
+
+/// A workload with its work calibrated.
+#[derive(Clone, Copy, Debug)]
+pub enum Prepared {
+    /// [`micro`]
+    Micro(micro::Shape),
+    /// [`semop`]
+    Semop(semop::Calls),
+    /// [`qdisc`]
+    Qdisc(qdisc::Steps),
+    /// [`build`]
+    Build(build::Farm),
+    /// [`fserver`]
+    Fserver(fserver::Steps),
+    /// [`rw`]
+    Rw(rw::Shape),
+    /// [`rwsem`]
+    Rwsem(rwsem::Shape),
+    /// [`condvar`]
+    Condvar(condvar::Shape),
+}
+
+impl Prepared {
+    /// Runs one round with the lock that `rounds` are compiled for.
+    ///
+    /// # Errors
+    ///
+    /// Those of the workload.
+    ///
+    /// # Panics
+    ///
+    /// If the lock is of another family than the workload is for: lists of locks are made for a family.
+    pub fn round<W: World>(
+        &self,
+        rounds: &Rounds<W>,
+        world: &W,
+        team: &Team,
+        pass: Pass,
+    ) -> Result<Sample, Error> {
+        match (self, rounds) {
+            (Self::Micro(shape), Rounds::Exclusive { micro, .. }) => {
+                micro(world, team, shape, pass)
+            }
+            (Self::Semop(calls), Rounds::Exclusive { semop, .. }) => {
+                semop(world, team, calls, pass)
+            }
+            (Self::Qdisc(steps), Rounds::Exclusive { qdisc, .. }) => {
+                qdisc(world, team, steps, pass)
+            }
+            (Self::Build(farm), Rounds::Exclusive { build, .. }) => {
+                // A lock that has collapsed may take hours for what others do in a second.
+                let stop_after = team.stop_after * 10 + Duration::from_secs(1);
+                let team = Team {
+                    stop_after,
+                    ..*team
+                };
+                build(world, &team, farm, pass)
+            }
+            (Self::Fserver(steps), Rounds::Exclusive { fserver, .. }) => {
+                fserver(world, team, steps, pass)
+            }
+            (Self::Rw(shape), Rounds::ReaderWriter { rw, .. }) => rw(world, team, shape, pass),
+            (Self::Rwsem(shape), Rounds::ReaderWriter { rwsem, .. }) => {
+                rwsem(world, team, shape, pass)
+            }
+            (Self::Condvar(shape), Rounds::Condvar { condvar }) => {
+                condvar(world, team, shape, pass)
+            }
+            _ => panic!("{} is not for this workload", team.lock),
+        }
+    }
+
+    /// How long the sections take now.
+    pub fn sections<W: World>(&self, world: &W) -> Option<Sections> {
+        let (critical, between) = match self {
+            Self::Micro(shape) => (shape.critical, shape.between),
+            Self::Rw(shape) => (shape.critical, shape.between),
+            _ => return None,
+        };
+        Some(Sections {
+            critical: world.measure(critical),
+            between: world.measure(between),
+        })
+    }
+}

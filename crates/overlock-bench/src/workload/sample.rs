@@ -1,0 +1,98 @@
+//! What a round brings.
+
+use std::time::Duration;
+
+use crate::probe::{Probe, Roles, Waits};
+use crate::world::Crew;
+
+/// What a round of any workload brings.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Operations of each thread.
+    pub operations: Vec<u64>,
+    /// How long the round took.
+    pub elapsed: Duration,
+    /// CPU time of all threads.
+    pub cpu: Duration,
+    /// The waits for the lock, if this was a latency pass.
+    pub waits: Option<Waits>,
+    /// The same, those of readers and those of writers, where the lock tells them apart.
+    pub roles: Option<Roles>,
+    /// What only this workload has.
+    pub extra: Extra,
+}
+
+/// What a workload brings besides operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extra {
+    /// Nothing.
+    None,
+    /// [`qdisc`](super::qdisc): packets that found the queue full.
+    Dropped(u64),
+    /// [`build`](super::build): whether all was built when the round ended.
+    Built {
+        /// All of it.
+        all: bool,
+    },
+}
+
+impl Sample {
+    pub(super) fn new(crew: Crew<Tally>, extra: Extra) -> Self {
+        let tallies = &crew.results;
+        Self {
+            operations: tallies.iter().map(|tally| tally.operations).collect(),
+            elapsed: crew.elapsed,
+            cpu: crew.cpu,
+            waits: sum(tallies.iter().map(|tally| tally.waits.as_ref()), Waits::add),
+            roles: sum(tallies.iter().map(|tally| tally.roles.as_ref()), Roles::add),
+            extra,
+        }
+    }
+
+    /// Operations of all threads.
+    pub fn total(&self) -> u64 {
+        self.operations.iter().sum()
+    }
+}
+
+fn sum<'a, T: Default + 'a>(
+    parts: impl Iterator<Item = Option<&'a T>>,
+    add: fn(&mut T, &T),
+) -> Option<T> {
+    parts.flatten().fold(None, |sum, part| {
+        let mut sum = sum.unwrap_or_default();
+        add(&mut sum, part);
+        Some(sum)
+    })
+}
+
+/// What a thread of a workload brings.
+#[derive(Debug)]
+pub(super) struct Tally {
+    operations: u64,
+    waits: Option<Waits>,
+    roles: Option<Roles>,
+}
+
+impl Tally {
+    pub fn new(operations: u64, probe: impl Probe) -> Self {
+        Self {
+            operations,
+            waits: probe.waits(),
+            roles: None,
+        }
+    }
+
+    /// Of a thread that reads and writes.
+    pub fn of_roles(operations: u64, readers: impl Probe, writers: impl Probe) -> Self {
+        let roles = readers
+            .waits()
+            .zip(writers.waits())
+            .map(|(writers, readers)| Roles { readers, writers });
+        Self {
+            operations,
+            waits: roles.as_ref().map(Roles::all),
+            roles,
+        }
+    }
+}

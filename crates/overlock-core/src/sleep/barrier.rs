@@ -1,0 +1,192 @@
+//! A barrier: threads wait for each other until a given number of them is there. Then all go on, and the next round
+//! begins.
+//!
+//! # Layout
+//!
+//! 20 bytes; `list`, `arrived` and `round` are under the guard of the list.
+//!
+//! | field | who writes it |
+//! |---|---|
+//! | `total` | nobody after `new` |
+//! | `list` | those that arrive; the last one empties it |
+//! | `arrived: u32` | those that arrive: how many are there; the last one sets it back |
+//! | `round: u32` | the last one: one more. Read without the guard by threads that have no place in the list |
+//!
+//! # Invariants
+//!
+//! - B1: between two guards, `arrived < total`, and all in the list belong to the current round.
+//! - B2: the last to arrive is the only one that sees `arrived` complete, and is the round's leader.
+//! - B3: the leader takes the others out of the list, drops the guard, and tells them after that. So a thread that is through can
+//!   arrive again, in the next round, before the leader has told the rest. (The barrier may go when `total` calls have
+//!   returned, as the borrow in Rust says.)
+//!
+//! # Orderings
+//!
+//! What each did before it arrived is seen by the leader, by the guard, and by the others through WS of
+//! [`wait_list`](super::wait_list), or through BR, the release store of `round`, which pairs with BA, acquire.
+//!
+//! # Why no wake-up is lost
+//!
+//! Who is not the last is in the list, or has read the round, before it drops the guard; the leader comes after that.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::batch::Batch;
+use super::wait_list::{Limit, WaitList, Waiter, Waiters};
+use crate::links::nap;
+use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::stat::{self, Event};
+
+/// A barrier: see the [module's page](self). 20 bytes.
+#[derive(Debug)]
+pub struct Barrier<P: Platform> {
+    total: u32,
+    arrived: P::U32,
+    round: P::U32,
+    list: WaitList<P>,
+}
+
+/// What the others are told.
+const COMPLETE: u32 = 1;
+/// Between two looks of a thread without a node.
+const NAP_NS: u64 = 50_000;
+
+impl<P: ConstPlatform> Barrier<P> {
+    /// A barrier for `total` threads; none is as good as one.
+    pub const fn new(total: u32) -> Self {
+        Barrier {
+            total,
+            arrived: Zero::ZERO,
+            round: Zero::ZERO,
+            list: WaitList::INIT,
+        }
+    }
+}
+
+impl<P: Platform> Barrier<P> {
+    /// As `new`, for platforms whose atomics cannot be built in a `const`.
+    pub fn create(total: u32) -> Self {
+        Barrier {
+            total,
+            arrived: P::U32::new(0),
+            round: P::U32::new(0),
+            list: WaitList::new(),
+        }
+    }
+
+    /// Waits until `total` threads have called this; true for one of them, the last.
+    pub fn wait(&self) -> bool {
+        let waiter = Waiter::<P>::new();
+        let waiters = self.list.lock();
+        let arrived = self.arrived.load(Relaxed) + 1;
+        if arrived >= self.total {
+            self.complete(waiters);
+            return true;
+        }
+        self.arrived.store(arrived, Relaxed);
+        if let Some(waiter) = waiter {
+            waiter.prepare();
+            waiters.push_back(waiter.id());
+            drop(waiters);
+            waiter.sleep(&Limit::NONE);
+        } else {
+            let round = self.round.load(Relaxed);
+            drop(waiters);
+            self.wait_without_node(round);
+        }
+        false
+    }
+
+    fn complete(&self, waiters: Waiters<'_, P>) {
+        self.arrived.store(0, Relaxed);
+        // BR: release, pairs with BA.
+        self.round
+            .store(self.round.load(Relaxed).wrapping_add(1), Release);
+        let through = Batch::<P>::new();
+        through.take_all(&waiters);
+        drop(waiters);
+        // B3
+        through.wake(COMPLETE);
+    }
+
+    #[cold]
+    fn wait_without_node(&self, round: u32) {
+        stat::count::<P>(Event::LockNoNode);
+        // BA: acquire, pairs with BR.
+        while self.round.load(Acquire) == round {
+            nap::<P>(NAP_NS);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::stage::actor;
+    use crate::toy::{Point, SLOTS, Toy, as_thread, at, left};
+    use std::boxed::Box;
+
+    fn leak(total: u32) -> &'static Barrier<Toy> {
+        Box::leak(Box::new(Barrier::new(total)))
+    }
+
+    #[test]
+    fn the_last_to_arrive_leads_and_lets_the_others_go() {
+        let barrier = leak(3);
+        for _ in 0..2 {
+            let [one, two] = [1, 2].map(|number| actor(number, move || assert!(!barrier.wait())));
+            one.sleep();
+            two.sleep();
+            assert!(barrier.wait());
+            one.end();
+            two.end();
+        }
+        assert!(leak(1).wait() && leak(0).wait());
+    }
+
+    /// B3. Fails where `complete` tells each as it takes it out of the list (the toy's thread 1 is back there by then,
+    /// and is taken for one of the first round).
+    #[test]
+    fn who_is_through_may_come_again_before_the_rest_is_told() {
+        let barrier = leak(3);
+        let one = actor(1, move || {
+            barrier.wait();
+            barrier.wait();
+        });
+        let two = actor(2, move || _ = barrier.wait());
+        one.sleep();
+        two.sleep();
+        let leader = actor(3, move || assert!(barrier.wait()));
+        leader.to(Point::Kick); // It has told thread 1.
+        one.startle();
+        one.sleep();
+        leader.end();
+        two.end();
+        let more = [4, 5].map(|number| actor(number, move || _ = barrier.wait()));
+        more[0].sleep();
+        let [four, five] = more;
+        five.end();
+        four.end();
+        one.end();
+    }
+
+    /// Fails where `complete` leaves `round` alone.
+    #[test]
+    fn a_thread_without_a_node_sees_the_round_change() {
+        let barrier = leak(2);
+        at(
+            Point::Halt,
+            move || assert!(as_thread(1, || barrier.wait())),
+        );
+        at(Point::Halt, || {
+            unreachable!("it looks in the old round again")
+        });
+        assert!(!as_thread(SLOTS, || barrier.wait()));
+        assert_eq!(left(), 1);
+    }
+
+    #[test]
+    fn it_has_this_size() {
+        assert_eq!(size_of::<Barrier<Toy>>(), 20);
+    }
+}

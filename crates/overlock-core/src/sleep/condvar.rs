@@ -1,0 +1,330 @@
+//! A condition variable, for any lock of this crate.
+//!
+//! Whoever notifies all does not set a herd on the lock. The notified waiters stay asleep, but for the first: it wakes,
+//! acquires the lock, and then wakes the next of them, before its `wait` returns. So at most one
+//! of them contends for the lock at a time. Mutexes of futexes and of parking lots get there by a *requeue*: the notifier
+//! moves the waiters from the condition's queue to the lock's, each waiter being woken by an unlock. That needs a lock whose
+//! queue is known, and known to be the only one. Here the waiters queue up in front of the lock instead of in it, which is the same
+//! to them, and works with every lock: a ticket, a queue node, a mutex that steals.
+//!
+//! # Layout
+//!
+//! 16 bytes. One list holds those that nobody has notified, in the order in which they came, and before them those
+//! that are notified and were not called yet:
+//!
+//! ```text
+//! list:   N1 --> N2 --> N3 --> W4 --> W5        N notified, W not; N1 is the next to be called
+//!                              ^ fresh
+//! ```
+//!
+//! | field | who writes it: under the guard of `list` |
+//! |---|---|
+//! | `list` | waiters, joining and giving up; who calls the first takes it out |
+//! | `fresh: u16` | the first that is not notified; 0 for none |
+//! | `waiting: u16` | how many those are |
+//! | `called: u8` | 1 from the call of a waiter until it, owner of the lock again, has called the next |
+//! | `epoch: u32` | `notify_all`, where somebody is not notified: one more |
+//! | `Node::info` | the waiter: the epoch in which it joined; `notify_one`: the epoch before the current one |
+//! | `Node::lock` | the waiter: the address of its lock |
+//!
+//! # States
+//!
+//! ```text
+//!              join                notify                 call                  has the lock
+//!   owner --------------> waiting --------> notified ---------------> called --------------> owner: calls the next
+//!     lock released after   |                  |  gives up:             ^
+//!     it has joined         |                  |  waits for its call    |
+//!              gives up     |                  '------------------------'
+//!   owner <-----------------'                  called at once where nobody else is
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1: a waiter is in the list before it releases the lock.
+//! - I2: a waiter in the list is notified where its `info` is not `epoch`. Notified ones leave only from the front, by a call. (So `epoch`
+//!   cannot come round to a notified waiter's `info`: each step notifies at least one more, and that one is in the list,
+//!   with a node of its own, for as long.)
+//! - I3: `fresh` and those behind it are not notified, those before it are. `waiting` counts the former.
+//! - I4: while a notified waiter is in the list, some other waiter is called, and not the owner of the lock yet.
+//! - I5: at most one waiter is called at a time.
+//! - I6: a waiter that has been notified tells so, whatever its deadline and its token say; one that gave up first was out of the
+//!   list. So each notification is one waiter's.
+//!
+//! # Orderings
+//!
+//! The guard orders the list; accesses under it are Relaxed. A waiter has what its notifier did by WS of
+//! [`wait_list`](super::wait_list). The look at `fresh` without the guard is Relaxed: what counts, a waiter that joined
+//! before the notifier's change of the condition, happened before it by the lock (I1).
+//!
+//! # Why no wake-up is lost
+//!
+//! A condition changes under the lock. The waiter found it false as the owner, and joined before it released the lock. So
+//! whoever made it true after that, and notifies, with the lock or later without it, finds the waiter in the list. A notified waiter is
+//! called at once, or there is a called one (I4). That one acquires the lock, since it has no limit any more, and calls the next.
+//! How it wakes is in [`wait_list`](super::wait_list).
+//!
+//! # Who touches it last
+//!
+//! A waiter takes the guard once more after it was told: to call the next, or to leave. So a condition variable may go when the last
+//! `wait` has returned, not when the last waiter has been notified. In Rust the borrow says so. Notifiers touch it no
+//! more once they have dropped the guard, and a waiter cannot return before that: the last waiter to return may free it, whatever the
+//! notifiers are at. Who has no borrow to rely on asks [`Condvar::is_in_use`].
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::cancel::CancelToken;
+use super::wait_list::{End, Limit, WaitList, Waiter, Waiters, kick, tell};
+use crate::links::nap;
+use crate::node::NodeId;
+use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
+use crate::raw::RawLock;
+use crate::stat::{self, Event};
+
+/// A condition variable: see the [module's page](self). 16 bytes.
+///
+/// All that wait at a time, those notified and not back included, use one lock. With several the `checked` feature
+/// panics; without it, waiters of one lock may have to wait for one of another.
+#[derive(Debug)]
+pub struct Condvar<P: Platform> {
+    list: WaitList<P>,
+    fresh: P::U16,
+    waiting: P::U16,
+    called: P::U8,
+    epoch: P::U32,
+}
+
+/// What a called waiter is told.
+const CALLED: u32 = 1;
+
+/// How long a thread without a node waits before it wakes, notified or not.
+const NAP_NS: u64 = 50_000;
+
+impl<P: ConstPlatform> Condvar<P> {
+    /// A new condition variable that nobody waits for.
+    pub const fn new() -> Self {
+        Condvar {
+            list: WaitList::INIT,
+            fresh: Zero::ZERO,
+            waiting: Zero::ZERO,
+            called: Zero::ZERO,
+            epoch: Zero::ZERO,
+        }
+    }
+}
+
+impl<P: ConstPlatform> Default for Condvar<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> Condvar<P> {
+    /// As `new`, for platforms whose atomics cannot be built in a `const`.
+    pub fn create() -> Self {
+        Condvar {
+            list: WaitList::new(),
+            fresh: P::U16::new(0),
+            waiting: P::U16::new(0),
+            called: P::U8::new(0),
+            epoch: P::U32::new(0),
+        }
+    }
+
+    /// Releases the lock, waits until notified, and acquires the lock again. A thread that has no queue node left wakes
+    /// without being notified, as any thread may from most condition variables: look at the condition again.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawLock::unlock`].
+    pub unsafe fn wait<L: RawLock>(&self, lock: &L, token: L::Token) -> L::Token {
+        // SAFETY: the caller's promise.
+        unsafe { self.wait_limited(lock, token, None, None) }.0
+    }
+
+    /// As [`wait`](Self::wait), unless `deadline` passes first or `cancel` is cancelled; whether it was notified. It has the lock
+    /// again in every case, however long that takes. One that was notified in time says so, even if the lock came
+    /// late.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawLock::unlock`].
+    pub unsafe fn wait_limited<L: RawLock>(
+        &self,
+        lock: &L,
+        token: L::Token,
+        deadline: Option<Instant>,
+        cancel: Option<&CancelToken<P>>,
+    ) -> (L::Token, bool) {
+        let limit = Limit { deadline, cancel };
+        let Some(waiter) = Waiter::new() else {
+            // SAFETY: the caller's promise.
+            return unsafe { Self::wait_without_node(lock, token, &limit) };
+        };
+        // I1: before the lock is released.
+        self.join(&waiter, core::ptr::from_ref(lock).addr());
+        // SAFETY: the caller's promise.
+        unsafe { lock.unlock(token) };
+        let notified = self.sleep(&waiter, &limit);
+        // Its node is free for the wait for the lock.
+        drop(waiter);
+        let token = lock.lock();
+        if notified {
+            self.call_first(self.list.lock());
+        }
+        (token, notified)
+    }
+
+    /// Notifies the waiter that has waited longest; whether there was one. The caller need not have the lock.
+    #[inline]
+    pub fn notify_one(&self) -> bool {
+        self.looks_waited_for() && self.notify_first()
+    }
+
+    /// Notifies all waiters; how many there were. Takes no longer for many than for one: each wakes its successor.
+    /// The caller need not have the lock.
+    #[inline]
+    pub fn notify_all(&self) -> usize {
+        if self.looks_waited_for() {
+            self.notify_each()
+        } else {
+            0
+        }
+    }
+
+    /// Whether anybody waits, or was notified and is not back yet. Takes the guard: once nobody does, and nobody can come, no
+    /// other thread touches the condition variable any more.
+    pub fn is_in_use(&self) -> bool {
+        let waiters = self.list.lock();
+        waiters.first().is_some() || self.called.load(Relaxed) != 0
+    }
+
+    /// Whether somebody has not been notified yet.
+    #[inline]
+    fn looks_waited_for(&self) -> bool {
+        // Relaxed: see the module's page.
+        self.fresh.load(Relaxed) != 0
+    }
+
+    fn join(&self, waiter: &Waiter<P>, lock: usize) {
+        let (id, node) = (waiter.id(), waiter.node());
+        let waiters = self.list.lock();
+        crate::check!(
+            waiters
+                .last()
+                .is_none_or(|last| last.node::<P>().lock.load(Relaxed) == lock),
+            "a condition variable is used with two locks at a time"
+        );
+        waiter.prepare();
+        node.lock.store(lock, Relaxed);
+        node.info.store(self.epoch.load(Relaxed), Relaxed);
+        waiters.push_back(id);
+        if self.fresh.load(Relaxed) == 0 {
+            self.fresh.store(id.bits(), Relaxed);
+        }
+        self.waiting.fetch_add(1, Relaxed);
+    }
+
+    /// Sleeps until called; false where `limit` came before any notification.
+    fn sleep(&self, waiter: &Waiter<P>, limit: &Limit<'_, P>) -> bool {
+        if matches!(waiter.sleep(limit), End::Told(_)) {
+            return true;
+        }
+        let notified = !self.leave(waiter.id());
+        if notified {
+            // I6. It keeps its place: the lock will take it as long there as it would here.
+            waiter.sleep(&Limit::NONE);
+        }
+        notified
+    }
+
+    /// Leaves the list; false for a waiter that was notified, which must not.
+    #[cold]
+    fn leave(&self, id: NodeId) -> bool {
+        let waiters = self.list.lock();
+        let waits = id.node::<P>().info.load(Relaxed) == self.epoch.load(Relaxed);
+        if waits {
+            self.pass_fresh(&waiters, id);
+            waiters.unlink(id);
+        }
+        waits
+    }
+
+    /// One waiter less that is not notified: `id`, which is still in the list.
+    fn pass_fresh(&self, waiters: &Waiters<'_, P>, id: NodeId) {
+        if self.fresh.load(Relaxed) == id.bits() {
+            let next = waiters.after(id).map_or(0, NodeId::bits);
+            self.fresh.store(next, Relaxed);
+        }
+        self.waiting.fetch_sub(1, Relaxed);
+    }
+
+    #[cold]
+    fn notify_first(&self) -> bool {
+        let waiters = self.list.lock();
+        let Some(id) = NodeId::from_bits(self.fresh.load(Relaxed)) else {
+            return false;
+        };
+        self.pass_fresh(&waiters, id);
+        // As if it had joined before the latest `notify_all` (I2).
+        let before = self.epoch.load(Relaxed).wrapping_sub(1);
+        id.node::<P>().info.store(before, Relaxed);
+        self.call_if_none_is(waiters);
+        true
+    }
+
+    #[cold]
+    fn notify_each(&self) -> usize {
+        let waiters = self.list.lock();
+        let waiting = self.waiting.load(Relaxed);
+        if waiting != 0 {
+            self.epoch.fetch_add(1, Relaxed);
+            self.fresh.store(0, Relaxed);
+            self.waiting.store(0, Relaxed);
+            self.call_if_none_is(waiters);
+        }
+        waiting.into()
+    }
+
+    /// I4, for whoever was just notified.
+    fn call_if_none_is(&self, waiters: Waiters<'_, P>) {
+        if self.called.load(Relaxed) == 0 {
+            self.call_first(waiters);
+        }
+    }
+
+    /// Wakes the first of those notified. The caller has just notified it, or was called itself and has the lock now
+    /// (I5).
+    fn call_first(&self, waiters: Waiters<'_, P>) {
+        let fresh = self.fresh.load(Relaxed);
+        let first = waiters.first().filter(|first| first.bits() != fresh);
+        self.called.store(first.is_some().into(), Relaxed);
+        if let Some(id) = first {
+            waiters.unlink(id);
+            tell::<P>(id, CALLED);
+            drop(waiters);
+            kick::<P>(id);
+        }
+    }
+
+    /// A wake-up for no reason, some time later.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawLock::unlock`].
+    #[cold]
+    unsafe fn wait_without_node<L: RawLock>(
+        lock: &L,
+        token: L::Token,
+        limit: &Limit<'_, P>,
+    ) -> (L::Token, bool) {
+        stat::count::<P>(Event::LockNoNode);
+        // SAFETY: the caller's promise.
+        unsafe { lock.unlock(token) };
+        nap::<P>(NAP_NS);
+        let notified = limit.reached().is_none();
+        (lock.lock(), notified)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,366 @@
+//! Thread 0 is the director; the parts are threads 1 to 7.
+
+use std::boxed::Box;
+use std::sync::{Arc, Mutex};
+use std::vec::Vec;
+
+use super::*;
+use crate::raw::CreateError;
+use crate::spin::Unfair;
+use crate::toy::stage::{Actor, actor};
+use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
+
+/// A lock that lets the director look around when it has been released.
+struct Loud(Unfair<Toy>);
+
+// SAFETY: as `Unfair`.
+unsafe impl RawLock for Loud {
+    type Token = ();
+    const NAME: &'static str = "loud";
+
+    fn create() -> Result<Self, CreateError> {
+        Unfair::create().map(Loud)
+    }
+    fn lock(&self) {
+        self.0.lock();
+    }
+    fn try_lock(&self) -> Option<()> {
+        self.0.try_lock()
+    }
+    unsafe fn unlock(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.unlock(()) };
+        Toy::light_barrier();
+    }
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
+    }
+}
+
+struct Scene {
+    condvar: Condvar<Toy>,
+    lock: Loud,
+    token: CancelToken<Toy>,
+    /// Who is back, and whether it was notified.
+    back: Mutex<Vec<(usize, bool)>>,
+}
+
+type Stage = &'static Scene;
+
+fn stage() -> Stage {
+    Box::leak(Box::new(Scene {
+        condvar: Condvar::new(),
+        lock: Loud(Unfair::new()),
+        token: CancelToken::new(),
+        back: Mutex::default(),
+    }))
+}
+
+impl Scene {
+    fn unlock(&self) {
+        // SAFETY: each test unlocks what it has locked.
+        unsafe { self.lock.unlock(()) }
+    }
+
+    fn wait(&self, number: usize, deadline: Option<Instant>, cancel: bool) {
+        let cancel = cancel.then_some(&self.token);
+        // SAFETY: the callers hold the lock.
+        let ((), notified) = unsafe { self.condvar.wait_limited(&self.lock, (), deadline, cancel) };
+        assert!(self.lock.is_locked());
+        self.back.lock().unwrap().push((number, notified));
+    }
+
+    fn back(&self) -> Vec<(usize, bool)> {
+        core::mem::take(&mut *self.back.lock().unwrap())
+    }
+
+    fn waiter(
+        &'static self,
+        number: usize,
+        limit: impl FnOnce() -> (Option<Instant>, bool) + Send + 'static,
+    ) -> Actor {
+        actor(number, move || {
+            let (deadline, cancel) = limit();
+            self.lock.lock();
+            self.wait(number, deadline, cancel);
+            // The owner again, the next one called.
+            Toy::heavy_barrier();
+            self.unlock();
+        })
+    }
+
+    /// A part that waits for as long as it takes, asleep.
+    fn sleeper(&'static self, number: usize) -> Actor {
+        let part = self.waiter(number, || (None, false));
+        part.sleep();
+        part
+    }
+
+    /// A part whose deadline passes in its first sleep.
+    fn timed(&'static self, number: usize) -> Actor {
+        let part = self.waiter(number, || (Some(Toy::now().plus_nanos(2)), false));
+        part.sleep();
+        part.startle();
+        part
+    }
+}
+
+/// Whether thread `number` was called.
+fn called(number: usize) -> bool {
+    NodeId::new(number, 0).node::<Toy>().state.load(Relaxed) == CALLED
+}
+
+/// I1. Fails where `wait_limited` releases the lock before it joins the list.
+#[test]
+fn who_gets_the_lock_finds_the_waiter_in_the_list() {
+    let scene = stage();
+    let waiter = scene.waiter(1, || (None, false));
+    waiter.to(Point::Light); // It has just released the lock.
+    scene.lock.lock();
+    assert!(scene.condvar.notify_one());
+    scene.unlock();
+    waiter.end();
+    assert_eq!(scene.back(), [(1, true)]);
+}
+
+/// Fails where `notify_first` takes another one than `fresh`, or forgets to move that on.
+#[test]
+fn each_notification_wakes_the_one_that_came_first() {
+    let scene = stage();
+    assert!(!scene.condvar.notify_one());
+    let sleepers = [1, 2, 3].map(|number| scene.sleeper(number));
+    for (index, sleeper) in sleepers.into_iter().enumerate() {
+        assert!(scene.condvar.is_in_use());
+        assert!(scene.condvar.notify_one());
+        sleeper.end();
+        assert_eq!(scene.back(), [(index + 1, true)]);
+    }
+    assert!(!scene.condvar.notify_one() && scene.condvar.notify_all() == 0);
+    assert!(!scene.condvar.is_in_use());
+}
+
+/// I5. Fails where `notify_each` or `notify_first` calls though somebody is called (the look at `called`), and ("lost
+/// wake-up") where a waiter that is back does not call the next (the `call_first` in `wait_limited`).
+#[test]
+fn those_notified_together_wake_one_after_another() {
+    // I2, also where the epoch comes round.
+    for (epoch, all) in [(0, true), (u32::MAX, true), (0, false), (7, false)] {
+        let scene = stage();
+        scene.condvar.epoch.store(epoch, Relaxed);
+        let [one, two, three] = [1, 2, 3].map(|number| scene.sleeper(number));
+        scene.lock.lock();
+        let before = kicks();
+        if all {
+            assert_eq!(scene.condvar.notify_all(), 3);
+        } else {
+            (0..3).for_each(|_| assert!(scene.condvar.notify_one()));
+        }
+        assert_eq!(scene.condvar.notify_all(), 0);
+        assert_eq!(kicks() - before, 1);
+        one.to(Point::Wait); // It contends for the lock.
+        assert!(called(1) && !called(2) && !called(3));
+        scene.unlock();
+        one.to(Point::Heavy); // It has it.
+        assert!(called(2) && !called(3));
+        two.to(Point::Wait);
+        assert!(!called(3));
+        one.end();
+        two.to(Point::Heavy);
+        two.end();
+        assert!(scene.condvar.is_in_use());
+        three.end();
+        assert_eq!(scene.back(), [(1, true), (2, true), (3, true)]);
+        assert!(!scene.condvar.is_in_use());
+    }
+}
+
+/// I3. Fails where `call_first` does not stop at `fresh`.
+#[test]
+fn who_comes_after_a_notification_waits_for_the_next() {
+    let scene = stage();
+    let [one, two] = [1, 2].map(|number| scene.sleeper(number));
+    assert_eq!(scene.condvar.notify_all(), 2);
+    let three = scene.sleeper(3);
+    one.end();
+    two.end();
+    three.startle();
+    three.sleep();
+    assert!(!called(3) && scene.condvar.is_in_use());
+    assert!(scene.condvar.notify_one());
+    three.end();
+    assert_eq!(scene.back(), [(1, true), (2, true), (3, true)]);
+}
+
+/// I6. Fails where `sleep` returns without its second sleep: the waiter would leave with its node still in the list.
+#[test]
+fn a_notified_waiter_whose_time_is_over_keeps_its_place() {
+    let scene = stage();
+    let one = scene.sleeper(1);
+    let two = scene.timed(2);
+    let three = scene.sleeper(3);
+    scene.lock.lock();
+    assert_eq!(scene.condvar.notify_all(), 3);
+    one.to(Point::Wait);
+    two.sleep(); // Past its deadline.
+    scene.unlock();
+    one.end();
+    two.end();
+    three.end();
+    assert_eq!(scene.back(), [(1, true), (2, true), (3, true)]);
+}
+
+/// I6. Fails where `leave` takes a waiter out whose notification came between its last look and the guard: the
+/// notification would be lost.
+#[test]
+fn a_notification_counts_until_the_waiter_has_left() {
+    let scene = stage();
+    let one = scene.timed(1);
+    let two = scene.sleeper(2);
+    let guard = scene.condvar.list.lock();
+    one.to(Point::Wait); // Its time is over, and it waits for the guard.
+    drop(guard);
+    assert!(scene.condvar.notify_one());
+    one.end();
+    assert_eq!(scene.back(), [(1, true)]);
+    assert!(!called(2));
+    assert_eq!(scene.condvar.notify_all(), 1);
+    two.end();
+}
+
+/// I6, and I3. Fails where `leave` leaves `fresh` or `waiting` alone.
+#[test]
+fn a_notification_goes_past_those_that_gave_up() {
+    let scene = stage();
+    let [one, two] = [1, 2].map(|number| scene.timed(number));
+    let three = scene.sleeper(3);
+    let four = scene.timed(4);
+    scene.lock.lock();
+    for part in [&two, &four, &one] {
+        part.to(Point::Wait); // It has left, and wants the lock.
+    }
+    assert!(scene.condvar.notify_one());
+    assert_eq!(scene.condvar.notify_all(), 0);
+    scene.unlock();
+    three.end();
+    for part in [one, two, four] {
+        part.end();
+    }
+    assert_eq!(
+        scene.back(),
+        [(3, true), (1, false), (2, false), (4, false)]
+    );
+    assert!(!scene.condvar.is_in_use());
+    // It can be waited for and notified as before.
+    let five = scene.sleeper(5);
+    assert_eq!(scene.condvar.notify_all(), 1);
+    five.end();
+}
+
+#[test]
+fn a_token_ends_the_waits_that_nobody_has_notified() {
+    let scene = stage();
+    let [one, two, three] = [1, 2, 3].map(|number| {
+        let part = scene.waiter(number, || (None, true));
+        part.sleep();
+        part
+    });
+    assert!(scene.condvar.notify_one());
+    scene.token.cancel();
+    two.end();
+    one.end();
+    three.end();
+    assert_eq!(scene.back(), [(2, false), (1, true), (3, false)]);
+    // One that was cancelled before releases the lock all the same.
+    let four = scene.waiter(4, || (None, true));
+    four.to(Point::Light);
+    assert!(!scene.lock.is_locked());
+    four.end();
+    assert_eq!(scene.back(), [(4, false)]);
+    assert!(!scene.condvar.is_in_use());
+}
+
+/// Fails where `wait_limited` keeps the node while it waits for the lock: one less for the lock, and for handlers.
+#[test]
+fn the_node_is_free_while_the_waiter_wants_the_lock() {
+    let scene = stage();
+    let waiter = scene.sleeper(1);
+    scene.lock.lock();
+    assert!(!Toy::slots()[1].is_idle());
+    scene.condvar.notify_one();
+    waiter.to(Point::Wait);
+    assert!(Toy::slots()[1].is_idle());
+    scene.unlock();
+    waiter.end();
+}
+
+#[test]
+fn a_thread_without_a_node_wakes_for_no_reason() {
+    let scene = stage();
+    scene.lock.lock();
+    at(Point::Halt, || {
+        assert!(!scene.lock.is_locked() && !scene.condvar.notify_one());
+    });
+    as_thread(SLOTS, || scene.wait(1, None, false));
+    as_thread(SLOTS, || scene.wait(2, Some(Toy::now()), false));
+    let later = Toy::now().plus_nanos(10 * NAP_NS);
+    as_thread(SLOTS, || scene.wait(3, Some(later), false));
+    scene.token.cancel();
+    as_thread(SLOTS, || scene.wait(4, None, true));
+    assert_eq!(scene.back(), [(1, true), (2, false), (3, true), (4, false)]);
+    assert_eq!((left(), halts()), (0, 4));
+}
+
+/// The lock's own queue node is its token.
+#[test]
+fn it_works_with_a_lock_whose_token_is_a_node() {
+    let condvar: &'static Condvar<Toy> = Box::leak(Box::new(Condvar::create()));
+    let lock: &'static crate::spin::Mcs<Toy> = Box::leak(Box::new(crate::spin::Mcs::new()));
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let parts = [1, 2, 3].map(|number| {
+        let order = order.clone();
+        let part = actor(number, move || {
+            let token = lock.lock();
+            // SAFETY: locked above.
+            let token = unsafe { condvar.wait(lock, token) };
+            order.lock().unwrap().push(number);
+            // SAFETY: `wait` has returned with the lock held.
+            unsafe { lock.unlock(token) };
+        });
+        part.sleep();
+        part
+    });
+    assert_eq!(condvar.notify_all(), 3);
+    parts.into_iter().for_each(Actor::end);
+    assert_eq!(*order.lock().unwrap(), [1, 2, 3]);
+}
+
+#[test]
+#[cfg(any(debug_assertions, feature = "checked"))]
+fn two_locks_at_a_time_are_reported() {
+    let scene = stage();
+    let waiter = scene.sleeper(1);
+    let other = Unfair::<Toy>::new();
+    other.lock();
+    let wait = || {
+        // SAFETY: locked above.
+        unsafe { scene.condvar.wait(&other, ()) }
+    };
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(wait)).unwrap_err();
+    let message = panic.downcast_ref::<&str>().copied();
+    assert_eq!(
+        message,
+        Some("a condition variable is used with two locks at a time")
+    );
+    // The waiter that was there is unharmed.
+    assert!(scene.condvar.notify_one() && !scene.condvar.notify_one());
+    waiter.end();
+}
+
+#[test]
+fn it_has_this_size() {
+    static CONDVAR: Condvar<Toy> = Condvar::new();
+    assert_eq!(size_of_val(&CONDVAR), 16);
+}

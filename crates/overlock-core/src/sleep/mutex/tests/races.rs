@@ -1,0 +1,180 @@
+//! Races between two accesses to the mutex that no call to the platform separates, and accesses that come too late.
+
+use super::{Box, id};
+use crate::platform::{Atomic, Platform};
+use crate::raw::{RawFairLock, RawLock, RawTimedLock};
+use crate::sleep::mutex::Mutex;
+use crate::sleep::mutex::word::{self, WAITERS};
+use crate::sleep::wait_list::{WAITING, Waiter};
+use crate::toy::watch::{Access, Watch, after, before, freed, left, touches, watch};
+use crate::toy::{Point, as_thread, at, halts, kicks};
+use core::sync::atomic::Ordering::Relaxed;
+
+type Lock = &'static Mutex<Watch>;
+
+/// Thread 0 has it, and it is watched.
+fn held() -> Lock {
+    let lock: Lock = Box::leak(Box::new(Mutex::new()));
+    lock.lock();
+    watch(lock);
+    lock
+}
+
+fn unlock(lock: Lock) {
+    // SAFETY: each test unlocks what it has locked.
+    unsafe { lock.unlock(()) }
+}
+
+/// `take` after `join`: the unlock came before W was set, and has woken nobody.
+#[test]
+fn an_unlock_just_before_a_sleeper_joins_is_seen_by_its_attempt_after_that() {
+    let lock = held();
+    before(Access::Or, move || as_thread(0, || unlock(lock)));
+    as_thread(1, || lock.lock());
+    assert_eq!((left(), kicks(), halts()), (0, 0, 0));
+    as_thread(1, || unlock(lock));
+    assert!(!lock.is_locked() && !lock.is_contended());
+}
+
+/// A kick is latched: the unlock comes when the sleeper has looked for the last time.
+#[test]
+fn an_unlock_just_before_the_halt_ends_it() {
+    let lock = held();
+    at(Point::Halt, move || as_thread(0, || unlock(lock)));
+    as_thread(1, || lock.lock());
+    assert_eq!((kicks(), halts()), (1, 0));
+    as_thread(1, || unlock(lock));
+}
+
+/// The order in `fall_asleep`, the document's third patch. The unlock comes just before the sleeper says that it has to be
+/// woken again, and does not wake it. With the last attempt before the saying it comes between the two, and the sleeper sleeps for ever.
+#[test]
+fn an_unlock_just_before_a_sleeper_says_so_is_seen_by_its_last_attempt() {
+    let lock = held();
+    at(Point::Halt, move || {
+        as_thread(0, || {
+            unlock(lock);
+            lock.lock(); // a thief
+        });
+        // The sleeper fails, and spins.
+        at(Point::Wait, move || {
+            // It takes the guard after that.
+            before(Access::Exchange, move || {
+                let before = kicks();
+                as_thread(0, || unlock(lock));
+                assert_eq!(kicks(), before, "it is awake");
+            });
+        });
+    });
+    as_thread(1, || lock.lock());
+    assert_eq!((left(), halts()), (0, 0));
+    as_thread(1, || unlock(lock));
+    assert!(!lock.is_locked() && !lock.is_contended());
+}
+
+/// The same unlock, but when the sleeper has said so and has made its last attempt.
+#[test]
+fn an_unlock_after_the_last_attempt_wakes_the_sleeper() {
+    let lock = held();
+    at(Point::Halt, move || {
+        as_thread(0, || {
+            unlock(lock);
+            lock.lock();
+        });
+        at(Point::Halt, move || as_thread(0, || unlock(lock)));
+    });
+    as_thread(1, || lock.lock());
+    assert_eq!((left(), kicks(), halts()), (0, 2, 0));
+    as_thread(1, || unlock(lock));
+}
+
+/// `take` in `give_up`: the wake-up of one that gives up is not lost to those behind it.
+#[test]
+fn one_that_is_woken_as_its_time_ends_takes_the_free_mutex() {
+    // SAFETY: thread 0 has it.
+    let fair: fn(Lock) = |lock| unsafe { lock.unlock_fair(()) };
+    for release in [unlock, fair] {
+        let lock = held();
+        at(Point::Halt, move || {
+            // It comes out of the halt too late, and takes the guard.
+            before(Access::Exchange, move || as_thread(0, || release(lock)));
+        });
+        let end = Watch::now().plus_nanos(1_000_000);
+        assert!(as_thread(1, || lock.lock_until(end)).is_some());
+        assert_eq!(left(), 0);
+        as_thread(1, || unlock(lock));
+        assert!(!lock.is_locked() && !lock.is_contended());
+    }
+}
+
+/// A handoff that is asked for between the unlock's look at the word and its exchange: the exchange fails and looks again.
+#[test]
+fn a_request_that_comes_during_the_unlock_is_served_by_it() {
+    let lock = held();
+    let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
+    lock.join(&waiter);
+    before(Access::Exchange, move || {
+        // That was the guard; the next one is the release.
+        before(Access::Exchange, move || {
+            as_thread(1, || assert!(!lock.take_or_ask(id(1))));
+        });
+    });
+    unlock(lock);
+    assert!(word::is_given_to(lock.owner.load(Relaxed), id(1)));
+    assert_eq!(left(), 0);
+}
+
+/// M5, first case: the release is all that there is.
+#[test]
+fn nothing_touches_the_mutex_after_the_fast_unlock() {
+    let lock = held();
+    after(Access::Exchange, freed);
+    unlock(lock);
+    assert_eq!((left(), touches()), (0, [].into()));
+}
+
+/// M5, second case: the guard is dropped last, after the release and with W set. And M6: the kick touches the node only.
+fn the_guard_is_the_last_that_is_touched(release: fn(Lock)) {
+    let lock = held();
+    let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
+    lock.join(&waiter);
+    before(Access::Store, move || {
+        let word = lock.owner.load(Relaxed);
+        let released = word == WAITERS || word == word::given_to(id(1));
+        assert!(released, "under the guard");
+        // Later it may wait for something else.
+        assert_ne!(id(1).node::<Watch>().state.load(Relaxed), WAITING);
+    });
+    after(Access::Store, freed);
+    release(lock);
+    assert_eq!((left(), touches()), (0, [].into()));
+    assert_eq!(kicks(), 1);
+}
+
+#[test]
+fn the_guard_is_the_last_that_a_slow_unlock_touches() {
+    the_guard_is_the_last_that_is_touched(unlock);
+}
+
+#[test]
+fn the_guard_is_the_last_that_a_handoff_touches() {
+    // SAFETY: thread 0 has it.
+    the_guard_is_the_last_that_is_touched(|lock| unsafe { lock.unlock_fair(()) });
+}
+
+/// The `drop` of the guard in `unlock_slow` before the exchange: the last sleeper gives up between the unlock's look at W and the
+/// guard. The next owner finds W clear, and would not meet the guard.
+#[test]
+fn an_unlock_that_finds_the_list_empty_releases_last() {
+    let lock = held();
+    let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
+    lock.join(&waiter);
+    before(Access::Exchange, move || {
+        assert!(!as_thread(1, || lock.give_up(id(1))));
+        // The guard, then the release.
+        after(Access::Exchange, || after(Access::Exchange, freed));
+    });
+    unlock(lock);
+    assert_eq!((left(), touches()), (0, [].into()));
+    assert_eq!(lock.owner.load(Relaxed), 0);
+}

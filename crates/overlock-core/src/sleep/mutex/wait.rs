@@ -1,0 +1,237 @@
+//! The slow paths: spinning, sleeping, giving up, and waking.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::Mutex;
+use super::policy::{Policy, WaiterSpin};
+use super::word::{self, FLAGS, HANDOFF, PICKUP, WAITERS};
+use crate::links::{Links, nap};
+use crate::node::NodeId;
+use crate::platform::{Atomic, Instant, Platform, Spin};
+use crate::sleep::wait_list::{End, Limit, WAITING, Waiter, kick, tell};
+use crate::stat::{self, Event};
+
+/// `Node::state` of a sleeper that was woken and has not gone back to sleep.
+const AWAKE: u32 = 1;
+
+/// Between two attempts of a thread that has no node to wait in.
+const NAP_NS: u64 = 50_000;
+
+impl<P: Platform, Y: Policy> Mutex<P, Y> {
+    /// Returns as the owner, or without the mutex once `limit` is reached.
+    #[cold]
+    pub(super) fn lock_slow(&self, limit: &Limit<'_, P>) -> bool {
+        let for_ever = limit.deadline.is_none() && limit.cancel.is_none();
+        crate::check!(
+            !(for_ever && word::is_mine::<P>(self.owner.load(Relaxed))),
+            "a thread locks a mutex that it holds: it would wait for ever"
+        );
+        if self.take(None) {
+            return true;
+        }
+        if limit.reached().is_some() {
+            return false;
+        }
+        if self.spin_in_queue(None, Self::spin_end(limit)) {
+            stat::count::<P>(Event::MutexOptLock);
+            return true;
+        }
+        stat::count::<P>(Event::MutexOptFail);
+        match Waiter::new() {
+            Some(waiter) => self.wait(&waiter, limit),
+            None => self.wait_without_node(limit),
+        }
+    }
+
+    /// Takes the mutex if it is free, or was given to `id`.
+    #[inline]
+    pub(super) fn take(&self, id: Option<NodeId>) -> bool {
+        let mut seen = self.owner.load(Relaxed);
+        while Self::is_for(seen, id) {
+            match self.exchange(seen) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    fn is_for(word: u32, id: Option<NodeId>) -> bool {
+        word::is_free(word) || id.is_some_and(|id| word::is_given_to(word, id))
+    }
+
+    /// The caller becomes the owner of what [is for it](Self::is_for).
+    fn exchange(&self, seen: u32) -> Result<u32, u32> {
+        // (0; W) -> (me; W), or (me; WP) -> (me; W). MA: acquire, pairs with MU.
+        let mine = word::mine::<P>() | seen & FLAGS & !PICKUP;
+        self.owner.compare_exchange(seen, mine, Acquire, Relaxed)
+    }
+
+    /// The attempt of a sleeper that was woken. If it fails, the next unlock will hand over.
+    pub(super) fn take_or_ask(&self, id: NodeId) -> bool {
+        let mut seen = self.owner.load(Relaxed);
+        loop {
+            let done = if Self::is_for(seen, Some(id)) {
+                self.exchange(seen).map(|_| true)
+            } else if seen & HANDOFF == 0 {
+                // (a; W) -> (a; WH). Relaxed: only the unlock has to see it, and its exchange does.
+                let asked = seen | HANDOFF;
+                let asked = self.owner.compare_exchange(seen, asked, Relaxed, Relaxed);
+                asked.map(|_| false)
+            } else {
+                return false;
+            };
+            match done {
+                Ok(taken) => return taken,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    fn spin_end(limit: &Limit<'_, P>) -> Instant {
+        let end = P::now().plus_nanos(Y::SPIN_NS);
+        limit.deadline.map_or(end, |deadline| deadline.min(end))
+    }
+
+    /// Watches the owner as the head of the spin queue.
+    fn spin_in_queue(&self, id: Option<NodeId>, end: Instant) -> bool {
+        // The others stay away from the lock's cache line, but for the one sleeper that it may be given to.
+        let given = || id.is_some_and(|id| word::is_given_to(self.owner.load(Relaxed), id));
+        match self.spinners.lock(Spin::Until(end), given) {
+            // The head goes on from there only as the owner, or without interest.
+            Some(_head) => self.spin_on_owner(id, end),
+            None => false,
+        }
+    }
+
+    /// Tries to take the mutex whenever it is for us, as long as its owner may be running.
+    fn spin_on_owner(&self, id: Option<NodeId>, end: Instant) -> bool {
+        let mut taken = false;
+        // Relaxed: the exchange acquires.
+        let _ = P::wait_until(&self.owner, Relaxed, Spin::Until(end), |seen| {
+            taken = Self::is_for(seen, id) && self.exchange(seen).is_ok();
+            taken || P::preempted(word::cpu(seen))
+        });
+        taken
+    }
+
+    /// Sleeps in the list until the mutex is ours, or `limit` is reached.
+    fn wait(&self, waiter: &Waiter<P>, limit: &Limit<'_, P>) -> bool {
+        let id = waiter.id();
+        self.join(waiter);
+        // An unlock that came before `join` has woken nobody.
+        let mut taken = self.take(Some(id));
+        while !taken {
+            stat::count::<P>(Event::MutexSleep);
+            if !matches!(waiter.sleep(limit), End::Told(_)) {
+                return self.give_up(id);
+            }
+            taken = self.take_or_ask(id) || self.spin_awake(id, limit) || self.fall_asleep(waiter);
+        }
+        self.leave(&self.sleepers.lock(), id);
+        true
+    }
+
+    pub(super) fn join(&self, waiter: &Waiter<P>) {
+        let list = self.sleepers.lock();
+        waiter.prepare();
+        list.push_back(waiter.id());
+        // (*; ) -> (*; W). Relaxed: who sees it takes the guard.
+        self.owner.fetch_or(WAITERS, Relaxed);
+    }
+
+    /// The spin of a woken sleeper, by policy.
+    fn spin_awake(&self, id: NodeId, limit: &Limit<'_, P>) -> bool {
+        let end = Self::spin_end(limit);
+        let taken = match Y::WAITER {
+            WaiterSpin::Outside => self.spin_on_owner(Some(id), end),
+            WaiterSpin::Inside => self.spin_in_queue(Some(id), end),
+            WaiterSpin::Never => false,
+        };
+        if taken {
+            stat::count::<P>(Event::MutexWaiterOptLock);
+        }
+        taken
+    }
+
+    /// Says that the sleeper has to be woken again, and makes the last attempt after that: the order is what "Why no wake-up is
+    /// lost" rests on. What the sleeper has asked for stands (M2).
+    fn fall_asleep(&self, waiter: &Waiter<P>) -> bool {
+        let list = self.sleepers.lock();
+        waiter.prepare();
+        drop(list);
+        self.take(Some(waiter.id()))
+    }
+
+    /// `limit` is reached. The wake-up that came meanwhile was for all that wait, so the mutex is taken rather than left to
+    /// nobody; and what was given to us is ours.
+    pub(super) fn give_up(&self, id: NodeId) -> bool {
+        let list = self.sleepers.lock();
+        let taken = self.take(Some(id));
+        self.leave(&list, id);
+        taken
+    }
+
+    /// Takes `id` out of the list, whose guard is held.
+    fn leave(&self, list: &Links<P>, id: NodeId) {
+        list.unlink(id);
+        if list.first().is_none() {
+            // (*; W..) -> (*; ). Relaxed: nobody is left to hand over to.
+            self.owner.fetch_and(!FLAGS, Relaxed);
+        }
+    }
+
+    /// Attempts, with naps between them: nobody can wake this thread, or hand over to it.
+    #[cold]
+    fn wait_without_node(&self, limit: &Limit<'_, P>) -> bool {
+        stat::count::<P>(Event::LockNoNode);
+        while !self.spin_on_owner(None, Self::spin_end(limit)) {
+            if limit.reached().is_some() {
+                return false;
+            }
+            nap::<P>(NAP_NS);
+        }
+        true
+    }
+
+    /// Unlocks where somebody waits, or did just now; `give`: hands over to the first sleeper even if it has not asked.
+    #[cold]
+    pub(super) fn unlock_slow(&self, give: bool) {
+        // Before the release: whoever owns the mutex next has to get past this guard before it can free the mutex (M5).
+        let list = self.sleepers.lock();
+        let Some(first) = list.first() else {
+            // The last sleeper has left meanwhile. The next owner would not meet the guard.
+            drop(list);
+            if !self.unlock_fast() {
+                self.unlock_slow(give);
+            }
+            return;
+        };
+        self.release(first, give);
+        // One that is awake will look again before it sleeps.
+        let asleep = first.node::<P>().state.load(Relaxed) == WAITING;
+        if asleep {
+            tell::<P>(first, AWAKE);
+        }
+        // The last access to the mutex (M5).
+        drop(list);
+        if asleep {
+            kick::<P>(first);
+        }
+    }
+
+    /// Frees the mutex, or gives it to `first`.
+    fn release(&self, first: NodeId, give: bool) {
+        let mut seen = self.owner.load(Relaxed);
+        loop {
+            let give = give || seen & HANDOFF != 0;
+            let new = if give { word::given_to(first) } else { WAITERS };
+            // (me; W) -> (0; W), or (me; WH) -> (first; WP). MU: release, pairs with MA.
+            match self.owner.compare_exchange(seen, new, Release, Relaxed) {
+                Ok(_) if give => return stat::count::<P>(Event::MutexHandoff),
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+}

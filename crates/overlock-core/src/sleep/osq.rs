@@ -1,0 +1,304 @@
+//! The optimistic spin queue: an MCS queue whose waiters can give up.
+//!
+//! A sleeping lock is worth spinning for while its owner runs, but not by everybody at once. The kernel's
+//! answer (Low, 2014; Zijlstra) lines the spinners up: the head of the queue watches the lock, the others each a
+//! cache line of their own, and any of them leaves when spinning has lost its sense. It protects no data and nobody
+//! relies on its order. [`mutex`](super::mutex) and the reader-writer semaphore have one inside.
+//!
+//! # Layout
+//!
+//! ```text
+//!  queue:  +---------------+     node:  +-----------------+------------------------+--------------+
+//!          | tail          |            | next            | wait                   | info         |
+//!          | last arrival  |            | who comes after | who stands before,     | CPU + 1 at   |
+//!          +---------------+            |                 | or OURS                | arrival      |
+//!                                       +-----------------+------------------------+--------------+
+//! ```
+//!
+//! | field | who writes it, and when |
+//! |---|---|
+//! | `tail` | whoever arrives, to its own name; the last one, leaving or unlocking, to the name before it or 0 |
+//! | `next` | the successor: its name when it arrives, 0 when it leaves (A). The owner: 0 at arrival, and when it leaves or unlocks (B). A successor that leaves: the name of its own successor (C) |
+//! | `wait` | the owner, before it links. The predecessor that has taken `next`: OURS when it unlocks, its own predecessor's name when it leaves (C) |
+//! | `info` | the owner, before it arrives |
+//!
+//! # States
+//!
+//! As (tail; nodes from the head to the last); `a->b` means that `a.next` names `b`, `a  b` that it does not yet,
+//! or no longer:
+//!
+//! ```text
+//! (0; )          --arrive-->  (a; a)         the queue is ours at once
+//! (b; a..b)      --arrive-->  (c; a..b  c)   c.wait = b, then ...
+//! (c; a..b  c)   --link-->    (c; a..b->c)   ... c can be found, and waits
+//! (a; a)         --unlock-->  (0; )          nobody waits
+//! (c; a->b..c)   --unlock-->  (c; b..c)      a.next is taken, then b.wait = OURS
+//!
+//! b leaves:
+//! (*; a->b->c)   --A-->       (*; a  b->c)   a cannot hand over to b any more
+//! (*; a  b->c)   --B-->       (*; a  b  c)   c cannot leave: nobody names it
+//! (b; a  b)      --B-->       (a; a)         nobody came after b: it has left
+//! (*; a  b  c)   --C-->       (*; a->c)      c.wait = a, then a.next = c
+//! ```
+//!
+//! # Invariants
+//!
+//! - Q1: a node is in at most one queue, once: it belongs to the claim of one waiter, or head.
+//! - Q2: `next` goes from `n` to 0 by exchange alone: in A of `n`, or in B or unlock of the node's owner. So one of the two gets
+//!   the link. The owner that got it, and nobody else, writes to `n.wait`.
+//! - Q3: a node whose `next` is 0 and that is not the tail stays until it has a successor again: B and unlock wait.
+//!   So `a` is still there when `b` comes to C. So is `c`: nobody names it, its A must fail.
+//! - Q4: a node's claim ends only after nobody can reach the node through the queue: the tail no longer names it, its
+//!   predecessor does not (A), and its successor's `wait` does not (C), or is OURS. A successor that has read `wait`
+//!   before C tries to exchange `next` of a node that may be elsewhere by now. It fails: it expects its own name
+//!   there, and that is in one queue only (Q1).
+//! - Q5: a waiter becomes the head by its predecessor's OURS alone. One that finds its predecessor's `next` changed is
+//!   about to get that, or another predecessor, and waits for either.
+//!
+//! # Orderings
+//!
+//! - OT, the exchanges of the tail, acquire and release, pair with each other: a node is ready before its name can be
+//!   seen; a leaver's A comes before whatever its predecessor does with the node later; and the acquisition of an
+//!   empty queue comes after the unlock that emptied it.
+//! - OL, the release stores of a `next` (link, and C), pair with the acquire exchanges in B and unlock: what the waiter
+//!   wrote to its own `wait` comes before OURS, and so does what a leaver wrote there.
+//! - OW, the release store of OURS, pairs with the acquire looks at `wait`.
+//! - C's own store of `wait` is relaxed: it carries a name only, and what is behind that name is older than the tail's
+//!   exchange by which the leaver came.
+//!
+//! # Why no hand-over is lost
+//!
+//! Nobody sleeps for one. An unlocker takes `next`, and A of the successor competes for the same word: if A comes first the
+//! unlocker finds 0 and waits for the next link (Q3), else A fails and the successor finds OURS, however late that
+//! comes (Q5).
+//!
+//! # Where this deviates from the published form
+//!
+//! - The kernel disables preemption while a thread is in the queue. Here a thread can lose its CPU between A and C, or
+//!   between arriving and linking, and its neighbours wait for it: they spin for a while, then nap and look again.
+//! - Nodes are named by index and immortal, four to a thread ([`node`](crate::node)).
+//! - `wait` has the published node's `prev` and `locked` in one word: there is one word to watch, and no waiter needs
+//!   `prev` once it has the lock.
+//! - Who waits behind a thread whose CPU it is running on leaves, as published; here that is all that is known about
+//!   other threads' CPUs, so callers give a limit in time as well.
+//!
+//! # Signal handlers
+//!
+//! A handler may interrupt its thread between A and C. Whoever waits for that thread's next step then waits for the
+//! handler's return. So a handler must not wait for a thread that uses the same queue.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::links::nap;
+use crate::node::{Claim, Node, NodeId};
+use crate::platform::{Atomic, ConstPlatform, Cpu, Platform, Spin, Zero};
+
+/// The optimistic spin queue: see the [module's page](self). 2 bytes.
+#[derive(Debug)]
+pub struct Osq<P: Platform> {
+    tail: P::U16,
+}
+
+/// The head of an [`Osq`]; the next in line is the head when this is dropped.
+///
+/// Forgetting it leaves the queue locked, and the node behind it claimed, for good: all that come later give up.
+#[derive(Debug)]
+#[must_use = "the queue moves on as soon as its head is dropped"]
+pub struct Head<'a, P: Platform> {
+    queue: &'a Osq<P>,
+    claim: Claim<P>,
+}
+
+/// `wait` of the head. No node has this name.
+const OURS: u32 = 1;
+
+/// Looks at a word that a neighbour is about to change before the neighbour is taken to have lost its CPU.
+const TURNS: u32 = 1000;
+const NAP_NS: u64 = 50_000;
+
+impl<P: ConstPlatform> Osq<P> {
+    /// A new queue with nobody in it.
+    pub const fn new() -> Self {
+        Osq { tail: Zero::ZERO }
+    }
+}
+
+impl<P: ConstPlatform> Default for Osq<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> Osq<P> {
+    /// As `new`, for platforms whose atomics cannot be built in a `const`.
+    pub fn create() -> Self {
+        Osq {
+            tail: P::U16::new(0),
+        }
+    }
+
+    /// Waits to become the head of the queue. `None` where `limit` is used up first, or `stop` says so, or the one before the caller
+    /// has lost its CPU, and where the thread has no queue node left.
+    ///
+    /// `stop` is asked at each look. Once it has said yes, or `limit` is used up, the queue may still be handed to the caller
+    /// before it has left: so `Some` comes even then.
+    #[inline]
+    pub fn lock(&self, limit: Spin, stop: impl FnMut() -> bool) -> Option<Head<'_, P>> {
+        let claim = Claim::new()?;
+        if self.join(&claim) || self.wait(&claim, limit, stop) {
+            Some(Head { queue: self, claim })
+        } else {
+            None
+        }
+    }
+
+    /// Whether the queue has a head. A snapshot.
+    pub fn is_locked(&self) -> bool {
+        self.tail.load(Relaxed) != 0
+    }
+
+    /// Arrives; true where the queue was empty, and so is ours.
+    fn join(&self, claim: &Claim<P>) -> bool {
+        match self.arrive(claim) {
+            Some(before) => {
+                Self::link(claim, before);
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// Becomes the tail; returns who stands before.
+    fn arrive(&self, claim: &Claim<P>) -> Option<NodeId> {
+        let node = claim.node();
+        node.next.store(0, Relaxed);
+        // Unknown is u32::MAX, so 0.
+        node.info.store(P::cpu().0.wrapping_add(1), Relaxed);
+        // (b; ..b) -> (c; ..b  c), or (0; ) -> (c; c). OT: release: our node is ready; acquire: so is b's.
+        NodeId::from_bits(self.tail.swap(claim.id().bits(), AcqRel))
+    }
+
+    fn link(claim: &Claim<P>, before: NodeId) {
+        claim.node().wait.store(before.bits().into(), Relaxed);
+        // (c; ..b  c) -> (c; ..b->c). OL: release, pairs with the exchange in `take_next`.
+        let next = &before.node::<P>().next;
+        next.store(claim.id().bits().into(), Release);
+    }
+
+    /// Waits for the hand-over, or leaves; whether the queue is ours.
+    fn wait(&self, claim: &Claim<P>, limit: Spin, mut stop: impl FnMut() -> bool) -> bool {
+        let wait = &claim.node().wait;
+        let mut ours = false;
+        // OW: acquire, pairs with the release in `drop`.
+        let _ = P::wait_until(wait, Acquire, limit, |seen: u32| {
+            ours = seen == OURS;
+            ours || stop() || lost_its_cpu::<P>(seen)
+        });
+        ours || self.leave(claim)
+    }
+
+    /// Leaves the queue; true where it is ours after all.
+    #[cold]
+    fn leave(&self, claim: &Claim<P>) -> bool {
+        let (node, id) = (claim.node(), claim.id());
+        // A. OW: acquire, pairs with the release in `drop`.
+        let wait = patiently::<P>(&node.wait, |wait| wait == OURS || Self::unlink(id, wait));
+        let Some(before) = name(wait) else {
+            return true;
+        };
+        // B
+        if let Some(after) = self.detach(id, before.bits()) {
+            // C
+            Self::relink(before, after);
+        }
+        false
+    }
+
+    /// A: takes `id` from its predecessor, which is named by `wait`, unless it has another one by now, or the
+    /// queue is about to be its own.
+    fn unlink(id: NodeId, wait: u32) -> bool {
+        // (*; a->b..) -> (*; a  b..). Relaxed: OT or OL of what follows publishes it.
+        name(wait).is_some_and(|before| {
+            let next = &before.node::<P>().next;
+            next.compare_exchange(id.bits().into(), 0, Relaxed, Relaxed)
+                .is_ok()
+        })
+    }
+
+    /// B: makes `before` (0: nobody) the tail, where that is `id`; else takes `id`'s successor from it. Waits where neither
+    /// is possible: the successor has not linked yet, or is just leaving.
+    fn detach(&self, id: NodeId, before: u16) -> Option<NodeId> {
+        let mut after = None;
+        patiently::<P>(&id.node::<P>().next, |next| {
+            if self.retreat(id, before) {
+                return true;
+            }
+            after = if next == 0 { None } else { Self::take_next(id) };
+            after.is_some()
+        });
+        after
+    }
+
+    fn retreat(&self, id: NodeId, before: u16) -> bool {
+        // Relaxed: only to leave the tail's line alone while others use it.
+        self.tail.load(Relaxed) == id.bits()
+            // (b; a  b) -> (a; a), or (a; a) -> (0; ). OT: release, of A, or of what was done as the head; acquire, of
+            // the A of those who stood behind us.
+            && self
+                .tail
+                .compare_exchange(id.bits(), before, AcqRel, Relaxed)
+                .is_ok()
+    }
+
+    /// `None` where the successor was quicker with its A.
+    fn take_next(id: NodeId) -> Option<NodeId> {
+        // (*; ..b->c..) -> (*; ..b  c..). An exchange: if the name stayed, c's A would succeed on a node that is about to
+        // leave (Q4). OL: acquire, pairs with `link`, and with C of those who stood between.
+        name(id.node::<P>().next.swap(0, Acquire))
+    }
+
+    /// C: makes `before` and `after` neighbours. Both wait for this (Q3).
+    fn relink(before: NodeId, after: NodeId) {
+        // This comes first: once `before` finds its successor it may write OURS here.
+        after.node::<P>().wait.store(before.bits().into(), Relaxed);
+        // (*; a  b  c) -> (*; a->c). OL: release, pairs with the exchange in `take_next`.
+        before.node::<P>().next.store(after.bits().into(), Release);
+    }
+}
+
+impl<P: Platform> Drop for Head<'_, P> {
+    fn drop(&mut self) {
+        if let Some(after) = self.queue.detach(self.claim.id(), 0) {
+            // (c; a  b..c) -> (c; b..c). OW: release, pairs with the acquire looks at `wait`.
+            after.node::<P>().wait.store(OURS, Release);
+        }
+    }
+}
+
+/// The node that `next` or `wait` names; `None` for OURS.
+fn name(bits: u32) -> Option<NodeId> {
+    NodeId::from_bits(bits as u16)
+}
+
+/// Whether the waiter that `wait` names is known not to run.
+fn lost_its_cpu<P: Platform>(wait: u32) -> bool {
+    name(wait).is_some_and(|before| {
+        let node: &Node<P> = before.node();
+        // Relaxed: a hint, stale where the thread has moved.
+        P::preempted(Cpu(node.info.load(Relaxed).wrapping_sub(1)))
+    })
+}
+
+/// Waits for something that a neighbour is about to do, a few instructions from now unless it has lost its CPU.
+/// `done` may look at other words as well.
+fn patiently<P: Platform>(word: &P::U32, mut done: impl FnMut(u32) -> bool) -> u32 {
+    loop {
+        match P::wait_until(word, Acquire, Spin::Turns(TURNS), &mut done) {
+            Ok(seen) => return seen,
+            Err(_) => nap::<P>(NAP_NS),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

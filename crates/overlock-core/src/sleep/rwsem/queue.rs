@@ -1,0 +1,241 @@
+//! The waiters' side of the list: joining it, sleeping, leaving it with the lock or without.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use super::policy::Policy;
+use super::word::Share;
+use super::{CALLED, HANDOFF, HELD, RwSem, UPGRADABLE, WAITERS, WRITER};
+use crate::links::{Links, nap};
+use crate::node::NodeId;
+use crate::platform::{Atomic, Platform};
+use crate::sleep::wait_list::{End, Limit, WAITING, Waiter, Waiters};
+use crate::stat::{self, Event};
+
+/// What a waiter wants: its node's `info`.
+pub(super) const GRANTED: u32 = 0;
+pub(super) const WANTS_READ: u32 = 1;
+pub(super) const WANTS_UPGRADABLE: u32 = 2;
+pub(super) const WANTS_WRITE: u32 = 3;
+pub(super) const WANTS_UPGRADE: u32 = 4;
+
+/// What a waiter is told: it has the lock; or, a writer, that the lock is free.
+pub(super) const HAS_IT: u32 = 1;
+pub(super) const MAY_TRY: u32 = 2;
+
+/// Sleep between two attempts of a thread that has no queue node.
+const NO_NODE_NAP_NS: u64 = 50_000;
+
+/// How an attempt of a queued writer ended.
+enum Attempt {
+    Acquired,
+    /// It is the first, and from now on nobody passes it.
+    AskedForHandoff,
+    Failed,
+}
+
+/// What the waiter `id` wants.
+pub(super) fn wants<P: Platform>(id: NodeId) -> u32 {
+    id.node::<P>().info.load(Relaxed)
+}
+
+impl<P: Platform, Y: Policy> RwSem<P, Y> {
+    /// Joins the list, at its end. The caller looks at the lock afterwards (I3).
+    fn join(&self, list: &Links<P>, waiter: &Waiter<P>, wants: u32) {
+        self.make_ready(waiter, wants);
+        let first = list.first().is_none();
+        list.push_back(waiter.id());
+        if first {
+            // f = 0 -> waiters. Relaxed: see the page's orderings.
+            self.count.fetch_or(WAITERS, Relaxed);
+        }
+    }
+
+    pub(super) fn make_ready(&self, waiter: &Waiter<P>, wants: u32) {
+        waiter.prepare();
+        waiter.node().info.store(wants, Relaxed);
+        waiter.node().lock.store(0, Relaxed);
+    }
+
+    /// The flags that go with `id`, the first of the list, when it leaves: handoff was its own, unless it
+    /// upgrades; and with the last one both go.
+    pub(super) fn flags_of(list: &Links<P>, id: NodeId) -> u32 {
+        if list.last() == Some(id) {
+            WAITERS | HANDOFF
+        } else if wants::<P>(id) == WANTS_UPGRADE {
+            0
+        } else {
+            HANDOFF
+        }
+    }
+
+    /// Leaves the list without the lock, and wakes whoever stands first now.
+    pub(super) fn give_up(&self, list: Waiters<'_, P>, id: NodeId) {
+        let flags = if list.first() == Some(id) {
+            Self::flags_of(&list, id)
+        } else {
+            0
+        };
+        list.unlink(id);
+        if flags != 0 {
+            // Relaxed: gives nothing away. The guard orders the list.
+            self.count.fetch_and(!flags, Relaxed);
+        }
+        self.wake(list);
+    }
+
+    /// Acquires a share by way of the list.
+    pub(super) fn sleep_share(&self, share: Share, limit: &Limit<'_, P>) -> bool {
+        let Some(waiter) = Waiter::new() else {
+            return Self::wait_without_node(limit, || self.take_share(share).is_ok());
+        };
+        let list = self.waiters.lock();
+        // RA, in `take_share`: the published lock once had no acquire here.
+        if list.first().is_none() && self.take_share(share).is_ok() {
+            stat::count::<P>(Event::RwsemRlockFast);
+            return true;
+        }
+        let upgradable = share.adds & UPGRADABLE != 0;
+        let wants = if upgradable {
+            WANTS_UPGRADABLE
+        } else {
+            WANTS_READ
+        };
+        self.join(&list, &waiter, wants);
+        self.wake(list);
+        if waiter.state() == WAITING {
+            stat::count::<P>(Event::RwsemSleepReader);
+        }
+        let acquired = self.sleep_until_granted(&waiter, limit);
+        stat::count::<P>(if acquired {
+            Event::RwsemRlock
+        } else {
+            Event::RwsemRlockFail
+        });
+        acquired
+    }
+
+    /// Sleeps until granted; out of the list then, and at the limit.
+    fn sleep_until_granted(&self, waiter: &Waiter<P>, limit: &Limit<'_, P>) -> bool {
+        if let End::Told(_) = waiter.sleep(limit) {
+            return true;
+        }
+        let list = self.waiters.lock();
+        let granted = wants::<P>(waiter.id()) == GRANTED;
+        if granted {
+            // The waker has the node still, and is about to tell.
+            drop(list);
+            waiter.sleep(&Limit::NONE);
+        } else {
+            self.give_up(list, waiter.id());
+        }
+        granted
+    }
+
+    /// Acquires for writing by way of the list.
+    pub(super) fn sleep_write(&self, limit: &Limit<'_, P>) -> bool {
+        let Some(waiter) = Waiter::new() else {
+            return Self::wait_without_node(limit, || self.take_write());
+        };
+        let mut list = self.waiters.lock();
+        self.join(&list, &waiter, WANTS_WRITE);
+        loop {
+            let attempt = self.take_queued(&list, &waiter);
+            if let Attempt::Acquired = attempt {
+                stat::count::<P>(Event::RwsemWlock);
+                return true;
+            }
+            if limit.reached().is_some() {
+                stat::count::<P>(Event::RwsemWlockFail);
+                self.give_up(list, waiter.id());
+                return false;
+            }
+            waiter.prepare();
+            drop(list);
+            let asked = matches!(attempt, Attempt::AskedForHandoff);
+            if !(asked && self.spin_alone(HELD, limit)) {
+                stat::count::<P>(Event::RwsemSleepWriter);
+                waiter.sleep(limit);
+            }
+            list = self.waiters.lock();
+        }
+    }
+
+    /// A queued writer tries to acquire the lock, under the guard, and leaves the list if it does.
+    fn take_queued(&self, list: &Links<P>, waiter: &Waiter<P>) -> Attempt {
+        let id = waiter.id();
+        let first = list.first() == Some(id);
+        let was_called = if waiter.state() == MAY_TRY { CALLED } else { 0 };
+        let mut seen = self.count.load(Relaxed);
+        loop {
+            let takes = first && seen & HELD == 0;
+            let next = if takes {
+                // (0, 0, 0) f -> (1, 0, 0) f without our flags
+                (seen | WRITER) & !(Self::flags_of(list, id) | was_called)
+            } else {
+                // (w, u, n) called -> (w, u, n): the holder's release calls again. It must not come between look and
+                // exchange (I3).
+                seen & !was_called
+            };
+            if next == seen {
+                break;
+            }
+            // WA: acquire, pairs with WU and RU.
+            match self
+                .count
+                .compare_exchange_weak(seen, next, Acquire, Relaxed)
+            {
+                Ok(_) if takes => {
+                    list.unlink(id);
+                    self.set_owner();
+                    return Attempt::Acquired;
+                }
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        if first && self.may_ask_for_handoff(id) {
+            self.ask_for_handoff(id);
+            return Attempt::AskedForHandoff;
+        }
+        Attempt::Failed
+    }
+
+    /// Whether the first of the list, which cannot be served now, has waited for that long enough. It counts from the first
+    /// such question.
+    pub(super) fn may_ask_for_handoff(&self, first: NodeId) -> bool {
+        let now = (P::now().as_nanos() / 1000) as usize;
+        let due = &first.node::<P>().lock;
+        match due.load(Relaxed) {
+            0 => {
+                let wait = (Y::HANDOFF_NS / 1000) as usize;
+                due.store(now.wrapping_add(wait).max(1), Relaxed);
+                false
+            }
+            // Where a word of microseconds wraps (71 minutes in 32 bits) the difference tells.
+            due => now.wrapping_sub(due) as isize >= 0,
+        }
+    }
+
+    pub(super) fn ask_for_handoff(&self, first: NodeId) {
+        // f -> f, handoff. Relaxed: who releases the lock later finds it, and the rest is under the guard.
+        if self.count.fetch_or(HANDOFF, Relaxed) & HANDOFF == 0 {
+            stat::count::<P>(match wants::<P>(first) {
+                WANTS_WRITE => Event::RwsemWlockHandoff,
+                _ => Event::RwsemRlockHandoff,
+            });
+        }
+    }
+
+    /// Naps and tries in turn: for threads beyond the slots, and for a fifth context.
+    #[cold]
+    fn wait_without_node(limit: &Limit<'_, P>, take: impl Fn() -> bool) -> bool {
+        stat::count::<P>(Event::LockNoNode);
+        while !take() {
+            if limit.reached().is_some() {
+                return false;
+            }
+            nap::<P>(NO_NODE_NAP_NS);
+        }
+        true
+    }
+}

@@ -1,0 +1,271 @@
+//! Optimistic spinning: what a waiter tries before it joins the list.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use super::policy::{OnReaders, Policy, reader_spin_ns};
+use super::word::Share;
+use super::{CALLED, DISABLED, HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
+use crate::platform::{Atomic, Instant, Platform, Spin};
+use crate::sleep::wait_list::Limit;
+use crate::stat::{self, Event};
+
+/// Readers that have seen a writer leave and lost the race against the next one so often queue.
+const LOSSES: u32 = 16;
+
+/// For how much longer a spinner waits for readers.
+pub(super) struct Patience {
+    /// Turns before the next change, and in all.
+    pub(super) turns: u32,
+    pub(super) most: u32,
+    /// The lock's word when `turns` was last set back.
+    word: u32,
+    /// Where the time counts: when it is used up; since readers were first seen, without a writer in between.
+    until: Option<Instant>,
+}
+
+impl Patience {
+    /// A spinner's at its start; `disabled` where spinning on readers has been given up already.
+    pub(super) fn new(on_readers: OnReaders, disabled: bool) -> Self {
+        let (threshold, most) = match on_readers {
+            OnReaders::Count { threshold, most } => (threshold, most),
+            OnReaders::Sleep | OnReaders::Time => (0, 0),
+        };
+        Patience {
+            turns: if disabled { 0 } else { threshold },
+            most,
+            word: 0,
+            until: None,
+        }
+    }
+
+    /// How many turns the spinner may look at `word` now, without a change.
+    pub(super) fn turns_at(&mut self, word: u32, threshold: u32) -> u32 {
+        if self.turns == 0 || self.most == 0 {
+            return 0;
+        }
+        if word != self.word {
+            (self.word, self.turns) = (word, threshold);
+        }
+        self.turns.min(self.most)
+    }
+
+    /// So many of them have passed.
+    pub(super) fn passed(&mut self, turns: u32) {
+        self.turns = self.turns.saturating_sub(turns);
+        self.most = self.most.saturating_sub(turns);
+    }
+}
+
+impl<P: Platform, Y: Policy> RwSem<P, Y> {
+    /// A writer's attempts before it sleeps.
+    pub(super) fn spin_write(&self, limit: &Limit<'_, P>) -> bool {
+        if self.take_write() {
+            stat::count::<P>(Event::RwsemOptLock);
+            return true;
+        }
+        if !self.can_spin() {
+            stat::count::<P>(Event::RwsemOptNospin);
+            return false;
+        }
+        let taken = self.spin_in_turn(limit, Y::ON_READERS, || self.take_write());
+        stat::count::<P>(if taken {
+            Event::RwsemOptLock
+        } else {
+            Event::RwsemOptFail
+        });
+        taken
+    }
+
+    /// A reader's attempts before it sleeps.
+    pub(super) fn spin_share(&self, share: Share, limit: &Limit<'_, P>) -> bool {
+        if Y::READERS_STEAL {
+            return self.outlast_writer_together(share, limit);
+        }
+        let take = || match self.take_share(share) {
+            Ok(seen) => {
+                self.has_stolen(seen);
+                true
+            }
+            Err(_) => false,
+        };
+        // The document's rule: without a spinner, and with nobody at work on the list, a reader queues at once.
+        self.can_spin()
+            && (self.osq.is_locked() || self.waiters.is_busy())
+            // It waits for writers only. Readers would let it in, but for those that wait.
+            && self.spin_in_turn(limit, OnReaders::Sleep, take)
+    }
+
+    /// A newcomer has taken a share without a place in the list, from `seen`.
+    pub(super) fn has_stolen(&self, seen: u32) {
+        stat::count::<P>(Event::RwsemRlockSteal);
+        // The first reader brings along those that queue; none do behind a writer.
+        if seen & (WAITERS | CALLED) == WAITERS && seen & READERS == 0 {
+            self.wake_after();
+        }
+    }
+
+    /// Whether spinning may be worth while.
+    fn can_spin(&self) -> bool {
+        let seen = self.count.load(Relaxed);
+        if P::parallelism() < 2 || seen & HANDOFF != 0 {
+            false
+        } else if seen & WRITER != 0 {
+            !self.owner_lost_its_cpu()
+        } else {
+            seen & READERS == 0 || Y::ON_READERS != OnReaders::Sleep && !self.is_disabled()
+        }
+    }
+
+    fn is_disabled(&self) -> bool {
+        self.owner.load(Relaxed) & DISABLED != 0
+    }
+
+    /// Readers do not leave in time: nobody shall spin on them.
+    fn disable(&self) {
+        // Unless a writer is there now. Where this comes between its acquisition and its store, the store wins.
+        let _ = self.owner.compare_exchange(0, DISABLED, Relaxed, Relaxed);
+    }
+
+    /// The last reader has left.
+    pub(super) fn spin_again(&self) {
+        if Y::ON_READERS == OnReaders::Time && self.is_disabled() {
+            let _ = self.owner.compare_exchange(DISABLED, 0, Relaxed, Relaxed);
+        }
+    }
+
+    /// Lines up with the other spinners, and spins as the one that looks at the lock.
+    fn spin_in_turn(
+        &self,
+        limit: &Limit<'_, P>,
+        on_readers: OnReaders,
+        take: impl Fn() -> bool,
+    ) -> bool {
+        let end = Self::spin_end(limit);
+        self.osq
+            .lock(Spin::Until(end), || false)
+            .is_some_and(|_head| self.spin(end, limit, on_readers, take))
+    }
+
+    /// When a spinner that begins now gives up on writers.
+    fn spin_end(limit: &Limit<'_, P>) -> Instant {
+        let end = P::now().plus_nanos(Y::SPIN_NS);
+        limit.deadline.map_or(end, |deadline| end.min(deadline))
+    }
+
+    fn spin(
+        &self,
+        mut end: Instant,
+        limit: &Limit<'_, P>,
+        on_readers: OnReaders,
+        take: impl Fn() -> bool,
+    ) -> bool {
+        let mut patience = Patience::new(on_readers, self.is_disabled());
+        while !take() {
+            let now = P::now();
+            let seen = self.count.load(Relaxed);
+            let goes_on = if now >= end || seen & HANDOFF != 0 {
+                false
+            } else if seen & WRITER != 0 {
+                patience.until = None;
+                self.outlast_writer(end)
+            } else if seen & READERS != 0 {
+                let goes_on = self.outlast_readers(seen, &mut patience, limit, on_readers);
+                // What was spent on readers has limits of its own.
+                end = end.plus_nanos(P::now().nanos_since(now));
+                goes_on && limit.reached().is_none()
+            } else {
+                true
+            };
+            if !goes_on {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Waits while a writer that may be running holds the lock; whether it has left.
+    fn outlast_writer(&self, end: Instant) -> bool {
+        // Relaxed: only to try again.
+        P::wait_until(&self.count, Relaxed, Spin::Until(end), |seen: u32| {
+            seen & WRITER == 0 || seen & HANDOFF != 0 || self.owner_lost_its_cpu()
+        })
+        .is_ok_and(|seen| seen & WRITER == 0)
+    }
+
+    /// Waits while readers hold the lock, as long as the policy says.
+    fn outlast_readers(
+        &self,
+        seen: u32,
+        patience: &mut Patience,
+        limit: &Limit<'_, P>,
+        on_readers: OnReaders,
+    ) -> bool {
+        match on_readers {
+            OnReaders::Sleep => false,
+            OnReaders::Count { threshold, .. } => {
+                let turns = patience.turns_at(seen, threshold);
+                if turns == 0 {
+                    self.disable();
+                    return false;
+                }
+                let mut looks = 0;
+                let waited = P::wait_until(&self.count, Relaxed, Spin::Turns(turns), |now: u32| {
+                    looks += 1;
+                    now != seen
+                });
+                patience.passed(if waited.is_ok() { looks } else { turns });
+                true
+            }
+            OnReaders::Time => {
+                let until = *patience
+                    .until
+                    .get_or_insert_with(|| P::now().plus_nanos(reader_spin_ns(seen / READER)));
+                let end = limit.deadline.map_or(until, |deadline| until.min(deadline));
+                let waited = P::wait_until(&self.count, Relaxed, Spin::Until(end), |now: u32| {
+                    now & READERS == 0 || now & (WRITER | HANDOFF) != 0
+                });
+                if waited.is_err() && end == until {
+                    self.disable();
+                }
+                waited.is_ok()
+            }
+        }
+    }
+
+    /// Waits for a writer beside all other readers that do, and takes a share when it has left.
+    fn outlast_writer_together(&self, share: Share, limit: &Limit<'_, P>) -> bool {
+        let mut seen = self.count.load(Relaxed);
+        // Behind an upgrade there is a reader that has not left yet.
+        let hopeless = seen & (HANDOFF | UPGRADABLE) != 0 || self.owner_lost_its_cpu();
+        if seen & WRITER == 0 || hopeless || P::parallelism() < 2 {
+            return false;
+        }
+        let end = Self::spin_end(limit);
+        for _ in 0..LOSSES {
+            if seen & WRITER == 0 || !self.outlast_writer(end) {
+                break;
+            }
+            // It has seen a writer leave, so it may join other readers past the list (I5).
+            match self.take_share_if(share, |now| now & HANDOFF == 0) {
+                Ok(taken) => {
+                    self.has_stolen(taken);
+                    return true;
+                }
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// Waits awake for a while for these bits to be clear, on behalf of somebody who need not fear that others take
+    /// the lock: the first of the list that has asked for the handoff, or the upgrader.
+    pub(super) fn spin_alone(&self, bits: u32, limit: &Limit<'_, P>) -> bool {
+        let end = Self::spin_end(limit);
+        // UA: acquire, pairs with RU.
+        P::parallelism() >= 2
+            && P::wait_until(&self.count, Acquire, Spin::Until(end), |seen: u32| {
+                seen & bits == 0 || self.owner_lost_its_cpu()
+            })
+            .is_ok_and(|seen| seen & bits == 0)
+    }
+}

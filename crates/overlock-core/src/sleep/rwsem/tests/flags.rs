@@ -1,0 +1,203 @@
+//! What releases and called writers say to each other, and the handoff.
+
+use super::*;
+use crate::toy::watch::{self, Access, Watch, after, before, watch};
+
+/// A release wakes the first, a writer, once; until that one has come, releases have nothing to do.
+#[test]
+fn a_writer_is_called_once_however_often_it_is_passed() {
+    let lock = leak::<Timed>();
+    lock.write();
+    let [first] = asleep([writer(1, lock)]);
+    end_write(lock);
+    assert!(has_flags(lock, WAITERS | CALLED));
+    assert_eq!((state(1), kicks()), (MAY_TRY, 1));
+    for _ in 0..3 {
+        as_thread(2, || lock.write());
+        as_thread(2, || end_write(lock));
+        as_thread(3, || lock.read());
+        as_thread(3, || end_read(lock));
+    }
+    assert_eq!(kicks(), 1);
+    first.end();
+    assert_eq!(count(lock), WRITER);
+    end_write(lock);
+    assert_clean(lock);
+}
+
+/// `seen & !was_called` in `take_queued`: else the release after that would leave the wake-up to it.
+#[test]
+fn a_called_writer_that_comes_too_late_is_called_again() {
+    let lock = leak::<Timed>();
+    lock.write();
+    let [first] = asleep([writer(1, lock)]);
+    end_write(lock);
+    as_thread(2, || lock.write());
+    first.sleep();
+    assert!(has_flags(lock, WAITERS));
+    as_thread(2, || end_write(lock));
+    assert_eq!(kicks(), 2);
+    first.end();
+    end_write(lock);
+    assert_clean(lock);
+}
+
+/// The exchange in `take_queued` expects the lock held. With a look and a plain clearing of `called` the thief's release in
+/// between, which sees `called`, wakes nobody: lost wake-up.
+#[test]
+fn a_release_between_the_called_writers_look_and_its_exchange_is_not_lost() {
+    let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
+    lock.write();
+    watch(lock);
+    at(Point::Halt, || {
+        // SAFETY: thread 0 writes, then the thief.
+        as_thread(0, || unsafe { lock.unlock_write(()) });
+        as_thread(2, || lock.write());
+        assert_eq!(kicks(), 1);
+        before(Access::Exchange, || {}); // The guard.
+        before(Access::Exchange, || {
+            // SAFETY: the thief writes.
+            as_thread(2, || unsafe { lock.unlock_write(()) });
+        });
+    });
+    as_thread(1, || assert!(lock.sleep_write(&Limit::NONE)));
+    assert_eq!(lock.count.load(Relaxed), WRITER);
+    assert_eq!((left(), watch::left()), (0, 0));
+}
+
+/// `readers_are_gone` in `leave`, for readers that came in vain too: the last reader leaves while one of those is added, and so sees no
+/// reason to wake anybody.
+#[test]
+fn a_reader_that_came_in_vain_wakes_for_the_release_that_it_has_hidden() {
+    let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
+    lock.read();
+    watch(lock);
+    at(Point::Halt, || {
+        after(Access::Add, || {
+            // SAFETY: thread 0 reads.
+            as_thread(0, || unsafe { lock.unlock_read(()) });
+            assert_eq!(lock.count.load(Relaxed), READER | WAITERS);
+            assert_eq!(kicks(), 0);
+        });
+        let past = Instant::from_nanos(0);
+        assert!(as_thread(2, || lock.read_until(past)).is_none());
+        assert_eq!(kicks(), 1);
+    });
+    as_thread(1, || lock.write());
+    assert_eq!(lock.count.load(Relaxed), WRITER);
+    assert_eq!((left(), watch::left()), (0, 0));
+}
+
+/// I5, `must_queue`: beside readers nobody passes a waiter; a lock that is free may be taken.
+#[test]
+fn newcomers_pass_waiters_only_where_the_lock_is_free() {
+    let lock = leak::<Timed>();
+    lock.read();
+    let [first] = asleep([writer(1, lock)]);
+    assert!(lock.try_read().is_none() && lock.try_upgradable().is_none());
+    let [second] = asleep([reader(2, lock)]);
+    end_read(lock);
+    // The writer has been called; these are quicker.
+    as_thread(3, || assert!(lock.try_write().is_some()));
+    as_thread(3, || end_write(lock));
+    as_thread(3, || lock.read());
+    assert!(as_thread(4, || lock.try_read()).is_none());
+    as_thread(3, || end_read(lock));
+    first.end();
+    end_write(lock);
+    second.end();
+    end_read(lock);
+    assert_clean(lock);
+}
+
+/// What a thief finds when the first has asked for the handoff: I6, in `must_queue` and `take_write`.
+fn nobody_but_the_first_acquires<Y: Policy>(lock: Lock<Y>) {
+    assert!(!lock.is_locked());
+    assert!(lock.try_read().is_none() && lock.try_write().is_none());
+    assert!(lock.try_upgradable().is_none());
+    let past = Instant::from_nanos(0);
+    assert!(as_thread(6, || lock.read_until(past)).is_none());
+    assert!(as_thread(6, || lock.write_until(past)).is_none());
+    assert!(!lock.is_locked());
+}
+
+/// `may_ask_for_handoff` in `take_queued`: the first is passed for 4 ms, then no more.
+#[test]
+fn a_writer_is_passed_for_4_ms_and_no_longer() {
+    let lock = leak::<Timed>();
+    lock.write();
+    let [first] = asleep([writer(1, lock)]);
+    for _ in 0..3 {
+        end_write(lock);
+        lock.write();
+        first.sleep();
+        assert!(has_flags(lock, WAITERS));
+    }
+    first.interrupt(five_ms);
+    end_write(lock);
+    lock.write();
+    first.sleep();
+    assert!(has_flags(lock, WAITERS | HANDOFF));
+    end_write(lock);
+    nobody_but_the_first_acquires(lock);
+    first.end();
+    assert_eq!(count(lock), WRITER);
+    end_write(lock);
+    assert_clean(lock);
+}
+
+/// `hurry` in `wake_writer`: thieves that always take the lock before its releaser looks keep the first from ever being called, so
+/// the releaser asks on its behalf.
+#[test]
+fn a_waker_asks_for_the_handoff_on_behalf_of_a_writer() {
+    let lock = leak::<Timed>();
+    lock.write();
+    let [first] = asleep([writer(1, lock)]);
+    lock.wake(lock.waiters.lock());
+    assert!(has_flags(lock, WAITERS));
+    five_ms();
+    lock.wake(lock.waiters.lock());
+    assert!(has_flags(lock, WAITERS | HANDOFF));
+    assert_eq!(kicks(), 0);
+    end_write(lock);
+    nobody_but_the_first_acquires(lock);
+    first.end();
+    end_write(lock);
+    assert_clean(lock);
+}
+
+/// `hurry` in `wake`: the same for a reader, which never looks itself.
+#[test]
+fn a_waker_asks_for_the_handoff_on_behalf_of_a_reader() {
+    let lock = leak::<Timed>();
+    lock.write();
+    let [first] = asleep([reader(1, lock)]);
+    five_ms();
+    lock.wake(lock.waiters.lock());
+    assert!(has_flags(lock, WAITERS | HANDOFF));
+    end_write(lock);
+    first.end();
+    assert_eq!(count(lock), READER);
+    end_read(lock);
+    assert_clean(lock);
+}
+
+/// `spin_alone` in `sleep_write`: who has asked for the handoff and runs needs no wake-up.
+#[test]
+fn the_first_waits_awake_for_the_handoff() {
+    let lock = leak::<Timed>();
+    lock.write();
+    at(Point::Halt, move || {
+        as_thread(0, || end_write(lock));
+        as_thread(2, || lock.write());
+        five_ms();
+        at(Point::Wait, move || {
+            assert!(has_flags(lock, WAITERS | HANDOFF));
+            as_thread(2, || end_write(lock));
+        });
+    });
+    as_thread(1, || assert!(lock.sleep_write(&Limit::NONE)));
+    assert_eq!(halts(), 0);
+    end_write(lock);
+    assert_clean(lock);
+}

@@ -1,0 +1,218 @@
+//! Spinning, by policy.
+
+use super::super::policy::{Counted, OnReaders, reader_spin_ns};
+use super::super::spin::Patience;
+use super::*;
+use crate::toy::on_cpu;
+
+const DOCUMENT: OnReaders = Counted::ON_READERS;
+const THRESHOLD: u32 = 1 << 10;
+
+/// The document's numbers: 2^10 turns without a change, 2^14 in all.
+#[test]
+fn turns_start_again_when_the_word_changes_up_to_a_maximum() {
+    let mut patience = Patience::new(DOCUMENT, false);
+    let mut all = 0;
+    for word in 1.. {
+        let turns = patience.turns_at(word, THRESHOLD);
+        if turns == 0 {
+            break;
+        }
+        assert_eq!(turns, THRESHOLD.min((1 << 14) - all));
+        // It changes after 1000 of them.
+        let passed = turns.min(1000);
+        patience.passed(passed);
+        all += passed;
+    }
+    assert_eq!(all, 1 << 14);
+}
+
+#[test]
+fn turns_without_a_change_come_to_an_end() {
+    let mut patience = Patience::new(DOCUMENT, false);
+    assert_eq!(patience.turns_at(READER, THRESHOLD), THRESHOLD);
+    patience.passed(THRESHOLD - 24);
+    assert_eq!(patience.turns_at(READER, THRESHOLD), 24);
+    patience.passed(24);
+    assert_eq!(patience.turns_at(READER, THRESHOLD), 0);
+    // Not even a change helps then.
+    assert_eq!(patience.turns_at(2 * READER, THRESHOLD), 0);
+}
+
+/// Where others have given up already it does not begin.
+#[test]
+fn a_disabled_spinner_has_no_turns() {
+    let mut patience = Patience::new(DOCUMENT, true);
+    assert_eq!(patience.turns_at(READER, THRESHOLD), 0);
+}
+
+#[test]
+fn the_time_grows_with_the_readers_up_to_25_us() {
+    let times = [1, 2, 10, 30, 31, 1000].map(reader_spin_ns);
+    assert_eq!(times, [10_500, 11_000, 15_000, 25_000, 25_000, 25_000]);
+}
+
+/// A writer spins while readers hold the lock, and has it when the last one leaves.
+fn a_writer_outlasts_readers<Y: Policy>() {
+    let lock = leak::<Y>();
+    lock.read();
+    lock.read();
+    at(Point::Wait, move || as_thread(0, || end_read(lock)));
+    at(Point::Wait, move || as_thread(0, || end_read(lock)));
+    as_thread(1, || lock.write());
+    assert_eq!((halts(), kicks()), (0, 0));
+    assert_eq!(lock.owner.load(Relaxed), 2 << 1);
+    end_write(lock);
+    assert_clean(lock);
+}
+
+#[test]
+fn writers_spin_on_readers_by_turns_and_by_time() {
+    a_writer_outlasts_readers::<Counted>();
+    a_writer_outlasts_readers::<Timed>();
+}
+
+/// `ON_READERS` in `can_spin`.
+#[test]
+fn a_writer_of_none_sleeps_beside_readers_but_spins_on_a_writer() {
+    let lock = leak::<policy::None>();
+    lock.read();
+    let part = writer(1, lock);
+    part.sleep_before(Point::Wait);
+    end_read(lock);
+    part.end();
+    at(Point::Wait, move || as_thread(1, || end_write(lock)));
+    as_thread(2, || lock.write());
+    assert_eq!(halts(), 0);
+    end_write(lock);
+    assert_clean(lock);
+}
+
+/// The disable bit: set by the spinner that gave up, and `can_spin` heeds it until the owner word is a writer's. By turns it outlasts the
+/// readers, by time it goes with the last of them (`spin_again`).
+fn readers_that_stay_disable_spinning<Y: Policy>(outlasts_readers: bool) {
+    let lock = leak::<Y>();
+    lock.read();
+    let [first] = asleep([writer(1, lock)]);
+    assert_eq!(lock.owner.load(Relaxed), DISABLED);
+    let second = writer(2, lock);
+    second.sleep_before(Point::Wait);
+    end_read(lock);
+    let left = if outlasts_readers { DISABLED } else { 0 };
+    assert_eq!(lock.owner.load(Relaxed), left);
+    first.end();
+    assert_eq!(lock.owner.load(Relaxed), 2 << 1);
+    end_write(lock);
+    second.end();
+    end_write(lock);
+    // Spinning is on again.
+    lock.read();
+    at(Point::Wait, move || as_thread(0, || end_read(lock)));
+    lock.write();
+    end_write(lock);
+    assert_clean(lock);
+}
+
+#[test]
+fn spinning_in_vain_disables_it_until_a_writer_has_had_the_lock() {
+    readers_that_stay_disable_spinning::<Counted>(true);
+    readers_that_stay_disable_spinning::<Timed>(false);
+}
+
+/// `owner_lost_its_cpu`, in `can_spin` and in `outlast_writer_together`.
+#[test]
+fn nobody_spins_on_a_writer_whose_cpu_it_runs_on() {
+    fn on_the_same_cpu<Y: Policy>(writes: bool) {
+        let lock = leak::<Y>();
+        as_thread(0, || lock.write());
+        let part = actor(1, move || {
+            on_cpu(0);
+            if writes { lock.write() } else { lock.read() }
+        });
+        part.sleep_before(Point::Wait);
+        end_write(lock);
+        part.end();
+    }
+    on_the_same_cpu::<Timed>(true);
+    on_the_same_cpu::<Timed>(false);
+    on_the_same_cpu::<Counted>(true);
+}
+
+/// The bound in time on writers.
+#[test]
+fn spinning_on_a_writer_ends_after_its_time() {
+    let lock = leak::<Timed>();
+    lock.write();
+    for (thread, writes) in [(1, true), (2, false)] {
+        let before = Toy::now();
+        at(Point::Halt, move || {
+            assert!((Timed::SPIN_NS..2 * Timed::SPIN_NS).contains(&Toy::now().nanos_since(before)));
+            as_thread(0, || end_write(lock));
+        });
+        as_thread(thread, || if writes { lock.write() } else { lock.read() });
+    }
+    end_read(lock);
+    assert_clean(lock);
+}
+
+/// All readers that wait for a writer see it leave, and get in past those that queue. The first of them finds a free lock; the
+/// second finds it read, with somebody waiting: `take_share_if` without `must_queue`.
+#[test]
+fn readers_outlast_a_writer_together() {
+    let lock = leak::<Timed>();
+    lock.write();
+    let [queued] = asleep([writer(1, lock)]);
+    let parts = [2, 3].map(|thread| reader(thread, lock));
+    parts.iter().for_each(|part| part.to(Point::Wait));
+    end_write(lock);
+    parts.into_iter().for_each(Actor::end);
+    assert_eq!(count(lock), (2 * READER) | WAITERS | CALLED);
+    assert_eq!(halts(), 0);
+    assert!(lock.try_read().is_none());
+    queued.sleep();
+    end_read(lock);
+    end_read(lock);
+    queued.end();
+    end_write(lock);
+    assert_clean(lock);
+}
+
+/// Not past the handoff: `allowed` in `outlast_writer_together`.
+#[test]
+fn readers_that_outlast_a_writer_leave_the_lock_to_the_handoff() {
+    let lock = leak::<Timed>();
+    lock.write();
+    let [first] = asleep([writer(1, lock)]);
+    let late = reader(2, lock);
+    late.to(Point::Wait);
+    lock.ask_for_handoff(NodeId::new(1, 0));
+    end_write(lock);
+    late.sleep();
+    first.end();
+    assert_eq!(count(lock), WRITER | WAITERS);
+    end_write(lock);
+    late.end();
+    end_read(lock);
+    assert_clean(lock);
+}
+
+/// The document's rule in `spin_share`: without a spinner, and with nobody at the list, a reader queues.
+#[test]
+fn a_reader_of_the_published_forms_spins_only_beside_others() {
+    let lock = leak::<Counted>();
+    lock.write();
+    let alone = reader(1, lock);
+    alone.sleep_before(Point::Wait);
+    let spinner = writer(2, lock);
+    spinner.to(Point::Wait);
+    let beside = reader(3, lock);
+    beside.to(Point::Wait);
+    end_write(lock);
+    alone.end();
+    end_read(lock);
+    spinner.end();
+    end_write(lock);
+    beside.end();
+    end_read(lock);
+    assert_clean(lock);
+}

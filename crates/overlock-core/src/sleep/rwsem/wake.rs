@@ -1,0 +1,195 @@
+//! The wakers' side of the list: who is let in, and in which order it is told.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use super::policy::Policy;
+use super::queue::{
+    GRANTED, HAS_IT, MAY_TRY, WANTS_READ, WANTS_UPGRADABLE, WANTS_UPGRADE, WANTS_WRITE, wants,
+};
+use super::word::{READ, UPGRADABLE_READ};
+use super::{CALLED, FULL, HANDOFF, HELD, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
+use crate::links::Links;
+use crate::node::NodeId;
+use crate::platform::{Atomic, Platform};
+use crate::sleep::batch::Batch;
+use crate::sleep::wait_list::{Waiters, kick, tell};
+use crate::stat::{self, Event};
+
+/// Who is granted a share, as long as the list stays as it is: the readers of the whole list, in their order, and the first upgradable
+/// one, where there is none yet. Where the list begins with an upgradable one that has to wait, the readers up to the first writer:
+/// else those that come later would pass that writer again and again.
+struct Chosen<'a, P: Platform> {
+    list: &'a Links<P>,
+    next: Option<NodeId>,
+    left: usize,
+    /// There is no upgradable reader yet.
+    upgradable: bool,
+    past_writers: bool,
+    /// Somebody was not chosen.
+    skipped: bool,
+}
+
+impl<'a, P: Platform> Chosen<'a, P> {
+    fn new(list: &'a Links<P>, first: NodeId, upgradable: bool, most: usize) -> Self {
+        Chosen {
+            list,
+            next: Some(first),
+            left: most,
+            upgradable,
+            past_writers: upgradable || wants::<P>(first) == WANTS_READ,
+            skipped: false,
+        }
+    }
+}
+
+/// The caller may take what this yields out of the list.
+impl<P: Platform> Iterator for Chosen<'_, P> {
+    type Item = NodeId;
+
+    fn next(&mut self) -> Option<NodeId> {
+        while let Some(id) = self.next.filter(|_| self.left > 0) {
+            self.next = self.list.after(id);
+            let chosen = match wants::<P>(id) {
+                WANTS_READ => true,
+                WANTS_UPGRADABLE => core::mem::take(&mut self.upgradable),
+                _ => {
+                    if !self.past_writers {
+                        self.left = 0;
+                    }
+                    false
+                }
+            };
+            if chosen {
+                self.left -= 1;
+                return Some(id);
+            }
+            self.skipped = true;
+        }
+        None
+    }
+}
+
+/// What granting to all that are chosen does to `count`.
+struct Grant {
+    adds: u32,
+    number: u64,
+    with_first: bool,
+    /// Flags that nobody needs after it.
+    clears: u32,
+}
+
+impl Grant {
+    fn new<P: Platform>(mut chosen: Chosen<'_, P>) -> Self {
+        let with_first = chosen.past_writers;
+        let (mut adds, mut number) = (0, 0);
+        for id in &mut chosen {
+            number += 1;
+            adds += match wants::<P>(id) {
+                WANTS_READ => READ.adds,
+                _ => UPGRADABLE_READ.adds,
+            };
+        }
+        let clears = if chosen.next.is_none() && !chosen.skipped {
+            WAITERS | HANDOFF
+        } else if with_first {
+            HANDOFF
+        } else {
+            0
+        };
+        Grant {
+            adds,
+            number,
+            with_first,
+            clears,
+        }
+    }
+}
+
+impl<P: Platform, Y: Policy> RwSem<P, Y> {
+    /// Lets in whom the lock, as it is, can let in, and asks for the handoff on behalf of a first that has waited for long enough.
+    /// Needed after each change that may let somebody in (I3); else it does nothing.
+    pub(super) fn wake(&self, list: Waiters<'_, P>) {
+        let Some(first) = list.first() else { return };
+        let batch = Batch::new();
+        let served = match wants::<P>(first) {
+            WANTS_WRITE => return self.wake_writer(list, first),
+            WANTS_UPGRADE => {
+                self.grant_upgrade(&list, first, &batch);
+                true // Nobody passes an upgrader: it needs no handoff.
+            }
+            _ => self.grant_shares(&list, first, &batch),
+        };
+        if !served {
+            self.hurry(first);
+        }
+        drop(list);
+        batch.wake(HAS_IT);
+    }
+
+    /// The first could not be served.
+    fn hurry(&self, first: NodeId) {
+        if self.may_ask_for_handoff(first) {
+            self.ask_for_handoff(first);
+        }
+    }
+
+    /// Calls the first, a writer, where the lock is free.
+    fn wake_writer(&self, list: Waiters<'_, P>, first: NodeId) {
+        let seen = self.count.load(Relaxed);
+        if seen & HELD != 0 {
+            self.hurry(first);
+        } else if seen & CALLED == 0 {
+            stat::count::<P>(Event::RwsemWakeWriter);
+            // f -> f, called. Relaxed: whoever misses it calls again, in vain.
+            self.count.fetch_or(CALLED, Relaxed);
+            // It stays in the list until it has the lock, or gives up.
+            tell::<P>(first, MAY_TRY);
+            drop(list);
+            kick::<P>(first);
+        }
+    }
+
+    /// Lets the upgrader write, once all other readers have left.
+    fn grant_upgrade(&self, list: &Links<P>, first: NodeId, batch: &Batch<P>) {
+        if self.count.load(Relaxed) & READERS == 0 {
+            let flags = Self::flags_of(list, first);
+            // (1, 1, 0) -> (1, 0, 0). UA: acquire, pairs with RU.
+            self.count.fetch_and(!(UPGRADABLE | flags), Acquire);
+            Self::grant(list, first, batch);
+        }
+    }
+
+    /// Lets in the readers that are [chosen](Chosen); whether the first is among them.
+    fn grant_shares(&self, list: &Links<P>, first: NodeId, batch: &Batch<P>) -> bool {
+        let mut seen = self.count.load(Relaxed);
+        loop {
+            let upgradable = seen & UPGRADABLE == 0;
+            let chosen = || Chosen::new(list, first, upgradable, Y::BATCH);
+            if seen & (WRITER | FULL) != 0 {
+                return false;
+            }
+            let grant = Grant::new(chosen());
+            if grant.number == 0 {
+                return false;
+            }
+            // (0, u, n) f -> (0, u or 1, n + adds) f without our flags. GA: acquire, pairs with WU. All are readers
+            // before the first of them is told (I4).
+            let next = (seen + grant.adds) & !grant.clears;
+            match self.count.compare_exchange(seen, next, Acquire, Relaxed) {
+                Ok(_) => {
+                    stat::count_many::<P>(Event::RwsemWakeReader, grant.number);
+                    chosen().for_each(|id| Self::grant(list, id, batch));
+                    return grant.with_first;
+                }
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Moves a waiter that has been granted what it wants to those that will be told.
+    fn grant(list: &Links<P>, id: NodeId, batch: &Batch<P>) {
+        list.unlink(id);
+        id.node::<P>().info.store(GRANTED, Relaxed);
+        batch.push(id);
+    }
+}

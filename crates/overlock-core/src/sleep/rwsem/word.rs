@@ -1,0 +1,146 @@
+//! What is done to the lock's words: taking a share, taking all of it, and letting go.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::policy::Policy;
+use super::{CALLED, DISABLED, FULL, HANDOFF, HELD, READER, RwSem, UPGRADABLE, WAITERS, WRITER};
+use crate::platform::{Atomic, Cpu, Platform};
+
+/// A way to share the lock.
+#[derive(Clone, Copy)]
+pub(super) struct Share {
+    /// What is added to `count`.
+    pub(super) adds: u32,
+    /// Where one of these is set it must wait, whatever else.
+    pub(super) blocked_by: u32,
+}
+
+pub(super) const READ: Share = Share {
+    adds: READER,
+    blocked_by: WRITER | FULL,
+};
+
+pub(super) const UPGRADABLE_READ: Share = Share {
+    adds: READER | UPGRADABLE,
+    blocked_by: WRITER | FULL | UPGRADABLE,
+};
+
+/// Whether a newcomer must not pass those that wait (I5).
+pub(super) fn must_queue(seen: u32) -> bool {
+    seen & HANDOFF != 0 || seen & WAITERS != 0 && seen & HELD != 0
+}
+
+/// The owner word of a writer that acquired on `cpu`; an unknown CPU, the largest number, becomes 0.
+pub(super) const fn owner_on(cpu: Cpu) -> u32 {
+    cpu.0.wrapping_add(1) << 1
+}
+
+impl<P: Platform, Y: Policy> RwSem<P, Y> {
+    /// Takes a share as a newcomer; what it saw where it could not.
+    #[inline]
+    pub(super) fn take_share(&self, share: Share) -> Result<u32, u32> {
+        self.take_share_if(share, |seen| !must_queue(seen))
+    }
+
+    #[inline]
+    pub(super) fn take_share_if(
+        &self,
+        share: Share,
+        allowed: impl Fn(u32) -> bool,
+    ) -> Result<u32, u32> {
+        let mut seen = self.count.load(Relaxed);
+        while seen & share.blocked_by == 0 && allowed(seen) {
+            // (0, u, n) -> (0, u, n + 1). RA: acquire, pairs with WU. An addition cannot overflow: FULL is clear.
+            match self
+                .count
+                .compare_exchange_weak(seen, seen + share.adds, Acquire, Relaxed)
+            {
+                Ok(_) => return Ok(seen),
+                Err(now) => seen = now,
+            }
+        }
+        Err(seen)
+    }
+
+    /// Acquires for writing as a newcomer.
+    #[inline]
+    pub(super) fn take_write(&self) -> bool {
+        let mut seen = self.count.load(Relaxed);
+        while seen & (HELD | HANDOFF) == 0 {
+            // (0, 0, 0) -> (1, 0, 0). WA: acquire, pairs with WU and RU.
+            match self
+                .count
+                .compare_exchange_weak(seen, seen | WRITER, Acquire, Relaxed)
+            {
+                Ok(_) => {
+                    self.set_owner();
+                    return true;
+                }
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// The caller has become the writer: others may look whether it runs, and may spin again.
+    #[inline(always)]
+    pub(super) fn set_owner(&self) {
+        self.owner.store(owner_on(P::cpu()), Relaxed);
+    }
+
+    /// Whether the writer that acquired the lock last is known not to run.
+    pub(super) fn owner_lost_its_cpu(&self) -> bool {
+        let owner = self.owner.load(Relaxed);
+        owner > DISABLED && P::preempted(Cpu((owner >> 1) - 1))
+    }
+
+    /// A reader leaves, or one that came in vain.
+    #[inline]
+    pub(super) fn leave(&self) {
+        // (w, u, n) -> (w, u, n - 1). RU: release, pairs with WA and UA.
+        let left = self.count.fetch_sub(READER, Release).wrapping_sub(READER);
+        if left & WAITERS != 0 && left < READER {
+            self.readers_are_gone(left);
+        }
+    }
+
+    /// After the last reader of a lock with waiters has left, or one that came in vain.
+    #[cold]
+    fn readers_are_gone(&self, left: u32) {
+        self.spin_again();
+        let somebody_comes = match left & (WRITER | UPGRADABLE) {
+            WRITER => true, // And will see waiters when it leaves.
+            0 => left & CALLED != 0,
+            _ => false, // An upgrader may sleep until now.
+        };
+        if !somebody_comes {
+            self.wake(self.waiters.lock());
+        }
+    }
+
+    /// Wakes whom a release, or a downgrade, lets in.
+    #[cold]
+    pub(super) fn wake_after(&self) {
+        self.wake(self.waiters.lock());
+    }
+
+    /// The writer lets go, keeping `share`.
+    #[inline]
+    pub(super) fn end_write(&self, share: u32) {
+        // Before the release: the next writer's own store comes after it.
+        self.owner.store(0, Relaxed);
+        // (1, 0, 0) -> (0, 0, 0), or to the share that stays. WU: release, pairs with RA, WA and GA.
+        let before = self.count.fetch_add(share.wrapping_sub(WRITER), Release);
+        // A first that has been called is a writer: it comes, and nobody else can be let in.
+        if before & (WAITERS | CALLED) == WAITERS {
+            self.wake_after();
+        }
+    }
+
+    pub(super) fn assert_written(&self) {
+        crate::check!(
+            self.count.load(Relaxed) & (WRITER | UPGRADABLE) == WRITER,
+            "write unlock of a lock that nobody writes"
+        );
+    }
+}

@@ -1,0 +1,272 @@
+//! Mutexes of which a thread can hold several, taken in any order, without deadlock.
+//!
+//! A thread that wants more than one lock opens a *context* ([`acquire`]) and takes them through it. Each context has a stamp; one
+//! that has come earlier is *older*. Where two contexts could come to wait for each other, the younger one is
+//! *aborted*: it lets go of all that it holds, waits for the lock that it could not have, and begins anew, with its old
+//! stamp, so that it is the oldest one day. Which of the two notices is the [class](Class)'s [rule](Rule):
+//!
+//! - *wound-wait*, the usual one: an older context that comes to a lock wounds the younger one that holds it. A wounded
+//!   context is aborted when it next has to wait, and not before.
+//! - *wait-die*: a younger context that comes to a lock which an older one holds, or waits for, dies: it is aborted at
+//!   once, if it holds anything.
+//!
+//! The scheme is that of database transactions (Rosenkrantz, Stearns, Lewis, 1978); the kernel's ww_mutex is the form
+//! that we follow. Outside of contexts the lock is a plain mutex ([`RawLock`], [`WwMutex::hold`]).
+//!
+//! # Layout
+//!
+//! | field | who writes it |
+//! |---|---|
+//! | `word`, bits 0 to 15 | the holder's name: its context's node; 0 where it holds without a context, 1 where its context has no node |
+//! | `word`, bit 16 | LOCKED |
+//! | `word`, bit 17 | WAITERS: under the guard: the list is not empty, or somebody is about to change that |
+//! | `waiters` | under the guard in it: contexts in the order of their stamps, and others, in the order of their coming, between them |
+//! | `class` | nobody; a context of another class is refused |
+//!
+//! A context claims one queue node while it lives. Nodes are immortal, so a name in a lock can be looked up
+//! whatever has become of the context. In the node:
+//!
+//! | field | who writes it |
+//! |---|---|
+//! | `lock` | the context as it begins: its stamp. A waiter without a context, before it enters the list: 0 |
+//! | `info`: WOUNDED | set by an older context, under the guard of a lock that this one holds; cleared by the context while it holds none |
+//! | `info`: HOLDS | the context before it enters a list: it holds other locks |
+//! | `info`: ROBBED | the waiter, under the guard: it was called, and somebody else was faster |
+//! | `state` | under the guard: WAITING; CALLED: it shall look again; GIVEN: it is out of the list, and the holder |
+//! | `next`, `wait`, `kicks` | the list's links, and the count of kicks: see [`wait_list`](super::wait_list) |
+//!
+//! # States
+//!
+//! As (name, LOCKED, WAITERS), name being `-` where nothing is locked:
+//!
+//! ```text
+//! (-, 0, 0)  --lock-->      (n, 1, 0)    one exchange, without the guard
+//! (n, 1, 0)  --unlock-->    (-, 0, 0)    the same
+//! (n, 1, *)  --wait-->      (n, 1, 1)    enters the list, sleeps; or gives up, and was never there
+//! (n, 1, 1)  --unlock-->    (-, 0, 1)    the first waiter is called; whoever comes may be faster
+//! (-, 0, 1)  --lock-->      (m, 1, *)    a newcomer, or a waiter that was called
+//! (n, 1, 1)  --unlock-->    (f, 1, *)    the first waiter was robbed before: the lock is given to it
+//! (n, 1, 1)  --give up-->   (n, 1, *)    a waiter that was wounded, or has to die, leaves the list
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1: while WAITERS is set, the word changes under the guard alone: both exchanges want it clear.
+//! - I2: a context that holds a lock whose WAITERS is set cannot end, nor let go of this lock, without the lock's guard. So who has
+//!   the guard may set WOUNDED in the node that the lock names: it is still that context's.
+//! - I3: while the lock is free and somebody waits, the first in the list is CALLED: on its way to look. A waiter leaves without the lock only
+//!   while another holds it.
+//! - I4 (wound-wait): at the end of each guard, if a context that HOLDS waits for a younger one's lock, that one is WOUNDED.
+//! - I5 (wait-die): at the end of each guard, if a context that HOLDS waits, and the holder is older or a context stands before it in the
+//!   list, it is CALLED. So of the contexts in the list only the first can HOLD and sleep on.
+//!
+//! # Why there is no deadlock
+//!
+//! In a circle of contexts, each holding a lock that the one before waits for, all HOLD. Somewhere in it an older one waits
+//! for a younger one: by I4 that one is wounded, does not sleep on, and leaves. And somewhere a younger one waits for
+//! an older: by I5 that one is called, looks, and leaves. Who waits behind another waiter waits for the holder like
+//! that one. A context that is aborted keeps its stamp, and the oldest of all is never aborted, so each gets through. Holders
+//! without a context are outside of this: what they wait for must not be held by a context that waits for them. So are
+//! contexts within contexts of the same thread.
+//!
+//! # Orderings
+//!
+//! - WU, the release exchange that frees the lock, pairs with WA, the acquire exchange that takes it, and with WE, the
+//!   acquire read-modify-write by which a waiter sets WAITERS and may find it free.
+//! - WA also releases, and WE acquires it: the newcomer that reads a holder's name reads its stamp.
+//! - The guard's own acquire and release order everything under it, which is Relaxed, and what holders did that
+//!   follow each other under it.
+//!
+//! # Why no wake-up is lost
+//!
+//! A waiter enters the list before it sleeps, with WAITERS set, so every unlock from then on comes by the guard, and calls the
+//! first. It sleeps until its state has changed or it is wounded; both are written before the kick, and
+//! the kick counts even where it comes before the sleep ([`wait_list`](super::wait_list)). A context that is
+//! wounded on its way to a list finds that out there.
+//!
+//! # Who may pass whom
+//!
+//! An older context enters the list before younger ones, also before the first. Newcomers may take the lock while the first
+//! is on its way; when it finds itself robbed it says so, and the next unlock gives it the lock. So the one that is first is passed by
+//! those that come while it wakes up once, and by older contexts, of which there are finitely many.
+//!
+//! # Lifetime
+//!
+//! An unlock's last access to the lock is the exchange, or the end of its guard; who gets the lock from it meanwhile
+//! has to take that guard first.
+//!
+//! # Where this deviates from the published form
+//!
+//! - Lock and context are named in one word, so that one exchange takes the lock and says for which context. The kernel has
+//!   two words, and a fence and a second look between them.
+//! - A context is its node's name, not a pointer to its owner's stack.
+//! - Trying again is not left to the caller: [`acquire`] does it, and waits for the contended lock first.
+//! - Waiters do not spin.
+
+mod class;
+mod context;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+
+pub use class::{Class, Rule};
+pub use context::{Context, Error, Held, acquire};
+
+use crate::links::nap;
+use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::raw::{ConstLock, CreateError, RawLock};
+use crate::sleep::wait_list::{WaitList, Waiter};
+use crate::stat::{self, Event};
+use wait::Party;
+
+const NAME: u32 = 0xffff;
+const LOCKED: u32 = 1 << 16;
+const WAITERS: u32 = 1 << 17;
+
+/// How long one sleeps who has no queue node to wait in.
+const NAP_NS: u64 = 50_000;
+
+/// A mutex of which contexts can hold several: see the [module's page](self). 24 bytes on 64-bit machines.
+#[derive(Debug)]
+pub struct WwMutex<P: Platform> {
+    word: P::U32,
+    waiters: WaitList<P>,
+    class: Option<&'static Class<P>>,
+}
+
+impl<P: ConstPlatform> WwMutex<P> {
+    /// A new, unlocked lock for contexts of `class`.
+    pub const fn new(class: &'static Class<P>) -> Self {
+        WwMutex {
+            word: Zero::ZERO,
+            waiters: WaitList::INIT,
+            class: Some(class),
+        }
+    }
+}
+
+/// A lock of no class: for use without contexts.
+impl<P: ConstPlatform> ConstLock for WwMutex<P> {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+    const INIT: Self = WwMutex {
+        word: Zero::ZERO,
+        waiters: WaitList::INIT,
+        class: None,
+    };
+}
+
+impl<P: Platform> WwMutex<P> {
+    /// A new, unlocked lock: [`new`](Self::new) for platforms whose atomics cannot be built in a `const`. Without a class, for use
+    /// without contexts only.
+    pub fn with(class: Option<&'static Class<P>>) -> Self {
+        WwMutex {
+            word: P::U32::new(0),
+            waiters: WaitList::new(),
+            class,
+        }
+    }
+
+    /// Acquires the lock without a context, until the result is dropped.
+    #[inline]
+    pub fn hold(&self) -> Held<'_, P> {
+        self.lock();
+        Held::without_context(self)
+    }
+
+    /// The same if that needs no waiting.
+    #[inline]
+    pub fn try_hold(&self) -> Option<Held<'_, P>> {
+        self.try_lock().map(|()| Held::without_context(self))
+    }
+
+    #[inline(always)]
+    fn take(&self, name: u32) -> bool {
+        // (-, 0, 0) -> (name, 1, 0). WA: acquire, pairs with WU; release, pairs with WE.
+        self.word
+            .compare_exchange(0, LOCKED | name, AcqRel, Relaxed)
+            .is_ok()
+    }
+
+    /// Takes the lock if it is free, past those that wait.
+    fn try_take(&self, party: Party) -> bool {
+        match self.word.load(Relaxed) {
+            word if word & LOCKED != 0 => false,
+            0 => self.take(party.name),
+            _ => self.steal(party),
+        }
+    }
+
+    #[cold]
+    fn lock_without_context(&self) {
+        stat::count::<P>(Event::LockSlowpath);
+        match Waiter::new() {
+            Some(waiter) => {
+                // True: it holds nothing that it could let go of.
+                self.lock_slow(&waiter, Party::WITHOUT_CONTEXT);
+            }
+            None => self.poll(Party::WITHOUT_CONTEXT),
+        }
+    }
+
+    /// Takes the lock without a node to wait in: looks now and then, and may starve.
+    #[cold]
+    fn poll(&self, party: Party) {
+        stat::count::<P>(Event::LockNoNode);
+        while !self.try_take(party) {
+            nap::<P>(NAP_NS);
+        }
+    }
+
+    /// Releases what `name` holds.
+    #[inline]
+    fn release(&self, name: u32) {
+        // (name, 1, 0) -> (-, 0, 0). WU: release, pairs with WA and WE.
+        let released = self
+            .word
+            .compare_exchange(LOCKED | name, 0, Release, Relaxed);
+        if released.is_err() {
+            self.release_slow(name);
+        }
+    }
+}
+
+// SAFETY: the word goes to LOCKED by an exchange of 0 (I1), or under the guard, where it was not LOCKED; or it stays so while an
+// unlocker under the guard changes the name from its own to that of the one waiter that it tells so. Only
+// the holder's unlock does these, and makes it free.
+unsafe impl<P: Platform> RawLock for WwMutex<P> {
+    type Token = ();
+
+    const NAME: &'static str = "ww_mutex";
+
+    /// A lock of no class: for use without contexts.
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self::with(None))
+    }
+
+    #[inline]
+    fn lock(&self) {
+        if !self.take(Party::WITHOUT_CONTEXT.name) {
+            self.lock_without_context();
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        self.try_take(Party::WITHOUT_CONTEXT).then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        self.release(Party::WITHOUT_CONTEXT.name);
+    }
+
+    fn is_locked(&self) -> bool {
+        self.word.load(Relaxed) & LOCKED != 0
+    }
+
+    fn is_contended(&self) -> bool {
+        self.word.load(Relaxed) & WAITERS != 0
+    }
+}

@@ -1,0 +1,373 @@
+//! Contexts: what a thread takes several locks through.
+
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+use core::{fmt, ptr};
+
+use super::class::Class;
+use super::wait::Party;
+use super::{LOCKED, NAME, NAP_NS, WwMutex};
+use crate::links::nap;
+use crate::platform::{Atomic, Platform};
+use crate::raw::RawLock;
+use crate::sleep::wait_list::Waiter;
+use crate::stat::{self, Event};
+
+/// What a lock's word calls a context that has no node.
+const NO_NODE: u32 = 1;
+
+/// Why a context did not get a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The context must let go of all that it holds. Return this from the closure given to [`acquire`], which then runs
+    /// it again. Whoever goes on gets the same answer for every lock.
+    Aborted,
+    /// The context holds this very lock.
+    AlreadyHeld,
+    /// The lock is of another class, or of none.
+    OtherClass,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Error::Aborted => "an older context needs what this one holds",
+            Error::AlreadyHeld => "the context holds this lock already",
+            Error::OtherClass => "the lock is not of the context's class",
+        })
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// Runs `attempt`, which takes locks through the context that it is given, until it is not aborted, and returns what it
+/// returns.
+///
+/// An attempt that ends with [`Error::Aborted`] has let go of its locks (guards do not outlive it). Before the next one begins, the context
+/// waits for the lock that the last one could not have, and holds it. The next one then gets it for
+/// the asking, in whatever place it asks. Each attempt of a context has the same stamp, and there are
+/// ever fewer that are older, so it comes to an end.
+///
+/// What `attempt` did to data before it was aborted stays done: better change nothing before all locks are there. Errors of its own
+/// it returns within `Ok`.
+///
+/// # Errors
+///
+/// [`Error::AlreadyHeld`] and [`Error::OtherClass`] as `attempt` returns them. Never [`Error::Aborted`].
+pub fn acquire<'env, P: Platform, R>(
+    class: &'static Class<P>,
+    mut attempt: impl FnMut(&Context<'env, P>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let mut context = Context::new(class);
+    loop {
+        match attempt(&context) {
+            Err(Error::Aborted) => context.start_over(),
+            end => return end,
+        }
+    }
+}
+
+/// A thread that takes several locks; see [`acquire`], which makes it. The locks live at least for `'env`.
+pub struct Context<'env, P: Platform> {
+    state: State<P>,
+    /// The lock for which the attempt was aborted.
+    wanted: Cell<Option<&'env WwMutex<P>>>,
+    /// The same of the attempt before: held, and not asked for yet.
+    first: Cell<Option<&'env WwMutex<P>>>,
+}
+
+/// What a context's guards know of it.
+struct State<P: Platform> {
+    class: &'static Class<P>,
+    /// None where the thread has no node left. Then the context never waits while it holds something, and is aborted instead.
+    waiter: Option<Waiter<P>>,
+    stamp: usize,
+    acquired: Cell<usize>,
+    aborted: Cell<bool>,
+    /// Without a node: the lock (a key) for which it was last aborted, and whether it holds that one. All such contexts have the same
+    /// name, and this is how one knows what is its own.
+    watched: Cell<usize>,
+    holds_watched: Cell<bool>,
+}
+
+/// A lock that is held, until dropped.
+#[must_use = "the lock is released as soon as this is dropped"]
+pub struct Held<'a, P: Platform> {
+    lock: &'a WwMutex<P>,
+    state: Option<&'a State<P>>,
+}
+
+impl<'env, P: Platform> Context<'env, P> {
+    pub(super) fn new(class: &'static Class<P>) -> Self {
+        Context {
+            state: State::new(class),
+            wanted: Cell::new(None),
+            first: Cell::new(None),
+        }
+    }
+
+    /// Acquires `lock`, waiting for as long as it takes, unless the context has to be aborted.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub fn lock<'a>(&'a self, lock: &'env WwMutex<P>) -> Result<Held<'a, P>, Error> {
+        let before = self.state.aborted.get();
+        let held = self.lock_found(lock);
+        if self.state.aborted.get() && !before {
+            self.wanted.set(Some(lock));
+        }
+        held
+    }
+
+    /// Acquires a lock that may be gone when the next attempt begins, such as one that was found in the data of another lock. Where the
+    /// context is aborted for it, the next attempt begins after a short sleep instead of with this lock.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub fn lock_found<'a>(&'a self, lock: &'a WwMutex<P>) -> Result<Held<'a, P>, Error> {
+        if !self.was_first(lock) {
+            self.state.lock(lock)?;
+        }
+        Ok(Held {
+            lock,
+            state: Some(&self.state),
+        })
+    }
+
+    /// Acquires `lock` if that needs no waiting.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`]; [`Error::Aborted`] only where the context is aborted already.
+    pub fn try_lock<'a>(&'a self, lock: &'a WwMutex<P>) -> Result<Option<Held<'a, P>>, Error> {
+        let got = self.was_first(lock) || self.state.try_lock(lock)?;
+        Ok(got.then(|| Held {
+            lock,
+            state: Some(&self.state),
+        }))
+    }
+
+    /// How many locks the context holds.
+    pub fn holds(&self) -> usize {
+        self.state.acquired.get()
+    }
+
+    /// Whether `lock` was acquired before the attempt, which asks for it now.
+    fn was_first(&self, lock: &WwMutex<P>) -> bool {
+        let is_first = self.first.get().is_some_and(|first| ptr::eq(first, lock));
+        if is_first {
+            self.first.set(None);
+        }
+        is_first
+    }
+
+    fn release_first(&self) {
+        if let Some(first) = self.first.take() {
+            self.state.release(first);
+        }
+    }
+
+    #[cold]
+    fn start_over(&mut self) {
+        self.release_first();
+        if self.state.acquired.get() != 0 {
+            crate::check!(
+                false,
+                "a guard of a ww_mutex was forgotten in an attempt that was aborted"
+            );
+            // The rest of this context stays for ever, as the lock does, and another one goes on.
+            self.state = State::new(self.state.class);
+        }
+        self.state.aborted.set(false);
+        match self.wanted.take() {
+            Some(lock) => {
+                // It holds nothing, so it is not aborted; and the class was right.
+                if self.state.lock(lock).is_ok() {
+                    self.first.set(Some(lock));
+                }
+            }
+            None => nap::<P>(NAP_NS),
+        }
+    }
+}
+
+impl<P: Platform> Drop for Context<'_, P> {
+    fn drop(&mut self) {
+        self.release_first();
+    }
+}
+
+impl<P: Platform> State<P> {
+    fn new(class: &'static Class<P>) -> Self {
+        let waiter = Waiter::<P>::new();
+        // A number that no context has used while another one has it.
+        let stamp = class.stamp();
+        if let Some(waiter) = &waiter {
+            // Relaxed: nobody looks before the node's name is in a lock, which is WA's, or the guard's, to order.
+            waiter.node().lock.store(stamp, Relaxed);
+            waiter.node().info.store(0, Relaxed);
+        }
+        State {
+            class,
+            waiter,
+            stamp,
+            acquired: Cell::new(0),
+            aborted: Cell::new(false),
+            watched: Cell::new(0),
+            holds_watched: Cell::new(false),
+        }
+    }
+
+    fn name(&self) -> u32 {
+        match &self.waiter {
+            Some(waiter) => waiter.id().bits().into(),
+            None => NO_NODE,
+        }
+    }
+
+    fn party(&self) -> Party {
+        Party {
+            name: self.name(),
+            stamp: self.waiter.as_ref().map_or(0, |_| self.stamp),
+            rule: self.class.rule(),
+            holds: self.acquired.get() != 0,
+        }
+    }
+
+    /// Whether the context may have `lock`, and is not aborted.
+    #[inline]
+    fn may_have(&self, lock: &WwMutex<P>) -> Result<(), Error> {
+        if !lock.class.is_some_and(|class| ptr::eq(class, self.class)) {
+            return Err(Error::OtherClass);
+        }
+        if self.aborted.get() {
+            return Err(Error::Aborted);
+        }
+        if self.acquired.get() == 0
+            && let Some(waiter) = &self.waiter
+        {
+            // Wounds were for what it has let go of by now (I2). Relaxed: those that set it had the guards of locks that were then
+            // released under their guards.
+            waiter.node().info.store(0, Relaxed);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn lock(&self, lock: &WwMutex<P>) -> Result<(), Error> {
+        self.may_have(lock)?;
+        if !lock.take(self.name()) {
+            self.lock_contended(lock)?;
+        }
+        self.got(lock);
+        Ok(())
+    }
+
+    fn try_lock(&self, lock: &WwMutex<P>) -> Result<bool, Error> {
+        self.may_have(lock)?;
+        let got = lock.try_take(self.party());
+        if got {
+            self.got(lock);
+        } else if self.is_own(lock) {
+            return Err(Error::AlreadyHeld);
+        }
+        Ok(got)
+    }
+
+    #[cold]
+    fn lock_contended(&self, lock: &WwMutex<P>) -> Result<(), Error> {
+        if self.is_own(lock) {
+            return Err(Error::AlreadyHeld);
+        }
+        stat::count::<P>(Event::LockSlowpath);
+        let got = match &self.waiter {
+            Some(waiter) => lock.lock_slow(waiter, self.party()),
+            None if self.acquired.get() == 0 => {
+                lock.poll(self.party());
+                true
+            }
+            None => lock.try_take(self.party()),
+        };
+        if got {
+            return Ok(());
+        }
+        self.aborted.set(true);
+        self.watched.set(ptr::from_ref(lock).addr());
+        self.holds_watched.set(false);
+        Err(Error::Aborted)
+    }
+
+    /// Whether this context holds `lock`, as far as it can know.
+    fn is_own(&self, lock: &WwMutex<P>) -> bool {
+        // Relaxed: its own name was written by itself, or read under the guard.
+        let word = lock.word.load(Relaxed);
+        word & (LOCKED | NAME) == LOCKED | self.name()
+            && (self.waiter.is_some() || self.is_watched(lock) && self.holds_watched.get())
+    }
+
+    fn is_watched(&self, lock: &WwMutex<P>) -> bool {
+        self.watched.get() == ptr::from_ref(lock).addr()
+    }
+
+    #[inline]
+    fn got(&self, lock: &WwMutex<P>) {
+        self.acquired.set(self.acquired.get() + 1);
+        if self.is_watched(lock) {
+            self.holds_watched.set(true);
+        }
+    }
+
+    #[inline]
+    fn release(&self, lock: &WwMutex<P>) {
+        if self.is_watched(lock) {
+            self.holds_watched.set(false);
+        }
+        lock.release(self.name());
+        self.acquired.set(self.acquired.get() - 1);
+    }
+}
+
+impl<P: Platform> Drop for State<P> {
+    fn drop(&mut self) {
+        if self.acquired.get() != 0 {
+            // A guard was forgotten: a lock names the node for ever, so nobody may use it again.
+            core::mem::forget(self.waiter.take());
+        }
+    }
+}
+
+impl<'a, P: Platform> Held<'a, P> {
+    /// The caller has acquired `lock` without a context.
+    pub(super) fn without_context(lock: &'a WwMutex<P>) -> Self {
+        Held { lock, state: None }
+    }
+}
+
+impl<P: Platform> Drop for Held<'_, P> {
+    #[inline]
+    fn drop(&mut self) {
+        match self.state {
+            Some(state) => state.release(self.lock),
+            // SAFETY: acquired without a context, on this thread: the result of `hold` is not `Send`.
+            None => unsafe { self.lock.unlock(()) },
+        }
+    }
+}
+
+impl<P: Platform> fmt::Debug for Context<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("stamp", &self.state.stamp)
+            .field("holds", &self.holds())
+            .field("aborted", &self.state.aborted.get())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<P: Platform> fmt::Debug for Held<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Held").field(self.lock).finish()
+    }
+}

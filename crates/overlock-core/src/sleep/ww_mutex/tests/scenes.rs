@@ -1,0 +1,374 @@
+//! Contexts that meet. Parts are named by age: `old` has the first stamp. A part stops where its closure calls [`mark`].
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use super::super::wait::GIVEN;
+use super::*;
+use crate::sleep::wait_list::{kick, tell};
+use crate::toy::stage::{Actor, actor};
+
+/// A place in a part's closure where the director may stop it.
+fn mark() {
+    Toy::light_barrier();
+}
+
+/// A context on the stage, and how many attempts it has made.
+struct Part {
+    actor: Actor,
+    attempts: Arc<AtomicU32>,
+}
+
+/// Thread `number`: takes the locks in their order, with a mark before each and one while it holds all.
+fn part<const N: usize>(number: usize, class: &'static Class<Toy>, locks: [Lock; N]) -> Part {
+    let attempts = Arc::new(AtomicU32::new(0));
+    let counter = attempts.clone();
+    let actor = actor(number, move || {
+        let result = acquire(class, |ctx| {
+            counter.fetch_add(1, Relaxed);
+            let mut held = Vec::new();
+            for &lock in &locks {
+                mark();
+                held.push(ctx.lock(lock)?);
+            }
+            mark();
+            Ok(())
+        });
+        assert_eq!(result, Ok(()));
+    });
+    actor.to(Point::Light); // It has its stamp now.
+    Part { actor, attempts }
+}
+
+impl Part {
+    /// Takes its next lock, which is free.
+    fn takes(&self) {
+        self.actor.to(Point::Light);
+    }
+
+    /// Comes to its next lock, and sleeps.
+    fn sleeps(&self) {
+        self.actor.sleep();
+    }
+
+    /// Gets all the rest, and ends.
+    fn ends_after(self, attempts: u32) {
+        self.actor.end();
+        assert_eq!(self.attempts.load(Relaxed), attempts);
+    }
+}
+
+/// Thread `number`: takes the lock without a context, with a mark while it holds it.
+fn plain(number: usize, lock: Lock) -> Actor {
+    actor(number, move || {
+        let _held = lock.hold();
+        mark();
+    })
+}
+
+/// Without I4 (`announce`) or I5 (`must_give_up`) both sleep. The younger one has not yet come to the lock that the older one
+/// holds.
+#[test]
+fn two_that_cross_and_the_younger_one_comes_last() {
+    for rule in RULES {
+        let (class, [a, b]) = locks(rule);
+        let old = part(1, class, [a, b]);
+        let young = part(2, class, [b, a]);
+        old.takes();
+        young.takes();
+        old.sleeps();
+        young.sleeps(); // aborted, it waits for `a` with empty hands
+        assert_eq!(waiting(a), [2]);
+        old.ends_after(1);
+        young.ends_after(2);
+        assert_clean(&[a, b]);
+    }
+}
+
+/// The same, and the younger one may sleep already: without the kick in `announce` it sleeps on, wounded.
+#[test]
+fn two_that_cross_and_the_older_one_comes_last() {
+    for rule in RULES {
+        let (class, [a, b]) = locks(rule);
+        let old = part(1, class, [a, b]);
+        let young = part(2, class, [b, a]);
+        old.takes();
+        young.takes();
+        young.sleeps();
+        let dies = rule == Rule::WaitDie;
+        assert_eq!(word(b) & LOCKED == 0, dies, "who dies has let go of it");
+        if dies {
+            old.takes();
+        } else {
+            old.sleeps();
+            young.sleeps(); // the kick has come
+        }
+        old.ends_after(1);
+        young.ends_after(2);
+        assert_clean(&[a, b]);
+    }
+}
+
+#[test]
+fn a_wounded_context_that_need_not_wait_gets_through() {
+    let (class, [a, b, c]) = locks(Rule::WoundWait);
+    let old = part(1, class, [a, b]);
+    let young = part(2, class, [b, c]);
+    old.takes();
+    young.takes();
+    old.sleeps();
+    young.ends_after(1);
+    old.ends_after(1);
+    assert_clean(&[a, b, c]);
+}
+
+/// `store(0)` of `info` in `may_have`: an old wound would abort the second attempt too, and all others.
+#[test]
+fn a_wound_is_for_one_attempt() {
+    let (class, [a, b, c]) = locks(Rule::WoundWait);
+    let old = part(1, class, [a, b]);
+    let young = part(2, class, [b, a, c]);
+    old.takes();
+    young.takes();
+    old.sleeps();
+    young.sleeps();
+    old.ends_after(1);
+    let middle = plain(3, c);
+    middle.to(Point::Light);
+    young.sleeps(); // for `c`, holding `b` and `a`
+    assert_eq!(waiting(c), [2]);
+    middle.end();
+    young.ends_after(2);
+    assert_clean(&[a, b, c]);
+}
+
+/// Who holds nothing is in no circle.
+#[test]
+fn with_empty_hands_one_waits_and_neither_wounds_nor_dies() {
+    for rule in RULES {
+        let (class, [a, b]) = locks(rule);
+        let old = part(1, class, [a]);
+        let middle = part(2, class, [a, b]);
+        let young = part(3, class, [a]);
+        middle.takes();
+        young.sleeps();
+        old.sleeps();
+        assert_eq!(waiting(a), [1, 3]);
+        let blocker = plain(4, b);
+        blocker.to(Point::Light);
+        middle.sleeps(); // not wounded: it is still there when `b` is free
+        blocker.end();
+        middle.ends_after(1);
+        old.ends_after(1);
+        young.ends_after(1);
+        assert_clean(&[a, b]);
+    }
+}
+
+/// The published bug of an insertion before the first waiter: the walk in `enter` must see the first one too, and an unlock
+/// calls who is first by then, not who was.
+#[test]
+fn an_older_context_enters_before_the_first_waiter() {
+    for rule in RULES {
+        let (class, [a]) = locks(rule);
+        let parts = [1, 2, 3, 4].map(|thread| part(thread, class, [a]));
+        let [one, two, three, four] = parts;
+        let holder = plain(0, a);
+        holder.to(Point::Light);
+        let without = [plain(5, a), plain(6, a)];
+        three.sleeps();
+        assert_eq!(waiting(a), [3]);
+        two.sleeps();
+        assert_eq!(waiting(a), [2, 3]);
+        without[0].sleep();
+        four.sleeps();
+        without[1].sleep();
+        assert_eq!(waiting(a), [2, 3, 5, 4, 6]);
+        one.sleeps();
+        assert_eq!(waiting(a), [1, 2, 3, 5, 4, 6]);
+        holder.end();
+        for part in [one, two, three] {
+            part.ends_after(1);
+        }
+        let [five, six] = without;
+        five.end();
+        four.ends_after(1);
+        six.end();
+        assert_clean(&[a]);
+    }
+}
+
+/// The first waiter was called, and robbed; then an older one enters before it. The next unlock is that one's.
+#[test]
+fn an_older_context_enters_before_one_that_was_called() {
+    let (class, [a]) = locks(Rule::WoundWait);
+    let old = part(1, class, [a]);
+    let young = part(2, class, [a]);
+    let first = a.hold();
+    young.sleeps();
+    drop(first);
+    let second = a.hold(); // while it is on its way
+    old.sleeps();
+    young.sleeps();
+    assert_eq!(waiting(a), [1, 2]);
+    drop(second);
+    assert_eq!(word(a), WAITERS, "nobody has robbed the older one");
+    old.ends_after(1);
+    assert_eq!(word(a), held_by(2), "but the younger one");
+    young.ends_after(1);
+    assert_clean(&[a]);
+}
+
+/// ROBBED, in `pass_on`: without it thieves can have the lock for ever.
+#[test]
+fn who_was_robbed_once_is_given_the_lock() {
+    for rule in RULES {
+        let (class, [a]) = locks(rule);
+        let waiters = [part(1, class, [a]).actor, plain(2, a)];
+        let mut held = Some(a.hold());
+        for waiter in &waiters {
+            waiter.sleep();
+        }
+        for (waiter, name) in waiters.into_iter().zip([held_by(1), LOCKED]) {
+            drop(held.take());
+            assert!(a.is_contended() && !a.is_locked());
+            held = a.try_hold();
+            let before = kicks();
+            drop(held.take());
+            assert_eq!(kicks(), before, "it is on its way");
+            held = a.try_hold();
+            waiter.sleep();
+            drop(held.take());
+            assert_eq!(word(a) & !WAITERS, name);
+            assert!(a.try_hold().is_none());
+            waiter.to(Point::Light);
+            held = Some(leave_to_me(a, waiter));
+        }
+        drop(held);
+        assert_clean(&[a]);
+    }
+}
+
+/// Ends the part that holds `lock`; the director takes it then, past those that wait.
+fn leave_to_me(lock: Lock, holder: Actor) -> Held<'static, Toy> {
+    holder.end();
+    lock.try_hold().unwrap()
+}
+
+/// I4, `take`: a younger context takes the free lock while an older one that holds others is on its way to it.
+#[test]
+fn a_thief_that_is_younger_is_wounded_by_its_theft() {
+    let (class, [a, b]) = locks(Rule::WoundWait);
+    let old = part(1, class, [a, b]);
+    let young = part(2, class, [b, a]);
+    old.takes();
+    let held = b.hold();
+    old.sleeps();
+    drop(held);
+    young.takes();
+    old.sleeps(); // robbed
+    young.sleeps(); // for `a`, with empty hands
+    assert_eq!(word(b), held_by(1));
+    old.ends_after(1);
+    young.ends_after(2);
+    assert_clean(&[a, b]);
+}
+
+/// I5, `take`: the waiter behind the one that is on its way is a younger context that holds other locks, and sleeps. Then an older one
+/// takes the lock, and would wait for the sleeper.
+#[test]
+fn a_thief_that_is_older_makes_a_sleeper_die() {
+    let (class, [a, b]) = locks(Rule::WaitDie);
+    let old = part(1, class, [a, b]);
+    let young = part(2, class, [b, a]);
+    let held = a.hold();
+    let first = plain(3, a);
+    first.sleep();
+    young.takes();
+    young.sleeps();
+    drop(held); // `first` is called
+    old.takes();
+    old.sleeps();
+    young.sleeps(); // with empty hands
+    first.sleep();
+    old.ends_after(1);
+    first.end();
+    young.ends_after(2);
+    assert_clean(&[a, b]);
+}
+
+/// I5, `announce`: the youngest holds `a`; the one in the middle waits for it, as it may; the oldest enters before it, and would
+/// wait for `b`, which the sleeper holds.
+#[test]
+fn an_older_waiter_makes_a_younger_one_behind_it_die() {
+    let (class, [a, b]) = locks(Rule::WaitDie);
+    let old = part(1, class, [a, b]);
+    let middle = part(2, class, [b, a]);
+    let young = part(3, class, [a]);
+    young.takes();
+    middle.takes();
+    middle.sleeps();
+    assert_eq!(word(b), held_by(2), "it waits for a younger one");
+    old.sleeps();
+    assert_eq!(waiting(a), [1, 2]);
+    middle.sleeps(); // was called: dies, and waits with empty hands
+    assert_eq!(word(b), 0);
+    young.ends_after(1);
+    old.ends_after(1);
+    middle.ends_after(2);
+    assert_clean(&[a, b]);
+}
+
+/// The same without an older holder: a waiter ahead is enough (`must_give_up`).
+#[test]
+fn a_younger_context_dies_where_an_older_one_waits_already() {
+    let (class, [a, b]) = locks(Rule::WaitDie);
+    let old = part(1, class, [a]);
+    let young = part(2, class, [b, a]);
+    let held = a.hold();
+    old.sleeps();
+    young.takes();
+    young.sleeps();
+    assert_eq!(word(b), 0);
+    drop(held);
+    old.ends_after(1);
+    young.ends_after(2);
+    assert_clean(&[a, b]);
+}
+
+/// The loop in `release_slow`: the unlocker sees WAITERS, and when it has the guard the last waiter has left.
+#[test]
+fn a_waiter_that_leaves_during_the_unlock() {
+    let (_, [a]) = locks(Rule::WoundWait);
+    let held = a.hold();
+    a.word.fetch_or(WAITERS, Relaxed);
+    let guard = a.waiters.lock();
+    at(Point::Wait, move || {
+        a.word.store(LOCKED, Relaxed);
+        drop(guard);
+    });
+    drop(held);
+    assert_clean(&[a]);
+}
+
+/// `release_slow` frees the lock before the guard ends; whoever gets it may free its memory, so it has to take the guard
+/// first, the waiter to whom the lock is given too.
+#[test]
+fn who_is_given_the_lock_waits_for_the_guard() {
+    let (class, [a]) = locks(Rule::WoundWait);
+    let waiter = part(1, class, [a]);
+    let held = a.hold();
+    waiter.sleeps();
+    // As `pass_on` does it, and stands before its end.
+    let guard = a.waiters.lock();
+    let first = guard.first().unwrap();
+    guard.unlink(first);
+    a.word.store(held_by(1), Relaxed);
+    tell::<Toy>(first, GIVEN);
+    kick::<Toy>(first);
+    waiter.actor.to(Point::Wait);
+    core::mem::forget(held);
+    drop(guard);
+    waiter.ends_after(1);
+    assert_clean(&[a]);
+}

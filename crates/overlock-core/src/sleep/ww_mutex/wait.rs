@@ -1,0 +1,307 @@
+//! The slow path: what is done under the guard of a lock's list.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::class::{Rule, is_older};
+use super::{LOCKED, NAME, WAITERS, WwMutex};
+use crate::node::NodeId;
+use crate::platform::{Atomic, Platform};
+use crate::sleep::wait_list::{Limit, WAITING, Waiter, Waiters, kick, tell};
+
+/// States of a waiter, beside `WAITING`.
+pub(super) const CALLED: u32 = 1;
+pub(super) const GIVEN: u32 = 2;
+
+/// Bits of `Node::info`.
+pub(super) const WOUNDED: u32 = 1;
+pub(super) const HOLDS: u32 = 2;
+pub(super) const ROBBED: u32 = 4;
+
+/// Who wants the lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Party {
+    /// What the lock's word calls it.
+    pub(super) name: u32,
+    /// Its context's; 0 where it has none, or one without a node.
+    pub(super) stamp: usize,
+    pub(super) rule: Rule,
+    /// Its context holds other locks.
+    pub(super) holds: bool,
+}
+
+impl Party {
+    pub(super) const WITHOUT_CONTEXT: Self = Party {
+        name: 0,
+        stamp: 0,
+        rule: Rule::WoundWait,
+        holds: false,
+    };
+}
+
+fn stamp<P: Platform>(id: NodeId) -> usize {
+    id.node::<P>().lock.load(Relaxed)
+}
+
+fn info<P: Platform>(id: NodeId) -> u32 {
+    id.node::<P>().info.load(Relaxed)
+}
+
+/// The lock with its guard held.
+struct Guarded<'a, P: Platform> {
+    lock: &'a WwMutex<P>,
+    list: Waiters<'a, P>,
+}
+
+impl<P: Platform> WwMutex<P> {
+    fn guarded(&self) -> Guarded<'_, P> {
+        Guarded {
+            list: self.waiters.lock(),
+            lock: self,
+        }
+    }
+
+    /// Acquires the lock, waiting in the list; false where `me` has to be aborted.
+    #[cold]
+    pub(super) fn lock_slow(&self, waiter: &Waiter<P>, me: Party) -> bool {
+        let guarded = self.guarded();
+        // (*, *, w) -> (*, *, 1). WE: acquire, pairs with WU and with WA's release.
+        if self.word.fetch_or(WAITERS, Acquire) & LOCKED == 0 {
+            guarded.take(me);
+            return true;
+        }
+        guarded.enter(waiter, me);
+        if guarded.must_give_up(waiter.id(), me) {
+            guarded.leave(waiter.id());
+            return false;
+        }
+        guarded.announce(waiter.id(), me);
+        loop {
+            let wounded = || me.holds && info::<P>(waiter.id()) & WOUNDED != 0;
+            // It looks again under the guard, so what it may have seen too early does no harm.
+            waiter.sleep_until(&Limit::NONE, || waiter.state() != WAITING || wounded());
+            let guarded = self.guarded();
+            if waiter.state() == GIVEN {
+                return true; // The guard was needed all the same: the unlocker is through with the lock.
+            }
+            if guarded.word() & LOCKED == 0 {
+                guarded.list.unlink(waiter.id());
+                guarded.take(me);
+                return true;
+            }
+            if guarded.must_give_up(waiter.id(), me) {
+                guarded.leave(waiter.id());
+                return false;
+            }
+            if waiter.state() == CALLED {
+                // Only this waiter writes the bit, but others WOUNDED.
+                waiter.node().info.fetch_or(ROBBED, Relaxed);
+                waiter.prepare();
+            }
+        }
+    }
+
+    /// Takes a lock that is free while others are on their way to it.
+    #[cold]
+    pub(super) fn steal(&self, me: Party) -> bool {
+        let guarded = self.guarded();
+        let free = guarded.word() == WAITERS;
+        if free {
+            guarded.take(me);
+        }
+        free
+    }
+
+    /// Releases what `name` holds while others wait.
+    #[cold]
+    pub(super) fn release_slow(&self, name: u32) {
+        loop {
+            let word = self.word.load(Relaxed);
+            if word & !WAITERS != LOCKED | name {
+                crate::check!(
+                    false,
+                    "unlock of a ww_mutex that somebody else holds, or nobody"
+                );
+                return;
+            }
+            let guarded = self.guarded();
+            if let Some(first) = guarded.list.first() {
+                return guarded.pass_on(first);
+            }
+            // The last waiter has left. The guard has to end before the lock is free: who gets it then may free its memory.
+            drop(guarded);
+            // (name, 1, 0) -> (-, 0, 0). WU: release, pairs with WA and WE.
+            let released = self
+                .word
+                .compare_exchange(LOCKED | name, 0, Release, Relaxed);
+            if released.is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+impl<P: Platform> Guarded<'_, P> {
+    fn word(&self) -> u32 {
+        self.lock.word.load(Relaxed)
+    }
+
+    /// The word becomes `holder`, with WAITERS where there are some. I1: WAITERS is set, so nobody else writes. Relaxed: who relies on the
+    /// word takes the guard, or exchanges it for a value that is not stored here.
+    fn set(&self, holder: u32) {
+        let waiters = self.list.first().map_or(0, |_| WAITERS);
+        self.lock.word.store(holder | waiters, Relaxed);
+    }
+
+    /// The stamp of the context that holds the lock, and its node.
+    fn holder(&self) -> Option<(usize, NodeId)> {
+        // A name of 0 or 1 is no node's.
+        let id = NodeId::from_bits((self.word() & NAME) as u16)?;
+        Some((stamp::<P>(id), id))
+    }
+
+    /// The contexts in the list, the oldest first.
+    fn contexts(&self) -> impl Iterator<Item = (usize, NodeId)> {
+        core::iter::successors(self.list.first(), |&id| self.list.after(id))
+            .map(|id| (stamp::<P>(id), id))
+            .filter(|&(stamp, _)| stamp != 0)
+    }
+
+    /// Puts a waiter into the list: behind all others, but before the contexts that are younger.
+    fn enter(&self, waiter: &Waiter<P>, me: Party) {
+        let node = waiter.node();
+        waiter.prepare();
+        if me.stamp == 0 {
+            node.lock.store(0, Relaxed);
+            node.info.store(0, Relaxed);
+            return self.list.push_back(waiter.id());
+        }
+        // A wound may come at any time, from a lock that the context holds.
+        node.info.fetch_and(WOUNDED, Relaxed);
+        if me.holds {
+            node.info.fetch_or(HOLDS, Relaxed);
+        }
+        let mut place = None;
+        let mut at = self.list.last();
+        while let Some(id) = at {
+            match stamp::<P>(id) {
+                0 => {}
+                other if is_older(other, me.stamp) => break,
+                _ => place = Some(id),
+            }
+            at = self.list.before(id);
+        }
+        self.list.insert_before(waiter.id(), place);
+    }
+
+    /// Whether the waiter, a context that holds other locks, might be part of a circle, and is the one to leave it.
+    fn must_give_up(&self, id: NodeId, me: Party) -> bool {
+        me.holds
+            && match me.rule {
+                Rule::WoundWait => info::<P>(id) & WOUNDED != 0,
+                // I5. Contexts before it are older.
+                Rule::WaitDie => {
+                    let after = |holder| is_older(holder, me.stamp);
+                    self.holder().is_some_and(|(holder, _)| after(holder))
+                        || self.contexts().next().is_some_and(|(_, first)| first != id)
+                }
+            }
+    }
+
+    /// A waiter leaves the list, and another one holds the lock (I3).
+    fn leave(&self, id: NodeId) {
+        self.list.unlink(id);
+        // (n, 1, 1) -> (n, 1, *)
+        self.set(self.word() & (LOCKED | NAME));
+    }
+
+    /// Does what a new waiter in the list asks for by I4 and I5, and ends the guard.
+    fn announce(self, id: NodeId, me: Party) {
+        let kicked = match (me.rule, self.holder()) {
+            _ if me.stamp == 0 => None,
+            (Rule::WoundWait, Some((holder, node))) if me.holds && is_older(me.stamp, holder) => {
+                self.wound(node)
+            }
+            (Rule::WoundWait, _) => None,
+            // Those further behind have this one before them already (I5).
+            (Rule::WaitDie, _) => {
+                let mut behind = self.contexts().skip_while(|&(_, other)| other != id);
+                let next = behind.nth(1);
+                next.and_then(|(_, next)| self.call_if_it_holds(next))
+            }
+        };
+        self.end(kicked);
+    }
+
+    /// Makes `me`, which is not in the list, the holder, does what that asks for by I4 and I5, and ends the guard.
+    fn take(self, me: Party) {
+        // (-, 0, 1) -> (me, 1, *)
+        self.set(LOCKED | me.name);
+        let kicked = match me.rule {
+            _ if me.stamp == 0 => None,
+            Rule::WoundWait => {
+                let mut older = self
+                    .contexts()
+                    .take_while(|&(stamp, _)| is_older(stamp, me.stamp));
+                if older.any(|(_, id)| info::<P>(id) & HOLDS != 0) {
+                    self.holder().and_then(|(_, own)| self.wound(own));
+                }
+                None // It is awake.
+            }
+            // The others have that one before them already (I5).
+            Rule::WaitDie => match self.contexts().next() {
+                Some((stamp, first)) if is_older(me.stamp, stamp) => self.call_if_it_holds(first),
+                _ => None,
+            },
+        };
+        self.end(kicked);
+    }
+
+    /// The holder's unlock: gives the lock to `first`, where it was robbed, or calls it; ends the guard.
+    fn pass_on(self, first: NodeId) {
+        if info::<P>(first) & ROBBED == 0 {
+            // (n, 1, 1) -> (-, 0, 1)
+            self.set(0);
+            let kicked = self.call(first);
+            return self.end(kicked);
+        }
+        self.list.unlink(first);
+        let name = match stamp::<P>(first) {
+            0 => Party::WITHOUT_CONTEXT.name,
+            _ => u32::from(first.bits()),
+        };
+        // (n, 1, 1) -> (first, 1, *). Of the contexts it is the oldest here: I4 and I5 ask for nothing.
+        self.set(LOCKED | name);
+        tell::<P>(first, GIVEN);
+        self.end(Some(first));
+    }
+
+    /// Makes a waiter look; whom to kick for it, unless it is on its way already.
+    fn call(&self, id: NodeId) -> Option<NodeId> {
+        let asleep = id.node::<P>().state.load(Relaxed) == WAITING;
+        if asleep {
+            tell::<P>(id, CALLED);
+        }
+        asleep.then_some(id)
+    }
+
+    fn call_if_it_holds(&self, id: NodeId) -> Option<NodeId> {
+        (info::<P>(id) & HOLDS != 0)
+            .then(|| self.call(id))
+            .flatten()
+    }
+
+    /// Wounds the context that holds the lock (I2); whom to kick for it, unless it was wounded before. It may sleep, for another lock.
+    fn wound(&self, holder: NodeId) -> Option<NodeId> {
+        // Relaxed: the kick that follows carries it (WK of `wait_list`).
+        let before = holder.node::<P>().info.fetch_or(WOUNDED, Relaxed);
+        (before & WOUNDED == 0).then_some(holder)
+    }
+
+    /// Ends the guard, then kicks.
+    fn end(self, kicked: Option<NodeId>) {
+        drop(self.list);
+        if let Some(id) = kicked {
+            kick::<P>(id);
+        }
+    }
+}

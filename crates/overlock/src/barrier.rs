@@ -1,0 +1,60 @@
+//! Threads that wait for each other: see [`Barrier`].
+
+use std::fmt;
+
+use overlock_core::sleep::barrier as raw;
+
+use crate::Linux;
+
+/// Lets threads go on once so many of them have come; again and again. 20 bytes.
+///
+/// What each of them did before it came is visible to all that go on.
+///
+/// ```
+/// use overlock::Barrier;
+///
+/// static PHASE: Barrier = Barrier::new(3);
+///
+/// let leaders = std::thread::scope(|scope| {
+///     let threads = [(); 3].map(|()| scope.spawn(|| PHASE.wait().is_leader()));
+///     threads.map(|thread| thread.join().unwrap())
+/// });
+/// assert_eq!(leaders.iter().filter(|leader| **leader).count(), 1);
+/// ```
+pub struct Barrier {
+    raw: raw::Barrier<Linux>,
+}
+
+/// Whether a thread was the last one to come to a [`Barrier`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarrierWaitResult(bool);
+
+impl BarrierWaitResult {
+    /// True for one thread of each round, the last.
+    #[inline]
+    pub const fn is_leader(&self) -> bool {
+        self.0
+    }
+}
+
+impl Barrier {
+    /// A barrier for so many threads; none is as good as one.
+    #[inline]
+    pub const fn new(threads: u32) -> Self {
+        Barrier {
+            raw: raw::Barrier::new(threads),
+        }
+    }
+
+    /// Waits until as many threads as the barrier is for have come.
+    #[inline]
+    pub fn wait(&self) -> BarrierWaitResult {
+        BarrierWaitResult(self.raw.wait())
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Barrier").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,316 @@
+//! Guards of a part of the data.
+//!
+//! They keep a pointer to the part instead of the lock, so nothing that would release and acquire again can be done with them: the
+//! part might be gone by then. The pointers are raw: a reference that is handed to a function by
+//! value must stay valid until the function returns, and `drop` releases the lock before it does.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use overlock_core::raw::{RawFairLock, RawRwLock};
+
+use super::{Alone, Guard, Guarded, Mode};
+use crate::lock::Exclusive;
+use crate::rwlock::Read;
+
+/// An acquisition of `raw`, released when dropped.
+struct Held<'a, M: Mode> {
+    raw: &'a M::Raw,
+    token: ManuallyDrop<M::Token>,
+    /// Makes the guards neither `Send` nor `Sync`.
+    here: PhantomData<*mut ()>,
+}
+
+impl<'a, M: Mode> Held<'a, M> {
+    /// From a guard, which ends without a release.
+    #[inline]
+    fn of<L: Guarded<Raw = M::Raw> + ?Sized>(guard: Guard<&'a L, M>) -> Self {
+        let (lock, token) = guard.into_parts();
+        Held {
+            raw: lock.parts().0,
+            token: ManuallyDrop::new(token),
+            here: PhantomData,
+        }
+    }
+
+    /// Ends the acquisition's keeping without a release.
+    #[inline]
+    fn into_parts(self) -> (&'a M::Raw, M::Token) {
+        let mut held = ManuallyDrop::new(self);
+        // SAFETY: neither `held` nor its token is used again.
+        let token = unsafe { ManuallyDrop::take(&mut held.token) };
+        (held.raw, token)
+    }
+}
+
+impl<M: Mode> Drop for Held<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the token is there from the beginning, and is not used again.
+        let token = unsafe { ManuallyDrop::take(&mut self.token) };
+        // SAFETY: it is that of an acquisition by this thread: no guard is Send.
+        unsafe { M::release(self.raw, token) };
+    }
+}
+
+/// An acquired lock, and access to a part of its data, alone; releases the lock when dropped.
+///
+/// Made by [`Guard::map`] and its kind. [`MappedMutexGuard`](crate::MappedMutexGuard) and
+/// [`MappedRwLockWriteGuard`](crate::MappedRwLockWriteGuard) are aliases.
+#[must_use = "the lock is released as soon as the guard is dropped"]
+#[clippy::has_significant_drop]
+pub struct MappedGuard<'a, T: ?Sized, M: Alone> {
+    held: Held<'a, M>,
+    /// A `*mut`, so that the guard is invariant in `T`: what is written through it must be exactly that.
+    part: *mut T,
+}
+
+// SAFETY: a shared guard gives shared access to the part, and to nothing else.
+unsafe impl<T: ?Sized + Sync, M: Alone<Raw: Sync>> Sync for MappedGuard<'_, T, M> {}
+
+impl<'a, T: ?Sized, M: Alone> MappedGuard<'a, T, M> {
+    /// # Safety
+    ///
+    /// `part` is a part of `guard`'s data, and the only use of it.
+    #[inline]
+    pub(super) unsafe fn narrow<L: Guarded<Raw = M::Raw> + ?Sized>(
+        guard: Guard<&'a L, M>,
+        part: *mut T,
+    ) -> Self {
+        MappedGuard {
+            held: Held::of(guard),
+            part,
+        }
+    }
+
+    /// Narrows the guard down further. If `f` panics the lock is released.
+    #[inline]
+    pub fn map<U: ?Sized, F>(s: Self, f: F) -> MappedGuard<'a, U, M>
+    where
+        F: FnOnce(&mut T) -> &mut U,
+    {
+        // SAFETY: the holder is alone with the data, and this is the only use of the part.
+        let part: *mut U = f(unsafe { &mut *s.part });
+        MappedGuard { held: s.held, part }
+    }
+
+    /// The same for a part that may not be there.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself, where `f` returns `None`.
+    #[inline]
+    pub fn try_map<U: ?Sized, F>(s: Self, f: F) -> Result<MappedGuard<'a, U, M>, Self>
+    where
+        F: FnOnce(&mut T) -> Option<&mut U>,
+    {
+        // SAFETY: as in `map`.
+        let part: *mut U = match f(unsafe { &mut *s.part }) {
+            Some(part) => part,
+            None => return Err(s),
+        };
+        Ok(MappedGuard { held: s.held, part })
+    }
+
+    /// The same where there is more to say about why it is not there.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself and what `f` returned.
+    #[inline]
+    pub fn try_map_or_err<U: ?Sized, F, E>(
+        s: Self,
+        f: F,
+    ) -> Result<MappedGuard<'a, U, M>, (Self, E)>
+    where
+        F: FnOnce(&mut T) -> Result<&mut U, E>,
+    {
+        // SAFETY: as in `map`.
+        let part: *mut U = match f(unsafe { &mut *s.part }) {
+            Ok(part) => part,
+            Err(error) => return Err((s, error)),
+        };
+        Ok(MappedGuard { held: s.held, part })
+    }
+}
+
+impl<R: RawFairLock, T: ?Sized> MappedGuard<'_, T, Exclusive<R>> {
+    /// Releases the lock; where a waiter sleeps for it, gives it to that one, past everybody else.
+    #[inline]
+    pub fn unlock_fair(s: Self) {
+        let (raw, token) = s.held.into_parts();
+        // SAFETY: the token is that of an acquisition by this thread: no guard is Send.
+        unsafe { raw.unlock_fair(token) };
+    }
+}
+
+impl<T: ?Sized, M: Alone> Deref for MappedGuard<'_, T, M> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the holder is alone with the data.
+        unsafe { &*self.part }
+    }
+}
+
+impl<T: ?Sized, M: Alone> DerefMut for MappedGuard<'_, T, M> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the holder is alone with the data, and the guard itself is borrowed mutably.
+        unsafe { &mut *self.part }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug, M: Alone> fmt::Debug for MappedGuard<'_, T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display, M: Alone> fmt::Display for MappedGuard<'_, T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// A lock acquired for reading, and access to a part of its data; releases the lock when dropped.
+///
+/// Made by `map` and its kind of a reader's [`Guard`]. [`MappedRwLockReadGuard`](crate::MappedRwLockReadGuard) is an alias.
+#[must_use = "the lock is released as soon as the guard is dropped"]
+#[clippy::has_significant_drop]
+pub struct MappedReadGuard<'a, R: RawRwLock, T: ?Sized> {
+    held: Held<'a, Read<R>>,
+    part: NonNull<T>,
+}
+
+// SAFETY: a shared guard gives shared access to the part, and to nothing else.
+unsafe impl<R: RawRwLock, T: ?Sized + Sync> Sync for MappedReadGuard<'_, R, T> {}
+
+impl<'a, L: Guarded<Raw = R> + ?Sized, R: RawRwLock> Guard<&'a L, Read<R>> {
+    /// Narrows the guard down to a part of the data. If `f` panics the lock is released.
+    #[inline]
+    pub fn map<U: ?Sized, F>(s: Self, f: F) -> MappedReadGuard<'a, R, U>
+    where
+        F: FnOnce(&L::Data) -> &U,
+    {
+        let part = NonNull::from(f(&s));
+        MappedReadGuard {
+            held: Held::of(s),
+            part,
+        }
+    }
+
+    /// The same for a part that may not be there.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself, where `f` returns `None`.
+    #[inline]
+    pub fn try_map<U: ?Sized, F>(s: Self, f: F) -> Result<MappedReadGuard<'a, R, U>, Self>
+    where
+        F: FnOnce(&L::Data) -> Option<&U>,
+    {
+        match f(&s).map(NonNull::from) {
+            Some(part) => Ok(MappedReadGuard {
+                held: Held::of(s),
+                part,
+            }),
+            None => Err(s),
+        }
+    }
+
+    /// The same where there is more to say about why it is not there.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself and what `f` returned.
+    #[inline]
+    pub fn try_map_or_err<U: ?Sized, F, E>(
+        s: Self,
+        f: F,
+    ) -> Result<MappedReadGuard<'a, R, U>, (Self, E)>
+    where
+        F: FnOnce(&L::Data) -> Result<&U, E>,
+    {
+        match f(&s).map(NonNull::from) {
+            Ok(part) => Ok(MappedReadGuard {
+                held: Held::of(s),
+                part,
+            }),
+            Err(error) => Err((s, error)),
+        }
+    }
+}
+
+impl<'a, R: RawRwLock, T: ?Sized> MappedReadGuard<'a, R, T> {
+    /// Narrows the guard down further. If `f` panics the lock is released.
+    #[inline]
+    pub fn map<U: ?Sized, F>(s: Self, f: F) -> MappedReadGuard<'a, R, U>
+    where
+        F: FnOnce(&T) -> &U,
+    {
+        let part = NonNull::from(f(&s));
+        MappedReadGuard { held: s.held, part }
+    }
+
+    /// The same for a part that may not be there.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself, where `f` returns `None`.
+    #[inline]
+    pub fn try_map<U: ?Sized, F>(s: Self, f: F) -> Result<MappedReadGuard<'a, R, U>, Self>
+    where
+        F: FnOnce(&T) -> Option<&U>,
+    {
+        match f(&s).map(NonNull::from) {
+            Some(part) => Ok(MappedReadGuard { held: s.held, part }),
+            None => Err(s),
+        }
+    }
+
+    /// The same where there is more to say about why it is not there.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself and what `f` returned.
+    #[inline]
+    pub fn try_map_or_err<U: ?Sized, F, E>(
+        s: Self,
+        f: F,
+    ) -> Result<MappedReadGuard<'a, R, U>, (Self, E)>
+    where
+        F: FnOnce(&T) -> Result<&U, E>,
+    {
+        match f(&s).map(NonNull::from) {
+            Ok(part) => Ok(MappedReadGuard { held: s.held, part }),
+            Err(error) => Err((s, error)),
+        }
+    }
+}
+
+impl<R: RawRwLock, T: ?Sized> Deref for MappedReadGuard<'_, R, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: while somebody reads, nobody has a mutable reference to the data.
+        unsafe { self.part.as_ref() }
+    }
+}
+
+impl<R: RawRwLock, T: ?Sized + fmt::Debug> fmt::Debug for MappedReadGuard<'_, R, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<R: RawRwLock, T: ?Sized + fmt::Display> fmt::Display for MappedReadGuard<'_, R, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,204 @@
+//! Priority inheritance: the kernel's PI futexes, and the thread id that their words hold.
+//!
+//! `FUTEX_LOCK_PI` counts its deadline on `CLOCK_REALTIME`, which can be set; `FUTEX_LOCK_PI2` (Linux 5.14) can count on
+//! `CLOCK_MONOTONIC`. Where there is only the first, a deadline that the clock reached too early is tried
+//! again; one that the clock was set back from comes late.
+//!
+//! # The thread's id
+//!
+//! Asked of the kernel once a thread, and once more in a child of fork: there the thread is a copy, with another id. The copy is
+//! told by a page that the kernel empties in every child, whichever way it was forked (`MADV_WIPEONFORK`, Linux 4.14).
+//! The page holds a number that differs from that of every forebear, and each thread notes it with its
+//! id. Where the kernel cannot do this, each id is asked anew.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+
+use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
+use overlock_core::{Instant, Platform};
+use rustix::io::{self, Errno};
+use rustix::thread::{futex, gettid};
+
+use super::Linux;
+
+impl PiPlatform for Linux {
+    #[inline]
+    fn thread_id() -> u32 {
+        let (number, id) = MINE.get();
+        if id != 0 && number == page().load(Relaxed) {
+            id
+        } else {
+            ask()
+        }
+    }
+
+    fn lock_pi(word: &AtomicU32, until: Option<Instant>) -> Result<(), PiError> {
+        match until {
+            None => futex::lock_pi(word, futex::Flags::PRIVATE, None),
+            Some(end) => lock_until(word, end),
+        }
+        .map_err(|error| match error {
+            Errno::TIMEDOUT => PiError::Deadline,
+            Errno::DEADLK => PiError::Deadlock,
+            // No such thread; a thread of the kernel's own; a thread that the kernel's waiters do not wait for.
+            Errno::SRCH | Errno::PERM | Errno::INVAL => PiError::OwnerDied,
+            // Out of memory, or none of these futexes on this machine, or a filter.
+            _ => PiError::Unavailable,
+        })
+    }
+
+    fn unlock_pi(word: &AtomicU32) {
+        if let Err(error) = futex::unlock_pi(word, futex::Flags::PRIVATE) {
+            // The word names the caller and says that there are waiters, so the kernel granted this before. They would
+            // wait for ever.
+            eprintln!(
+                "overlock: the kernel does not release a priority-inheritance futex ({error})"
+            );
+            std::process::abort();
+        }
+    }
+
+    /// The thread that forked goes on in the child as its first one, whose id is the process's.
+    fn was_before_fork(_: u32) -> bool {
+        let process = process();
+        ask() == process && FIRST.load(Relaxed) != process
+    }
+}
+
+/// Set once the kernel has said that it has no `FUTEX_LOCK_PI2`.
+static ONLY_REALTIME: AtomicBool = AtomicBool::new(false);
+
+fn lock_until(word: &AtomicU32, end: Instant) -> io::Result<()> {
+    // Relaxed: a hint, asked anew as often as need be.
+    if !ONLY_REALTIME.load(Relaxed) {
+        let result = futex::lock_pi2(word, futex::Flags::PRIVATE, Some(&timespec(end.as_nanos())));
+        if result != Err(Errno::NOSYS) {
+            return result;
+        }
+        ONLY_REALTIME.store(true, Relaxed);
+    }
+    lock_until_realtime(word, end)
+}
+
+/// For kernels before 5.14.
+fn lock_until_realtime(word: &AtomicU32, end: Instant) -> io::Result<()> {
+    loop {
+        let left = end.nanos_since(Linux::now());
+        let deadline = realtime().saturating_add(left);
+        let result = futex::lock_pi(word, futex::Flags::PRIVATE, Some(&timespec(deadline)));
+        if result != Err(Errno::TIMEDOUT) || Linux::now() >= end {
+            return result;
+        }
+    }
+}
+
+fn realtime() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is valid for the write; every Linux has the clock, so the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn timespec(nanos: u64) -> futex::Timespec {
+    futex::Timespec {
+        tv_sec: (nanos / 1_000_000_000) as i64,
+        tv_nsec: (nanos % 1_000_000_000) as i64,
+    }
+}
+
+thread_local! {
+    /// The number of the process in which this thread asked for its id, and the id; zeros before.
+    static MINE: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// The word that the kernel sets to 0 in a child of fork. Null until the first thread looks for it.
+static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
+/// Stands in for the page where there is none: always 0, which no thread notes.
+static NO_PAGE: AtomicU32 = AtomicU32::new(0);
+/// Numbers given to processes so far in this one's line of descent. Copied by fork, like all memory but the page.
+static NUMBERS: AtomicU32 = AtomicU32::new(0);
+/// The first process in that line in which a thread asked for its id: no lock was held before.
+static FIRST: AtomicU32 = AtomicU32::new(0);
+
+#[inline]
+fn page() -> &'static AtomicU32 {
+    // Acquire, pairs with the release in `map`. (The page's zeros come from the kernel; this is for the stand-in's sake
+    // and costs nothing on x86.)
+    let page = PAGE.load(Acquire);
+    if page.is_null() {
+        return map();
+    }
+    // SAFETY: not null, so one of the two that `map` stores, and both live for ever.
+    unsafe { &*page }
+}
+
+#[cold]
+fn map() -> &'static AtomicU32 {
+    let new = new_page().unwrap_or(ptr::from_ref(&NO_PAGE).cast_mut());
+    let first = match PAGE.compare_exchange(ptr::null_mut(), new, Release, Acquire) {
+        Ok(_) => new,
+        Err(first) => first, // Ours is left over: once a process at most, and a page.
+    };
+    // SAFETY: as in `page`.
+    unsafe { &*first }
+}
+
+/// A page of zeros that is one of zeros again in each child.
+fn new_page() -> Option<*mut AtomicU32> {
+    if cfg!(miri) {
+        return None;
+    }
+    let size = size_of::<AtomicU32>(); // The kernel rounds it up to a page in both calls.
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping, at an address of the kernel's choice.
+    let page = unsafe { libc::mmap(ptr::null_mut(), size, access, kind, -1, 0) };
+    if page == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the advice concerns the mapping just made, which nobody else knows.
+    if unsafe { libc::madvise(page, size, libc::MADV_WIPEONFORK) } != 0 {
+        // SAFETY: as above.
+        unsafe { libc::munmap(page, size) };
+        return None;
+    }
+    Some(page.cast())
+}
+
+/// Asks the kernel for the thread's id, and notes it where it can be told in a child of fork that it is another's.
+#[cold]
+fn ask() -> u32 {
+    let id = gettid().as_raw_nonzero().get() as u32;
+    if FIRST.load(Relaxed) == 0 {
+        // Fails where another thread of this process was faster.
+        let _ = FIRST.compare_exchange(0, process(), Relaxed, Relaxed);
+    }
+    let page = page();
+    if ptr::eq(page, &NO_PAGE) {
+        return id;
+    }
+    let mut number = page.load(Relaxed);
+    if number == 0 {
+        // Relaxed: numbers that differ are all that is asked. Threads that meet here use up one each.
+        let next = NUMBERS.fetch_add(1, Relaxed) + 1;
+        number = match page.compare_exchange(0, next, Relaxed, Relaxed) {
+            Ok(_) => next,
+            Err(first) => first,
+        };
+    }
+    MINE.set((number, id));
+    id
+}
+
+fn process() -> u32 {
+    // SAFETY: no preconditions.
+    unsafe { libc::getpid() as u32 }
+}
+
+#[cfg(test)]
+mod tests;

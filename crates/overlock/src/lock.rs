@@ -1,0 +1,323 @@
+//! Mutual exclusion: one lock with data, over any of the family's raw locks.
+//!
+//! [`Mutex`](crate::Mutex), [`SpinLock`](crate::SpinLock) and [`RtMutex`](crate::RtMutex) are aliases of [`Lock`]. What a lock can
+//! do follows from the traits of its raw lock:
+//!
+//! | trait | what it brings |
+//! |---|---|
+//! | [`RawLock`] | `lock`, `try_lock`, and both for `Arc` |
+//! | [`RawTimedLock`] | `try_lock_for`, `try_lock_until` |
+//! | [`RawFairLock`] | `unlock_fair`, `unlocked_fair`, `bump` of the guards |
+//! | [`RawCancelLock`] | `lock_cancellable` |
+//! | [`ConstLock`] | `new` in constants, `From`, `Default` |
+//!
+//! So any lock of [`spin`](crate::spin) can be had with data:
+//!
+//! ```
+//! use overlock::lock::Lock;
+//! use overlock::spin::{Mcs, RawLock};
+//!
+//! let lock = Lock::from_raw(Mcs::create()?, 1);
+//! *lock.lock() += 1;
+//! assert_eq!(lock.into_inner(), 2);
+//! # Ok::<(), overlock::spin::CreateError>(())
+//! ```
+
+mod guard;
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use overlock_core::raw::{ConstLock, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
+
+pub use guard::{ArcLockGuard, Exclusive, LockGuard, MappedLockGuard};
+
+use crate::cancel::{CancelToken, Cancelled};
+use crate::guard::{Guard, Guarded, Place, sealed};
+use crate::{Linux, deadline};
+
+/// A mutual-exclusion lock with the data that it protects, over the raw lock `R`. People type [`Mutex`](crate::Mutex).
+///
+/// Acquiring has acquire ordering, releasing has release ordering, and each release synchronises with the acquisition that follows
+/// it. How long a waiter may wait, and who may pass it, is the raw lock's affair.
+///
+/// A thread that locks what it holds already waits for ever; so does a signal handler that locks what the thread that it
+/// interrupted holds. A guard that is forgotten leaves the lock locked.
+pub struct Lock<R, T: ?Sized> {
+    raw: R,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the lock gives one thread at a time access to the data, by mutable reference, which is as good as sending
+// the data there and back. Raw locks are made to be shared.
+unsafe impl<R: RawLock, T: ?Sized + Send> Sync for Lock<R, T> {}
+
+impl<R, T: ?Sized> sealed::Sealed for Lock<R, T> {}
+impl<R, T: ?Sized> Guarded for Lock<R, T> {
+    type Raw = R;
+    type Data = T;
+
+    #[inline]
+    fn parts(&self) -> (&R, *mut T) {
+        (&self.raw, self.data.get())
+    }
+}
+
+impl<R: ConstLock, T> Lock<R, T> {
+    /// A new, unlocked lock around `data`.
+    #[inline]
+    pub const fn new(data: T) -> Self {
+        Self::from_raw(R::INIT, data)
+    }
+}
+
+impl<R, T> Lock<R, T> {
+    /// A lock out of its parts: for raw locks that are not constants.
+    #[inline]
+    pub const fn from_raw(raw: R, data: T) -> Self {
+        Lock {
+            raw,
+            data: UnsafeCell::new(data),
+        }
+    }
+
+    /// The data, out of the lock.
+    #[inline]
+    pub fn into_inner(self) -> T {
+        self.data.into_inner()
+    }
+
+    /// The lock's parts. The raw lock is locked if a guard was forgotten.
+    #[inline]
+    pub fn into_inner_with_raw(self) -> (R, T) {
+        (self.raw, self.data.into_inner())
+    }
+}
+
+impl<R, T: ?Sized> Lock<R, T> {
+    /// The data: the borrow checker knows that nobody else is there.
+    #[inline]
+    pub const fn get_mut(&mut self) -> &mut T {
+        self.data.get_mut()
+    }
+
+    /// A pointer to the data, for those that hold the lock by other means than a guard.
+    #[inline]
+    pub const fn data_ptr(&self) -> *mut T {
+        self.data.get()
+    }
+
+    /// The raw lock.
+    ///
+    /// # Safety
+    ///
+    /// The caller unlocks only what it has locked itself, through the raw lock or with
+    /// [`force_unlock`](Self::force_unlock)'s right.
+    #[inline]
+    pub const unsafe fn raw(&self) -> &R {
+        &self.raw
+    }
+}
+
+impl<R: RawLock, T: ?Sized> Lock<R, T> {
+    /// The guard of what was just acquired.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Guard::new`].
+    #[inline]
+    unsafe fn guard<P: Place<Raw = R>>(place: P, token: R::Token) -> Guard<P, Exclusive<R>> {
+        // SAFETY: the caller's promise.
+        unsafe { Guard::new(place, token) }
+    }
+
+    /// Acquires the lock, waiting for as long as it takes.
+    #[inline]
+    pub fn lock(&self) -> LockGuard<'_, R, T> {
+        // SAFETY: just acquired.
+        unsafe { Self::guard(self, self.raw.lock()) }
+    }
+
+    /// Acquires the lock if that needs no waiting. May fail where another thread is just acquiring or releasing it.
+    #[inline]
+    pub fn try_lock(&self) -> Option<LockGuard<'_, R, T>> {
+        // SAFETY: just acquired.
+        self.raw
+            .try_lock()
+            .map(|token| unsafe { Self::guard(self, token) })
+    }
+
+    /// Whether somebody holds the lock. A snapshot: it may be stale when it arrives.
+    #[inline]
+    pub fn is_locked(&self) -> bool {
+        self.raw.is_locked()
+    }
+
+    /// Whether somebody waits for the lock. A snapshot; waiters that still spin may not show.
+    #[inline]
+    pub fn is_contended(&self) -> bool {
+        self.raw.is_contended()
+    }
+
+    /// A guard for what the caller holds already: through [`raw`](Self::raw), or since it forgot the guard.
+    ///
+    /// # Safety
+    ///
+    /// `token` is that of an acquisition of this lock by the calling thread, and is used for nothing else.
+    #[inline]
+    pub unsafe fn make_guard_unchecked(&self, token: R::Token) -> LockGuard<'_, R, T> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::guard(self, token) }
+    }
+
+    /// Releases the lock without a guard: after the guard was forgotten.
+    ///
+    /// # Safety
+    ///
+    /// As for [`make_guard_unchecked`](Self::make_guard_unchecked); no reference to the data is left.
+    #[inline]
+    pub unsafe fn force_unlock(&self, token: R::Token) {
+        // SAFETY: the caller's promise.
+        unsafe { self.raw.unlock(token) };
+    }
+}
+
+impl<R: RawFairLock, T: ?Sized> Lock<R, T> {
+    /// As [`force_unlock`](Self::force_unlock); where a waiter sleeps for the lock, gives it to that one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`force_unlock`](Self::force_unlock).
+    #[inline]
+    pub unsafe fn force_unlock_fair(&self, token: R::Token) {
+        // SAFETY: the caller's promise.
+        unsafe { self.raw.unlock_fair(token) };
+    }
+}
+
+impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
+    /// Looks at the clock only where the lock is not free.
+    #[inline]
+    fn acquire_until(&self, deadline: impl FnOnce() -> overlock_core::Instant) -> Option<R::Token> {
+        match self.raw.try_lock() {
+            Some(token) => Some(token),
+            None => self.raw.lock_until(deadline()),
+        }
+    }
+
+    /// Acquires the lock unless `timeout` passes first. Tries at least once; never gives up before.
+    #[inline]
+    pub fn try_lock_for(&self, timeout: Duration) -> Option<LockGuard<'_, R, T>> {
+        let token = self.acquire_until(|| deadline::after(timeout))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::guard(self, token) })
+    }
+
+    /// Acquires the lock unless `deadline` passes first. Tries at least once; never gives up before.
+    #[inline]
+    pub fn try_lock_until(&self, deadline: Instant) -> Option<LockGuard<'_, R, T>> {
+        let token = self.acquire_until(|| deadline::at(deadline))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::guard(self, token) })
+    }
+}
+
+impl<R: RawCancelLock<Linux>, T: ?Sized> Lock<R, T> {
+    /// Acquires the lock unless `cancel` is cancelled first, from any thread or from a signal handler. Tries at least once, even
+    /// where it has been cancelled already.
+    ///
+    /// ```
+    /// use overlock::{CancelToken, Mutex};
+    ///
+    /// let lock = Mutex::new(0);
+    /// let shutdown = CancelToken::new();
+    /// std::thread::scope(|scope| {
+    ///     let held = lock.lock();
+    ///     let waiter = scope.spawn(|| lock.lock_cancellable(&shutdown).is_err());
+    ///     shutdown.cancel();
+    ///     assert!(waiter.join().unwrap());
+    ///     drop(held);
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]: the lock was not acquired.
+    #[inline]
+    pub fn lock_cancellable(&self, cancel: &CancelToken) -> Result<LockGuard<'_, R, T>, Cancelled> {
+        let token = match self.raw.try_lock() {
+            Some(token) => token,
+            None => self.raw.lock_cancellable(cancel, None).ok_or(Cancelled)?,
+        };
+        // SAFETY: just acquired.
+        Ok(unsafe { Self::guard(self, token) })
+    }
+}
+
+impl<R: RawLock, T: ?Sized> Lock<R, T> {
+    /// As [`lock`](Self::lock), with a guard that keeps the lock alive.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use overlock::Mutex;
+    ///
+    /// let guard = Arc::new(Mutex::new(1)).lock_arc();
+    /// assert_eq!(*guard, 1);
+    /// ```
+    #[inline]
+    pub fn lock_arc(self: &Arc<Self>) -> ArcLockGuard<R, T> {
+        // SAFETY: just acquired.
+        unsafe { Self::guard(Arc::clone(self), self.raw.lock()) }
+    }
+
+    /// As [`try_lock`](Self::try_lock), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn try_lock_arc(self: &Arc<Self>) -> Option<ArcLockGuard<R, T>> {
+        let token = self.raw.try_lock()?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::guard(Arc::clone(self), token) })
+    }
+}
+
+impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
+    /// As [`try_lock_for`](Self::try_lock_for), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn try_lock_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcLockGuard<R, T>> {
+        let token = self.acquire_until(|| deadline::after(timeout))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::guard(Arc::clone(self), token) })
+    }
+
+    /// As [`try_lock_until`](Self::try_lock_until), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn try_lock_arc_until(self: &Arc<Self>, deadline: Instant) -> Option<ArcLockGuard<R, T>> {
+        let token = self.acquire_until(|| deadline::at(deadline))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::guard(Arc::clone(self), token) })
+    }
+}
+
+impl<R: ConstLock, T: Default> Default for Lock<R, T> {
+    fn default() -> Self {
+        Lock::new(T::default())
+    }
+}
+
+impl<R: ConstLock, T> From<T> for Lock<R, T> {
+    fn from(data: T) -> Self {
+        Lock::new(data)
+    }
+}
+
+impl<R: RawLock, T: ?Sized + fmt::Debug> fmt::Debug for Lock<R, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Mutex");
+        match self.try_lock() {
+            Some(guard) => shown.field("data", &&*guard),
+            None => shown.field("data", &format_args!("<locked>")),
+        };
+        shown.finish()
+    }
+}

@@ -1,0 +1,157 @@
+//! Many readers or one writer: one lock with data, over any of the family's raw reader-writer locks.
+//!
+//! [`RwLock`](crate::RwLock) and [`PerCpuRwLock`](crate::PerCpuRwLock) are aliases of [`SharedLock`]. What a lock can do follows from the
+//! traits of its raw lock:
+//!
+//! | trait | what it brings |
+//! |---|---|
+//! | [`RawRwLock`] | `read`, `write`, their `try_` forms, and all for `Arc` |
+//! | [`RawTimedRwLock`] | `try_read_for`, `try_read_until`, `try_write_for`, `try_write_until` |
+//! | [`RawDowngradeRwLock`] | `downgrade` of writers' guards |
+//! | [`RawUpgradeRwLock`] | `upgradable_read`, and `upgrade` of its guards |
+//! | [`ConstLock`] | `new` in constants, `From`, `Default` |
+
+mod acquire;
+mod guard;
+mod upgradable;
+
+use std::cell::UnsafeCell;
+use std::fmt;
+
+use overlock_core::raw::{ConstLock, RawRwLock};
+#[cfg(doc)]
+use overlock_core::raw::{RawDowngradeRwLock, RawTimedRwLock, RawUpgradeRwLock};
+
+pub use guard::{
+    ArcReadGuard, ArcUpgradableReadGuard, ArcWriteGuard, MappedReadGuard, MappedWriteGuard, Read,
+    ReadGuard, UpgradableReadGuard, Write, WriteGuard,
+};
+pub use upgradable::Upgradable;
+
+use crate::guard::{Guarded, sealed};
+
+/// A reader-writer lock with the data that it protects, over the raw lock `R`. People type [`RwLock`](crate::RwLock).
+///
+/// Acquiring has acquire ordering, releasing has release ordering. A writer's release synchronises with every acquisition
+/// that follows it, a reader's with the next writer's. How long somebody may wait, and who may pass whom, is the
+/// raw lock's affair.
+///
+/// A thread that reads must not read again before it has released, nor write: a writer that has come meanwhile waits for the first, and
+/// the second waits for that writer. A guard that is forgotten leaves the lock locked.
+pub struct SharedLock<R, T: ?Sized> {
+    raw: R,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the lock gives many threads shared access at a time (`T: Sync`), or one thread access by mutable reference,
+// which is as good as sending the data there and back (`T: Send`). Raw locks are made to be shared.
+unsafe impl<R: RawRwLock, T: ?Sized + Send + Sync> Sync for SharedLock<R, T> {}
+
+impl<R, T: ?Sized> sealed::Sealed for SharedLock<R, T> {}
+impl<R, T: ?Sized> Guarded for SharedLock<R, T> {
+    type Raw = R;
+    type Data = T;
+
+    #[inline]
+    fn parts(&self) -> (&R, *mut T) {
+        (&self.raw, self.data.get())
+    }
+}
+
+impl<R: ConstLock, T> SharedLock<R, T> {
+    /// A new, unlocked lock around `data`.
+    #[inline]
+    pub const fn new(data: T) -> Self {
+        Self::from_raw(R::INIT, data)
+    }
+}
+
+impl<R, T> SharedLock<R, T> {
+    /// A lock out of its parts: for raw locks that are not constants.
+    #[inline]
+    pub const fn from_raw(raw: R, data: T) -> Self {
+        SharedLock {
+            raw,
+            data: UnsafeCell::new(data),
+        }
+    }
+
+    /// The data, out of the lock.
+    #[inline]
+    pub fn into_inner(self) -> T {
+        self.data.into_inner()
+    }
+
+    /// The lock's parts. The raw lock is locked if a guard was forgotten.
+    #[inline]
+    pub fn into_inner_with_raw(self) -> (R, T) {
+        (self.raw, self.data.into_inner())
+    }
+}
+
+impl<R, T: ?Sized> SharedLock<R, T> {
+    /// The data: the borrow checker knows that nobody else is there.
+    #[inline]
+    pub const fn get_mut(&mut self) -> &mut T {
+        self.data.get_mut()
+    }
+
+    /// A pointer to the data, for those that hold the lock by other means than a guard.
+    #[inline]
+    pub const fn data_ptr(&self) -> *mut T {
+        self.data.get()
+    }
+
+    /// The raw lock.
+    ///
+    /// # Safety
+    ///
+    /// The caller unlocks only what it has locked itself through the raw lock, or whose guard it has forgotten.
+    #[inline]
+    pub const unsafe fn raw(&self) -> &R {
+        &self.raw
+    }
+}
+
+impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
+    /// Whether anybody holds the lock. A snapshot: it may be stale when it arrives.
+    #[inline]
+    pub fn is_locked(&self) -> bool {
+        self.raw.is_locked()
+    }
+
+    /// Whether a writer holds the lock, or is about to. A snapshot.
+    #[inline]
+    pub fn is_locked_exclusive(&self) -> bool {
+        self.raw.is_write_locked()
+    }
+
+    /// Whether somebody sleeps for the lock, or was woken and is on its way. A snapshot; waiters that still spin may not show.
+    #[inline]
+    pub fn is_contended(&self) -> bool {
+        self.raw.is_contended()
+    }
+}
+
+impl<R: ConstLock, T: Default> Default for SharedLock<R, T> {
+    fn default() -> Self {
+        SharedLock::new(T::default())
+    }
+}
+
+impl<R: ConstLock, T> From<T> for SharedLock<R, T> {
+    fn from(data: T) -> Self {
+        SharedLock::new(data)
+    }
+}
+
+impl<R: RawRwLock, T: ?Sized + fmt::Debug> fmt::Debug for SharedLock<R, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("RwLock");
+        match self.try_read() {
+            Some(guard) => shown.field("data", &&*guard),
+            None => shown.field("data", &format_args!("<locked>")),
+        };
+        shown.finish()
+    }
+}

@@ -1,0 +1,247 @@
+//! Reading and writing a [`SharedLock`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use overlock_core::raw::{RawRwLock, RawTimedRwLock};
+
+use super::{ArcReadGuard, ArcWriteGuard, Read, ReadGuard, SharedLock, Write, WriteGuard};
+use crate::deadline;
+use crate::guard::{Guard, Place};
+
+impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
+    /// # Safety
+    ///
+    /// `token` is that of a reader's acquisition of `place`'s lock by the calling thread, and is used for nothing else.
+    #[inline]
+    unsafe fn reader<P: Place<Raw = R>>(place: P, token: R::Read) -> Guard<P, Read<R>> {
+        // SAFETY: the caller's promise.
+        unsafe { Guard::new(place, token) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`reader`](Self::reader), of a writer's.
+    #[inline]
+    unsafe fn writer<P: Place<Raw = R>>(place: P, token: R::Write) -> Guard<P, Write<R>> {
+        // SAFETY: the caller's promise.
+        unsafe { Guard::new(place, token) }
+    }
+
+    /// Acquires the lock together with other readers, waiting for as long as it takes. The calling thread must not read already.
+    #[inline]
+    pub fn read(&self) -> ReadGuard<'_, R, T> {
+        // SAFETY: just acquired.
+        unsafe { Self::reader(self, self.raw.read()) }
+    }
+
+    /// The same if that needs no waiting.
+    #[inline]
+    pub fn try_read(&self) -> Option<ReadGuard<'_, R, T>> {
+        let token = self.raw.try_read()?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::reader(self, token) })
+    }
+
+    /// Acquires the lock alone, waiting for as long as it takes.
+    #[inline]
+    pub fn write(&self) -> WriteGuard<'_, R, T> {
+        // SAFETY: just acquired.
+        unsafe { Self::writer(self, self.raw.write()) }
+    }
+
+    /// The same if that needs no waiting.
+    #[inline]
+    pub fn try_write(&self) -> Option<WriteGuard<'_, R, T>> {
+        let token = self.raw.try_write()?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::writer(self, token) })
+    }
+
+    /// As [`read`](Self::read), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn read_arc(self: &Arc<Self>) -> ArcReadGuard<R, T> {
+        // SAFETY: just acquired.
+        unsafe { Self::reader(Arc::clone(self), self.raw.read()) }
+    }
+
+    /// As [`try_read`](Self::try_read), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn try_read_arc(self: &Arc<Self>) -> Option<ArcReadGuard<R, T>> {
+        let token = self.raw.try_read()?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::reader(Arc::clone(self), token) })
+    }
+
+    /// As [`write`](Self::write), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn write_arc(self: &Arc<Self>) -> ArcWriteGuard<R, T> {
+        // SAFETY: just acquired.
+        unsafe { Self::writer(Arc::clone(self), self.raw.write()) }
+    }
+
+    /// As [`try_write`](Self::try_write), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn try_write_arc(self: &Arc<Self>) -> Option<ArcWriteGuard<R, T>> {
+        let token = self.raw.try_write()?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::writer(Arc::clone(self), token) })
+    }
+
+    /// A guard for what the caller reads already: through [`raw`](Self::raw), or since it forgot the guard.
+    ///
+    /// # Safety
+    ///
+    /// `token` is that of a reader's acquisition of this lock by the calling thread, and is used for nothing else.
+    #[inline]
+    pub unsafe fn make_read_guard_unchecked(&self, token: R::Read) -> ReadGuard<'_, R, T> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::reader(self, token) }
+    }
+
+    /// A guard for what the caller holds as the writer already.
+    ///
+    /// # Safety
+    ///
+    /// `token` is that of a writer's acquisition of this lock by the calling thread, and is used for nothing else.
+    #[inline]
+    pub unsafe fn make_write_guard_unchecked(&self, token: R::Write) -> WriteGuard<'_, R, T> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::writer(self, token) }
+    }
+
+    /// As [`make_read_guard_unchecked`](Self::make_read_guard_unchecked), with a guard that keeps the lock alive.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline]
+    pub unsafe fn make_arc_read_guard_unchecked(
+        self: &Arc<Self>,
+        token: R::Read,
+    ) -> ArcReadGuard<R, T> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::reader(Arc::clone(self), token) }
+    }
+
+    /// As [`make_write_guard_unchecked`](Self::make_write_guard_unchecked), with a guard that keeps the lock alive.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline]
+    pub unsafe fn make_arc_write_guard_unchecked(
+        self: &Arc<Self>,
+        token: R::Write,
+    ) -> ArcWriteGuard<R, T> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::writer(Arc::clone(self), token) }
+    }
+
+    /// Releases a reader's acquisition whose guard was forgotten.
+    ///
+    /// # Safety
+    ///
+    /// As for [`make_read_guard_unchecked`](Self::make_read_guard_unchecked); no reference to the data that came
+    /// from the guard is left.
+    #[inline]
+    pub unsafe fn force_unlock_read(&self, token: R::Read) {
+        // SAFETY: the caller's promise.
+        unsafe { self.raw.unlock_read(token) };
+    }
+
+    /// Releases a writer's acquisition whose guard was forgotten.
+    ///
+    /// # Safety
+    ///
+    /// As for [`make_write_guard_unchecked`](Self::make_write_guard_unchecked); no reference to the data is left.
+    #[inline]
+    pub unsafe fn force_unlock_write(&self, token: R::Write) {
+        // SAFETY: the caller's promise.
+        unsafe { self.raw.unlock_write(token) };
+    }
+}
+
+/// All of these try at least once, and never give up before their limit. They look at the clock only where the lock cannot be had at
+/// once.
+impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
+    #[inline]
+    fn read_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Read> {
+        match self.raw.try_read() {
+            Some(token) => Some(token),
+            None => self.raw.read_until(limit()),
+        }
+    }
+
+    #[inline]
+    fn write_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Write> {
+        match self.raw.try_write() {
+            Some(token) => Some(token),
+            None => self.raw.write_until(limit()),
+        }
+    }
+
+    /// Acquires the lock for reading unless `timeout` passes first.
+    #[inline]
+    pub fn try_read_for(&self, timeout: Duration) -> Option<ReadGuard<'_, R, T>> {
+        let token = self.read_before(|| deadline::after(timeout))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::reader(self, token) })
+    }
+
+    /// Acquires the lock for reading unless `deadline` passes first.
+    #[inline]
+    pub fn try_read_until(&self, deadline: Instant) -> Option<ReadGuard<'_, R, T>> {
+        let token = self.read_before(|| deadline::at(deadline))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::reader(self, token) })
+    }
+
+    /// Acquires the lock for writing unless `timeout` passes first.
+    #[inline]
+    pub fn try_write_for(&self, timeout: Duration) -> Option<WriteGuard<'_, R, T>> {
+        let token = self.write_before(|| deadline::after(timeout))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::writer(self, token) })
+    }
+
+    /// Acquires the lock for writing unless `deadline` passes first.
+    #[inline]
+    pub fn try_write_until(&self, deadline: Instant) -> Option<WriteGuard<'_, R, T>> {
+        let token = self.write_before(|| deadline::at(deadline))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::writer(self, token) })
+    }
+
+    /// As [`try_read_for`](Self::try_read_for), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn try_read_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcReadGuard<R, T>> {
+        let token = self.read_before(|| deadline::after(timeout))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::reader(Arc::clone(self), token) })
+    }
+
+    /// As [`try_read_until`](Self::try_read_until), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn try_read_arc_until(self: &Arc<Self>, deadline: Instant) -> Option<ArcReadGuard<R, T>> {
+        let token = self.read_before(|| deadline::at(deadline))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::reader(Arc::clone(self), token) })
+    }
+
+    /// As [`try_write_for`](Self::try_write_for), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn try_write_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcWriteGuard<R, T>> {
+        let token = self.write_before(|| deadline::after(timeout))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::writer(Arc::clone(self), token) })
+    }
+
+    /// As [`try_write_until`](Self::try_write_until), with a guard that keeps the lock alive.
+    #[inline]
+    pub fn try_write_arc_until(self: &Arc<Self>, deadline: Instant) -> Option<ArcWriteGuard<R, T>> {
+        let token = self.write_before(|| deadline::at(deadline))?;
+        // SAFETY: just acquired.
+        Some(unsafe { Self::writer(Arc::clone(self), token) })
+    }
+}

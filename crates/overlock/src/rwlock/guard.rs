@@ -1,0 +1,127 @@
+//! What the guards of readers and writers can do beside what [every guard](crate::guard) can.
+
+use std::convert::Infallible;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use overlock_core::raw::{RawDowngradeRwLock, RawRwLock, RawUpgradeRwLock};
+
+use super::{SharedLock, Upgradable};
+use crate::guard::{Alone, Guard, MappedGuard, Mode, Place, sealed};
+
+pub use crate::guard::MappedReadGuard;
+
+/// The mode of a reader: together with other readers.
+#[derive(Debug)]
+pub struct Read<R>(PhantomData<R>, Infallible);
+
+/// The mode of a writer: alone.
+#[derive(Debug)]
+pub struct Write<R>(PhantomData<R>, Infallible);
+
+/// A reader's guard.
+pub type ReadGuard<'a, R, T> = Guard<&'a SharedLock<R, T>, Read<R>>;
+
+/// A writer's guard.
+pub type WriteGuard<'a, R, T> = Guard<&'a SharedLock<R, T>, Write<R>>;
+
+/// An upgradable reader's guard.
+pub type UpgradableReadGuard<'a, R, T> = Guard<&'a SharedLock<R, T>, Upgradable<R>>;
+
+/// A reader's guard of a lock that it keeps alive.
+pub type ArcReadGuard<R, T> = Guard<Arc<SharedLock<R, T>>, Read<R>>;
+
+/// A writer's guard of a lock that it keeps alive.
+pub type ArcWriteGuard<R, T> = Guard<Arc<SharedLock<R, T>>, Write<R>>;
+
+/// An upgradable reader's guard of a lock that it keeps alive.
+pub type ArcUpgradableReadGuard<R, T> = Guard<Arc<SharedLock<R, T>>, Upgradable<R>>;
+
+/// A writer's guard of a part of the data.
+pub type MappedWriteGuard<'a, R, T> = MappedGuard<'a, T, Write<R>>;
+
+impl<R> sealed::Sealed for Read<R> {}
+impl<R: RawRwLock> Mode for Read<R> {
+    type Raw = R;
+    type Token = R::Read;
+
+    #[inline]
+    fn acquire(raw: &R) -> R::Read {
+        raw.read()
+    }
+
+    #[inline]
+    unsafe fn release(raw: &R, token: R::Read) {
+        // SAFETY: the caller's promise.
+        unsafe { raw.unlock_read(token) };
+    }
+}
+
+impl<R> sealed::Sealed for Write<R> {}
+impl<R: RawRwLock> Alone for Write<R> {}
+impl<R: RawRwLock> Mode for Write<R> {
+    type Raw = R;
+    type Token = R::Write;
+
+    #[inline]
+    fn acquire(raw: &R) -> R::Write {
+        raw.write()
+    }
+
+    #[inline]
+    unsafe fn release(raw: &R, token: R::Write) {
+        // SAFETY: the caller's promise.
+        unsafe { raw.unlock_write(token) };
+    }
+}
+
+impl<'a, R, T: ?Sized, M: Mode<Raw = R>> Guard<&'a SharedLock<R, T>, M> {
+    /// The lock that the guard is of.
+    #[inline]
+    pub fn rwlock(s: &Self) -> &'a SharedLock<R, T> {
+        s.place()
+    }
+}
+
+impl<R, T: ?Sized, M: Mode<Raw = R>> Guard<Arc<SharedLock<R, T>>, M> {
+    /// The lock that the guard is of.
+    #[inline]
+    pub fn rwlock(s: &Self) -> &Arc<SharedLock<R, T>> {
+        s.place()
+    }
+}
+
+impl<P: Place<Raw = R>, R: RawDowngradeRwLock> Guard<P, Write<R>> {
+    /// Turns the writer into a reader; no writer comes between.
+    ///
+    /// ```
+    /// use overlock::{RwLock, RwLockWriteGuard};
+    ///
+    /// let lock = RwLock::new(1);
+    /// let mut writer = lock.write();
+    /// *writer = 2;
+    /// let reader = RwLockWriteGuard::downgrade(writer);
+    /// assert_eq!(*reader, 2);
+    /// assert!(lock.try_read().is_some());
+    /// ```
+    #[inline]
+    pub fn downgrade(s: Self) -> Guard<P, Read<R>> {
+        let (place, token) = s.into_parts();
+        // SAFETY: the guard's own acquisition, on its thread.
+        let token = unsafe { place.parts().0.downgrade(token) };
+        // SAFETY: the writer's acquisition has become a reader's, by this thread.
+        unsafe { Guard::new(place, token) }
+    }
+}
+
+impl<P: Place<Raw = R>, R: RawUpgradeRwLock> Guard<P, Write<R>> {
+    /// Turns the writer into the upgradable reader; no writer comes between.
+    #[inline]
+    pub fn downgrade_to_upgradable(s: Self) -> Guard<P, Upgradable<R>> {
+        let (place, token) = s.into_parts();
+        // SAFETY: the guard's own acquisition, on its thread.
+        let token = unsafe { place.parts().0.downgrade_to_upgradable(token) };
+        // SAFETY: the writer's acquisition has become the upgradable reader's, by this thread.
+        unsafe { Guard::new(place, token) }
+    }
+}

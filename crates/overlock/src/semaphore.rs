@@ -1,0 +1,196 @@
+//! Permits to hand out: see [`Semaphore`].
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use overlock_core::sleep::semaphore as raw;
+
+use crate::cancel::{CancelToken, Cancelled};
+use crate::{Linux, deadline};
+
+/// A counting semaphore: so many threads at a time, first come, first served. 12 bytes.
+///
+/// Nobody passes a waiter, neither where permits are free nor where it wants more of them than those behind it. Acquiring has acquire
+/// ordering, releasing has release ordering: who acquires a permit sees what was done before it was released.
+///
+/// ```
+/// use overlock::Semaphore;
+///
+/// static CONNECTIONS: Semaphore = Semaphore::new(2);
+///
+/// let first = CONNECTIONS.acquire();
+/// let second = CONNECTIONS.acquire();
+/// assert!(CONNECTIONS.try_acquire().is_none());
+/// drop(first);
+/// assert_eq!(CONNECTIONS.available_permits(), 1);
+/// # drop(second);
+/// ```
+pub struct Semaphore {
+    raw: raw::Semaphore<Linux>,
+}
+
+/// Permits of a [`Semaphore`]; released when dropped.
+///
+/// It may be sent to another thread: permits belong to whoever has them.
+#[must_use = "the permits are released as soon as this is dropped"]
+#[clippy::has_significant_drop]
+#[derive(Debug)]
+pub struct Permit<'a> {
+    semaphore: &'a Semaphore,
+    permits: u32,
+}
+
+impl Semaphore {
+    /// The most permits that there can be.
+    pub const MAX_PERMITS: u32 = raw::MAX_PERMITS;
+
+    /// A new semaphore with this many permits.
+    ///
+    /// # Panics
+    ///
+    /// Where that is more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+    #[inline]
+    pub const fn new(permits: u32) -> Self {
+        Semaphore {
+            raw: raw::Semaphore::new(permits),
+        }
+    }
+
+    #[inline]
+    fn permit(&self, permits: u32) -> Permit<'_> {
+        Permit {
+            semaphore: self,
+            permits,
+        }
+    }
+
+    /// Takes one permit, waiting for as long as it takes.
+    #[inline]
+    pub fn acquire(&self) -> Permit<'_> {
+        self.acquire_many(1)
+    }
+
+    /// Takes one permit if there is one and nobody waits. Safe in a signal handler.
+    #[inline]
+    pub fn try_acquire(&self) -> Option<Permit<'_>> {
+        self.try_acquire_many(1)
+    }
+
+    /// Takes one permit unless `timeout` passes first. Tries at least once.
+    #[inline]
+    pub fn try_acquire_for(&self, timeout: Duration) -> Option<Permit<'_>> {
+        self.try_acquire_many_for(1, timeout)
+    }
+
+    /// Takes one permit unless `deadline` passes first. Tries at least once.
+    #[inline]
+    pub fn try_acquire_until(&self, deadline: Instant) -> Option<Permit<'_>> {
+        self.try_acquire_many_until(1, deadline)
+    }
+
+    /// Takes one permit unless `cancel` is cancelled first. Tries at least once.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]: no permit was taken.
+    #[inline]
+    pub fn acquire_cancellable(&self, cancel: &CancelToken) -> Result<Permit<'_>, Cancelled> {
+        if self.raw.acquire_cancellable(cancel, None) {
+            Ok(self.permit(1))
+        } else {
+            Err(Cancelled)
+        }
+    }
+
+    /// Takes so many permits, all at once, waiting for as long as it takes; those that come later wait behind it.
+    ///
+    /// For more than [`MAX_PERMITS`](Self::MAX_PERMITS) it waits for ever; debug builds and the `checked` feature panic.
+    #[inline]
+    pub fn acquire_many(&self, permits: u32) -> Permit<'_> {
+        self.raw.acquire_many(permits);
+        self.permit(permits)
+    }
+
+    /// Takes so many permits, if there are as many and nobody waits. Safe in a signal handler.
+    #[inline]
+    pub fn try_acquire_many(&self, permits: u32) -> Option<Permit<'_>> {
+        self.raw
+            .try_acquire_many(permits)
+            .then(|| self.permit(permits))
+    }
+
+    /// Takes so many permits unless `timeout` passes first. Tries at least once.
+    #[inline]
+    pub fn try_acquire_many_for(&self, permits: u32, timeout: Duration) -> Option<Permit<'_>> {
+        self.try_acquire_many(permits)
+            .or_else(|| self.acquire_before(permits, deadline::after(timeout)))
+    }
+
+    /// Takes so many permits unless `deadline` passes first. Tries at least once.
+    #[inline]
+    pub fn try_acquire_many_until(&self, permits: u32, deadline: Instant) -> Option<Permit<'_>> {
+        self.try_acquire_many(permits)
+            .or_else(|| self.acquire_before(permits, deadline::at(deadline)))
+    }
+
+    fn acquire_before(&self, permits: u32, end: overlock_core::Instant) -> Option<Permit<'_>> {
+        self.raw
+            .acquire_many_limited(permits, Some(end), None)
+            .then(|| self.permit(permits))
+    }
+
+    /// Adds permits: new ones, or those of a [`Permit`] that was [forgotten](Permit::forget). Never waits; safe in a signal handler.
+    ///
+    /// Those beyond [`MAX_PERMITS`](Self::MAX_PERMITS) are lost; debug builds and the `checked` feature panic.
+    #[inline]
+    pub fn add_permits(&self, permits: u32) {
+        self.raw.release_many(permits);
+    }
+
+    /// How many permits are free. A snapshot: it may be stale when it arrives.
+    #[inline]
+    pub fn available_permits(&self) -> u32 {
+        self.raw.available()
+    }
+
+    /// Whether somebody waits. A snapshot.
+    #[inline]
+    pub fn is_contended(&self) -> bool {
+        self.raw.is_contended()
+    }
+}
+
+impl<'a> Permit<'a> {
+    /// The semaphore that the permits are of.
+    #[inline]
+    pub fn semaphore(s: &Self) -> &'a Semaphore {
+        s.semaphore
+    }
+
+    /// How many permits it is.
+    #[inline]
+    pub fn permits(s: &Self) -> u32 {
+        s.permits
+    }
+
+    /// Takes the permits out of circulation, until somebody [adds](Semaphore::add_permits) them.
+    #[inline]
+    pub fn forget(s: Self) {
+        std::mem::forget(s);
+    }
+}
+
+impl Drop for Permit<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.semaphore.raw.release_many(self.permits);
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Semaphore")
+            .field("available_permits", &self.available_permits())
+            .finish_non_exhaustive()
+    }
+}

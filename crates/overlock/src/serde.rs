@@ -1,0 +1,32 @@
+//! Locks are written as their data is, and read as a new, unlocked lock around it. Writing acquires the lock, so it waits; a thread
+//! that holds the lock already must not.
+
+use overlock_core::raw::{ConstLock, RawLock, RawRwLock};
+use serde_core::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::lock::Lock;
+use crate::rwlock::SharedLock;
+
+impl<R: RawLock, T: ?Sized + Serialize> Serialize for Lock<R, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.lock().serialize(serializer)
+    }
+}
+
+impl<'de, R: ConstLock, T: Deserialize<'de>> Deserialize<'de> for Lock<R, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(Lock::new)
+    }
+}
+
+impl<R: RawRwLock, T: ?Sized + Serialize> Serialize for SharedLock<R, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.read().serialize(serializer)
+    }
+}
+
+impl<'de, R: ConstLock, T: Deserialize<'de>> Deserialize<'de> for SharedLock<R, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(SharedLock::new)
+    }
+}

@@ -1,0 +1,34 @@
+//! Every mutual-exclusion lock of the family whose waiters sleep, for threads of a Linux process.
+//!
+//! What each of them is, its states and its bounds: [`overlock_core::sleep`]. They protect data inside
+//! `lock_api::Mutex` (feature `lock_api`, on by default), or are used by hand through [`RawLock`] and the traits
+//! beside it:
+//!
+#![cfg_attr(feature = "lock_api", doc = "```")]
+#![cfg_attr(not(feature = "lock_api"), doc = "```ignore")]
+//! use overlock::sleep::{Mutex, RawFairLock, RawLock};
+//!
+//! let counter: lock_api::Mutex<Mutex, u64> = lock_api::Mutex::new(0);
+//! *counter.lock() += 1;
+//! assert_eq!(counter.into_inner(), 1);
+//!
+//! let lock = Mutex::new();
+//! RawLock::lock(&lock);
+//! // SAFETY: this thread has locked it.
+//! unsafe { lock.unlock_fair(()) };
+//! ```
+//!
+//! None of them is for signal handlers.
+
+pub use overlock_core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
+
+use crate::Linux;
+
+macro_rules! aliases {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+        #[doc = concat!("[`", stringify!($lock), "`](overlock_core::sleep::", stringify!($lock), ") for Linux threads: `", stringify!($name), "` in tables.")]
+        pub type $lock = overlock_core::sleep::$lock<Linux>;
+    )*};
+}
+
+overlock_core::sleep_locks!(aliases);

@@ -1,0 +1,286 @@
+//! Mutexes of which a thread can hold several, taken in any order, without deadlock.
+//!
+//! ```
+//! use overlock::ww_mutex::{self, Class, WwMutex};
+//!
+//! static ACCOUNTS: Class = Class::new();
+//!
+//! let accounts = [100, 20, 0].map(|balance| WwMutex::new(&ACCOUNTS, balance));
+//! let transfer = |from: usize, to: usize, sum: i64| {
+//!     ww_mutex::acquire(&ACCOUNTS, |ctx| {
+//!         let mut from = ctx.lock(&accounts[from])?;
+//!         let mut to = ctx.lock(&accounts[to])?;
+//!         *from -= sum;
+//!         *to += sum;
+//!         Ok(())
+//!     })
+//! };
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| transfer(0, 1, 30).unwrap());
+//!     scope.spawn(|| transfer(1, 0, 10).unwrap()); // the other way round, at the same time
+//! });
+//! assert_eq!(transfer(2, 2, 5), Err(ww_mutex::Error::AlreadyHeld));
+//! assert_eq!(accounts.map(WwMutex::into_inner), [80, 40, 0]);
+//! ```
+//!
+//! Where two threads could come to wait for each other, one of them is *aborted*: its `lock` returns
+//! [`Error::Aborted`], the `?` leaves the closure, which drops its guards, and [`acquire`] runs it again, as soon as the lock
+//! that it could not have is there. Each time its turn comes nearer, so it gets through. So:
+//!
+//! - Take all locks before you change anything. What was changed before an abort stays changed.
+//! - A closure must be able to run again. What it has to say beside the two errors of [`acquire`] it returns within `Ok`.
+//! - The locks that are taken together have one [`Class`]. A lock of another one is refused.
+//! - Where locks are found behind others, take them with [`Context::lock_found`].
+//!
+//! Nothing of this helps a thread that waits in other ways for what it holds itself: in a [`lock`](WwMutex::lock) without a
+//! context, or in another context that it has opened inside of the first.
+//!
+//! What happens at the lock, and why there is no deadlock: [`overlock_core::sleep::ww_mutex`].
+//!
+//! # What the compiler refuses
+//!
+//! A guard that leaves its attempt:
+//!
+//! ```compile_fail
+//! # use overlock::ww_mutex::{self, Class, WwMutex};
+//! static CLASS: Class = Class::new();
+//! let lock = WwMutex::new(&CLASS, 0);
+//! let guard = ww_mutex::acquire(&CLASS, |ctx| ctx.lock(&lock));
+//! ```
+//!
+//! A lock that would be gone before the next attempt begins with it:
+//!
+//! ```compile_fail
+//! # use overlock::ww_mutex::{self, Class, WwMutex};
+//! static CLASS: Class = Class::new();
+//! let result = ww_mutex::acquire(&CLASS, |ctx| {
+//!     let lock = WwMutex::new(&CLASS, 0);
+//!     *ctx.lock(&lock)? += 1;
+//!     Ok(())
+//! });
+//! ```
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use overlock_core::raw::RawLock;
+use overlock_core::sleep::ww_mutex as raw;
+pub use overlock_core::sleep::ww_mutex::{Error, Rule};
+
+use crate::Linux;
+
+/// A family of locks that are taken together, usually a static. [`Class::new`] has the rule that is right for most.
+pub type Class = raw::Class<Linux>;
+
+/// A mutex of which a thread can hold several, taken in any order, without deadlock: see the [module's page](self).
+///
+/// It takes 24 bytes beside the data. Acquiring has acquire ordering, releasing has release ordering. A panic while a guard
+/// is alive releases the lock; there is no poisoning. Waiters sleep at once.
+pub struct WwMutex<T: ?Sized> {
+    raw: raw::WwMutex<Linux>,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the lock gives one thread at a time access to the data, by reference, which is as good as sending
+// the data there and back.
+unsafe impl<T: ?Sized + Send> Sync for WwMutex<T> {}
+
+/// Access to the data of a [`WwMutex`]; releases the lock when dropped.
+///
+/// Not `Send`: the thread that locked unlocks.
+#[must_use = "the lock is released as soon as the guard is dropped"]
+pub struct WwMutexGuard<'a, T: ?Sized> {
+    data: &'a UnsafeCell<T>,
+    /// The lock of the data, by whose drop it is released.
+    _held: raw::Held<'a, Linux>,
+}
+
+// SAFETY: a shared guard gives shared access to the data, and to nothing else.
+unsafe impl<T: ?Sized + Sync> Sync for WwMutexGuard<'_, T> {}
+
+/// What a thread takes several locks through, in one attempt of [`acquire`]. The locks live at least for `'env`.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a, 'env>(&'a raw::Context<'env, Linux>);
+
+/// Runs `attempt`, which takes locks through the context that it is given, until it is not aborted, and returns what it returns. See
+/// the [module's page](self).
+///
+/// # Errors
+///
+/// [`Error::AlreadyHeld`] and [`Error::OtherClass`] as `attempt` returns them. Never [`Error::Aborted`].
+pub fn acquire<'env, R>(
+    class: &'static Class,
+    mut attempt: impl FnMut(Context<'_, 'env>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    raw::acquire(class, |context| attempt(Context(context)))
+}
+
+impl<'a, 'env> Context<'a, 'env> {
+    /// Acquires `lock`, waiting for as long as it takes, unless the context has to be aborted.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    #[inline]
+    pub fn lock<T: ?Sized>(self, lock: &'env WwMutex<T>) -> Result<WwMutexGuard<'a, T>, Error> {
+        self.0.lock(&lock.raw).map(|held| lock.guard(held))
+    }
+
+    /// Acquires a lock that may be gone when the next attempt begins, such as one that was found in the data of another. Where the
+    /// context is aborted for it, the next attempt begins after a short sleep instead of with this lock.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use overlock::ww_mutex::{self, Class, WwMutex};
+    ///
+    /// static TREE: Class = Class::new();
+    /// let leaf = Arc::new(WwMutex::new(&TREE, 1));
+    /// let root = WwMutex::new(&TREE, vec![leaf.clone(), leaf]);
+    /// let sum = ww_mutex::acquire(&TREE, |ctx| {
+    ///     let root = ctx.lock(&root)?;
+    ///     let mut sum = 0;
+    ///     for leaf in root.iter() {
+    ///         sum += *ctx.lock_found(leaf)?;
+    ///     }
+    ///     Ok(sum)
+    /// });
+    /// assert_eq!(sum, Ok(2));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    #[inline]
+    pub fn lock_found<'l, T: ?Sized>(
+        self,
+        lock: &'l WwMutex<T>,
+    ) -> Result<WwMutexGuard<'l, T>, Error>
+    where
+        'a: 'l,
+    {
+        let context: &'l raw::Context<'env, Linux> = self.0;
+        context.lock_found(&lock.raw).map(|held| lock.guard(held))
+    }
+
+    /// Acquires `lock` if that needs no waiting.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`]; [`Error::Aborted`] only where the context is aborted already.
+    #[inline]
+    pub fn try_lock<'l, T: ?Sized>(
+        self,
+        lock: &'l WwMutex<T>,
+    ) -> Result<Option<WwMutexGuard<'l, T>>, Error>
+    where
+        'a: 'l,
+    {
+        let context: &'l raw::Context<'env, Linux> = self.0;
+        let held = context.try_lock(&lock.raw)?;
+        Ok(held.map(|held| lock.guard(held)))
+    }
+
+    /// How many locks the context holds; the one for which it was last aborted counts though it was not asked for yet.
+    pub fn holds(self) -> usize {
+        self.0.holds()
+    }
+}
+
+impl<T> WwMutex<T> {
+    /// A new, unlocked lock around `data`, for contexts of `class`.
+    pub const fn new(class: &'static Class, data: T) -> Self {
+        WwMutex {
+            raw: raw::WwMutex::new(class),
+            data: UnsafeCell::new(data),
+        }
+    }
+
+    /// The data, out of the lock.
+    pub fn into_inner(self) -> T {
+        self.data.into_inner()
+    }
+}
+
+impl<T: ?Sized> WwMutex<T> {
+    /// Acquires this lock alone, waiting for as long as it takes. A thread that holds it already, in a context or
+    /// without, waits for ever, and nobody sees to the order of such locks.
+    #[inline]
+    pub fn lock(&self) -> WwMutexGuard<'_, T> {
+        self.guard(self.raw.hold())
+    }
+
+    /// Acquires this lock alone if it is free; does not wait.
+    #[inline]
+    pub fn try_lock(&self) -> Option<WwMutexGuard<'_, T>> {
+        self.raw.try_hold().map(|held| self.guard(held))
+    }
+
+    /// The data: the borrow checker knows that nobody else is there.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.data.get_mut()
+    }
+
+    /// Whether somebody holds the lock. A snapshot: it may be stale when it arrives.
+    pub fn is_locked(&self) -> bool {
+        self.raw.is_locked()
+    }
+
+    /// Whether somebody waits for the lock. A snapshot, as [`is_locked`](Self::is_locked).
+    pub fn is_contended(&self) -> bool {
+        self.raw.is_contended()
+    }
+
+    /// `held` is an acquisition of this lock.
+    #[inline]
+    fn guard<'a>(&'a self, held: raw::Held<'a, Linux>) -> WwMutexGuard<'a, T> {
+        WwMutexGuard {
+            data: &self.data,
+            _held: held,
+        }
+    }
+}
+
+impl<T: ?Sized> Deref for WwMutexGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the lock is held while the guard lives, so nobody else has a mutable reference.
+        unsafe { &*self.data.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for WwMutexGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`; and the guard itself is borrowed mutably, so this reference is the only one.
+        unsafe { &mut *self.data.get() }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for WwMutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("WwMutex");
+        match self.try_lock() {
+            Some(guard) => shown.field("data", &&*guard),
+            None => shown.field("data", &format_args!("<locked>")),
+        };
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for WwMutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for WwMutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,17 @@
+//! The types beyond what parking_lot has too (`parking_lot_api.rs`): what guards do with their acquisitions, what may be shared and sent, any
+//! raw lock with data, cancellation, condition variables with any lock, semaphores, what happens once.
+
+#[path = "api/books.rs"]
+mod books;
+#[path = "api/family.rs"]
+mod family;
+#[path = "api/ledger.rs"]
+mod ledger;
+#[path = "api/once.rs"]
+mod once;
+#[path = "api/sharing.rs"]
+mod sharing;
+#[path = "api/unwinding.rs"]
+mod unwinding;
+#[path = "api/waits.rs"]
+mod waits;

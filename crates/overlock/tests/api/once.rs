@@ -1,0 +1,79 @@
+//! `Once`, `OnceLock`, `Barrier`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::thread;
+
+use overlock::{Barrier, Once, OnceLock};
+
+#[test]
+fn what_is_done_once() {
+    static ONCE: Once = Once::new();
+    let times = AtomicU32::new(0);
+    assert_eq!(format!("{ONCE:?}"), "Once { completed: false }");
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                ONCE.call_once(|| {
+                    thread::yield_now();
+                    times.fetch_add(1, Relaxed);
+                });
+                assert_eq!(times.load(Relaxed), 1);
+            });
+        }
+    });
+    assert!(ONCE.is_completed());
+}
+
+#[test]
+fn a_panic_does_not_count() {
+    let cell = OnceLock::new();
+    let panics = AssertUnwindSafe(|| cell.get_or_init(|| panic!("as a test")));
+    assert!(catch_unwind(panics).is_err());
+    assert_eq!(cell.get(), None);
+    assert_eq!(cell.get_or_init(|| 1), &1);
+}
+
+#[test]
+fn a_value_is_set_once_and_dropped_once() {
+    let value = Rc::new(1);
+    let mut cell = OnceLock::new();
+    assert_eq!(format!("{cell:?}"), "OnceLock(<uninit>)");
+    assert!(cell.set(Rc::clone(&value)).is_ok());
+    assert!(cell.set(Rc::new(2)).is_err_and(|value| *value == 2));
+    assert_eq!(cell.get(), Some(&value));
+    assert_eq!(cell.clone(), cell);
+    assert_eq!(format!("{cell:?}"), "OnceLock(1)");
+    assert_eq!(Rc::strong_count(&value), 2);
+    drop(cell.take());
+    assert_eq!(Rc::strong_count(&value), 1);
+    assert_eq!(cell, OnceLock::default());
+    cell = OnceLock::from(Rc::clone(&value));
+    *cell.get_mut().unwrap() = Rc::clone(&value);
+    assert_eq!(Rc::strong_count(&value), 2);
+    assert_eq!(cell.into_inner(), Some(Rc::clone(&value)));
+    drop(OnceLock::from(Rc::clone(&value)));
+    assert_eq!(Rc::strong_count(&value), 1);
+}
+
+#[test]
+fn nobody_passes_a_barrier_alone() {
+    const ROUNDS: u32 = if cfg!(miri) { 2 } else { 20 };
+    let barrier = Barrier::new(3);
+    let came = AtomicU32::new(0);
+    let leaders = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for round in 1..=ROUNDS {
+                    came.fetch_add(1, Relaxed);
+                    leaders.fetch_add(barrier.wait().is_leader().into(), Relaxed);
+                    assert!(came.load(Relaxed) >= 3 * round);
+                }
+            });
+        }
+    });
+    assert_eq!(leaders.into_inner(), ROUNDS);
+    assert_eq!(format!("{barrier:?}"), "Barrier { .. }");
+}

@@ -1,0 +1,272 @@
+//! What the tests of reader-writer locks share: data under such a lock, and what a lock can do beyond [`RawRwLock`], found by the
+//! compiler: the registry does not say.
+
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::thread;
+use std::time::Duration;
+
+use overlock::core::Platform;
+use overlock::rw::{RawDowngradeRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock};
+use overlock::{Instant, Linux};
+
+use crate::watch::Place;
+
+/// Two numbers that are equal whenever nobody writes.
+pub struct Pair<L> {
+    pub lock: L,
+    numbers: UnsafeCell<[u64; 2]>,
+}
+
+// SAFETY: the numbers are written only by who holds the lock alone, and read only by who holds it.
+unsafe impl<L: RawRwLock> Sync for Pair<L> {}
+
+impl<L: RawRwLock> Pair<L> {
+    pub fn new() -> Self {
+        Pair {
+            lock: L::create().expect("the lock can be created"),
+            numbers: UnsafeCell::new([0; 2]),
+        }
+    }
+
+    /// What a reader sees, before and after `inside`: nobody has written meanwhile. The caller holds the lock.
+    pub fn look(&self, inside: impl FnOnce()) -> u64 {
+        let pointer = self.numbers.get();
+        // SAFETY: the caller holds the lock.
+        let before = unsafe { (*pointer)[0] };
+        inside();
+        // SAFETY: as above.
+        let after = unsafe { (*pointer)[1] };
+        assert_eq!(
+            before,
+            after,
+            "somebody wrote beside a reader of {}",
+            L::NAME
+        );
+        after
+    }
+
+    /// One write, with `inside` between its halves; how many there have been. The caller holds the lock alone.
+    pub fn change(&self, inside: impl FnOnce()) -> u64 {
+        // SAFETY: the caller holds the lock alone.
+        let numbers = unsafe { &mut *self.numbers.get() };
+        numbers[0] += 1;
+        inside();
+        numbers[1] += 1;
+        assert_eq!(
+            numbers[0],
+            numbers[1],
+            "two writers were inside {}",
+            L::NAME
+        );
+        numbers[1]
+    }
+
+    pub fn end_read(&self, token: L::Read) {
+        // SAFETY: callers pass the token of their acquisition of this lock.
+        unsafe { self.lock.unlock_read(token) };
+    }
+
+    pub fn end_write(&self, token: L::Write) {
+        // SAFETY: callers pass the token of their acquisition of this lock.
+        unsafe { self.lock.unlock_write(token) };
+    }
+
+    pub fn count(&self) -> u64 {
+        let token = self.lock.read();
+        let count = self.look(|| {});
+        self.end_read(token);
+        count
+    }
+}
+
+pub struct Timed<L: RawRwLock> {
+    pub read: fn(&L, Instant) -> Option<L::Read>,
+    pub write: fn(&L, Instant) -> Option<L::Write>,
+}
+
+pub type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLock>::Read;
+
+/// A visit that begins as the lock's upgradable reader; how often it wrote.
+pub type Visit<L> = fn(&Pair<L>, &Place, &mut Random) -> u64;
+
+/// What a lock can do beyond [`RawRwLock`].
+pub struct Extras<L: RawRwLock> {
+    pub timed: Option<Timed<L>>,
+    pub downgrade: Option<Downgrade<L>>,
+    pub upgradable_visit: Option<Visit<L>>,
+}
+
+pub struct Probe<L>(pub PhantomData<L>);
+
+macro_rules! probe {
+    ($has:ident, $has_not:ident, $method:ident, $bound:ident, $result:ty, $value:expr) => {
+        /// Method lookup tries this one first, since it needs no further reference.
+        pub trait $has<L: RawRwLock> {
+            fn $method(&self) -> Option<$result>;
+        }
+
+        impl<L: $bound> $has<L> for Probe<L> {
+            fn $method(&self) -> Option<$result> {
+                Some($value)
+            }
+        }
+
+        pub trait $has_not<L: RawRwLock> {
+            fn $method(&self) -> Option<$result>;
+        }
+
+        impl<L: RawRwLock> $has_not<L> for &Probe<L> {
+            fn $method(&self) -> Option<$result> {
+                None
+            }
+        }
+    };
+}
+
+probe!(
+    HasTimed,
+    HasNoTimed,
+    timed,
+    RawTimedRwLock,
+    Timed<L>,
+    Timed {
+        read: L::read_until,
+        write: L::write_until
+    }
+);
+probe!(
+    HasDowngrade,
+    HasNoDowngrade,
+    downgrade,
+    RawDowngradeRwLock,
+    Downgrade<L>,
+    L::downgrade
+);
+probe!(
+    HasUpgrade,
+    HasNoUpgrade,
+    upgradable_visit,
+    RawUpgradeRwLock,
+    Visit<L>,
+    upgradable_visit::<L>
+);
+
+/// The [`Extras`] of a lock type that is named, not a parameter.
+macro_rules! extras_of {
+    ($lock:ty) => {{
+        #[allow(unused_imports)] // each lock needs one of each two
+        use crate::rw::{
+            HasDowngrade as _, HasNoDowngrade as _, HasNoTimed as _, HasNoUpgrade as _,
+            HasTimed as _, HasUpgrade as _,
+        };
+        let probe = crate::rw::Probe::<$lock>(std::marker::PhantomData);
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        crate::rw::Extras::<$lock> {
+            timed: (&probe).timed(),
+            downgrade: (&probe).downgrade(),
+            upgradable_visit: (&probe).upgradable_visit(),
+        }
+    }};
+}
+pub(crate) use extras_of;
+
+/// A deadline below 0.3 ms from now: some are met, some are not.
+pub fn soon(random: &mut Random) -> Instant {
+    Linux::now().plus_nanos(random.below(300_000))
+}
+
+/// Acquires as the upgradable reader, by one of the ways, perhaps upgrades, by one of the ways, and leaves, by one of
+/// the ways. What it reads stays true until it writes.
+fn upgradable_visit<L: RawUpgradeRwLock>(
+    pair: &Pair<L>,
+    place: &Place,
+    random: &mut Random,
+) -> u64 {
+    let lock = &pair.lock;
+    let token = match random.below(3) {
+        0 => lock.try_upgradable(),
+        1 => {
+            place.waits(true);
+            lock.upgradable_until(soon(random))
+        }
+        _ => {
+            place.waits(false);
+            Some(lock.upgradable())
+        }
+    };
+    let Some(token) = token else { return 0 };
+    place.is_inside();
+    let seen = pair.look(|| random.pause(64));
+    let upgraded = match random.below(5) {
+        0 => {
+            // SAFETY: the token of each call is that of the call before, here and below.
+            let token = unsafe { lock.downgrade_upgradable(token) };
+            assert_eq!(pair.look(|| random.pause(64)), seen, "{}", L::NAME);
+            pair.end_read(token);
+            return 0;
+        }
+        1 => Err(token),
+        // SAFETY: as above.
+        2 => unsafe { lock.try_upgrade(token) },
+        3 => {
+            place.waits(true);
+            let deadline = soon(random);
+            // SAFETY: as above.
+            unsafe { lock.upgrade_until(token, deadline) }
+        }
+        _ => {
+            place.waits(false);
+            // SAFETY: as above.
+            Ok(unsafe { lock.upgrade(token) })
+        }
+    };
+    place.is_inside();
+    match upgraded {
+        Ok(token) => {
+            assert_eq!(pair.change(|| random.pause(64)), seen + 1, "{}", L::NAME);
+            if random.once_in(2) {
+                // SAFETY: as above.
+                let token = unsafe { lock.downgrade_to_upgradable(token) };
+                assert_eq!(pair.look(|| random.pause(64)), seen + 1, "{}", L::NAME);
+                // SAFETY: as above.
+                unsafe { lock.unlock_upgradable(token) };
+            } else {
+                pair.end_write(token);
+            }
+            1
+        }
+        Err(token) => {
+            assert_eq!(pair.look(|| {}), seen, "{}", L::NAME);
+            // SAFETY: as above.
+            unsafe { lock.unlock_upgradable(token) };
+            0
+        }
+    }
+}
+
+/// Xorshift: the same from run to run, as far as threads are.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) % limit
+    }
+
+    /// Whether to do what is done once in `times`.
+    pub fn once_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    /// A short pause: none, or the CPU given away for a moment or for a while.
+    pub fn pause(&mut self, seldom: u64) {
+        if self.once_in(seldom) {
+            thread::yield_now();
+        } else if self.once_in(4 * seldom) {
+            thread::sleep(Duration::from_nanos(self.below(50_000)));
+        }
+    }
+}

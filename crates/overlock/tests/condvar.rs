@@ -1,0 +1,369 @@
+//! The core condition variable on real threads, with every spinlock.
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use overlock::core::Platform;
+use overlock::core::raw::CreateError;
+use overlock::core::sleep::Condvar;
+use overlock::core::sleep::cancel::CancelToken;
+use overlock::spin::{HybridShort, Overlock, RawLock};
+use overlock::{Instant, Linux};
+
+const HERD: usize = if cfg!(miri) { 20 } else { 1000 };
+
+/// One test at a time has the CPUs.
+fn turn() -> std::sync::MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Data behind a lock: as little of a mutex as these tests need.
+struct Guarded<T, L> {
+    lock: L,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the data is touched only by whoever holds the lock.
+unsafe impl<T: Send, L: RawLock> Sync for Guarded<T, L> {}
+
+struct Guard<'a, T, L: RawLock> {
+    of: &'a Guarded<T, L>,
+    token: Option<L::Token>,
+    not_send: PhantomData<*mut ()>,
+}
+
+impl<T, L: RawLock> Guarded<T, L> {
+    fn new(data: T) -> Self {
+        Guarded {
+            lock: L::create().unwrap(),
+            data: UnsafeCell::new(data),
+        }
+    }
+
+    fn lock(&self) -> Guard<'_, T, L> {
+        Guard {
+            of: self,
+            token: Some(self.lock.lock()),
+            not_send: PhantomData,
+        }
+    }
+}
+
+impl<T, L: RawLock> Guard<'_, T, L> {
+    fn wait(&mut self, condvar: &Condvar<Linux>) {
+        let token = self.token.take().unwrap();
+        // SAFETY: the token is of this lock and this thread.
+        self.token = Some(unsafe { condvar.wait(&self.of.lock, token) });
+    }
+
+    fn wait_limited(
+        &mut self,
+        condvar: &Condvar<Linux>,
+        deadline: Option<Instant>,
+        cancel: Option<&CancelToken<Linux>>,
+    ) -> bool {
+        let token = self.token.take().unwrap();
+        // SAFETY: the token is of this lock and this thread.
+        let (token, notified) =
+            unsafe { condvar.wait_limited(&self.of.lock, token, deadline, cancel) };
+        self.token = Some(token);
+        notified
+    }
+}
+
+impl<T, L: RawLock> Deref for Guard<'_, T, L> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the lock is held.
+        unsafe { &*self.of.data.get() }
+    }
+}
+
+impl<T, L: RawLock> DerefMut for Guard<'_, T, L> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the lock is held.
+        unsafe { &mut *self.of.data.get() }
+    }
+}
+
+impl<T, L: RawLock> Drop for Guard<'_, T, L> {
+    fn drop(&mut self) {
+        // SAFETY: the token is of this lock and this thread.
+        unsafe { self.of.lock.unlock(self.token.take().unwrap()) }
+    }
+}
+
+/// Two threads take turns, each waking the other and then waiting for it.
+fn ping_pong<L: RawLock>() {
+    const ROUNDS: u32 = if cfg!(miri) { 10 } else { 100 };
+    if cfg!(miri) && L::NAME == "overlock_owner_cpu" {
+        return; // Miri knows no sched_getcpu.
+    }
+    let _turn = turn();
+    let count = &Guarded::<_, L>::new(0);
+    let changed = &Condvar::<Linux>::new();
+    thread::scope(|scope| {
+        for parity in [0, 1] {
+            scope.spawn(move || {
+                let mut count = count.lock();
+                while *count < ROUNDS {
+                    if *count % 2 == parity {
+                        *count += 1;
+                        changed.notify_one();
+                    } else {
+                        count.wait(changed);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(*count.lock(), ROUNDS);
+    assert!(!changed.is_in_use());
+}
+
+macro_rules! tests {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            ping_pong::<overlock::spin::$lock>();
+        }
+    )*};
+}
+
+mod ping_pongs {
+    use super::ping_pong;
+
+    overlock::core::spin_locks!(tests);
+}
+
+/// Four producers and four consumers, each item once.
+fn bounded_queue<L: RawLock>() {
+    const ITEMS: u64 = if cfg!(miri) { 20 } else { 2000 };
+    const PRODUCERS: u64 = 4;
+    let _turn = turn();
+    let queue = &Guarded::<_, L>::new(VecDeque::with_capacity(4));
+    let [not_full, not_empty] = &[const { Condvar::<Linux>::new() }; 2];
+    let sum = &AtomicU64::new(0);
+    thread::scope(|scope| {
+        for producer in 0..PRODUCERS {
+            scope.spawn(move || {
+                for item in 0..ITEMS {
+                    let mut queue = queue.lock();
+                    while queue.len() == 4 {
+                        queue.wait(not_full);
+                    }
+                    queue.push_back(producer * ITEMS + item);
+                    // With the lock, and without it.
+                    if item % 2 == 0 {
+                        not_empty.notify_one();
+                    } else {
+                        drop(queue);
+                        not_empty.notify_one();
+                    }
+                }
+            });
+            scope.spawn(move || {
+                for _ in 0..ITEMS {
+                    let mut queue = queue.lock();
+                    let item = loop {
+                        match queue.pop_front() {
+                            Some(item) => break item,
+                            None => queue.wait(not_empty),
+                        }
+                    };
+                    drop(queue);
+                    not_full.notify_one();
+                    sum.fetch_add(item, Relaxed);
+                }
+            });
+        }
+    });
+    let all = PRODUCERS * ITEMS;
+    assert_eq!(sum.load(Relaxed), all * (all - 1) / 2);
+    assert!(!not_full.is_in_use() && !not_empty.is_in_use());
+}
+
+#[test]
+fn a_queue_passes_each_item_once() {
+    bounded_queue::<Overlock>();
+    bounded_queue::<HybridShort>();
+}
+
+/// Knows how many threads are in its `lock` at a time.
+struct Counting {
+    lock: Overlock,
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+// SAFETY: as `Overlock`.
+unsafe impl RawLock for Counting {
+    type Token = ();
+    const NAME: &'static str = "counting";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Counting {
+            lock: Overlock::new(),
+            now: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
+        })
+    }
+    fn lock(&self) {
+        self.most
+            .fetch_max(self.now.fetch_add(1, Relaxed) + 1, Relaxed);
+        RawLock::lock(&self.lock);
+        self.now.fetch_sub(1, Relaxed);
+    }
+    fn try_lock(&self) -> Option<()> {
+        RawLock::try_lock(&self.lock)
+    }
+    unsafe fn unlock(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { RawLock::unlock(&self.lock, ()) }
+    }
+    fn is_locked(&self) -> bool {
+        RawLock::is_locked(&self.lock)
+    }
+    fn is_contended(&self) -> bool {
+        RawLock::is_contended(&self.lock)
+    }
+}
+
+/// Fails where more than one of those notified is called at a time.
+#[test]
+fn a_broadcast_to_a_thousand_sets_one_after_another_on_the_lock() {
+    let _turn = turn();
+    let state = &Guarded::<_, Counting>::new((0, false));
+    let go = &Condvar::<Linux>::new();
+    thread::scope(|scope| {
+        for _ in 0..HERD {
+            thread::Builder::new()
+                .stack_size(64 << 10)
+                .spawn_scoped(scope, || {
+                    let mut state = state.lock();
+                    state.0 += 1;
+                    while !state.1 {
+                        state.wait(go);
+                    }
+                    state.0 -= 1;
+                })
+                .unwrap();
+        }
+        // Who has counted itself has joined by the time that the lock is free.
+        while state.lock().0 < HERD {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let mut held = state.lock();
+        state.lock.most.store(0, Relaxed);
+        held.1 = true;
+        assert_eq!(go.notify_all(), HERD);
+        assert_eq!(go.notify_all(), 0);
+    });
+    assert_eq!(state.lock.most.load(Relaxed), 1);
+    assert_eq!(state.lock().0, 0);
+    assert!(!go.is_in_use());
+}
+
+/// Xorshift.
+fn random(seed: &mut u64, below: u64) -> u64 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    (*seed >> 16) % below
+}
+
+/// Waiters with deadlines that pass while they are being notified. Fails where a notification is lost to a waiter that gives up, or
+/// one waiter tells of another's.
+#[test]
+fn every_notification_is_one_waiters() {
+    const NOTIFIERS: u64 = 2;
+    const ROUNDS: u64 = if cfg!(miri) { 20 } else { 3000 };
+    let _turn = turn();
+    let ended = &Guarded::<_, Overlock>::new(0);
+    let condvar = &Condvar::<Linux>::new();
+    let [sent, received] = &[const { AtomicUsize::new(0) }; 2];
+    thread::scope(|scope| {
+        for number in 0..6 {
+            scope.spawn(move || {
+                let mut seed = number * 2 + 1;
+                let mut ended = ended.lock();
+                while *ended < NOTIFIERS {
+                    let now = Linux::now();
+                    let deadline = now.plus_nanos(random(&mut seed, 60_000));
+                    if ended.wait_limited(condvar, Some(deadline), None) {
+                        received.fetch_add(1, Relaxed);
+                    } else {
+                        assert!(Linux::now() >= deadline, "it gave up early");
+                    }
+                }
+            });
+        }
+        for number in 0..NOTIFIERS {
+            scope.spawn(move || {
+                let mut seed = number * 2 + 99;
+                for _ in 0..ROUNDS {
+                    let held = (random(&mut seed, 2) == 0).then(|| ended.lock());
+                    let told = match random(&mut seed, 8) {
+                        0 => condvar.notify_all(),
+                        _ => condvar.notify_one().into(),
+                    };
+                    sent.fetch_add(told, Relaxed);
+                    drop(held);
+                    Linux::pause(random(&mut seed, 500) as u32);
+                }
+                *ended.lock() += 1;
+            });
+        }
+    });
+    assert!(!condvar.is_in_use());
+    assert_eq!(sent.load(Relaxed), received.load(Relaxed));
+}
+
+#[test]
+fn a_token_ends_all_waits() {
+    let _turn = turn();
+    let waiting = &Guarded::<_, Overlock>::new(0);
+    let condvar = &Condvar::<Linux>::new();
+    let token = &CancelToken::<Linux>::new();
+    let cancelled = &AtomicU32::new(0);
+    thread::scope(|scope| {
+        for number in 0..8 {
+            scope.spawn(move || {
+                let mut waiting = waiting.lock();
+                *waiting += 1;
+                let far = Linux::now().plus(Duration::from_secs(100));
+                let deadline = (number % 2 == 0).then_some(far);
+                if !waiting.wait_limited(condvar, deadline, Some(token)) {
+                    cancelled.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        while *waiting.lock() < 8 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(condvar.notify_one());
+        token.cancel();
+    });
+    assert_eq!(cancelled.load(Relaxed), 7);
+    assert!(!condvar.is_in_use());
+}
+
+#[test]
+fn a_deadline_is_kept() {
+    let lock = Guarded::<_, Overlock>::new(());
+    let condvar = Condvar::<Linux>::new();
+    let mut held = lock.lock();
+    for wait_ns in [0, 1000, 3_000_000] {
+        let deadline = Linux::now().plus_nanos(wait_ns);
+        assert!(!held.wait_limited(&condvar, Some(deadline), None));
+        assert!(Linux::now() >= deadline);
+    }
+}

@@ -1,0 +1,156 @@
+//! The traits of lock_api that raw locks have, 0.5 and 0.4: they do what their names say, and are there where they are due.
+#![cfg(feature = "lock_api")]
+
+use std::time::Duration;
+
+use overlock::core::raw::{RawFairLock, RawTimedLock, RawTimedRwLock, RawUpgradeRwLock};
+use overlock::core::{Instant, Platform};
+use overlock::{Linux, RawMutex, RawPerCpuRwLock, RawRwLock, rw, sleep, spin};
+
+const SHORT: Duration = Duration::from_millis(5);
+
+fn soon() -> Instant {
+    Linux::now().plus(SHORT)
+}
+
+/// Holds up to the moment at which a wait that began before must have ended.
+fn takes_time<V>(f: impl FnOnce() -> V) -> V {
+    let start = std::time::Instant::now();
+    let value = f();
+    assert!(start.elapsed() >= SHORT);
+    value
+}
+
+#[test]
+fn a_mutex_over_every_lock() {
+    macro_rules! try_all {
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { $(try_all!(@ $lock, $kind);)* };
+        (@ $lock:ident, fallible) => {};
+        (@ $lock:ident, $kind:ident) => {
+            let lock = lock_api::Mutex::<spin::$lock, _>::new(1);
+            *lock.lock() += 1;
+            let guard = lock.try_lock().unwrap();
+            assert!(lock.is_locked() && lock.try_lock().is_none());
+            drop(guard);
+            assert_eq!(lock.into_inner(), 2);
+        };
+    }
+    overlock::core::spin_locks!(try_all);
+}
+
+#[test]
+fn a_mutex_with_limits_and_fairness() {
+    fn works<R>()
+    where
+        R: lock_api::RawMutexTimed<Duration = Duration, Instant = Instant> + lock_api::RawMutexFair,
+    {
+        let lock = lock_api::Mutex::<R, _>::new(1);
+        let mut guard = lock.try_lock_for(Duration::ZERO).unwrap();
+        assert!(takes_time(|| lock.try_lock_for(SHORT)).is_none());
+        assert!(takes_time(|| lock.try_lock_until(soon())).is_none());
+        lock_api::MutexGuard::bump(&mut guard);
+        *guard += 1;
+        lock_api::MutexGuard::unlock_fair(guard);
+        assert!(!lock.is_locked());
+    }
+    works::<RawMutex>();
+    works::<sleep::Mutex>();
+}
+
+#[test]
+fn an_rwlock_over_every_lock() {
+    macro_rules! try_all {
+        ($($name:ident: $module:ident::$lock:ident;)*) => {$(
+            let lock = lock_api::RwLock::<rw::$lock, _>::new(1);
+            let reader = lock.read();
+            assert_eq!(*reader + *lock.try_read().unwrap(), 2);
+            assert!(lock.is_locked() && !lock.is_locked_exclusive() && lock.try_write().is_none());
+            drop(reader);
+            let mut writer = lock.write();
+            *writer += 1;
+            assert!(lock.is_locked_exclusive() && lock.try_read().is_none());
+            drop(writer);
+            assert_eq!(*lock.try_write().unwrap(), 2);
+        )*};
+    }
+    overlock::core::rw_locks!(try_all);
+}
+
+#[test]
+fn an_rwlock_with_all_that_there_is() {
+    fn works<R>()
+    where
+        R: lock_api::RawRwLockTimed<Duration = Duration, Instant = Instant>
+            + lock_api::RawRwLockUpgradeDowngrade
+            + lock_api::RawRwLockUpgradeTimed,
+    {
+        use lock_api::{RwLockUpgradableReadGuard as Upgradable, RwLockWriteGuard as Writer};
+        let lock = lock_api::RwLock::<R, _>::new(1);
+        let reader = Writer::downgrade(lock.try_write_for(SHORT).unwrap());
+        assert!(takes_time(|| lock.try_write_for(SHORT)).is_none());
+        assert!(takes_time(|| lock.try_write_until(soon())).is_none());
+        assert_eq!(
+            *lock.try_read_for(SHORT).unwrap() + *lock.try_read_until(soon()).unwrap(),
+            2
+        );
+        let upgradable = lock.upgradable_read();
+        assert!(lock.try_upgradable_read().is_none());
+        assert!(takes_time(|| lock.try_upgradable_read_for(SHORT)).is_none());
+        assert!(takes_time(|| lock.try_upgradable_read_until(soon())).is_none());
+        let Err(upgradable) = Upgradable::try_upgrade(upgradable) else {
+            unreachable!()
+        };
+        let Err(upgradable) = takes_time(|| Upgradable::try_upgrade_for(upgradable, SHORT)) else {
+            unreachable!()
+        };
+        drop(reader);
+        let upgradable = Writer::downgrade_to_upgradable(Upgradable::upgrade(upgradable));
+        let writer = Upgradable::try_upgrade_until(upgradable, soon())
+            .ok()
+            .unwrap();
+        assert!(takes_time(|| lock.try_read_for(SHORT)).is_none());
+        assert!(takes_time(|| lock.try_read_until(soon())).is_none());
+        let mut upgradable = Writer::downgrade_to_upgradable(writer);
+        upgradable.with_upgraded(|data| *data += 1);
+        drop(Upgradable::downgrade(upgradable));
+        assert!(!lock.is_locked());
+    }
+    works::<RawRwLock>();
+    works::<RawPerCpuRwLock>();
+    works::<rw::RwSem>();
+}
+
+/// The traits follow from the locks' own, whatever those have.
+#[test]
+fn traits_where_they_are_due() {
+    fn timed<R: RawTimedLock + lock_api::RawMutexTimed>() {}
+    fn fair<R: RawFairLock + lock_api::RawMutexFair>() {}
+    fn timed_rw<R: RawTimedRwLock + lock_api::RawRwLockTimed>() {}
+    fn upgrade<R: RawUpgradeRwLock + lock_api::RawRwLockUpgradeTimed>() {}
+    timed::<spin::OverlockFixed>();
+    timed::<spin::Unfair>();
+    fair::<spin::OverlockExchange>();
+    timed_rw::<rw::OverlockRwCounted>();
+    upgrade::<rw::OverlockRwCounted>();
+}
+
+#[cfg(feature = "lock_api_04")]
+#[test]
+fn locks_without_tokens_over_0_4() {
+    use lock_api_04::{MutexGuard, RwLockWriteGuard};
+
+    let lock = lock_api_04::Mutex::<RawMutex, _>::new(1);
+    let mut guard = lock.try_lock_for(SHORT).unwrap();
+    assert!(takes_time(|| lock.try_lock_for(SHORT)).is_none());
+    assert!(takes_time(|| lock.try_lock_until(soon())).is_none());
+    MutexGuard::bump(&mut guard);
+    MutexGuard::unlock_fair(guard);
+    drop(lock_api_04::Mutex::<sleep::Mutex, _>::new(1).lock());
+
+    let lock = lock_api_04::RwLock::<rw::RwSem, _>::new(1);
+    let reader = RwLockWriteGuard::downgrade(lock.try_write_for(SHORT).unwrap());
+    assert!(lock.is_locked() && !lock.is_locked_exclusive());
+    assert!(takes_time(|| lock.try_write_until(soon())).is_none());
+    drop((reader, lock.try_read_for(SHORT).unwrap()));
+    drop(lock_api_04::RwLock::<rw::Qrwlock, _>::new(1).read());
+}

@@ -1,0 +1,235 @@
+//! What the mutex promises beyond exclusion, and its spin queue, on real threads.
+#![cfg(not(miri))] // knows no sched_getcpu
+
+use std::cell::UnsafeCell;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Barrier, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use overlock::Linux;
+use overlock::core::sleep::Osq;
+use overlock::core::sleep::cancel::CancelToken;
+use overlock::core::{Platform, Spin};
+use overlock::sleep::{
+    Mutex, MutexInside, MutexNone, RawCancelLock, RawFairLock, RawLock, RawTimedLock,
+};
+
+/// Long enough for a thread that was started to be asleep, on a busy machine too.
+const ASLEEP: Duration = Duration::from_millis(40);
+
+trait Form: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux> {}
+impl<L: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux>> Form for L {}
+
+/// Sleepers leave by a token, and the one that has none gets the mutex.
+fn cancels<L: Form>() {
+    let lock = &L::create().unwrap();
+    let token = &CancelToken::<Linux>::new();
+    lock.lock();
+    thread::scope(|scope| {
+        let cancelled: Vec<_> = (0..6)
+            .map(|_| scope.spawn(move || lock.lock_cancellable(token, None)))
+            .collect();
+        thread::sleep(ASLEEP);
+        let staying = scope.spawn(move || lock.lock());
+        token.cancel();
+        for waiter in cancelled {
+            assert!(waiter.join().unwrap().is_none(), "{}", L::NAME);
+        }
+        // SAFETY: this thread has locked it.
+        unsafe { lock.unlock(()) };
+        staying.join().unwrap();
+    });
+    assert!(lock.is_locked() && !lock.is_contended());
+}
+
+/// A fair unlock cannot be undone by the thread that made it.
+fn hands_over<L: Form>() {
+    let lock = &L::create().unwrap();
+    let inside = &AtomicBool::new(false);
+    lock.lock();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            lock.lock();
+            inside.store(true, Ordering::Relaxed);
+            // SAFETY: this thread has locked it.
+            unsafe { lock.unlock(()) };
+        });
+        thread::sleep(ASLEEP);
+        // SAFETY: this thread has locked it.
+        unsafe { lock.unlock_fair(()) };
+        lock.lock();
+        assert!(inside.load(Ordering::Relaxed), "{} was taken back", L::NAME);
+        // SAFETY: this thread has locked it.
+        unsafe { lock.unlock(()) };
+    });
+}
+
+/// Sleepers enter in the order in which they came, when nobody passes them.
+fn first_come_first_served<L: Form>() {
+    let lock = &L::create().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    lock.lock();
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                lock.lock();
+                sender.send(number).unwrap();
+                // SAFETY: this thread has locked it.
+                unsafe { lock.unlock_fair(()) };
+            });
+            thread::sleep(ASLEEP);
+        }
+        // SAFETY: this thread has locked it.
+        unsafe { lock.unlock_fair(()) };
+    });
+    assert_eq!(
+        receiver.try_iter().collect::<Vec<_>>(),
+        [0, 1, 2, 3],
+        "{}",
+        L::NAME
+    );
+}
+
+/// A mutex, and the number of threads that still use it, on pages of their own.
+struct Shared<L> {
+    lock: L,
+    users: UnsafeCell<u32>,
+}
+
+const PAGE: usize = 4096;
+
+fn map<L: Form>(users: u32) -> *mut Shared<L> {
+    let (access, kind) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: new pages, wherever there is room.
+    let page = unsafe { libc::mmap(ptr::null_mut(), PAGE, access, kind, -1, 0) };
+    assert_ne!(page, libc::MAP_FAILED);
+    assert!(size_of::<Shared<L>>() <= PAGE);
+    let shared = page.cast::<Shared<L>>();
+    let lock = L::create().unwrap();
+    let users = UnsafeCell::new(users);
+    // SAFETY: the page is ours, large enough and aligned.
+    unsafe { shared.write(Shared { lock, users }) };
+    shared
+}
+
+/// The last user unmaps the mutex as soon as its own unlock has returned, as C programs may: a load after the kick in an unlock
+/// before it is a segmentation fault here. What comes closer to the release is for core's tests.
+fn may_be_freed_by_the_last_user<L: Form>() {
+    const USERS: usize = 3;
+    const ROUNDS: usize = 2_000;
+    let current = &AtomicPtr::<Shared<L>>::new(ptr::null_mut());
+    let [start, end] = &[Barrier::new(USERS), Barrier::new(USERS)];
+    let freed = &AtomicUsize::new(0);
+    let play = move |user: usize| {
+        for round in 0..ROUNDS {
+            if user == 0 {
+                current.store(map::<L>(USERS as u32), Ordering::Relaxed);
+            }
+            start.wait();
+            let shared = current.load(Ordering::Relaxed);
+            // SAFETY: mapped until the last user has unlocked, and this one has not yet.
+            let lock = unsafe { &(*shared).lock };
+            lock.lock();
+            // SAFETY: the lock is held.
+            let users = unsafe { &mut *(*shared).users.get() };
+            *users -= 1;
+            let last = *users == 0;
+            if (round + user).is_multiple_of(4) {
+                thread::sleep(Duration::from_micros(30)); // the others go to sleep
+            }
+            // SAFETY: this thread has locked it.
+            unsafe { lock.unlock(()) };
+            if last {
+                freed.fetch_add(1, Ordering::Relaxed);
+                // SAFETY: nobody calls the lock any more, and nobody else unmaps it.
+                unsafe { libc::munmap(shared.cast(), PAGE) };
+            }
+            end.wait();
+        }
+    };
+    thread::scope(|scope| {
+        for user in 0..USERS {
+            scope.spawn(move || play(user));
+        }
+    });
+    assert_eq!(freed.load(Ordering::Relaxed), ROUNDS);
+}
+
+macro_rules! tests {
+    ($($name:ident: $lock:ident),*) => {$(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn cancels() {
+                super::cancels::<$lock>();
+            }
+
+            #[test]
+            fn hands_over() {
+                super::hands_over::<$lock>();
+            }
+
+            #[test]
+            fn first_come_first_served() {
+                super::first_come_first_served::<$lock>();
+            }
+
+            #[test]
+            fn may_be_freed_by_the_last_user() {
+                super::may_be_freed_by_the_last_user::<$lock>();
+            }
+        }
+    )*};
+}
+
+tests!(outside: Mutex, inside: MutexInside, none: MutexNone);
+
+/// Threads come to the spin queue and leave after no time, some time, or as its head, all at once; there is one head at a time,
+/// and at the end nobody is left.
+#[test]
+fn spinners_leave_the_queue_in_crowds() {
+    const THREADS: u64 = 6;
+    let queue = &Osq::<Linux>::new();
+    let [heads, inside] = [(); 2].map(|()| AtomicUsize::new(0));
+    let [heads, inside] = [&heads, &inside];
+    thread::scope(|scope| {
+        for thread in 1..=THREADS {
+            scope.spawn(move || {
+                let mut random = thread;
+                for turn in 0..10_000 {
+                    random = random
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1);
+                    let patience = random >> 33 & 0x3f;
+                    let limit = match turn % 3 {
+                        0 => Spin::Turns(patience as u32),
+                        1 => Spin::Until(Linux::now().plus_nanos(patience * 32)),
+                        _ => Spin::Forever,
+                    };
+                    let mut looks = 0;
+                    let head = queue.lock(limit, || {
+                        looks += 1;
+                        looks > 2 * patience
+                    });
+                    if head.is_some() {
+                        heads.fetch_add(1, Ordering::Relaxed);
+                        assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "two heads");
+                        if turn % 16 == 0 {
+                            thread::yield_now();
+                        }
+                        inside.fetch_sub(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    assert!(heads.load(Ordering::Relaxed) > 0);
+    assert!(!queue.is_locked());
+}

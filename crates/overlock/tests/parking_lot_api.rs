@@ -1,0 +1,70 @@
+//! Programs written for parking_lot: one body of code that uses every public method of the types that both crates have, compiled
+//! and run for each of the two. What parking_lot has in addition is listed on overlock's own page.
+
+/// The same files, once for each crate. What a test releases by force it has acquired by one of the three functions; how a token
+/// is got is each crate's own affair.
+macro_rules! suite {
+    ($module:ident, $api:ident, { $($tokens:item)* }) => {
+        mod $module {
+            use std::fmt::{Debug, Display};
+            use std::sync::Arc;
+            use std::time::{Duration, Instant};
+            use std::thread;
+
+            use ::$api as api;
+
+            $($tokens)*
+
+            const SHORT: Duration = Duration::from_millis(10);
+            const LONG: Duration = Duration::from_secs(60);
+
+            include!("parking_lot_api/mutex.rs");
+            include!("parking_lot_api/rwlock.rs");
+            include!("parking_lot_api/upgradable.rs");
+            include!("parking_lot_api/condvar.rs");
+            include!("parking_lot_api/common.rs");
+        }
+    };
+}
+
+suite!(parking_lot, parking_lot, {
+    fn locked(lock: &api::Mutex<u32>) -> ::lock_api::GuardNoSend {
+        std::mem::forget(lock.lock());
+        ::lock_api::GuardNoSend::new()
+    }
+
+    fn read(lock: &api::RwLock<u32>) -> ::lock_api::GuardNoSend {
+        std::mem::forget(lock.read());
+        ::lock_api::GuardNoSend::new()
+    }
+
+    fn written(lock: &api::RwLock<u32>) -> ::lock_api::GuardNoSend {
+        std::mem::forget(lock.write());
+        ::lock_api::GuardNoSend::new()
+    }
+
+    fn upgradable(lock: &api::RwLock<u32>) -> ::lock_api::GuardNoSend {
+        std::mem::forget(lock.upgradable_read());
+        ::lock_api::GuardNoSend::new()
+    }
+});
+
+suite!(overlock, overlock, {
+    use ::overlock::core::raw::{RawRwLock, RawUpgradeRwLock};
+
+    fn locked(lock: &api::Mutex<u32>) {
+        api::MutexGuard::into_token(lock.lock());
+    }
+
+    fn read(lock: &api::RwLock<u32>) -> <api::RawRwLock as RawRwLock>::Read {
+        api::RwLockReadGuard::into_token(lock.read())
+    }
+
+    fn written(lock: &api::RwLock<u32>) -> <api::RawRwLock as RawRwLock>::Write {
+        api::RwLockWriteGuard::into_token(lock.write())
+    }
+
+    fn upgradable(lock: &api::RwLock<u32>) -> <api::RawRwLock as RawUpgradeRwLock>::Upgradable {
+        api::RwLockUpgradableReadGuard::into_token(lock.upgradable_read())
+    }
+});

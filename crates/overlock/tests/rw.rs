@@ -1,0 +1,465 @@
+//! Every reader-writer lock, on real threads.
+
+#[path = "common/rw.rs"]
+mod rw;
+#[path = "common/watch.rs"]
+mod watch;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use overlock::Linux;
+use overlock::core::Platform;
+use overlock::rw::RawRwLock;
+use rw::{Downgrade, Extras, Pair, Random, Timed, extras_of, soon};
+use watch::Place;
+
+/// A round ends with its threads leaving, one after another; many rounds, many last waiters.
+const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 2 } else { 20 });
+const ROUNDS: u64 = if cfg!(miri) { 1 } else { 10 };
+/// For how long one thread holds the lock where others must not starve beside it.
+const HOLD: Duration = Duration::from_micros(500);
+/// No lock promises more than some ms, and the machine may be busy.
+const STARVED: Duration = Duration::from_secs(2);
+
+/// Many threads, and so many that sleeping readers are not all woken at once. A lock whose waiters spin in a queue is not
+/// for more threads than CPUs.
+fn threads(lock: &str) -> (usize, usize) {
+    match lock {
+        "qrwlock" => (3, 3),
+        _ if cfg!(miri) => (4, 6),
+        _ => (16, 300),
+    }
+}
+
+/// One test at a time has the CPUs.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+struct Trial<L> {
+    pair: Pair<L>,
+    places: Vec<Place>,
+    ends: AtomicBool,
+}
+
+impl<L: RawRwLock> Trial<L> {
+    /// Leaked: where a thread is stuck the test ends before it does.
+    fn new(threads: usize) -> &'static Self {
+        Box::leak(Box::new(Trial {
+            pair: Pair::new(),
+            places: (0..threads).map(|_| Place::default()).collect(),
+            ends: AtomicBool::new(false),
+        }))
+    }
+
+    /// Runs all parts at once, and waits for them.
+    fn run(&'static self, part: impl Fn(usize, &'static Place) + Clone + Send + 'static) {
+        let threads = self.places.iter().enumerate().map(|(number, place)| {
+            let part = part.clone();
+            thread::spawn(move || part(number, place))
+        });
+        watch::join(L::NAME, &self.places, threads.collect());
+    }
+
+    fn assert_idle(&self) {
+        assert!(!self.pair.lock.is_locked(), "{}", L::NAME);
+        assert!(!self.pair.lock.is_write_locked(), "{}", L::NAME);
+        assert!(!self.pair.lock.is_contended(), "{}", L::NAME);
+    }
+
+    fn read(&self, place: &Place, timed: Option<&Timed<L>>, random: &mut Random) -> L::Read {
+        if random.once_in(8)
+            && let Some(token) = self.pair.lock.try_read()
+        {
+            return token;
+        }
+        while let Some(timed) = timed.filter(|_| random.once_in(3)) {
+            let deadline = soon(random);
+            place.waits(true);
+            match (timed.read)(&self.pair.lock, deadline) {
+                Some(token) => return token,
+                None => assert!(Linux::now() >= deadline, "{} gave up early", L::NAME),
+            }
+            place.is_outside();
+        }
+        place.waits(false);
+        self.pair.lock.read()
+    }
+
+    fn write(&self, place: &Place, timed: Option<&Timed<L>>, random: &mut Random) -> L::Write {
+        if random.once_in(8)
+            && let Some(token) = self.pair.lock.try_write()
+        {
+            return token;
+        }
+        while let Some(timed) = timed.filter(|_| random.once_in(3)) {
+            let deadline = soon(random);
+            place.waits(true);
+            match (timed.write)(&self.pair.lock, deadline) {
+                Some(token) => return token,
+                None => assert!(Linux::now() >= deadline, "{} gave up early", L::NAME),
+            }
+            place.is_outside();
+        }
+        place.waits(false);
+        self.pair.lock.write()
+    }
+
+    /// One acquisition of any kind; how often it wrote.
+    fn visit(&self, place: &Place, extras: &Extras<L>, random: &mut Random) -> u64 {
+        let pair = &self.pair;
+        if let Some(visit) = extras.upgradable_visit.filter(|_| random.once_in(4)) {
+            return visit(pair, place, random);
+        }
+        if random.once_in(4) {
+            let token = self.write(place, extras.timed.as_ref(), random);
+            place.is_inside();
+            let count = pair.change(|| random.pause(64));
+            match extras.downgrade.filter(|_| random.once_in(2)) {
+                Some(downgrade) => {
+                    // SAFETY: the token is of this lock and this thread.
+                    let token = unsafe { downgrade(&pair.lock, token) };
+                    let now = pair.look(|| random.pause(16));
+                    assert_eq!(now, count, "a writer came between, {}", L::NAME);
+                    pair.end_read(token);
+                }
+                None => pair.end_write(token),
+            }
+            return 1;
+        }
+        let token = self.read(place, extras.timed.as_ref(), random);
+        place.is_inside();
+        pair.look(|| random.pause(32));
+        pair.end_read(token);
+        0
+    }
+}
+
+/// Readers, writers and the rest, with holders and waiters that lose or give away their CPU: writers exclude, and nobody
+/// waits for ever. A wake-up that was lost shows when the others have left.
+fn excludes_and_gets_on<L: RawRwLock>(extras: fn() -> Extras<L>) {
+    let _turn = turn();
+    static WROTE: AtomicUsize = AtomicUsize::new(0);
+    WROTE.store(0, Relaxed);
+    let trial = Trial::<L>::new(threads(L::NAME).0);
+    for round in 1..=ROUNDS {
+        trial.run(move |number, place| {
+            let extras = extras();
+            let mut random = Random((round << 32 | number as u64) * 2 + 1);
+            let begin = Instant::now();
+            let mut wrote = 0;
+            while begin.elapsed() < ROUND {
+                wrote += trial.visit(place, &extras, &mut random);
+                place.is_outside();
+                random.pause(16);
+            }
+            WROTE.fetch_add(wrote as usize, Relaxed);
+        });
+        trial.assert_idle();
+    }
+    assert_eq!(
+        trial.pair.count(),
+        WROTE.load(Relaxed) as u64,
+        "{}",
+        L::NAME
+    );
+}
+
+/// All readers are inside at once: none leaves before the last has come.
+fn readers_share<L: RawRwLock>() {
+    let _turn = turn();
+    static INSIDE: AtomicUsize = AtomicUsize::new(0);
+    INSIDE.store(0, Relaxed);
+    let trial = Trial::<L>::new(4);
+    trial.run(|_, place| {
+        place.waits(false);
+        let token = trial.pair.lock.read();
+        place.is_inside();
+        INSIDE.fetch_add(1, Relaxed);
+        while INSIDE.load(Relaxed) < 4 {
+            thread::yield_now();
+        }
+        trial.pair.end_read(token);
+    });
+    trial.assert_idle();
+}
+
+fn tries<L: RawRwLock>() {
+    let trial = Trial::<L>::new(0);
+    let lock = &trial.pair.lock;
+    let elsewhere = |try_it: fn(&Pair<L>) -> bool| {
+        thread::scope(|scope| scope.spawn(|| try_it(&trial.pair)).join().unwrap())
+    };
+    let reads = |pair: &Pair<L>| {
+        pair.lock
+            .try_read()
+            .map(|token| pair.end_read(token))
+            .is_some()
+    };
+    let writes = |pair: &Pair<L>| {
+        pair.lock
+            .try_write()
+            .map(|token| pair.end_write(token))
+            .is_some()
+    };
+    for _ in 0..3 {
+        assert!(elsewhere(reads) && elsewhere(writes));
+        let token = lock.try_write().expect("the lock is free");
+        assert!(lock.is_locked() && lock.is_write_locked());
+        assert!(!elsewhere(reads) && !elsewhere(writes));
+        trial.pair.end_write(token);
+        let token = lock.try_read().expect("the lock is free");
+        assert!(lock.is_locked() && !lock.is_write_locked());
+        assert!(elsewhere(reads) && !elsewhere(writes));
+        trial.pair.end_read(token);
+        trial.assert_idle();
+    }
+}
+
+/// Who gives up leaves nothing behind, whatever it waited for.
+fn deadlines_pass<L: RawRwLock>(timed: Option<Timed<L>>) {
+    let Some(timed) = timed else { return };
+    let _turn = turn();
+    let trial = Trial::<L>::new(4);
+    let lock = &trial.pair.lock;
+    let token = lock.write();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let deadline = Linux::now().plus_nanos(3_000_000);
+                assert!((timed.read)(lock, deadline).is_none());
+                assert!(Linux::now() >= deadline);
+                let deadline = Linux::now().plus_nanos(3_000_000);
+                assert!((timed.write)(lock, deadline).is_none());
+                assert!(Linux::now() >= deadline);
+            });
+        }
+    });
+    trial.pair.end_write(token);
+    trial.assert_idle();
+    let long = || Linux::now().plus_nanos(1 << 40);
+    trial
+        .pair
+        .end_read((timed.read)(lock, long()).expect("the lock is free"));
+    trial
+        .pair
+        .end_write((timed.write)(lock, long()).expect("the lock is free"));
+    // In the past, but it tries once.
+    let past = Linux::now();
+    trial
+        .pair
+        .end_read((timed.read)(lock, past).expect("the lock is free"));
+    trial
+        .pair
+        .end_write((timed.write)(lock, past).expect("the lock is free"));
+    trial.assert_idle();
+}
+
+/// A writer that lets readers in lets in those that wait.
+fn downgrade_lets_readers_in<L: RawRwLock>(downgrade: Option<Downgrade<L>>) {
+    let Some(downgrade) = downgrade else { return };
+    let _turn = turn();
+    static INSIDE: AtomicUsize = AtomicUsize::new(0);
+    INSIDE.store(0, Relaxed);
+    let trial = Trial::<L>::new(4);
+    trial.run(move |number, place| {
+        let lock = &trial.pair.lock;
+        if number == 0 {
+            let token = lock.write();
+            trial.ends.store(true, Relaxed);
+            thread::sleep(Duration::from_millis(2));
+            // SAFETY: the token is of this lock and this thread.
+            let token = unsafe { downgrade(lock, token) };
+            while INSIDE.load(Relaxed) < 3 {
+                thread::yield_now();
+            }
+            trial.pair.end_read(token);
+        } else {
+            while !trial.ends.load(Relaxed) {
+                thread::yield_now();
+            }
+            place.waits(false);
+            let token = lock.read();
+            INSIDE.fetch_add(1, Relaxed);
+            trial.pair.end_read(token);
+        }
+    });
+    trial.assert_idle();
+}
+
+/// The longest that thread 0 waits beside others that keep the lock busy.
+fn longest_wait<L: RawRwLock>(
+    wait: impl Fn(&Pair<L>) + Clone + Send + 'static,
+    others: impl Fn(&Pair<L>, usize) + Clone + Send + 'static,
+) {
+    let _turn = turn();
+    static LONGEST_US: AtomicU32 = AtomicU32::new(0);
+    LONGEST_US.store(0, Relaxed);
+    let trial = Trial::<L>::new(4);
+    trial.run(move |number, place| {
+        if number > 0 {
+            while !trial.ends.load(Relaxed) {
+                place.waits(false);
+                others(&trial.pair, number);
+                place.is_outside();
+            }
+            return;
+        }
+        thread::sleep(4 * HOLD);
+        for _ in 0..if cfg!(miri) { 1 } else { 10 } {
+            place.waits(false);
+            let begin = Instant::now();
+            wait(&trial.pair);
+            LONGEST_US.fetch_max(begin.elapsed().as_micros() as u32, Relaxed);
+            place.is_outside();
+            thread::sleep(HOLD);
+        }
+        trial.ends.store(true, Relaxed);
+    });
+    let longest = Duration::from_micros(LONGEST_US.load(Relaxed).into());
+    assert!(longest < STARVED, "{}: waited for {longest:?}", L::NAME);
+}
+
+/// Each reader leaves when another one has come, or after a while: the lock is never free of them by itself.
+fn writers_do_not_starve<L: RawRwLock>() {
+    static READERS: AtomicUsize = AtomicUsize::new(0);
+    let write = |pair: &Pair<L>| {
+        let token = pair.lock.write();
+        pair.change(|| {});
+        pair.end_write(token);
+    };
+    longest_wait::<L>(write, |pair, _| {
+        let token = pair.lock.read();
+        READERS.fetch_add(1, Relaxed);
+        let begin = Instant::now();
+        pair.look(|| {
+            while READERS.load(Relaxed) < 2 && begin.elapsed() < HOLD {
+                thread::yield_now();
+            }
+        });
+        READERS.fetch_sub(1, Relaxed);
+        pair.end_read(token);
+    });
+}
+
+/// Writers that come back at once, and give their CPU away inside.
+fn readers_do_not_starve<L: RawRwLock>() {
+    let read = |pair: &Pair<L>| {
+        let token = pair.lock.read();
+        pair.look(|| {});
+        pair.end_read(token);
+    };
+    longest_wait::<L>(read, |pair, number| {
+        let token = pair.lock.write();
+        pair.change(|| {
+            if number == 1 {
+                thread::sleep(HOLD / 10);
+            }
+        });
+        pair.end_write(token);
+    });
+}
+
+/// More readers than are woken at a time wait for one writer, and a few writers among them.
+fn a_crowd_gets_in<L: RawRwLock>() {
+    let _turn = turn();
+    let crowd = threads(L::NAME).1;
+    let trial = Trial::<L>::new(crowd);
+    let token = trial.pair.lock.write();
+    let begun = &*Box::leak(Box::new(AtomicUsize::new(0)));
+    let opener = thread::spawn(move || {
+        while begun.load(Relaxed) < crowd {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_millis(5));
+    });
+    thread::scope(|scope| {
+        let all = scope.spawn(|| {
+            trial.run(move |number, place| {
+                begun.fetch_add(1, Relaxed);
+                place.waits(false);
+                if number % 100 == 50 {
+                    let token = trial.pair.lock.write();
+                    place.is_inside();
+                    trial.pair.change(|| {});
+                    trial.pair.end_write(token);
+                } else {
+                    let token = trial.pair.lock.read();
+                    place.is_inside();
+                    trial.pair.look(|| {});
+                    trial.pair.end_read(token);
+                }
+                place.is_outside();
+            });
+        });
+        opener.join().unwrap();
+        trial.pair.end_write(token);
+        all.join().unwrap();
+    });
+    trial.assert_idle();
+}
+
+macro_rules! tests {
+    ($($name:ident: $module:ident::$lock:ident;)*) => {$(
+        mod $name {
+            use super::*;
+
+            type Lock = overlock::rw::$lock;
+
+            #[test]
+            fn excludes_and_gets_on() {
+                super::excludes_and_gets_on::<Lock>(|| extras_of!(Lock));
+            }
+
+            #[test]
+            fn readers_share() {
+                super::readers_share::<Lock>();
+            }
+
+            #[test]
+            fn tries() {
+                super::tries::<Lock>();
+            }
+
+            #[test]
+            fn deadlines_pass() {
+                super::deadlines_pass::<Lock>(extras_of!(Lock).timed);
+            }
+
+            #[test]
+            fn downgrade_lets_readers_in() {
+                super::downgrade_lets_readers_in::<Lock>(extras_of!(Lock).downgrade);
+            }
+
+            #[test]
+            fn writers_do_not_starve() {
+                super::writers_do_not_starve::<Lock>();
+            }
+
+            #[test]
+            fn readers_do_not_starve() {
+                super::readers_do_not_starve::<Lock>();
+            }
+
+            #[test]
+            fn a_crowd_gets_in() {
+                super::a_crowd_gets_in::<Lock>();
+            }
+        }
+    )*};
+}
+
+overlock::core::rw_locks!(tests);
+
+/// The tests above use what each lock can do.
+#[test]
+fn extras_are_found() {
+    let extras = extras_of!(overlock::rw::RwSem);
+    assert!(extras.timed.is_some());
+    assert!(extras.downgrade.is_some());
+    assert!(extras.upgradable_visit.is_some());
+}

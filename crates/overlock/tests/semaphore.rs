@@ -1,0 +1,227 @@
+//! The core semaphore on real threads.
+
+use std::cell::UnsafeCell;
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use overlock::Linux;
+use overlock::core::Platform;
+use overlock::core::sleep::cancel::CancelToken;
+
+type Semaphore = overlock::core::sleep::Semaphore<Linux>;
+
+/// One test at a time has the CPUs.
+fn turn() -> std::sync::MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Xorshift.
+fn random(seed: &mut u64, below: u64) -> u64 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    (*seed >> 16) % below
+}
+
+/// What one side of a pair of semaphores owns at a time.
+struct Shared<T>(UnsafeCell<T>);
+
+// SAFETY: each test says whose turn it is.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+/// SA and SR: under Miri this fails where one of them is Relaxed.
+#[test]
+fn two_threads_take_turns() {
+    const ROUNDS: u32 = if cfg!(miri) { 30 } else { 5000 };
+    let _turn = turn();
+    let turns = &[Semaphore::new(1), Semaphore::new(0)];
+    let count = &Shared(UnsafeCell::new(0));
+    thread::scope(|scope| {
+        for side in [0, 1] {
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    turns[side].acquire();
+                    // SAFETY: there is one permit for both sides, and it is here.
+                    let count = unsafe { &mut *count.0.get() };
+                    assert_eq!(*count, 2 * round + side as u32);
+                    *count += 1;
+                    turns[1 - side].release();
+                }
+            });
+        }
+    });
+    assert_eq!([turns[0].available(), turns[1].available()], [1, 0]);
+}
+
+/// Acquisitions of one and of several, with deadlines, a token, and attempts. Fails where permits are lost or made, and where more
+/// are out than there are.
+#[test]
+fn permits_are_neither_lost_nor_made() {
+    const PERMITS: u32 = 4;
+    const THREADS: u64 = if cfg!(miri) { 3 } else { 8 };
+    const ROUNDS: u32 = if cfg!(miri) { 20 } else { 2000 };
+    let _turn = turn();
+    let semaphore = &Semaphore::new(PERMITS);
+    let token = &CancelToken::<Linux>::new();
+    let out = &AtomicU32::new(0);
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            scope.spawn(move || {
+                let mut seed = number * 2 + 1;
+                for round in 0..ROUNDS {
+                    let n = 1 + random(&mut seed, PERMITS.into()) as u32;
+                    let now = Linux::now();
+                    let deadline = now.plus_nanos(random(&mut seed, 100_000));
+                    let acquired = match random(&mut seed, 4) {
+                        0 => semaphore.try_acquire_many(n),
+                        1 => {
+                            let acquired = semaphore.acquire_many_limited(n, Some(deadline), None);
+                            assert!(acquired || Linux::now() >= deadline, "it gave up early");
+                            acquired
+                        }
+                        2 => {
+                            let far = Some(now.plus(Duration::from_secs(100)));
+                            let acquired = semaphore.acquire_many_limited(n, far, Some(token));
+                            assert!(acquired || token.is_cancelled(), "it gave up early");
+                            acquired
+                        }
+                        _ => {
+                            semaphore.acquire_many(n);
+                            true
+                        }
+                    };
+                    if acquired {
+                        assert!(out.fetch_add(n, Relaxed) + n <= PERMITS);
+                        Linux::pause(random(&mut seed, 200) as u32);
+                        out.fetch_sub(n, Relaxed);
+                        semaphore.release_many(n);
+                    }
+                    if number == 0 && round == ROUNDS / 2 {
+                        token.cancel();
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(semaphore.available(), PERMITS);
+    assert!(!semaphore.is_contended());
+}
+
+/// Fails where the waiters are served in another order than that of their coming.
+#[test]
+fn first_come_first_served() {
+    let _turn = turn();
+    let semaphore = &Semaphore::new(0);
+    let order = &Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for number in 0..4 {
+            scope.spawn(move || {
+                // Those of two permits are not passed by those of one.
+                semaphore.acquire_many(1 + number % 2);
+                order.lock().unwrap().push(number);
+            });
+            // Long enough to be in line, on a busy machine too.
+            thread::sleep(Duration::from_millis(40));
+        }
+        for released in 1..=6 {
+            assert!(semaphore.is_contended());
+            semaphore.release();
+            let served = [0, 1, 1, 2, 3, 3, 4][released];
+            while order.lock().unwrap().len() < served {
+                thread::yield_now();
+            }
+        }
+    });
+    assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3]);
+    assert_eq!(
+        (semaphore.available(), semaphore.is_contended()),
+        (0, false)
+    );
+}
+
+/// Who acquires frees the semaphore while the release that let it may still be under way. Under Miri, and with an address
+/// sanitizer, this fails where the release touches the semaphore after that.
+#[test]
+fn who_acquires_the_last_permit_may_free_the_semaphore() {
+    const ROUNDS: usize = if cfg!(miri) { 20 } else { 2000 };
+    struct Sent(*mut Semaphore);
+    // SAFETY: the pointer is to a semaphore, which any thread may use.
+    unsafe impl Send for Sent {}
+
+    let _turn = turn();
+    for round in 0..ROUNDS {
+        let semaphore = Box::into_raw(Box::new(Semaphore::new(0)));
+        let releaser = Sent(semaphore);
+        let thread = thread::spawn(move || {
+            let Sent(semaphore) = { releaser };
+            // SAFETY: it lives until this has released.
+            unsafe { (*semaphore).release() };
+        });
+        if round % 2 == 0 {
+            thread::yield_now();
+        }
+        // SAFETY: it is freed below.
+        unsafe { (*semaphore).acquire() };
+        // SAFETY: made from a box above, and the only permit that there will ever be is ours.
+        drop(unsafe { Box::from_raw(semaphore) });
+        thread.join().unwrap();
+    }
+}
+
+static SIGNALLED: Semaphore = Semaphore::new(0);
+static HANDLED: AtomicU32 = AtomicU32::new(0);
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn release(_: libc::c_int) {
+    SIGNALLED.release();
+    HANDLED.fetch_add(1, Relaxed);
+}
+
+/// A handler that releases what the thread that it interrupts is at work on, the guard included. Fails where a release waits for
+/// the guard.
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no signals")]
+fn a_handler_may_release() {
+    const SIGNALS: u32 = 3000;
+    let _turn = turn();
+    // SAFETY: an all-zero sigaction is valid.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = release as extern "C" fn(libc::c_int) as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: `action` is valid, and the handler does no more than release.
+    let installed = unsafe { libc::sigaction(libc::SIGUSR2, &action, ptr::null_mut()) };
+    assert_eq!(installed, 0);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    // Not scoped: a scope would wait for a stuck one for ever.
+    let worker = thread::spawn(move || {
+        // SAFETY: no preconditions.
+        sender.send(unsafe { libc::pthread_self() }).unwrap();
+        let mut got = 0;
+        // In and out of the list all the time.
+        while !ENDED.load(Relaxed) || SIGNALLED.available() > 0 {
+            let deadline = Linux::now().plus_nanos(500);
+            got += u32::from(SIGNALLED.acquire_until(deadline));
+        }
+        got
+    });
+    let thread = receiver.recv().unwrap();
+    for signal in 0..SIGNALS {
+        // SAFETY: the thread is alive: it ends when it is told to.
+        assert_eq!(unsafe { libc::pthread_kill(thread, libc::SIGUSR2) }, 0);
+        let begin = Instant::now();
+        while HANDLED.load(Relaxed) == signal {
+            assert!(
+                begin.elapsed() < Duration::from_secs(10),
+                "the handler is stuck"
+            );
+            thread::yield_now();
+        }
+    }
+    ENDED.store(true, Relaxed);
+    assert_eq!(worker.join().unwrap(), SIGNALS);
+    assert!(!SIGNALLED.is_contended());
+}

@@ -1,0 +1,64 @@
+//! The size of every type that people name: docs/sizes.md says the same, and a change here is a change of the interface.
+#![cfg(target_pointer_width = "64")]
+
+use std::mem::{needs_drop, size_of};
+use std::sync::atomic::AtomicU8;
+
+use overlock::lock::Lock;
+use overlock::{spin, *};
+
+/// A type for each of the file's rows, and what else a user pays: nothing is allocated, so nothing is dropped.
+macro_rules! sizes {
+    ($($size:literal: $($type:ty),+;)*) => {$($(
+        assert_eq!(size_of::<$type>(), $size, stringify!($type));
+    )+)*};
+}
+
+#[test]
+fn locks() {
+    sizes! {
+        4: Lock<spin::Ticket, ()>, Lock<spin::Queued, ()>, Lock<spin::Hybrid, ()>;
+        12: Semaphore;
+        16: Mutex<()>, SpinLock<()>, Condvar;
+        20: Mutex<u8>, Mutex<u32>;
+        24: Mutex<u64>, Mutex<Box<u64>>;
+        40: RwLock<()>, PerCpuRwLock<()>;
+        48: RwLock<u8>, RwLock<u64>, PerCpuRwLock<u64>;
+        4: RtMutex<()>, CancelToken;
+        8: RtMutex<u32>, Once;
+        20: Barrier;
+        12: OnceLock<u32>;
+        16: OnceLock<u64>;
+    }
+}
+
+#[test]
+fn guards() {
+    sizes! {
+        8: MutexGuard<'_, u64>, SpinLockGuard<'_, u64>, RtMutexGuard<'_, u64>, ArcMutexGuard<RawMutex, u64>;
+        16: MappedMutexGuard<'_, u8>, RwLockReadGuard<'_, u64>, ArcRwLockReadGuard<RawRwLock, u64>;
+        24: MappedRwLockReadGuard<'_, u8>;
+        8: RwLockWriteGuard<'_, u64>, RwLockUpgradableReadGuard<'_, u64>,
+            ArcRwLockWriteGuard<RawRwLock, u64>, ArcRwLockUpgradableReadGuard<RawRwLock, u64>;
+        16: MappedRwLockWriteGuard<'_, u8>, Permit<'_>;
+        0: Cancelled;
+        1: WaitTimeoutResult, BarrierWaitResult;
+    }
+}
+
+/// A guard in an `Option`, as the `try_` methods return it, costs nothing more.
+#[test]
+fn options_of_guards() {
+    sizes! {
+        8: Option<MutexGuard<'_, u64>>, Result<MutexGuard<'_, u64>, Cancelled>, Option<RwLockWriteGuard<'_, u64>>;
+        16: Option<RwLockReadGuard<'_, u64>>, Option<MappedMutexGuard<'_, u8>>, Option<Permit<'_>>;
+    }
+}
+
+#[test]
+fn locks_own_nothing() {
+    assert!(!needs_drop::<Mutex<AtomicU8>>());
+    assert!(!needs_drop::<RwLock<AtomicU8>>());
+    assert!(!needs_drop::<PerCpuRwLock<AtomicU8>>());
+    assert!(!needs_drop::<Condvar>());
+}

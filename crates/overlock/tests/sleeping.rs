@@ -1,0 +1,217 @@
+//! The mutual-exclusion locks whose waiters sleep, on real threads: they exclude, they get on, waiters give up in time,
+//! 10,000 of them at one lock are all served, and threads come and go.
+#![cfg(not(miri))] // knows no sched_getcpu
+
+mod common;
+#[path = "common/until.rs"]
+#[allow(dead_code)] // its answer for locks without deadlines, if there is none
+mod until;
+#[path = "common/watch.rs"]
+mod watch;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Pair;
+use overlock::Linux;
+use overlock::core::Platform;
+use overlock::sleep::RawLock;
+use until::{Until, until_of};
+use watch::Place;
+
+const SECTIONS: u64 = 1_000;
+const THREADS: usize = 12;
+const TRAFFIC: Duration = Duration::from_millis(200);
+const DEADLINES_NS: u64 = 300_000;
+const CROWD: usize = 10_000;
+const SMALL_STACK: usize = 64 << 10;
+const CHURN: u64 = 4_000;
+const AT_A_TIME: u64 = 8;
+
+/// One test at a time has the CPUs, or the system's threads.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn assert_idle<L: RawLock>(lock: &L) {
+    assert!(!lock.is_locked() && !lock.is_contended(), "{}", L::NAME);
+}
+
+/// Holders that lose their CPU inside; fast paths, attempts and waits.
+fn excludes<L: RawLock>() {
+    let pair = &Pair::<L>::new();
+    let start = &Barrier::new(4);
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            scope.spawn(move || {
+                start.wait();
+                for done in 0..SECTIONS {
+                    let token = match (done + thread) % 3 {
+                        0 => pair.lock.try_lock(),
+                        _ => None,
+                    };
+                    let token = token.unwrap_or_else(|| pair.lock.lock());
+                    pair.section(token, || {
+                        if done % 50 == thread {
+                            thread::sleep(Duration::from_micros(60)); // the others go to sleep
+                        }
+                    });
+                }
+            });
+        }
+    });
+    assert_eq!(pair.count(), 4 * SECTIONS);
+    assert_idle(&pair.lock);
+}
+
+/// Many threads with and without deadlines; then they leave one after another, and nobody makes up for a lost wake-up.
+fn gets_on<L: RawLock>(until: Option<Until<L>>) {
+    let _turn = turn();
+    // Leaked: where a thread is stuck the test ends before it does.
+    let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
+    let places: &'static [Place; THREADS] = Box::leak(Box::default());
+    let work = move |number: usize| {
+        let place = &places[number];
+        let begin = Instant::now();
+        for turn in number as u64.. {
+            if begin.elapsed() > TRAFFIC {
+                break;
+            }
+            let limit = until.filter(|_| turn % 3 == 0);
+            place.waits(limit.is_some());
+            let token = match limit {
+                Some(until) => {
+                    let end = Linux::now().plus_nanos(turn * 7919 % DEADLINES_NS);
+                    let token = until(&pair.lock, end);
+                    let early = token.is_none() && Linux::now() < end;
+                    assert!(!early, "{} gave up early", L::NAME);
+                    token
+                }
+                None => Some(pair.lock.lock()),
+            };
+            if let Some(token) = token {
+                place.is_inside();
+                pair.section(token, || {
+                    if turn % 64 == 0 {
+                        thread::yield_now();
+                    }
+                });
+            }
+            place.is_outside();
+        }
+    };
+    let threads = (0..THREADS).map(|number| thread::spawn(move || work(number)));
+    watch::join(L::NAME, places, threads.collect());
+    assert!(pair.count() > 0);
+    assert_idle(&pair.lock);
+}
+
+fn gives_up_in_time<L: RawLock>(until: Option<Until<L>>) {
+    let Some(until) = until else { return };
+    let lock = &L::create().unwrap();
+    let token = lock.lock();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for wait in [0, 1, 20].map(Duration::from_millis) {
+                let start = Instant::now();
+                assert!(until(lock, Linux::now().plus(wait)).is_none());
+                assert!(start.elapsed() >= wait, "{} gave up early", L::NAME);
+                assert!(start.elapsed() < wait + Duration::from_secs(5));
+            }
+        });
+    });
+    // SAFETY: the token is of this lock and this thread.
+    unsafe { lock.unlock(token) };
+    assert_idle(lock);
+    let token = until(lock, overlock::Instant::from_nanos(0));
+    assert!(token.is_some(), "tries once, even after the deadline");
+}
+
+/// As many waiters as there may be threads: each is served once.
+fn serves_a_crowd<L: RawLock>() {
+    let _turn = turn();
+    let pair = &Pair::<L>::new();
+    let waiting = &AtomicUsize::new(0);
+    let token = pair.lock.lock();
+    thread::scope(|scope| {
+        let mut crowd = 0;
+        while crowd < CROWD {
+            let waiter = thread::Builder::new().stack_size(SMALL_STACK);
+            let waiter = waiter.spawn_scoped(scope, move || {
+                waiting.fetch_add(1, Ordering::Relaxed);
+                let token = pair.lock.lock();
+                pair.section(token, || {});
+            });
+            if waiter.is_err() {
+                break; // all that this machine has
+            }
+            crowd += 1;
+        }
+        assert!(crowd >= 1_000, "{crowd} threads are too few for this test");
+        while waiting.load(Ordering::Relaxed) < crowd {
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(20));
+        assert!(pair.lock.is_contended());
+        pair.section(token, || {});
+        waiting.store(crowd + 1, Ordering::Relaxed);
+    });
+    assert_eq!(pair.count(), waiting.load(Ordering::Relaxed) as u64);
+    assert_idle(&pair.lock);
+}
+
+/// Threads that lock once and exit: their nodes come back.
+fn survives_churn<L: RawLock>() {
+    let _turn = turn();
+    let pair = &Pair::<L>::new();
+    for _ in 0..CHURN / AT_A_TIME {
+        thread::scope(|scope| {
+            for _ in 0..AT_A_TIME {
+                scope.spawn(|| {
+                    let token = pair.lock.lock();
+                    pair.section(token, thread::yield_now);
+                });
+            }
+        });
+    }
+    assert_eq!(pair.count(), CHURN);
+    assert_idle(&pair.lock);
+}
+
+macro_rules! tests {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn excludes() {
+                super::excludes::<overlock::sleep::$lock>();
+            }
+
+            #[test]
+            fn gets_on() {
+                super::gets_on::<overlock::sleep::$lock>(until_of!(overlock::sleep::$lock));
+            }
+
+            #[test]
+            fn gives_up_in_time() {
+                super::gives_up_in_time::<overlock::sleep::$lock>(until_of!(overlock::sleep::$lock));
+            }
+
+            #[test]
+            fn serves_a_crowd() {
+                super::serves_a_crowd::<overlock::sleep::$lock>();
+            }
+
+            #[test]
+            fn survives_churn() {
+                super::survives_churn::<overlock::sleep::$lock>();
+            }
+        }
+    )*};
+}
+
+overlock::core::sleep_locks!(tests);
