@@ -12,6 +12,8 @@ pub mod rw;
 pub mod rwsem;
 mod sample;
 pub mod semop;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
@@ -237,42 +239,5 @@ impl Workload {
                 item: world.work(condvar::ITEM_NS),
             }),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lock_caps_its_operations() {
-        let cap = |workload: Workload, threads| workload.cap(100.0, threads, 2);
-        let rw = |reads, records| Workload::Rw {
-            cs: 100.0,
-            ncs: 0.0,
-            reads,
-            records,
-        };
-        assert_eq!(
-            cap(
-                Workload::Micro {
-                    cs: 100.0,
-                    ncs: 0.0
-                },
-                8
-            ),
-            1e7
-        );
-        assert_eq!(cap(rw(0.0, 1), 8), 1e7);
-        assert_eq!(cap(rw(100.0, 1), 8), 2e7);
-        assert_eq!(cap(rw(100.0, 1), 1), 1e7);
-        assert_eq!(cap(rw(0.0, 10), 8), 1e8);
-        assert_eq!(cap(Workload::Qdisc, 8), f64::INFINITY);
-    }
-
-    #[test]
-    fn an_empty_section_has_no_cap() {
-        assert_eq!(Workload::ALL[0].cap(0.0, 8, 2), f64::INFINITY);
-        assert_eq!(Workload::ALL[5].cap(0.0, 8, 2), f64::INFINITY);
     }
 }

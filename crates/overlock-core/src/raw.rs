@@ -265,6 +265,76 @@ pub unsafe trait RawUpgradeRwLock: RawDowngradeRwLock + RawTimedRwLock {
     unsafe fn downgrade_to_upgradable(&self, token: Self::Write) -> Self::Upgradable;
 }
 
+/// A reader-writer lock that its holder can give to those that wait for it.
+///
+/// # Safety
+///
+/// As for [`RawUpgradeRwLock`].
+pub unsafe trait RawFairRwLock: RawUpgradeRwLock {
+    /// Releases a reader's acquisition; a writer that waits for it comes before everybody else.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawRwLock::unlock_read`].
+    unsafe fn unlock_read_fair(&self, token: Self::Read);
+
+    /// Releases a writer's acquisition; where a waiter sleeps for the lock, gives it to that one, past everybody else.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawRwLock::unlock_write`].
+    unsafe fn unlock_write_fair(&self, token: Self::Write);
+
+    /// Releases an upgradable reader's acquisition; those that wait for it come before everybody else.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawUpgradeRwLock::unlock_upgradable`].
+    unsafe fn unlock_upgradable_fair(&self, token: Self::Upgradable);
+
+    /// Lets those that wait have the lock, if there are any, and acquires it again.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawRwLock::unlock_read`].
+    unsafe fn bump_read(&self, token: Self::Read) -> Self::Read {
+        if !self.is_contended() {
+            return token;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock_read_fair(token) };
+        self.read()
+    }
+
+    /// As [`bump_read`](Self::bump_read), for a writer.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawRwLock::unlock_write`].
+    unsafe fn bump_write(&self, token: Self::Write) -> Self::Write {
+        if !self.is_contended() {
+            return token;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock_write_fair(token) };
+        self.write()
+    }
+
+    /// As [`bump_read`](Self::bump_read), for an upgradable reader.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawUpgradeRwLock::unlock_upgradable`].
+    unsafe fn bump_upgradable(&self, token: Self::Upgradable) -> Self::Upgradable {
+        if !self.is_contended() {
+            return token;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock_upgradable_fair(token) };
+        self.upgradable()
+    }
+}
+
 /// A lock could not be created: what it needs is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreateError;

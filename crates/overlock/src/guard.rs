@@ -296,71 +296,7 @@ impl<L: Guarded<Raw = M::Raw> + ?Sized, M: Mode> Guard<&L, M> {
     }
 }
 
-/// A guard whose holder is alone with the data.
 impl<'a, L: Guarded<Raw = M::Raw> + ?Sized, M: Alone> Guard<&'a L, M> {
-    /// Narrows the guard down to a part of the data. If `f` panics the lock is released.
-    ///
-    /// ```
-    /// use overlock::{Mutex, MutexGuard};
-    ///
-    /// let lock = Mutex::new((1, String::from("a")));
-    /// let mut name = MutexGuard::map(lock.lock(), |data| &mut data.1);
-    /// name.push('b');
-    /// drop(name);
-    /// assert_eq!(lock.into_inner().1, "ab");
-    /// ```
-    #[inline]
-    pub fn map<U: ?Sized, F>(s: Self, f: F) -> MappedGuard<'a, U, M>
-    where
-        F: FnOnce(&mut L::Data) -> &mut U,
-    {
-        // SAFETY: the holder is alone with the data for as long as the guard, or the mapped one, lives.
-        let part: *mut U = f(unsafe { &mut *s.data() });
-        // SAFETY: `part` was just got from the data.
-        unsafe { MappedGuard::narrow(s, part) }
-    }
-
-    /// The same for a part that may not be there.
-    ///
-    /// # Errors
-    ///
-    /// The guard itself, where `f` returns `None`.
-    #[inline]
-    pub fn try_map<U: ?Sized, F>(s: Self, f: F) -> Result<MappedGuard<'a, U, M>, Self>
-    where
-        F: FnOnce(&mut L::Data) -> Option<&mut U>,
-    {
-        // SAFETY: as in `map`.
-        let part: *mut U = match f(unsafe { &mut *s.data() }) {
-            Some(part) => part,
-            None => return Err(s),
-        };
-        // SAFETY: as in `map`.
-        Ok(unsafe { MappedGuard::narrow(s, part) })
-    }
-
-    /// The same where there is more to say about why it is not there.
-    ///
-    /// # Errors
-    ///
-    /// The guard itself and what `f` returned.
-    #[inline]
-    pub fn try_map_or_err<U: ?Sized, F, E>(
-        s: Self,
-        f: F,
-    ) -> Result<MappedGuard<'a, U, M>, (Self, E)>
-    where
-        F: FnOnce(&mut L::Data) -> Result<&mut U, E>,
-    {
-        // SAFETY: as in `map`.
-        let part: *mut U = match f(unsafe { &mut *s.data() }) {
-            Ok(part) => part,
-            Err(error) => return Err((s, error)),
-        };
-        // SAFETY: as in `map`.
-        Ok(unsafe { MappedGuard::narrow(s, part) })
-    }
-
     /// Leaves the lock locked for good, and the data to the caller.
     #[inline]
     pub fn leak(s: Self) -> &'a mut L::Data {

@@ -113,8 +113,7 @@ impl<R, T: ?Sized> Lock<R, T> {
     ///
     /// # Safety
     ///
-    /// The caller unlocks only what it has locked itself, through the raw lock or with
-    /// [`force_unlock`](Self::force_unlock)'s right.
+    /// The caller unlocks only what it has locked itself through the raw lock, or whose guard it has forgotten.
     #[inline]
     pub const unsafe fn raw(&self) -> &R {
         &self.raw
@@ -203,8 +202,14 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
     fn acquire_until(&self, deadline: impl FnOnce() -> overlock_core::Instant) -> Option<R::Token> {
         match self.raw.try_lock() {
             Some(token) => Some(token),
-            None => self.raw.lock_until(deadline()),
+            None => self.lock_slow(deadline),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_slow(&self, deadline: impl FnOnce() -> overlock_core::Instant) -> Option<R::Token> {
+        self.raw.lock_until(deadline())
     }
 
     /// Acquires the lock unless `timeout` passes first. Tries at least once; never gives up before.

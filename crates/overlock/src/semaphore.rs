@@ -123,19 +123,25 @@ impl Semaphore {
     #[inline]
     pub fn try_acquire_many_for(&self, permits: u32, timeout: Duration) -> Option<Permit<'_>> {
         self.try_acquire_many(permits)
-            .or_else(|| self.acquire_before(permits, deadline::after(timeout)))
+            .or_else(|| self.acquire_slow(permits, || deadline::after(timeout)))
     }
 
     /// Takes so many permits unless `deadline` passes first. Tries at least once.
     #[inline]
     pub fn try_acquire_many_until(&self, permits: u32, deadline: Instant) -> Option<Permit<'_>> {
         self.try_acquire_many(permits)
-            .or_else(|| self.acquire_before(permits, deadline::at(deadline)))
+            .or_else(|| self.acquire_slow(permits, || deadline::at(deadline)))
     }
 
-    fn acquire_before(&self, permits: u32, end: overlock_core::Instant) -> Option<Permit<'_>> {
+    #[cold]
+    #[inline(never)]
+    fn acquire_slow(
+        &self,
+        permits: u32,
+        limit: impl FnOnce() -> overlock_core::Instant,
+    ) -> Option<Permit<'_>> {
         self.raw
-            .acquire_many_limited(permits, Some(end), None)
+            .acquire_many_limited(permits, Some(limit()), None)
             .then(|| self.permit(permits))
     }
 

@@ -1,4 +1,9 @@
-//! The core condition variable on real threads, with every spinlock.
+//! The core condition variable on real threads, with every mutual-exclusion lock.
+
+#[path = "common/crew.rs"]
+mod crew;
+#[path = "common/watch.rs"]
+mod watch;
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -16,12 +21,19 @@ use overlock::core::sleep::cancel::CancelToken;
 use overlock::spin::{HybridShort, Overlock, RawLock};
 use overlock::{Instant, Linux};
 
+use crew::crew;
+
 const HERD: usize = if cfg!(miri) { 20 } else { 1000 };
 
 /// One test at a time has the CPUs.
 fn turn() -> std::sync::MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// For threads that are not scoped: see `crew`.
+fn leak<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
 }
 
 /// Data behind a lock: as little of a mutex as these tests need.
@@ -103,45 +115,57 @@ impl<T, L: RawLock> Drop for Guard<'_, T, L> {
 
 /// Two threads take turns, each waking the other and then waiting for it.
 fn ping_pong<L: RawLock>() {
-    const ROUNDS: u32 = if cfg!(miri) { 10 } else { 100 };
+    const ROUNDS: usize = if cfg!(miri) { 10 } else { 100 };
     if cfg!(miri) && L::NAME == "overlock_owner_cpu" {
         return; // Miri knows no sched_getcpu.
     }
     let _turn = turn();
-    let count = &Guarded::<_, L>::new(0);
-    let changed = &Condvar::<Linux>::new();
-    thread::scope(|scope| {
-        for parity in [0, 1] {
-            scope.spawn(move || {
-                let mut count = count.lock();
-                while *count < ROUNDS {
-                    if *count % 2 == parity {
-                        *count += 1;
-                        changed.notify_one();
-                    } else {
-                        count.wait(changed);
-                    }
-                }
-            });
+    let count = leak(Guarded::<_, L>::new(0));
+    let changed = leak(Condvar::<Linux>::new());
+    crew(L::NAME, 2, |parity, place| {
+        let mut count = count.lock();
+        while *count < ROUNDS {
+            if *count % 2 == parity {
+                *count += 1;
+                changed.notify_one();
+                place.is_outside();
+            } else {
+                place.waits(false);
+                count.wait(changed);
+                place.is_inside();
+            }
         }
     });
     assert_eq!(*count.lock(), ROUNDS);
     assert!(!changed.is_in_use());
 }
 
-macro_rules! tests {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
-        #[test]
-        fn $name() {
-            ping_pong::<overlock::spin::$lock>();
-        }
-    )*};
-}
-
 mod ping_pongs {
-    use super::ping_pong;
+    mod spin {
+        macro_rules! tests {
+            ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+                #[test]
+                fn $name() {
+                    crate::ping_pong::<overlock::spin::$lock>();
+                }
+            )*};
+        }
 
-    overlock::core::spin_locks!(tests);
+        overlock::core::spin_locks!(tests);
+    }
+
+    mod sleep {
+        macro_rules! tests {
+            ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+                #[test]
+                fn $name() {
+                    crate::ping_pong::<overlock::sleep::$lock>();
+                }
+            )*};
+        }
+
+        overlock::core::sleep_locks!(tests);
+    }
 }
 
 /// Four producers and four consumers, each item once.
@@ -149,41 +173,45 @@ fn bounded_queue<L: RawLock>() {
     const ITEMS: u64 = if cfg!(miri) { 20 } else { 2000 };
     const PRODUCERS: u64 = 4;
     let _turn = turn();
-    let queue = &Guarded::<_, L>::new(VecDeque::with_capacity(4));
-    let [not_full, not_empty] = &[const { Condvar::<Linux>::new() }; 2];
-    let sum = &AtomicU64::new(0);
-    thread::scope(|scope| {
-        for producer in 0..PRODUCERS {
-            scope.spawn(move || {
-                for item in 0..ITEMS {
-                    let mut queue = queue.lock();
-                    while queue.len() == 4 {
-                        queue.wait(not_full);
-                    }
-                    queue.push_back(producer * ITEMS + item);
-                    // With the lock, and without it.
-                    if item % 2 == 0 {
-                        not_empty.notify_one();
-                    } else {
-                        drop(queue);
-                        not_empty.notify_one();
-                    }
-                }
-            });
-            scope.spawn(move || {
-                for _ in 0..ITEMS {
-                    let mut queue = queue.lock();
-                    let item = loop {
-                        match queue.pop_front() {
-                            Some(item) => break item,
-                            None => queue.wait(not_empty),
-                        }
-                    };
-                    drop(queue);
-                    not_full.notify_one();
-                    sum.fetch_add(item, Relaxed);
-                }
-            });
+    let queue = leak(Guarded::<_, L>::new(VecDeque::with_capacity(4)));
+    let [not_full, not_empty] = leak([const { Condvar::<Linux>::new() }; 2]);
+    let sum = leak(AtomicU64::new(0));
+    let produce = |producer: u64, item: u64| {
+        let mut queue = queue.lock();
+        while queue.len() == 4 {
+            queue.wait(not_full);
+        }
+        queue.push_back(producer * ITEMS + item);
+        // With the lock, and without it.
+        if item.is_multiple_of(2) {
+            not_empty.notify_one();
+        } else {
+            drop(queue);
+            not_empty.notify_one();
+        }
+    };
+    let consume = || {
+        let mut queue = queue.lock();
+        let item = loop {
+            match queue.pop_front() {
+                Some(item) => break item,
+                None => queue.wait(not_empty),
+            }
+        };
+        drop(queue);
+        not_full.notify_one();
+        sum.fetch_add(item, Relaxed);
+    };
+    crew(L::NAME, 2 * PRODUCERS as usize, move |number, place| {
+        let number = number as u64;
+        for item in 0..ITEMS {
+            place.waits(false);
+            if number < PRODUCERS {
+                produce(number, item);
+            } else {
+                consume();
+            }
+            place.is_outside();
         }
     });
     let all = PRODUCERS * ITEMS;
@@ -241,21 +269,19 @@ unsafe impl RawLock for Counting {
 #[test]
 fn a_broadcast_to_a_thousand_sets_one_after_another_on_the_lock() {
     let _turn = turn();
-    let state = &Guarded::<_, Counting>::new((0, false));
-    let go = &Condvar::<Linux>::new();
-    thread::scope(|scope| {
-        for _ in 0..HERD {
-            thread::Builder::new()
-                .stack_size(64 << 10)
-                .spawn_scoped(scope, || {
-                    let mut state = state.lock();
-                    state.0 += 1;
-                    while !state.1 {
-                        state.wait(go);
-                    }
-                    state.0 -= 1;
-                })
-                .unwrap();
+    let state = leak(Guarded::<_, Counting>::new((0, false)));
+    let go = leak(Condvar::<Linux>::new());
+    crew("a broadcast", HERD + 1, |number, place| {
+        if number < HERD {
+            let mut state = state.lock();
+            state.0 += 1;
+            place.waits(false);
+            while !state.1 {
+                state.wait(go);
+            }
+            state.0 -= 1;
+            place.is_outside();
+            return;
         }
         // Who has counted itself has joined by the time that the lock is free.
         while state.lock().0 < HERD {
@@ -264,7 +290,8 @@ fn a_broadcast_to_a_thousand_sets_one_after_another_on_the_lock() {
         let mut held = state.lock();
         state.lock.most.store(0, Relaxed);
         held.1 = true;
-        assert_eq!(go.notify_all(), HERD);
+        (0..10).for_each(|_| assert!(go.notify_one()));
+        assert_eq!(go.notify_all(), HERD - 10);
         assert_eq!(go.notify_all(), 0);
     });
     assert_eq!(state.lock.most.load(Relaxed), 1);
@@ -284,45 +311,52 @@ fn random(seed: &mut u64, below: u64) -> u64 {
 /// one waiter tells of another's.
 #[test]
 fn every_notification_is_one_waiters() {
-    const NOTIFIERS: u64 = 2;
+    const NOTIFIERS: usize = 2;
     const ROUNDS: u64 = if cfg!(miri) { 20 } else { 3000 };
     let _turn = turn();
-    let ended = &Guarded::<_, Overlock>::new(0);
-    let condvar = &Condvar::<Linux>::new();
-    let [sent, received] = &[const { AtomicUsize::new(0) }; 2];
-    thread::scope(|scope| {
-        for number in 0..6 {
-            scope.spawn(move || {
-                let mut seed = number * 2 + 1;
-                let mut ended = ended.lock();
-                while *ended < NOTIFIERS {
-                    let now = Linux::now();
-                    let deadline = now.plus_nanos(random(&mut seed, 60_000));
-                    if ended.wait_limited(condvar, Some(deadline), None) {
-                        received.fetch_add(1, Relaxed);
-                    } else {
-                        assert!(Linux::now() >= deadline, "it gave up early");
-                    }
-                }
-            });
+    let ended = leak(Guarded::<_, Overlock>::new(0));
+    let condvar = leak(Condvar::<Linux>::new());
+    let [sent, received] = leak([const { AtomicUsize::new(0) }; 2]);
+    let wait = |seed: &mut u64| {
+        let mut ended = ended.lock();
+        let deadline = Linux::now().plus_nanos(random(seed, 60_000));
+        if ended.wait_limited(condvar, Some(deadline), None) {
+            received.fetch_add(1, Relaxed);
+        } else {
+            assert!(Linux::now() >= deadline, "it gave up early");
         }
-        for number in 0..NOTIFIERS {
-            scope.spawn(move || {
-                let mut seed = number * 2 + 99;
+        *ended < NOTIFIERS
+    };
+    let notify = |seed: &mut u64| {
+        let held = (random(seed, 2) == 0).then(|| ended.lock());
+        let told = match random(seed, 8) {
+            0 => condvar.notify_all(),
+            _ => condvar.notify_one().into(),
+        };
+        sent.fetch_add(told, Relaxed);
+        drop(held);
+        Linux::pause(random(seed, 500) as u32);
+    };
+    crew(
+        "a wait with a deadline",
+        6 + NOTIFIERS,
+        move |number, place| {
+            let mut seed = number as u64 * 2 + 1;
+            if number < NOTIFIERS {
                 for _ in 0..ROUNDS {
-                    let held = (random(&mut seed, 2) == 0).then(|| ended.lock());
-                    let told = match random(&mut seed, 8) {
-                        0 => condvar.notify_all(),
-                        _ => condvar.notify_one().into(),
-                    };
-                    sent.fetch_add(told, Relaxed);
-                    drop(held);
-                    Linux::pause(random(&mut seed, 500) as u32);
+                    notify(&mut seed);
+                    place.is_outside();
                 }
                 *ended.lock() += 1;
-            });
-        }
-    });
+            } else {
+                place.waits(true);
+                while wait(&mut seed) {
+                    place.is_outside();
+                    place.waits(true);
+                }
+            }
+        },
+    );
     assert!(!condvar.is_in_use());
     assert_eq!(sent.load(Relaxed), received.load(Relaxed));
 }

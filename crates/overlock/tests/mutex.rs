@@ -132,12 +132,12 @@ fn may_be_freed_by_the_last_user<L: Form>() {
                 current.store(map::<L>(USERS as u32), Ordering::Relaxed);
             }
             start.wait();
-            let shared = current.load(Ordering::Relaxed);
+            let page = current.load(Ordering::Relaxed);
             // SAFETY: mapped until the last user has unlocked, and this one has not yet.
-            let lock = unsafe { &(*shared).lock };
+            let Shared { lock, users } = unsafe { &*page };
             lock.lock();
             // SAFETY: the lock is held.
-            let users = unsafe { &mut *(*shared).users.get() };
+            let users = unsafe { &mut *users.get() };
             *users -= 1;
             let last = *users == 0;
             if (round + user).is_multiple_of(4) {
@@ -148,7 +148,7 @@ fn may_be_freed_by_the_last_user<L: Form>() {
             if last {
                 freed.fetch_add(1, Ordering::Relaxed);
                 // SAFETY: nobody calls the lock any more, and nobody else unmaps it.
-                unsafe { libc::munmap(shared.cast(), PAGE) };
+                unsafe { libc::munmap(page.cast(), PAGE) };
             }
             end.wait();
         }

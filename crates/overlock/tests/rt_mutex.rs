@@ -106,18 +106,21 @@ fn an_owner_of_low_priority_is_not_held_up_while_one_of_high_priority_waits() {
     assert!(without > HOG / 2, "{without:?}");
 }
 
+/// How long threads meet at the lock.
+const ENOUGH: Duration = Duration::from_millis(300);
+
 /// A waiter whose time is over just when the lock comes to it has it or has it not: none is lost, and none is given twice.
 #[test]
 fn deadlines_and_unlocks_that_meet() {
     const THREADS: u64 = 6;
-    const TIMES: u64 = 1500;
     let pair = &Pair::<Lock>::new();
     let done: u64 = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
                 scope.spawn(move || {
                     let mut done = 0;
-                    for i in 0..TIMES {
+                    let start = Instant::now();
+                    for i in (0..).take_while(|_| start.elapsed() < ENOUGH) {
                         // The hold time, near enough, is when unlocks come.
                         let wait = Duration::from_nanos((i * 7919 + thread * 104_729) % 60_000);
                         let begin = Linux::now();
@@ -149,20 +152,27 @@ fn deadlines_and_unlocks_that_meet() {
 
 #[test]
 fn waiters_are_served_one_after_another() {
-    const THREADS: u64 = 8;
-    const TIMES: u64 = 300;
+    const THREADS: usize = 8;
     let pair = &Pair::<Lock>::new();
-    thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                for _ in 0..TIMES {
-                    pair.lock.lock();
-                    pair.section((), || {});
-                }
-            });
-        }
+    let done: u64 = thread::scope(|scope| {
+        [(); THREADS]
+            .map(|()| {
+                scope.spawn(|| {
+                    let start = Instant::now();
+                    let mut done = 0;
+                    while start.elapsed() < ENOUGH {
+                        pair.lock.lock();
+                        pair.section((), || {});
+                        done += 1;
+                    }
+                    done
+                })
+            })
+            .map(|thread| thread.join().unwrap())
+            .into_iter()
+            .sum()
     });
-    assert_eq!(pair.count(), THREADS * TIMES);
+    assert_eq!(pair.count(), done);
     assert!(!pair.lock.is_locked());
 }
 
@@ -243,7 +253,7 @@ fn a_leaked_lock_stays_locked_when_its_thread_ends() {
             .map(|_| {
                 scope.spawn(move || {
                     wait_for(held);
-                    lock.lock_until(after(Duration::from_millis(60)))
+                    lock.lock_until(after(Duration::from_millis(400)))
                 })
             })
             .collect();

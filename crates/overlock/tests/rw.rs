@@ -300,9 +300,10 @@ fn longest_wait<L: RawRwLock>(
     static LONGEST_US: AtomicU32 = AtomicU32::new(0);
     LONGEST_US.store(0, Relaxed);
     let trial = Trial::<L>::new(4);
+    let begin = Instant::now();
     trial.run(move |number, place| {
         if number > 0 {
-            while !trial.ends.load(Relaxed) {
+            while !trial.ends.load(Relaxed) && begin.elapsed() < 2 * STARVED {
                 place.waits(false);
                 others(&trial.pair, number);
                 place.is_outside();
@@ -324,9 +325,9 @@ fn longest_wait<L: RawRwLock>(
     assert!(longest < STARVED, "{}: waited for {longest:?}", L::NAME);
 }
 
-/// Each reader leaves when another one has come, or after a while: the lock is never free of them by itself.
+/// Each reader leaves when the next one has come, or after a while: as long as readers are let in, there is always one.
 fn writers_do_not_starve<L: RawRwLock>() {
-    static READERS: AtomicUsize = AtomicUsize::new(0);
+    static ARRIVALS: AtomicUsize = AtomicUsize::new(0);
     let write = |pair: &Pair<L>| {
         let token = pair.lock.write();
         pair.change(|| {});
@@ -334,14 +335,13 @@ fn writers_do_not_starve<L: RawRwLock>() {
     };
     longest_wait::<L>(write, |pair, _| {
         let token = pair.lock.read();
-        READERS.fetch_add(1, Relaxed);
+        let arrival = ARRIVALS.fetch_add(1, Relaxed);
         let begin = Instant::now();
         pair.look(|| {
-            while READERS.load(Relaxed) < 2 && begin.elapsed() < HOLD {
+            while ARRIVALS.load(Relaxed) == arrival + 1 && begin.elapsed() < HOLD {
                 thread::yield_now();
             }
         });
-        READERS.fetch_sub(1, Relaxed);
         pair.end_read(token);
     });
 }

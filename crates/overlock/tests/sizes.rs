@@ -17,18 +17,41 @@ macro_rules! sizes {
 #[test]
 fn locks() {
     sizes! {
-        4: Lock<spin::Ticket, ()>, Lock<spin::Queued, ()>, Lock<spin::Hybrid, ()>;
-        12: Semaphore;
-        16: Mutex<()>, SpinLock<()>, Condvar;
+        16: Mutex<()>, SpinLock<()>;
         20: Mutex<u8>, Mutex<u32>;
         24: Mutex<u64>, Mutex<Box<u64>>;
+        4: RtMutex<()>;
+        8: RtMutex<u8>, RtMutex<u32>;
+        16: RtMutex<u64>;
         40: RwLock<()>, PerCpuRwLock<()>;
-        48: RwLock<u8>, RwLock<u64>, PerCpuRwLock<u64>;
-        4: RtMutex<()>, CancelToken;
-        8: RtMutex<u32>, Once;
+        48: RwLock<u8>, RwLock<u32>, RwLock<u64>, PerCpuRwLock<u8>, PerCpuRwLock<u64>;
+        4: Lock<spin::Ticket, ()>, Lock<spin::Queued, ()>, Lock<spin::Hybrid, ()>;
+        8: Lock<spin::Ticket, u8>, Lock<spin::Queued, u32>;
+        16: Lock<spin::Hybrid, u64>;
+        8: Lock<spin::Mcs, ()>;
+        12: Lock<spin::Mcs, u8>, Lock<spin::Mcs, u32>;
+        16: Lock<spin::Mcs, u64>;
+    }
+}
+
+#[test]
+fn the_others() {
+    sizes! {
+        4: CancelToken;
+        8: Once;
+        12: Semaphore, OnceLock<u32>;
+        16: Condvar, OnceLock<u64>;
         20: Barrier;
-        12: OnceLock<u32>;
-        16: OnceLock<u64>;
+    }
+}
+
+/// What the page says of others, for comparison.
+#[test]
+fn other_crates() {
+    sizes! {
+        1: parking_lot::Mutex<()>;
+        8: parking_lot::RwLock<()>, std::sync::Mutex<()>;
+        12: std::sync::RwLock<()>;
     }
 }
 
@@ -38,8 +61,8 @@ fn guards() {
         8: MutexGuard<'_, u64>, SpinLockGuard<'_, u64>, RtMutexGuard<'_, u64>, ArcMutexGuard<RawMutex, u64>;
         16: MappedMutexGuard<'_, u8>, RwLockReadGuard<'_, u64>, ArcRwLockReadGuard<RawRwLock, u64>;
         24: MappedRwLockReadGuard<'_, u8>;
-        8: RwLockWriteGuard<'_, u64>, RwLockUpgradableReadGuard<'_, u64>,
-            ArcRwLockWriteGuard<RawRwLock, u64>, ArcRwLockUpgradableReadGuard<RawRwLock, u64>;
+        8: RwLockWriteGuard<'_, u64>, RwLockUpgradableReadGuard<'_, u64>;
+        8: ArcRwLockWriteGuard<RawRwLock, u64>, ArcRwLockUpgradableReadGuard<RawRwLock, u64>;
         16: MappedRwLockWriteGuard<'_, u8>, Permit<'_>;
         0: Cancelled;
         1: WaitTimeoutResult, BarrierWaitResult;
@@ -52,6 +75,7 @@ fn options_of_guards() {
     sizes! {
         8: Option<MutexGuard<'_, u64>>, Result<MutexGuard<'_, u64>, Cancelled>, Option<RwLockWriteGuard<'_, u64>>;
         16: Option<RwLockReadGuard<'_, u64>>, Option<MappedMutexGuard<'_, u8>>, Option<Permit<'_>>;
+        24: Option<MappedRwLockReadGuard<'_, u8>>;
     }
 }
 

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use overlock::ww_mutex::{Class, Context, Error, Rule, WwMutex, WwMutexGuard, acquire};
 use watch::Place;
@@ -68,6 +69,8 @@ enum Stress {
 const LOCKS: usize = 16;
 const THREADS: usize = 32;
 const SETS: usize = 300;
+/// On a busy machine each change of thread takes a while; so much for each stress.
+const ENOUGH: Duration = Duration::from_millis(400);
 
 struct Trial {
     class: &'static Class,
@@ -81,7 +84,11 @@ struct Trial {
 impl Trial {
     fn work(&self, number: usize, stress: Stress) {
         let mut random = Random((number as u64 + 1) * 0x9e37_79b9);
+        let begin = Instant::now();
         for _ in 0..SETS {
+            if begin.elapsed() > ENOUGH {
+                break;
+            }
             let mut order: Vec<usize> = (0..LOCKS).collect();
             for i in 0..LOCKS {
                 order.swap(i, i + random.below(LOCKS - i));
@@ -129,11 +136,16 @@ impl Trial {
                         return Err(error);
                     }
                 }
-                if random.once_in(4) {
+                if random.once_in(8) {
                     thread::yield_now();
                 }
             }
-            section(&mut held, thread::yield_now);
+            let pauses = random.once_in(8);
+            section(&mut held, || {
+                if pauses {
+                    thread::yield_now();
+                }
+            });
             // In any order.
             while !held.is_empty() {
                 drop(held.swap_remove(random.below(held.len())));
@@ -219,7 +231,6 @@ fn inside(mut held: WwMutexGuard<'_, [u64; 2]>) {
 /// With and without contexts, by waiting and by trying.
 #[test]
 fn each_excludes_each() {
-    const TIMES: u64 = 2000;
     for class in CLASSES {
         let [pair] = pairs::<1>(class);
         let ways: [&(dyn Fn() -> bool + Sync); 4] = [
@@ -231,18 +242,25 @@ fn each_excludes_each() {
             &|| acquire(class, |ctx| ctx.lock(pair).map(inside)).is_ok(),
             &|| acquire(class, |ctx| Ok(ctx.try_lock(pair)?.map(inside))) == Ok(Some(())),
         ];
-        thread::scope(|scope| {
-            for way in ways {
+        let done: u64 = thread::scope(|scope| {
+            ways.map(|way| {
                 scope.spawn(move || {
-                    for _ in 0..TIMES {
-                        while !way() {
-                            thread::yield_now();
+                    let begin = Instant::now();
+                    let mut done = 0;
+                    while begin.elapsed() < ENOUGH / 2 {
+                        match way() {
+                            true => done += 1,
+                            false => thread::yield_now(),
                         }
                     }
-                });
-            }
+                    done
+                })
+            })
+            .map(|thread| thread.join().unwrap())
+            .into_iter()
+            .sum()
         });
-        assert_eq!(pair.lock()[1], 4 * TIMES);
+        assert_eq!(pair.lock()[1], done);
     }
 }
 
@@ -258,7 +276,7 @@ fn circle<const N: usize>(class: &'static Class) -> [u64; N] {
             let (begun, all_hold) = (&begun, &all_hold);
             scope.spawn(move || {
                 while begun.load(Relaxed) < number as u64 {
-                    thread::yield_now();
+                    thread::sleep(Duration::from_micros(50));
                 }
                 let mut first = true;
                 acquire(class, |ctx| {

@@ -5,6 +5,8 @@ use crate::wrap::{condvars, mutexes, rw_locks};
 mutexes! {
     /// [`overlock::Mutex`].
     Mutex(overlock::Mutex<()>), overlock::MutexGuard<'a, ()>, |m| m.lock();
+    /// [`overlock::RtMutex`].
+    RtMutex(overlock::RtMutex<()>), overlock::RtMutexGuard<'a, ()>, |m| m.lock();
 }
 
 rw_locks! {

@@ -87,6 +87,7 @@ fn exclusive_types() -> Vec<Entry> {
     }
     vec![
         ours::<types::Mutex>("overlock-mutex", "overlock::Mutex: the lock of overlock behind a type with data").default(),
+        ours::<types::RtMutex>("overlock-rt-mutex", "overlock::RtMutex: the kernel lends the owner its waiters' priority"),
     ]
 }
 

@@ -4,12 +4,9 @@ use std::time::Duration;
 
 use super::select::{GROUPS, same};
 use super::*;
-use crate::error::Error;
-use crate::lock::{BenchCondvar, BenchLock, BenchRwLock, CreateError, Held};
 use crate::probe::Pass;
-use crate::workload::condvar::{self, Pattern};
-use crate::workload::{fserver, micro, rwsem};
-use crate::world::{Team, Work};
+use crate::workload::condvar::Pattern;
+use crate::world::Team;
 
 fn names(family: Family, words: &[&str]) -> Vec<&'static str> {
     let locks = select(family, words.iter().copied()).unwrap();
@@ -139,12 +136,18 @@ fn every_lock_excludes_in_every_workload() {
     ];
     for workload in Workload::ALL.into_iter().chain(more) {
         let prepared = workload.prepare(&world, 1.0, round);
+        // An odd number is a case of its own for condition variables; strictly fair spinlocks want no more than need be.
+        let threads = if workload.family() == Family::Condvar {
+            3
+        } else {
+            2
+        };
         for entry in workload.family().locks() {
             for pass in [Pass::Throughput, Pass::Latency] {
                 // A round may be over before a busy machine gives its threads a CPU.
                 let locked = (0..100).any(|_| {
                     let sample = prepared
-                        .round(&entry.rounds, &world, &team(3, 2), pass)
+                        .round(&entry.rounds, &world, &team(threads, 2), pass)
                         .unwrap();
                     let timed = pass == Pass::Latency;
                     assert_eq!(sample.waits.is_some(), timed);
@@ -164,131 +167,10 @@ fn a_thread_alone_goes_on() {
     for workload in Workload::ALL {
         let prepared = workload.prepare(&world, 1.0, Duration::from_millis(2));
         let entry = select(workload.family(), ["std"]).unwrap()[0];
-        let sample = prepared
-            .round(&entry.rounds, &world, &team(1, 20), Pass::Throughput)
-            .unwrap();
-        assert!(sample.total() > 0, "{workload:?}");
-    }
-}
-
-/// Excludes nobody and says that it does.
-struct Broken;
-
-impl BenchLock for Broken {
-    type Guard<'a> = ();
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self)
-    }
-    fn lock(&self) {}
-}
-
-impl BenchRwLock for Broken {
-    type Read<'a> = ();
-    type Write<'a> = ();
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self)
-    }
-    fn read(&self) {}
-    fn write(&self) {}
-}
-
-impl BenchCondvar for Broken {
-    type Mutex = Self;
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self)
-    }
-    fn wait<'a>(&self, (): Held<'a, Self>) -> Held<'a, Self> {
-        std::thread::yield_now();
-    }
-    fn notify_one(&self) {}
-    fn notify_all(&self) {}
-}
-
-/// A lock whose writers exclude each other and nobody else.
-struct WritersOnly(std::sync::Mutex<()>);
-
-impl BenchRwLock for WritersOnly {
-    type Read<'a> = ();
-    type Write<'a> = std::sync::MutexGuard<'a, ()>;
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self(std::sync::Mutex::new(())))
-    }
-    fn read(&self) {}
-    fn write(&self) -> Self::Write<'_> {
-        self.0.lock().unwrap()
-    }
-}
-
-/// Two threads in one place at one time are likely, not certain.
-fn found_out(round: impl Fn(&Native, &Team) -> Result<crate::workload::Sample, Error>) -> Error {
-    let world = world();
-    (0..20)
-        .find_map(|_| round(&world, &team(4, 50)).err())
-        .expect("nobody noticed")
-}
-
-#[test]
-fn a_lock_that_does_not_exclude_is_found_out() {
-    let error = found_out(|world, team| {
-        micro::round::<_, Broken>(world, team, &micro::Shape::default(), Pass::Throughput)
-    });
-    assert!(matches!(error, Error::NotExclusive { .. }), "{error}");
-    let error = found_out(|world, team| {
-        let steps = fserver::Steps {
-            request: Work::NONE,
-            lookup: Work::NONE,
-            create: Work::NONE,
-            rename: Work::NONE,
-            list: Work::NONE,
-        };
-        fserver::round::<_, Broken>(world, team, &steps, Pass::Throughput)
-    });
-    assert!(matches!(error, Error::NotExclusive { .. }), "{error}");
-}
-
-#[test]
-fn a_lock_that_does_not_exclude_writers_is_found_out() {
-    let error = found_out(|world, team| {
-        rwsem::round::<_, Broken>(world, team, &rwsem::Shape, Pass::Throughput)
-    });
-    assert!(matches!(error, Error::NotExclusive { .. }), "{error}");
-}
-
-#[test]
-fn a_reader_beside_a_writer_is_found_out() {
-    let world = world();
-    let workload = Workload::Rw {
-        cs: 200.0,
-        ncs: 0.0,
-        reads: 50.0,
-        records: 1,
-    };
-    let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
-    let rounds = Rounds::reader_writer::<WritersOnly>();
-    let error = found_out(|world, team| prepared.round(&rounds, world, team, Pass::Throughput));
-    assert!(
-        matches!(error, Error::Torn { looks, torn } if looks >= torn),
-        "{error}"
-    );
-}
-
-#[test]
-fn a_mutex_that_a_wait_leaves_open_is_found_out() {
-    for pattern in Pattern::ALL {
-        // Turns cannot be taken twice at a time, whatever the lock does.
-        if pattern == Pattern::PingPong {
-            continue;
-        }
-        let shape = condvar::Shape {
-            pattern,
-            item: Work::NONE,
-        };
-        let error = found_out(|world, team| {
-            condvar::round::<_, Broken>(world, team, &shape, Pass::Throughput)
+        let goes_on = (0..100).any(|_| {
+            let sample = prepared.round(&entry.rounds, &world, &team(1, 2), Pass::Throughput);
+            sample.unwrap().total() > 0
         });
-        assert!(
-            matches!(error, Error::NotExclusive { .. } | Error::Torn { .. }),
-            "{pattern:?}: {error}"
-        );
+        assert!(goes_on, "{workload:?}");
     }
 }

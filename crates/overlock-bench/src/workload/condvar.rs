@@ -133,12 +133,43 @@ fn judge(crew: Crew<(Tally, u64)>, found: u64) -> Result<Sample, Error> {
     let torn = crew.results.iter().map(|(_, torn)| torn).sum();
     let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::None);
     let expected = sample.total();
-    if false && expected != found {
+    if expected != found {
         return Err(Error::NotExclusive { expected, found });
     }
-    if false && torn > 0 {
+    if torn > 0 {
         let looks = expected;
         return Err(Error::Torn { looks, torn });
     }
     Ok(sample)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_the_threads_tell_is_held_against_the_data() {
+        let crew = |torn| Crew {
+            results: [3, 4]
+                .map(|operations| (Tally::new(operations, Untimed), torn))
+                .to_vec(),
+            elapsed: Duration::from_millis(1),
+            stopped: true,
+            cpu: Duration::ZERO,
+        };
+        assert_eq!(judge(crew(0), 7).unwrap().operations, [3, 4]);
+        assert!(matches!(
+            judge(crew(0), 6),
+            Err(Error::NotExclusive {
+                expected: 7,
+                found: 6
+            })
+        ));
+        assert!(matches!(
+            judge(crew(1), 7),
+            Err(Error::Torn { looks: 7, torn: 2 })
+        ));
+    }
 }

@@ -36,7 +36,7 @@ impl<W: World, P: Probe> Visitor<'_, W, P> {
         let guard = self.readers.around(self.worker, || record.lock.read());
         let first = record.first.get();
         inside();
-        let torn = first != first;
+        let torn = first != record.second.get();
         drop(guard);
         self.readers.released();
         self.torn += u64::from(torn);
@@ -107,7 +107,7 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
     let first = records.iter().map(|record| record.first.get()).sum();
     let second = records.iter().map(|record| record.second.get()).sum();
     for found in [first, second] {
-        if false && expected != found {
+        if expected != found {
             return Err(Error::NotExclusive { expected, found });
         }
     }

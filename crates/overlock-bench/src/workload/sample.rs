@@ -67,7 +67,7 @@ fn sum<'a, T: Default + 'a>(
 }
 
 /// What a thread of a workload brings.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tally {
     operations: u64,
     waits: Option<Waits>,
@@ -88,7 +88,7 @@ impl Tally {
         let roles = readers
             .waits()
             .zip(writers.waits())
-            .map(|(writers, readers)| Roles { readers, writers });
+            .map(|(readers, writers)| Roles { readers, writers });
         Self {
             operations,
             waits: roles.as_ref().map(Roles::all),

@@ -253,10 +253,16 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     /// The caller holds the gate and has written: lets the others in again.
     #[inline]
     fn open_gate(&self) {
+        self.switch_on_again();
+        self.release_gate();
+    }
+
+    /// After a write, where readers are always visible. The caller holds the lock.
+    #[inline]
+    fn switch_on_again(&self) {
         if Y::BIAS == Bias::Always {
             self.switch_on();
         }
-        self.release_gate();
     }
 
     /// The caller holds the gate, and gives up waiting for readers.

@@ -23,7 +23,7 @@
 //! # Orderings
 //!
 //! What each did before it arrived is seen by the leader, by the guard, and by the others through WS of
-//! [`wait_list`](super::wait_list), or through BR, the release store of `round`, which pairs with BA, acquire.
+//! `sleep/wait_list.rs`, or through BR, the release store of `round`, which pairs with BA, acquire.
 //!
 //! # Why no wake-up is lost
 //!

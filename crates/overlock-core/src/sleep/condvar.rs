@@ -41,9 +41,9 @@
 //! # Invariants
 //!
 //! - I1: a waiter is in the list before it releases the lock.
-//! - I2: a waiter in the list is notified where its `info` is not `epoch`. Notified ones leave only from the front, by a call. (So `epoch`
-//!   cannot come round to a notified waiter's `info`: each step notifies at least one more, and that one is in the list,
-//!   with a node of its own, for as long.)
+//! - I2: a waiter in the list is notified where its `info` is not `epoch`. Notified ones leave only from the front, by a call, and the
+//!   called one is not the owner before them. (So `epoch` cannot come round to a notified waiter's `info`: each step
+//!   notifies at least one more, which stays behind it with a node of its own, and there are fewer nodes than epochs.)
 //! - I3: `fresh` and those behind it are not notified, those before it are. `waiting` counts the former.
 //! - I4: while a notified waiter is in the list, some other waiter is called, and not the owner of the lock yet.
 //! - I5: at most one waiter is called at a time.
@@ -53,7 +53,7 @@
 //! # Orderings
 //!
 //! The guard orders the list; accesses under it are Relaxed. A waiter has what its notifier did by WS of
-//! [`wait_list`](super::wait_list). The look at `fresh` without the guard is Relaxed: what counts, a waiter that joined
+//! `sleep/wait_list.rs`. The look at `fresh` without the guard is Relaxed: what counts, a waiter that joined
 //! before the notifier's change of the condition, happened before it by the lock (I1).
 //!
 //! # Why no wake-up is lost
@@ -61,7 +61,7 @@
 //! A condition changes under the lock. The waiter found it false as the owner, and joined before it released the lock. So
 //! whoever made it true after that, and notifies, with the lock or later without it, finds the waiter in the list. A notified waiter is
 //! called at once, or there is a called one (I4). That one acquires the lock, since it has no limit any more, and calls the next.
-//! How it wakes is in [`wait_list`](super::wait_list).
+//! How it wakes is in `sleep/wait_list.rs`.
 //!
 //! # Who touches it last
 //!
@@ -174,14 +174,15 @@ impl<P: Platform> Condvar<P> {
         (token, notified)
     }
 
-    /// Notifies the waiter that has waited longest; whether there was one. The caller need not have the lock.
+    /// Notifies the waiter that has waited longest; whether there was one. The caller need not have the lock. Not for signal
+    /// handlers.
     #[inline]
     pub fn notify_one(&self) -> bool {
         self.looks_waited_for() && self.notify_first()
     }
 
     /// Notifies all waiters; how many there were. Takes no longer for many than for one: each wakes its successor.
-    /// The caller need not have the lock.
+    /// The caller need not have the lock. Not for signal handlers.
     #[inline]
     pub fn notify_all(&self) -> usize {
         if self.looks_waited_for() {

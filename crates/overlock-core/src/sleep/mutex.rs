@@ -68,16 +68,17 @@
 //! - MA, the acquire exchange that takes the mutex, pairs with MU, the release exchange of the unlock. The flags between
 //!   them are changed by read-modify-writes, which continue MU's release sequence.
 //! - The guard's own acquire and release order the list, `Node::state` and the looks at the owner word under it.
-//! - How a sleeper wakes: WS and WK of [`wait_list`](super::wait_list).
+//! - How a sleeper wakes: WS and WK of `sleep/wait_list.rs`.
 //!
 //! # Why no wake-up is lost
 //!
 //! A sleeper says that it wants to be woken (it joins; or sets its state back, in `fall_asleep`), makes a last attempt, and
-//! only then sleeps. What it says and what an unlock does are under the guard. If the unlock comes
-//! first, it comes before the last attempt, which finds the mutex free or given to it, or taken by another owner, whose
-//! unlock is to come. If the unlock comes second, it finds the sleeper in the list, in want of a wake-up. A last attempt
-//! *before* the saying is what the document's third patch is about: an unlock between the two finds the sleeper awake
-//! and leaves it to an attempt that never comes.
+//! only then sleeps. It says so under the guard, and an unlock that sees W releases and wakes under the guard. If the unlock
+//! comes first, it comes before the last attempt, which finds the mutex free or given to it, or taken by another owner,
+//! whose unlock is to come. If the unlock comes second, it finds the sleeper in the list, in want of a wake-up. An unlock that
+//! does not see W made its exchange before W was set, and so before the last attempt too. A last attempt *before* the
+//! saying is what the document's third patch is about: an unlock between the two finds the sleeper awake, and leaves it to
+//! an attempt that never comes.
 //!
 //! A sleeper that gives up under the guard makes a last attempt there: the wake-up that it may have had was meant for
 //! whoever waits. If the attempt fails there is an owner, whose unlock will see W and wake the next.
@@ -105,8 +106,8 @@
 //! - The published unlock wakes a sleeper that is awake once more, which the kernel finds out cheaply. Here that would
 //!   be a system call at each unlock until the sleeper has come: its state says that it is not needed.
 //! - A sleeper sets its state back under the guard; the kernel with a full barrier.
-//! - Owners are named by slot, not by pointer. A thread without a slot (more than there are slots, or a fifth context) owns
-//!   without a name; if it has to wait it naps between attempts, and nobody hands over to it: it may starve.
+//! - Owners are named by slot, not by pointer. A thread without a slot owns without a name. One without a node (no slot, or a
+//!   fifth context) naps between attempts if it has to wait, and nobody hands over to it: it may starve.
 //!
 //! # Signal handlers
 //!

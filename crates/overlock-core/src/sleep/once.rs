@@ -29,7 +29,7 @@
 //! # Orderings
 //!
 //! OR, the release store of "done", pairs with OA, the acquire look of whoever need not wait. Sleepers have it by WS
-//! of [`wait_list`](super::wait_list) and the guard.
+//! of `sleep/wait_list.rs` and the guard.
 //!
 //! # Why no wake-up is lost
 //!

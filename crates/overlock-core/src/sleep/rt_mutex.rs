@@ -49,7 +49,7 @@
 //! The waiter's side is one step for the kernel: it sets WAITERS with a compare-exchange on the word that it has just read, in
 //! the same critical section that enters the waiter. So an unlocker's exchange either comes before it, and the kernel's
 //! fails and finds a free lock; or fails itself, and goes to the kernel. Nobody here goes to
-//! sleep for a lock. The naps of [`lock_slow`](RtMutex::lock_slow) have a timer.
+//! sleep for a lock. The naps between two attempts have a timer.
 //!
 //! # Misuse
 //!

@@ -57,7 +57,7 @@
 //! - SR, release, adds permits; SA, acquire, takes them, for oneself or for the first of the list. Every change of the word is a
 //!   read-modify-write, so release sequences never break: SA pairs with every SR before it.
 //! - GA, acquire, sets guarded; GR, release, clears it: they order the list, whose accesses are Relaxed.
-//! - What is granted is told by WS of [`wait_list`](super::wait_list), after SA: so the waiter too has all that
+//! - What is granted is told by WS of `sleep/wait_list.rs`, after SA: so the waiter too has all that
 //!   the releasers did.
 //!
 //! # Why no wake-up is lost
@@ -66,7 +66,7 @@
 //! fails or finds its permits; or after it, and sees queued. Then it takes the guard and serves; or somebody has the guard,
 //! and its exchange that drops it fails, since it expects the permits that it has last looked at: it serves once more. So
 //! permits never lie idle beside a waiter that could have them (I2). A waiter that gives up serves too: it may have been a first
-//! that wanted many, with enough permits for the next. How a told waiter wakes is in [`wait_list`](super::wait_list).
+//! that wanted many, with enough permits for the next. How a told waiter wakes is in `sleep/wait_list.rs`.
 //!
 //! # Where this deviates from the published form
 //!
@@ -75,8 +75,9 @@
 //!   that is what keeps it from starving.
 //! - Those granted are told outside the guard (I5); the kernel did this only later, and its semaphore may not be freed so.
 
+use core::cell::UnsafeCell;
 use core::fmt;
-use core::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
 use super::batch::Batch;
 use super::cancel::CancelToken;
@@ -90,7 +91,7 @@ use crate::stat::{self, Event};
 pub struct Semaphore<P: Platform> {
     word: P::U32,
     waiters: Links<P>,
-    initial: u32,
+    initial: Fixed,
 }
 
 /// The most permits that a semaphore can have.
@@ -117,12 +118,27 @@ const fn permits(state: u32) -> u32 {
     state >> SHIFT
 }
 
-const fn checked(permits: u32) -> u32 {
-    assert!(
-        permits <= MAX_PERMITS,
-        "more permits than a semaphore holds"
-    );
-    permits << SHIFT
+/// The state that the word counts from. It is never written, and in a cell all the same: a reference to memory outside of cells
+/// promises that this lives as long as the reference, which that of a release that is about to return may not (I5).
+struct Fixed(UnsafeCell<u32>);
+
+// SAFETY: it is never written.
+unsafe impl Sync for Fixed {}
+
+impl Fixed {
+    const fn new(permits: u32) -> Self {
+        assert!(
+            permits <= MAX_PERMITS,
+            "more permits than a semaphore holds"
+        );
+        Fixed(UnsafeCell::new(permits << SHIFT))
+    }
+
+    #[inline]
+    const fn get(&self) -> u32 {
+        // SAFETY: it is never written.
+        unsafe { *self.0.get() }
+    }
 }
 
 impl<P: ConstPlatform> Semaphore<P> {
@@ -135,7 +151,7 @@ impl<P: ConstPlatform> Semaphore<P> {
         Semaphore {
             word: Zero::ZERO,
             waiters: Links::INIT,
-            initial: checked(permits),
+            initial: Fixed::new(permits),
         }
     }
 }
@@ -150,7 +166,7 @@ impl<P: Platform> Semaphore<P> {
         Semaphore {
             word: P::U32::new(0),
             waiters: Links::new(),
-            initial: checked(permits),
+            initial: Fixed::new(permits),
         }
     }
 
@@ -312,15 +328,16 @@ impl<P: Platform> Semaphore<P> {
     /// Grants permits to the first of the list for as long as there are enough, drops the guard, and wakes them.
     fn serve(&self) {
         let granted = Batch::<P>::new();
-        // SA: acquire, pairs with SR of those that have added permits since the guard was taken.
-        let mut seen = self.word.load(Acquire).wrapping_add(self.initial);
+        // SA, of those that have added permits since the guard was taken, and GA, for who took it to release: acquire, pairs with
+        // SR and GR.
+        let mut seen = self.word.load(Acquire).wrapping_add(self.initial.get());
         loop {
             match self.waiters.first() {
                 Some(id) if wants::<P>(id) <= permits(seen) => {
                     let n = wants::<P>(id) << SHIFT;
                     // (p, 1, 1) -> (p - n, 1, 1). Subtracted, since others may add meanwhile. SA: acquire, pairs with SR.
                     let before = self.word.fetch_sub(n, Acquire);
-                    seen = before.wrapping_add(self.initial) - n;
+                    seen = before.wrapping_add(self.initial.get()) - n;
                     self.waiters.unlink(id);
                     id.node::<P>().info.store(GRANTED, Relaxed);
                     granted.push(id);
@@ -348,8 +365,8 @@ impl<P: Platform> Semaphore<P> {
             // (p, 0, 0) -> (p + n, 0, 0), (p, 1, *) -> (p + n, 1, 1)
             let serves = seen & (QUEUED | GUARDED) == QUEUED;
             let guard = if serves { GUARDED } else { 0 };
-            // SR: release, pairs with SA. GA: acquire, pairs with GR.
-            match self.exchange(seen, plus(seen, n) | guard, AcqRel, Relaxed) {
+            // SR: release, pairs with SA. GA is the first look of `serve`.
+            match self.exchange(seen, plus(seen, n) | guard, Release, Relaxed) {
                 Ok(()) if serves => return self.serve(),
                 Ok(()) => return,
                 Err(now) => seen = now,
@@ -376,7 +393,7 @@ impl<P: Platform> Semaphore<P> {
     /// The word, counted from 0. The flags are the word's own: `initial` has zeros there.
     #[inline]
     fn state(&self) -> u32 {
-        self.word.load(Relaxed).wrapping_add(self.initial)
+        self.word.load(Relaxed).wrapping_add(self.initial.get())
     }
 
     /// A compare-exchange of the [`state`](Self::state).
@@ -388,10 +405,12 @@ impl<P: Platform> Semaphore<P> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<(), u32> {
-        let [seen, next] = [seen, next].map(|state| state.wrapping_sub(self.initial));
+        // Once: after the exchange the semaphore may be gone (I5).
+        let initial = self.initial.get();
+        let [seen, next] = [seen, next].map(|state| state.wrapping_sub(initial));
         match self.word.compare_exchange(seen, next, success, failure) {
             Ok(_) => Ok(()),
-            Err(now) => Err(now.wrapping_add(self.initial)),
+            Err(now) => Err(now.wrapping_add(initial)),
         }
     }
 }

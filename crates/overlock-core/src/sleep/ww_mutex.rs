@@ -33,7 +33,7 @@
 //! | `info`: HOLDS | the context before it enters a list: it holds other locks |
 //! | `info`: ROBBED | the waiter, under the guard: it was called, and somebody else was faster |
 //! | `state` | under the guard: WAITING; CALLED: it shall look again; GIVEN: it is out of the list, and the holder |
-//! | `next`, `wait`, `kicks` | the list's links, and the count of kicks: see [`wait_list`](super::wait_list) |
+//! | `next`, `wait`, `kicks` | the list's links, and the count of kicks: see `sleep/wait_list.rs` |
 //!
 //! # States
 //!
@@ -81,7 +81,7 @@
 //!
 //! A waiter enters the list before it sleeps, with WAITERS set, so every unlock from then on comes by the guard, and calls the
 //! first. It sleeps until its state has changed or it is wounded; both are written before the kick, and
-//! the kick counts even where it comes before the sleep ([`wait_list`](super::wait_list)). A context that is
+//! the kick counts even where it comes before the sleep (`sleep/wait_list.rs`). A context that is
 //! wounded on its way to a list finds that out there.
 //!
 //! # Who may pass whom

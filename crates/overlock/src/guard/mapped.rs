@@ -2,10 +2,10 @@
 //!
 //! They keep a pointer to the part instead of the lock, so nothing that would release and acquire again can be done with them: the
 //! part might be gone by then. The pointers are raw: a reference that is handed to a function by
-//! value must stay valid until the function returns, and `drop` releases the lock before it does.
+//! value must stay valid until the function returns, and `drop` releases the lock before it does. They also make the guards not
+//! `Send`, as the marker of a [`Guard`] does.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -20,8 +20,6 @@ use crate::rwlock::Read;
 struct Held<'a, M: Mode> {
     raw: &'a M::Raw,
     token: ManuallyDrop<M::Token>,
-    /// Makes the guards neither `Send` nor `Sync`.
-    here: PhantomData<*mut ()>,
 }
 
 impl<'a, M: Mode> Held<'a, M> {
@@ -32,7 +30,6 @@ impl<'a, M: Mode> Held<'a, M> {
         Held {
             raw: lock.parts().0,
             token: ManuallyDrop::new(token),
-            here: PhantomData,
         }
     }
 
@@ -64,19 +61,84 @@ impl<M: Mode> Drop for Held<'_, M> {
 #[clippy::has_significant_drop]
 pub struct MappedGuard<'a, T: ?Sized, M: Alone> {
     held: Held<'a, M>,
-    /// A `*mut`, so that the guard is invariant in `T`: what is written through it must be exactly that.
+    /// A `*mut`, so that the guard is invariant in `T` (what is written through it must be exactly that), and not `Send`.
     part: *mut T,
 }
 
 // SAFETY: a shared guard gives shared access to the part, and to nothing else.
 unsafe impl<T: ?Sized + Sync, M: Alone<Raw: Sync>> Sync for MappedGuard<'_, T, M> {}
 
+impl<'a, L: Guarded<Raw = M::Raw> + ?Sized, M: Alone> Guard<&'a L, M> {
+    /// Narrows the guard down to a part of the data. If `f` panics the lock is released.
+    ///
+    /// ```
+    /// use overlock::{Mutex, MutexGuard};
+    ///
+    /// let lock = Mutex::new((1, String::from("a")));
+    /// let mut name = MutexGuard::map(lock.lock(), |data| &mut data.1);
+    /// name.push('b');
+    /// drop(name);
+    /// assert_eq!(lock.into_inner().1, "ab");
+    /// ```
+    #[inline]
+    pub fn map<U: ?Sized, F>(s: Self, f: F) -> MappedGuard<'a, U, M>
+    where
+        F: FnOnce(&mut L::Data) -> &mut U,
+    {
+        // SAFETY: the holder is alone with the data for as long as the guard, or the mapped one, lives.
+        let part: *mut U = f(unsafe { &mut *s.data() });
+        // SAFETY: `part` was just got from the data.
+        unsafe { MappedGuard::narrow(s, part) }
+    }
+
+    /// The same for a part that may not be there.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself, where `f` returns `None`.
+    #[inline]
+    pub fn try_map<U: ?Sized, F>(s: Self, f: F) -> Result<MappedGuard<'a, U, M>, Self>
+    where
+        F: FnOnce(&mut L::Data) -> Option<&mut U>,
+    {
+        // SAFETY: as in `map`.
+        let part: *mut U = match f(unsafe { &mut *s.data() }) {
+            Some(part) => part,
+            None => return Err(s),
+        };
+        // SAFETY: as in `map`.
+        Ok(unsafe { MappedGuard::narrow(s, part) })
+    }
+
+    /// The same where there is more to say about why it is not there.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself and what `f` returned.
+    #[inline]
+    pub fn try_map_or_err<U: ?Sized, F, E>(
+        s: Self,
+        f: F,
+    ) -> Result<MappedGuard<'a, U, M>, (Self, E)>
+    where
+        F: FnOnce(&mut L::Data) -> Result<&mut U, E>,
+    {
+        // SAFETY: as in `map`.
+        let part: *mut U = match f(unsafe { &mut *s.data() }) {
+            Ok(part) => part,
+            Err(error) => return Err((s, error)),
+        };
+        // SAFETY: as in `map`.
+        Ok(unsafe { MappedGuard::narrow(s, part) })
+    }
+}
+
 impl<'a, T: ?Sized, M: Alone> MappedGuard<'a, T, M> {
     /// # Safety
     ///
     /// `part` is a part of `guard`'s data, and the only use of it.
     #[inline]
-    pub(super) unsafe fn narrow<L: Guarded<Raw = M::Raw> + ?Sized>(
+    unsafe fn narrow<L: Guarded<Raw = M::Raw> + ?Sized>(
         guard: Guard<&'a L, M>,
         part: *mut T,
     ) -> Self {
@@ -184,6 +246,7 @@ impl<T: ?Sized + fmt::Display, M: Alone> fmt::Display for MappedGuard<'_, T, M> 
 #[clippy::has_significant_drop]
 pub struct MappedReadGuard<'a, R: RawRwLock, T: ?Sized> {
     held: Held<'a, Read<R>>,
+    /// Covariant in `T`, and not `Send`.
     part: NonNull<T>,
 }
 

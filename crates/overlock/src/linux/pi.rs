@@ -127,8 +127,7 @@ static FIRST: AtomicU32 = AtomicU32::new(0);
 
 #[inline]
 fn page() -> &'static AtomicU32 {
-    // Acquire, pairs with the release in `map`. (The page's zeros come from the kernel; this is for the stand-in's sake
-    // and costs nothing on x86.)
+    // Acquire, pairs with the release in `map`: the page is there before its address is.
     let page = PAGE.load(Acquire);
     if page.is_null() {
         return map();
@@ -142,7 +141,7 @@ fn map() -> &'static AtomicU32 {
     let new = new_page().unwrap_or(ptr::from_ref(&NO_PAGE).cast_mut());
     let first = match PAGE.compare_exchange(ptr::null_mut(), new, Release, Acquire) {
         Ok(_) => new,
-        Err(first) => first, // Ours is left over: once a process at most, and a page.
+        Err(first) => first, // Ours is left over: a page for each thread that was slower, once.
     };
     // SAFETY: as in `page`.
     unsafe { &*first }

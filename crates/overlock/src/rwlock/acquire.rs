@@ -169,16 +169,28 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     fn read_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Read> {
         match self.raw.try_read() {
             Some(token) => Some(token),
-            None => self.raw.read_until(limit()),
+            None => self.read_slow(limit),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_slow(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Read> {
+        self.raw.read_until(limit())
     }
 
     #[inline]
     fn write_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Write> {
         match self.raw.try_write() {
             Some(token) => Some(token),
-            None => self.raw.write_until(limit()),
+            None => self.write_slow(limit),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_slow(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Write> {
+        self.raw.write_until(limit())
     }
 
     /// Acquires the lock for reading unless `timeout` passes first.

@@ -66,8 +66,17 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     ) -> Option<R::Upgradable> {
         match self.raw.try_upgradable() {
             Some(token) => Some(token),
-            None => self.raw.upgradable_until(limit()),
+            None => self.upgradable_slow(limit),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn upgradable_slow(
+        &self,
+        limit: impl FnOnce() -> overlock_core::Instant,
+    ) -> Option<R::Upgradable> {
+        self.raw.upgradable_until(limit())
     }
 
     /// Acquires the lock as its upgradable reader, waiting for as long as it takes.

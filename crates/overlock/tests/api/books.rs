@@ -50,6 +50,7 @@ fn panics<V>(f: impl FnOnce() -> V) {
     assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
 }
 
+/// The guard's `drop`, `unlock_fair`, `leak`, `into_token`.
 #[test]
 fn a_guard_releases_what_it_has() {
     let lock = lock();
@@ -73,6 +74,7 @@ fn a_guard_releases_what_it_has() {
     lock.expect(&["lock", "unlock_fair"], &[]);
 }
 
+/// `released_by` and its `Again`, `with_token`.
 #[test]
 fn a_guard_gets_a_new_token_where_it_lets_go_for_a_while() {
     let lock = lock();
@@ -89,6 +91,7 @@ fn a_guard_gets_a_new_token_where_it_lets_go_for_a_while() {
     lock.expect(&["unlock"], &[]);
 }
 
+/// The first attempts in `acquire_until`, `read_before`, `write_before`, `upgradable_before`.
 #[test]
 fn the_clock_is_asked_only_where_a_lock_is_not_free() {
     let (lock, shared) = (lock(), shared());
@@ -109,6 +112,7 @@ fn the_clock_is_asked_only_where_a_lock_is_not_free() {
     shared.expect(&[&done[..], &["unlock_upgradable"]].concat(), &[]);
 }
 
+/// `Held::of`, which must not release, and `Held`'s `drop`, which must.
 #[test]
 fn a_mapped_guard_takes_the_acquisition_over() {
     let lock = lock();
@@ -157,6 +161,7 @@ fn a_mapped_guard_takes_the_acquisition_over() {
     shared.expect(&["unlock_read", "write", "unlock_write"], &[]);
 }
 
+/// `into_arc`, `into_arc_fair`; and the order in `drop`: the `Arc` goes last.
 #[test]
 fn an_arc_outlives_the_release() {
     let lock = Arc::new(lock());
@@ -178,6 +183,7 @@ fn an_arc_outlives_the_release() {
     shared.expect(&["write", "downgrade", "unlock_read"], &[]);
 }
 
+/// The raw operations that `downgrade`, `downgrade_to_upgradable`, `upgrade` call.
 #[test]
 fn a_writer_is_released_as_what_it_has_become() {
     let lock = shared();
@@ -207,6 +213,7 @@ fn a_writer_is_released_as_what_it_has_become() {
     );
 }
 
+/// `put_token` in `with_upgraded_by`, and the `Err` of `upgraded_by`.
 #[test]
 fn an_upgradable_reader_keeps_its_acquisition_where_it_cannot_upgrade() {
     let lock = shared();
@@ -237,6 +244,7 @@ fn an_upgradable_reader_keeps_its_acquisition_where_it_cannot_upgrade() {
     lock.expect(&["unlock_upgradable"], &[]);
 }
 
+/// `Back` in `while_writer`.
 #[test]
 fn an_upgradable_reader_is_one_again_after_it_was_the_writer() {
     let lock = shared();

@@ -26,6 +26,7 @@ fn what_is_done_once() {
     assert!(ONCE.is_completed());
 }
 
+/// `OnceLock` sets its value inside `call_once`.
 #[test]
 fn a_panic_does_not_count() {
     let cell = OnceLock::new();
@@ -35,6 +36,7 @@ fn a_panic_does_not_count() {
     assert_eq!(cell.get_or_init(|| 1), &1);
 }
 
+/// The `drop` of `OnceLock`, and the reset in `take`.
 #[test]
 fn a_value_is_set_once_and_dropped_once() {
     let value = Rc::new(1);

@@ -1,13 +1,31 @@
 //! A raw lock that panics where a guard would be left without a token ends the process. Guards: `or_abort` of the module `guard`,
 //! in `released_by`, `with_token`, `with_upgraded` and `while_writer`.
 
+use std::convert::Infallible;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use overlock::core::raw::{ConstLock, CreateError, RawFairLock, RawLock};
+use overlock::Instant;
+use overlock::core::raw::{
+    ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawLock, RawRwLock, RawTimedRwLock,
+    RawUpgradeRwLock,
+};
 use overlock::guard::Guard;
 use overlock::lock::Lock;
+use overlock::rwlock::SharedLock;
+
+/// There is one; who drops it a second time has used one that was gone.
+struct Token;
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        static DROPS: AtomicU32 = AtomicU32::new(0);
+        if DROPS.fetch_add(1, Relaxed) > 0 {
+            std::process::exit(1);
+        }
+    }
+}
 
 /// Can be locked once; then it panics.
 struct Once(AtomicU32);
@@ -19,7 +37,7 @@ impl ConstLock for Once {
 
 // SAFETY: it has one acquisition in all.
 unsafe impl RawLock for Once {
-    type Token = Box<u32>;
+    type Token = Token;
 
     const NAME: &'static str = "once";
 
@@ -27,16 +45,16 @@ unsafe impl RawLock for Once {
         Ok(Self::INIT)
     }
 
-    fn lock(&self) -> Box<u32> {
+    fn lock(&self) -> Token {
         assert_eq!(self.0.fetch_add(1, Relaxed), 0, "as a test");
-        Box::new(7)
+        Token
     }
 
-    fn try_lock(&self) -> Option<Box<u32>> {
+    fn try_lock(&self) -> Option<Token> {
         None
     }
 
-    unsafe fn unlock(&self, _: Box<u32>) {}
+    unsafe fn unlock(&self, _: Token) {}
 
     fn is_locked(&self) -> bool {
         false
@@ -49,7 +67,119 @@ unsafe impl RawLock for Once {
 
 // SAFETY: as above.
 unsafe impl RawFairLock for Once {
-    unsafe fn unlock_fair(&self, _: Box<u32>) {}
+    unsafe fn unlock_fair(&self, _: Token) {}
+}
+
+/// Can be acquired by an upgradable reader. `UP` says whether that one can become the writer, and nobody can go back.
+struct Upgrades<const UP: bool>;
+
+impl<const UP: bool> ConstLock for Upgrades<UP> {
+    const INIT: Self = Upgrades;
+}
+
+// SAFETY: nobody reads, and there is one upgradable reader.
+unsafe impl<const UP: bool> RawRwLock for Upgrades<UP> {
+    type Read = Infallible;
+    type Write = Token;
+
+    const NAME: &'static str = "upgrades";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Upgrades)
+    }
+
+    fn read(&self) -> Infallible {
+        unreachable!()
+    }
+
+    fn try_read(&self) -> Option<Infallible> {
+        None
+    }
+
+    unsafe fn unlock_read(&self, token: Infallible) {
+        match token {}
+    }
+
+    fn write(&self) -> Token {
+        unreachable!()
+    }
+
+    fn try_write(&self) -> Option<Token> {
+        None
+    }
+
+    unsafe fn unlock_write(&self, _: Token) {}
+
+    fn is_locked(&self) -> bool {
+        true
+    }
+
+    fn is_write_locked(&self) -> bool {
+        false
+    }
+
+    fn is_contended(&self) -> bool {
+        false
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<const UP: bool> RawTimedRwLock for Upgrades<UP> {
+    fn read_until(&self, _: Instant) -> Option<Infallible> {
+        None
+    }
+
+    fn write_until(&self, _: Instant) -> Option<Token> {
+        None
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<const UP: bool> RawDowngradeRwLock for Upgrades<UP> {
+    unsafe fn downgrade(&self, _: Token) -> Infallible {
+        panic!("as a test")
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<const UP: bool> RawUpgradeRwLock for Upgrades<UP> {
+    type Upgradable = Token;
+
+    fn upgradable(&self) -> Token {
+        Token
+    }
+
+    fn try_upgradable(&self) -> Option<Token> {
+        None
+    }
+
+    fn upgradable_until(&self, _: Instant) -> Option<Token> {
+        None
+    }
+
+    unsafe fn unlock_upgradable(&self, _: Token) {}
+
+    unsafe fn upgrade(&self, token: Token) -> Token {
+        assert!(UP, "as a test");
+        token
+    }
+
+    unsafe fn try_upgrade(&self, token: Token) -> Result<Token, Token> {
+        assert!(UP, "as a test");
+        Ok(token)
+    }
+
+    unsafe fn upgrade_until(&self, token: Token, _: Instant) -> Result<Token, Token> {
+        Err(token)
+    }
+
+    unsafe fn downgrade_upgradable(&self, _: Token) -> Infallible {
+        panic!("as a test")
+    }
+
+    unsafe fn downgrade_to_upgradable(&self, _: Token) -> Token {
+        panic!("as a test")
+    }
 }
 
 /// Runs `f` in a process of its own, which must abort. `test` is the name of the calling test.
@@ -69,7 +199,7 @@ fn aborts(test: &str, f: impl FnOnce()) {
     assert_eq!(status.signal(), Some(libc::SIGABRT));
 }
 
-/// Without `or_abort` in `Again`: the guard's drop would free its token a second time.
+/// Without `or_abort` in `Again`: the guard's drop uses its token a second time.
 #[test]
 #[cfg_attr(miri, ignore = "starts a process")]
 fn a_lock_that_cannot_be_acquired_again_after_unlocked() {
@@ -91,5 +221,35 @@ fn a_lock_that_cannot_be_acquired_again_after_bump() {
         let lock = Lock::<Once, _>::new(1);
         let mut guard = lock.lock();
         Guard::bump(&mut guard);
+    });
+}
+
+/// The same in `with_upgraded`.
+#[test]
+#[cfg_attr(miri, ignore = "starts a process")]
+fn a_lock_that_cannot_upgrade() {
+    aborts("a_lock_that_cannot_upgrade", || {
+        let lock = SharedLock::<Upgrades<false>, _>::new(1);
+        lock.upgradable_read().with_upgraded(|_| ());
+    });
+}
+
+/// The same in `with_upgraded_by`.
+#[test]
+#[cfg_attr(miri, ignore = "starts a process")]
+fn a_lock_that_cannot_try_to_upgrade() {
+    aborts("a_lock_that_cannot_try_to_upgrade", || {
+        let lock = SharedLock::<Upgrades<false>, _>::new(1);
+        lock.upgradable_read().try_with_upgraded(|_| ());
+    });
+}
+
+/// The same in `while_writer`.
+#[test]
+#[cfg_attr(miri, ignore = "starts a process")]
+fn a_lock_that_cannot_downgrade() {
+    aborts("a_lock_that_cannot_downgrade", || {
+        let lock = SharedLock::<Upgrades<true>, _>::new(1);
+        lock.upgradable_read().with_upgraded(|_| ());
     });
 }

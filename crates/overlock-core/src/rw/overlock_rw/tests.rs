@@ -6,6 +6,7 @@ mod upgrade;
 use std::boxed::Box;
 
 use super::*;
+use crate::raw::{RawFairRwLock, RawUpgradeRwLock};
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
 
@@ -227,5 +228,25 @@ fn readers_with_a_deadline_step_aside_for_nobody() {
     }
     assert_eq!(halts(), 0);
     unlock_read(lock, read);
+    assert_clean(lock);
+}
+
+/// `unlock_fair` of the gate: with a plain release the `try_read` here gets in.
+#[test]
+fn a_fair_writer_gives_the_lock_to_a_sleeper() {
+    let lock = leak::<Recommended>();
+    let write = lock.write();
+    let writes = writer(1, lock);
+    writes.sleep();
+    // SAFETY: acquired above.
+    unsafe { lock.unlock_write_fair(write) };
+    assert!(lock.try_read().is_none());
+    writes.end();
+    // SAFETY: as above.
+    unsafe {
+        lock.unlock_read_fair(lock.bump_read(lock.read()));
+        lock.unlock_write_fair(lock.bump_write(lock.write()));
+        lock.unlock_upgradable_fair(lock.bump_upgradable(lock.upgradable()));
+    }
     assert_clean(lock);
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::{OverlockRw, Policy, READER, Read, Write};
 use crate::links::nap;
 use crate::platform::{Atomic, Instant, Platform};
-use crate::raw::{RawLock, RawUpgradeRwLock};
+use crate::raw::{RawFairLock, RawFairRwLock, RawLock, RawRwLock, RawUpgradeRwLock};
 use crate::sleep::wait_list::{self, Limit, Waiter};
 
 /// What a waiter is told: look again.
@@ -184,5 +184,26 @@ unsafe impl<P: Platform, Y: Policy> RawUpgradeRwLock for OverlockRw<P, Y> {
 
     unsafe fn downgrade_to_upgradable(&self, _: Write) -> Upgradable {
         self.enter_upgradable()
+    }
+}
+
+// SAFETY: as above; a fair release of the gate is that of its lock.
+unsafe impl<P: Platform, Y: Policy> RawFairRwLock for OverlockRw<P, Y> {
+    /// The writer that waits has closed the gate already.
+    unsafe fn unlock_read_fair(&self, token: Read<P>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock_read(token) }
+    }
+
+    unsafe fn unlock_write_fair(&self, Write(()): Write) {
+        self.switch_on_again();
+        // SAFETY: the writer holds the gate, whose token is ().
+        unsafe { self.gate.unlock_fair(()) }
+    }
+
+    /// Those that wait for the upgradable reader stand in a list.
+    unsafe fn unlock_upgradable_fair(&self, token: Upgradable) {
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock_upgradable(token) }
     }
 }

@@ -53,7 +53,7 @@ fn the_word_tells_who_reads_who_writes_and_who_waits_to_write() {
     assert!(lock.try_write().is_none());
     let waiting = writer(1, lock);
     waiting.to(Point::Wait);
-    assert_eq!(word(lock), 2 * READER | WAITING);
+    assert_eq!(word(lock), (2 * READER) | WAITING);
     assert!(lock.is_write_locked() && lock.is_contended());
     unlock_read(lock);
     unlock_read(lock);
@@ -134,7 +134,7 @@ fn a_reader_in_a_handler_does_not_wait_for_a_waiting_writer() {
     waiting.to(Point::Wait);
     outer.interrupt(move || {
         lock.read_in_handler();
-        assert_eq!(word(lock), 2 * READER | WAITING);
+        assert_eq!(word(lock), (2 * READER) | WAITING);
         unlock_read(lock);
     });
     // While an ordinary reader would wait.

@@ -97,11 +97,9 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     fn spin_in_queue(&self, id: Option<NodeId>, end: Instant) -> bool {
         // The others stay away from the lock's cache line, but for the one sleeper that it may be given to.
         let given = || id.is_some_and(|id| word::is_given_to(self.owner.load(Relaxed), id));
-        match self.spinners.lock(Spin::Until(end), given) {
-            // The head goes on from there only as the owner, or without interest.
-            Some(_head) => self.spin_on_owner(id, end),
-            None => false,
-        }
+        // The next one in the queue becomes its head when this one has the mutex, or is about to sleep.
+        let head = self.spinners.lock(Spin::Until(end), given);
+        head.is_some_and(|_head| self.spin_on_owner(id, end))
     }
 
     /// Tries to take the mutex whenever it is for us, as long as its owner may be running.

@@ -26,10 +26,11 @@ pub(super) fn mine<P: Platform>() -> u32 {
     u32::from(me::<P>().unwrap_or(ANONYMOUS)) << OWNER_SHIFT | cpu << CPU_SHIFT
 }
 
-/// What an owner is called by: the first node of its slot, whichever context it locks in.
+/// What an owner is called by: the first node of its slot, whichever context it locks in. [`NodeId::new`] would look at the
+/// slot's range once more, on the fast path.
 #[inline(always)]
 fn me<P: Platform>() -> Option<u16> {
-    P::slot().map(|slot| NodeId::new(slot, 0).bits())
+    P::slot().map(|slot| (slot as u16 + 1) << 2)
 }
 
 fn owner(word: u32) -> u16 {

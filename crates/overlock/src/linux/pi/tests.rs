@@ -51,16 +51,27 @@ fn a_forked_child_has_an_id_of_its_own_and_so_has_its_child() {
     assert_eq!(Linux::thread_id(), parents);
 }
 
-/// Nobody takes what another thread of the process holds for its own.
+/// Nobody takes what another thread of the process holds for its own. And numbers differ from process to process: with the
+/// same one in both, the new thread would make the copy of the forker trust the id that it has from its parent.
 #[test]
 #[cfg_attr(miri, ignore)]
-fn only_the_first_thread_of_a_child_was_somebody_else() {
+fn a_new_thread_of_a_child_was_nobody_else() {
     let forker = Linux::thread_id();
-    assert!(in_child(|| thread::spawn(move || !Linux::was_before_fork(
-        forker
-    ))
-    .join()
-    .unwrap()));
+    assert!(in_child(|| {
+        let new = thread::spawn(move || Linux::was_before_fork(forker));
+        matches!(new.join(), Ok(false)) && Linux::thread_id() == kernels()
+    }));
+}
+
+/// `FIRST`: the first thread of a process that was not forked, as far as we know.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn the_first_thread_of_the_first_process_was_nobody_else() {
+    let forker = Linux::thread_id();
+    assert!(in_child(|| {
+        FIRST.store(process(), Relaxed);
+        !Linux::was_before_fork(forker)
+    }));
 }
 
 /// The form for kernels before 5.14: neither too early nor lost.

@@ -1,6 +1,7 @@
 //! What releases and called writers say to each other, and the handoff.
 
 use super::*;
+use crate::platform::Spin;
 use crate::toy::watch::{self, Access, Watch, after, before, watch};
 
 /// A release wakes the first, a writer, once; until that one has come, releases have nothing to do.
@@ -79,6 +80,10 @@ fn a_reader_that_came_in_vain_wakes_for_the_release_that_it_has_hidden() {
             assert_eq!(lock.count.load(Relaxed), READER | WAITERS);
             assert_eq!(kicks(), 0);
         });
+        at(Point::Kick, || {
+            let last = lock.waiters.lock().last();
+            assert_eq!(last, Some(NodeId::new(1, 0)), "woken late, by joining");
+        });
         let past = Instant::from_nanos(0);
         assert!(as_thread(2, || lock.read_until(past)).is_none());
         assert_eq!(kicks(), 1);
@@ -97,10 +102,14 @@ fn newcomers_pass_waiters_only_where_the_lock_is_free() {
     assert!(lock.try_read().is_none() && lock.try_upgradable().is_none());
     let [second] = asleep([reader(2, lock)]);
     end_read(lock);
-    // The writer has been called; these are quicker.
+    // The writer has been called; these are quicker, though others spin.
+    let head = as_thread(4, || lock.osq.lock(Spin::Forever, || false));
     as_thread(3, || assert!(lock.try_write().is_some()));
     as_thread(3, || end_write(lock));
+    as_thread(3, || lock.write());
+    as_thread(3, || end_write(lock));
     as_thread(3, || lock.read());
+    drop(head);
     assert!(as_thread(4, || lock.try_read()).is_none());
     as_thread(3, || end_read(lock));
     first.end();

@@ -1,8 +1,11 @@
 //! Spinning, by policy.
 
+use std::mem::ManuallyDrop;
+
 use super::super::policy::{Counted, OnReaders, reader_spin_ns};
 use super::super::spin::Patience;
 use super::*;
+use crate::platform::Spin;
 use crate::toy::on_cpu;
 
 const DOCUMENT: OnReaders = Counted::ON_READERS;
@@ -72,13 +75,21 @@ fn writers_spin_on_readers_by_turns_and_by_time() {
     a_writer_outlasts_readers::<Timed>();
 }
 
+/// It would have to line up behind another spinner if it spun, and a look that is accepted at once is one too many.
+fn sleeps_at_once<Y: Policy>(lock: Lock<Y>, part: &Actor) {
+    let head = ManuallyDrop::new(as_thread(7, || lock.osq.lock(Spin::Forever, || false)));
+    part.sleep_before(Point::Seen);
+    // Only now: where the part has failed within the queue, its head would wait for it.
+    drop(ManuallyDrop::into_inner(head));
+}
+
 /// `ON_READERS` in `can_spin`.
 #[test]
 fn a_writer_of_none_sleeps_beside_readers_but_spins_on_a_writer() {
     let lock = leak::<policy::None>();
     lock.read();
     let part = writer(1, lock);
-    part.sleep_before(Point::Wait);
+    sleeps_at_once(lock, &part);
     end_read(lock);
     part.end();
     at(Point::Wait, move || as_thread(1, || end_write(lock)));
@@ -96,7 +107,7 @@ fn readers_that_stay_disable_spinning<Y: Policy>(outlasts_readers: bool) {
     let [first] = asleep([writer(1, lock)]);
     assert_eq!(lock.owner.load(Relaxed), DISABLED);
     let second = writer(2, lock);
-    second.sleep_before(Point::Wait);
+    sleeps_at_once(lock, &second);
     end_read(lock);
     let left = if outlasts_readers { DISABLED } else { 0 };
     assert_eq!(lock.owner.load(Relaxed), left);
@@ -129,7 +140,7 @@ fn nobody_spins_on_a_writer_whose_cpu_it_runs_on() {
             on_cpu(0);
             if writes { lock.write() } else { lock.read() }
         });
-        part.sleep_before(Point::Wait);
+        sleeps_at_once(lock, &part);
         end_write(lock);
         part.end();
     }
@@ -202,7 +213,7 @@ fn a_reader_of_the_published_forms_spins_only_beside_others() {
     let lock = leak::<Counted>();
     lock.write();
     let alone = reader(1, lock);
-    alone.sleep_before(Point::Wait);
+    alone.sleep_before(Point::Seen);
     let spinner = writer(2, lock);
     spinner.to(Point::Wait);
     let beside = reader(3, lock);

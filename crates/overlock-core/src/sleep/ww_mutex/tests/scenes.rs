@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use super::super::wait::GIVEN;
 use super::*;
-use crate::sleep::wait_list::{kick, tell};
 use crate::toy::stage::{Actor, actor};
 
 /// A place in a part's closure where the director may stop it.
@@ -14,13 +12,17 @@ fn mark() {
 }
 
 /// A context on the stage, and how many attempts it has made.
-struct Part {
-    actor: Actor,
+pub(super) struct Part {
+    pub(super) actor: Actor,
     attempts: Arc<AtomicU32>,
 }
 
 /// Thread `number`: takes the locks in their order, with a mark before each and one while it holds all.
-fn part<const N: usize>(number: usize, class: &'static Class<Toy>, locks: [Lock; N]) -> Part {
+pub(super) fn part<const N: usize>(
+    number: usize,
+    class: &'static Class<Toy>,
+    locks: [Lock; N],
+) -> Part {
     let attempts = Arc::new(AtomicU32::new(0));
     let counter = attempts.clone();
     let actor = actor(number, move || {
@@ -42,25 +44,26 @@ fn part<const N: usize>(number: usize, class: &'static Class<Toy>, locks: [Lock;
 
 impl Part {
     /// Takes its next lock, which is free.
-    fn takes(&self) {
+    pub(super) fn takes(&self) {
         self.actor.to(Point::Light);
     }
 
     /// Comes to its next lock, and sleeps.
-    fn sleeps(&self) {
+    pub(super) fn sleeps(&self) {
         self.actor.sleep();
     }
 
     /// Gets all the rest, and ends.
-    fn ends_after(self, attempts: u32) {
+    pub(super) fn ends_after(self, attempts: u32) {
         self.actor.end();
         assert_eq!(self.attempts.load(Relaxed), attempts);
     }
 }
 
-/// Thread `number`: takes the lock without a context, with a mark while it holds it.
-fn plain(number: usize, lock: Lock) -> Actor {
+/// Thread `number`: takes the lock without a context, with a mark while it holds it. Its node has served a context before.
+pub(super) fn plain(number: usize, lock: Lock) -> Actor {
     actor(number, move || {
+        assert_eq!(acquire(lock.class.unwrap(), |_| Ok(())), Ok(()));
         let _held = lock.hold();
         mark();
     })
@@ -165,94 +168,41 @@ fn with_empty_hands_one_waits_and_neither_wounds_nor_dies() {
     }
 }
 
-/// The published bug of an insertion before the first waiter: the walk in `enter` must see the first one too, and an unlock
-/// calls who is first by then, not who was.
+/// The same in `take`, for a younger thief.
 #[test]
-fn an_older_context_enters_before_the_first_waiter() {
-    for rule in RULES {
-        let (class, [a]) = locks(rule);
-        let parts = [1, 2, 3, 4].map(|thread| part(thread, class, [a]));
-        let [one, two, three, four] = parts;
-        let holder = plain(0, a);
-        holder.to(Point::Light);
-        let without = [plain(5, a), plain(6, a)];
-        three.sleeps();
-        assert_eq!(waiting(a), [3]);
-        two.sleeps();
-        assert_eq!(waiting(a), [2, 3]);
-        without[0].sleep();
-        four.sleeps();
-        without[1].sleep();
-        assert_eq!(waiting(a), [2, 3, 5, 4, 6]);
-        one.sleeps();
-        assert_eq!(waiting(a), [1, 2, 3, 5, 4, 6]);
-        holder.end();
-        for part in [one, two, three] {
-            part.ends_after(1);
-        }
-        let [five, six] = without;
-        five.end();
-        four.ends_after(1);
-        six.end();
-        assert_clean(&[a]);
-    }
-}
-
-/// The first waiter was called, and robbed; then an older one enters before it. The next unlock is that one's.
-#[test]
-fn an_older_context_enters_before_one_that_was_called() {
-    let (class, [a]) = locks(Rule::WoundWait);
-    let old = part(1, class, [a]);
-    let young = part(2, class, [a]);
-    let first = a.hold();
-    young.sleeps();
-    drop(first);
-    let second = a.hold(); // while it is on its way
+fn a_thief_is_not_wounded_for_one_that_waits_with_empty_hands() {
+    let (class, [a, b, c]) = locks(Rule::WoundWait);
+    let old = part(1, class, [b]);
+    let young = part(2, class, [a, b, c]);
+    let held = [b, c].map(WwMutex::hold);
+    old.sleeps();
+    young.takes();
+    let [held_b, held_c] = held;
+    drop(held_b);
+    young.takes();
     old.sleeps();
     young.sleeps();
-    assert_eq!(waiting(a), [1, 2]);
-    drop(second);
-    assert_eq!(word(a), WAITERS, "nobody has robbed the older one");
+    assert_eq!(word(b) & !WAITERS, held_by(2));
+    drop(held_c);
+    young.ends_after(1);
     old.ends_after(1);
-    assert_eq!(word(a), held_by(2), "but the younger one");
+    assert_clean(&[a, b, c]);
+}
+
+/// `call_if_it_holds`: nobody is woken in vain.
+#[test]
+fn an_older_waiter_lets_those_with_empty_hands_sleep() {
+    let (class, [a]) = locks(Rule::WaitDie);
+    let old = part(1, class, [a]);
+    let young = part(2, class, [a]);
+    let held = a.hold();
+    young.sleeps();
+    old.sleeps();
+    assert_eq!((waiting(a), kicks()), (Vec::from([1, 2]), 0));
+    drop(held);
+    old.ends_after(1);
     young.ends_after(1);
     assert_clean(&[a]);
-}
-
-/// ROBBED, in `pass_on`: without it thieves can have the lock for ever.
-#[test]
-fn who_was_robbed_once_is_given_the_lock() {
-    for rule in RULES {
-        let (class, [a]) = locks(rule);
-        let waiters = [part(1, class, [a]).actor, plain(2, a)];
-        let mut held = Some(a.hold());
-        for waiter in &waiters {
-            waiter.sleep();
-        }
-        for (waiter, name) in waiters.into_iter().zip([held_by(1), LOCKED]) {
-            drop(held.take());
-            assert!(a.is_contended() && !a.is_locked());
-            held = a.try_hold();
-            let before = kicks();
-            drop(held.take());
-            assert_eq!(kicks(), before, "it is on its way");
-            held = a.try_hold();
-            waiter.sleep();
-            drop(held.take());
-            assert_eq!(word(a) & !WAITERS, name);
-            assert!(a.try_hold().is_none());
-            waiter.to(Point::Light);
-            held = Some(leave_to_me(a, waiter));
-        }
-        drop(held);
-        assert_clean(&[a]);
-    }
-}
-
-/// Ends the part that holds `lock`; the director takes it then, past those that wait.
-fn leave_to_me(lock: Lock, holder: Actor) -> Held<'static, Toy> {
-    holder.end();
-    lock.try_hold().unwrap()
 }
 
 /// I4, `take`: a younger context takes the free lock while an older one that holds others is on its way to it.
@@ -334,41 +284,4 @@ fn a_younger_context_dies_where_an_older_one_waits_already() {
     old.ends_after(1);
     young.ends_after(2);
     assert_clean(&[a, b]);
-}
-
-/// The loop in `release_slow`: the unlocker sees WAITERS, and when it has the guard the last waiter has left.
-#[test]
-fn a_waiter_that_leaves_during_the_unlock() {
-    let (_, [a]) = locks(Rule::WoundWait);
-    let held = a.hold();
-    a.word.fetch_or(WAITERS, Relaxed);
-    let guard = a.waiters.lock();
-    at(Point::Wait, move || {
-        a.word.store(LOCKED, Relaxed);
-        drop(guard);
-    });
-    drop(held);
-    assert_clean(&[a]);
-}
-
-/// `release_slow` frees the lock before the guard ends; whoever gets it may free its memory, so it has to take the guard
-/// first, the waiter to whom the lock is given too.
-#[test]
-fn who_is_given_the_lock_waits_for_the_guard() {
-    let (class, [a]) = locks(Rule::WoundWait);
-    let waiter = part(1, class, [a]);
-    let held = a.hold();
-    waiter.sleeps();
-    // As `pass_on` does it, and stands before its end.
-    let guard = a.waiters.lock();
-    let first = guard.first().unwrap();
-    guard.unlink(first);
-    a.word.store(held_by(1), Relaxed);
-    tell::<Toy>(first, GIVEN);
-    kick::<Toy>(first);
-    waiter.actor.to(Point::Wait);
-    core::mem::forget(held);
-    drop(guard);
-    waiter.ends_after(1);
-    assert_clean(&[a]);
 }

@@ -1,0 +1,209 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+
+use super::*;
+use crate::error::Error;
+use crate::lock::{BenchCondvar, BenchLock, BenchRwLock, CreateError, Held};
+use crate::probe::Pass;
+use crate::world::native::{Native, NativeWorker};
+use crate::world::{Crew, Team, Word, Work};
+
+#[test]
+fn a_lock_caps_its_operations() {
+    let cap = |workload: Workload, threads| workload.cap(100.0, threads, 2);
+    let rw = |reads, records| Workload::Rw {
+        cs: 100.0,
+        ncs: 0.0,
+        reads,
+        records,
+    };
+    assert_eq!(
+        cap(
+            Workload::Micro {
+                cs: 100.0,
+                ncs: 0.0
+            },
+            8
+        ),
+        1e7
+    );
+    assert_eq!(cap(rw(0.0, 1), 8), 1e7);
+    assert_eq!(cap(rw(100.0, 1), 8), 2e7);
+    assert_eq!(cap(rw(100.0, 1), 1), 1e7);
+    assert_eq!(cap(rw(0.0, 10), 8), 1e8);
+    assert_eq!(cap(Workload::Qdisc, 8), f64::INFINITY);
+}
+
+#[test]
+fn an_empty_section_has_no_cap() {
+    assert_eq!(Workload::ALL[0].cap(0.0, 8, 2), f64::INFINITY);
+    assert_eq!(Workload::ALL[5].cap(0.0, 8, 2), f64::INFINITY);
+}
+
+/// The machine, but for a thread that reads a word: another one often runs before it goes on.
+struct Jumpy(Native);
+
+struct JumpyWord(AtomicU64);
+
+impl Word for JumpyWord {
+    fn new(value: u64) -> Self {
+        Self(AtomicU64::new(value))
+    }
+
+    fn get(&self) -> u64 {
+        let value = self.0.load(Ordering::Relaxed);
+        thread::yield_now();
+        value
+    }
+
+    fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
+
+impl World for Jumpy {
+    type Word = JumpyWord;
+    type Worker = NativeWorker;
+
+    fn run<T: Send>(
+        &self,
+        team: &Team,
+        body: impl Fn(&NativeWorker) -> T + Sync,
+    ) -> Result<Crew<T>, Error> {
+        self.0.run(team, body)
+    }
+
+    fn work(&self, _: f64) -> Work {
+        Work::NONE
+    }
+
+    fn measure(&self, _: Work) -> f64 {
+        0.0
+    }
+
+    fn nanoseconds(&self, _: u64) -> f64 {
+        0.0
+    }
+}
+
+/// Excludes nobody and says that it does.
+struct Broken;
+
+impl BenchLock for Broken {
+    type Guard<'a> = ();
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self)
+    }
+
+    fn lock(&self) {}
+}
+
+impl BenchRwLock for Broken {
+    type Read<'a> = ();
+    type Write<'a> = ();
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self)
+    }
+
+    fn read(&self) {}
+
+    fn write(&self) {}
+}
+
+impl BenchCondvar for Broken {
+    type Mutex = Self;
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self)
+    }
+
+    fn wait<'a>(&self, (): Held<'a, Self>) -> Held<'a, Self> {
+        thread::yield_now();
+    }
+
+    fn notify_one(&self) {}
+
+    fn notify_all(&self) {}
+}
+
+/// Writers exclude each other and nobody else.
+struct WritersOnly(Mutex<()>);
+
+impl BenchRwLock for WritersOnly {
+    type Read<'a> = ();
+    type Write<'a> = MutexGuard<'a, ()>;
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self(Mutex::new(())))
+    }
+
+    fn read(&self) {}
+
+    fn write(&self) -> Self::Write<'_> {
+        self.0.lock().unwrap()
+    }
+}
+
+/// What the first round says that notices.
+fn found_out(workload: Workload, rounds: &Rounds<Jumpy>) -> Error {
+    let world = Jumpy(Native::new(vec![0], Arc::default(), |team, left| {
+        panic!("{left} threads of {team:?} hang")
+    }));
+    let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
+    let team = Team {
+        lock: "test",
+        threads: 4,
+        pin: false,
+        stop_after: Duration::from_millis(20),
+    };
+    (0..50)
+        .find_map(|_| {
+            prepared
+                .round(rounds, &world, &team, Pass::Throughput)
+                .err()
+        })
+        .unwrap_or_else(|| panic!("nobody noticed in {workload:?}"))
+}
+
+#[test]
+fn a_lock_that_does_not_exclude_is_found_out() {
+    // In the other patterns of condvar a lost update makes everybody wait for ever, which is noticed as well.
+    for workload in Workload::ALL {
+        let rounds = match workload.family() {
+            Family::Exclusive => Rounds::exclusive::<Broken>(),
+            Family::ReaderWriter => Rounds::reader_writer::<Broken>(),
+            Family::Condvar => Rounds::condvar::<Broken>(),
+        };
+        let error = found_out(workload, &rounds);
+        assert!(
+            matches!(error, Error::NotExclusive { .. } | Error::Torn { .. }),
+            "{workload:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_beside_a_writer_is_found_out() {
+    let rounds = Rounds::reader_writer::<WritersOnly>();
+    let error = found_out(Workload::Rwsem, &rounds);
+    assert!(
+        matches!(error, Error::Torn { looks, torn } if looks >= torn),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_lost_write_is_found_out() {
+    let rounds = Rounds::reader_writer::<Broken>();
+    let writes = Workload::Rw {
+        cs: 0.0,
+        ncs: 0.0,
+        reads: 0.0,
+        records: 1,
+    };
+    let error = found_out(writes, &rounds);
+    assert!(matches!(error, Error::NotExclusive { .. }), "{error}");
+}
