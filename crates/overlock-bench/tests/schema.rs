@@ -119,8 +119,13 @@ fn readers_are_told_from_writers() {
             longest("max_ns")
         );
     }
-    let (document, _) = run(rw(100.0), &["std"], 1);
-    assert_eq!(document["rows"][0]["write_waits"], 0);
+    // A round may be over before a busy machine gives its threads a CPU.
+    let only_reads = (0..100).any(|_| {
+        let (document, _) = run(rw(100.0), &["std"], 1);
+        assert_eq!(document["rows"][0]["write_waits"], 0);
+        document["rows"][0]["read_waits"].as_u64() > Some(0)
+    });
+    assert!(only_reads);
     let (document, _) = run(Workload::Fserver, &["std"], 1);
     assert_eq!(document["rows"][0]["read_waits"], Value::Null);
 }

@@ -66,11 +66,11 @@ enum Stress {
     Found,
 }
 
-const LOCKS: usize = 16;
-const THREADS: usize = 32;
-const SETS: usize = 300;
+const LOCKS: usize = if cfg!(miri) { 5 } else { 16 };
+const THREADS: usize = if cfg!(miri) { 3 } else { 32 };
+const SETS: usize = if cfg!(miri) { 3 } else { 300 };
 /// On a busy machine each change of thread takes a while; so much for each stress.
-const ENOUGH: Duration = Duration::from_millis(400);
+const ENOUGH: Duration = Duration::from_millis(if cfg!(miri) { 10 } else { 400 });
 
 struct Trial {
     class: &'static Class,
@@ -102,14 +102,14 @@ impl Trial {
                 let held = self.pairs[order[0]].lock();
                 section(&mut [held], || {});
             } else {
-                self.take(order.clone(), stress, &mut random);
+                self.take(number, order.clone(), stress, &mut random);
             }
             self.taken.fetch_add(order.len() as u64, Relaxed);
             self.places[number].is_outside();
         }
     }
 
-    fn take(&self, order: Vec<usize>, stress: Stress, random: &mut Random) {
+    fn take(&self, number: usize, order: Vec<usize>, stress: Stress, random: &mut Random) {
         let order = RefCell::new(order);
         let attempt = |ctx: Context<'_, 'static>| {
             let mut held = Vec::new();
@@ -140,6 +140,7 @@ impl Trial {
                     thread::yield_now();
                 }
             }
+            self.places[number].is_inside();
             let pauses = random.once_in(8);
             section(&mut held, || {
                 if pauses {
@@ -195,7 +196,11 @@ fn survives(stress: Stress) {
         assert_eq!(counts.sum::<u64>(), trial.taken.load(Relaxed));
         assert!(trial.pairs.iter().all(|pair| !pair.is_contended()));
         let aborts = trial.aborts.load(Relaxed);
-        assert_eq!(aborts > 0, stress != Stress::Single, "{aborts} aborts");
+        // Too few meet under Miri.
+        assert!(
+            cfg!(miri) || (aborts > 0) == (stress != Stress::Single),
+            "{aborts} aborts"
+        );
     }
 }
 
@@ -302,7 +307,7 @@ fn circle<const N: usize>(class: &'static Class) -> [u64; N] {
 #[test]
 fn two_that_cross_and_many() {
     for class in CLASSES {
-        for _ in 0..30 {
+        for _ in 0..if cfg!(miri) { 2 } else { 30 } {
             assert_eq!(circle::<2>(class), [0, 1]);
             let aborted = circle::<3>(class);
             assert!(
@@ -310,7 +315,7 @@ fn two_that_cross_and_many() {
                 "{aborted:?}"
             );
         }
-        for _ in 0..5 {
+        for _ in 0..if cfg!(miri) { 0 } else { 5 } {
             let aborted = circle::<16>(class);
             assert!(
                 aborted[0] == 0 && aborted.iter().sum::<u64>() >= 1,
@@ -355,6 +360,7 @@ fn two_that_cross_and_one_does_without() {
 /// A child of fork locks and unlocks what nobody else used, and what its own thread held: names in locks are those of nodes, which
 /// the copy of a thread has too.
 #[test]
+#[cfg_attr(miri, ignore)]
 fn a_forked_child_goes_on_with_its_contexts() {
     let [a, b] = pairs::<2>(&WOUND_WAIT);
     let status = acquire(&WOUND_WAIT, |ctx| {

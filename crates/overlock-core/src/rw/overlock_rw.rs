@@ -68,7 +68,7 @@
 //! readers once more (WC, WE). A counted reader that leaves decrements (RU), then looks at the table
 //! (RK); all are sequentially consistent. A visible reader that leaves finds the bias ended, by the barriers; it then clears its entry
 //! once more with a read-modify-write and looks at `drainer`. What the drainer halts on is its node's
-//! count of kicks ([`wait_list`](crate::sleep::wait_list)).
+//! count of kicks (`sleep/wait_list.rs`).
 //!
 //! # Bounds
 //!

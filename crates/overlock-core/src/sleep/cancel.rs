@@ -5,7 +5,7 @@
 //! A waiter writes the token's address into its node (CW), then looks at the token's flag (CF), then halts. The
 //! canceller sets the flag (CS), then looks through all nodes in use (CN). All four are sequentially
 //! consistent, so one of the two sees the other: the waiter does not halt, or the canceller kicks it
-//! (see [`wait_list`](super::wait_list) for why the kick then counts).
+//! (see `sleep/wait_list.rs` for why the kick then counts).
 
 use core::sync::atomic::Ordering::{Release, SeqCst};
 

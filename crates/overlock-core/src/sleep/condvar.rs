@@ -1,6 +1,6 @@
 //! A condition variable, for any lock of this crate.
 //!
-//! Whoever notifies all does not set a herd on the lock. The notified waiters stay asleep, but for the first: it wakes,
+//! `notify_one` wakes a waiter. Whoever notifies all does not set a herd on the lock: the notified waiters stay asleep, but for the first: it wakes,
 //! acquires the lock, and then wakes the next of them, before its `wait` returns. So at most one
 //! of them contends for the lock at a time. Mutexes of futexes and of parking lots get there by a *requeue*: the notifier
 //! moves the waiters from the condition's queue to the lock's, each waiter being woken by an unlock. That needs a lock whose
@@ -22,7 +22,7 @@
 //! | `list` | waiters, joining and giving up; who calls the first takes it out |
 //! | `fresh: u16` | the first that is not notified; 0 for none |
 //! | `waiting: u16` | how many those are |
-//! | `called: u8` | 1 from the call of a waiter until it, owner of the lock again, has called the next |
+//! | `called: u16` | top bit: set from the call of a waiter in the chain until it, owner of the lock again, has called the next. The rest: how many were called by `notify_one`, and are not the owner again |
 //! | `epoch: u32` | `notify_all`, where somebody is not notified: one more |
 //! | `Node::info` | the waiter: the epoch in which it joined; `notify_one`: the epoch before the current one |
 //! | `Node::lock` | the waiter: the address of its lock |
@@ -30,12 +30,14 @@
 //! # States
 //!
 //! ```text
-//!              join                notify                 call                  has the lock
+//!              join              notify_all               call                  has the lock
 //!   owner --------------> waiting --------> notified ---------------> called --------------> owner: calls the next
-//!     lock released after   |                  |  gives up:             ^
-//!     it has joined         |                  |  waits for its call    |
-//!              gives up     |                  '------------------------'
-//!   owner <-----------------'                  called at once where nobody else is
+//!     lock released after   |  |               |  gives up:             ^
+//!     it has joined         |  |               |  waits for its call    |
+//!              gives up     |  |               '------------------------'
+//!   owner <-----------------'  |               called at once where nobody else of the chain is
+//!                              |  notify_one                 has the lock
+//!                              '-------------> called alone --------------> owner
 //! ```
 //!
 //! # Invariants
@@ -45,8 +47,8 @@
 //!   called one is not the owner before them. (So `epoch` cannot come round to a notified waiter's `info`: each step
 //!   notifies at least one more, which stays behind it with a node of its own, and there are fewer nodes than epochs.)
 //! - I3: `fresh` and those behind it are not notified, those before it are. `waiting` counts the former.
-//! - I4: while a notified waiter is in the list, some other waiter is called, and not the owner of the lock yet.
-//! - I5: at most one waiter is called at a time.
+//! - I4: while a notified waiter is in the list, some other waiter of the chain is called, and not the owner of the lock yet.
+//! - I5: at most one waiter of the chain is called at a time.
 //! - I6: a waiter that has been notified tells so, whatever its deadline and its token say; one that gave up first was out of the
 //!   list. So each notification is one waiter's.
 //!
@@ -60,12 +62,12 @@
 //!
 //! A condition changes under the lock. The waiter found it false as the owner, and joined before it released the lock. So
 //! whoever made it true after that, and notifies, with the lock or later without it, finds the waiter in the list. A notified waiter is
-//! called at once, or there is a called one (I4). That one acquires the lock, since it has no limit any more, and calls the next.
+//! called at once, or there is a called one in the chain (I4). That one acquires the lock, since it has no limit any more, and calls the next.
 //! How it wakes is in `sleep/wait_list.rs`.
 //!
 //! # Who touches it last
 //!
-//! A waiter takes the guard once more after it was told: to call the next, or to leave. So a condition variable may go when the last
+//! A waiter takes the guard once more after it was told: to call the next, or to say that it is back. So a condition variable may go when the last
 //! `wait` has returned, not when the last waiter has been notified. In Rust the borrow says so. Notifiers touch it no
 //! more once they have dropped the guard, and a waiter cannot return before that: the last waiter to return may free it, whatever the
 //! notifiers are at. Who has no borrow to rely on asks [`Condvar::is_in_use`].
@@ -73,7 +75,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::cancel::CancelToken;
-use super::wait_list::{End, Limit, WaitList, Waiter, Waiters, kick, tell};
+use super::wait_list::{End, Limit, WAITING, WaitList, Waiter, Waiters, kick, tell};
 use crate::links::nap;
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
@@ -89,12 +91,17 @@ pub struct Condvar<P: Platform> {
     list: WaitList<P>,
     fresh: P::U16,
     waiting: P::U16,
-    called: P::U8,
+    called: P::U16,
     epoch: P::U32,
 }
 
-/// What a called waiter is told.
+/// What a waiter of the chain is told when it is called.
 const CALLED: u32 = 1;
+/// What a waiter is told that `notify_one` calls.
+const CALLED_ALONE: u32 = 2;
+
+/// In `called`: one of the chain is.
+const CHAIN: u16 = 1 << 15;
 
 /// How long a thread without a node waits before it wakes, notified or not.
 const NAP_NS: u64 = 50_000;
@@ -125,7 +132,7 @@ impl<P: Platform> Condvar<P> {
             list: WaitList::new(),
             fresh: P::U16::new(0),
             waiting: P::U16::new(0),
-            called: P::U8::new(0),
+            called: P::U16::new(0),
             epoch: P::U32::new(0),
         }
     }
@@ -164,14 +171,14 @@ impl<P: Platform> Condvar<P> {
         self.join(&waiter, core::ptr::from_ref(lock).addr());
         // SAFETY: the caller's promise.
         unsafe { lock.unlock(token) };
-        let notified = self.sleep(&waiter, &limit);
+        let told = self.sleep(&waiter, &limit);
         // Its node is free for the wait for the lock.
         drop(waiter);
         let token = lock.lock();
-        if notified {
-            self.call_first(self.list.lock());
+        if told != WAITING {
+            self.come_back(told);
         }
-        (token, notified)
+        (token, told != WAITING)
     }
 
     /// Notifies the waiter that has waited longest; whether there was one. The caller need not have the lock. Not for signal
@@ -225,17 +232,27 @@ impl<P: Platform> Condvar<P> {
         self.waiting.fetch_add(1, Relaxed);
     }
 
-    /// Sleeps until called; false where `limit` came before any notification.
-    fn sleep(&self, waiter: &Waiter<P>, limit: &Limit<'_, P>) -> bool {
-        if matches!(waiter.sleep(limit), End::Told(_)) {
-            return true;
-        }
-        let notified = !self.leave(waiter.id());
-        if notified {
+    /// Sleeps until called, and returns what it was told; WAITING where `limit` came before any notification.
+    fn sleep(&self, waiter: &Waiter<P>, limit: &Limit<'_, P>) -> u32 {
+        let mut end = waiter.sleep(limit);
+        if !matches!(end, End::Told(_)) && !self.leave(waiter.id()) {
             // I6. It keeps its place: the lock will take it as long there as it would here.
-            waiter.sleep(&Limit::NONE);
+            end = waiter.sleep(&Limit::NONE);
         }
-        notified
+        match end {
+            End::Told(told) => told,
+            _ => WAITING,
+        }
+    }
+
+    /// A called waiter owns the lock again.
+    fn come_back(&self, told: u32) {
+        let waiters = self.list.lock();
+        if told == CALLED {
+            self.call_first(waiters);
+        } else {
+            self.called.fetch_sub(1, Relaxed);
+        }
     }
 
     /// Leaves the list; false for a waiter that was notified, which must not.
@@ -266,10 +283,11 @@ impl<P: Platform> Condvar<P> {
             return false;
         };
         self.pass_fresh(&waiters, id);
-        // As if it had joined before the latest `notify_all` (I2).
+        // As if it had joined before the latest `notify_all`: if it gives up now it must not leave (I6).
         let before = self.epoch.load(Relaxed).wrapping_sub(1);
         id.node::<P>().info.store(before, Relaxed);
-        self.call_if_none_is(waiters);
+        self.called.fetch_add(1, Relaxed);
+        Self::call(waiters, id, CALLED_ALONE);
         true
     }
 
@@ -281,16 +299,12 @@ impl<P: Platform> Condvar<P> {
             self.epoch.fetch_add(1, Relaxed);
             self.fresh.store(0, Relaxed);
             self.waiting.store(0, Relaxed);
-            self.call_if_none_is(waiters);
+            // I4, for those that were just notified.
+            if self.called.load(Relaxed) & CHAIN == 0 {
+                self.call_first(waiters);
+            }
         }
         waiting.into()
-    }
-
-    /// I4, for whoever was just notified.
-    fn call_if_none_is(&self, waiters: Waiters<'_, P>) {
-        if self.called.load(Relaxed) == 0 {
-            self.call_first(waiters);
-        }
     }
 
     /// Wakes the first of those notified. The caller has just notified it, or was called itself and has the lock now
@@ -298,13 +312,21 @@ impl<P: Platform> Condvar<P> {
     fn call_first(&self, waiters: Waiters<'_, P>) {
         let fresh = self.fresh.load(Relaxed);
         let first = waiters.first().filter(|first| first.bits() != fresh);
-        self.called.store(first.is_some().into(), Relaxed);
-        if let Some(id) = first {
-            waiters.unlink(id);
-            tell::<P>(id, CALLED);
-            drop(waiters);
-            kick::<P>(id);
+        match first {
+            Some(id) => {
+                self.called.fetch_or(CHAIN, Relaxed);
+                Self::call(waiters, id, CALLED);
+            }
+            None => _ = self.called.fetch_and(!CHAIN, Relaxed),
         }
+    }
+
+    /// Takes `id` out of the list and wakes it.
+    fn call(waiters: Waiters<'_, P>, id: NodeId, what: u32) {
+        waiters.unlink(id);
+        tell::<P>(id, what);
+        drop(waiters);
+        kick::<P>(id);
     }
 
     /// A wake-up for no reason, some time later.

@@ -72,7 +72,7 @@
 //!   first but for an upgrader.
 //! - I3: while nobody holds the guard and the list is not empty: the lock is held; or called is set, and the called writer is on its way to the
 //!   guard; or who released the lock is. So whoever makes the lock free and sees waiters without called goes to the
-//!   guard and [wakes](RwSem::wake).
+//!   guard and wakes.
 //! - I4: readers are granted the lock in three steps: they are chosen; all are added to readers in one exchange; then each is
 //!   told, and kicked. Nobody is told before it is added, so none can leave before it came; and nobody is kicked before it is told.
 //! - I5: with waiters set, newcomers acquire only a lock that is free, or that they have seen a writer leave. So readers cannot keep it among
@@ -88,7 +88,7 @@
 //! - RA, the acquire of a reader's addition; WA, of a writer's exchange; UA, of an upgrader's look that finds the readers gone. They pair with
 //!   RU, the release of a reader that leaves, and WU, of a writer that leaves or lets readers in.
 //! - GA, the acquire in the exchange by which a waker grants, pairs with WU. Who is granted gets it through WS of
-//!   [`wait_list`](super::wait_list), release, and the acquire of its own look at its state. The published lock once lacked an acquire on
+//!   `wait_list`, release, and the acquire of its own look at its state. The published lock once lacked an acquire on
 //!   two paths: where a reader finds the list empty under the guard, and in the waiter's own loop.
 //! - Waiters and called (Relaxed) against the releases: one word, so a release comes before the exchange that set or cleared the flag, which
 //!   then sees the lock free; or it comes after it, and sees the flag. The guard orders the list.
@@ -100,7 +100,7 @@
 //! release of the last one; so it too looks for waiters when it takes itself back out. A waiter that joins finds the lock held by
 //! somebody whose release will see waiters, or free: a writer then tries, a reader is granted. A called writer that finds itself
 //! passed clears called in an exchange that expects the lock held. A waiter that gives up wakes as a release
-//! does: it may have been what the others waited for. What a told waiter halts on is in [`wait_list`](super::wait_list).
+//! does: it may have been what the others waited for. What a told waiter halts on is in `wait_list`.
 //!
 //! # Bounds
 //!
