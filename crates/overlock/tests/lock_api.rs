@@ -49,6 +49,7 @@ fn a_mutex_with_limits_and_fairness() {
         assert!(takes_time(|| lock.try_lock_for(SHORT)).is_none());
         assert!(takes_time(|| lock.try_lock_until(soon())).is_none());
         lock_api::MutexGuard::bump(&mut guard);
+        assert!(lock.is_locked());
         *guard += 1;
         lock_api::MutexGuard::unlock_fair(guard);
         assert!(!lock.is_locked());
@@ -144,7 +145,9 @@ fn locks_without_tokens_over_0_4() {
     assert!(takes_time(|| lock.try_lock_for(SHORT)).is_none());
     assert!(takes_time(|| lock.try_lock_until(soon())).is_none());
     MutexGuard::bump(&mut guard);
+    assert!(lock.is_locked());
     MutexGuard::unlock_fair(guard);
+    assert!(!lock.is_locked());
     drop(lock_api_04::Mutex::<sleep::Mutex, _>::new(1).lock());
 
     let lock = lock_api_04::RwLock::<rw::RwSem, _>::new(1);

@@ -17,7 +17,8 @@ use rw::{Downgrade, Extras, Pair, Random, Timed, extras_of, soon};
 use watch::Place;
 
 /// A round ends with its threads leaving, one after another; many rounds, many last waiters.
-const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 2 } else { 20 });
+const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 10_000 } else { 20 });
+const VISITS: u64 = if cfg!(miri) { 30 } else { u64::MAX };
 const ROUNDS: u64 = if cfg!(miri) { 1 } else { 10 };
 /// For how long one thread holds the lock where others must not starve beside it.
 const HOLD: Duration = Duration::from_micros(500);
@@ -152,7 +153,10 @@ fn excludes_and_gets_on<L: RawRwLock>(extras: fn() -> Extras<L>) {
             let mut random = Random((round << 32 | number as u64) * 2 + 1);
             let begin = Instant::now();
             let mut wrote = 0;
-            while begin.elapsed() < ROUND {
+            for visit in 0.. {
+                if visit >= VISITS || begin.elapsed() >= ROUND {
+                    break;
+                }
                 wrote += trial.visit(place, &extras, &mut random);
                 place.is_outside();
                 random.pause(16);

@@ -176,7 +176,7 @@ impl<P: Platform> Waiter<P> {
     }
 
     /// Sleeps until `done`, of which those that make it true give word by a [kick]. False once `limit` is
-    /// reached. Not for waiters in a list.
+    /// reached. A waiter in a list looks again under the guard.
     pub(crate) fn sleep_until(&self, limit: &Limit<'_, P>, done: impl Fn() -> bool) -> bool {
         let node = self.node();
         let _watched = limit.cancel.map(|token| token.watch(node));

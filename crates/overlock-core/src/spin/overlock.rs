@@ -107,7 +107,7 @@ mod wait;
 mod wake;
 
 use core::marker::PhantomData;
-use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use crate::links::{GuardByte, Links};
 use crate::platform::{Atomic, ConstPlatform, Cpu, Instant, Platform, Zero};
@@ -275,7 +275,7 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
         let kicks = self.kicks();
         if Y::PLAIN_STORE {
             // held -> free. UL: release, pairs with LA.
-            self.locked.store(FREE, Release);
+            self.locked.store(FREE, Y::RELEASE);
             P::light_barrier();
             // UK
             if kicks.load(Relaxed) != 0 {

@@ -32,7 +32,9 @@ pub(super) fn light() {
     }
 }
 
+// Not inlined: each unlock would carry the system call behind `decide`.
 #[cold]
+#[inline(never)]
 fn light_slow() {
     decide();
     fence(Ordering::SeqCst);

@@ -188,7 +188,7 @@ fn too_many_readers_panic_before_the_count_overflows() {
     let lock = leak::<Recommended>();
     lock.readers.store(MOST_READERS + 5, Relaxed);
     for _ in 0..=1024 {
-        core::mem::forget(lock.read());
+        let _forgotten = lock.read();
     }
 }
 
@@ -243,10 +243,16 @@ fn a_fair_writer_gives_the_lock_to_a_sleeper() {
     assert!(lock.try_read().is_none());
     writes.end();
     // SAFETY: as above.
-    unsafe {
-        lock.unlock_read_fair(lock.bump_read(lock.read()));
-        lock.unlock_write_fair(lock.bump_write(lock.write()));
-        lock.unlock_upgradable_fair(lock.bump_upgradable(lock.upgradable()));
-    }
+    let read = unsafe { lock.bump_read(lock.read()) };
+    // SAFETY: as above.
+    unsafe { lock.unlock_read_fair(read) };
+    // SAFETY: as above.
+    let write = unsafe { lock.bump_write(lock.write()) };
+    // SAFETY: as above.
+    unsafe { lock.unlock_write_fair(write) };
+    // SAFETY: as above.
+    let upgradable = unsafe { lock.bump_upgradable(lock.upgradable()) };
+    // SAFETY: as above.
+    unsafe { lock.unlock_upgradable_fair(upgradable) };
     assert_clean(lock);
 }

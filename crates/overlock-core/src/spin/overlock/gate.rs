@@ -1,8 +1,8 @@
 //! What a reader-writer lock needs of the lock that stands before it: an owner that lets readers pass.
 
-use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use super::{FREE, Gate, Overlock};
+use super::{FREE, Gate, Overlock, Policy};
 use crate::platform::{Atomic, Platform};
 use crate::raw::RawLock;
 use crate::sleep::wait_list::Limit;
@@ -23,7 +23,7 @@ impl<P: Platform> Overlock<P, Gate> {
     /// The owner is a reader on its way in.
     pub(crate) fn open(&self) {
         // held -> passing. Release, pairs with the acquire in `is_open`: who enters now sees what the last writer did.
-        self.locked.store(PASSING, Release);
+        self.locked.store(PASSING, Gate::RELEASE);
     }
 
     /// Whether nobody is at the gate, not even on its way in.

@@ -104,7 +104,8 @@ impl<P: Platform> Learned<P> {
             known.turns.store(0, Relaxed);
             known.spells.store(0, Relaxed);
             known.rates.forget();
-            known.restart(Instant::from_nanos(0));
+            // A thread that goes from lock to lock, and has to wait at each, is surplus at none.
+            known.restart(P::now());
         }
         Some(known)
     }
@@ -117,7 +118,9 @@ impl<P: Platform> Learned<P> {
             .saturating_sub(self.since.load(Relaxed));
         self.share.load(Relaxed) > SATURATED
             && turn >= EARNED_NS
-            && self.rates.prefer_turns(Instant::from_nanos(self.sampled.load(Relaxed)))
+            && self
+                .rates
+                .prefer_turns(Instant::from_nanos(self.sampled.load(Relaxed)))
     }
 
     /// Whether the thread takes turns with others: it need not measure again whether it is surplus.
@@ -244,7 +247,12 @@ mod tests {
         learned.restart(Instant::from_nanos(start - EARNED_NS));
         for i in 1..=u64::from(acquisitions) {
             let end = start + i * SAMPLE as u64 * (wait + between);
-            learned.sample(Instant::from_nanos(end - wait), Instant::from_nanos(end), SAMPLE, 0);
+            learned.sample(
+                Instant::from_nanos(end - wait),
+                Instant::from_nanos(end),
+                SAMPLE,
+                0,
+            );
         }
         learned
     }

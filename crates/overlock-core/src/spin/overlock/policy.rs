@@ -17,7 +17,18 @@ pub trait Policy: Send + Sync + Debug + 'static {
     /// The ordering of an acquisition: `Acquire`, or `SeqCst` where the owner looks at other words afterwards, against
     /// threads that write those and then look at the lock.
     const ACQUIRE: Ordering = Ordering::Acquire;
+    /// The ordering of a release.
+    const RELEASE: Ordering = Ordering::Release;
 }
+
+/// Miri lets a sequentially consistent load return an older release store even where C++20's order of all sequentially consistent
+/// operations forbids that: the load is coherence-ordered before a sequentially consistent exchange that
+/// overwrote the store. So there, the store takes part in that order too.
+const GATE_RELEASE: Ordering = if cfg!(miri) {
+    Ordering::SeqCst
+} else {
+    Ordering::Release
+};
 
 macro_rules! policies {
     ($($(#[doc = $doc:literal])+ $name:ident { $($constant:ident: $type:ty = $value:expr;)+ })+) => {$(
@@ -50,6 +61,7 @@ policies! {
     Gate {
         NAME: &'static str = "gate";
         ACQUIRE: Ordering = Ordering::SeqCst;
+        RELEASE: Ordering = GATE_RELEASE;
     }
     /// With the owner's CPU in the lock.
     OwnerCpu {

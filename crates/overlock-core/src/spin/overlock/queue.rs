@@ -89,8 +89,7 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
     /// Sets `kick`, unless another thread than the caller, `id`, has asked for the hand-over: then that comes
     /// first. Whether it did.
     pub(super) fn ask_for(&self, kick: u8, id: NodeId) -> bool {
-        let theirs =
-            self.0.request() == HAND_OVER && self.0.chosen.load(Relaxed) != id.bits();
+        let theirs = self.0.request() == HAND_OVER && self.0.chosen.load(Relaxed) != id.bits();
         if !theirs {
             self.set_kick(kick);
         }

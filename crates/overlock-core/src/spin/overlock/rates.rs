@@ -53,7 +53,11 @@ impl<P: ConstPlatform> Rates<P> {
 /// Adds a measurement to what was measured before.
 fn learn<A: Atomic<u32>>(rate: &A, new: u64) {
     let old = u64::from(rate.load(Relaxed));
-    let next = if old == 0 { new } else { old - old / 4 + new / 4 };
+    let next = if old == 0 {
+        new
+    } else {
+        old - old / 4 + new / 4
+    };
     rate.store(next.clamp(1, u32::MAX.into()) as u32, Relaxed);
 }
 
@@ -108,7 +112,8 @@ impl<P: Platform> Rates<P> {
         if span >= SHORTEST_NS {
             self.in_turn.store(0, Relaxed);
             learn(&self.alone, rate);
-            self.fresh.store(now.plus_nanos(FRESH_NS).as_nanos(), Relaxed);
+            self.fresh
+                .store(now.plus_nanos(FRESH_NS).as_nanos(), Relaxed);
         }
     }
 

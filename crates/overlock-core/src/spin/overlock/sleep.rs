@@ -14,11 +14,17 @@ use crate::stat::{self, Event, Latency};
 const LATE_NS: u64 = 500_000;
 /// And later than this for a CPU that several others want.
 const VERY_LATE_NS: u64 = 5_000_000;
+/// A lock that was acquired less often than once in this while a sleeper waited has time for another one at once, however late
+/// that one may come.
+const BUSY_NS: u64 = 5_000;
 /// A sleeper that has failed for so long claims the lock even asleep.
 const CLAIM_NS: u64 = 10_000_000;
 
 /// A thread in the slow path, and how it came out of its latest sleep.
 pub(super) struct Sleeper {
+    /// When it came to the slow path, and how many acquisitions there had been by then.
+    entered: Instant,
+    done: u32,
     /// When it first failed to get the lock, awake.
     failed: Option<Instant>,
     /// When it was called, or its time was over.
@@ -34,8 +40,10 @@ pub(super) struct Sleeper {
 }
 
 impl Sleeper {
-    pub(super) fn new(now: Instant, patience_ns: u64) -> Self {
+    pub(super) fn new(now: Instant, done: u32, patience_ns: u64) -> Self {
         Sleeper {
+            entered: now,
+            done,
             patience_ns,
             failed: None,
             called: now,
@@ -298,10 +306,13 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         if sleeper.kicked {
             queue.set_awake(false);
         }
-        // Where CPUs are short, the others come by their timers.
-        let waited = P::now().nanos_since(sleeper.called);
-        let late = Y::LEARN && waited > LATE_NS;
-        sleeper.very_late = waited > VERY_LATE_NS;
+        // Where CPUs are short and the lock is busy, the others come by their timers.
+        let now = P::now();
+        let waited = now.nanos_since(sleeper.called);
+        let done = self.done.load(Relaxed).wrapping_sub(sleeper.done);
+        let busy = u64::from(done) * BUSY_NS >= now.nanos_since(sleeper.entered);
+        let late = Y::LEARN && busy && waited > LATE_NS;
+        sleeper.very_late = busy && waited > VERY_LATE_NS;
         let kick = queue.first().is_some() && !queue.someone_is_awake() && !late;
         // No barrier: this thread owns the lock and its own unlock sees it.
         queue.ask_for(if kick { KICK } else { NOTHING }, id);

@@ -2,6 +2,7 @@
 
 mod fair;
 
+use core::sync::atomic::Ordering::Release;
 use std::boxed::Box;
 
 use super::queue::CALLED;
@@ -46,7 +47,7 @@ fn choose(lock: Lock, thread: usize) -> NodeId {
 
 /// A sleeper that woke just now by its timer.
 fn woken() -> Sleeper {
-    Sleeper::new(Toy::now(), 20_000)
+    Sleeper::new(Toy::now(), 0, 20_000)
 }
 
 fn learned(lock: Lock) -> &'static Learned<Toy> {
@@ -178,7 +179,7 @@ fn turns_begin_one_after_the_other_and_the_one_before_makes_way() {
     lock.lock();
     let now = Toy::now();
     let first = lock.book(now, 30);
-    assert!(lock.book(now, 30).nanos_since(first)   >= 30 << 14);
+    assert!(lock.book(now, 30).nanos_since(first) >= 30 << 14);
     as_thread(1, || {
         learned(lock).saturate();
         at(Point::Halt, || as_thread(0, || unlock(lock)));
@@ -243,9 +244,10 @@ fn bookings_end_where_no_thread_should_sleep_longer_and_old_ones_count_for_nothi
     assert!(lock.book(later, 30).nanos_since(later) < TURN_NS * 2);
 }
 
+/// `busy` in `settle`: a lock that nobody uses meanwhile waits for no timer.
 #[test]
-fn after_a_late_wake_up_the_next_sleeper_is_left_to_its_timer() {
-    for late in [false, true] {
+fn after_a_late_wake_up_the_next_sleeper_of_a_busy_lock_is_left_to_its_timer() {
+    for (late, busy) in [(false, true), (true, false), (true, true)] {
         let lock = leak::<Recommended>();
         let next = NodeId::new(2, 0);
         lock.queue().push_back(next, Toy::now());
@@ -253,9 +255,10 @@ fn after_a_late_wake_up_the_next_sleeper_is_left_to_its_timer() {
         if late {
             Toy::pause(1_000_000);
         }
+        lock.done.store(if busy { 1000 } else { 100 }, Relaxed);
         lock.settle(&lock.queue(), NodeId::new(1, 0), &mut sleeper);
-        let kick = if late { NOTHING } else { KICK };
-        assert_eq!(lock.request(), kick, "late {late}");
+        let kick = if late && busy { NOTHING } else { KICK };
+        assert_eq!(lock.request(), kick, "late {late}, busy {busy}");
         lock.queue().unlink(next);
         ended(lock, next);
     }

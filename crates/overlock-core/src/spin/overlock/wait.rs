@@ -2,9 +2,9 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::learn::SAMPLE;
 use super::sleep::Sleeper;
 use super::{FREE, HANDED, HELD, Learned, Overlock, Policy, earlier};
-use super::learn::SAMPLE;
 use crate::links::nap;
 use crate::node::Claim;
 use crate::platform::{Atomic, Cpu, Instant, Platform, Spin};
@@ -34,7 +34,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let turns = learned.filter(|_| limit.deadline.is_none() && limit.cancel.is_none());
         let mut surplus = turns.filter(|learned| self.is_surplus(learned));
         if surplus.is_none() {
-            if self.spin_first(learned, limit.deadline, &done) {
+            if self.spin_first(learned, limit.deadline, done) {
                 stat::count::<P>(Event::PvLockStealing);
                 return true;
             }
@@ -49,7 +49,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         stat::count::<P>(Event::LockSlowpath);
         let patience = learned.map_or(FIXED_PATIENCE_NS, Learned::spin_ns);
         let entered = P::now();
-        let mut sleeper = Sleeper::new(entered, patience);
+        let mut sleeper = Sleeper::new(entered, self.done.load(Relaxed), patience);
         if let Some(learned) = surplus {
             sleeper.wakes(self.wait_for_turn(learned), false);
         }

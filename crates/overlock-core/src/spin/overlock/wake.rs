@@ -80,7 +80,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             first
         };
         // held -> handed (I4). UL: release, pairs with LA.
-        self.locked.store(HANDED, Release);
+        self.locked.store(HANDED, Y::RELEASE);
         drop(queue);
         if let Some(sleeper) = sleeper {
             self.kick_node(sleeper);

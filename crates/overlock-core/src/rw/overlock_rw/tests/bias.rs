@@ -138,7 +138,10 @@ fn the_per_cpu_form_is_biased_from_the_first_read_on_and_again_after_each_write(
         let read = lock.read();
         assert_eq!(counted(lock), before);
         assert!(lock.try_write().is_none());
-        assert!(lock.is_biased(), "the writer that failed has left it as it was");
+        assert!(
+            lock.is_biased(),
+            "the writer that failed has left it as it was"
+        );
         let deadline = Toy::now().plus_nanos(100_000);
         assert!(as_thread(1, || lock.write_until(deadline)).is_none());
         assert!(lock.is_biased());
@@ -172,7 +175,7 @@ fn a_thread_that_reads_more_locks_than_it_has_entries_counts_itself_in_the_other
 fn the_slot_of_a_thread_that_forgot_a_read_guard_is_never_given_away() {
     let lock = leak::<PerCpu>();
     unlock_read(lock, lock.read());
-    as_thread(1, || core::mem::forget(lock.read()));
+    let _forgotten = as_thread(1, || lock.read());
     assert!(!Toy::slots()[1].is_idle());
     assert!(Toy::slots()[2].is_idle());
     assert!(lock.try_write().is_none());
@@ -185,7 +188,7 @@ fn locks_have_different_ids() {
     for lock in [one, two] {
         unlock_read(lock, lock.read());
     }
-    as_thread(1, || core::mem::forget(one.read()));
+    let _forgotten = as_thread(1, || one.read());
     unlock_write(two, two.try_write().unwrap());
     assert!(one.try_write().is_none());
     // All 2^31 ids have been given, or nearly.
