@@ -290,8 +290,7 @@ fn a_broadcast_to_a_thousand_sets_one_after_another_on_the_lock() {
         let mut held = state.lock();
         state.lock.most.store(0, Relaxed);
         held.1 = true;
-        (0..10).for_each(|_| assert!(go.notify_one()));
-        assert_eq!(go.notify_all(), HERD - 10);
+        assert_eq!(go.notify_all(), HERD);
         assert_eq!(go.notify_all(), 0);
     });
     assert_eq!(state.lock.most.load(Relaxed), 1);
