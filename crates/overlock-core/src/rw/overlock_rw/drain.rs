@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use super::{OverlockRw, Policy, count};
+use super::{OFF, OverlockRw, Policy, count};
 use crate::links::nap;
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform, Spin};
@@ -65,16 +65,20 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         }
         self.end_bias();
         while let Some(entry) = self.find_entry() {
-            let id = entry.load(Relaxed);
-            // WE
-            let left = |seen| seen != id;
-            let left =
-                self.spin(entry, left, limit) || self.sleep(limit, || left(entry.load(SeqCst)));
-            if !left {
+            if !self.outwait(entry, limit) {
                 return false;
             }
         }
         true
+    }
+
+    /// Waits until the reader with this entry has left, which it may have done by now.
+    pub(super) fn outwait(&self, entry: &P::U32, limit: &Limit<'_, P>) -> bool {
+        // Not what the entry holds: that may be 0 already, or another lock's id.
+        let id = self.bias.load(Relaxed) & !OFF;
+        let left = |seen| seen != id;
+        // WE
+        self.spin(entry, left, limit) || self.sleep(limit, || left(entry.load(SeqCst)))
     }
 
     /// Watches a word of the readers' for a while.

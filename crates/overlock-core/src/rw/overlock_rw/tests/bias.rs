@@ -111,6 +111,18 @@ fn a_writer_that_waits_for_an_entry_that_came_to_nothing_is_woken() {
     assert_clean(lock);
 }
 
+/// `id` in `outwait`: the reader leaves between the writer's look at all entries and its wait for this one.
+#[test]
+fn a_writer_does_not_wait_for_an_entry_that_was_cleared_as_it_found_it() {
+    let lock = leak::<Recommended>();
+    bias(lock);
+    let read = lock.read();
+    let entry = lock.find_entry().unwrap();
+    unlock_read(lock, read);
+    assert!(lock.outwait(entry, &Limit::NONE));
+    assert_eq!(halts(), 0);
+}
+
 /// `drain` looks at the count before the bias: whoever is counted may switch the bias on until it leaves.
 #[test]
 fn a_bias_that_the_last_counted_reader_switches_on_is_ended_too() {
