@@ -10,10 +10,18 @@ use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 
 /// Looks at a guard before a waiter for it gives its CPU away: the holder has lost its own.
 const TURNS: u32 = 1000;
-const NAP_NS: u64 = 50_000;
+
+/// The sleep between two looks of a thread that nobody can wake: one without a queue node, or one that waits for
+/// another to get its CPU back. About a wake-up across CPUs.
+pub(crate) const NAP_NS: u64 = 50_000;
+
+/// Gives the CPU away for a [while](NAP_NS).
+pub(crate) fn nap<P: Platform>() {
+    nap_for::<P>(NAP_NS);
+}
 
 /// Gives the CPU away for about `nanos` nanoseconds.
-pub(crate) fn nap<P: Platform>(nanos: u64) {
+pub(crate) fn nap_for<P: Platform>(nanos: u64) {
     let nobody = P::U32::new(0);
     P::halt(&nobody, 0, Some(P::now().plus_nanos(nanos)));
 }
@@ -39,7 +47,7 @@ impl<P: Platform> GuardByte<P> {
             }
             let turns = Spin::Turns(TURNS);
             if P::wait_until(&self.0, Relaxed, turns, |held: u8| held == 0).is_err() {
-                nap::<P>(NAP_NS);
+                nap::<P>();
             }
         }
     }

@@ -142,10 +142,9 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     /// Acquires the lock if that needs no waiting. May fail where another thread is just acquiring or releasing it.
     #[inline]
     pub fn try_lock(&self) -> Option<LockGuard<'_, R, T>> {
+        let token = self.raw.try_lock()?;
         // SAFETY: just acquired.
-        self.raw
-            .try_lock()
-            .map(|token| unsafe { Self::guard(self, token) })
+        Some(unsafe { Self::guard(self, token) })
     }
 
     /// Whether somebody holds the lock. A snapshot: it may be stale when it arrives.

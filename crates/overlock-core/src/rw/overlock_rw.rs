@@ -25,7 +25,7 @@
 //! | `bias: u32` | 0 until the lock is biased for the first time, then its id; with the top bit while it is not biased. Switched on by who holds the lock, off by who holds the gate |
 //! | `drainer: u16` | the holder of the gate that sleeps until readers have left |
 //! | `upgradable: u8` | 1 from the acquisition of an upgradable reader to its release; set by the holder of the gate |
-//! | `quiet: u8` | 0 by each writer; 1 by readers now and then: nobody has written since |
+//! | `quiet: u8` | 0 by each writer when it leaves; 1 by readers now and then: nobody has written since |
 //! | `waiting: list` | who waits for the upgradable reader to leave |
 //!
 //! # States
@@ -250,28 +250,19 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         unsafe { self.gate.unlock(()) }
     }
 
-    /// The caller holds the gate and has written: lets the others in again.
+    /// The caller has written, and is about to let go of the gate.
     #[inline]
-    fn open_gate(&self) {
-        self.switch_on_again();
-        self.release_gate();
-    }
-
-    /// After a write, where readers are always visible. The caller holds the lock.
-    #[inline]
-    fn switch_on_again(&self) {
+    fn end_write(&self) {
+        self.quiet.store(0, Relaxed);
         if Y::BIAS == Bias::Always {
             self.switch_on();
         }
     }
 
-    /// The caller holds the gate, and gives up waiting for readers.
-    #[cold]
-    fn give_gate_back(&self) {
-        // R5: some of the readers may be there by their entries. R2: nobody writes.
-        if Y::BIAS == Bias::Always || self.has_entries() {
-            self.switch_on();
-        }
+    /// The caller has written: lets the others in again.
+    #[inline]
+    fn open_gate(&self) {
+        self.end_write();
         self.release_gate();
     }
 
@@ -299,11 +290,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     fn write_at_gate(&self, limit: &Limit<'_, P>) -> bool {
         // WC; and readers that are there by their entries left the bias on.
         let clear = count(self.readers.load(SeqCst)) == 0 && !self.is_biased();
-        let acquired = clear || self.clear_out(limit);
-        if acquired {
-            self.quiet.store(0, Relaxed);
-        }
-        acquired
+        clear || self.clear_out(limit)
     }
 }
 
@@ -365,10 +352,8 @@ unsafe impl<P: Platform, Y: Policy> RawRwLock for OverlockRw<P, Y> {
     fn try_write(&self) -> Option<Write> {
         self.gate.try_lock()?;
         let clear = self.is_clear(0);
-        if clear {
-            self.quiet.store(0, Relaxed);
-        } else {
-            self.give_gate_back();
+        if !clear {
+            self.release_gate();
         }
         clear.then_some(Write(()))
     }

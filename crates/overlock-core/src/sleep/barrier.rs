@@ -48,9 +48,6 @@ pub struct Barrier<P: Platform> {
 
 /// What the others are told.
 const COMPLETE: u32 = 1;
-/// Between two looks of a thread without a node.
-const NAP_NS: u64 = 50_000;
-
 impl<P: ConstPlatform> Barrier<P> {
     /// A barrier for `total` threads; none is as good as one.
     pub const fn new(total: u32) -> Self {
@@ -114,7 +111,7 @@ impl<P: Platform> Barrier<P> {
         stat::count::<P>(Event::LockNoNode);
         // BA: acquire, pairs with BR.
         while self.round.load(Acquire) == round {
-            nap::<P>(NAP_NS);
+            nap::<P>();
         }
     }
 }

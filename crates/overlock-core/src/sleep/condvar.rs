@@ -103,9 +103,6 @@ const CALLED_ALONE: u32 = 2;
 /// In `called`: one of the chain is.
 const CHAIN: u16 = 1 << 15;
 
-/// How long a thread without a node waits before it wakes, notified or not.
-const NAP_NS: u64 = 50_000;
-
 impl<P: ConstPlatform> Condvar<P> {
     /// A new condition variable that nobody waits for.
     pub const fn new() -> Self {
@@ -343,7 +340,7 @@ impl<P: Platform> Condvar<P> {
         stat::count::<P>(Event::LockNoNode);
         // SAFETY: the caller's promise.
         unsafe { lock.unlock(token) };
-        nap::<P>(NAP_NS);
+        nap::<P>();
         let notified = limit.reached().is_none();
         (lock.lock(), notified)
     }

@@ -57,9 +57,6 @@ const DONE: u8 = 2;
 
 /// What sleepers are told.
 const WOKEN: u32 = 1;
-/// Between two looks of a thread without a node.
-const NAP_NS: u64 = 50_000;
-
 /// The one that runs. Dropped, it says how that ended.
 struct Runner<'a, P: Platform> {
     once: &'a Once<P>,
@@ -135,7 +132,7 @@ impl<P: Platform> Once<P> {
             } else {
                 drop(waiters);
                 stat::count::<P>(Event::LockNoNode);
-                nap::<P>(NAP_NS);
+                nap::<P>();
             }
         }
     }

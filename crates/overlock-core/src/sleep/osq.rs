@@ -114,8 +114,6 @@ const OURS: u32 = 1;
 
 /// Looks at a word that a neighbour is about to change before the neighbour is taken to have lost its CPU.
 const TURNS: u32 = 1000;
-const NAP_NS: u64 = 50_000;
-
 impl<P: ConstPlatform> Osq<P> {
     /// A new queue with nobody in it.
     pub const fn new() -> Self {
@@ -295,7 +293,7 @@ fn patiently<P: Platform>(word: &P::U32, mut done: impl FnMut(u32) -> bool) -> u
     loop {
         match P::wait_until(word, Acquire, Spin::Turns(TURNS), &mut done) {
             Ok(seen) => return seen,
-            Err(_) => nap::<P>(NAP_NS),
+            Err(_) => nap::<P>(),
         }
     }
 }

@@ -75,7 +75,7 @@ mod tests;
 use core::fmt::Debug;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::links::nap;
+use crate::links::nap_for;
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock, RawTimedLock};
 use crate::stat::{self, Event};
@@ -181,7 +181,7 @@ impl<P: PiPlatform> RtMutex<P> {
                 Some(_) => {}
             }
             // Where the kernel lends no priorities the naps are all there is: a slow lock, but a lock.
-            nap::<P>(deadline.map_or(NAP_NS, |end| end.nanos_since(P::now()).min(NAP_NS)));
+            nap_for::<P>(deadline.map_or(NAP_NS, |end| end.nanos_since(P::now()).min(NAP_NS)));
             if self.take() {
                 return true;
             }

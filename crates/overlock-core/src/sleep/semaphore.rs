@@ -111,9 +111,6 @@ const NEVER: u32 = u32::MAX;
 
 /// Looks at the guard before a waiter for it gives its CPU away: the holder has lost its own.
 const TURNS: u32 = 1000;
-/// How long it gives it away for; and between two attempts of a thread without a node.
-const NAP_NS: u64 = 50_000;
-
 const fn permits(state: u32) -> u32 {
     state >> SHIFT
 }
@@ -321,7 +318,7 @@ impl<P: Platform> Semaphore<P> {
         // Relaxed: the exchange that follows acquires.
         let free = P::wait_until(&self.word, Relaxed, turns, |word: u32| word & GUARDED == 0);
         if free.is_err() {
-            nap::<P>(NAP_NS);
+            nap::<P>();
         }
     }
 
@@ -386,7 +383,7 @@ impl<P: Platform> Semaphore<P> {
             if limit.reached().is_some() {
                 return false;
             }
-            nap::<P>(NAP_NS);
+            nap::<P>();
         }
     }
 

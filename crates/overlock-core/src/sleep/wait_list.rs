@@ -129,6 +129,16 @@ impl<P: Platform> Limit<'_, P> {
         }
     }
 
+    /// Whether nothing ends the wait but what it is for.
+    pub(crate) fn is_for_ever(&self) -> bool {
+        self.deadline.is_none() && self.cancel.is_none()
+    }
+
+    /// `end`, or the deadline where that is earlier.
+    pub(crate) fn earlier(&self, end: Instant) -> Instant {
+        self.deadline.map_or(end, |deadline| end.min(deadline))
+    }
+
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(CancelToken::is_cancelled)
     }

@@ -125,9 +125,6 @@ const NAME: u32 = 0xffff;
 const LOCKED: u32 = 1 << 16;
 const WAITERS: u32 = 1 << 17;
 
-/// How long one sleeps who has no queue node to wait in.
-const NAP_NS: u64 = 50_000;
-
 /// A mutex of which contexts can hold several: see the [module's page](self). 24 bytes on 64-bit machines.
 #[derive(Debug)]
 pub struct WwMutex<P: Platform> {
@@ -215,7 +212,7 @@ impl<P: Platform> WwMutex<P> {
     fn poll(&self, party: Party) {
         stat::count::<P>(Event::LockNoNode);
         while !self.try_take(party) {
-            nap::<P>(NAP_NS);
+            nap::<P>();
         }
     }
 

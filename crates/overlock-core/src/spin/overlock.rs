@@ -231,11 +231,6 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     }
 }
 
-/// The earlier of a limit and a deadline, where there is one.
-fn earlier(limit: Instant, deadline: Option<Instant>) -> Instant {
-    deadline.map_or(limit, |deadline| limit.min(deadline))
-}
-
 // SAFETY: an acquisition is a compare-exchange of `locked` from free to held, or from handed to held
 // by the one chosen sleeper (I1, I4); only the owner's unlock makes it free.
 unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {

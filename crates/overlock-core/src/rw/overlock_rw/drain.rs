@@ -13,16 +13,15 @@ use crate::sleep::wait_list::{self, Limit, Waiter};
 const SPIN_NS: u64 = 5_000;
 /// Looks before it reads the clock.
 const FIRST_TURNS: u32 = 24;
-/// Sleep between two looks of a drainer without a queue node.
-const NO_NODE_NAP_NS: u64 = 50_000;
-
 impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     /// The caller, who holds the gate, is not clear to write: waits until the lock is empty, or gives the gate
     /// back once `limit` is reached.
     #[cold]
     pub(super) fn clear_out(&self, limit: &Limit<'_, P>) -> bool {
-        let waits = limit.deadline.is_none() && limit.cancel.is_none();
-        if waits && count(self.readers.load(Relaxed)) != 0 && self.gate.is_crowded(self.done()) {
+        if limit.is_for_ever()
+            && count(self.readers.load(Relaxed)) != 0
+            && self.gate.is_crowded(self.done())
+        {
             self.release_gate();
             self.gate.step_aside(|| self.done());
             self.close_gate(limit);
@@ -36,7 +35,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         }
         let drained = self.drain(0, limit);
         if !drained {
-            self.give_gate_back();
+            self.release_gate();
         }
         drained
     }
@@ -49,7 +48,12 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
             return false;
         }
         self.end_bias();
-        !self.has_entries()
+        let clear = !self.has_entries();
+        if !clear {
+            // R5; nobody writes (R2).
+            self.switch_on();
+        }
+        clear
     }
 
     /// Waits until no reader is left but the `own` counted ones of the caller, who holds the gate. False once `limit` is
@@ -66,6 +70,8 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         self.end_bias();
         while let Some(entry) = self.find_entry() {
             if !self.outwait(entry, limit) {
+                // R5; nobody writes (R2).
+                self.switch_on();
                 return false;
             }
         }
@@ -90,8 +96,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         if P::wait_until(word, SeqCst, Spin::Turns(FIRST_TURNS), &gone).is_ok() {
             return true;
         }
-        let end = P::now().plus_nanos(SPIN_NS);
-        let end = limit.deadline.map_or(end, |deadline| end.min(deadline));
+        let end = limit.earlier(P::now().plus_nanos(SPIN_NS));
         P::wait_until(word, SeqCst, Spin::Until(end), &gone).is_ok()
     }
 
@@ -103,7 +108,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
                 if limit.reached().is_some() {
                     return false;
                 }
-                nap::<P>(NO_NODE_NAP_NS);
+                nap::<P>();
             }
             return true;
         };

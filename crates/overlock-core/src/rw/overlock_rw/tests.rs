@@ -122,7 +122,7 @@ fn a_reader_that_passes_the_gate_lets_others_in() {
     assert_clean(lock);
 }
 
-/// `give_gate_back` in `clear_out`.
+/// `release_gate` in `clear_out`.
 #[test]
 fn a_writer_that_gives_up_lets_readers_in_again() {
     let lock = leak::<Recommended>();

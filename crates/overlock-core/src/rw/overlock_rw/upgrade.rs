@@ -10,9 +10,6 @@ use crate::sleep::wait_list::{self, Limit, Waiter};
 
 /// What a waiter is told: look again.
 const LOOK_AGAIN: u32 = 1;
-/// Sleep between two attempts of a thread that has no queue node.
-const NO_NODE_NAP_NS: u64 = 50_000;
-
 /// An upgradable reader's acquisition.
 #[derive(Debug)]
 pub struct Upgradable(());
@@ -70,7 +67,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
             if limit.reached().is_some() {
                 return false;
             }
-            nap::<P>(NO_NODE_NAP_NS);
+            nap::<P>();
         }
         false
     }
@@ -113,12 +110,11 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     /// The caller is the upgradable reader and holds the gate: becomes the writer if no other reader is left.
     fn upgrade_at_gate(&self, clear: bool) -> Result<Write, Upgradable> {
         if !clear {
-            self.give_gate_back();
+            self.release_gate();
             return Err(Upgradable(()));
         }
         // Relaxed: nobody else is in, and the gate's release is to come.
         self.readers.fetch_sub(1, Relaxed);
-        self.quiet.store(0, Relaxed);
         self.release_upgradable();
         Ok(Write(()))
     }
@@ -196,7 +192,7 @@ unsafe impl<P: Platform, Y: Policy> RawFairRwLock for OverlockRw<P, Y> {
     }
 
     unsafe fn unlock_write_fair(&self, Write(()): Write) {
-        self.switch_on_again();
+        self.end_write();
         // SAFETY: the writer holds the gate, whose token is ().
         unsafe { self.gate.unlock_fair(()) }
     }

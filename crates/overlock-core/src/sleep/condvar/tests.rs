@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
 use super::*;
+use crate::links::NAP_NS;
 use crate::raw::CreateError;
 use crate::spin::Unfair;
 use crate::toy::stage::{Actor, actor};

@@ -14,14 +14,11 @@ use crate::stat::{self, Event};
 /// `Node::state` of a sleeper that was woken and has not gone back to sleep.
 const AWAKE: u32 = 1;
 
-/// Between two attempts of a thread that has no node to wait in.
-const NAP_NS: u64 = 50_000;
-
 impl<P: Platform, Y: Policy> Mutex<P, Y> {
     /// Returns as the owner, or without the mutex once `limit` is reached.
     #[cold]
     pub(super) fn lock_slow(&self, limit: &Limit<'_, P>) -> bool {
-        let for_ever = limit.deadline.is_none() && limit.cancel.is_none();
+        let for_ever = limit.is_for_ever();
         crate::check!(
             !(for_ever && word::is_mine::<P>(self.owner.load(Relaxed))),
             "a thread locks a mutex that it holds: it would wait for ever"
@@ -89,8 +86,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     }
 
     fn spin_end(limit: &Limit<'_, P>) -> Instant {
-        let end = P::now().plus_nanos(Y::SPIN_NS);
-        limit.deadline.map_or(end, |deadline| deadline.min(end))
+        limit.earlier(P::now().plus_nanos(Y::SPIN_NS))
     }
 
     /// Watches the owner as the head of the spin queue.
@@ -187,7 +183,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
             if limit.reached().is_some() {
                 return false;
             }
-            nap::<P>(NAP_NS);
+            nap::<P>();
         }
         true
     }

@@ -22,9 +22,6 @@ pub(super) const WANTS_UPGRADE: u32 = 4;
 pub(super) const HAS_IT: u32 = 1;
 pub(super) const MAY_TRY: u32 = 2;
 
-/// Sleep between two attempts of a thread that has no queue node.
-const NO_NODE_NAP_NS: u64 = 50_000;
-
 /// How an attempt of a queued writer ended.
 enum Attempt {
     Acquired,
@@ -234,7 +231,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             if limit.reached().is_some() {
                 return false;
             }
-            nap::<P>(NO_NODE_NAP_NS);
+            nap::<P>();
         }
         true
     }

@@ -148,8 +148,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     /// When a spinner that begins now gives up on writers.
     fn spin_end(limit: &Limit<'_, P>) -> Instant {
-        let end = P::now().plus_nanos(Y::SPIN_NS);
-        limit.deadline.map_or(end, |deadline| end.min(deadline))
+        limit.earlier(P::now().plus_nanos(Y::SPIN_NS))
     }
 
     fn spin(
@@ -220,7 +219,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 let until = *patience
                     .until
                     .get_or_insert_with(|| P::now().plus_nanos(reader_spin_ns(seen / READER)));
-                let end = limit.deadline.map_or(until, |deadline| until.min(deadline));
+                let end = limit.earlier(until);
                 let waited = P::wait_until(&self.count, Relaxed, Spin::Until(end), |now: u32| {
                     now & READERS == 0 || now & (WRITER | HANDOFF) != 0
                 });

@@ -12,9 +12,6 @@ use crate::raw::RawUpgradeRwLock;
 use crate::sleep::wait_list::{End, Limit, Waiter};
 use crate::stat::{self, Event};
 
-/// Sleep between two looks of an upgrader that has no queue node.
-const NO_NODE_NAP_NS: u64 = 50_000;
-
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
     #[inline]
     fn upgradable_within(&self, limit: &Limit<'_, P>) -> bool {
@@ -142,7 +139,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 }
                 return false;
             }
-            nap::<P>(NO_NODE_NAP_NS);
+            nap::<P>();
         }
     }
 }

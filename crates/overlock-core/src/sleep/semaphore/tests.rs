@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
 use super::*;
+use crate::links::NAP_NS;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch, after, before, freed, touches, watch};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, left};

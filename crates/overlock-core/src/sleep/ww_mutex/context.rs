@@ -6,7 +6,7 @@ use core::{fmt, ptr};
 
 use super::class::Class;
 use super::wait::Party;
-use super::{LOCKED, NAME, NAP_NS, WwMutex};
+use super::{LOCKED, NAME, WwMutex};
 use crate::links::nap;
 use crate::platform::{Atomic, Platform};
 use crate::raw::RawLock;
@@ -188,7 +188,7 @@ impl<'env, P: Platform> Context<'env, P> {
                     self.first.set(Some(lock));
                 }
             }
-            None => nap::<P>(NAP_NS),
+            None => nap::<P>(),
         }
     }
 }

@@ -133,6 +133,12 @@ impl<P: Platform> Learned<P> {
         self.turns.load(Relaxed) > 0
     }
 
+    /// The thread's turn begins.
+    pub(super) fn begin_turn(&self, now: Instant, done: u32) {
+        self.restart(now);
+        self.rates.begin_turn(now, done);
+    }
+
     /// The thread meets another one in its turn.
     #[cold]
     pub(super) fn end_turn(&self, now: Instant, done: u32) {
@@ -291,7 +297,7 @@ mod tests {
         assert!(learned.spin_ns() > before.max(10_000));
     }
 
-    /// `end_turn`: where being alone is no better, the thread takes no turns for now.
+    /// `end_turn`: where being alone is no better, the thread measures instead of taking turns.
     #[test]
     fn a_thread_that_got_no_more_done_alone_stops_taking_turns() {
         let learned = after(10, 100, 100);

@@ -109,9 +109,8 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
         free
     }
 
-    /// Says that the lock, which the caller owns, is about to be handed to the first sleeper, and who that is.
-    pub(super) fn give(&self) -> Option<NodeId> {
-        let id = self.first()?;
+    /// Says that the lock, which has been handed over, is for the sleeper `id`.
+    pub(super) fn give(&self, id: NodeId) {
         self.unlink(id);
         self.0.chosen.store(id.bits(), Relaxed);
         if self.first().is_none() {
@@ -119,9 +118,8 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
         }
         let node = id.node::<P>();
         node.kicked_at.store(P::now().as_nanos(), Relaxed);
-        // NS: release, pairs with NA.
+        // NS: release, pairs with NA: who sees this finds the lock handed over.
         node.state.store(GIVEN, Release);
-        Some(id)
     }
 
     /// Whether a sleeper has been called and is on its way to the lock.

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use super::queue::{CALLED, CLAIMING, GIVEN, QUEUED, Queue};
 use super::wait::FIXED_SPIN_NS;
-use super::{FREE, KICK, NOTHING, Overlock, Policy, TURN_NS, earlier};
+use super::{FREE, KICK, NOTHING, Overlock, Policy, TURN_NS};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform, Spin};
 use crate::sleep::wait_list::Limit;
@@ -206,7 +206,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     ) -> bool {
         let node = id.node::<P>();
         loop {
-            self.halt_while(node, QUEUED, Some(earlier(due, limit.deadline)), limit);
+            self.halt_while(node, QUEUED, Some(limit.earlier(due)), limit);
             // NA: acquire, pairs with NS.
             if node.state.load(Acquire) == QUEUED {
                 let now = P::now();
@@ -266,7 +266,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         limit: &Limit<'_, P>,
     ) -> bool {
         sleeper.asked = false;
-        let soon = earlier(P::now().plus_nanos(FIXED_SPIN_NS), limit.deadline);
+        let soon = limit.earlier(P::now().plus_nanos(FIXED_SPIN_NS));
         let mut acquired = self.spin(Spin::Until(soon), false);
         if !acquired {
             stat::count::<P>(Event::PvWaitHead);
@@ -276,7 +276,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                 self.claim(id, limit)
             } else {
                 let end = P::now().plus_nanos(sleeper.patience_ns);
-                self.spin(Spin::Until(earlier(end, limit.deadline)), sleeper.asked)
+                self.spin(Spin::Until(limit.earlier(end)), sleeper.asked)
             };
         }
         if acquired {

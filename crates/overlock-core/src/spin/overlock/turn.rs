@@ -79,9 +79,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     pub(crate) fn step_aside(&self, done: impl Fn() -> u32) {
         if let Some(learned) = self.learned() {
             self.wait_for_turn(learned);
-            let now = P::now();
-            learned.restart(now);
-            learned.rates.begin_turn(now, done());
+            learned.begin_turn(P::now(), done());
         }
     }
 

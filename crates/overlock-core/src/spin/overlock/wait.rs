@@ -4,10 +4,10 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::learn::SAMPLE;
 use super::sleep::Sleeper;
-use super::{FREE, HANDED, HELD, Learned, Overlock, Policy, earlier};
+use super::{FREE, HANDED, HELD, Learned, Overlock, Policy};
 use crate::links::nap;
 use crate::node::Claim;
-use crate::platform::{Atomic, Cpu, Instant, Platform, Spin};
+use crate::platform::{Atomic, Cpu, Platform, Spin};
 use crate::sleep::wait_list::Limit;
 use crate::stat::{self, Event};
 
@@ -19,9 +19,6 @@ pub(super) const FIXED_SPIN_NS: u64 = 2_000;
 const FIXED_PATIENCE_NS: u64 = 20_000;
 /// Lost races for a free lock after which a waiter stops spinning.
 const LOSSES: u32 = 64;
-/// Sleep between two attempts of a thread that has no queue node.
-const NO_NODE_NAP_NS: u64 = 50_000;
-
 impl<P: Platform, Y: Policy> Overlock<P, Y> {
     #[cold]
     pub(super) fn lock_slow(&self, limit: &Limit<'_, P>, elsewhere: impl Fn() -> u32) -> bool {
@@ -31,10 +28,10 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             learned.end_turn(P::now(), done());
         }
         // A thread with a deadline might miss it, asleep until its turn, beside a lock that it could have had.
-        let turns = learned.filter(|_| limit.deadline.is_none() && limit.cancel.is_none());
+        let turns = learned.filter(|_| limit.is_for_ever());
         let mut surplus = turns.filter(|learned| self.is_surplus(learned));
         if surplus.is_none() {
-            if self.spin_first(learned, limit.deadline, done) {
+            if self.spin_first(learned, limit, done) {
                 stat::count::<P>(Event::PvLockStealing);
                 return true;
             }
@@ -60,8 +57,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         if let Some(learned) = learned {
             let now = P::now();
             if surplus.is_some() {
-                learned.restart(now);
-                learned.rates.begin_turn(now, done());
+                learned.begin_turn(now, done());
             } else {
                 learned.slept(entered, now, done());
             }
@@ -77,15 +73,15 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     fn spin_first(
         &self,
         learned: Option<&'static Learned<P>>,
-        deadline: Option<Instant>,
+        limit: &Limit<'_, P>,
         done: impl Fn() -> u32,
     ) -> bool {
         let sample = learned.is_some_and(Learned::counts_a_sample);
         let entered = sample.then(P::now);
         let mut acquired = self.spin(Spin::Turns(FIRST_TURNS), false);
         if !acquired {
-            let limit = learned.map_or(FIXED_SPIN_NS, Learned::spin_ns);
-            let end = earlier(P::now().plus_nanos(limit), deadline);
+            let worth = learned.map_or(FIXED_SPIN_NS, Learned::spin_ns);
+            let end = limit.earlier(P::now().plus_nanos(worth));
             acquired = self.spin(Spin::Until(end), false);
         }
         if let Some(learned) = learned
@@ -102,17 +98,14 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     fn wait_without_node(&self, limit: &Limit<'_, P>) -> bool {
         stat::count::<P>(Event::LockNoNode);
         loop {
-            let now = P::now();
-            if self.spin(
-                Spin::Until(earlier(now.plus_nanos(FIXED_SPIN_NS), limit.deadline)),
-                false,
-            ) {
+            let end = limit.earlier(P::now().plus_nanos(FIXED_SPIN_NS));
+            if self.spin(Spin::Until(end), false) {
                 return true;
             }
             if limit.reached().is_some() {
                 return false;
             }
-            nap::<P>(NO_NODE_NAP_NS);
+            nap::<P>();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use super::queue::{CALLED, CLAIMING};
+use super::queue::{CALLED, CLAIMING, Queue};
 use super::{FREE, HAND_OVER, HANDED, KICK, NOTHING, Overlock, Policy};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
@@ -42,17 +42,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                 {
                     return;
                 }
-                queue.set_kick(NOTHING);
-                let Some(chosen) = NodeId::from_bits(self.chosen.load(Relaxed)) else {
-                    return;
-                };
-                let state = &chosen.node::<P>().state;
-                if state.load(Relaxed) == CLAIMING {
-                    // NS: release, pairs with NA.
-                    state.store(CALLED, Release);
-                    drop(queue);
-                    self.kick_node(chosen);
-                }
+                self.call_chosen(queue);
             }
             _ => {}
         }
@@ -63,29 +53,37 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     #[cold]
     pub(super) fn give_away(&self) -> bool {
         let queue = self.queue();
-        let sleeper = if self.request() == HAND_OVER {
-            let Some(chosen) = NodeId::from_bits(self.chosen.load(Relaxed)) else {
-                return false;
-            };
-            queue.set_kick(NOTHING);
-            let state = &chosen.node::<P>().state;
-            // NS: release, pairs with NA; not for one that is awake and watches `locked`.
-            let asleep = state.compare_exchange(CLAIMING, CALLED, Release, Relaxed);
-            asleep.is_ok().then_some(chosen)
-        } else {
-            let first = queue.give();
-            if first.is_none() {
-                return false;
-            }
-            first
-        };
-        // held -> handed (I4). UL: release, pairs with LA.
+        let asked = self.request() == HAND_OVER;
+        let first = queue.first();
+        if !asked && first.is_none() {
+            return false;
+        }
+        // held -> handed (I4), before anybody is told. UL: release, pairs with LA.
         self.locked.store(HANDED, Y::RELEASE);
-        drop(queue);
-        if let Some(sleeper) = sleeper {
-            self.kick_node(sleeper);
+        if asked {
+            self.call_chosen(queue);
+        } else if let Some(first) = first {
+            queue.give(first);
+            drop(queue);
+            self.kick_node(first);
         }
         true
+    }
+
+    /// The lock was handed to the chosen one: ends its request, and wakes it if it sleeps.
+    fn call_chosen(&self, queue: Queue<'_, P, Y>) {
+        queue.set_kick(NOTHING);
+        let Some(chosen) = NodeId::from_bits(self.chosen.load(Relaxed)) else {
+            return;
+        };
+        let state = &chosen.node::<P>().state;
+        // One that is awake watches `locked`.
+        if state.load(Relaxed) == CLAIMING {
+            // NS: release, pairs with NA.
+            state.store(CALLED, Release);
+            drop(queue);
+            self.kick_node(chosen);
+        }
     }
 
     fn kick_node(&self, id: NodeId) {

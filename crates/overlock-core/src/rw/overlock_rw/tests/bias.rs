@@ -56,7 +56,7 @@ fn a_writer_ends_the_bias_and_waits_for_visible_readers() {
     let lock = leak::<Recommended>();
     bias(lock);
     let reads = [1, 2].map(|thread| as_thread(thread, || lock.read()));
-    // R5, in `give_gate_back`: without it the next writer looks for no entries.
+    // R5, `switch_on` in `is_clear` and in `drain`: without it the next writer looks for no entries.
     assert!(lock.try_write().is_none(), "somebody reads");
     let late = Instant::from_nanos(0);
     assert!(lock.write_until(late).is_none());

@@ -4,6 +4,7 @@ use super::super::queue::CLAIMING;
 use super::*;
 use crate::raw::{RawCancelLock, RawFairLock};
 use crate::sleep::cancel::CancelToken;
+use crate::toy::watch::{self, Access, Watch, watch};
 
 fn unlock_fair(lock: Lock) {
     // SAFETY: each test unlocks what it has locked.
@@ -161,4 +162,20 @@ fn a_claim_that_was_cancelled_before_it_sleeps_does_not_sleep() {
     ended(lock, id);
     unlock(lock);
     assert_clean(lock);
+}
+
+/// The order in `give_away`: a sleeper that wakes by itself and finds that it was given the lock has to find the lock
+/// handed over as well. Else it would go back to the list, and nobody could ever take what was handed.
+#[test]
+fn the_lock_is_handed_over_before_the_sleeper_is_told() {
+    let lock: &Overlock<Watch> = Box::leak(Box::default());
+    lock.lock();
+    let id = NodeId::new(1, 0);
+    lock.queue().push_back(id, Watch::now());
+    watch(&id.node::<Watch>().state);
+    watch::after(Access::Store, || {
+        assert_eq!(Atomic::load(&lock.locked, Relaxed), HANDED);
+    });
+    assert!(lock.give_away());
+    assert_eq!(watch::left(), 0);
 }
