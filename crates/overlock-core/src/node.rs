@@ -20,6 +20,7 @@
 //! | `Node::kicks` | whoever kicks the waiter through it: one more; never set back |
 //! | `Node::kicked_at` | the kicker, where statistics are on: when that was |
 //! | `Node::cancel` | the waiter: the address of the token whose cancellation shall kick it, or 0 |
+//! | `Slot::deferred` | the owning thread: a kick that follows its release of a lock |
 //! | `Slot::reading` | the owning thread: the reader-writer locks that it holds visibly, by their ids |
 //! | `Node::info`, `Node::lock` | the waiter before it publishes the node; meaning by lock |
 
@@ -59,7 +60,15 @@ pub struct Slot<P: Platform> {
     pub(crate) depth: P::U32,
     pub(crate) spare: [P::U32; CONTEXTS],
     pub(crate) learned: Learned<P>,
+    pub(crate) deferred: Deferred<P>,
     pub(crate) reading: Reading<P>,
+}
+
+/// A kick that the thread owes to `node`, for when it releases the lock at the address `lock`; 0: none.
+#[derive(Debug)]
+pub(crate) struct Deferred<P: Platform> {
+    pub(crate) lock: P::Usize,
+    pub(crate) node: P::U16,
 }
 
 /// The read locks that a thread holds without having written to them, on a line of its own: its owner writes it
@@ -118,6 +127,10 @@ impl<P: ConstPlatform> Slot<P> {
         depth: Zero::ZERO,
         spare: [const { Zero::ZERO }; CONTEXTS],
         learned: Learned::INIT,
+        deferred: Deferred {
+            lock: Zero::ZERO,
+            node: Zero::ZERO,
+        },
         reading: Reading([const { Zero::ZERO }; READING]),
     };
 }
@@ -131,6 +144,10 @@ impl<P: Platform> Slot<P> {
             depth: P::U32::new(0),
             spare: core::array::from_fn(|_| P::U32::new(0)),
             learned: Learned::new(),
+            deferred: Deferred {
+                lock: P::Usize::new(0),
+                node: P::U16::new(0),
+            },
             reading: Reading(core::array::from_fn(|_| P::U32::new(0))),
         }
     }

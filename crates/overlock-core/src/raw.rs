@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::node::NodeId;
 use crate::platform::{Instant, Platform};
 use crate::sleep::cancel::CancelToken;
 
@@ -47,6 +48,16 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
 
     /// Whether somebody waits for the lock. A snapshot, as [`is_locked`](Self::is_locked).
     fn is_contended(&self) -> bool;
+
+    /// Has a thread kicked that is about to wait for this lock, right after the calling thread, its owner, has
+    /// released it. False where the caller has to do it, at once: the default, and always correct. But a thread that is
+    /// woken by an owner may take the owner's CPU, find the lock taken, and go to sleep again.
+    ///
+    /// `waiter` is a node of the platform that the lock waits by.
+    fn kick_after_unlock(&self, waiter: NodeId) -> bool {
+        let _ = waiter;
+        false
+    }
 }
 
 /// A lock whose waiters can give up.

@@ -1,7 +1,8 @@
 //! A condition variable, for any lock of this crate.
 //!
 //! `notify_one` wakes a waiter. Whoever notifies all does not set a herd on the lock: the notified waiters stay asleep, but for the first: it wakes,
-//! acquires the lock, and then wakes the next of them, before its `wait` returns. So at most one
+//! acquires the lock, and then has the next of them woken: as soon as it has released the lock, where that lock
+//! [can do so](RawLock::kick_after_unlock), else before its `wait` returns. So at most one
 //! of them contends for the lock at a time. Mutexes of futexes and of parking lots get there by a *requeue*: the notifier
 //! moves the waiters from the condition's queue to the lock's, each waiter being woken by an unlock. That needs a lock whose
 //! queue is known, and known to be the only one. Here the waiters queue up in front of the lock instead of in it, which is the same
@@ -63,6 +64,7 @@
 //! A condition changes under the lock. The waiter found it false as the owner, and joined before it released the lock. So
 //! whoever made it true after that, and notifies, with the lock or later without it, finds the waiter in the list. A notified waiter is
 //! called at once, or there is a called one in the chain (I4). That one acquires the lock, since it has no limit any more, and calls the next.
+//! Whose kick may wait for the caller's unlock: before that it could not get on.
 //! How it wakes is in `sleep/wait_list.rs`.
 //!
 //! # Who touches it last
@@ -173,7 +175,7 @@ impl<P: Platform> Condvar<P> {
         drop(waiter);
         let token = lock.lock();
         if told != WAITING {
-            self.come_back(told);
+            self.come_back(told, lock);
         }
         (token, told != WAITING)
     }
@@ -242,11 +244,16 @@ impl<P: Platform> Condvar<P> {
         }
     }
 
-    /// A called waiter owns the lock again.
-    fn come_back(&self, told: u32) {
+    /// A called waiter owns the lock again. The next of the chain wakes when this one has released it: not before, lest it
+    /// take this one's CPU and wait for it.
+    fn come_back<L: RawLock>(&self, told: u32, lock: &L) {
         let waiters = self.list.lock();
         if told == CALLED {
-            self.call_first(waiters);
+            if let Some(next) = self.call_first(waiters)
+                && !lock.kick_after_unlock(next)
+            {
+                kick::<P>(next);
+            }
         } else {
             self.called.fetch_sub(1, Relaxed);
         }
@@ -285,6 +292,7 @@ impl<P: Platform> Condvar<P> {
         id.node::<P>().info.store(before, Relaxed);
         self.called.fetch_add(1, Relaxed);
         Self::call(waiters, id, CALLED_ALONE);
+        kick::<P>(id);
         true
     }
 
@@ -297,16 +305,18 @@ impl<P: Platform> Condvar<P> {
             self.fresh.store(0, Relaxed);
             self.waiting.store(0, Relaxed);
             // I4, for those that were just notified.
-            if self.called.load(Relaxed) & CHAIN == 0 {
-                self.call_first(waiters);
+            if self.called.load(Relaxed) & CHAIN == 0
+                && let Some(first) = self.call_first(waiters)
+            {
+                kick::<P>(first);
             }
         }
         waiting.into()
     }
 
-    /// Wakes the first of those notified. The caller has just notified it, or was called itself and has the lock now
-    /// (I5).
-    fn call_first(&self, waiters: Waiters<'_, P>) {
+    /// Calls the first of those notified, for the caller to kick. The caller has just notified it, or was called itself and has
+    /// the lock now (I5).
+    fn call_first(&self, waiters: Waiters<'_, P>) -> Option<NodeId> {
         let fresh = self.fresh.load(Relaxed);
         let first = waiters.first().filter(|first| first.bits() != fresh);
         match first {
@@ -316,14 +326,13 @@ impl<P: Platform> Condvar<P> {
             }
             None => _ = self.called.fetch_and(!CHAIN, Relaxed),
         }
+        first
     }
 
-    /// Takes `id` out of the list and wakes it.
+    /// Takes `id` out of the list, and drops the guard; the kick is to follow.
     fn call(waiters: Waiters<'_, P>, id: NodeId, what: u32) {
         waiters.unlink(id);
         tell::<P>(id, what);
-        drop(waiters);
-        kick::<P>(id);
     }
 
     /// A wake-up for no reason, some time later.

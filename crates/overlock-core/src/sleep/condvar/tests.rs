@@ -7,7 +7,7 @@ use std::vec::Vec;
 use super::*;
 use crate::links::NAP_NS;
 use crate::raw::CreateError;
-use crate::spin::Unfair;
+use crate::spin::{Overlock, Unfair};
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
 
@@ -172,6 +172,37 @@ fn those_notified_together_wake_one_after_another() {
         assert_eq!(scene.back(), [(1, true), (2, true), (3, true)]);
         assert!(!scene.condvar.is_in_use());
     }
+}
+
+/// `kick_after_unlock` in `come_back`: else the next one wakes while the lock is taken.
+#[test]
+fn the_next_is_woken_when_the_lock_is_free_again() {
+    let (condvar, lock): (&Condvar<Toy>, &Overlock<Toy>) = (
+        Box::leak(Box::default()),
+        Box::leak(Box::new(Overlock::new())),
+    );
+    let [one, two] = [1, 2].map(|number| {
+        let part = actor(number, move || {
+            lock.lock();
+            // SAFETY: locked above.
+            unsafe { condvar.wait(lock, ()) };
+            Toy::heavy_barrier();
+            // SAFETY: the wait has locked it again.
+            unsafe { lock.unlock(()) };
+        });
+        part.sleep();
+        part
+    });
+    assert_eq!(condvar.notify_all(), 2);
+    let kicked = || NodeId::new(2, 0).node::<Toy>().kicks.load(Relaxed);
+    let before = kicked();
+    one.to(Point::Heavy);
+    assert!(called(2) && lock.is_locked());
+    assert_eq!(kicked(), before);
+    one.end();
+    assert_eq!(kicked(), before + 1);
+    two.end();
+    assert!(!condvar.is_in_use() && !lock.is_locked());
 }
 
 /// Each on its own: `notify_first` does not wait for those that were notified before, nor does its waiter call the chain's next

@@ -237,7 +237,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
 
     /// Sleeps while the sleeper's state is `state`, until kicked or until `until`; returns for no reason too.
     fn halt_while(&self, node: &Node<P>, state: u32, until: Option<Instant>, limit: &Limit<'_, P>) {
-        // The kicks are read before what they tell of: acquire, pairs with the release in `kick_node` and that of a
+        // The kicks are read before what they tell of: acquire, pairs with the release in `kick` and that of a
         // cancelling thread.
         let kicks = node.kicks.load(Acquire);
         if node.state.load(Relaxed) == state && !limit.is_cancelled() {

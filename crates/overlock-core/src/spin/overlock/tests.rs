@@ -1,5 +1,6 @@
 //! Thread 0 holds the lock at first; the others come to it. Each test of a race names what prevents it.
 
+mod deferred;
 mod fair;
 mod turns;
 

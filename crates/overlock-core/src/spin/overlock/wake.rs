@@ -6,11 +6,52 @@ use super::queue::{CALLED, CLAIMING, Queue};
 use super::{FREE, HAND_OVER, HANDED, KICK, NOTHING, Overlock, Policy};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
-use crate::stat::{self, Event, Latency};
+use crate::sleep::wait_list::kick;
 
 impl<P: Platform, Y: Policy> Overlock<P, Y> {
-    /// What an unlocker does where `kick` may be set (another lock may share the entry): after the release, so never inside the section.
+    /// What an unlocker does where its entry of the kick table is not 0.
     #[cold]
+    pub(super) fn after_unlock(&self) {
+        self.kick_deferred();
+        self.wake_one();
+    }
+
+    /// Keeps a kick until the caller, the owner, unlocks. False where it keeps another one already, or has no slot.
+    pub(super) fn defer(&self, id: NodeId) -> bool {
+        let Some(slot) = P::slot() else {
+            return false;
+        };
+        let deferred = &P::slots()[slot].deferred;
+        let room = deferred.lock.load(Relaxed) == 0;
+        if room {
+            deferred.node.store(id.bits(), Relaxed);
+            deferred
+                .lock
+                .store(core::ptr::from_ref(self).addr(), Relaxed);
+            // Relaxed: for the caller itself.
+            self.kicks().fetch_add(1, Relaxed);
+        }
+        room
+    }
+
+    /// Does what was [kept](Self::defer) for the caller's unlock, which was just now.
+    pub(super) fn kick_deferred(&self) {
+        let Some(slot) = P::slot() else {
+            return;
+        };
+        let deferred = &P::slots()[slot].deferred;
+        if deferred.lock.load(Relaxed) != core::ptr::from_ref(self).addr() {
+            return;
+        }
+        let id = NodeId::from_bits(deferred.node.load(Relaxed));
+        deferred.lock.store(0, Relaxed);
+        self.kicks().fetch_sub(1, Relaxed);
+        if let Some(id) = id {
+            kick::<P>(id);
+        }
+    }
+
+    /// What an unlocker does where `kick` may be set (another lock may share the entry): after the release, so never inside the section.
     pub(super) fn wake_one(&self) {
         // A stale look is as good: the announcer of a later `kick` looks at the lock itself.
         if self.request() == NOTHING {
@@ -30,7 +71,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                 // NS: release, pairs with NA.
                 node.state.store(CALLED, Release);
                 drop(queue);
-                self.kick_node(first);
+                kick::<P>(first);
             }
             HAND_OVER => {
                 // free -> handed (I4). Release: goes on with UL's sequence for LA; where it fails, the
@@ -65,7 +106,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         } else if let Some(first) = first {
             queue.give(first);
             drop(queue);
-            self.kick_node(first);
+            kick::<P>(first);
         }
         true
     }
@@ -82,15 +123,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             // NS: release, pairs with NA.
             state.store(CALLED, Release);
             drop(queue);
-            self.kick_node(chosen);
+            kick::<P>(chosen);
         }
-    }
-
-    fn kick_node(&self, id: NodeId) {
-        let kicks = &id.node::<P>().kicks;
-        // Release, pairs with the acquire in `halt_while`.
-        kicks.fetch_add(1, Release);
-        stat::count::<P>(Event::PvKickUnlock);
-        stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(kicks));
     }
 }
