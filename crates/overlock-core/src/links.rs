@@ -3,7 +3,7 @@
 //! Only threads that are about to sleep, have just woken, or are about to wake another one take a guard,
 //! and each holds it for a few dozen instructions.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
@@ -27,8 +27,19 @@ pub(crate) fn nap_for<P: Platform>(nanos: u64) {
 }
 
 /// A test-and-set byte whose waiters nap when its holder has lost its CPU.
+///
+/// ```text
+///           acquire              mark
+///   free -----------> held ----------------> marked: the holder has to do the marker's work as well
+///     ^                 | release: false       | release: true
+///     '-----------------+----------------------'
+/// ```
 #[derive(Debug)]
 pub(crate) struct GuardByte<P: Platform>(P::U8);
+
+const FREE: u8 = 0;
+const HELD: u8 = 1;
+const MARKED: u8 = 2;
 
 /// The guard, held. All accesses to what it guards are Relaxed: QA and QR order them.
 pub(crate) struct Held<'a, P: Platform>(&'a P::U8);
@@ -38,23 +49,54 @@ impl<P: Platform> GuardByte<P> {
         GuardByte(P::U8::new(0))
     }
 
-    /// Takes the guard.
+    /// Takes the guard, which nobody marks.
     pub(crate) fn lock(&self) -> Held<'_, P> {
+        self.acquire();
+        Held(&self.0)
+    }
+
+    /// Takes the guard, until [`release`](Self::release).
+    pub(crate) fn acquire(&self) {
         loop {
-            // QA: acquire, pairs with QR.
-            if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
-                return Held(&self.0);
+            // free -> held. QA: acquire, pairs with QR.
+            if self
+                .0
+                .compare_exchange(FREE, HELD, Acquire, Relaxed)
+                .is_ok()
+            {
+                return;
             }
             let turns = Spin::Turns(TURNS);
-            if P::wait_until(&self.0, Relaxed, turns, |held: u8| held == 0).is_err() {
+            if P::wait_until(&self.0, Relaxed, turns, |held: u8| held == FREE).is_err() {
                 nap::<P>();
             }
         }
     }
 
+    /// Takes the guard if nobody holds it, else marks it; whether it took it. Never waits.
+    pub(crate) fn acquire_or_mark(&self) -> bool {
+        let mut seen = FREE;
+        loop {
+            let next = if seen == FREE { HELD } else { MARKED };
+            // free -> held. QA: acquire, pairs with QR.
+            // held, marked -> marked. QM: release, also where it is marked already: the holder sees what each marker did.
+            match self.0.compare_exchange(seen, next, AcqRel, Relaxed) {
+                Ok(_) => return seen == FREE,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Drops the guard, which the caller has [acquired](Self::acquire). Whether somebody has marked it, and so left
+    /// its work to the caller.
+    pub(crate) fn release(&self) -> bool {
+        // held, marked -> free. QR: release, pairs with QA; acquire, pairs with QM.
+        self.0.swap(FREE, AcqRel) == MARKED
+    }
+
     /// Whether somebody holds it. A snapshot.
     pub(crate) fn is_held(&self) -> bool {
-        self.0.load(Relaxed) != 0
+        self.0.load(Relaxed) != FREE
     }
 }
 
@@ -65,8 +107,8 @@ impl<P: ConstPlatform> GuardByte<P> {
 
 impl<P: Platform> Drop for Held<'_, P> {
     fn drop(&mut self) {
-        // QR: release, pairs with QA.
-        self.0.store(0, Release);
+        // held -> free. QR: release, pairs with QA.
+        self.0.store(FREE, Release);
     }
 }
 
@@ -189,6 +231,18 @@ mod tests {
             links.unlink(ids[out]);
             assert_eq!(content(&links), rest);
         }
+    }
+
+    #[test]
+    fn a_mark_is_for_the_holder_and_ends_with_it() {
+        let guard = GuardByte::<Toy>::new();
+        assert!(guard.acquire_or_mark());
+        assert!(!guard.release(), "nobody marked it");
+        guard.acquire();
+        assert!(!guard.acquire_or_mark() && !guard.acquire_or_mark());
+        assert!(guard.is_held() && guard.release());
+        assert!(guard.acquire_or_mark() && !guard.release());
+        assert!(!guard.is_held());
     }
 
     /// The nap in `lock`: without it the toy is stuck.

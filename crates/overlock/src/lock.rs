@@ -43,8 +43,9 @@ use crate::{Linux, deadline};
 /// Acquiring has acquire ordering, releasing has release ordering, and each release synchronises with the acquisition that follows
 /// it. How long a waiter may wait, and who may pass it, is the raw lock's affair.
 ///
-/// A thread that locks what it holds already waits for ever; so does a signal handler that locks what the thread that it
-/// interrupted holds. A guard that is forgotten leaves the lock locked.
+/// A thread that locks what it holds already waits for ever; so may a signal handler that locks what the thread that it
+/// interrupted holds, waits for, or is releasing. (With a spinning raw lock, [`Mutex`](crate::Mutex) and
+/// [`SpinLock`](crate::SpinLock) included, a handler may always try, and release what it got.) A guard that is forgotten leaves the lock locked.
 pub struct Lock<R, T: ?Sized> {
     raw: R,
     data: UnsafeCell<T>,

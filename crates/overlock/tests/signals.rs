@@ -1,9 +1,12 @@
-//! A thread waits for a lock; signal handlers interrupt it, three deep, and a fourth one beyond what there are
-//! queue nodes for, and each takes and releases a contended lock of the same kind.
+//! Signal handlers that use locks.
+//!
+//! - A thread waits for a lock; handlers interrupt it, three deep, and a fourth one beyond what there are
+//!   queue nodes for, and each takes and releases a contended lock of the same kind.
+//! - Handlers interrupt threads anywhere, also at work on a lock's queue, and try to take that same lock.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::time::{Duration, Instant};
 use std::{ptr, thread};
 
 use overlock::spin::RawLock;
@@ -38,11 +41,10 @@ fn enter<L: RawLock>() {
     unsafe { lock.unlock(token) };
 }
 
-fn nests<L: RawLock>() {
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let [outer, inner] = [L::create().unwrap(), L::create().unwrap()];
-    LOCK.store(ptr::from_ref(&inner).cast_mut().cast(), Ordering::Release);
-    ENTER.store(enter::<L> as fn() as usize, Ordering::Release);
+/// From now on the handler does `enter` with `lock`.
+fn install<L>(lock: &L, enter: fn()) {
+    LOCK.store(ptr::from_ref(lock).cast_mut().cast(), Ordering::Release);
+    ENTER.store(enter as usize, Ordering::Release);
     // SAFETY: an all-zero sigaction is valid.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as extern "C" fn(libc::c_int) as usize;
@@ -50,6 +52,80 @@ fn nests<L: RawLock>() {
     // SAFETY: `action` is valid, and the handler does only what this file says.
     let installed = unsafe { libc::sigaction(libc::SIGUSR1, &action, ptr::null_mut()) };
     assert_eq!(installed, 0);
+}
+
+/// What the handler does in [`tries`]. A thread that it has interrupted may hold the lock, so it must not wait.
+fn try_once<L: RawLock>() {
+    // SAFETY: the test keeps the lock alive until after the last signal.
+    let lock = unsafe { &*LOCK.load(Ordering::Acquire).cast::<L>() };
+    if let Some(token) = lock.try_lock() {
+        HANDLED.fetch_add(1, Ordering::AcqRel);
+        // SAFETY: the token is of this lock and this thread.
+        unsafe { lock.unlock(token) };
+    }
+}
+
+fn spend(micros: u64) {
+    let end = Instant::now() + Duration::from_micros(micros);
+    while Instant::now() < end {}
+}
+
+/// Sections are long enough for waiters to sleep, so that there are queues to be at work on.
+fn tries<L: RawLock>() {
+    const WORKERS: usize = 3;
+
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let lock = L::create().unwrap();
+    install(&lock, try_once::<L>);
+    HANDLED.store(0, Ordering::Release);
+    let (done, ready, gone) = (
+        AtomicBool::new(false),
+        Barrier::new(WORKERS + 1),
+        Barrier::new(WORKERS + 1),
+    );
+    let threads = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                // SAFETY: no preconditions.
+                threads
+                    .lock()
+                    .unwrap()
+                    .push(unsafe { libc::pthread_self() });
+                ready.wait();
+                for round in 0.. {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let token = lock.lock();
+                    spend(30);
+                    // SAFETY: the token is of this lock and this thread.
+                    unsafe { lock.unlock(token) };
+                    // Now and then the lock is free.
+                    spend(round % 4 * 30);
+                }
+                gone.wait();
+            });
+        }
+        ready.wait();
+        let end = Instant::now() + Duration::from_millis(100);
+        while Instant::now() < end || HANDLED.load(Ordering::Acquire) == 0 {
+            for &worker in threads.lock().unwrap().iter() {
+                // SAFETY: the thread is alive: it waits for this one at the end.
+                assert_eq!(unsafe { libc::pthread_kill(worker, libc::SIGUSR1) }, 0);
+            }
+            thread::sleep(Duration::from_micros(20));
+        }
+        done.store(true, Ordering::Relaxed);
+        gone.wait();
+    });
+    assert!(!lock.is_locked());
+}
+
+fn nests<L: RawLock>() {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let [outer, inner] = [L::create().unwrap(), L::create().unwrap()];
+    install(&inner, enter::<L>);
     for _ in 0..3 {
         DEPTH.store(0, Ordering::Release);
         HANDLED.store(0, Ordering::Release);
@@ -87,6 +163,7 @@ macro_rules! tests {
         #[test]
         fn $name() {
             nests::<overlock::spin::$lock>();
+            tries::<overlock::spin::$lock>();
         }
     )*};
 }

@@ -78,6 +78,10 @@
 //! every unlock after it sees it. An owner that sets `kick` will see it in
 //! its own unlock. With neither, I2's timers bound the sleep.
 //!
+//! An unlocker that finds the guard held marks it and goes: it may have interrupted the guard's holder. When that one drops the guard it sees the
+//! mark, and what was released before it. If the lock is free, it does the unlocker's work; if not, the owner's unlock will, since
+//! `kick` stands as it was.
+//!
 //! # How long a waiter can wait
 //!
 //! A sleeper in the list tries to get the lock after 16 ms at most, and so does a surplus thread: then it has its turn. A sleeper that

@@ -2,8 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
-use super::{AWAKE, HAND_OVER, HANDED, NOTHING, Overlock, Policy, TURN_NS};
-use crate::links::Held;
+use super::{AWAKE, FREE, HAND_OVER, HANDED, NOTHING, Overlock, Policy, TURN_NS};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform};
 
@@ -19,20 +18,38 @@ pub(super) const GIVEN: u32 = 0x6f_0004;
 /// No sleeper stays asleep longer than this, however long the list is.
 const LONGEST_NS: u64 = 16_000_000;
 
-/// The lock with the guard of its list held. All accesses to the guarded words are Relaxed.
-pub(super) struct Queue<'a, P: Platform, Y: Policy>(
-    &'a Overlock<P, Y>,
-    #[allow(dead_code)] Held<'a, P>,
-);
+/// The lock with the guard of its list held. All accesses to the guarded words are Relaxed. Unlockers that have come meanwhile
+/// have marked the guard; when it is dropped their work is done, if it still is to do.
+pub(super) struct Queue<'a, P: Platform, Y: Policy>(&'a Overlock<P, Y>);
 
 impl<P: Platform, Y: Policy> Overlock<P, Y> {
     /// Takes the guard.
     pub(super) fn queue(&self) -> Queue<'_, P, Y> {
-        Queue(self, self.guard.lock())
+        self.guard.acquire();
+        Queue(self)
+    }
+
+    /// For an unlocker: takes the guard, or leaves the unlocker's work to whoever holds it.
+    pub(super) fn queue_or_mark(&self) -> Option<Queue<'_, P, Y>> {
+        self.guard.acquire_or_mark().then(|| Queue(self))
+    }
+}
+
+impl<P: Platform, Y: Policy> Drop for Queue<'_, P, Y> {
+    fn drop(&mut self) {
+        // Where somebody owns the lock, its unlock does that work.
+        if self.0.guard.release() && self.0.locked.load(Relaxed) == FREE {
+            self.0.wake_one();
+        }
     }
 }
 
 impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
+    /// Drops the guard; whether an unlocker has left its work to the caller.
+    pub(super) fn leave(self) -> bool {
+        core::mem::ManuallyDrop::new(self).0.guard.release()
+    }
+
     /// The sleeper that is to be woken next.
     pub(super) fn first(&self) -> Option<NodeId> {
         self.0.sleepers.first()

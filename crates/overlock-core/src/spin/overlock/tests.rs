@@ -2,6 +2,7 @@
 
 mod deferred;
 mod fair;
+mod marked;
 mod turns;
 
 use core::sync::atomic::Ordering::Release;

@@ -51,42 +51,50 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         }
     }
 
-    /// What an unlocker does where `kick` may be set (another lock may share the entry): after the release, so never inside the section.
+    /// What an unlocker does where `kick` may be set (another lock may share the entry): after the release, so never inside the
+    /// section. Does not wait: where the guard is held, its holder does it.
     pub(super) fn wake_one(&self) {
         // A stale look is as good: the announcer of a later `kick` looks at the lock itself.
-        if self.request() == NOTHING {
-            return;
-        }
-        let queue = self.queue();
-        match self.request() {
-            KICK => {
-                queue.set_kick(NOTHING);
-                let Some(first) = queue.first() else {
-                    return;
-                };
-                queue.unlink(first);
-                queue.set_awake(true);
-                let node = first.node::<P>();
-                node.kicked_at.store(P::now().as_nanos(), Relaxed);
-                // NS: release, pairs with NA.
-                node.state.store(CALLED, Release);
-                drop(queue);
-                kick::<P>(first);
-            }
-            HAND_OVER => {
-                // free -> handed (I4). Release: goes on with UL's sequence for LA; where it fails, the
-                // next unlock tries again.
+        while self.request() != NOTHING && self.serve() && self.locked.load(Relaxed) == FREE {}
+    }
+
+    /// Whether another unlocker has left its work to the caller meanwhile.
+    fn serve(&self) -> bool {
+        let Some(queue) = self.queue_or_mark() else {
+            return false;
+        };
+        let called = match self.request() {
+            KICK => self.call_first(&queue),
+            // free -> handed (I4). Release: goes on with UL's sequence for LA; where it fails, the
+            // next unlock tries again.
+            HAND_OVER
                 if self
                     .locked
                     .compare_exchange(FREE, HANDED, Release, Relaxed)
-                    .is_err()
-                {
-                    return;
-                }
-                self.call_chosen(queue);
+                    .is_ok() =>
+            {
+                self.call_chosen(&queue)
             }
-            _ => {}
+            _ => None,
+        };
+        let again = queue.leave();
+        if let Some(id) = called {
+            kick::<P>(id);
         }
+        again
+    }
+
+    /// Calls the first sleeper, for the caller to kick.
+    fn call_first(&self, queue: &Queue<'_, P, Y>) -> Option<NodeId> {
+        queue.set_kick(NOTHING);
+        let first = queue.first()?;
+        queue.unlink(first);
+        queue.set_awake(true);
+        let node = first.node::<P>();
+        node.kicked_at.store(P::now().as_nanos(), Relaxed);
+        // NS: release, pairs with NA.
+        node.state.store(CALLED, Release);
+        Some(first)
     }
 
     /// Hands the lock, which the caller owns, to whoever has asked for that, or to the first sleeper. False where there
@@ -101,29 +109,29 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         }
         // held -> handed (I4), before anybody is told. UL: release, pairs with LA.
         self.locked.store(HANDED, Y::RELEASE);
-        if asked {
-            self.call_chosen(queue);
-        } else if let Some(first) = first {
-            queue.give(first);
-            drop(queue);
-            kick::<P>(first);
+        let called = if asked {
+            self.call_chosen(&queue)
+        } else {
+            first.inspect(|&first| queue.give(first))
+        };
+        drop(queue);
+        if let Some(id) = called {
+            kick::<P>(id);
         }
         true
     }
 
-    /// The lock was handed to the chosen one: ends its request, and wakes it if it sleeps.
-    fn call_chosen(&self, queue: Queue<'_, P, Y>) {
+    /// The lock was handed to the chosen one: ends its request. If it sleeps, the caller has to kick it.
+    fn call_chosen(&self, queue: &Queue<'_, P, Y>) -> Option<NodeId> {
         queue.set_kick(NOTHING);
-        let Some(chosen) = NodeId::from_bits(self.chosen.load(Relaxed)) else {
-            return;
-        };
+        let chosen = NodeId::from_bits(self.chosen.load(Relaxed))?;
         let state = &chosen.node::<P>().state;
         // One that is awake watches `locked`.
-        if state.load(Relaxed) == CLAIMING {
+        let sleeps = state.load(Relaxed) == CLAIMING;
+        if sleeps {
             // NS: release, pairs with NA.
             state.store(CALLED, Release);
-            drop(queue);
-            kick::<P>(chosen);
         }
+        sleeps.then_some(chosen)
     }
 }
