@@ -13,6 +13,7 @@
 //! | `RawRwLockTimed` | [`raw::RawTimedRwLock`] |
 //! | `RawRwLockDowngrade` | [`raw::RawDowngradeRwLock`] |
 //! | `RawRwLockUpgrade`, `RawRwLockUpgradeDowngrade`, `RawRwLockUpgradeTimed` | [`raw::RawUpgradeRwLock`] |
+//! | `RawRwLockFair`, `RawRwLockUpgradeFair` | [`raw::RawFairRwLock`] |
 //!
 //! The lists of locks do not say which of them have the traits below the first, so each of the others is implemented for every lock under the
 //! condition that it has; for many that never holds.
@@ -21,6 +22,7 @@ mod rw;
 
 use core::marker::PhantomData;
 use core::time::Duration;
+use core::{mem, ptr};
 
 use lock_api::{RawMutex, RawMutexFair, RawMutexTimed};
 
@@ -40,6 +42,28 @@ impl<T> GuardState<T> {
     #[inline]
     fn new(token: T) -> Self {
         GuardState(token, PhantomData)
+    }
+
+    /// Gives the token to `f`, and keeps the one that it returns. Where `f` unwinds the guard would be left without one: that ends
+    /// the process.
+    #[inline]
+    fn renew(&mut self, f: impl FnOnce(T) -> T) {
+        struct Abort;
+
+        impl Drop for Abort {
+            #[cold]
+            fn drop(&mut self) {
+                panic!("a lock has panicked that its guard had released");
+            }
+        }
+
+        let abort = Abort;
+        // SAFETY: the token is used by `f` only, and replaced before anybody sees the state again: a panic during unwinding does not
+        // return.
+        let token = f(unsafe { ptr::read(&self.0) });
+        // SAFETY: a reference is good for writing; what was there was moved out above.
+        unsafe { ptr::write(&mut self.0, token) };
+        mem::forget(abort);
     }
 }
 
@@ -96,10 +120,10 @@ macro_rules! raw_mutex {
             }
         }
 
-        // SAFETY: as above. Nothing in `bump` unwinds where the caller holds the lock.
+        // SAFETY: as above; `renew` ends the process where the lock cannot be acquired again.
         unsafe impl<P: ConstPlatform> RawMutexFair for crate::$module::$lock<P>
         where
-            Self: RawFairLock<Token = ()>,
+            Self: RawFairLock,
         {
             #[inline]
             unsafe fn unlock_fair(&self, guard: Self::Guard) {
@@ -109,8 +133,8 @@ macro_rules! raw_mutex {
 
             #[inline]
             unsafe fn bump(&self, guard: &mut Self::Guard) {
-                // SAFETY: as above; the token of the new acquisition is `()` again.
-                guard.0 = unsafe { RawFairLock::bump(self, guard.0) };
+                // SAFETY: as above.
+                guard.renew(|token| unsafe { RawFairLock::bump(self, token) });
             }
         }
     };

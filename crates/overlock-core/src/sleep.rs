@@ -16,7 +16,7 @@ pub mod ww_mutex;
 pub use barrier::Barrier;
 pub use condvar::Condvar;
 pub use mutex::{Mutex, MutexInside, MutexNone};
-pub use once::Once;
+pub use once::{Once, OnceState};
 pub use osq::Osq;
 pub use rt_mutex::RtMutex;
 pub use rwsem::{RwSem, RwSemCounted, RwSemNone};

@@ -21,6 +21,7 @@
 //! - G2: the guard has that acquisition's token, and nobody else has. What takes the token out either ends the guard or puts another one
 //!   in before anybody sees the guard again; where that is impossible since the lock has panicked, the process ends.
 
+mod fair;
 mod mapped;
 
 use std::fmt;
@@ -29,6 +30,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+pub use fair::Fair;
 pub use mapped::{MappedGuard, MappedReadGuard};
 
 pub(crate) mod sealed {

@@ -43,10 +43,7 @@
 //! - A lock's raw form has tokens of its own: [`force_unlock`](lock::Lock::force_unlock) and its kind take one. `lock_api` is not
 //!   part of these types: where a function asks for a `lock_api::Mutex`, give it one over a lock of [`spin`].
 //! - Guards of `Arc`s and serde's traits (feature `serde`) are there; guards are never `Send`.
-//! - There are no fair unlocks of a [`RwLock`] (`unlock_fair`, `unlocked_fair`, `bump`): a waiting writer closes the lock for
-//!   readers by itself, and no waiter starves.
-//! - A [`Once`] is not poisoned by a panic, so there are no `OnceState`, `call_once_force` and `wait`.
-//! - Not there: `ReentrantMutex`, `RecursiveRwLock`, `FairMutex` (for strict order take [`lock::Lock`] over
+//! - Not there: `ReentrantMutex`, `RecursiveRwLock` (0.12's `read_recursive`), `FairMutex` (for strict order take [`lock::Lock`] over
 //!   [`spin::Ticket`] or [`spin::Mcs`], and mind what they say about overcommit), `RawCondvar`, and the features
 //!   `deadlock_detection`, `owning_ref` and `send_guard`.
 //! - There in addition: [`lock_cancellable`](lock::Lock::lock_cancellable), [`is_contended`](lock::Lock::is_contended),
@@ -84,7 +81,7 @@ pub use cancel::{CancelToken, Cancelled};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use linux::Linux;
 pub use names::*;
-pub use once::{Once, OnceLock};
+pub use once::{Once, OnceLock, OnceState};
 pub use overlock_core::{self as core, Instant, stat};
 pub use semaphore::{Permit, Semaphore};
 pub use ww_mutex::{WwMutex, WwMutexGuard};

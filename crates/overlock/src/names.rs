@@ -125,6 +125,9 @@ pub type MappedRtMutexGuard<'a, T> = MappedLockGuard<'a, RawRtMutex, T>;
 ///
 /// The two `read`s above do not overlap. Those of one thread never should: a writer may come between, and then it
 /// waits for the first, the second for it, and nothing moves any more.
+///
+/// Where others must have their turn: `unlock_fair` and `bump` of all three guards ([docs](guard::Guard::unlock_fair)). What ends a wait:
+/// [`SharedLock::try_write_for`] and its kind.
 pub type RwLock<T> = SharedLock<RawRwLock, T>;
 
 /// A reader-writer lock for what is read all the time and hardly ever written.

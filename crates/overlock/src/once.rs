@@ -4,8 +4,11 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::atomic::AtomicU8;
 
 use overlock_core::sleep::once as raw;
+
+pub use overlock_core::sleep::once::OnceState;
 
 use crate::Linux;
 
@@ -24,8 +27,22 @@ use crate::Linux;
 /// assert!(START.is_completed());
 /// ```
 ///
-/// Unlike the standard library's and parking_lot's it is not poisoned by a panic: that attempt does not count, and the next one is
-/// made by whoever waits or comes.
+/// As the standard library's and parking_lot's, it is poisoned by a panic: others must not take for granted what was only half done.
+/// From then on all panic that ask for it, until somebody insists:
+///
+/// ```
+/// use overlock::{Once, OnceState};
+///
+/// let start = Once::new();
+/// let fails = || start.call_once(|| panic!("the disk is full"));
+/// assert!(std::panic::catch_unwind(fails).is_err());
+/// assert_eq!(start.state(), OnceState::Poisoned);
+///
+/// start.call_once_force(|state| assert!(state.is_poisoned()));
+/// start.call_once(|| unreachable!());
+/// ```
+///
+/// `f` of a call must not call the same `Once` again, nor wait for it: it would wait for itself, for ever.
 #[derive(Default)]
 pub struct Once {
     raw: raw::Once<Linux>,
@@ -40,12 +57,53 @@ impl Once {
         }
     }
 
+    /// What there was to do is done already.
+    #[inline]
+    pub const fn new_completed() -> Self {
+        Once {
+            raw: raw::Once::with_state(AtomicU8::new(OnceState::Done as u8)),
+        }
+    }
+
     /// Calls `f`, unless that was done; waits where another thread is at it. A panic of `f` is passed on.
     ///
-    /// `f` must not call this again: it would wait for itself, for ever.
+    /// # Panics
+    ///
+    /// Where an earlier attempt has panicked, one that this call waited for included, and none has succeeded since.
     #[inline]
+    #[track_caller]
     pub fn call_once<F: FnOnce()>(&self, f: F) {
         self.raw.call_once(f);
+    }
+
+    /// As [`call_once`](Self::call_once), but tries again where earlier attempts have panicked. `f` is told whether the last one
+    /// has.
+    #[inline]
+    pub fn call_once_force<F: FnOnce(OnceState)>(&self, f: F) {
+        self.raw.call_once_force(f);
+    }
+
+    /// Waits until another thread has done it; what was done is visible.
+    ///
+    /// # Panics
+    ///
+    /// Where an attempt has panicked, before or during the wait, and none has succeeded since.
+    #[inline]
+    #[track_caller]
+    pub fn wait(&self) {
+        self.raw.wait();
+    }
+
+    /// As [`wait`](Self::wait), but waits on where attempts panic.
+    #[inline]
+    pub fn wait_force(&self) {
+        self.raw.wait_force();
+    }
+
+    /// How far it has come. A snapshot, but [`Done`](OnceState::Done) is for good.
+    #[inline]
+    pub fn state(&self) -> OnceState {
+        self.raw.state()
     }
 
     /// Whether it was done; if so, what was done is visible.
@@ -58,7 +116,7 @@ impl Once {
 impl fmt::Debug for Once {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Once")
-            .field("completed", &self.is_completed())
+            .field("state", &self.state())
             .finish()
     }
 }
@@ -75,7 +133,7 @@ impl fmt::Debug for Once {
 /// assert_eq!(NAME.get_or_init(|| "second".into()), "first");
 /// ```
 ///
-/// The methods are those of the standard library's.
+/// The methods are those of the standard library's. Nothing is poisoned: where setting it panics, it stays unset.
 pub struct OnceLock<T> {
     once: Once,
     /// Written by who runs `once`; holds a value once that is completed (I1). Read-only from then on, but for an owner.
@@ -115,17 +173,25 @@ impl<T> OnceLock<T> {
         set.then(|| unsafe { self.value.get_mut().assume_init_mut() })
     }
 
-    /// The value; where it is not set, that of `f`. Waits where another thread is about to set it. A panic of `f` is passed on, and the
-    /// value stays unset.
+    /// The value; where it is not set, that of `f`. Waits where another thread is about to set it. A panic of `f` is passed on, the
+    /// value stays unset, and whoever waits or comes tries again.
     ///
     /// `f` must not ask for this value: it would wait for itself, for ever.
     #[inline]
     pub fn get_or_init<F: FnOnce() -> T>(&self, f: F) -> &T {
-        self.once.call_once(|| {
+        self.once.call_once_force(|_| {
             let value = f();
             // SAFETY: one thread at a time runs this, and nobody reads before it is completed.
             unsafe { self.value.get().cast::<T>().write(value) };
         });
+        // SAFETY: I1, completed above; and nobody writes any more while `self` is borrowed.
+        unsafe { &*self.value.get().cast::<T>() }
+    }
+
+    /// The value. Waits until another thread has set it, where it is not set.
+    #[inline]
+    pub fn wait(&self) -> &T {
+        self.once.wait_force();
         // SAFETY: I1, completed above; and nobody writes any more while `self` is borrowed.
         unsafe { &*self.value.get().cast::<T>() }
     }

@@ -15,7 +15,9 @@
 //! unsafe { lock.unlock_read(token) };
 //! ```
 
-pub use overlock_core::raw::{RawDowngradeRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock};
+pub use overlock_core::raw::{
+    RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
+};
 
 use crate::Linux;
 

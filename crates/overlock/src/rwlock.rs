@@ -9,6 +9,7 @@
 //! | [`RawTimedRwLock`] | `try_read_for`, `try_read_until`, `try_write_for`, `try_write_until` |
 //! | [`RawDowngradeRwLock`] | `downgrade` of writers' guards |
 //! | [`RawUpgradeRwLock`] | `upgradable_read`, and `upgrade` of its guards |
+//! | [`RawFairRwLock`] | `unlock_fair`, `unlocked_fair`, `bump` of the guards |
 //! | [`ConstLock`] | `new` in constants, `From`, `Default` |
 
 mod acquire;
@@ -20,7 +21,7 @@ use std::fmt;
 
 use overlock_core::raw::{ConstLock, RawRwLock};
 #[cfg(doc)]
-use overlock_core::raw::{RawDowngradeRwLock, RawTimedRwLock, RawUpgradeRwLock};
+use overlock_core::raw::{RawDowngradeRwLock, RawFairRwLock, RawTimedRwLock, RawUpgradeRwLock};
 
 pub use guard::{
     ArcReadGuard, ArcUpgradableReadGuard, ArcWriteGuard, MappedReadGuard, MappedWriteGuard, Read,

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use overlock::core::raw::{RawFairLock, RawTimedLock, RawTimedRwLock, RawUpgradeRwLock};
+use overlock::core::raw::{
+    RawFairLock, RawFairRwLock, RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
+};
 use overlock::core::{Instant, Platform};
 use overlock::{Linux, RawMutex, RawPerCpuRwLock, RawRwLock, rw, sleep, spin};
 
@@ -121,6 +123,66 @@ fn an_rwlock_with_all_that_there_is() {
     works::<rw::RwSem>();
 }
 
+#[test]
+fn an_rwlock_with_fairness() {
+    fn works<R: lock_api::RawRwLockUpgradeFair>() {
+        use lock_api::{
+            RwLockReadGuard as Reader, RwLockUpgradableReadGuard as Upgradable,
+            RwLockWriteGuard as Writer,
+        };
+        let lock = lock_api::RwLock::<R, _>::new(1);
+        let mut reader = lock.read();
+        Reader::bump(&mut reader);
+        assert!(lock.try_write().is_none());
+        Reader::unlock_fair(reader);
+        let mut writer = lock.write();
+        Writer::bump(&mut writer);
+        assert!(lock.is_locked_exclusive());
+        Writer::unlock_fair(writer);
+        let mut upgradable = lock.upgradable_read();
+        Upgradable::bump(&mut upgradable);
+        assert!(lock.try_upgradable_read().is_none());
+        Upgradable::unlock_fair(upgradable);
+        assert!(!lock.is_locked());
+    }
+    works::<RawRwLock>();
+    works::<RawPerCpuRwLock>();
+}
+
+/// A writer that waits is let in by each of them, and the guard is that of another acquisition afterwards: `bump_shared` and its kind,
+/// and the token that `renew` keeps. (A reader of the last lock is visible before, and counted after.)
+#[test]
+fn a_bump_lets_a_writer_in() {
+    fn lets_in<R, G>(lock: &lock_api::RwLock<R, u32>, guard: G, bump: impl FnOnce(&mut G))
+    where
+        R: lock_api::RawRwLock + overlock::core::raw::RawRwLock,
+        G: std::ops::Deref<Target = u32>,
+    {
+        let before = *guard;
+        std::thread::scope(|scope| {
+            // Dropped where this panics, or the writer would wait for ever.
+            let mut guard = guard;
+            scope.spawn(|| *lock.write() += 1);
+            // SAFETY: the raw lock is only looked at.
+            while !unsafe { lock.raw() }.is_contended() {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(SHORT);
+            bump(&mut guard);
+            assert_eq!(*guard, before + 1);
+        });
+        assert!(!lock.is_locked());
+    }
+    let lock = lock_api::RwLock::<RawRwLock, _>::new(1);
+    lets_in(&lock, lock.read(), lock_api::RwLockReadGuard::bump);
+    lets_in(&lock, lock.write(), lock_api::RwLockWriteGuard::bump);
+    let bump = lock_api::RwLockUpgradableReadGuard::bump;
+    lets_in(&lock, lock.upgradable_read(), bump);
+    let lock = lock_api::RwLock::<RawPerCpuRwLock, _>::new(1);
+    drop(lock.read());
+    lets_in(&lock, lock.read(), lock_api::RwLockReadGuard::bump);
+}
+
 /// The traits follow from the locks' own, whatever those have.
 #[test]
 fn traits_where_they_are_due() {
@@ -128,11 +190,13 @@ fn traits_where_they_are_due() {
     fn fair<R: RawFairLock + lock_api::RawMutexFair>() {}
     fn timed_rw<R: RawTimedRwLock + lock_api::RawRwLockTimed>() {}
     fn upgrade<R: RawUpgradeRwLock + lock_api::RawRwLockUpgradeTimed>() {}
+    fn fair_rw<R: RawFairRwLock + lock_api::RawRwLockUpgradeFair>() {}
     timed::<spin::OverlockFixed>();
     timed::<spin::Unfair>();
     fair::<spin::OverlockExchange>();
     timed_rw::<rw::OverlockRwCounted>();
     upgrade::<rw::OverlockRwCounted>();
+    fair_rw::<rw::OverlockRwCounted>();
 }
 
 #[cfg(feature = "lock_api_04")]

@@ -22,6 +22,7 @@ macro_rules! suite {
             include!("parking_lot_api/rwlock.rs");
             include!("parking_lot_api/upgradable.rs");
             include!("parking_lot_api/condvar.rs");
+            include!("parking_lot_api/once.rs");
             include!("parking_lot_api/common.rs");
         }
     };

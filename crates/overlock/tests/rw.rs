@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use overlock::Linux;
 use overlock::core::Platform;
 use overlock::rw::RawRwLock;
-use rw::{Downgrade, Extras, Pair, Random, Timed, extras_of, soon};
+use rw::{Downgrade, Extras, FairTurn, Pair, Random, Timed, extras_of, soon};
 use watch::Place;
 
 /// A round ends with its threads leaving, one after another; many rounds, many last waiters.
@@ -295,6 +295,44 @@ fn downgrade_lets_readers_in<L: RawRwLock>(downgrade: Option<Downgrade<L>>) {
     trial.assert_idle();
 }
 
+/// What was released fairly is not taken back: a writer that sleeps for it comes before the next acquisition of the thread that let go.
+/// The lock's `unlock_write_fair`, and the default methods of `RawFairRwLock`.
+fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTurn<L>); 6]>) {
+    let _turn = turn();
+    for (name, fair_turn) in turns.into_iter().flatten() {
+        let trial = Trial::<L>::new(2);
+        // The first read is what makes later ones visible, where readers always are.
+        assert_eq!(trial.pair.count(), 0);
+        trial.run(move |number, place| {
+            let lock = &trial.pair.lock;
+            if number == 0 {
+                let wait_for_sleeper = || {
+                    trial.ends.store(true, Relaxed);
+                    while !lock.is_contended() {
+                        thread::yield_now();
+                    }
+                    thread::sleep(Duration::from_millis(2));
+                };
+                let look = || {
+                    let writes = trial.pair.look(|| {});
+                    assert_eq!(writes, 1, "{}: {name} was taken back", L::NAME);
+                };
+                fair_turn(lock, &wait_for_sleeper, &look);
+            } else {
+                while !trial.ends.load(Relaxed) {
+                    thread::yield_now();
+                }
+                place.waits(false);
+                let token = lock.write();
+                trial.pair.change(|| {});
+                trial.pair.end_write(token);
+                place.is_outside();
+            }
+        });
+        trial.assert_idle();
+    }
+}
+
 /// The longest that thread 0 waits beside others that keep the lock busy.
 fn longest_wait<L: RawRwLock>(
     wait: impl Fn(&Pair<L>) + Clone + Send + 'static,
@@ -440,6 +478,11 @@ macro_rules! tests {
             }
 
             #[test]
+            fn fairness_lets_a_writer_in() {
+                super::fairness_lets_a_writer_in::<Lock>(extras_of!(Lock).fair_turns);
+            }
+
+            #[test]
             fn writers_do_not_starve() {
                 super::writers_do_not_starve::<Lock>();
             }
@@ -466,4 +509,5 @@ fn extras_are_found() {
     assert!(extras.timed.is_some());
     assert!(extras.downgrade.is_some());
     assert!(extras.upgradable_visit.is_some());
+    assert!(extras_of!(overlock::rw::OverlockRw).fair_turns.is_some());
 }

@@ -3,13 +3,15 @@
 use core::time::Duration;
 
 use lock_api::{
-    RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RawRwLockUpgrade, RawRwLockUpgradeDowngrade,
-    RawRwLockUpgradeTimed,
+    RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockTimed, RawRwLockUpgrade,
+    RawRwLockUpgradeDowngrade, RawRwLockUpgradeFair, RawRwLockUpgradeTimed,
 };
 
 use super::GuardState;
 use crate::platform::{ConstPlatform, Instant};
-use crate::raw::{self, ConstLock, RawDowngradeRwLock, RawTimedRwLock, RawUpgradeRwLock};
+use crate::raw::{
+    self, ConstLock, RawDowngradeRwLock, RawFairRwLock, RawTimedRwLock, RawUpgradeRwLock,
+};
 
 macro_rules! raw_rwlocks {
     ($($name:ident: $module:ident::$lock:ident;)*) => {$(
@@ -206,6 +208,54 @@ macro_rules! raw_rwlocks {
                 unsafe { RawUpgradeRwLock::upgrade_until(self, guard.0, timeout) }
                     .map(GuardState::new)
                     .map_err(GuardState::new)
+            }
+        }
+
+        // SAFETY: as above; `renew` ends the process where the lock cannot be acquired again. So below.
+        unsafe impl<P: ConstPlatform> RawRwLockFair for crate::$module::$lock<P>
+        where
+            Self: RawFairRwLock,
+        {
+            #[inline]
+            unsafe fn unlock_shared_fair(&self, guard: Self::SharedGuard) {
+                // SAFETY: as above.
+                unsafe { RawFairRwLock::unlock_read_fair(self, guard.0) }
+            }
+
+            #[inline]
+            unsafe fn unlock_exclusive_fair(&self, guard: Self::ExclusiveGuard) {
+                // SAFETY: as above.
+                unsafe { RawFairRwLock::unlock_write_fair(self, guard.0) }
+            }
+
+            #[inline]
+            unsafe fn bump_shared(&self, guard: &mut Self::SharedGuard) {
+                // SAFETY: as above.
+                guard.renew(|token| unsafe { RawFairRwLock::bump_read(self, token) });
+            }
+
+            #[inline]
+            unsafe fn bump_exclusive(&self, guard: &mut Self::ExclusiveGuard) {
+                // SAFETY: as above.
+                guard.renew(|token| unsafe { RawFairRwLock::bump_write(self, token) });
+            }
+        }
+
+        // SAFETY: as above.
+        unsafe impl<P: ConstPlatform> RawRwLockUpgradeFair for crate::$module::$lock<P>
+        where
+            Self: RawFairRwLock,
+        {
+            #[inline]
+            unsafe fn unlock_upgradable_fair(&self, guard: Self::UpgradableGuard) {
+                // SAFETY: as above.
+                unsafe { RawFairRwLock::unlock_upgradable_fair(self, guard.0) }
+            }
+
+            #[inline]
+            unsafe fn bump_upgradable(&self, guard: &mut Self::UpgradableGuard) {
+                // SAFETY: as above.
+                guard.renew(|token| unsafe { RawFairRwLock::bump_upgradable(self, token) });
             }
         }
     )*};

@@ -1,5 +1,5 @@
-//! Something that is done once: the first to come does it, the others sleep until it is done. Where it panics, the next one
-//! tries.
+//! Something that is done once: the first to come does it, the others sleep until it is done. Where it panics the state is
+//! poisoned: from then on only those that insist try again.
 //!
 //! # Layout
 //!
@@ -7,39 +7,54 @@
 //!
 //! | field | who writes it |
 //! |---|---|
-//! | `state: u8` | 0 new: nobody is at it; 1 running: written by the runner; 2 done: by the runner, for good |
-//! | `list` | those that find it running; the runner |
+//! | `state: u8` | an [`OnceState`]; in progress, done and poisoned: the runner |
+//! | `list` | those that find it in progress, or wait for others to do it; the runner empties it |
 //!
 //! # States
 //!
 //! ```text
-//!          comes first                  returns
-//!   new ----------------> running ------------------> done      all sleepers are woken
-//!    ^                       |
-//!    '-----------------------'
-//!            panics                                             the first sleeper is woken, and tries
+//!         first call                    returns
+//!   new --------------> in progress ----------------> done        for good
+//!                         |     ^
+//!                  panics |     | forced call
+//!                         v     |
+//!                        poisoned
 //! ```
+//!
+//! At the end of each run all sleepers are woken, and look at what the state is now:
+//!
+//! | | new | in progress | poisoned | done |
+//! |---|---|---|---|---|
+//! | `call_once` | runs | sleeps | panics | returns |
+//! | `call_once_force` | runs | sleeps | runs | returns |
+//! | `wait` | sleeps | sleeps | panics | returns |
+//! | `wait_force` | sleeps | sleeps | sleeps | returns |
 //!
 //! # Invariants
 //!
 //! - O1: there is at most one runner.
-//! - O2: the list is not empty only while there is a runner, or while the first sleeper was woken and is on its way to the guard,
-//!   where it becomes the runner or finds another one. Either wakes the rest, or the next, in the end.
+//! - O2: whoever is in the list sleeps on a state that its line above says "sleeps" to.
+//! - O3: "done" is for good, and "new" never comes back.
 //!
 //! # Orderings
 //!
-//! OR, the release store of "done", pairs with OA, the acquire look of whoever need not wait. Sleepers have it by WS
+//! OR, the release store of how a run ended, pairs with OA, the acquire look of whoever need not wait. Sleepers have it by WS
 //! of `sleep/wait_list.rs` and the guard.
 //!
 //! # Why no wake-up is lost
 //!
-//! "Running" is seen, and the list joined, under one guard; the runner changes the state, and empties the list, under another
-//! that comes later.
+//! The state is seen, and the list joined, under one guard; the runner changes the state, and empties the list, under another
+//! that comes later. The one change that wakes nobody is that to "in progress", and nobody in the list waits for that.
+//!
+//! # Why all are woken where a run panics
+//!
+//! The list does not say who would run and who only waits, and those that do not insist have to hear of the panic. A crowd that
+//! insists wakes up for one runner more; a panic is rare enough for that.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::batch::Batch;
-use super::wait_list::{Limit, WaitList, Waiter};
+use super::wait_list::{Limit, WaitList, Waiter, Waiters};
 use crate::links::nap;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::stat::{self, Event};
@@ -51,24 +66,78 @@ pub struct Once<P: Platform> {
     state: P::U8,
 }
 
-const NEW: u8 = 0;
-const RUNNING: u8 = 1;
-const DONE: u8 = 2;
+/// How far a [`Once`] has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OnceState {
+    /// Nobody has begun.
+    New = 0,
+    /// Somebody has begun, and panicked; nobody has tried again since.
+    Poisoned = 1,
+    /// Somebody is at it.
+    InProgress = 2,
+    /// It was done.
+    Done = 3,
+}
 
-/// What sleepers are told.
+impl OnceState {
+    /// Whether the last attempt panicked.
+    #[inline]
+    pub const fn is_poisoned(self) -> bool {
+        matches!(self, OnceState::Poisoned)
+    }
+
+    /// [`is_poisoned`](Self::is_poisoned), by the name that parking_lot had for it first.
+    #[inline]
+    pub const fn poisoned(self) -> bool {
+        self.is_poisoned()
+    }
+
+    /// Whether it was done.
+    #[inline]
+    pub const fn is_completed(self) -> bool {
+        matches!(self, OnceState::Done)
+    }
+
+    /// [`is_completed`](Self::is_completed), by the name that parking_lot had for it first.
+    #[inline]
+    pub const fn done(self) -> bool {
+        self.is_completed()
+    }
+
+    #[inline]
+    const fn of(state: u8) -> Self {
+        match state {
+            0 => OnceState::New,
+            1 => OnceState::Poisoned,
+            2 => OnceState::InProgress,
+            _ => OnceState::Done,
+        }
+    }
+}
+
+/// What sleepers are told: look again.
 const WOKEN: u32 = 1;
+
 /// The one that runs. Dropped, it says how that ended.
 struct Runner<'a, P: Platform> {
     once: &'a Once<P>,
-    end: u8,
+    found: OnceState,
+    end: OnceState,
 }
 
 impl<P: ConstPlatform> Once<P> {
     /// Nothing was done yet.
     pub const fn new() -> Self {
+        Self::with_state(Zero::ZERO)
+    }
+
+    /// Begins as `state` says, an [`OnceState`] as a number: in a `const` only the caller, who knows the platform, can build an atomic
+    /// that is not 0. What begins in progress stays so.
+    pub const fn with_state(state: P::U8) -> Self {
         Once {
             list: WaitList::INIT,
-            state: Zero::ZERO,
+            state,
         }
     }
 }
@@ -84,19 +153,57 @@ impl<P: Platform> Once<P> {
     pub fn create() -> Self {
         Once {
             list: WaitList::new(),
-            state: P::U8::new(NEW),
+            state: P::U8::new(OnceState::New as u8),
         }
     }
 
     /// Calls `work`, unless that was done; waits where somebody is at it. What it did is visible afterwards. Where it
-    /// panics so does this, and it counts as not done. `work` must not call this again: it would wait for itself.
+    /// panics so does this. `work` must not call this again: it would wait for itself.
+    ///
+    /// # Panics
+    ///
+    /// Where an earlier attempt has panicked, this one's wait included, and none has succeeded since.
     #[inline]
+    #[track_caller]
     pub fn call_once(&self, work: impl FnOnce()) {
         if !self.is_done()
-            && let Some(mut runner) = self.become_runner()
+            && let Some(mut runner) = self.become_runner(false)
         {
             work();
-            runner.end = DONE;
+            runner.end = OnceState::Done;
+        }
+    }
+
+    /// As [`call_once`](Self::call_once), but tries again where earlier attempts have panicked. `work` is told whether the last
+    /// one has: [`New`](OnceState::New) or [`Poisoned`](OnceState::Poisoned).
+    #[inline]
+    pub fn call_once_force(&self, work: impl FnOnce(OnceState)) {
+        if !self.is_done()
+            && let Some(mut runner) = self.become_runner(true)
+        {
+            work(runner.found);
+            runner.end = OnceState::Done;
+        }
+    }
+
+    /// Waits until somebody else has done it; what that did is visible.
+    ///
+    /// # Panics
+    ///
+    /// Where an attempt has panicked, before or during the wait, and none has succeeded since.
+    #[inline]
+    #[track_caller]
+    pub fn wait(&self) {
+        if !self.is_done() {
+            self.wait_slow(false);
+        }
+    }
+
+    /// As [`wait`](Self::wait), but waits on where attempts panic.
+    #[inline]
+    pub fn wait_force(&self) {
+        if !self.is_done() {
+            self.wait_slow(true);
         }
     }
 
@@ -104,25 +211,56 @@ impl<P: Platform> Once<P> {
     #[inline]
     pub fn is_done(&self) -> bool {
         // OA: acquire, pairs with OR.
-        self.state.load(Acquire) == DONE
+        self.state.load(Acquire) == OnceState::Done as u8
     }
 
-    /// Waits where somebody is at it; `None` once it is done.
+    /// How far it has come. A snapshot, but "done" is for good; what the last run did is visible.
+    #[inline]
+    pub fn state(&self) -> OnceState {
+        // OA: acquire, pairs with OR.
+        OnceState::of(self.state.load(Acquire))
+    }
+
+    /// Waits where somebody is at it; `None` once it is done. Panics on "poisoned" unless `force`.
     #[cold]
-    fn become_runner(&self) -> Option<Runner<'_, P>> {
+    #[track_caller]
+    fn become_runner(&self, force: bool) -> Option<Runner<'_, P>> {
+        let (found, guard) = self.sleep_while(|state| state == OnceState::InProgress);
+        if found == OnceState::Done {
+            return None;
+        }
+        if found == OnceState::Poisoned && !force {
+            drop(guard);
+            poisoned();
+        }
+        // new -> in progress, poisoned -> in progress
+        self.state.store(OnceState::InProgress as u8, Relaxed);
+        Some(Runner {
+            once: self,
+            found,
+            end: OnceState::Poisoned,
+        })
+    }
+
+    /// Waits until it is done. Panics on "poisoned" unless `force`.
+    #[cold]
+    #[track_caller]
+    fn wait_slow(&self, force: bool) {
+        let (found, guard) =
+            self.sleep_while(|state| !state.is_completed() && (force || !state.is_poisoned()));
+        drop(guard);
+        if found == OnceState::Poisoned {
+            poisoned();
+        }
+    }
+
+    /// Sleeps for as long as the state is one to sleep on; the state that is none, and the guard under which it was seen.
+    fn sleep_while(&self, sleeps_on: impl Fn(OnceState) -> bool) -> (OnceState, Waiters<'_, P>) {
         loop {
             let waiters = self.list.lock();
-            match self.state.load(Relaxed) {
-                NEW => {
-                    // new -> running
-                    self.state.store(RUNNING, Relaxed);
-                    return Some(Runner {
-                        once: self,
-                        end: NEW,
-                    });
-                }
-                RUNNING => {}
-                _ => return None,
+            let state = OnceState::of(self.state.load(Relaxed));
+            if !sleeps_on(state) {
+                return (state, waiters);
             }
             if let Some(waiter) = Waiter::<P>::new() {
                 waiter.prepare();
@@ -138,117 +276,23 @@ impl<P: Platform> Once<P> {
     }
 }
 
+#[cold]
+#[track_caller]
+fn poisoned() -> ! {
+    panic!("an earlier call of this Once has panicked");
+}
+
 impl<P: Platform> Drop for Runner<'_, P> {
     fn drop(&mut self) {
         let woken = Batch::<P>::new();
         let waiters = self.once.list.lock();
-        // running -> done, running -> new. OR: release, pairs with OA.
-        self.once.state.store(self.end, Release);
-        if self.end == DONE {
-            woken.take_all(&waiters);
-        } else if let Some(first) = waiters.first() {
-            waiters.unlink(first);
-            woken.push(first);
-        }
+        // in progress -> done, in progress -> poisoned. OR: release, pairs with OA.
+        self.once.state.store(self.end as u8, Release);
+        woken.take_all(&waiters);
         drop(waiters);
         woken.wake(WOKEN);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::toy::stage::{Actor, actor};
-    use crate::toy::{Point, SLOTS, Toy, as_thread, at, left};
-    use std::boxed::Box;
-    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
-    fn leak() -> &'static Once<Toy> {
-        Box::leak(Box::new(Once::new()))
-    }
-
-    /// Stops inside the work, for the director to look around.
-    fn work() {
-        Toy::light_barrier();
-    }
-
-    fn caller(number: usize, once: &'static Once<Toy>) -> Actor {
-        actor(number, move || once.call_once(work))
-    }
-
-    /// A caller that must find it done.
-    fn idler(number: usize, once: &'static Once<Toy>) -> Actor {
-        actor(number, move || {
-            once.call_once(|| unreachable!("done twice"))
-        })
-    }
-
-    #[test]
-    fn those_that_come_while_it_runs_sleep_until_it_is_done() {
-        let once = leak();
-        let runner = caller(1, once);
-        let [two, three] = [2, 3].map(|number| idler(number, once));
-        runner.to(Point::Light);
-        two.sleep();
-        three.sleep();
-        assert!(!once.is_done());
-        runner.end();
-        assert!(once.is_done());
-        two.end();
-        three.end();
-        idler(4, once).end();
-    }
-
-    /// O2. Fails ("lost wake-up") where a runner that panics wakes nobody (the `push(first)`).
-    #[test]
-    fn where_it_panics_the_next_one_tries() {
-        let once = leak();
-        let first = actor(1, move || {
-            let result = catch_unwind(AssertUnwindSafe(|| {
-                once.call_once(|| {
-                    work();
-                    resume_unwind(Box::new("in vain"));
-                });
-            }));
-            assert!(result.is_err());
-        });
-        let [second, third] = [caller(2, once), idler(3, once)];
-        first.to(Point::Light);
-        second.sleep();
-        third.sleep();
-        first.end();
-        second.to(Point::Light);
-        assert!(!once.is_done());
-        second.end();
-        third.end();
-    }
-
-    /// The first sleeper is woken to try, and a newcomer is quicker. Fails where `become_runner` does not look again.
-    #[test]
-    fn a_newcomer_may_be_quicker_than_who_was_woken() {
-        let once = leak();
-        once.state.store(RUNNING, Relaxed);
-        let sleeper = idler(1, once);
-        sleeper.sleep();
-        drop(Runner { once, end: NEW });
-        let newcomer = caller(2, once);
-        newcomer.to(Point::Light);
-        sleeper.sleep();
-        newcomer.end();
-        sleeper.end();
-    }
-
-    #[test]
-    fn a_thread_without_a_node_looks_now_and_then() {
-        let once = leak();
-        once.state.store(RUNNING, Relaxed);
-        at(Point::Halt, move || drop(Runner { once, end: DONE }));
-        as_thread(SLOTS, || once.call_once(|| unreachable!("done twice")));
-        assert_eq!(left(), 0);
-    }
-
-    #[test]
-    fn it_has_this_size() {
-        assert_eq!(size_of::<Once<Toy>>(), 8);
-    }
-}
+mod tests;

@@ -10,14 +10,13 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use overlock_core::raw::{RawFairLock, RawRwLock};
+use overlock_core::raw::RawRwLock;
 
-use super::{Alone, Guard, Guarded, Mode};
-use crate::lock::Exclusive;
+use super::{Alone, Fair, Guard, Guarded, Mode};
 use crate::rwlock::Read;
 
 /// An acquisition of `raw`, released when dropped.
-struct Held<'a, M: Mode> {
+pub(super) struct Held<'a, M: Mode> {
     raw: &'a M::Raw,
     token: ManuallyDrop<M::Token>,
 }
@@ -33,13 +32,17 @@ impl<'a, M: Mode> Held<'a, M> {
         }
     }
 
-    /// Ends the acquisition's keeping without a release.
+    /// Releases in favour of those that wait.
     #[inline]
-    fn into_parts(self) -> (&'a M::Raw, M::Token) {
+    pub(super) fn release_fair(self)
+    where
+        M: Fair,
+    {
         let mut held = ManuallyDrop::new(self);
         // SAFETY: neither `held` nor its token is used again.
         let token = unsafe { ManuallyDrop::take(&mut held.token) };
-        (held.raw, token)
+        // SAFETY: the token is that of an acquisition by this thread: no guard is Send.
+        unsafe { M::release_fair(held.raw, token) };
     }
 }
 
@@ -60,7 +63,7 @@ impl<M: Mode> Drop for Held<'_, M> {
 #[must_use = "the lock is released as soon as the guard is dropped"]
 #[clippy::has_significant_drop]
 pub struct MappedGuard<'a, T: ?Sized, M: Alone> {
-    held: Held<'a, M>,
+    pub(super) held: Held<'a, M>,
     /// A `*mut`, so that the guard is invariant in `T` (what is written through it must be exactly that), and not `Send`.
     part: *mut T,
 }
@@ -199,16 +202,6 @@ impl<'a, T: ?Sized, M: Alone> MappedGuard<'a, T, M> {
     }
 }
 
-impl<R: RawFairLock, T: ?Sized> MappedGuard<'_, T, Exclusive<R>> {
-    /// Releases the lock; where a waiter sleeps for it, gives it to that one, past everybody else.
-    #[inline]
-    pub fn unlock_fair(s: Self) {
-        let (raw, token) = s.held.into_parts();
-        // SAFETY: the token is that of an acquisition by this thread: no guard is Send.
-        unsafe { raw.unlock_fair(token) };
-    }
-}
-
 impl<T: ?Sized, M: Alone> Deref for MappedGuard<'_, T, M> {
     type Target = T;
 
@@ -245,7 +238,7 @@ impl<T: ?Sized + fmt::Display, M: Alone> fmt::Display for MappedGuard<'_, T, M> 
 #[must_use = "the lock is released as soon as the guard is dropped"]
 #[clippy::has_significant_drop]
 pub struct MappedReadGuard<'a, R: RawRwLock, T: ?Sized> {
-    held: Held<'a, Read<R>>,
+    pub(super) held: Held<'a, Read<R>>,
     /// Covariant in `T`, and not `Send`.
     part: NonNull<T>,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use overlock_core::raw::{RawRwLock, RawTimedRwLock};
+use overlock_core::raw::{RawFairRwLock, RawRwLock, RawTimedRwLock};
 
 use super::{ArcReadGuard, ArcWriteGuard, Read, ReadGuard, SharedLock, Write, WriteGuard};
 use crate::deadline;
@@ -159,6 +159,30 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     pub unsafe fn force_unlock_write(&self, token: R::Write) {
         // SAFETY: the caller's promise.
         unsafe { self.raw.unlock_write(token) };
+    }
+}
+
+impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
+    /// As [`force_unlock_read`](Self::force_unlock_read); a writer that waits for the lock has it when the last reader has left.
+    ///
+    /// # Safety
+    ///
+    /// As for [`force_unlock_read`](Self::force_unlock_read).
+    #[inline]
+    pub unsafe fn force_unlock_read_fair(&self, token: R::Read) {
+        // SAFETY: the caller's promise.
+        unsafe { self.raw.unlock_read_fair(token) };
+    }
+
+    /// As [`force_unlock_write`](Self::force_unlock_write); where a waiter sleeps for the lock, gives it to that one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`force_unlock_write`](Self::force_unlock_write).
+    #[inline]
+    pub unsafe fn force_unlock_write_fair(&self, token: R::Write) {
+        // SAFETY: the caller's promise.
+        unsafe { self.raw.unlock_write_fair(token) };
     }
 }
 

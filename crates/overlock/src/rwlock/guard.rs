@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use overlock_core::raw::{RawDowngradeRwLock, RawRwLock, RawUpgradeRwLock};
+use overlock_core::raw::{RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawUpgradeRwLock};
 
 use super::{SharedLock, Upgradable};
-use crate::guard::{Alone, Guard, MappedGuard, Mode, Place, sealed};
+use crate::guard::{Alone, Fair, Guard, MappedGuard, Mode, Place, sealed};
 
 pub use crate::guard::MappedReadGuard;
 
@@ -57,6 +57,20 @@ impl<R: RawRwLock> Mode for Read<R> {
     }
 }
 
+impl<R: RawFairRwLock> Fair for Read<R> {
+    #[inline]
+    unsafe fn release_fair(raw: &R, token: R::Read) {
+        // SAFETY: the caller's promise.
+        unsafe { raw.unlock_read_fair(token) };
+    }
+
+    #[inline]
+    unsafe fn bump(raw: &R, token: R::Read) -> R::Read {
+        // SAFETY: the caller's promise.
+        unsafe { raw.bump_read(token) }
+    }
+}
+
 impl<R> sealed::Sealed for Write<R> {}
 impl<R: RawRwLock> Alone for Write<R> {}
 impl<R: RawRwLock> Mode for Write<R> {
@@ -72,6 +86,20 @@ impl<R: RawRwLock> Mode for Write<R> {
     unsafe fn release(raw: &R, token: R::Write) {
         // SAFETY: the caller's promise.
         unsafe { raw.unlock_write(token) };
+    }
+}
+
+impl<R: RawFairRwLock> Fair for Write<R> {
+    #[inline]
+    unsafe fn release_fair(raw: &R, token: R::Write) {
+        // SAFETY: the caller's promise.
+        unsafe { raw.unlock_write_fair(token) };
+    }
+
+    #[inline]
+    unsafe fn bump(raw: &R, token: R::Write) -> R::Write {
+        // SAFETY: the caller's promise.
+        unsafe { raw.bump_write(token) }
     }
 }
 

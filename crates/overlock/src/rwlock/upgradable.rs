@@ -6,11 +6,11 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use overlock_core::raw::{RawRwLock, RawUpgradeRwLock};
+use overlock_core::raw::{RawFairRwLock, RawRwLock, RawUpgradeRwLock};
 
 use super::{ArcUpgradableReadGuard, Read, SharedLock, UpgradableReadGuard, Write};
 use crate::deadline;
-use crate::guard::{Guard, Mode, Place, or_abort, sealed};
+use crate::guard::{Fair, Guard, Mode, Place, or_abort, sealed};
 
 /// The mode of a reader that can become the writer: together with plain readers, one of its kind at a time.
 #[derive(Debug)]
@@ -30,6 +30,20 @@ impl<R: RawUpgradeRwLock> Mode for Upgradable<R> {
     unsafe fn release(raw: &R, token: R::Upgradable) {
         // SAFETY: the caller's promise.
         unsafe { raw.unlock_upgradable(token) };
+    }
+}
+
+impl<R: RawFairRwLock> Fair for Upgradable<R> {
+    #[inline]
+    unsafe fn release_fair(raw: &R, token: R::Upgradable) {
+        // SAFETY: the caller's promise.
+        unsafe { raw.unlock_upgradable_fair(token) };
+    }
+
+    #[inline]
+    unsafe fn bump(raw: &R, token: R::Upgradable) -> R::Upgradable {
+        // SAFETY: the caller's promise.
+        unsafe { raw.bump_upgradable(token) }
     }
 }
 

@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use overlock::guard::{Guard, MappedGuard, MappedReadGuard};
+use overlock::guard::{Fair, Guard, MappedGuard, MappedReadGuard};
 use overlock::lock::{Lock, LockGuard};
 use overlock::rwlock::{ArcWriteGuard, ReadGuard, SharedLock, UpgradableReadGuard, WriteGuard};
 
 use crate::ledger::How::{self, Locked, Read, Upgradable, Write};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Token};
 
 type Pair = (u32, u32);
 
@@ -89,6 +89,67 @@ fn a_guard_gets_a_new_token_where_it_lets_go_for_a_while() {
     lock.expect(&["unlock_fair", "lock"], &[Locked]);
     drop(guard);
     lock.expect(&["unlock"], &[]);
+}
+
+/// The implementations of `Fair` for `Read`, `Write` and `Upgradable`, which must not be mixed up.
+#[test]
+fn readers_and_writers_let_go_fairly() {
+    fn all<M>(
+        acquire: impl Fn(&SharedLock<Ledger, Pair>) -> Guard<&SharedLock<Ledger, Pair>, M>,
+        arc: impl Fn(&Arc<SharedLock<Ledger, Pair>>) -> Guard<Arc<SharedLock<Ledger, Pair>>, M>,
+        [take, give]: [&'static str; 2],
+        how: How,
+    ) where
+        M: Fair<Raw = Ledger, Token = Token>,
+    {
+        let lock = Arc::new(shared());
+        Guard::unlock_fair(acquire(&lock));
+        lock.expect(&[take, give], &[]);
+        let mut guard = acquire(&lock);
+        Guard::unlocked_fair(&mut guard, || lock.expect(&[take, give], &[]));
+        Guard::bump(&mut guard);
+        lock.expect(&[take, give, take], &[how]);
+        panics(|| Guard::unlocked_fair(&mut guard, || panic!("as a test")));
+        lock.expect(&[give, take], &[how]);
+        drop(guard);
+        lock.books().done();
+        let same = Guard::into_arc_fair(arc(&lock));
+        same.expect(&[take, give], &[]);
+        Guard::unlock_fair(arc(&lock));
+        same.expect(&[take, give], &[]);
+    }
+    all(
+        |lock| lock.read(),
+        |lock| lock.read_arc(),
+        ["read", "unlock_read_fair"],
+        Read,
+    );
+    all(
+        |lock| lock.write(),
+        |lock| lock.write_arc(),
+        ["write", "unlock_write_fair"],
+        Write,
+    );
+    all(
+        |lock| lock.upgradable_read(),
+        |lock| lock.upgradable_read_arc(),
+        ["upgradable", "unlock_upgradable_fair"],
+        Upgradable,
+    );
+
+    let lock = shared();
+    MappedReadGuard::unlock_fair(ReadGuard::map(lock.read(), |pair| &pair.0));
+    lock.expect(&["read", "unlock_read_fair"], &[]);
+    MappedGuard::unlock_fair(WriteGuard::map(lock.write(), |pair| &mut pair.0));
+    lock.expect(&["write", "unlock_write_fair"], &[]);
+    let token = Guard::into_token(lock.read());
+    // SAFETY: the token of the guard that is gone, here and below.
+    unsafe { lock.force_unlock_read_fair(token) };
+    lock.expect(&["read", "unlock_read_fair"], &[]);
+    let token = Guard::into_token(lock.write());
+    // SAFETY: as above.
+    unsafe { lock.force_unlock_write_fair(token) };
+    lock.expect(&["write", "unlock_write_fair"], &[]);
 }
 
 /// The first attempts in `acquire_until`, `read_before`, `write_before`, `upgradable_before`.

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use overlock::Instant;
 use overlock::core::raw::{
-    ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawLock, RawRwLock, RawTimedLock,
-    RawTimedRwLock, RawUpgradeRwLock,
+    ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock,
+    RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
 };
 
 /// How an acquisition is held.
@@ -180,7 +180,7 @@ unsafe impl RawRwLock for Ledger {
     }
 
     fn is_contended(&self) -> bool {
-        false
+        true
     }
 }
 
@@ -253,5 +253,20 @@ unsafe impl RawUpgradeRwLock for Ledger {
             How::Write,
             How::Upgradable,
         )
+    }
+}
+
+// SAFETY: as above.
+unsafe impl RawFairRwLock for Ledger {
+    unsafe fn unlock_read_fair(&self, token: Token) {
+        self.give("unlock_read_fair", token, How::Read);
+    }
+
+    unsafe fn unlock_write_fair(&self, token: Token) {
+        self.give("unlock_write_fair", token, How::Write);
+    }
+
+    unsafe fn unlock_upgradable_fair(&self, token: Token) {
+        self.give("unlock_upgradable_fair", token, How::Upgradable);
     }
 }

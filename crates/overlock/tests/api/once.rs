@@ -4,14 +4,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
+use std::time::Duration;
 
 use overlock::{Barrier, Once, OnceLock};
+
+/// Long enough for threads to go to sleep, mostly.
+const SHORT: Duration = Duration::from_millis(5);
 
 #[test]
 fn what_is_done_once() {
     static ONCE: Once = Once::new();
     let times = AtomicU32::new(0);
-    assert_eq!(format!("{ONCE:?}"), "Once { completed: false }");
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -26,7 +29,7 @@ fn what_is_done_once() {
     assert!(ONCE.is_completed());
 }
 
-/// `OnceLock` sets its value inside `call_once`.
+/// `OnceLock` sets its value by `call_once_force`: with `call_once` the second attempt panics.
 #[test]
 fn a_panic_does_not_count() {
     let cell = OnceLock::new();
@@ -34,6 +37,31 @@ fn a_panic_does_not_count() {
     assert!(catch_unwind(panics).is_err());
     assert_eq!(cell.get(), None);
     assert_eq!(cell.get_or_init(|| 1), &1);
+}
+
+/// Those that wait for a value that is not set in the end: one of them tries, the others wait on. `OnceLock` insists, to set its value
+/// and to wait.
+#[test]
+fn a_panic_is_not_heard_of_by_those_that_wait() {
+    static CELL: OnceLock<u32> = OnceLock::new();
+    static RUNNING: AtomicU32 = AtomicU32::new(0);
+    let fails = thread::spawn(|| {
+        CELL.get_or_init(|| {
+            RUNNING.store(1, Relaxed);
+            thread::sleep(SHORT);
+            panic!("as a test")
+        });
+    });
+    while RUNNING.load(Relaxed) == 0 {
+        thread::yield_now();
+    }
+    let waits = [(); 2].map(|()| thread::spawn(|| CELL.wait()));
+    let tries = [(); 2].map(|()| thread::spawn(|| CELL.get_or_init(|| 1)));
+    assert!(fails.join().is_err());
+    // First those that do not wait for ever where this goes wrong.
+    for value in tries.into_iter().chain(waits) {
+        assert_eq!(value.join().unwrap(), &1);
+    }
 }
 
 /// The `drop` of `OnceLock`, and the reset in `take`.

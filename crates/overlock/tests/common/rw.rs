@@ -7,7 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use overlock::core::Platform;
-use overlock::rw::{RawDowngradeRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock};
+use overlock::rw::{
+    RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
+};
 use overlock::{Instant, Linux};
 
 use crate::watch::Place;
@@ -90,11 +92,15 @@ pub type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLoc
 /// A visit that begins as the lock's upgradable reader; how often it wrote.
 pub type Visit<L> = fn(&Pair<L>, &Place, &mut Random) -> u64;
 
+/// Acquires the lock, calls the first function, lets go fairly and acquires it again, calls the second, and leaves.
+pub type FairTurn<L> = fn(&L, &dyn Fn(), &dyn Fn());
+
 /// What a lock can do beyond [`RawRwLock`].
 pub struct Extras<L: RawRwLock> {
     pub timed: Option<Timed<L>>,
     pub downgrade: Option<Downgrade<L>>,
     pub upgradable_visit: Option<Visit<L>>,
+    pub fair_turns: Option<[(&'static str, FairTurn<L>); 6]>,
 }
 
 pub struct Probe<L>(pub PhantomData<L>);
@@ -152,13 +158,80 @@ probe!(
     upgradable_visit::<L>
 );
 
+probe!(
+    HasFair,
+    HasNotFair,
+    fair_turns,
+    RawFairRwLock,
+    [(&'static str, FairTurn<L>); 6],
+    [
+        ("unlock_read_fair", |lock, before, after| {
+            let token = lock.read();
+            before();
+            // SAFETY: the token of each call is that of the acquisition before, here and below.
+            unsafe { lock.unlock_read_fair(token) };
+            let token = lock.read();
+            after();
+            // SAFETY: as above.
+            unsafe { lock.unlock_read(token) };
+        }),
+        ("bump_read", |lock, before, after| {
+            let token = lock.read();
+            before();
+            // SAFETY: as above.
+            let token = unsafe { lock.bump_read(token) };
+            after();
+            // SAFETY: as above.
+            unsafe { lock.unlock_read(token) };
+        }),
+        ("unlock_write_fair", |lock, before, after| {
+            let token = lock.write();
+            before();
+            // SAFETY: as above.
+            unsafe { lock.unlock_write_fair(token) };
+            let token = lock.write();
+            after();
+            // SAFETY: as above.
+            unsafe { lock.unlock_write(token) };
+        }),
+        ("bump_write", |lock, before, after| {
+            let token = lock.write();
+            before();
+            // SAFETY: as above.
+            let token = unsafe { lock.bump_write(token) };
+            after();
+            // SAFETY: as above.
+            unsafe { lock.unlock_write(token) };
+        }),
+        ("unlock_upgradable_fair", |lock, before, after| {
+            let token = lock.upgradable();
+            before();
+            // SAFETY: as above.
+            unsafe { lock.unlock_upgradable_fair(token) };
+            let token = lock.upgradable();
+            after();
+            // SAFETY: as above.
+            unsafe { lock.unlock_upgradable(token) };
+        }),
+        ("bump_upgradable", |lock, before, after| {
+            let token = lock.upgradable();
+            before();
+            // SAFETY: as above.
+            let token = unsafe { lock.bump_upgradable(token) };
+            after();
+            // SAFETY: as above.
+            unsafe { lock.unlock_upgradable(token) };
+        }),
+    ]
+);
+
 /// The [`Extras`] of a lock type that is named, not a parameter.
 macro_rules! extras_of {
     ($lock:ty) => {{
         #[allow(unused_imports)] // each lock needs one of each two
         use crate::rw::{
-            HasDowngrade as _, HasNoDowngrade as _, HasNoTimed as _, HasNoUpgrade as _,
-            HasTimed as _, HasUpgrade as _,
+            HasDowngrade as _, HasFair as _, HasNoDowngrade as _, HasNoTimed as _,
+            HasNoUpgrade as _, HasNotFair as _, HasTimed as _, HasUpgrade as _,
         };
         let probe = crate::rw::Probe::<$lock>(std::marker::PhantomData);
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
@@ -166,6 +239,7 @@ macro_rules! extras_of {
             timed: (&probe).timed(),
             downgrade: (&probe).downgrade(),
             upgradable_visit: (&probe).upgradable_visit(),
+            fair_turns: (&probe).fair_turns(),
         }
     }};
 }

@@ -25,6 +25,8 @@ fn what_can_be_shared_and_sent() {
     both::<api::Mutex<std::cell::Cell<u32>>>();
     both::<api::RwLock<u32>>();
     both::<api::Condvar>();
+    both::<api::Once>();
+    both::<api::OnceState>();
     sync::<api::MutexGuard<'_, u32>>();
     sync::<api::MappedMutexGuard<'_, u32>>();
     sync::<api::RwLockReadGuard<'_, u32>>();
@@ -38,6 +40,15 @@ fn what_can_be_shared_and_sent() {
     sync::<api::ArcRwLockUpgradableReadGuard<api::RawRwLock, u32>>();
     shown::<api::MutexGuard<'_, u32>>();
     shown::<api::RwLockUpgradableReadGuard<'_, u32>>();
+}
+
+/// What can be looked at after a panic.
+#[test]
+fn what_is_unwind_safe() {
+    use std::panic::{RefUnwindSafe, UnwindSafe};
+    fn safe<T: UnwindSafe + RefUnwindSafe>() {}
+    safe::<api::Condvar>();
+    safe::<api::Once>();
 }
 
 /// A guard of a longer borrow, or of a longer-lived part, goes where a shorter one is asked for.

@@ -77,6 +77,13 @@ fn an_rwlock_by_force() {
     assert!(!lock.is_locked());
     let token = read(&lock);
     // SAFETY: as above.
+    unsafe { lock.force_unlock_read_fair(token) };
+    let token = written(&lock);
+    // SAFETY: as above.
+    unsafe { lock.force_unlock_write_fair(token) };
+    assert!(!lock.is_locked());
+    let token = read(&lock);
+    // SAFETY: as above.
     drop(unsafe { lock.make_read_guard_unchecked(token) });
     let token = written(&lock);
     // SAFETY: as above.
@@ -101,18 +108,32 @@ fn the_guards_of_an_rwlock() {
     assert!(api::RwLockReadGuard::unlocked(&mut reader, || lock
         .try_write()
         .is_some()));
+    assert!(api::RwLockReadGuard::unlocked_fair(&mut reader, || lock
+        .try_write()
+        .is_some()));
+    api::RwLockReadGuard::bump(&mut reader);
+    assert!(lock.try_write().is_none());
     assert_eq!(format!("{reader} {reader:?}"), "1 1");
-    drop(reader);
+    api::RwLockReadGuard::unlock_fair(reader);
+    assert!(!lock.is_locked());
     let mut writer = lock.write();
     assert!(std::ptr::eq(api::RwLockWriteGuard::rwlock(&writer), &lock));
     assert!(api::RwLockWriteGuard::unlocked(&mut writer, || lock
         .try_write()
         .is_some()));
+    assert!(api::RwLockWriteGuard::unlocked_fair(&mut writer, || lock
+        .try_write()
+        .is_some()));
+    api::RwLockWriteGuard::bump(&mut writer);
+    assert!(lock.try_read().is_none());
     *writer += 1;
     assert_eq!(format!("{writer} {writer:?}"), "2 2");
     let reader = api::RwLockWriteGuard::downgrade(writer);
     assert_eq!(*reader + *lock.try_read().unwrap(), 4);
     assert!(lock.try_write().is_none());
+    drop(reader);
+    api::RwLockWriteGuard::unlock_fair(lock.write());
+    assert!(!lock.is_locked());
 }
 
 #[test]
@@ -143,7 +164,7 @@ fn the_mapped_guards_of_an_rwlock() {
         unreachable!()
     };
     assert!(lock.is_locked_exclusive());
-    drop(array);
+    api::MappedRwLockWriteGuard::unlock_fair(array);
 
     let array = api::RwLockReadGuard::map(lock.read(), |data| &data.1);
     let item: api::MappedRwLockReadGuard<'_, u32> =
@@ -170,7 +191,7 @@ fn the_mapped_guards_of_an_rwlock() {
     let item = api::MappedRwLockReadGuard::try_map(array, |array| array.first()).unwrap();
     assert_eq!(*item, 2);
     assert!(lock.is_locked());
-    drop(item);
+    api::MappedRwLockReadGuard::unlock_fair(item);
     assert!(!lock.is_locked());
 }
 
@@ -188,8 +209,15 @@ fn an_arc_of_an_rwlock() {
     assert!(api::ArcRwLockReadGuard::unlocked(&mut reader, || lock
         .try_write()
         .is_some()));
+    assert!(api::ArcRwLockReadGuard::unlocked_fair(&mut reader, || lock
+        .try_write()
+        .is_some()));
+    api::ArcRwLockReadGuard::bump(&mut reader);
     assert_eq!(format!("{reader} {reader:?}"), "1 1");
     let lock = api::ArcRwLockReadGuard::into_arc(reader);
+    let lock = api::ArcRwLockReadGuard::into_arc_fair(lock.read_arc());
+    api::ArcRwLockReadGuard::unlock_fair(lock.read_arc());
+    assert!(!lock.is_locked());
     let mut writer: api::ArcRwLockWriteGuard<api::RawRwLock, u32> = lock.write_arc();
     *writer += 1;
     assert!(lock.try_read_arc().is_none());
@@ -202,7 +230,13 @@ fn an_arc_of_an_rwlock() {
     assert!(api::ArcRwLockWriteGuard::unlocked(&mut writer, || lock
         .try_write()
         .is_some()));
+    assert!(api::ArcRwLockWriteGuard::unlocked_fair(&mut writer, || {
+        lock.try_write().is_some()
+    }));
+    api::ArcRwLockWriteGuard::bump(&mut writer);
     let lock = api::ArcRwLockWriteGuard::into_arc(writer);
+    let lock = api::ArcRwLockWriteGuard::into_arc_fair(lock.write_arc());
+    api::ArcRwLockWriteGuard::unlock_fair(lock.write_arc());
     let reader = api::ArcRwLockWriteGuard::downgrade(lock.try_write_arc().unwrap());
     drop(reader);
     drop(lock.try_write_arc_for(LONG).unwrap());

@@ -34,6 +34,11 @@ fn an_upgradable_reader_becomes_the_writer_and_back() {
         &mut upgradable,
         || lock.try_write().is_some()
     ));
+    assert!(api::RwLockUpgradableReadGuard::unlocked_fair(
+        &mut upgradable,
+        || lock.try_write().is_some()
+    ));
+    api::RwLockUpgradableReadGuard::bump(&mut upgradable);
 
     let mut writer = api::RwLockUpgradableReadGuard::upgrade(upgradable);
     *writer += 1;
@@ -74,8 +79,8 @@ fn an_upgradable_reader_becomes_the_writer_and_back() {
 
     let reader = api::RwLockUpgradableReadGuard::downgrade(upgradable);
     assert_eq!(*reader, 2);
-    drop(lock.try_upgradable_read().unwrap());
-    assert!(lock.try_write().is_none());
+    api::RwLockUpgradableReadGuard::unlock_fair(lock.try_upgradable_read().unwrap());
+    assert!(lock.try_write().is_none() && lock.try_upgradable_read().is_some());
 }
 
 #[test]
@@ -139,6 +144,11 @@ fn an_upgradable_reader_of_an_arc() {
         &mut upgradable,
         || lock.try_write().is_some()
     ));
+    assert!(api::ArcRwLockUpgradableReadGuard::unlocked_fair(
+        &mut upgradable,
+        || lock.try_write().is_some()
+    ));
+    api::ArcRwLockUpgradableReadGuard::bump(&mut upgradable);
     upgradable.with_upgraded(|data| *data += 1);
     assert!(upgradable.try_with_upgraded(|_| ()).is_some());
     assert!(upgradable.try_with_upgraded_for(LONG, |_| ()).is_some());
@@ -167,7 +177,9 @@ fn an_upgradable_reader_of_an_arc() {
     assert_eq!(*reader, 2);
     drop(reader);
     let lock = api::ArcRwLockUpgradableReadGuard::into_arc(lock.try_upgradable_read_arc().unwrap());
-    drop(lock.try_upgradable_read_arc_for(LONG).unwrap());
+    let lock =
+        api::ArcRwLockUpgradableReadGuard::into_arc_fair(lock.try_upgradable_read_arc().unwrap());
+    api::ArcRwLockUpgradableReadGuard::unlock_fair(lock.try_upgradable_read_arc_for(LONG).unwrap());
     drop(lock.try_upgradable_read_arc_until(Instant::now()).unwrap());
     assert!(!lock.is_locked());
 }
