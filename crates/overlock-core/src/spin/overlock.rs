@@ -6,9 +6,8 @@
 //!
 //! 1. **Unlock with a plain store.** Every futex mutex pays a second locked instruction on unlock, only
 //!    to learn whether somebody sleeps. Here unlock stores, then loads a counter; the
-//!    sleeper pays for both with a heavy barrier between its announcement and its last look (Dekker's
-//!    pattern). One barrier serves all sleepers of an episode: while `kick` is set, or
-//!    a chosen sleeper is on its way, newcomers to the queue need none.
+//!    sleeper looks at the lock for a little longer than a store can stay unseen, and has a timer besides; where it sleeps without one, it
+//!    pays for both with a heavy barrier between its announcement and its last look (Dekker's pattern).
 //! 2. **Waiting that learns.** How long to spin is learned from what waits take. Where sections are short, each change
 //!    of owner costs more than the section, and one thread alone gets more done than several. So the lock counts its
 //!    acquisitions, and a thread that waits for a large part of its time compares: what the lock gets done with it and the others
@@ -27,7 +26,7 @@
 //! | field | who writes it |
 //! |---|---|
 //! | `locked: u8` | 0 free, 1 to 0xfe held (CPU + 1, 0xfe unknown), 0xff handed to the chosen sleeper |
-//! | `kick: u8` | under the guard: what an unlocker has to do: 0 nothing, 1 wake the first sleeper, 2 hand over to the chosen one; and in its top bit, `awake`: a sleeper has been called and is on its way |
+//! | `kick: u8` | under the guard: what an unlocker has to do: 0 nothing, 1 wake the first sleeper, 2 hand over to the chosen one |
 //! | `guard: u8` | the guard of what is said to be under it |
 //! | `turn: u8` | the thread whose turn has begun last, by its slot modulo 255 |
 //! | `sleepers: 2 × u16` | under the guard: the list of sleepers |
@@ -59,9 +58,9 @@
 //!
 //! # Invariants
 //!
-//! - I1: at most one called sleeper is on its way at a time (`awake`); a sleeper that is awake is not in the list.
-//! - I2: while the list is not empty, every sleeper has a timer; and `kick` is set, or a called sleeper is on
-//!   its way, or the latest one came late, or by its timer.
+//! - I1: a sleeper that is awake is not in the list.
+//! - I2: while the list is not empty, every sleeper has a timer; and `kick` is set, or the latest one came late, or by its
+//!   timer.
 //! - I3: a sleeper that becomes the owner, or leaves, restores I2 for the rest under the guard.
 //! - I4: 0xff in `locked` is written by an unlocker for the chosen sleeper and taken by that one alone; nobody else
 //!   is chosen meanwhile.
@@ -71,10 +70,17 @@
 //!
 //! # Why no wake-up is lost
 //!
-//! A sleeper that sets `kick` while it does not own the lock (OK) runs the heavy barrier before it sleeps, and then looks
-//! at `locked` (OL). An unlocker stores `locked` (UL), runs the light barrier, and loads the counter and
-//! `kick` (UK). One of the two sees the other's store: the sleeper takes the lock, or the unlocker
-//! wakes the first sleeper. Where `kick` is 1 already, an earlier sleeper does this, and
+//! A sleeper that sets `kick` while it does not own the lock (OK) looks at `locked` (OL) before it sleeps. An unlocker stores `locked`
+//! (UL), runs the light barrier, and loads the counter and
+//! `kick` (UK). If one of the two sees the other's store, the sleeper takes the lock, or the unlocker
+//! wakes the first sleeper. Both may miss it only while UL is in the store buffer of the unlocker's CPU: well under a microsecond, for which
+//! OL goes on looking (Morrison and Afek, "Temporally Bounding TSO for Fence-Free Asymmetric
+//! Synchronization", ASPLOS 2015, build on such bounds). No architecture promises one, so this saves time and proves nothing: what bounds the
+//! sleep is I2's timer, after which a sleeper that finds the lock free takes it. Sleeps of claims and those of
+//! others on whose behalf `kick` was set have the heavy barrier between OK and OL instead, and then one side does see the other. (A barrier for each
+//! episode of sleep would interrupt all CPUs that run the program.)
+//!
+//! Where `kick` is 1 already, an earlier sleeper has done this, and
 //! every unlock after it sees it. An owner that sets `kick` will see it in
 //! its own unlock. With neither, I2's timers bound the sleep.
 //!
@@ -94,7 +100,7 @@
 //!
 //! - LA, acquire, at each acquisition pairs with UL, release, at each unlock. A hand-over's exchange
 //!   (0 to 0xff) goes on with UL's release sequence, so LA of the chosen sleeper pairs with UL too.
-//! - OK, OL against UL, UK: as above, ordered by the two barriers.
+//! - OK, OL against UL, UK: as above, ordered by the two barriers, or by time.
 //! - The guard's own acquire and release order everything under it, which is Relaxed.
 //! - NS, the release store of a node's `state`, pairs with NA in the sleeper.
 //! - `turn`, `booked` and `done` are hints, Relaxed.
@@ -133,8 +139,6 @@ const HANDED: u8 = 0xff;
 const NOTHING: u8 = 0;
 const KICK: u8 = 1;
 const HAND_OVER: u8 = 2;
-/// In `kick` as well: a sleeper has been called and is on its way.
-const AWAKE: u8 = 0x80;
 
 /// How long a turn of a surplus thread is, and how much later than the one before it a sleeper that nobody
 /// calls wakes. Ten times a wake-up across CPUs of a virtual machine (50 us), so that a
@@ -201,7 +205,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
 
     /// What an unlocker has to do: one of the values of `kick`.
     fn request(&self) -> u8 {
-        self.kick.load(Relaxed) & !AWAKE
+        self.kick.load(Relaxed)
     }
 
     /// The entry of the kick table that this lock's unlockers look at.
@@ -296,9 +300,10 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
         self.locked.load(Relaxed) != FREE
     }
 
-    /// Whether somebody sleeps in the list, or was called and is on its way. Those that spin, and surplus threads, leave no trace.
+    /// Whether somebody sleeps in the list, or has asked for the hand-over. Others that wait leave no trace: those that spin, have been called
+    /// and are on their way, or are surplus.
     fn is_contended(&self) -> bool {
-        self.sleepers.first().is_some() || self.kick.load(Relaxed) & AWAKE != 0
+        self.sleepers.first().is_some() || self.request() != NOTHING
     }
 
     fn kick_after_unlock(&self, waiter: NodeId) -> bool {

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
-use super::{AWAKE, FREE, HAND_OVER, HANDED, NOTHING, Overlock, Policy, TURN_NS};
+use super::{FREE, HAND_OVER, HANDED, NOTHING, Overlock, Policy, TURN_NS};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform};
 
@@ -91,8 +91,7 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
     /// Says what an unlocker has to do, in the lock and in the kick table.
     pub(super) fn set_kick(&self, kick: u8) {
         let old = self.0.request();
-        let awake = self.0.kick.load(Relaxed) & AWAKE;
-        self.0.kick.store(kick | awake, Relaxed);
+        self.0.kick.store(kick, Relaxed);
         // OK: SeqCst for the exchange form of unlock, after the store above: an unlocker that sees the count
         // sees what it counts, or a later value. The heavy barrier orders it for the other form.
         match (old, kick) {
@@ -137,15 +136,5 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
         node.kicked_at.store(P::now().as_nanos(), Relaxed);
         // NS: release, pairs with NA: who sees this finds the lock handed over.
         node.state.store(GIVEN, Release);
-    }
-
-    /// Whether a sleeper has been called and is on its way to the lock.
-    pub(super) fn someone_is_awake(&self) -> bool {
-        self.0.kick.load(Relaxed) & AWAKE != 0
-    }
-
-    pub(super) fn set_awake(&self, awake: bool) {
-        let awake = if awake { AWAKE } else { 0 };
-        self.0.kick.store(self.0.request() | awake, Relaxed);
     }
 }

@@ -17,6 +17,9 @@ const VERY_LATE_NS: u64 = 5_000_000;
 /// A lock that was acquired less often than once in this while a sleeper waited has time for another one at once, however late
 /// that one may come.
 const BUSY_NS: u64 = 5_000;
+/// For how long a thread watches the lock between its announcement and its sleep. Some ten times what a store takes to leave its CPU's
+/// store buffer for a line that others want too.
+const LOOK_NS: u64 = 1_000;
 /// A sleeper that has failed for so long claims the lock even asleep.
 const CLAIM_NS: u64 = 10_000_000;
 
@@ -29,8 +32,6 @@ pub(super) struct Sleeper {
     failed: Option<Instant>,
     /// When it was called, or its time was over.
     called: Instant,
-    /// An unlocker called it.
-    kicked: bool,
     /// It has asked for the hand-over.
     pub(super) asked: bool,
     /// It got the lock long after it was called, or its time was over.
@@ -47,15 +48,13 @@ impl Sleeper {
             patience_ns,
             failed: None,
             called: now,
-            kicked: false,
             asked: false,
             very_late: false,
         }
     }
 
-    pub(super) fn wakes(&mut self, called: Instant, kicked: bool) {
+    pub(super) fn wakes(&mut self, called: Instant) {
         self.called = called;
-        self.kicked = kicked;
     }
 }
 
@@ -72,7 +71,7 @@ pub(super) enum Next {
 pub(super) struct Place {
     /// When its sleeper wakes by itself.
     due: Instant,
-    /// `kick` has been set for it: the heavy barrier and OL are to follow.
+    /// `kick` has been set for it: OL is to follow.
     announced: bool,
 }
 
@@ -91,7 +90,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let mut firm = false;
         loop {
             if let Some(place) = place {
-                if place.announced && self.last_look() {
+                if place.announced && self.brief_look() {
                     self.leave(id);
                     return true;
                 }
@@ -130,9 +129,6 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             self.settle(&queue, id, sleeper);
             return Next::Owner;
         }
-        if sleeper.kicked {
-            queue.set_awake(false);
-        }
         if limit.reached().is_some() {
             let others = queue.first().is_some();
             // OK, for whoever is first now.
@@ -157,7 +153,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     fn join(&self, id: NodeId) -> Place {
         let queue = self.queue();
         let due = queue.push_back(id, P::now());
-        let announced = self.request() == NOTHING && !queue.someone_is_awake();
+        let announced = self.request() == NOTHING;
         if announced {
             // OK
             queue.set_kick(KICK);
@@ -165,7 +161,17 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         Place { due, announced }
     }
 
-    /// After setting `kick`: takes the lock if its owner may have unlocked without seeing that.
+    /// After setting `kick`, before a sleep that a timer ends: takes the lock if its owner unlocks, or has just unlocked without seeing
+    /// that. Its store is seen at the latest when its CPU's store buffer is empty.
+    fn brief_look(&self) -> bool {
+        // The compiler keeps OL behind OK.
+        P::light_barrier();
+        // OL: SeqCst for the exchange form of unlock, which needs no more.
+        let free = self.locked.load(SeqCst) == FREE && self.take();
+        free || Y::PLAIN_STORE && self.spin(Spin::Until(P::now().plus_nanos(LOOK_NS)), false)
+    }
+
+    /// After setting `kick`, before a sleep without a timer: takes the lock if its owner may have unlocked without seeing that.
     fn last_look(&self) -> bool {
         if Y::PLAIN_STORE {
             P::heavy_barrier();
@@ -189,10 +195,8 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let queue = self.queue();
         if id.node::<P>().state.load(Relaxed) == QUEUED {
             queue.unlink(id);
-        } else {
-            queue.set_awake(false);
         }
-        let kick = queue.first().is_some() && !queue.someone_is_awake();
+        let kick = queue.first().is_some();
         queue.ask_for(if kick { KICK } else { NOTHING }, id);
     }
 
@@ -215,8 +219,9 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                     continue;
                 }
                 let queue = self.queue();
-                if self.request() != NOTHING && !give_up {
-                    // Nobody has unlocked since that was set, so an attempt would be in vain.
+                let held = self.locked.load(Relaxed) != FREE;
+                if held && self.request() != NOTHING && !give_up {
+                    // Its unlock will see to that; an attempt would be in vain.
                     due = now.plus_nanos(TURN_NS);
                     continue;
                 }
@@ -225,12 +230,12 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                     if queue.first().is_none() {
                         queue.ask_for(NOTHING, id);
                     }
-                    sleeper.wakes(due, false);
+                    sleeper.wakes(due);
                     return !give_up;
                 }
             }
             stat::count::<P>(Event::PvKickWake);
-            sleeper.wakes(Instant::from_nanos(node.kicked_at.load(Relaxed)), true);
+            sleeper.wakes(Instant::from_nanos(node.kicked_at.load(Relaxed)));
             return true;
         }
     }
@@ -250,8 +255,6 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         // NA was before: the state has not changed since.
         let given = id.node::<P>().state.load(Relaxed) == GIVEN && self.take_handed();
         if given {
-            // It was not called: another sleeper may be on its way.
-            sleeper.kicked = false;
             self.settle(&self.queue(), id, sleeper);
         }
         given
@@ -303,9 +306,6 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
 
     /// A sleeper is the owner now: says what its unlock has to do for the others (I3).
     pub(super) fn settle(&self, queue: &Queue<'_, P, Y>, id: NodeId, sleeper: &mut Sleeper) {
-        if sleeper.kicked {
-            queue.set_awake(false);
-        }
         // Where CPUs are short and the lock is busy, the others come by their timers.
         let now = P::now();
         let waited = now.nanos_since(sleeper.called);
@@ -313,7 +313,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let busy = u64::from(done) * BUSY_NS >= now.nanos_since(sleeper.entered);
         let late = Y::LEARN && busy && waited > LATE_NS;
         sleeper.very_late = busy && waited > VERY_LATE_NS;
-        let kick = queue.first().is_some() && !queue.someone_is_awake() && !late;
+        let kick = queue.first().is_some() && !late;
         // No barrier: this thread owns the lock and its own unlock sees it.
         queue.ask_for(if kick { KICK } else { NOTHING }, id);
     }

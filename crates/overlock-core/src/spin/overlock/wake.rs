@@ -84,12 +84,13 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         again
     }
 
-    /// Calls the first sleeper, for the caller to kick.
+    /// Calls the first sleeper, for the caller to kick. The next unlock calls the one behind it, even if this one has not come yet.
     fn call_first(&self, queue: &Queue<'_, P, Y>) -> Option<NodeId> {
-        queue.set_kick(NOTHING);
         let first = queue.first()?;
         queue.unlink(first);
-        queue.set_awake(true);
+        if queue.first().is_none() {
+            queue.set_kick(NOTHING);
+        }
         let node = first.node::<P>();
         node.kicked_at.store(P::now().as_nanos(), Relaxed);
         // NS: release, pairs with NA.
