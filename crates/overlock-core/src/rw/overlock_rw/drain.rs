@@ -59,18 +59,24 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     /// Waits until no reader is left but the `own` counted ones of the caller, who holds the gate. False once `limit` is
     /// reached.
     pub(super) fn drain(&self, own: u64, limit: &Limit<'_, P>) -> bool {
-        // Counted ones first: as long as there is one, it might switch the bias on (R2).
+        // From here on readers that come wait.
+        let ended = self.end_bias();
         // WC
         let gone = |readers| count(readers) <= own;
         let drained = self.spin(&self.readers, gone, limit)
             || self.sleep(limit, || gone(self.readers.load(SeqCst)));
         if !drained {
+            if ended {
+                // R5; nobody writes (R2).
+                self.switch_on();
+            }
             return false;
         }
+        // Until the last counted one had left, it might switch the bias on (R2).
         self.end_bias();
         while let Some(entry) = self.find_entry() {
             if !self.outwait(entry, limit) {
-                // R5; nobody writes (R2).
+                // R5 and R2, as above.
                 self.switch_on();
                 return false;
             }

@@ -79,15 +79,17 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         let _ = self.bias.compare_exchange(bias, id, Release, Relaxed);
     }
 
-    /// Ends the bias, if it is on. The caller holds the gate, and no reader is counted but perhaps itself, so that it
+    /// Ends the bias; whether it was on. The caller holds the gate. If no reader is counted but perhaps itself, it
     /// stays ended (R2).
-    pub(super) fn end_bias(&self) {
+    pub(super) fn end_bias(&self) -> bool {
         let bias = self.bias.load(Relaxed);
-        if on(bias) {
+        let ends = on(bias);
+        if ends {
             // WB
             self.bias.store(bias | OFF, SeqCst);
             P::heavy_barrier();
         }
+        ends
     }
 
     /// The entry of a reader that has not left.

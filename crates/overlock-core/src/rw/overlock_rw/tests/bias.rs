@@ -123,7 +123,7 @@ fn a_writer_does_not_wait_for_an_entry_that_was_cleared_as_it_found_it() {
     assert_eq!(halts(), 0);
 }
 
-/// `drain` looks at the count before the bias: whoever is counted may switch the bias on until it leaves.
+/// `drain` looks at the bias again after the count: whoever is counted may switch the bias on until it leaves.
 #[test]
 fn a_bias_that_the_last_counted_reader_switches_on_is_ended_too() {
     let lock = leak::<Recommended>();
@@ -138,6 +138,35 @@ fn a_bias_that_the_last_counted_reader_switches_on_is_ended_too() {
     as_thread(2, || unlock_read(lock, visible));
     writes.end();
     assert_clean(lock);
+}
+
+/// `end_bias` before `drain` waits for the counted: else readers that come later enter past the writer. And `switch_on` where that wait
+/// is given up (R5), but not on a lock that has never been biased.
+#[test]
+fn readers_that_come_while_a_writer_waits_for_counted_ones_do_not_enter() {
+    for biased in [true, false] {
+        let lock = leak::<Recommended>();
+        let read = lock.read();
+        if biased {
+            lock.switch_on();
+        }
+        let inside = as_thread(1, || lock.read());
+        assert_eq!(inside.0.is_some(), biased);
+        at(Point::Halt, move || {
+            as_thread(2, || assert!(lock.try_read().is_none()));
+        });
+        let deadline = Toy::now().plus_nanos(100_000);
+        assert!(as_thread(3, || lock.write_until(deadline)).is_none());
+        assert_eq!(left(), 0);
+        assert_eq!(lock.is_biased(), biased);
+        let writes = writer(3, lock);
+        writes.sleep();
+        assert!(as_thread(2, || lock.try_read()).is_none());
+        unlock_read(lock, read);
+        as_thread(1, || unlock_read(lock, inside));
+        writes.end();
+        assert_clean(lock);
+    }
 }
 
 #[test]
