@@ -18,11 +18,11 @@
 //! | `Node::wait` | the predecessor (or the owner), handing the lock or the head of the queue over |
 //! | `Node::state` | the waiter and its waker |
 //! | `Node::kicks` | whoever kicks the waiter through it: one more; never set back |
-//! | `Node::kicked_at` | the kicker, where statistics are on: when that was |
+//! | `Node::kicked_at` | the kicker: when that was (most locks only where statistics are on); in `overlock`, before that, the waiter: when it wakes by itself |
 //! | `Node::cancel` | the waiter: the address of the token whose cancellation shall kick it, or 0 |
 //! | `Slot::deferred` | the owning thread: a kick that follows its release of a lock |
 //! | `Slot::reading` | the owning thread: the reader-writer locks that it holds visibly, by their ids |
-//! | `Node::info`, `Node::lock` | the waiter before it publishes the node; meaning by lock |
+//! | `Node::info`, `Node::lock` | the waiter before it publishes the node, and in sleeping locks then whoever holds the guard of its list; meaning by lock |
 
 use core::marker::PhantomData;
 use core::num::NonZeroU16;

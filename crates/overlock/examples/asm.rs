@@ -1,23 +1,26 @@
 //! The fast paths as machine code: one function a lock and operation, each a symbol of its own, for
 //! `scripts/asm` to disassemble. They have the Rust calling convention, as what inlines them does.
 
+use overlock::core::raw::{RawLock, RawRwLock};
 use overlock::core::spin::fast_queue::FastQueueToken;
-use overlock::spin::{FastQueue, Hybrid, PvTicket, Queued, RawLock, Ticket};
+use overlock::rw::OverlockRw;
+use overlock::sleep::Mutex;
+use overlock::spin::{FastQueue, Hybrid, Overlock, PvTicket, Queued, Ticket};
 
-/// `lock` and `unlock` of a lock whose token is the given one, by the names given.
+/// An operation of a trait that acquires a lock, the one that releases it, and the token between them, by the names given.
 macro_rules! probes {
-    ($($lock:ty, $token:ty: $acquire:ident, $release:ident;)*) => {
+    ($($lock:ty, $token:ty: $trait:ident $lock_it:ident as $acquire:ident, $unlock_it:ident as $release:ident;)*) => {
         $(
             #[unsafe(no_mangle)]
             fn $acquire(lock: &$lock) -> $token {
-                RawLock::lock(lock)
+                $trait::$lock_it(lock)
             }
 
             /// The caller holds the lock with `token`.
             #[unsafe(no_mangle)]
             unsafe fn $release(lock: &$lock, token: $token) {
                 // SAFETY: the caller holds the lock with `token`.
-                unsafe { RawLock::unlock(lock, token) }
+                unsafe { $trait::$unlock_it(lock, token) }
             }
         )*
 
@@ -30,12 +33,19 @@ macro_rules! probes {
 }
 
 probes! {
-    Ticket, (): ticket_lock, ticket_unlock;
-    PvTicket, (): pv_ticket_lock, pv_ticket_unlock;
-    FastQueue, FastQueueToken: fast_queue_lock, fast_queue_unlock;
-    Queued, (): queued_lock, queued_unlock;
-    Hybrid, (): hybrid_lock, hybrid_unlock;
+    Ticket, (): RawLock lock as ticket_lock, unlock as ticket_unlock;
+    PvTicket, (): RawLock lock as pv_ticket_lock, unlock as pv_ticket_unlock;
+    FastQueue, FastQueueToken: RawLock lock as fast_queue_lock, unlock as fast_queue_unlock;
+    Queued, (): RawLock lock as queued_lock, unlock as queued_unlock;
+    Hybrid, (): RawLock lock as hybrid_lock, unlock as hybrid_unlock;
+    Overlock, (): RawLock lock as overlock_lock, unlock as overlock_unlock;
+    Mutex, (): RawLock lock as mutex_lock, unlock as mutex_unlock;
+    OverlockRw, ReadToken: RawRwLock read as overlock_rw_read, unlock_read as overlock_rw_unlock_read;
+    OverlockRw, WriteToken: RawRwLock write as overlock_rw_write, unlock_write as overlock_rw_unlock_write;
 }
+
+type ReadToken = <OverlockRw as RawRwLock>::Read;
+type WriteToken = <OverlockRw as RawRwLock>::Write;
 
 fn main() {
     for (name, code) in PROBES {

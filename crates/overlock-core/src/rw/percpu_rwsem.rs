@@ -4,7 +4,7 @@
 //! and a writer makes all readers take a slow path, waits for a grace period of RCU, and adds the counters up. Threads have no
 //! CPU of their own, and a counter on each of many CPUs in each lock is a lot. So here a reader writes the lock's
 //! id into an entry of its thread's slot, one table for all locks, and the grace period is a heavy barrier:
-//! 0.2 us to 10 us, instead of milliseconds.
+//! microseconds instead of milliseconds.
 //!
 //! That is the bias of [`overlock_rw`](super::overlock_rw), which has the states, the invariants and the orderings; here it is always on.
 //! Take this one for what is read all the time and hardly ever written (configuration, routing tables); a write

@@ -29,9 +29,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         let entries = &P::slots()[P::slot()?].reading.0;
         let mut entry = &entries[0];
         if entry.load(Relaxed) != 0 {
-            // The thread reads another lock as well. Once found free, an entry stays so: only this thread
-            // uses it, and the signal handlers that interrupt it leave it as they found it.
-            entry = entries[1..].iter().find(|entry| entry.load(Relaxed) == 0)?;
+            entry = free_entry::<P>(entries)?;
         }
         // RE
         entry.store(id, Relaxed);
@@ -60,6 +58,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
 
     /// The bias has ended: somebody may sleep until this entry is cleared.
     #[cold]
+    #[inline(never)]
     fn leave_ended(&self, entry: &P::U32) {
         // RU; SeqCst: before the look at `drainer`, against DK and WE.
         entry.swap(0, SeqCst);
@@ -108,6 +107,14 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     pub(super) fn has_entries(&self) -> bool {
         self.find_entry().is_some()
     }
+}
+
+/// The calling thread reads another lock as well: one of its entries that names none. Once found free it stays so, since only this thread
+/// uses it, and the signal handlers that interrupt it leave it as they found it.
+#[cold]
+#[inline(never)]
+fn free_entry<P: Platform>(entries: &[P::U32]) -> Option<&P::U32> {
+    entries.iter().find(|entry| entry.load(Relaxed) == 0)
 }
 
 /// An id that no other lock has, as long as fewer than 2^31 have been biased. (Two with one id wait for each other's readers.)
