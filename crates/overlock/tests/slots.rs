@@ -102,9 +102,6 @@ fn counted() -> u64 {
 
 /// Threads that wait for a lock that the caller holds: with the counter, it is certain that they do.
 fn wait_for_holder<L: RawLock>(nodes: Nodes) {
-    if cfg!(miri) && L::NAME == "overlock_owner_cpu" {
-        return; // Miri knows no sched_getcpu.
-    }
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let places: &'static [Place; WAITERS] = Box::leak(Box::default());
     let (due, inside) = no_node(L::NAME, nodes);
@@ -163,9 +160,6 @@ fn slow_ones_add_up(lock: &str, now: &Snapshot) {
 
 /// Threads with and without a slot at one lock, all ways of acquiring mixed.
 fn exclude<L: RawLock>(until: Option<Until<L>>, owners: &[Owner]) {
-    if cfg!(miri) && L::NAME == "overlock_owner_cpu" {
-        return; // Miri knows no sched_getcpu.
-    }
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let places: &'static [Place; WAITERS + RIVALS] = Box::leak(Box::default());
     let work = move |number: usize| {

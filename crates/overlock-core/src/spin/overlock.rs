@@ -195,7 +195,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     fn owner() -> u8 {
         if Y::OWNER_CPU {
             match P::cpu() {
-                Cpu(cpu) if cpu + 1 < u32::from(HELD) => cpu as u8 + 1,
+                Cpu(cpu) if cpu < u32::from(HELD) - 1 => cpu as u8 + 1,
                 _ => HELD,
             }
         } else {

@@ -122,7 +122,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         self.drainer.store(waiter.id().bits(), SeqCst);
         self.gate.kicks().fetch_add(1, SeqCst);
         let gone = waiter.sleep_until(limit, gone);
-        self.gate.kicks().fetch_sub(1, Relaxed);
+        self.gate.kicks().fetch_sub(1, SeqCst);
         self.drainer.store(0, Relaxed);
         gone
     }

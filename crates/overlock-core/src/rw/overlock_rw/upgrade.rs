@@ -1,6 +1,6 @@
 //! Upgradable readers: counted ones of which there is one at a time, and who can become the writer.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use super::{OverlockRw, Policy, READER, Read, Write};
 use crate::links::nap;
@@ -75,8 +75,9 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     /// The caller holds the gate, and nobody is an upgradable reader: becomes it.
     fn enter_upgradable(&self) -> Upgradable {
         self.upgradable.store(1, Relaxed);
-        // Relaxed, as in `read_slow`.
-        self.readers.fetch_add(READER, Relaxed);
+        // SeqCst, with WC of this reader's upgrade: who counted itself after this must be seen there. (C++20 asks for less; Miri, whose
+        // order of sequentially consistent operations is weaker, does not.)
+        self.readers.fetch_add(READER, SeqCst);
         self.open_gate();
         Upgradable(())
     }
@@ -113,8 +114,8 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
             self.release_gate();
             return Err(Upgradable(()));
         }
-        // Relaxed: nobody else is in, and the gate's release is to come.
-        self.readers.fetch_sub(1, Relaxed);
+        // SeqCst, as above, with WC of the next writer.
+        self.readers.fetch_sub(1, SeqCst);
         self.release_upgradable();
         Ok(Write(()))
     }

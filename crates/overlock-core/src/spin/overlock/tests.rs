@@ -435,6 +435,18 @@ fn with_the_owners_cpu_known_a_waiter_on_it_does_not_spin() {
     assert_eq!(left(), 1, "the spin that did not happen");
 }
 
+/// An unknown CPU's number is the largest there is: one more is that of a free lock.
+#[test]
+fn an_owner_whose_cpu_is_not_known_owns_the_lock() {
+    for (cpu, locked) in [(0, 1), (252, 253), (253, HELD), (254, HELD), (u32::MAX, HELD)] {
+        let lock = leak::<OwnerCpu>();
+        crate::toy::on_cpu(cpu);
+        lock.lock();
+        assert_eq!(lock.locked.load(Relaxed), locked);
+        assert!(lock.try_lock().is_none());
+    }
+}
+
 #[test]
 fn a_handler_can_wait_for_another_lock_while_its_thread_sleeps_for_one() {
     let [outer, inner] = [leak::<Recommended>(), leak::<Recommended>()];

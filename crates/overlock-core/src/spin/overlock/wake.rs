@@ -1,6 +1,6 @@
 //! What an unlocker does for the sleepers.
 
-use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use super::queue::{CALLED, CLAIMING, Queue};
 use super::{FREE, HAND_OVER, HANDED, KICK, NOTHING, Overlock, Policy};
@@ -28,8 +28,8 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             deferred
                 .lock
                 .store(core::ptr::from_ref(self).addr(), Relaxed);
-            // Relaxed: for the caller itself.
-            self.kicks().fetch_add(1, Relaxed);
+            // For the caller itself; SeqCst as all that change the counts, so that no look that others owe each other is at an older value.
+            self.kicks().fetch_add(1, SeqCst);
         }
         room
     }
@@ -45,7 +45,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         }
         let id = NodeId::from_bits(deferred.node.load(Relaxed));
         deferred.lock.store(0, Relaxed);
-        self.kicks().fetch_sub(1, Relaxed);
+        self.kicks().fetch_sub(1, SeqCst);
         if let Some(id) = id {
             kick::<P>(id);
         }
