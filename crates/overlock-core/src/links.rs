@@ -57,6 +57,13 @@ impl<P: Platform> GuardByte<P> {
 
     /// Takes the guard, until [`release`](Self::release).
     pub(crate) fn acquire(&self) {
+        while !self.acquire_soon() {
+            nap::<P>();
+        }
+    }
+
+    /// Takes the guard, unless its holder does not move.
+    pub(crate) fn acquire_soon(&self) -> bool {
         loop {
             // free -> held. QA: acquire, pairs with QR.
             if self
@@ -64,11 +71,11 @@ impl<P: Platform> GuardByte<P> {
                 .compare_exchange(FREE, HELD, Acquire, Relaxed)
                 .is_ok()
             {
-                return;
+                return true;
             }
             let turns = Spin::Turns(TURNS);
             if P::wait_until(&self.0, Relaxed, turns, |held: u8| held == FREE).is_err() {
-                nap::<P>();
+                return false;
             }
         }
     }
@@ -245,7 +252,7 @@ mod tests {
         assert!(!guard.is_held());
     }
 
-    /// The nap in `lock`: without it the toy is stuck.
+    /// The nap in `acquire`: without it the toy is stuck.
     #[test]
     fn who_waits_for_a_guard_gives_its_cpu_to_the_holder() {
         static GUARD: GuardByte<Toy> = GuardByte::INIT;

@@ -29,7 +29,7 @@ use core::num::NonZeroU16;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
-use crate::spin::overlock::Learned;
+use crate::spin::overlock::{Deferred, Learned};
 
 /// Nodes a thread: its ordinary code and three signal handlers nested in it.
 pub const CONTEXTS: usize = 4;
@@ -62,13 +62,6 @@ pub struct Slot<P: Platform> {
     pub(crate) learned: Learned<P>,
     pub(crate) deferred: Deferred<P>,
     pub(crate) reading: Reading<P>,
-}
-
-/// A kick that the thread owes to `node`, for when it releases the lock at the address `lock`; 0: none.
-#[derive(Debug)]
-pub(crate) struct Deferred<P: Platform> {
-    pub(crate) lock: P::Usize,
-    pub(crate) node: P::U16,
 }
 
 /// The read locks that a thread holds without having written to them, on a line of its own: its owner writes it
@@ -127,10 +120,7 @@ impl<P: ConstPlatform> Slot<P> {
         depth: Zero::ZERO,
         spare: [const { Zero::ZERO }; CONTEXTS],
         learned: Learned::INIT,
-        deferred: Deferred {
-            lock: Zero::ZERO,
-            node: Zero::ZERO,
-        },
+        deferred: Deferred::INIT,
         reading: Reading([const { Zero::ZERO }; READING]),
     };
 }
@@ -144,10 +134,7 @@ impl<P: Platform> Slot<P> {
             depth: P::U32::new(0),
             spare: core::array::from_fn(|_| P::U32::new(0)),
             learned: Learned::new(),
-            deferred: Deferred {
-                lock: P::Usize::new(0),
-                node: P::U16::new(0),
-            },
+            deferred: Deferred::new(),
             reading: Reading(core::array::from_fn(|_| P::U32::new(0))),
         }
     }
@@ -157,6 +144,11 @@ impl<P: Platform> Slot<P> {
     /// and that lock is still read.
     pub fn is_idle(&self) -> bool {
         self.busy.load(Relaxed) == 0 && self.reading.0.iter().all(|entry| entry.load(Relaxed) == 0)
+    }
+
+    /// The owning thread exits: does what it has put off for others.
+    pub fn settle(&self) {
+        self.deferred.kick_whatever_is_owed();
     }
 
     /// The nodes, whoever uses them.

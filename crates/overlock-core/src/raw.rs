@@ -179,7 +179,7 @@ pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
     /// Whether a writer holds the lock, or is about to. A snapshot.
     fn is_write_locked(&self) -> bool;
 
-    /// Whether somebody sleeps for the lock, or was woken and is on its way. A snapshot.
+    /// Whether somebody sleeps for the lock. A snapshot; those that spin, or were woken and are on their way, may not show.
     fn is_contended(&self) -> bool;
 }
 
@@ -296,7 +296,8 @@ pub unsafe trait RawFairRwLock: RawUpgradeRwLock {
     /// As for [`RawRwLock::unlock_write`].
     unsafe fn unlock_write_fair(&self, token: Self::Write);
 
-    /// Releases an upgradable reader's acquisition; those that wait for it come before everybody else.
+    /// Releases an upgradable reader's acquisition, and wakes the first that waits for it. Those that wait come before other upgradable readers
+    /// that have to wait; a writer, or an attempt that does not wait, may come before them.
     ///
     /// # Safety
     ///

@@ -127,7 +127,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         self.raw.is_write_locked()
     }
 
-    /// Whether somebody sleeps for the lock, or was woken and is on its way. A snapshot; waiters that still spin may not show.
+    /// Whether somebody sleeps for the lock. A snapshot; waiters that spin, or were woken and are on their way, may not show.
     #[inline]
     pub fn is_contended(&self) -> bool {
         self.raw.is_contended()

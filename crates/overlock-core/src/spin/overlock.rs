@@ -59,14 +59,14 @@
 //! # Invariants
 //!
 //! - I1: a sleeper that is awake is not in the list.
-//! - I2: while the list is not empty, every sleeper has a timer; and `kick` is set, or the latest one came late, or by its
-//!   timer.
+//! - I2: while the list is not empty, every sleeper has a timer; and `kick` is set, or the lock is handed over and its taker has not settled, or the
+//!   latest one came late, or by its timer.
 //! - I3: a sleeper that becomes the owner, or leaves, restores I2 for the rest under the guard.
-//! - I4: 0xff in `locked` is written by an unlocker for the chosen sleeper and taken by that one alone; nobody else
+//! - I4: 0xff in `locked` is written by an unlocker for the chosen sleeper and taken by that one alone: it looks at `chosen` first, and nobody else
 //!   is chosen meanwhile.
 //! - I5: `kick` is 0 unless the list is not empty or a sleeper has asked for the hand-over; so nobody drops a lock that is still
 //!   counted in the kick table.
-//! - I6: while `kick` is 2, the chosen one alone changes it, or the unlocker that serves it.
+//! - I6: while `kick` is 2, the chosen one alone changes it, or the unlocker that serves it; but a claim takes the place of one that is awake.
 //!
 //! # Why no wake-up is lost
 //!
@@ -96,6 +96,12 @@
 //! for it even asleep: then the lock is handed to it at the next unlock. So while others pass, the wait is bounded by 26 ms and one
 //! critical section for each sleeper that claims before it, plus what the operating system keeps threads off the CPU.
 //!
+//! # Who touches it last
+//!
+//! An unlocker does, after the release: it may look at `kick`, take or mark the guard, and look at `locked`. And so does whoever has just given the guard back. So the
+//! lock must outlive the calls that use it, as Rust's borrows see to; that another thread has acquired it since does not mean that the last
+//! owner's unlock has returned.
+//!
 //! # Orderings
 //!
 //! - LA, acquire, at each acquisition pairs with UL, release, at each unlock. A hand-over's exchange
@@ -105,6 +111,7 @@
 //! - NS, the release store of a node's `state`, pairs with NA in the sleeper.
 //! - `turn`, `booked` and `done` are hints, Relaxed.
 
+mod deferred;
 mod gate;
 mod learn;
 mod policy;
@@ -127,6 +134,7 @@ use crate::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock}
 use crate::sleep::cancel::CancelToken;
 use crate::sleep::wait_list::Limit;
 
+pub(crate) use deferred::Deferred;
 pub(crate) use learn::Learned;
 pub use policy::{Exchange, Fixed, Gate, OwnerCpu, Policy, Recommended};
 
@@ -165,6 +173,15 @@ pub type OverlockExchange<P> = Overlock<P, Exchange>;
 pub type OverlockFixed<P> = Overlock<P, Fixed>;
 /// [`Overlock`] with the policy [`OwnerCpu`].
 pub type OverlockOwnerCpu<P> = Overlock<P, OwnerCpu>;
+
+/// The entry of the kick table for the lock at this address.
+#[inline(always)]
+fn kick_entry<P: Platform>(lock: usize) -> &'static P::U32 {
+    let table = P::kick_table();
+    // Fibonacci hashing: the top bits of the product depend on all of the address.
+    let spread = (lock as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    &table[(spread >> (64 - table.len().trailing_zeros())) as usize % table.len()]
+}
 
 impl<P: ConstPlatform, Y: Policy> Overlock<P, Y> {
     /// A new, unlocked lock.
@@ -211,10 +228,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     /// The entry of the kick table that this lock's unlockers look at.
     #[inline(always)]
     pub(crate) fn kicks(&self) -> &'static P::U32 {
-        let table = P::kick_table();
-        // Fibonacci hashing: the top bits of the product depend on all of the address.
-        let spread = (core::ptr::from_ref(self).addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        &table[(spread >> (64 - table.len().trailing_zeros())) as usize % table.len()]
+        kick_entry::<P>(core::ptr::from_ref(self).addr())
     }
 
     #[inline(always)]
@@ -307,7 +321,8 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
     }
 
     fn kick_after_unlock(&self, waiter: NodeId) -> bool {
-        self.defer(waiter)
+        let lock = core::ptr::from_ref(self).addr();
+        Self::deferred().is_some_and(|deferred| deferred.keep(lock, waiter))
     }
 }
 
@@ -323,11 +338,21 @@ unsafe impl<P: Platform, Y: Policy> RawTimedLock for Overlock<P, Y> {
 unsafe impl<P: Platform, Y: Policy> RawFairLock for Overlock<P, Y> {
     unsafe fn unlock_fair(&self, (): ()) {
         crate::check!(self.is_locked(), "unlock of a lock that is free");
-        if self.is_contended() && self.give_away() {
-            self.kick_deferred();
-        } else {
+        // Who has been notified comes to the lock before everybody that is not there yet.
+        self.kick_deferred();
+        if !self.is_contended() || !self.give_away() {
             // SAFETY: the caller's promise.
             unsafe { self.unlock(()) }
+        }
+    }
+
+    /// Whoever the caller has still to wake after a broadcast is woken first, even if nobody has the lock then.
+    unsafe fn bump(&self, (): ()) {
+        self.kick_deferred();
+        if self.is_contended() {
+            // SAFETY: the caller's promise.
+            unsafe { self.unlock_fair(()) };
+            self.lock();
         }
     }
 }

@@ -28,7 +28,7 @@ impl<P: Place<Raw = M::Raw>, M: Fair> Guard<P, M> {
     ///
     /// Costs a wake-up during which nobody is inside. Worth it where one thread would take the lock again and again, and
     /// others need it in between; the bound on their waiting times holds without it. What readers release goes to a writer
-    /// when the last of them has left.
+    /// when the last of them has left. Those that wait for an upgradable reader are woken, and may still be passed by a writer.
     #[inline]
     pub fn unlock_fair(s: Self) {
         let (place, token) = s.into_parts();

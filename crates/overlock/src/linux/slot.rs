@@ -94,6 +94,7 @@ fn key() -> Option<libc::pthread_key_t> {
 /// runs again for it.
 extern "C" fn give(slot: *mut c_void) {
     let slot = slot.addr() - 1;
+    SLOTS[slot].settle();
     MINE.set(0);
     // A forgotten guard still uses a node of the slot: nobody may ever get it.
     if SLOTS[slot].is_idle() {

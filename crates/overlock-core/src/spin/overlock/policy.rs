@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 pub trait Policy: Send + Sync + Debug + 'static {
     /// The lock's name in tables.
     const NAME: &'static str;
-    /// Unlock is a plain store and sleepers run the heavy barrier; else unlock is an exchange.
+    /// Unlock is a plain store, and sleepers look twice or run the heavy barrier; else unlock is an exchange.
     const PLAIN_STORE: bool = true;
     /// Spin limits, surplus threads and late wake-ups are learned; else the spin limit is fixed and every
     /// owner that finds sleepers has one woken.

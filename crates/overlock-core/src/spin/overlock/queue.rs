@@ -16,7 +16,7 @@ pub(super) const CLAIMING: u32 = 0x6f_0003;
 pub(super) const GIVEN: u32 = 0x6f_0004;
 
 /// No sleeper stays asleep longer than this, however long the list is.
-const LONGEST_NS: u64 = 16_000_000;
+pub(super) const LONGEST_NS: u64 = 16_000_000;
 
 /// The lock with the guard of its list held. All accesses to the guarded words are Relaxed. Unlockers that have come meanwhile
 /// have marked the guard; when it is dropped their work is done, if it still is to do.
@@ -27,6 +27,11 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     pub(super) fn queue(&self) -> Queue<'_, P, Y> {
         self.guard.acquire();
         Queue(self)
+    }
+
+    /// For an unlocker that would rather not leave its work to others: takes the guard, unless its holder does not move.
+    pub(super) fn queue_soon(&self) -> Option<Queue<'_, P, Y>> {
+        self.guard.acquire_soon().then(|| Queue(self))
     }
 
     /// For an unlocker: takes the guard, or leaves the unlocker's work to whoever holds it.
@@ -93,7 +98,7 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
         let old = self.0.request();
         self.0.kick.store(kick, Relaxed);
         // OK: SeqCst for the exchange form of unlock, after the store above: an unlocker that sees the count
-        // sees what it counts, or a later value. The heavy barrier orders it for the other form.
+        // sees what it counts, or a later value. The heavy barrier, or time, orders it for the other form.
         match (old, kick) {
             (NOTHING, NOTHING) => {}
             (NOTHING, _) => _ = self.0.kicks().fetch_add(1, SeqCst),
@@ -112,10 +117,16 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
         !theirs
     }
 
-    /// Asks the next unlocker to hand the lock over to `id`, which waits in `state`. False where another
-    /// thread has asked, or has not taken yet what it was handed.
+    /// Asks the next unlocker to hand the lock over to `id`, which waits in `state`. A claim comes before the request of a thread that is
+    /// awake. False where another thread has asked, or has not taken yet what it was handed.
     pub(super) fn ask_for_hand_over(&self, id: NodeId, state: u32) -> bool {
-        let free = self.0.request() != HAND_OVER && self.0.locked.load(Relaxed) != HANDED;
+        let other = match self.0.request() {
+            HAND_OVER => NodeId::from_bits(self.0.chosen.load(Relaxed)),
+            _ => None,
+        };
+        let yields = |other: NodeId| other.node::<P>().state.load(Relaxed) != CLAIMING;
+        let free = other.is_none_or(|other| state == CLAIMING && yields(other))
+            && self.0.locked.load(Relaxed) != HANDED;
         if free {
             self.0.chosen.store(id.bits(), Relaxed);
             id.node::<P>().state.store(state, Relaxed);

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use super::queue::{CALLED, CLAIMING, GIVEN, QUEUED, Queue};
+use super::queue::{CALLED, CLAIMING, GIVEN, LONGEST_NS, QUEUED, Queue};
 use super::wait::FIXED_SPIN_NS;
 use super::{FREE, KICK, NOTHING, Overlock, Policy, TURN_NS};
 use crate::node::{Node, NodeId};
@@ -90,7 +90,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let mut firm = false;
         loop {
             if let Some(place) = place {
-                if place.announced && self.brief_look() {
+                if place.announced && self.brief_look(limit) {
                     self.leave(id);
                     return true;
                 }
@@ -125,7 +125,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     ) -> Next {
         let now = P::now();
         let queue = self.queue();
-        if sleeper.asked && self.take_handed() {
+        if sleeper.asked && self.take_handed(id) {
             self.settle(&queue, id, sleeper);
             return Next::Owner;
         }
@@ -163,12 +163,16 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
 
     /// After setting `kick`, before a sleep that a timer ends: takes the lock if its owner unlocks, or has just unlocked without seeing
     /// that. Its store is seen at the latest when its CPU's store buffer is empty.
-    fn brief_look(&self) -> bool {
+    fn brief_look(&self, limit: &Limit<'_, P>) -> bool {
         // The compiler keeps OL behind OK.
         P::light_barrier();
         // OL: SeqCst for the exchange form of unlock, which needs no more.
         let free = self.locked.load(SeqCst) == FREE && self.take();
-        free || Y::PLAIN_STORE && self.spin(Spin::Until(P::now().plus_nanos(LOOK_NS)), false)
+        free || Y::PLAIN_STORE
+            && self.spin(
+                Spin::Until(limit.earlier(P::now().plus_nanos(LOOK_NS))),
+                None,
+            )
     }
 
     /// After setting `kick`, before a sleep without a timer: takes the lock if its owner may have unlocked without seeing that.
@@ -201,7 +205,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     }
 
     /// Sleeps until called, or until `due`; out of the list then. False once `limit` is reached.
-    fn halt(
+    pub(super) fn halt(
         &self,
         id: NodeId,
         sleeper: &mut Sleeper,
@@ -209,6 +213,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         limit: &Limit<'_, P>,
     ) -> bool {
         let node = id.node::<P>();
+        let since = P::now();
         loop {
             self.halt_while(node, QUEUED, Some(limit.earlier(due)), limit);
             // NA: acquire, pairs with NS.
@@ -219,10 +224,13 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                     continue;
                 }
                 let queue = self.queue();
+                let slept = now.nanos_since(since);
                 let held = self.locked.load(Relaxed) != FREE;
-                if held && self.request() != NOTHING && !give_up {
-                    // Its unlock will see to that; an attempt would be in vain.
-                    due = now.plus_nanos(TURN_NS);
+                if held && self.request() != NOTHING && !give_up && slept < LONGEST_NS {
+                    // The owner's unlock will call the first, and this one may have to wait for others; more and more rarely it looks
+                    // whether it was forgotten.
+                    let last = since.plus_nanos(LONGEST_NS);
+                    due = now.plus_nanos(slept.max(TURN_NS)).min(last);
                     continue;
                 }
                 if node.state.load(Relaxed) == QUEUED {
@@ -253,7 +261,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     /// Whether a fair unlock has given the lock to the sleeper, which has taken it then.
     fn was_given(&self, id: NodeId, sleeper: &mut Sleeper) -> bool {
         // NA was before: the state has not changed since.
-        let given = id.node::<P>().state.load(Relaxed) == GIVEN && self.take_handed();
+        let given = id.node::<P>().state.load(Relaxed) == GIVEN && self.take_handed(id);
         if given {
             self.settle(&self.queue(), id, sleeper);
         }
@@ -270,7 +278,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     ) -> bool {
         sleeper.asked = false;
         let soon = limit.earlier(P::now().plus_nanos(FIXED_SPIN_NS));
-        let mut acquired = self.spin(Spin::Until(soon), false);
+        let mut acquired = self.spin(Spin::Until(soon), None);
         if !acquired {
             stat::count::<P>(Event::PvWaitHead);
             let state = if firm { CLAIMING } else { CALLED };
@@ -279,7 +287,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                 self.claim(id, limit)
             } else {
                 let end = P::now().plus_nanos(sleeper.patience_ns);
-                self.spin(Spin::Until(limit.earlier(end)), sleeper.asked)
+                self.spin(Spin::Until(limit.earlier(end)), sleeper.asked.then_some(id))
             };
         }
         if acquired {
@@ -296,7 +304,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         while !acquired {
             self.halt_while(node, CLAIMING, limit.deadline, limit);
             // NA: acquire, pairs with NS.
-            acquired = node.state.load(Acquire) == CALLED && self.take_handed();
+            acquired = node.state.load(Acquire) == CALLED && self.take_handed(id);
             if limit.reached().is_some() {
                 break;
             }

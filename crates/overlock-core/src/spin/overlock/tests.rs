@@ -8,7 +8,7 @@ mod turns;
 use core::sync::atomic::Ordering::Release;
 use std::boxed::Box;
 
-use super::queue::CALLED;
+use super::queue::{CALLED, CLAIMING};
 use super::sleep::{Next, Sleeper};
 use super::*;
 use crate::node::NodeId;
@@ -83,8 +83,9 @@ fn acquisitions_are_counted_where_something_is_learned_from_that() {
         lock.lock();
         unlock(lock);
     }
+    let id = choose(lock, 1);
     lock.locked.store(HANDED, Relaxed);
-    assert!(lock.take_handed());
+    assert!(lock.take_handed(id));
     assert_eq!(lock.done.load(Relaxed), 4);
     let fixed = leak::<Fixed>();
     fixed.lock();
@@ -194,7 +195,7 @@ fn an_announcer_that_takes_the_lock_leaves_the_request_for_a_hand_over_alone() {
     let claimant = choose(lock, 2);
     unlock(lock); // finds it free again before the announcer does: handed over
     assert_eq!(lock.locked.load(Relaxed), HANDED);
-    assert!(lock.take_handed());
+    assert!(lock.take_handed(claimant));
     let other = choose(lock, 3);
     lock.locked.store(FREE, Release); // an unlock that came before the request
     announcer.end();
@@ -216,13 +217,13 @@ fn the_one_before_leaves_a_newer_request_for_a_hand_over_alone() {
         !lock.queue().ask_for_hand_over(NodeId::new(2, 0), CALLED),
         "the lock is on its way to the first"
     );
-    assert!(lock.take_handed());
+    assert!(lock.take_handed(first));
     let second = choose(lock, 2);
     lock.settle(&lock.queue(), first, &mut woken());
     assert_eq!(lock.request(), HAND_OVER);
     unlock(lock);
     assert_eq!(lock.locked.load(Relaxed), HANDED);
-    assert!(lock.take_handed());
+    assert!(lock.take_handed(second));
     ended(lock, second);
     unlock(lock);
     assert_clean(lock);
@@ -254,8 +255,8 @@ fn an_unlock_hands_over_to_the_chosen_sleeper_and_nobody_passes() {
     assert_eq!(lock.locked.load(Relaxed), HANDED);
     assert!(lock.try_lock().is_none());
     let soon = Toy::now().plus_nanos(100);
-    assert!(!lock.spin(Spin::Until(soon), false));
-    assert!(lock.spin(Spin::Turns(1), true));
+    assert!(!lock.spin(Spin::Until(soon), None));
+    assert!(lock.spin(Spin::Turns(1), Some(chosen)));
     lock.settle(&lock.queue(), chosen, &mut woken());
     assert_eq!(kicks(), 0, "it was awake");
     unlock(lock);
@@ -289,6 +290,49 @@ fn a_claim_on_a_lock_that_was_just_freed_is_no_sleep() {
     at(Point::Heavy, || lock.locked.store(FREE, Release));
     as_thread(1, || assert!(lock.claim(chosen, &Limit::NONE)));
     assert_eq!(halts(), 0);
+}
+
+/// `yields` in `ask_for_hand_over`: else those that come later and are awake could keep a claim waiting for ever. And the look at `chosen` in
+/// `take_handed`: the one that was awake does not take what is the claim's.
+#[test]
+fn a_claim_comes_before_the_request_of_a_thread_that_is_awake() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let awake = choose(lock, 1);
+    let claim = NodeId::new(2, 0);
+    assert!(lock.queue().ask_for_hand_over(claim, CLAIMING));
+    assert!(!lock.queue().ask_for_hand_over(NodeId::new(3, 0), CLAIMING));
+    unlock(lock);
+    assert_eq!(kicks(), 1);
+    assert!(!lock.spin(Spin::Turns(1), Some(awake)));
+    assert!(lock.take_handed(claim));
+    unlock(lock);
+    assert_clean(lock);
+}
+
+/// `LONGEST_NS` in `halt`: each unlock calls the first again, which fails, and those behind it would never try. With the `max` there, a
+/// lock that is held for long has few wake-ups.
+#[test]
+fn a_sleeper_tries_after_a_while_though_others_are_called_first() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let before = Toy::now();
+    let halted = &*Box::leak(Box::new(core::cell::Cell::new(0)));
+    fn count(halted: &'static core::cell::Cell<u32>) {
+        halted.set(halted.get() + 1);
+        at(Point::Halt, move || count(halted));
+    }
+    count(halted);
+    as_thread(1, || {
+        let id = NodeId::new(1, 0);
+        let mut sleeper = woken();
+        let due = lock.queue().push_back(id, Toy::now());
+        lock.queue().set_kick(KICK);
+        assert!(lock.halt(id, &mut sleeper, due, &Limit::NONE));
+    });
+    let slept = Toy::now().nanos_since(before);
+    assert!((16_000_000..16_001_000).contains(&slept), "{slept}");
+    assert!(halted.get() < 10, "{}", halted.get());
 }
 
 #[test]
@@ -438,7 +482,13 @@ fn with_the_owners_cpu_known_a_waiter_on_it_does_not_spin() {
 /// An unknown CPU's number is the largest there is: one more is that of a free lock.
 #[test]
 fn an_owner_whose_cpu_is_not_known_owns_the_lock() {
-    for (cpu, locked) in [(0, 1), (252, 253), (253, HELD), (254, HELD), (u32::MAX, HELD)] {
+    for (cpu, locked) in [
+        (0, 1),
+        (252, 253),
+        (253, HELD),
+        (254, HELD),
+        (u32::MAX, HELD),
+    ] {
         let lock = leak::<OwnerCpu>();
         crate::toy::on_cpu(cpu);
         lock.lock();

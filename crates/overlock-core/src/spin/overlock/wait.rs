@@ -1,12 +1,12 @@
 //! The slow path before the sleep: spinning for as long as it has been found to pay.
 
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::learn::SAMPLE;
 use super::sleep::Sleeper;
 use super::{FREE, HANDED, HELD, Learned, Overlock, Policy};
 use crate::links::nap;
-use crate::node::Claim;
+use crate::node::{Claim, NodeId};
 use crate::platform::{Atomic, Cpu, Platform, Spin};
 use crate::sleep::wait_list::Limit;
 use crate::stat::{self, Event};
@@ -78,11 +78,11 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     ) -> bool {
         let sample = learned.is_some_and(Learned::counts_a_sample);
         let entered = sample.then(P::now);
-        let mut acquired = self.spin(Spin::Turns(FIRST_TURNS), false);
+        let mut acquired = self.spin(Spin::Turns(FIRST_TURNS), None);
         if !acquired {
             let worth = learned.map_or(FIXED_SPIN_NS, Learned::spin_ns);
             let end = limit.earlier(P::now().plus_nanos(worth));
-            acquired = self.spin(Spin::Until(end), false);
+            acquired = self.spin(Spin::Until(end), None);
         }
         if let Some(learned) = learned
             && let Some(entered) = entered
@@ -99,7 +99,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         stat::count::<P>(Event::LockNoNode);
         loop {
             let end = limit.earlier(P::now().plus_nanos(FIXED_SPIN_NS));
-            if self.spin(Spin::Until(end), false) {
+            if self.spin(Spin::Until(end), None) {
                 return true;
             }
             if limit.reached().is_some() {
@@ -109,29 +109,35 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         }
     }
 
-    /// Tries, awake, for as long as `limit` says; who has asked for the hand-over takes that too.
-    pub(super) fn spin(&self, limit: Spin, asked: bool) -> bool {
+    /// Tries, awake, for as long as `limit` says; who has `asked` for the hand-over takes that too.
+    pub(super) fn spin(&self, limit: Spin, asked: Option<NodeId>) -> bool {
         for _ in 0..LOSSES {
             let seen = P::wait_until(&self.locked, Relaxed, limit, |locked: u8| {
-                locked == FREE || asked && locked == HANDED || Self::owner_lost_its_cpu(locked)
+                locked == FREE
+                    || asked.is_some() && locked == HANDED
+                    || Self::owner_lost_its_cpu(locked)
             });
             match seen {
                 Ok(FREE) if self.take() => return true,
                 Ok(FREE) => {}
-                // handed -> held (I4). LA: acquire, pairs with UL.
-                Ok(HANDED) => return self.take_handed(),
+                // Or it is a claim's that has taken this one's place.
+                Ok(HANDED) => return asked.is_some_and(|id| self.take_handed(id)),
                 _ => return false,
             }
         }
         false
     }
 
-    /// Takes the lock that was handed over to the caller.
-    pub(super) fn take_handed(&self) -> bool {
-        let taken = self
-            .locked
-            .compare_exchange(HANDED, Self::owner(), Y::ACQUIRE, Relaxed)
-            .is_ok();
+    /// Takes the lock if it was handed over to the caller.
+    pub(super) fn take_handed(&self, id: NodeId) -> bool {
+        // Acquire, pairs with the release that handed it over: `chosen` is that of then, and stays so (I4).
+        let ours = self.locked.load(Acquire) == HANDED && self.chosen.load(Relaxed) == id.bits();
+        // handed -> held (I4). LA: acquire, pairs with UL.
+        let taken = ours
+            && self
+                .locked
+                .compare_exchange(HANDED, Self::owner(), Y::ACQUIRE, Relaxed)
+                .is_ok();
         if taken {
             self.count();
         }

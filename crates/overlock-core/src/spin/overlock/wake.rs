@@ -1,7 +1,8 @@
 //! What an unlocker does for the sleepers.
 
-use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use core::sync::atomic::Ordering::{Relaxed, Release};
 
+use super::deferred::Deferred;
 use super::queue::{CALLED, CLAIMING, Queue};
 use super::{FREE, HAND_OVER, HANDED, KICK, NOTHING, Overlock, Policy};
 use crate::node::NodeId;
@@ -16,38 +17,15 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         self.wake_one();
     }
 
-    /// Keeps a kick until the caller, the owner, unlocks. False where it keeps another one already, or has no slot.
-    pub(super) fn defer(&self, id: NodeId) -> bool {
-        let Some(slot) = P::slot() else {
-            return false;
-        };
-        let deferred = &P::slots()[slot].deferred;
-        let room = deferred.lock.load(Relaxed) == 0;
-        if room {
-            deferred.node.store(id.bits(), Relaxed);
-            deferred
-                .lock
-                .store(core::ptr::from_ref(self).addr(), Relaxed);
-            // For the caller itself; SeqCst as all that change the counts, so that no look that others owe each other is at an older value.
-            self.kicks().fetch_add(1, SeqCst);
-        }
-        room
+    /// Where the calling thread keeps a kick.
+    pub(super) fn deferred() -> Option<&'static Deferred<P>> {
+        Some(&P::slots()[P::slot()?].deferred)
     }
 
-    /// Does what was [kept](Self::defer) for the caller's unlock, which was just now.
+    /// Does what was kept for the caller's release of the lock.
     pub(super) fn kick_deferred(&self) {
-        let Some(slot) = P::slot() else {
-            return;
-        };
-        let deferred = &P::slots()[slot].deferred;
-        if deferred.lock.load(Relaxed) != core::ptr::from_ref(self).addr() {
-            return;
-        }
-        let id = NodeId::from_bits(deferred.node.load(Relaxed));
-        deferred.lock.store(0, Relaxed);
-        self.kicks().fetch_sub(1, SeqCst);
-        if let Some(id) = id {
-            kick::<P>(id);
+        if let Some(deferred) = Self::deferred() {
+            deferred.kick(core::ptr::from_ref(self).addr());
         }
     }
 
@@ -99,10 +77,13 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     }
 
     /// Hands the lock, which the caller owns, to whoever has asked for that, or to the first sleeper. False where there
-    /// is neither.
+    /// is neither, or no way to know.
     #[cold]
     pub(super) fn give_away(&self) -> bool {
-        let queue = self.queue();
+        // Where its holder does not move, that may be the thread that the caller has interrupted.
+        let Some(queue) = self.queue_soon() else {
+            return false;
+        };
         let asked = self.request() == HAND_OVER;
         let first = queue.first();
         if !asked && first.is_none() {

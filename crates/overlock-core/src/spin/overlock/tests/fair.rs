@@ -1,6 +1,5 @@
 //! Fair unlock and cancellation.
 
-use super::super::queue::CLAIMING;
 use super::*;
 use crate::raw::{RawCancelLock, RawFairLock};
 use crate::sleep::cancel::CancelToken;
@@ -48,7 +47,7 @@ fn a_fair_unlock_serves_the_one_that_has_asked_before_those_that_sleep() {
     assert!(lock.try_lock().is_none());
     let mut woken = woken();
     woken.asked = true;
-    assert!(lock.take_handed(), "by the chosen one");
+    assert!(lock.take_handed(chosen), "by the chosen one");
     lock.settle(&lock.queue(), chosen, &mut woken);
     unlock(lock);
     sleeper.end();

@@ -1,7 +1,7 @@
 //! An unlocker that finds the guard held: a thread that has lost its CPU holds it, or the one that a signal handler has interrupted.
 
-use super::super::queue::CLAIMING;
 use super::*;
+use crate::raw::RawFairLock;
 use crate::toy::watch::{self, Access, Watch, watch};
 
 /// `queue_or_mark` in `serve`: with `queue` the unlocker waits for itself. And `wake_one` in the guard's drop: without it
@@ -56,7 +56,7 @@ fn the_holder_of_the_guard_hands_over() {
     assert!(lock.is_locked() && lock.try_lock().is_none());
     assert_eq!(kicks(), before + 1);
     assert_eq!(id.node::<Toy>().state.load(Relaxed), CALLED);
-    assert!(lock.take_handed(), "by the chosen one");
+    assert!(lock.take_handed(id), "by the chosen one");
     unlock(lock);
     assert_clean(lock);
 }
@@ -77,4 +77,22 @@ fn an_unlocker_does_the_work_of_those_that_come_meanwhile() {
     assert_eq!(watch::left(), 0);
     assert_eq!(Atomic::load(&lock.locked, Relaxed), HANDED);
     assert_eq!(lock.request(), NOTHING);
+}
+
+/// `queue_soon` in `give_away`: with `queue` the handler waits for the thread that it has interrupted.
+#[test]
+fn a_fair_unlock_goes_without_the_guard_if_it_must() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let sleeper = locker(1, lock);
+    sleeper.sleep();
+    let queue = lock.queue();
+    // SAFETY: locked above.
+    unsafe { lock.unlock_fair(()) };
+    assert_eq!((halts(), kicks()), (0, 0));
+    drop(queue);
+    assert_eq!(kicks(), 1);
+    sleeper.end();
+    unlock(lock);
+    assert_clean(lock);
 }
