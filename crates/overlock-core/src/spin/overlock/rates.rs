@@ -12,10 +12,6 @@ use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
 /// How long a thread must not have met others in its turn for that to say something.
 const SHORTEST_NS: u64 = 100_000;
 
-/// After so many meetings closer than that the others do not leave, and the turn says nothing. (Else the first pause between two meetings
-/// would be taken for being alone, in which the others only happen to come when the lock is free.)
-const MEETINGS: u32 = 64;
-
 /// Where samples are farther apart than this, the thread was alone for a part of the time, or elsewhere.
 const LONGEST_NS: u64 = 64_000;
 
@@ -34,7 +30,7 @@ pub(in crate::spin::overlock) struct Rates<P: Platform> {
     fresh: P::U64,
     /// The lock's count at `since`.
     done: P::U32,
-    /// Not 0: the window is in a turn of the thread's own, of which this many meetings are left.
+    /// The window is in a turn of the thread's own.
     in_turn: P::U32,
     /// The rate in turns, as far as it is known.
     alone: P::U32,
@@ -98,7 +94,7 @@ impl<P: Platform> Rates<P> {
     /// The thread's turn begins.
     pub(super) fn begin_turn(&self, now: Instant, done: u32) {
         self.window(now, done);
-        self.in_turn.store(MEETINGS, Relaxed);
+        self.in_turn.store(1, Relaxed);
         let retry = now.plus_nanos(RETRY_NS).as_nanos();
         if self.fresh.load(Relaxed) < retry {
             self.fresh.store(retry, Relaxed);
@@ -118,9 +114,6 @@ impl<P: Platform> Rates<P> {
             learn(&self.alone, rate);
             self.fresh
                 .store(now.plus_nanos(FRESH_NS).as_nanos(), Relaxed);
-        } else {
-            let left = self.in_turn.load(Relaxed).saturating_sub(1);
-            self.in_turn.store(left, Relaxed);
         }
     }
 
@@ -195,23 +188,6 @@ mod tests {
         rates.end_turn(at(410), 20_001);
         assert!(!rates.in_turn());
         assert!(rates.prefer_turns(at(500)));
-    }
-
-    /// `MEETINGS`: others that do not leave may let the thread alone for a while, or use the lock whenever it does not.
-    #[test]
-    fn a_turn_in_which_the_others_stay_says_nothing() {
-        let rates = Rates::<Toy>::new();
-        for sample in 1..=10 {
-            rates.together(at(sample * 10), sample as u32 * 300);
-        }
-        rates.begin_turn(at(200), 0);
-        for meeting in 1..=u64::from(MEETINGS) {
-            assert!(rates.in_turn());
-            rates.end_turn(at(200 + meeting), 0);
-        }
-        assert!(!rates.in_turn());
-        rates.together(at(1_000), 1_000_000);
-        assert!(!rates.prefer_turns(at(1_000)));
     }
 
     /// `RETRY_NS`: others that take no turns disturb it all the time.
