@@ -26,7 +26,7 @@
 //! | field | who writes it |
 //! |---|---|
 //! | `locked: u8` | 0 free, 1 to 0xfe held (CPU + 1, 0xfe unknown), 0xff handed to the chosen sleeper |
-//! | `kick: u8` | under the guard: what an unlocker has to do: 0 nothing, 1 wake the first sleeper, 2 hand over to the chosen one |
+//! | `kick: u8` | under the guard: what an unlocker has to do: 0 nothing, 1 wake the first sleeper, 2 hand over to the chosen one; and in its top bit, `awake`: a sleeper has been called to a busy lock and is on its way |
 //! | `guard: u8` | the guard of what is said to be under it |
 //! | `turn: u8` | the thread whose turn has begun last, by its slot modulo 255 |
 //! | `sleepers: 2 × u16` | under the guard: the list of sleepers |
@@ -59,8 +59,8 @@
 //! # Invariants
 //!
 //! - I1: a sleeper that is awake is not in the list.
-//! - I2: while the list is not empty, every sleeper has a timer; and `kick` is set, or the lock is handed over and its taker has not settled, or the
-//!   latest one came late, or by its timer.
+//! - I2: while the list is not empty, every sleeper has a timer; and `kick` is set, or a sleeper has been called to a busy lock and is on its way, or the
+//!   lock is handed over and its taker has not settled, or the latest one came late, or by its timer.
 //! - I3: a sleeper that becomes the owner, or leaves, restores I2 for the rest under the guard.
 //! - I4: 0xff in `locked` is written by an unlocker for the chosen sleeper and taken by that one alone: it looks at `chosen` first, and nobody else
 //!   is chosen meanwhile.
@@ -148,10 +148,17 @@ const NOTHING: u8 = 0;
 const KICK: u8 = 1;
 const HAND_OVER: u8 = 2;
 
+/// In `kick` as well: a sleeper has been called to a busy lock, and is on its way.
+const AWAKE: u8 = 0x80;
+
 /// How long a turn of a surplus thread is, and how much later than the one before it a sleeper that nobody
 /// calls wakes. Ten times a wake-up across CPUs of a virtual machine (50 us), so that a
 /// change of owner costs little of it; 32 threads take turns within 16 ms.
 const TURN_NS: u64 = 500_000;
+
+/// A lock that was acquired less often than once in this while a sleeper waited has time for another one at once, however late
+/// that one may come.
+const BUSY_NS: u64 = 5_000;
 
 /// The recommended lock: see the [module's page](self). 16 bytes.
 #[derive(Debug)]
@@ -222,7 +229,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
 
     /// What an unlocker has to do: one of the values of `kick`.
     fn request(&self) -> u8 {
-        self.kick.load(Relaxed)
+        self.kick.load(Relaxed) & !AWAKE
     }
 
     /// The entry of the kick table that this lock's unlockers look at.

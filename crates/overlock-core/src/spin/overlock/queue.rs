@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
-use super::{FREE, HAND_OVER, HANDED, NOTHING, Overlock, Policy, TURN_NS};
+use super::{AWAKE, BUSY_NS, FREE, HAND_OVER, HANDED, NOTHING, Overlock, Policy, TURN_NS};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform};
 
@@ -70,7 +70,7 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
         };
         self.0.sleepers.push_back(id);
         let due = after.plus_nanos(TURN_NS).min(now.plus_nanos(LONGEST_NS));
-        Self::set_due(id.node(), due);
+        self.set_due(id.node(), now, due);
         due
     }
 
@@ -78,14 +78,39 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
     pub(super) fn push_front(&self, id: NodeId, now: Instant) -> Instant {
         self.0.sleepers.push_front(id);
         let due = now.plus_nanos(TURN_NS);
-        Self::set_due(id.node(), due);
+        self.set_due(id.node(), now, due);
         due
     }
 
-    /// `kicked_at` of a queued node holds the time at which its owner wakes by itself.
-    fn set_due(node: &Node<P>, due: Instant) {
+    /// `kicked_at` of a queued node holds the time at which its owner wakes by itself; `info` and `lock` say how many acquisitions there had
+    /// been when it joined, and when that was.
+    fn set_due(&self, node: &Node<P>, now: Instant, due: Instant) {
         node.kicked_at.store(due.as_nanos(), Relaxed);
+        node.info.store(self.0.done.load(Relaxed), Relaxed);
+        node.lock.store(now.as_nanos() as usize, Relaxed);
         node.state.store(QUEUED, Relaxed);
+    }
+
+    /// Whether the lock has been busy since `id` joined.
+    pub(super) fn is_busy_since(&self, id: NodeId, now: Instant) -> bool {
+        let node = id.node::<P>();
+        let done = self
+            .0
+            .done
+            .load(Relaxed)
+            .wrapping_sub(node.info.load(Relaxed));
+        let waited = (now.as_nanos() as usize).wrapping_sub(node.lock.load(Relaxed));
+        u64::from(done) * BUSY_NS >= waited as u64
+    }
+
+    /// Whether a sleeper has been called to a busy lock and is on its way.
+    pub(super) fn someone_is_awake(&self) -> bool {
+        self.0.kick.load(Relaxed) & AWAKE != 0
+    }
+
+    pub(super) fn set_awake(&self, awake: bool) {
+        let awake = if awake { AWAKE } else { 0 };
+        self.0.kick.store(self.0.request() | awake, Relaxed);
     }
 
     /// Takes `id` out, wherever it stands.
@@ -96,7 +121,8 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
     /// Says what an unlocker has to do, in the lock and in the kick table.
     pub(super) fn set_kick(&self, kick: u8) {
         let old = self.0.request();
-        self.0.kick.store(kick, Relaxed);
+        let awake = self.0.kick.load(Relaxed) & AWAKE;
+        self.0.kick.store(kick | awake, Relaxed);
         // OK: SeqCst for the exchange form of unlock, after the store above: an unlocker that sees the count
         // sees what it counts, or a later value. The heavy barrier, or time, orders it for the other form.
         match (old, kick) {

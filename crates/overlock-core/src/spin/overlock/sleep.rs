@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use super::queue::{CALLED, CLAIMING, GIVEN, LONGEST_NS, QUEUED, Queue};
 use super::wait::FIXED_SPIN_NS;
-use super::{FREE, KICK, NOTHING, Overlock, Policy, TURN_NS};
+use super::{BUSY_NS, FREE, KICK, NOTHING, Overlock, Policy, TURN_NS};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform, Spin};
 use crate::sleep::wait_list::Limit;
@@ -14,9 +14,6 @@ use crate::stat::{self, Event, Latency};
 const LATE_NS: u64 = 500_000;
 /// And later than this for a CPU that several others want.
 const VERY_LATE_NS: u64 = 5_000_000;
-/// A lock that was acquired less often than once in this while a sleeper waited has time for another one at once, however late
-/// that one may come.
-const BUSY_NS: u64 = 5_000;
 /// For how long a thread watches the lock between its announcement and its sleep. Some ten times what a store takes to leave its CPU's
 /// store buffer for a line that others want too.
 const LOOK_NS: u64 = 1_000;
@@ -32,6 +29,8 @@ pub(super) struct Sleeper {
     failed: Option<Instant>,
     /// When it was called, or its time was over.
     called: Instant,
+    /// An unlocker called it.
+    kicked: bool,
     /// It has asked for the hand-over.
     pub(super) asked: bool,
     /// It got the lock long after it was called, or its time was over.
@@ -48,13 +47,15 @@ impl Sleeper {
             patience_ns,
             failed: None,
             called: now,
+            kicked: false,
             asked: false,
             very_late: false,
         }
     }
 
-    pub(super) fn wakes(&mut self, called: Instant) {
+    pub(super) fn wakes(&mut self, called: Instant, kicked: bool) {
         self.called = called;
+        self.kicked = kicked;
     }
 }
 
@@ -129,6 +130,9 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             self.settle(&queue, id, sleeper);
             return Next::Owner;
         }
+        if sleeper.kicked {
+            queue.set_awake(false);
+        }
         if limit.reached().is_some() {
             let others = queue.first().is_some();
             // OK, for whoever is first now.
@@ -153,7 +157,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     fn join(&self, id: NodeId) -> Place {
         let queue = self.queue();
         let due = queue.push_back(id, P::now());
-        let announced = self.request() == NOTHING;
+        let announced = self.request() == NOTHING && !queue.someone_is_awake();
         if announced {
             // OK
             queue.set_kick(KICK);
@@ -199,8 +203,10 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let queue = self.queue();
         if id.node::<P>().state.load(Relaxed) == QUEUED {
             queue.unlink(id);
+        } else {
+            queue.set_awake(false);
         }
-        let kick = queue.first().is_some();
+        let kick = queue.first().is_some() && !queue.someone_is_awake();
         queue.ask_for(if kick { KICK } else { NOTHING }, id);
     }
 
@@ -238,12 +244,12 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                     if queue.first().is_none() {
                         queue.ask_for(NOTHING, id);
                     }
-                    sleeper.wakes(due);
+                    sleeper.wakes(due, false);
                     return !give_up;
                 }
             }
             stat::count::<P>(Event::PvKickWake);
-            sleeper.wakes(Instant::from_nanos(node.kicked_at.load(Relaxed)));
+            sleeper.wakes(Instant::from_nanos(node.kicked_at.load(Relaxed)), true);
             return true;
         }
     }
@@ -263,6 +269,8 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         // NA was before: the state has not changed since.
         let given = id.node::<P>().state.load(Relaxed) == GIVEN && self.take_handed(id);
         if given {
+            // It was not called: another sleeper may be on its way.
+            sleeper.kicked = false;
             self.settle(&self.queue(), id, sleeper);
         }
         given
@@ -314,6 +322,9 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
 
     /// A sleeper is the owner now: says what its unlock has to do for the others (I3).
     pub(super) fn settle(&self, queue: &Queue<'_, P, Y>, id: NodeId, sleeper: &mut Sleeper) {
+        if sleeper.kicked {
+            queue.set_awake(false);
+        }
         // Where CPUs are short and the lock is busy, the others come by their timers.
         let now = P::now();
         let waited = now.nanos_since(sleeper.called);
@@ -321,7 +332,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let busy = u64::from(done) * BUSY_NS >= now.nanos_since(sleeper.entered);
         let late = Y::LEARN && busy && waited > LATE_NS;
         sleeper.very_late = busy && waited > VERY_LATE_NS;
-        let kick = queue.first().is_some() && !late;
+        let kick = queue.first().is_some() && !queue.someone_is_awake() && !late;
         // No barrier: this thread owns the lock and its own unlock sees it.
         queue.ask_for(if kick { KICK } else { NOTHING }, id);
     }

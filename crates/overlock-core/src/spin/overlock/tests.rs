@@ -185,6 +185,30 @@ fn sleepers_are_woken_in_the_order_of_their_arrival_one_an_unlock() {
     assert_clean(lock);
 }
 
+/// `is_busy_since` in `call_first`, and `set_awake` in `settle`: sleepers of a busy lock come one at a time.
+#[test]
+fn the_next_sleeper_of_a_busy_lock_is_called_when_the_one_before_has_come() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let [one, two] = [1, 2].map(|thread| {
+        let sleeper = locker(thread, lock);
+        sleeper.sleep();
+        sleeper
+    });
+    lock.done.store(1 << 30, Relaxed);
+    unlock(lock);
+    lock.lock();
+    unlock(lock);
+    assert_eq!(kicks(), 1);
+    assert!(lock.is_contended());
+    one.end();
+    unlock(lock);
+    assert_eq!(kicks(), 2);
+    two.end();
+    unlock(lock);
+    assert_clean(lock);
+}
+
 /// I6 prevents it: the request of the one asleep would be gone, and nobody would ever wake it.
 #[test]
 fn an_announcer_that_takes_the_lock_leaves_the_request_for_a_hand_over_alone() {

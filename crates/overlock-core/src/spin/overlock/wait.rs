@@ -48,7 +48,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let entered = P::now();
         let mut sleeper = Sleeper::new(entered, self.done.load(Relaxed), patience);
         if let Some(learned) = surplus {
-            sleeper.wakes(self.wait_for_turn(learned));
+            sleeper.wakes(self.wait_for_turn(learned), false);
         }
         let acquired = match Claim::<P>::new() {
             Some(claim) => self.sleep(claim.id(), &mut sleeper, surplus.is_some(), limit),

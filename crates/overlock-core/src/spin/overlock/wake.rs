@@ -62,15 +62,19 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         again
     }
 
-    /// Calls the first sleeper, for the caller to kick. The next unlock calls the one behind it, even if this one has not come yet.
+    /// Calls the first sleeper, for the caller to kick. The next unlock calls the one behind it, even if this one has not come yet, unless the
+    /// lock is busy: then several that are awake are in each other's way.
     fn call_first(&self, queue: &Queue<'_, P, Y>) -> Option<NodeId> {
         let first = queue.first()?;
         queue.unlink(first);
-        if queue.first().is_none() {
+        let now = P::now();
+        let busy = queue.is_busy_since(first, now);
+        if busy || queue.first().is_none() {
             queue.set_kick(NOTHING);
         }
+        queue.set_awake(busy);
         let node = first.node::<P>();
-        node.kicked_at.store(P::now().as_nanos(), Relaxed);
+        node.kicked_at.store(now.as_nanos(), Relaxed);
         // NS: release, pairs with NA.
         node.state.store(CALLED, Release);
         Some(first)
