@@ -99,8 +99,9 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
             .done
             .load(Relaxed)
             .wrapping_sub(node.info.load(Relaxed));
-        let waited = (now.as_nanos() as usize).wrapping_sub(node.lock.load(Relaxed));
-        u64::from(done) * BUSY_NS >= waited as u64
+        // Modulo the width; clocks of two CPUs may differ a little.
+        let waited = (now.as_nanos() as usize).wrapping_sub(node.lock.load(Relaxed)) as isize;
+        u64::from(done) * BUSY_NS >= waited.max(0) as u64
     }
 
     /// Whether a sleeper has been called to a busy lock and is on its way.
