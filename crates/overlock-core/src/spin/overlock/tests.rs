@@ -171,6 +171,8 @@ fn sleepers_are_woken_in_the_order_of_their_arrival_one_an_unlock() {
     two.sleep_before(Point::Light);
     three.sleep_before(Point::Light);
     assert!(lock.is_contended());
+    // The lock is not busy.
+    Toy::pause(10_000_000);
     for calls in 1..=3 {
         unlock(lock);
         assert_eq!(kicks(), calls);
