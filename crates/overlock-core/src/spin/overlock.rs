@@ -21,7 +21,7 @@
 //!
 //! # Layout
 //!
-//! Fields that never overlap, 16 bytes; only `locked` is on a fast path.
+//! Fields that never overlap, 16 bytes; only `locked` and `done` are on a fast path.
 //!
 //! | field | who writes it |
 //! |---|---|
