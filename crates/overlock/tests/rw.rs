@@ -2,6 +2,8 @@
 
 #[path = "common/rw.rs"]
 mod rw;
+#[path = "rw/starvation.rs"]
+mod starvation;
 #[path = "common/watch.rs"]
 mod watch;
 
@@ -20,10 +22,6 @@ use watch::Place;
 const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 10_000 } else { 20 });
 const VISITS: u64 = if cfg!(miri) { 30 } else { 1 << 40 };
 const ROUNDS: u64 = if cfg!(miri) { 1 } else { 10 };
-/// For how long one thread holds the lock where others must not starve beside it.
-const HOLD: Duration = Duration::from_micros(500);
-/// No lock promises more than some ms, and the machine may be busy.
-const STARVED: Duration = Duration::from_secs(2);
 
 /// Many threads, and so many that sleeping readers are not all woken at once. A lock whose waiters spin in a queue is not
 /// for more threads than CPUs.
@@ -331,79 +329,6 @@ fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTur
     }
 }
 
-/// The longest that thread 0 waits beside others that keep the lock busy.
-fn longest_wait<L: RawRwLock>(
-    wait: impl Fn(&Pair<L>) + Clone + Send + 'static,
-    others: impl Fn(&Pair<L>, usize) + Clone + Send + 'static,
-) {
-    let _turn = turn();
-    static LONGEST_US: AtomicU32 = AtomicU32::new(0);
-    LONGEST_US.store(0, Relaxed);
-    let trial = Trial::<L>::new(4);
-    let begin = Instant::now();
-    trial.run(move |number, place| {
-        if number > 0 {
-            while !trial.ends.load(Relaxed) && begin.elapsed() < 2 * STARVED {
-                place.waits(false);
-                others(&trial.pair, number);
-                place.is_outside();
-            }
-            return;
-        }
-        thread::sleep(4 * HOLD);
-        for _ in 0..if cfg!(miri) { 1 } else { 10 } {
-            place.waits(false);
-            let begin = Instant::now();
-            wait(&trial.pair);
-            LONGEST_US.fetch_max(begin.elapsed().as_micros() as u32, Relaxed);
-            place.is_outside();
-            thread::sleep(HOLD);
-        }
-        trial.ends.store(true, Relaxed);
-    });
-    let longest = Duration::from_micros(LONGEST_US.load(Relaxed).into());
-    assert!(longest < STARVED, "{}: waited for {longest:?}", L::NAME);
-}
-
-/// Each reader leaves when the next one has come, or after a while: as long as readers are let in, there is always one.
-fn writers_do_not_starve<L: RawRwLock>() {
-    static ARRIVALS: AtomicUsize = AtomicUsize::new(0);
-    let write = |pair: &Pair<L>| {
-        let token = pair.lock.write();
-        pair.change(|| {});
-        pair.end_write(token);
-    };
-    longest_wait::<L>(write, |pair, _| {
-        let token = pair.lock.read();
-        let arrival = ARRIVALS.fetch_add(1, Relaxed);
-        let begin = Instant::now();
-        pair.look(|| {
-            while ARRIVALS.load(Relaxed) == arrival + 1 && begin.elapsed() < HOLD {
-                thread::yield_now();
-            }
-        });
-        pair.end_read(token);
-    });
-}
-
-/// Writers that come back at once, and give their CPU away inside.
-fn readers_do_not_starve<L: RawRwLock>() {
-    let read = |pair: &Pair<L>| {
-        let token = pair.lock.read();
-        pair.look(|| {});
-        pair.end_read(token);
-    };
-    longest_wait::<L>(read, |pair, number| {
-        let token = pair.lock.write();
-        pair.change(|| {
-            if number == 1 {
-                thread::sleep(HOLD / 10);
-            }
-        });
-        pair.end_write(token);
-    });
-}
-
 /// More readers than are woken at a time wait for one writer, and a few writers among them.
 fn a_crowd_gets_in<L: RawRwLock>() {
     let _turn = turn();
@@ -482,12 +407,12 @@ macro_rules! tests {
 
             #[test]
             fn writers_do_not_starve() {
-                super::writers_do_not_starve::<Lock>();
+                starvation::writers_do_not_starve::<Lock>();
             }
 
             #[test]
             fn readers_do_not_starve() {
-                super::readers_do_not_starve::<Lock>();
+                starvation::readers_do_not_starve::<Lock>();
             }
 
             #[test]

@@ -345,9 +345,9 @@ unsafe impl<P: Platform, Y: Policy> RawTimedLock for Overlock<P, Y> {
 unsafe impl<P: Platform, Y: Policy> RawFairLock for Overlock<P, Y> {
     unsafe fn unlock_fair(&self, (): ()) {
         crate::check!(self.is_locked(), "unlock of a lock that is free");
-        // Who has been notified comes to the lock before everybody that is not there yet.
-        self.kick_deferred();
-        if !self.is_contended() || !self.give_away() {
+        if self.is_contended() && self.give_away() {
+            self.kick_deferred();
+        } else {
             // SAFETY: the caller's promise.
             unsafe { self.unlock(()) }
         }

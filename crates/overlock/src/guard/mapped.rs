@@ -104,13 +104,7 @@ impl<'a, L: Guarded<Raw = M::Raw> + ?Sized, M: Alone> Guard<&'a L, M> {
     where
         F: FnOnce(&mut L::Data) -> Option<&mut U>,
     {
-        // SAFETY: as in `map`.
-        let part: *mut U = match f(unsafe { &mut *s.data() }) {
-            Some(part) => part,
-            None => return Err(s),
-        };
-        // SAFETY: as in `map`.
-        Ok(unsafe { MappedGuard::narrow(s, part) })
+        Self::try_map_or_err(s, |data| f(data).ok_or(())).map_err(|(s, ())| s)
     }
 
     /// The same where there is more to say about why it is not there.
@@ -172,12 +166,7 @@ impl<'a, T: ?Sized, M: Alone> MappedGuard<'a, T, M> {
     where
         F: FnOnce(&mut T) -> Option<&mut U>,
     {
-        // SAFETY: as in `map`.
-        let part: *mut U = match f(unsafe { &mut *s.part }) {
-            Some(part) => part,
-            None => return Err(s),
-        };
-        Ok(MappedGuard { held: s.held, part })
+        Self::try_map_or_err(s, |data| f(data).ok_or(())).map_err(|(s, ())| s)
     }
 
     /// The same where there is more to say about why it is not there.
@@ -270,13 +259,7 @@ impl<'a, L: Guarded<Raw = R> + ?Sized, R: RawRwLock> Guard<&'a L, Read<R>> {
     where
         F: FnOnce(&L::Data) -> Option<&U>,
     {
-        match f(&s).map(NonNull::from) {
-            Some(part) => Ok(MappedReadGuard {
-                held: Held::of(s),
-                part,
-            }),
-            None => Err(s),
-        }
+        Self::try_map_or_err(s, |data| f(data).ok_or(())).map_err(|(s, ())| s)
     }
 
     /// The same where there is more to say about why it is not there.
@@ -323,10 +306,7 @@ impl<'a, R: RawRwLock, T: ?Sized> MappedReadGuard<'a, R, T> {
     where
         F: FnOnce(&T) -> Option<&U>,
     {
-        match f(&s).map(NonNull::from) {
-            Some(part) => Ok(MappedReadGuard { held: s.held, part }),
-            None => Err(s),
-        }
+        Self::try_map_or_err(s, |data| f(data).ok_or(())).map_err(|(s, ())| s)
     }
 
     /// The same where there is more to say about why it is not there.

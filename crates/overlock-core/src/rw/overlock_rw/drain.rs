@@ -13,6 +13,7 @@ use crate::sleep::wait_list::{self, Limit, Waiter};
 const SPIN_NS: u64 = 5_000;
 /// Looks before it reads the clock.
 const FIRST_TURNS: u32 = 24;
+
 impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     /// The caller, who holds the gate, is not clear to write: waits until the lock is empty, or gives the gate
     /// back once `limit` is reached.

@@ -2,6 +2,8 @@
 
 mod deferred;
 mod fair;
+mod hand_over;
+mod looks;
 mod marked;
 mod turns;
 
@@ -92,62 +94,6 @@ fn acquisitions_are_counted_where_something_is_learned_from_that() {
     assert_eq!(fixed.done.load(Relaxed), 0);
 }
 
-/// OL prevents it, in both forms: the unlocker has loaded `kick` before it was set, and stores only now.
-#[test]
-fn a_release_that_did_not_see_the_announcement_is_seen_by_the_last_look() {
-    fn look<Y: Policy>() {
-        let lock = leak::<Y>();
-        lock.lock();
-        at(Point::Light, || lock.locked.store(FREE, Release));
-        as_thread(1, || lock.lock());
-        assert_eq!(halts(), 0, "slept beside a free lock");
-        as_thread(1, || unlock(lock));
-        assert_clean(lock);
-    }
-    look::<Recommended>();
-    look::<Exchange>();
-}
-
-/// The second half of `brief_look`: the store comes a little later than the look.
-#[test]
-fn a_release_is_seen_that_leaves_the_store_buffer_a_little_later() {
-    let lock = leak::<Recommended>();
-    lock.lock();
-    at(Point::Light, || {
-        at(Point::Wait, || lock.locked.store(FREE, Release));
-    });
-    as_thread(1, || lock.lock());
-    assert_eq!(halts(), 0, "slept beside a free lock");
-    as_thread(1, || unlock(lock));
-    assert_clean(lock);
-}
-
-/// I2's timer, and the look at `locked` in `halt`: without it the sleeper waits for an unlock that nobody owes it.
-#[test]
-fn a_release_that_comes_later_still_costs_a_sleep_and_no_more() {
-    let lock = leak::<Recommended>();
-    lock.lock();
-    at(Point::Halt, || lock.locked.store(FREE, Release));
-    let before = Toy::now();
-    as_thread(1, || lock.lock());
-    assert!(Toy::now().nanos_since(before) < 2 * TURN_NS);
-    assert_eq!((halts(), kicks()), (1, 0));
-    as_thread(1, || unlock(lock));
-    assert_clean(lock);
-}
-
-/// The same for the exchange form, which needs no heavy barrier.
-#[test]
-fn the_exchange_form_runs_no_heavy_barrier() {
-    let lock = leak::<Exchange>();
-    lock.lock();
-    at(Point::Heavy, || panic!("a barrier nobody needs"));
-    at(Point::Halt, || as_thread(0, || unlock(lock)));
-    as_thread(1, || lock.lock());
-    assert_eq!(left(), 1);
-    assert_eq!(kicks(), 1);
-}
-
 /// The node's `state` is the latch: `choose` changes it before the kick.
 #[test]
 fn a_kick_before_the_halt_makes_it_return() {
@@ -213,50 +159,6 @@ fn the_next_sleeper_of_a_busy_lock_is_called_when_the_one_before_has_come() {
     assert_clean(lock);
 }
 
-/// I6 prevents it: the request of the one asleep would be gone, and nobody would ever wake it.
-#[test]
-fn an_announcer_that_takes_the_lock_leaves_the_request_for_a_hand_over_alone() {
-    let lock = leak::<Recommended>();
-    lock.lock();
-    let announcer = locker(1, lock);
-    announcer.to(Point::Light);
-    let claimant = choose(lock, 2);
-    unlock(lock); // finds it free again before the announcer does: handed over
-    assert_eq!(lock.locked.load(Relaxed), HANDED);
-    assert!(lock.take_handed(claimant));
-    let other = choose(lock, 3);
-    lock.locked.store(FREE, Release); // an unlock that came before the request
-    announcer.end();
-    assert_eq!(lock.request(), HAND_OVER);
-    assert_eq!(lock.chosen.load(Relaxed), other.bits());
-    assert_ne!(claimant, other);
-    ended(lock, other);
-}
-
-/// The same, where the one before it was handed the lock and has not said so yet.
-#[test]
-fn the_one_before_leaves_a_newer_request_for_a_hand_over_alone() {
-    let lock = leak::<Recommended>();
-    lock.lock();
-    let first = choose(lock, 1);
-    assert!(!lock.queue().ask_for_hand_over(NodeId::new(2, 0), CALLED));
-    unlock(lock);
-    assert!(
-        !lock.queue().ask_for_hand_over(NodeId::new(2, 0), CALLED),
-        "the lock is on its way to the first"
-    );
-    assert!(lock.take_handed(first));
-    let second = choose(lock, 2);
-    lock.settle(&lock.queue(), first, &mut woken());
-    assert_eq!(lock.request(), HAND_OVER);
-    unlock(lock);
-    assert_eq!(lock.locked.load(Relaxed), HANDED);
-    assert!(lock.take_handed(second));
-    ended(lock, second);
-    unlock(lock);
-    assert_clean(lock);
-}
-
 #[test]
 fn a_sleeper_whose_time_is_over_sleeps_on_while_nobody_has_unlocked() {
     let lock = leak::<Recommended>();
@@ -271,71 +173,6 @@ fn a_sleeper_whose_time_is_over_sleeps_on_while_nobody_has_unlocked() {
     });
     as_thread(1, || lock.lock());
     assert_eq!((kicks(), halts(), left()), (1, 1, 0));
-}
-
-/// I4: nobody but the chosen one can take a lock that was handed over.
-#[test]
-fn an_unlock_hands_over_to_the_chosen_sleeper_and_nobody_passes() {
-    let lock = leak::<Recommended>();
-    lock.lock();
-    let chosen = choose(lock, 1);
-    unlock(lock);
-    assert_eq!(lock.locked.load(Relaxed), HANDED);
-    assert!(lock.try_lock().is_none());
-    let soon = Toy::now().plus_nanos(100);
-    assert!(!lock.spin(Spin::Until(soon), None));
-    assert!(lock.spin(Spin::Turns(1), Some(chosen)));
-    lock.settle(&lock.queue(), chosen, &mut woken());
-    assert_eq!(kicks(), 0, "it was awake");
-    unlock(lock);
-    assert_clean(lock);
-}
-
-/// What bounds the wait: a sleeper that has failed for long gets the lock even asleep.
-#[test]
-fn a_claim_is_handed_over_to_a_sleeper() {
-    let lock = leak::<Recommended>();
-    lock.lock();
-    let claimant = NodeId::new(1, 0);
-    at(Point::Halt, || {
-        unlock(lock);
-        assert!(lock.try_lock().is_none(), "it belongs to the sleeper");
-    });
-    as_thread(1, || {
-        assert!(lock.compete(claimant, &mut woken(), true, &Limit::NONE));
-        unlock(lock);
-    });
-    assert_eq!(kicks(), 1);
-    assert_clean(lock);
-}
-
-/// OL in `claim`: the owner has unlocked before it could see the claim.
-#[test]
-fn a_claim_on_a_lock_that_was_just_freed_is_no_sleep() {
-    let lock = leak::<Recommended>();
-    lock.lock();
-    let chosen = choose(lock, 1);
-    at(Point::Heavy, || lock.locked.store(FREE, Release));
-    as_thread(1, || assert!(lock.claim(chosen, &Limit::NONE)));
-    assert_eq!(halts(), 0);
-}
-
-/// `yields` in `ask_for_hand_over`: else those that come later and are awake could keep a claim waiting for ever. And the look at `chosen` in
-/// `take_handed`: the one that was awake does not take what is the claim's.
-#[test]
-fn a_claim_comes_before_the_request_of_a_thread_that_is_awake() {
-    let lock = leak::<Recommended>();
-    lock.lock();
-    let awake = choose(lock, 1);
-    let claim = NodeId::new(2, 0);
-    assert!(lock.queue().ask_for_hand_over(claim, CLAIMING));
-    assert!(!lock.queue().ask_for_hand_over(NodeId::new(3, 0), CLAIMING));
-    unlock(lock);
-    assert_eq!(kicks(), 1);
-    assert!(!lock.spin(Spin::Turns(1), Some(awake)));
-    assert!(lock.take_handed(claim));
-    unlock(lock);
-    assert_clean(lock);
 }
 
 /// `LONGEST_NS` in `halt`: each unlock calls the first again, which fails, and those behind it would never try. With the `max` there, a
@@ -377,38 +214,6 @@ fn a_called_sleeper_that_fails_is_called_again() {
     }
     unlock(lock);
     one.end();
-    unlock(lock);
-    assert_clean(lock);
-}
-
-/// OK and OL once more: the release that its request for the hand-over did not reach.
-#[test]
-fn a_sleeper_that_fails_takes_a_last_look_before_it_sleeps_again() {
-    let lock = leak::<Recommended>();
-    lock.lock();
-    let one = locker(1, lock);
-    one.sleep();
-    unlock(lock);
-    lock.lock();
-    one.to(Point::Light);
-    lock.locked.store(FREE, Release);
-    one.end();
-    unlock(lock);
-    assert_clean(lock);
-}
-
-/// I4: nobody else could ever take it.
-#[test]
-fn a_hand_over_that_comes_as_the_sleeper_stops_waiting_for_it_is_taken() {
-    let lock = leak::<Recommended>();
-    lock.lock();
-    let chosen = choose(lock, 1);
-    unlock(lock);
-    let mut sleeper = woken();
-    sleeper.asked = true;
-    let passed = Limit::until(Toy::now());
-    let next = lock.fall_back(chosen, &mut sleeper, &passed);
-    assert!(matches!(next, Next::Owner));
     unlock(lock);
     assert_clean(lock);
 }

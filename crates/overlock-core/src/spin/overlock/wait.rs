@@ -19,6 +19,7 @@ pub(super) const FIXED_SPIN_NS: u64 = 2_000;
 const FIXED_PATIENCE_NS: u64 = 20_000;
 /// Lost races for a free lock after which a waiter stops spinning.
 const LOSSES: u32 = 64;
+
 impl<P: Platform, Y: Policy> Overlock<P, Y> {
     #[cold]
     pub(super) fn lock_slow(&self, limit: &Limit<'_, P>, elsewhere: impl Fn() -> u32) -> bool {

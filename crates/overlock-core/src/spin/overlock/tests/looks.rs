@@ -1,0 +1,75 @@
+//! What a sleeper does between its announcement and its sleep, against a release that has not seen it.
+
+use super::*;
+
+/// OL prevents it, in both forms: the unlocker has loaded `kick` before it was set, and stores only now.
+#[test]
+fn a_release_that_did_not_see_the_announcement_is_seen_by_the_last_look() {
+    fn look<Y: Policy>() {
+        let lock = leak::<Y>();
+        lock.lock();
+        at(Point::Light, || lock.locked.store(FREE, Release));
+        as_thread(1, || lock.lock());
+        assert_eq!(halts(), 0, "slept beside a free lock");
+        as_thread(1, || unlock(lock));
+        assert_clean(lock);
+    }
+    look::<Recommended>();
+    look::<Exchange>();
+}
+
+/// The second half of `brief_look`: the store comes a little later than the look.
+#[test]
+fn a_release_is_seen_that_leaves_the_store_buffer_a_little_later() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    at(Point::Light, || {
+        at(Point::Wait, || lock.locked.store(FREE, Release));
+    });
+    as_thread(1, || lock.lock());
+    assert_eq!(halts(), 0, "slept beside a free lock");
+    as_thread(1, || unlock(lock));
+    assert_clean(lock);
+}
+
+/// I2's timer, and the look at `locked` in `halt`: without it the sleeper waits for an unlock that nobody owes it.
+#[test]
+fn a_release_that_comes_later_still_costs_a_sleep_and_no_more() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    at(Point::Halt, || lock.locked.store(FREE, Release));
+    let before = Toy::now();
+    as_thread(1, || lock.lock());
+    assert!(Toy::now().nanos_since(before) < 2 * TURN_NS);
+    assert_eq!((halts(), kicks()), (1, 0));
+    as_thread(1, || unlock(lock));
+    assert_clean(lock);
+}
+
+/// The same for the exchange form, which needs no heavy barrier.
+#[test]
+fn the_exchange_form_runs_no_heavy_barrier() {
+    let lock = leak::<Exchange>();
+    lock.lock();
+    at(Point::Heavy, || panic!("a barrier nobody needs"));
+    at(Point::Halt, || as_thread(0, || unlock(lock)));
+    as_thread(1, || lock.lock());
+    assert_eq!(left(), 1);
+    assert_eq!(kicks(), 1);
+}
+
+/// OK and OL once more: the release that its request for the hand-over did not reach.
+#[test]
+fn a_sleeper_that_fails_takes_a_last_look_before_it_sleeps_again() {
+    let lock = leak::<Recommended>();
+    lock.lock();
+    let one = locker(1, lock);
+    one.sleep();
+    unlock(lock);
+    lock.lock();
+    one.to(Point::Light);
+    lock.locked.store(FREE, Release);
+    one.end();
+    unlock(lock);
+    assert_clean(lock);
+}
