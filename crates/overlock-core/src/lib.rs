@@ -17,6 +17,7 @@
 //! | [`lock_hash`] | from a paravirtual queued lock to the waiter that its unlocker has to kick |
 //! | [`waiters`] | who sleeps for which ticket of a paravirtual ticket lock |
 //! | [`raw`] | the traits that all locks share |
+//! | [`diagram`] | the locks' state diagrams as data |
 //! | [`stat`] | counters and latency histograms |
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -24,6 +25,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod diagram;
 mod links;
 #[cfg(feature = "lock_api")]
 pub mod lock_api;

@@ -24,6 +24,7 @@ use core::time::Duration;
 pub use atomic::{Atomic, Zero};
 pub use lanes::{ByteLanes, Lanes};
 
+use crate::diagram::Arrow;
 use crate::lock_hash::Line;
 use crate::node::Slot;
 use crate::pool::{QueueTicket, TicketPool};
@@ -127,6 +128,13 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
 
     /// Who sleeps for which ticket of the paravirtual ticket locks.
     fn waiters() -> &'static WaiterTable<Self>;
+
+    /// Told by the calling thread that it has just gone along an arrow of a lock's state diagram. For checkers that count
+    /// what they have executed; elsewhere it is empty.
+    #[inline(always)]
+    fn arrow(arrow: Arrow) {
+        let _ = arrow;
+    }
 
     /// The table in which the unlocker of a paravirtual queued lock finds the waiter to kick: at least
     /// as many lines as there are [`slots`](Self::slots), immortal.

@@ -77,10 +77,28 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::node::{Claim, Node, NodeId};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
 use crate::stat::{self, Event};
+
+diagram! {
+    "queued" {
+        Take = "(0, 0, 0) -> (0, 0, 1)",
+        SetPending = "(0, 0, 1) -> (0, 1, 1)",
+        PendingBehindQueue = "(n, *, *) -> (n, 1, *) -> (n, *, *): pending back, there is a queue",
+        PendingIsAnothers = "(*, 1, *): the bit is another's",
+        PendingTakes = "(*, 1, 0) -> (*, 0, 1)",
+        JoinEmpty = "(0, *, *) -> (n, *, *): the head",
+        JoinBehind = "(p, *, *) -> (n, *, *): behind p",
+        Handed = "behind p -> the head",
+        LastTakes = "(n, 0, 0) -> (0, 0, 1)",
+        HeadTakes = "(m, *, 0) -> (m, *, 1): hands the head over",
+        NoNode = "no node: waits for a free lock",
+        Release = "(*, *, 1) -> (*, *, 0)",
+    }
+}
 
 /// The queued spinlock: see the [module's page](self). 4 bytes.
 #[derive(Debug)]
@@ -130,13 +148,16 @@ impl<P: Platform> Queued<P> {
         // word as a whole would take x86 a retry loop. The look must come second (I1); it does, since
         // both are accesses to one word. Relaxed: pending protects no data.
         if self.word.fetch_or(PENDING, Relaxed) & PENDING != 0 {
-            return false; // Somebody else's bit, not ours to clear (I2).
+            Step::PendingIsAnothers.taken::<P>();
+            return false; // Not ours to clear (I2).
         }
         if self.word.load(Relaxed) & !(PENDING_BYTE | LOCKED_BYTE) != 0 {
             // (n, 1, *) -> (n, 0, *): there is a queue, and its head may be waiting for this.
             self.word.byte1_store(0, Relaxed);
+            Step::PendingBehindQueue.taken::<P>();
             return false;
         }
+        Step::SetPending.taken::<P>();
         stat::count::<P>(Event::LockPending);
         // QA: acquire, pairs with QU.
         let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
@@ -145,6 +166,7 @@ impl<P: Platform> Queued<P> {
         // (*, 1, 0) -> (*, 0, 1). A store suffices: pending is ours (I2), and while it is set nobody else
         // takes the lock. Relaxed: QA came before.
         self.word.low_store(LOCKED as u16, Relaxed);
+        Step::PendingTakes.taken::<P>();
         true
     }
 
@@ -159,9 +181,13 @@ impl<P: Platform> Queued<P> {
         }
         let node = claim.node();
         node.wait.store(0, Relaxed);
-        if join(&self.word, &claim).is_some() {
+        if join(&self.word, &claim).is_none() {
+            Step::JoinEmpty.taken::<P>();
+        } else {
+            Step::JoinBehind.taken::<P>();
             // QH: acquire, pairs with the release of whoever hands over.
             let _ = P::wait_until(&node.wait, Acquire, Spin::Forever, |wait: u32| wait != 0);
+            Step::Handed.taken::<P>();
         }
         // We are the head. QA: acquire, pairs with QU.
         let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
@@ -172,9 +198,12 @@ impl<P: Platform> Queued<P> {
         let alone = self
             .word
             .compare_exchange(tail(claim.id()), LOCKED, Relaxed, Relaxed);
-        if alone.is_err() {
+        if alone.is_ok() {
+            Step::LastTakes.taken::<P>();
+        } else {
             // (m, *, 0) -> (m, *, 1), by I3. Relaxed: QA came before.
             self.word.byte0_store(LOCKED as u8, Relaxed);
+            Step::HeadTakes.taken::<P>();
             // QH: release, pairs with the successor's acquire look.
             successor(node).node::<P>().wait.store(1, Release);
         }
@@ -183,6 +212,7 @@ impl<P: Platform> Queued<P> {
 
     #[cold]
     fn lock_without_node(&self) {
+        Step::NoNode.taken::<P>();
         // A lock that others always wait for is never free here: such a waiter may starve, and the
         // counter tells of it.
         while self.try_lock().is_none() {
@@ -232,6 +262,10 @@ pub(super) fn tail(id: NodeId) -> u32 {
     u32::from(id.bits()) << 16
 }
 
+impl<P: Platform> Drawn for Queued<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
+}
+
 // SAFETY: locked goes from 0 to 1 in four places. The fast path and `try_lock` exchange a word of 0. The
 // pending waiter and the head store it after they saw it clear, and between look and store nobody
 // else can set it: nobody gets past a set pending bit (I1, I2), nor past the head (I3).
@@ -249,8 +283,9 @@ unsafe impl<P: Platform> RawLock for Queued<P> {
     #[inline]
     fn lock(&self) {
         // (0, 0, 0) -> (0, 0, 1). QA: acquire, pairs with QU.
-        if let Err(seen) = self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
-            self.lock_slow(seen);
+        match self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
+            Ok(_) => Step::Take.taken::<P>(),
+            Err(seen) => self.lock_slow(seen),
         }
     }
 
@@ -263,7 +298,7 @@ unsafe impl<P: Platform> RawLock for Queued<P> {
         self.word
             .compare_exchange(0, LOCKED, Acquire, Relaxed)
             .ok()
-            .map(drop)
+            .map(|_| Step::Take.taken::<P>())
     }
 
     #[inline]
@@ -271,6 +306,7 @@ unsafe impl<P: Platform> RawLock for Queued<P> {
         crate::check!(self.is_locked(), "unlock of a queued lock that is free");
         // QU: (*, *, 1) -> (*, *, 0). Release, pairs with QA.
         self.word.byte0_store(0, Release);
+        Step::Release.taken::<P>();
     }
 
     fn is_locked(&self) -> bool {
