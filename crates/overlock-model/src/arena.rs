@@ -1,0 +1,59 @@
+//! Where scenarios keep what their threads share: at the same address in each execution, since locks hash theirs.
+
+use std::mem::MaybeUninit;
+use std::ops::Deref;
+use std::ptr;
+
+const BYTES: usize = 1 << 14;
+
+#[repr(align(128))]
+struct Room(#[allow(dead_code)] [MaybeUninit<u8>; BYTES]);
+
+thread_local! {
+    static PLACE: *mut Room = Box::into_raw(Box::new(Room([MaybeUninit::uninit(); BYTES])));
+}
+
+/// The shared state of a scenario. Its first thread drops it when all others have ended.
+#[derive(Debug)]
+pub struct Placed<T: 'static>(&'static T);
+
+impl<T> Placed<T> {
+    /// Puts `value` in its place. The last execution's is gone, or forgotten if that one failed.
+    ///
+    /// # Panics
+    ///
+    /// Where it does not fit.
+    pub fn new(value: T) -> Self {
+        assert!(size_of::<T>() <= BYTES && align_of::<T>() <= align_of::<Room>());
+        let place = PLACE.with(|place| *place).cast::<T>();
+        // SAFETY: the room is large enough, aligned, and never freed. Nobody uses what was in it before: the threads of
+        // the last execution have ended, or will never run again.
+        unsafe { place.write(value) };
+        // SAFETY: just written; `end` is the only one to drop it.
+        Placed(unsafe { &*place })
+    }
+
+    /// What the other threads get.
+    pub fn share(&self) -> &'static T {
+        self.0
+    }
+
+    /// Drops it.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses what [`share`](Self::share) returned any more.
+    pub unsafe fn end(self) {
+        let place = ptr::from_ref(self.0).cast_mut();
+        // SAFETY: the caller's promise.
+        unsafe { place.drop_in_place() };
+    }
+}
+
+impl<T> Deref for Placed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0
+    }
+}

@@ -1,0 +1,405 @@
+//! The explorer: a model checker of our own, with blocking waits and weak memory.
+//!
+//! Checkers that only know atomics see a waiter's every turn as a step, and drown in them. Here a
+//! [`wait_until`](Platform::wait_until) whose condition does not hold blocks the thread until a word that it has
+//! read changes, so a search over all executions with a bounded number of departures (changes of thread, old messages, early
+//! time-outs, spurious wake-ups) ends, and a wait that nobody ends shows as a deadlock.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`exec`] | threads as fibres, scheduling, halt and kick |
+//! | [`memory`] | messages, views, happens-before |
+//! | [`search`] | execution after execution |
+//! | [`strategy`] | all executions within a bound, random walks, PCT, replay |
+
+pub mod exec;
+pub mod memory;
+pub mod search;
+pub mod strategy;
+#[cfg(test)]
+mod tests;
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
+
+use overlock_core::diagram::Arrow;
+use overlock_core::lock_hash::Line;
+use overlock_core::node::Slot;
+use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Lanes, Platform, Spin};
+use overlock_core::pool::{QueueTicket, TicketPool};
+use overlock_core::waiters::WaiterTable;
+
+use crate::coverage;
+use crate::tables::Tables;
+use crate::world::{Data, World};
+use memory::{At, Plain};
+
+/// The platform of the explorer.
+#[derive(Clone, Copy, Debug)]
+pub struct Explorer;
+
+/// An atomic of the explorer. Its value is in the execution at hand; each execution starts with the value that it was made with.
+pub struct Word<T> {
+    at: At,
+    _value: PhantomData<T>,
+}
+
+// SAFETY: a `Word` is a key and a number that never change. What they lead to belongs to the operating-system thread
+// that runs the execution.
+unsafe impl<T> Send for Word<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Word<T> {}
+
+impl<T> fmt::Debug for Word<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "word {}", self.at.key)
+    }
+}
+
+thread_local! {
+    static NEXT_KEY: Cell<u32> = const { Cell::new(0) };
+    static TABLES: Cell<Option<&'static Tables<Explorer>>> = const { Cell::new(None) };
+}
+
+/// The next atomics get the same keys in each execution: those behind the tables'.
+pub(crate) fn rewind_keys() {
+    let tables = tables();
+    NEXT_KEY.set(tables.keys);
+}
+
+fn tables() -> &'static Tables<Explorer> {
+    TABLES.get().unwrap_or_else(|| {
+        // One for each operating-system thread that explores, for as long as the program runs: queue nodes are immortal.
+        let mut tables = Tables::new();
+        tables.keys = NEXT_KEY.get();
+        let tables = Box::leak(Box::new(tables));
+        TABLES.set(Some(tables));
+        tables
+    })
+}
+
+macro_rules! words {
+    ($($int:ty),*) => {$(
+        impl Atomic<$int> for Word<$int> {
+            fn new(value: $int) -> Self {
+                let key = NEXT_KEY.get();
+                NEXT_KEY.set(key + 1);
+                Word { at: At { key, init: value as u64 }, _value: PhantomData }
+            }
+            #[track_caller]
+            fn load(&self, order: Ordering) -> $int {
+                exec::load(self.at, order) as $int
+            }
+            #[track_caller]
+            fn store(&self, value: $int, order: Ordering) {
+                exec::store(self.at, value as u64, order);
+            }
+            #[track_caller]
+            fn swap(&self, value: $int, order: Ordering) -> $int {
+                self.always(order, |_| value)
+            }
+            #[track_caller]
+            fn compare_exchange(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                exec::update(self.at, success, failure, |old| {
+                    (old as $int == current).then_some(new as u64)
+                })
+                .map(|old| old as $int)
+                .map_err(|old| old as $int)
+            }
+            #[track_caller]
+            fn compare_exchange_weak(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                let refuse = exec::chance();
+                exec::update(self.at, success, failure, |old| {
+                    (!refuse && old as $int == current).then_some(new as u64)
+                })
+                .map(|old| old as $int)
+                .map_err(|old| old as $int)
+            }
+            #[track_caller]
+            fn fetch_add(&self, value: $int, order: Ordering) -> $int {
+                self.always(order, |old| old.wrapping_add(value))
+            }
+            #[track_caller]
+            fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
+                self.always(order, |old| old.wrapping_sub(value))
+            }
+            #[track_caller]
+            fn fetch_or(&self, value: $int, order: Ordering) -> $int {
+                self.always(order, |old| old | value)
+            }
+            #[track_caller]
+            fn fetch_and(&self, value: $int, order: Ordering) -> $int {
+                self.always(order, |old| old & value)
+            }
+        }
+
+        impl Word<$int> {
+            #[track_caller]
+            fn always(&self, order: Ordering, change: impl FnOnce($int) -> $int) -> $int {
+                match self.change(order, |old| Some(change(old))) {
+                    Ok(old) | Err(old) => old,
+                }
+            }
+
+            #[track_caller]
+            fn change(
+                &self,
+                order: Ordering,
+                change: impl FnOnce($int) -> Option<$int>,
+            ) -> Result<$int, $int> {
+                exec::update(self.at, order, Ordering::Relaxed, |old| {
+                    change(old as $int).map(|new| new as u64)
+                })
+                .map(|old| old as $int)
+                .map_err(|old| old as $int)
+            }
+        }
+    )*};
+}
+
+words!(u8, u16, u32, u64, usize);
+
+/// An operation on a lane is one access to the whole word, as its definition says.
+macro_rules! lanes {
+    ($word:ty, $half:ty) => {
+        impl Lanes<$word, $half> for Word<$word> {
+            fn join(low: $half, high: $half) -> $word {
+                <$word>::from(low) | <$word>::from(high) << <$half>::BITS
+            }
+            fn low(word: $word) -> $half {
+                word as $half
+            }
+            fn high(word: $word) -> $half {
+                (word >> <$half>::BITS) as $half
+            }
+            fn add_low(word: $word, value: $half) -> $word {
+                Self::join((word as $half).wrapping_add(value), Self::high(word))
+            }
+            #[track_caller]
+            fn low_store(&self, value: $half, order: Ordering) {
+                self.always(order, |word| Self::join(value, Self::high(word)));
+            }
+            #[track_caller]
+            fn low_fetch_add(&self, value: $half, order: Ordering) -> $half {
+                Self::low(self.always(order, |word| Self::add_low(word, value)))
+            }
+            #[track_caller]
+            fn low_compare_exchange(
+                &self,
+                current: $half,
+                new: $half,
+                success: Ordering,
+            ) -> Result<$half, $half> {
+                self.change(success, |word| {
+                    (Self::low(word) == current).then(|| Self::join(new, Self::high(word)))
+                })
+                .map(Self::low)
+                .map_err(Self::low)
+            }
+            #[track_caller]
+            fn high_swap(&self, value: $half, order: Ordering) -> $half {
+                Self::high(self.always(order, |word| Self::join(Self::low(word), value)))
+            }
+        }
+    };
+}
+
+lanes!(u16, u8);
+lanes!(u32, u16);
+
+impl ByteLanes for Word<u32> {
+    #[track_caller]
+    fn byte0_store(&self, value: u8, order: Ordering) {
+        self.always(order, |word| word & !0xff | u32::from(value));
+    }
+    #[track_caller]
+    fn byte1_store(&self, value: u8, order: Ordering) {
+        self.always(order, |word| word & !0xff00 | u32::from(value) << 8);
+    }
+    #[track_caller]
+    fn byte0_swap(&self, value: u8, order: Ordering) -> u8 {
+        self.always(order, |word| word & !0xff | u32::from(value)) as u8
+    }
+    #[track_caller]
+    fn byte0_compare_exchange(&self, current: u8, new: u8, success: Ordering) -> Result<u8, u8> {
+        self.change(success, |word| {
+            (word as u8 == current).then_some(word & !0xff | u32::from(new))
+        })
+        .map(|word| word as u8)
+        .map_err(|word| word as u8)
+    }
+}
+
+/// What a turn of a spin loop takes, in nanoseconds.
+const TURN_NS: u64 = 10;
+
+impl Platform for Explorer {
+    type U8 = Word<u8>;
+    type U16 = Word<u16>;
+    type U32 = Word<u32>;
+    type U64 = Word<u64>;
+    type Usize = Word<usize>;
+
+    #[track_caller]
+    fn wait_until<T, A>(
+        word: &A,
+        order: Ordering,
+        limit: Spin,
+        mut done: impl FnMut(T) -> bool,
+    ) -> Result<T, T>
+    where
+        T: Copy + Eq,
+        A: Atomic<T>,
+    {
+        let until = match limit {
+            Spin::Forever => None,
+            Spin::Turns(turns) => Some(exec::now() + u64::from(turns.saturating_sub(1)) * TURN_NS),
+            Spin::Until(end) => Some(end.as_nanos()),
+        };
+        let mut over = until.is_some_and(|until| until <= exec::now());
+        loop {
+            exec::begin_look();
+            let seen = word.load(order);
+            if done(seen) {
+                return Ok(seen);
+            }
+            if over {
+                return Err(seen);
+            }
+            if exec::looked_at_newest() {
+                over = exec::watch(until);
+            }
+        }
+    }
+
+    #[track_caller]
+    fn pause(_turns: u32) {
+        exec::pause();
+    }
+
+    #[track_caller]
+    fn halt(word: &Word<u32>, expected: u32, until: Option<Instant>) {
+        exec::halt(word.at, expected.into(), until.map(Instant::as_nanos));
+    }
+
+    #[track_caller]
+    fn kick(word: &Word<u32>) {
+        exec::kick(word.at);
+    }
+
+    fn light_barrier() {}
+
+    fn heavy_barrier() {
+        exec::heavy_barrier();
+    }
+
+    fn cpu() -> Cpu {
+        Cpu(exec::me() as u32 % 2)
+    }
+
+    fn preempted(cpu: Cpu) -> bool {
+        cpu != Cpu::UNKNOWN && exec::chance()
+    }
+
+    fn now() -> Instant {
+        Instant::from_nanos(exec::now())
+    }
+
+    fn parallelism() -> u32 {
+        exec::rules().parallelism
+    }
+
+    fn slots() -> &'static [Slot<Self>] {
+        tables().slots()
+    }
+
+    fn reader_ids() -> &'static Word<u32> {
+        tables().reader_ids()
+    }
+
+    fn kick_table() -> &'static [Word<u32>] {
+        tables().kick_table()
+    }
+
+    fn slot() -> Option<usize> {
+        let me = exec::me();
+        (me < exec::rules().slots).then_some(me)
+    }
+
+    fn tickets() -> &'static [QueueTicket<Self>] {
+        tables().tickets()
+    }
+
+    fn ticket_pool() -> &'static TicketPool<Self> {
+        tables().ticket_pool()
+    }
+
+    fn waiters() -> &'static WaiterTable<Self> {
+        tables().waiters()
+    }
+
+    fn lock_hash() -> &'static [Line<Self>] {
+        tables().lock_hash()
+    }
+
+    fn arrow(arrow: Arrow) {
+        coverage::took(arrow);
+    }
+}
+
+impl World for Explorer {
+    const NAME: &'static str = "explore";
+    type Data = Checked;
+    type Handle = usize;
+
+    fn spawn(body: impl FnOnce() + Send + 'static) -> usize {
+        exec::spawn(Box::new(body))
+    }
+
+    fn join(thread: usize) {
+        exec::join(thread);
+    }
+
+    fn breathe() {
+        exec::pause();
+    }
+}
+
+/// Data whose every access is checked for a race.
+#[derive(Debug, Default)]
+pub struct Checked(RefCell<Plain>);
+
+// SAFETY: all threads of an execution run on one operating-system thread, and no borrow outlives an access.
+unsafe impl Send for Checked {}
+// SAFETY: as above.
+unsafe impl Sync for Checked {}
+
+impl Data for Checked {
+    fn new() -> Self {
+        Self::default()
+    }
+
+    #[track_caller]
+    fn write(&self) {
+        exec::access(&self.0, true);
+    }
+
+    #[track_caller]
+    fn read(&self) {
+        exec::access(&self.0, false);
+    }
+}

@@ -1,0 +1,124 @@
+//! A search: execution after execution, until there are no more, enough, or one that fails.
+
+use std::rc::Rc;
+
+use super::exec::{Execution, Rules};
+use super::rewind_keys;
+use super::strategy::Strategy;
+use crate::failure::Failure;
+
+/// How to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// All executions with at most so many departures from the plain course.
+    Exhaustive {
+        /// Changes of thread where the running one could go on, old messages, early time-outs, things that happen by chance.
+        departures: u32,
+    },
+    /// Random walks.
+    Random {
+        /// Where the random numbers start.
+        seed: u64,
+    },
+    /// Random priorities that change at some moments.
+    Pct {
+        /// Where the random numbers start.
+        seed: u64,
+        /// The depth of the bugs that it finds with the probability that the paper gives.
+        depth: u32,
+    },
+}
+
+impl Mode {
+    fn strategy(self, execution: u64) -> Strategy {
+        match self {
+            Mode::Exhaustive { departures } => Strategy::exhaustive(departures),
+            Mode::Random { seed } => Strategy::random(seed.wrapping_add(execution)),
+            Mode::Pct { seed, depth } => Strategy::pct(seed.wrapping_add(execution), depth),
+        }
+    }
+}
+
+/// What a search did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Executions of the last, complete or longest, search.
+    pub executions: u64,
+    /// Whether there are no others within the bounds.
+    pub complete: bool,
+    /// Steps of the longest execution.
+    pub longest: usize,
+}
+
+/// Executions by which an exhaustive search learns which atomics are shared.
+const WARM_UP: u64 = 200;
+
+/// Runs `body` in up to `executions` executions.
+///
+/// # Errors
+///
+/// The first execution that fails, with its trace.
+pub fn search(
+    mode: Mode,
+    rules: Rules,
+    executions: u64,
+    body: impl Fn() + 'static,
+) -> Result<Done, Box<Failure>> {
+    let body: Rc<dyn Fn()> = Rc::new(body);
+    let exhaustive = matches!(mode, Mode::Exhaustive { .. });
+    let mut run = Execution::new(mode.strategy(0), rules);
+    let mut done = Done::default();
+    if exhaustive {
+        for seed in 0..WARM_UP {
+            run.restart(Strategy::random(seed));
+            step(&mut run, rules, &body, &mut done)?;
+        }
+        run.restart(mode.strategy(0));
+        run.take_discovered();
+        done.executions = 0;
+    } else {
+        run = run.share_all();
+    }
+    while done.executions < executions {
+        step(&mut run, rules, &body, &mut done)?;
+        if exhaustive {
+            if run.take_discovered() {
+                // What was searched so far has left out changes of thread at this atomic.
+                run.restart(mode.strategy(0));
+                done.executions = 0;
+            } else if !run.more() {
+                done.complete = true;
+                break;
+            }
+        } else {
+            run.restart(mode.strategy(done.executions));
+        }
+    }
+    Ok(done)
+}
+
+fn step(
+    run: &mut Execution,
+    rules: Rules,
+    body: &Rc<dyn Fn()>,
+    done: &mut Done,
+) -> Result<(), Box<Failure>> {
+    let sharing = run.sharing();
+    rewind_keys();
+    let again = Rc::clone(body);
+    let result = run.run(move || again());
+    done.executions += 1;
+    done.longest = done.longest.max(run.steps());
+    result.map_err(|mut failure| {
+        let path = failure.path.clone().unwrap_or_default();
+        let mut replay = Execution::new(Strategy::Replay(path), rules).traced(sharing);
+        rewind_keys();
+        let again = Rc::clone(body);
+        let same = replay.run(move || again());
+        failure.trace = replay.trace().to_vec();
+        if same.is_ok() {
+            failure.text += "\n(the replay did not fail: the scenario is not deterministic)";
+        }
+        Box::new(failure)
+    })
+}

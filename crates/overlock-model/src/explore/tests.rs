@@ -1,0 +1,335 @@
+//! Litmus tests: what the explorer's memory allows, and what it does not.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::{Arc, Mutex};
+
+use overlock_core::platform::{Atomic, Instant, Platform, Spin};
+
+use super::exec::{Rules, quiet_panics};
+use super::search::{Done, Mode, search};
+use super::{Explorer, Word};
+use crate::failure::Kind;
+use crate::world::{Data, World};
+
+const RULES: Rules = Rules {
+    weak: true,
+    chance: true,
+    tick: 20,
+    parallelism: 2,
+    slots: 4,
+    steps: 10_000,
+};
+
+/// All results that two threads and two words can have.
+fn outcomes(
+    left: fn(&[Word<u32>; 2]) -> u32,
+    right: fn(&[Word<u32>; 2]) -> u32,
+) -> BTreeSet<(u32, u32)> {
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let results = Arc::clone(&seen);
+    let done = search(
+        Mode::Exhaustive { departures: 3 },
+        RULES,
+        100_000,
+        move || {
+            let words = Arc::new([Word::new(0), Word::new(0)]);
+            let result = Arc::new(Mutex::new(0));
+            let other = {
+                let (words, result) = (Arc::clone(&words), Arc::clone(&result));
+                Explorer::spawn(move || *result.lock().unwrap() = right(&words))
+            };
+            let mine = left(&words);
+            Explorer::join(other);
+            results
+                .lock()
+                .unwrap()
+                .insert((mine, *result.lock().unwrap()));
+        },
+    );
+    assert!(done.unwrap().complete);
+    let seen = seen.lock().unwrap();
+    seen.clone()
+}
+
+#[test]
+fn stores_can_be_buffered_past_loads() {
+    let seen = outcomes(
+        |[x, y]| {
+            x.store(1, Release);
+            y.load(Acquire)
+        },
+        |[x, y]| {
+            y.store(1, Release);
+            x.load(Acquire)
+        },
+    );
+    assert!(seen.contains(&(0, 0)), "{seen:?}");
+}
+
+#[test]
+fn sequentially_consistent_accesses_are_not_buffered() {
+    let seen = outcomes(
+        |[x, y]| {
+            x.store(1, SeqCst);
+            y.load(SeqCst)
+        },
+        |[x, y]| {
+            y.store(1, SeqCst);
+            x.load(SeqCst)
+        },
+    );
+    assert_eq!(seen, BTreeSet::from([(0, 1), (1, 0), (1, 1)]));
+}
+
+/// membarrier: one side pays for both. Without the heavy barrier (or with two light ones) both can miss the other's store.
+#[test]
+fn a_heavy_barrier_makes_up_for_a_light_one() {
+    let light = |[x, y]: &[Word<u32>; 2]| {
+        x.store(1, Relaxed);
+        Explorer::light_barrier();
+        y.load(Relaxed)
+    };
+    let seen = outcomes(light, |[x, y]| {
+        y.store(1, Relaxed);
+        Explorer::heavy_barrier();
+        x.load(Relaxed)
+    });
+    assert!(!seen.contains(&(0, 0)), "{seen:?}");
+    let seen = outcomes(light, |[x, y]| {
+        y.store(1, Relaxed);
+        Explorer::light_barrier();
+        x.load(Relaxed)
+    });
+    assert!(seen.contains(&(0, 0)), "{seen:?}");
+}
+
+#[test]
+fn messages_pass_by_release_and_acquire_only() {
+    let passed = |seen: BTreeSet<(u32, u32)>| !seen.contains(&(0, 10));
+    // 10 + x where the flag is seen.
+    assert!(passed(outcomes(
+        |[x, flag]| {
+            x.store(1, Relaxed);
+            flag.store(1, Release);
+            0
+        },
+        |[x, flag]| 10 * flag.load(Acquire) + x.load(Relaxed),
+    )));
+    assert!(!passed(outcomes(
+        |[x, flag]| {
+            x.store(1, Relaxed);
+            flag.store(1, Relaxed);
+            0
+        },
+        |[x, flag]| 10 * flag.load(Acquire) + x.load(Relaxed),
+    )));
+    assert!(!passed(outcomes(
+        |[x, flag]| {
+            x.store(1, Relaxed);
+            flag.store(1, Release);
+            0
+        },
+        |[x, flag]| 10 * flag.load(Relaxed) + x.load(Relaxed),
+    )));
+}
+
+#[test]
+fn a_read_modify_write_continues_a_release_sequence() {
+    let seen = outcomes(
+        |[x, flag]| {
+            x.store(1, Relaxed);
+            flag.store(1, Release);
+            flag.fetch_add(1, Relaxed);
+            0
+        },
+        |[x, flag]| {
+            if flag.load(Acquire) == 2 {
+                10 + x.load(Relaxed)
+            } else {
+                0
+            }
+        },
+    );
+    assert!(!seen.contains(&(0, 10)), "{seen:?}");
+}
+
+#[test]
+fn one_location_never_goes_back() {
+    let seen = outcomes(
+        |[x, _]| {
+            x.store(1, Relaxed);
+            x.store(2, Relaxed);
+            0
+        },
+        |[x, _]| 10 * x.load(Relaxed) + x.load(Relaxed),
+    );
+    let want = [0, 1, 2, 11, 12, 22].map(|result| (0, result));
+    assert_eq!(seen, BTreeSet::from(want));
+}
+
+#[test]
+fn exchanges_are_atomic() {
+    let seen = outcomes(
+        |[x, _]| x.fetch_add(1, Relaxed),
+        |[x, _]| x.fetch_add(1, Relaxed),
+    );
+    assert_eq!(seen, BTreeSet::from([(0, 1), (1, 0)]));
+}
+
+fn check(body: impl Fn() + 'static) -> Result<Done, Kind> {
+    quiet_panics();
+    search(Mode::Exhaustive { departures: 3 }, RULES, 1_000_000, body)
+        .map_err(|failure| failure.kind)
+}
+
+fn pair(run: fn(&[Word<u32>; 2], bool)) -> Result<Done, Kind> {
+    check(move || {
+        let words = Arc::new([Word::new(0), Word::new(0)]);
+        let other = {
+            let words = Arc::clone(&words);
+            Explorer::spawn(move || run(&words, false))
+        };
+        run(&words, true);
+        Explorer::join(other);
+    })
+}
+
+#[test]
+fn a_wait_that_nobody_ends_is_a_deadlock() {
+    let wait = |words: &[Word<u32>; 2], first: bool| {
+        if first {
+            let _ = Explorer::wait_until(&words[0], Relaxed, Spin::Forever, |x: u32| x == 2);
+        } else {
+            words[0].store(1, Relaxed);
+        }
+    };
+    assert_eq!(pair(wait).unwrap_err(), Kind::Deadlock);
+    let wait = |words: &[Word<u32>; 2], first: bool| {
+        if first {
+            let _ = Explorer::wait_until(&words[0], Relaxed, Spin::Forever, |x: u32| x == 1);
+        } else {
+            words[0].store(1, Relaxed);
+        }
+    };
+    assert!(pair(wait).unwrap().complete);
+}
+
+#[test]
+fn a_halt_without_a_kick_is_a_deadlock_and_a_timer_or_a_kick_ends_it() {
+    assert_eq!(
+        pair(|[x, _], first| if first {
+            Explorer::halt(x, 0, None)
+        } else {
+            x.store(1, Relaxed)
+        })
+        .unwrap_err(),
+        Kind::Deadlock
+    );
+    assert!(
+        pair(|[x, _], first| if first {
+            Explorer::halt(x, 0, None)
+        } else {
+            x.store(1, Relaxed);
+            Explorer::kick(x)
+        })
+        .unwrap()
+        .complete
+    );
+    assert!(
+        pair(|[x, _], first| if first {
+            Explorer::halt(x, 0, Some(Instant::from_nanos(1 << 40)))
+        } else {
+            x.store(1, Relaxed)
+        })
+        .unwrap()
+        .complete
+    );
+}
+
+#[test]
+fn a_bounded_wait_may_give_up() {
+    let done = check(|| {
+        let x = Word::new(0u32);
+        assert_eq!(
+            Explorer::wait_until(&x, Relaxed, Spin::Turns(10), |x: u32| x == 1),
+            Err(0)
+        );
+    });
+    assert!(done.unwrap().complete);
+}
+
+#[test]
+fn unordered_accesses_to_data_are_a_race() {
+    type Setting = (super::Checked, Word<u32>);
+    let run = |release: bool| {
+        check(move || {
+            let shared: Arc<Setting> = Arc::new((super::Checked::new(), Word::new(0)));
+            let other = {
+                let shared = Arc::clone(&shared);
+                Explorer::spawn(move || {
+                    shared.0.write();
+                    shared.1.store(1, if release { Release } else { Relaxed });
+                })
+            };
+            let _ = Explorer::wait_until(&shared.1, Acquire, Spin::Forever, |x: u32| x == 1);
+            shared.0.read();
+            Explorer::join(other);
+        })
+    };
+    assert!(run(true).unwrap().complete);
+    assert_eq!(run(false).unwrap_err(), Kind::Panic);
+}
+
+/// A lock that checks and then sets lets two in; the exhaustive search, the walks and PCT all find it.
+#[test]
+fn every_mode_finds_two_owners() {
+    quiet_panics();
+    for mode in [
+        Mode::Exhaustive { departures: 2 },
+        Mode::Random { seed: 1 },
+        Mode::Pct { seed: 1, depth: 3 },
+    ] {
+        let result = search(mode, RULES, 10_000, || {
+            let words = Arc::new((Word::new(0u32), super::Checked::new()));
+            let enter = |words: &(Word<u32>, super::Checked)| {
+                let _ = Explorer::wait_until(&words.0, Acquire, Spin::Forever, |x: u32| x == 0);
+                words.0.store(1, Relaxed);
+                words.1.write();
+                words.0.store(0, Release);
+            };
+            let other = {
+                let words = Arc::clone(&words);
+                Explorer::spawn(move || enter(&words))
+            };
+            enter(&words);
+            Explorer::join(other);
+        });
+        let failure = result.unwrap_err();
+        assert_eq!(failure.kind, Kind::Panic, "{mode:?}");
+        assert!(
+            !failure.trace.is_empty() && !failure.text.contains("not deterministic"),
+            "{mode:?} {failure}"
+        );
+    }
+}
+
+#[test]
+fn a_signal_comes_at_any_step_or_never() {
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let results = Arc::clone(&seen);
+    let done = check(move || {
+        let x = Arc::new(Word::new(0u32));
+        let y = Arc::clone(&x);
+        super::exec::signal(Box::new(move || y.store(1, Relaxed)));
+        let before = x.load(Relaxed);
+        let after = x.load(Relaxed);
+        super::exec::unsignal();
+        results.lock().unwrap().insert((before, after));
+    });
+    assert!(done.unwrap().complete);
+    assert_eq!(
+        *seen.lock().unwrap(),
+        BTreeSet::from([(0, 0), (0, 1), (1, 1)])
+    );
+}

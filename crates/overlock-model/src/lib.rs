@@ -1,0 +1,10 @@
+//! Model checkers for overlock's locks: the very code that ships, on platforms where a checker decides who runs when.
+
+pub mod arena;
+pub mod coverage;
+pub mod explore;
+pub mod failure;
+pub mod list;
+pub mod scenario;
+pub mod tables;
+pub mod world;

@@ -1,0 +1,48 @@
+//! x
+fn main() {
+    use overlock_model::explore::{
+        Explorer,
+        exec::{Rules, quiet_panics},
+        search::{Mode, search},
+    };
+    quiet_panics();
+    let dep: u32 = std::env::args().nth(1).unwrap().parse().unwrap();
+    for lock in overlock_model::list::locks::<Explorer>() {
+        for scenario in &lock.scenarios {
+            for weak in [false, true] {
+                let s = scenario.setting;
+                let rules = Rules {
+                    weak,
+                    chance: true,
+                    tick: s.tick,
+                    parallelism: s.parallelism,
+                    slots: s.slots,
+                    steps: 10_000,
+                };
+                let body = scenario.body.clone();
+                let start = std::time::Instant::now();
+                let result = search(
+                    Mode::Exhaustive { departures: dep },
+                    rules,
+                    3_000_000,
+                    move || body(),
+                );
+                println!(
+                    "{} {} weak {weak}: {:?} {:?}",
+                    lock.name,
+                    scenario.name,
+                    result
+                        .as_ref()
+                        .map_err(|f| format!("{f}\n{}", f.trace.join("\n"))),
+                    start.elapsed()
+                );
+            }
+        }
+        let c = overlock_model::coverage::Coverage::take();
+        for d in lock.diagrams {
+            for (i, a) in d.arrows.iter().enumerate() {
+                println!("{:>10} {a}", c.count(d.name, i));
+            }
+        }
+    }
+}

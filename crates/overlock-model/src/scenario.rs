@@ -1,0 +1,49 @@
+//! What the threads of a check do: a few scenarios for each kind of lock, run by every checker on every lock of the kind.
+
+pub mod exclusive;
+
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A small program of some threads, written for one lock.
+#[derive(Clone)]
+pub struct Scenario {
+    /// Its name in tables and options.
+    pub name: &'static str,
+    /// How many threads it has.
+    pub threads: usize,
+    /// What it needs.
+    pub setting: Setting,
+    /// One execution of it, as the first of its threads.
+    pub body: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scenario").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The surroundings of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Threads with a number from this on have no queue node.
+    pub slots: usize,
+    /// How many CPUs there seem to be.
+    pub parallelism: u32,
+    /// Nanoseconds between two looks at the clock.
+    pub tick: u64,
+    /// Signals are delivered: for checkers that can.
+    pub signals: bool,
+}
+
+impl Setting {
+    /// A node for everybody, two CPUs, and a fast machine.
+    pub const PLAIN: Self = Setting {
+        slots: crate::tables::SLOTS,
+        parallelism: 2,
+        tick: 20,
+        signals: false,
+    };
+}

@@ -1,0 +1,294 @@
+//! Scenarios for mutual-exclusion locks.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use overlock_core::platform::Instant;
+use overlock_core::raw::{RawCancelLock, RawFairLock, RawLock, RawTimedLock};
+use overlock_core::sleep::cancel::CancelToken;
+
+use super::{Scenario, Setting};
+use crate::arena::Placed;
+use crate::explore::exec;
+use crate::world::{Data, World};
+
+/// One thing that a thread does with the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// Acquires, uses the data, releases.
+    Lock,
+    /// The same, if it need not wait.
+    Try,
+    /// The same, unless so many nanoseconds pass first.
+    Within(u64),
+    /// The same, unless somebody cancels it.
+    Cancellable,
+    /// Cancels those.
+    Cancel,
+    /// Acquires, and gives the lock to whoever sleeps for it.
+    Fair,
+    /// Acquires, lets the others come, and releases.
+    Bump,
+    /// Acquires a second lock while it has the first.
+    Nested,
+    /// Acquires; meanwhile, or never, a signal comes whose handler acquires the second lock.
+    Interrupted,
+    /// Acquires; meanwhile, or never, a signal comes whose handler tries to acquire the same lock.
+    Tried,
+}
+
+use Act::{Bump, Cancel, Cancellable, Fair, Interrupted, Lock, Nested, Tried, Try, Within};
+
+/// A line for each scenario: what each thread does, one after the other.
+struct Script(&'static str, Setting, &'static [&'static [Act]]);
+
+const PLAIN: Setting = Setting::PLAIN;
+const ONE_NODE: Setting = Setting { slots: 1, ..PLAIN };
+const NO_NODE: Setting = Setting { slots: 0, ..PLAIN };
+const ONE_CPU: Setting = Setting { parallelism: 1, ..PLAIN };
+const SLOW: Setting = Setting { tick: 400_000, ..PLAIN };
+const SIGNALS: Setting = Setting { signals: true, ..PLAIN };
+
+#[rustfmt::skip]
+const SCRIPTS: &[Script] = &[
+    Script("two",         PLAIN,    &[&[Lock], &[Lock]]),
+    Script("again",       PLAIN,    &[&[Lock, Lock], &[Lock, Lock]]),
+    Script("three",       PLAIN,    &[&[Lock], &[Lock], &[Lock]]),
+    Script("four",        PLAIN,    &[&[Lock], &[Lock], &[Lock], &[Lock]]),
+    Script("try",         PLAIN,    &[&[Lock], &[Try, Try], &[Lock]]),
+    Script("within",      PLAIN,    &[&[Lock], &[Within(1_000), Lock], &[Within(1_000)]]),
+    Script("cancel",      PLAIN,    &[&[Lock, Cancel], &[Cancellable, Lock], &[Cancellable]]),
+    Script("fair",        PLAIN,    &[&[Fair, Lock], &[Fair], &[Lock]]),
+    Script("fair-within", PLAIN,    &[&[Fair, Lock], &[Within(1_000)], &[Fair]]),
+    Script("bump",        PLAIN,    &[&[Bump], &[Lock], &[Bump]]),
+    Script("nested",      PLAIN,    &[&[Nested], &[Nested], &[Lock]]),
+    Script("one-node",    ONE_NODE, &[&[Lock], &[Lock, Lock], &[Lock]]),
+    Script("no-node",     NO_NODE,  &[&[Lock], &[Lock], &[Lock]]),
+    Script("one-cpu",     ONE_CPU,  &[&[Lock, Lock], &[Lock, Lock], &[Lock]]),
+    Script("slow",        SLOW,     &[&[Lock, Lock, Lock], &[Lock, Lock, Lock], &[Lock, Lock]]),
+    Script("interrupted", SIGNALS,  &[&[Interrupted], &[Nested], &[Lock]]),
+    Script("tried",       SIGNALS,  &[&[Tried], &[Lock, Lock], &[Tried]]),
+];
+
+type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
+type UntilCancelled<L, W> = fn(&L, &CancelToken<W>) -> Option<<L as RawLock>::Token>;
+type Unlock<L> = unsafe fn(&L, <L as RawLock>::Token);
+type Again<L> = unsafe fn(&L, <L as RawLock>::Token) -> <L as RawLock>::Token;
+
+/// What a lock can do beside the plain things.
+#[derive(Debug)]
+pub struct Abilities<W: World, L: RawLock> {
+    until: Option<Until<L>>,
+    cancel: Option<UntilCancelled<L, W>>,
+    fair: Option<(Unlock<L>, Again<L>)>,
+}
+
+impl<W: World, L: RawLock> Clone for Abilities<W, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W: World, L: RawLock> Copy for Abilities<W, L> {}
+
+/// Finds out which of the traits a lock has: `ability!(W, Lock)`. Where it has one, the method of `Probe` itself is nearer
+/// than that of a reference to it.
+#[derive(Debug)]
+pub struct Probe<W, L>(pub PhantomData<(W, L)>);
+
+macro_rules! abilities {
+    ($($with:ident, $without:ident, $find:ident, $bound:ident $(<$world:ident>)?, $type:ty, $value:expr;)*) => {$(
+        #[doc(hidden)]
+        pub trait $with<W: World, L: RawLock> {
+            fn $find(&self) -> Option<$type>;
+        }
+        impl<W: World, L: $bound $(<$world>)?> $with<W, L> for Probe<W, L> {
+            fn $find(&self) -> Option<$type> {
+                Some($value)
+            }
+        }
+        #[doc(hidden)]
+        pub trait $without<W: World, L: RawLock> {
+            fn $find(&self) -> Option<$type> {
+                None
+            }
+        }
+        impl<W: World, L: RawLock> $without<W, L> for &Probe<W, L> {}
+    )*};
+}
+
+abilities! {
+    Timed, NotTimed, until, RawTimedLock, Until<L>, L::lock_until;
+    Cancels, DoesNotCancel, cancel, RawCancelLock<W>, UntilCancelled<L, W>, |lock, token| lock.lock_cancellable(token, None);
+    FairOne, NotFair, fair, RawFairLock, (Unlock<L>, Again<L>), (L::unlock_fair, L::bump);
+}
+
+/// The scenarios for a lock.
+#[macro_export]
+macro_rules! exclusive_scenarios {
+    ($world:ty, $lock:ty) => {{
+        #[allow(unused_imports)]
+        use $crate::scenario::exclusive::{
+            Abilities, Cancels, DoesNotCancel, FairOne, NotFair, NotTimed, Probe, Timed, scenarios,
+        };
+        let probe = Probe::<$world, $lock>(::std::marker::PhantomData);
+        scenarios(Abilities::new((&probe).until(), (&probe).cancel(), (&probe).fair()))
+    }};
+}
+
+impl<W: World, L: RawLock> Abilities<W, L> {
+    #[doc(hidden)]
+    pub fn new(
+        until: Option<Until<L>>,
+        cancel: Option<UntilCancelled<L, W>>,
+        fair: Option<(Unlock<L>, Again<L>)>,
+    ) -> Self {
+        Abilities { until, cancel, fair }
+    }
+
+    fn suffice(&self, acts: &[Act]) -> bool {
+        acts.iter().all(|act| match act {
+            Within(_) => self.until.is_some(),
+            Cancellable | Cancel => self.cancel.is_some(),
+            Fair | Bump => self.fair.is_some(),
+            Lock | Try | Nested | Interrupted | Tried => true,
+        })
+    }
+}
+
+/// The scenarios for a lock with these abilities.
+pub fn scenarios<W: World, L: RawLock<Token: 'static>>(abilities: Abilities<W, L>) -> Vec<Scenario> {
+    SCRIPTS
+        .iter()
+        .filter(|script| script.2.iter().all(|acts| abilities.suffice(acts)))
+        .map(|&Script(name, setting, threads)| Scenario {
+            name,
+            threads: threads.len(),
+            setting,
+            body: Arc::new(move || play(abilities, threads)),
+        })
+        .collect()
+}
+
+/// What the threads share.
+struct Shared<W: World, L> {
+    first: L,
+    second: L,
+    guarded_by_first: W::Data,
+    guarded_by_second: W::Data,
+    cancel: CancelToken<W>,
+}
+
+fn play<W: World, L: RawLock<Token: 'static>>(
+    abilities: Abilities<W, L>,
+    threads: &'static [&'static [Act]],
+) {
+    let create = || L::create().expect("room for two locks");
+    let shared = Placed::new(Shared::<W, L> {
+        first: create(),
+        second: create(),
+        guarded_by_first: W::Data::new(),
+        guarded_by_second: W::Data::new(),
+        cancel: CancelToken::create(),
+    });
+    let run = move |shared: &'static Shared<W, L>, acts: &[Act]| {
+        acts.iter().for_each(|&act| shared.perform(abilities, act));
+    };
+    let others: Vec<_> = threads[1..]
+        .iter()
+        .map(|acts| {
+            let shared = shared.share();
+            W::spawn(move || run(shared, acts))
+        })
+        .collect();
+    run(shared.share(), threads[0]);
+    others.into_iter().for_each(W::join);
+    for lock in [&shared.first, &shared.second] {
+        assert!(!lock.is_locked(), "the lock is held when all threads have ended");
+        assert!(!lock.is_contended(), "somebody waits when all threads have ended");
+        let token = lock.try_lock().expect("a free lock that nobody waits for");
+        // SAFETY: just acquired by this thread.
+        unsafe { lock.unlock(token) };
+    }
+    // SAFETY: all other threads have ended.
+    unsafe { shared.end() };
+}
+
+impl<W: World, L: RawLock<Token: 'static>> Shared<W, L> {
+    fn perform(&'static self, abilities: Abilities<W, L>, act: Act) {
+        let Shared { first, second, .. } = self;
+        match act {
+            Lock => self.use_and_unlock(first.lock()),
+            Try => {
+                if let Some(token) = first.try_lock() {
+                    self.use_and_unlock(token);
+                }
+            }
+            Within(nanos) => {
+                let until = abilities.until.expect("checked before");
+                if let Some(token) = until(first, W::now().plus_nanos(nanos)) {
+                    self.use_and_unlock(token);
+                }
+            }
+            Cancellable => {
+                let cancellable = abilities.cancel.expect("checked before");
+                if let Some(token) = cancellable(first, &self.cancel) {
+                    self.use_and_unlock(token);
+                }
+            }
+            Cancel => self.cancel.cancel(),
+            Fair => {
+                let (unlock, _) = abilities.fair.expect("checked before");
+                let token = first.lock();
+                section::<W>(&self.guarded_by_first);
+                // SAFETY: acquired above by this thread.
+                unsafe { unlock(first, token) };
+            }
+            Bump => {
+                let (_, bump) = abilities.fair.expect("checked before");
+                let token = first.lock();
+                section::<W>(&self.guarded_by_first);
+                // SAFETY: acquired above by this thread.
+                self.use_and_unlock(unsafe { bump(first, token) });
+            }
+            Nested => {
+                let token = first.lock();
+                self.use_second(second.lock());
+                self.use_and_unlock(token);
+            }
+            Interrupted => {
+                exec::signal(Box::new(|| self.use_second(second.lock())));
+                self.use_and_unlock(first.lock());
+                exec::unsignal();
+            }
+            Tried => {
+                exec::signal(Box::new(|| {
+                    if let Some(token) = first.try_lock() {
+                        self.use_and_unlock(token);
+                    }
+                }));
+                self.use_and_unlock(first.lock());
+                exec::unsignal();
+            }
+        }
+    }
+
+    fn use_and_unlock(&self, token: L::Token) {
+        section::<W>(&self.guarded_by_first);
+        // SAFETY: the caller has just acquired the lock with this token.
+        unsafe { self.first.unlock(token) };
+    }
+
+    fn use_second(&self, token: L::Token) {
+        section::<W>(&self.guarded_by_second);
+        // SAFETY: as above.
+        unsafe { self.second.unlock(token) };
+    }
+}
+
+/// A critical section: the first access is in order with the last owner's, the second with this thread's first.
+fn section<W: World>(data: &W::Data) {
+    data.write();
+    W::breathe();
+    data.write();
+}
