@@ -1,6 +1,10 @@
 //! What a checker says when a check fails.
 
+use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +51,44 @@ impl fmt::Display for Failure {
         };
         write!(f, "{kind}\n{}", self.text)
     }
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs `work`, whose panics are failures to be reported: their texts, with the place, come back instead of going to the terminal.
+///
+/// # Errors
+///
+/// The text of the first panic.
+pub fn quiet<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                return before(info);
+            }
+            PANIC.with_borrow_mut(|panic| {
+                panic.get_or_insert_with(|| info.to_string().replacen('\n', " ", 1));
+            });
+        }));
+    });
+    PANIC.set(None);
+    let before = QUIET.replace(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(before);
+    result.map_err(|payload| PANIC.take().unwrap_or_else(|| text_of(&*payload)))
+}
+
+fn text_of(payload: &(dyn Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_default()
 }
 
 /// A source file's name without the folders above the crate's.

@@ -6,5 +6,7 @@ pub mod explore;
 pub mod failure;
 pub mod list;
 pub mod scenario;
+pub mod shuttle;
 pub mod tables;
 pub mod world;
+mod wrap;

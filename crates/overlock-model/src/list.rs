@@ -22,7 +22,9 @@ pub struct Lock {
 
 /// All locks, in the world of one checker.
 pub fn locks<W: World>() -> Vec<Lock> {
-    vec![exclusive::<overlock_core::spin::Queued<W>>(exclusive_scenarios!(W, overlock_core::spin::Queued<W>))]
+    vec![exclusive::<overlock_core::spin::Queued<W>>(
+        exclusive_scenarios!(W, overlock_core::spin::Queued<W>),
+    )]
 }
 
 fn exclusive<L: RawLock + Drawn>(scenarios: Vec<Scenario>) -> Lock {

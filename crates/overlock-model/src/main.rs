@@ -2,10 +2,31 @@
 fn main() {
     use overlock_model::explore::{
         Explorer,
-        exec::{Rules, quiet_panics},
+        exec::Rules,
         search::{Mode, search},
     };
-    quiet_panics();
+    for lock in overlock_model::list::locks::<overlock_model::shuttle::Shuttle>() {
+        for scenario in &lock.scenarios {
+            if scenario.setting.signals {
+                continue;
+            }
+            for sch in [
+                overlock_model::shuttle::Schedules::Random,
+                overlock_model::shuttle::Schedules::Pct(3),
+            ] {
+                let start = std::time::Instant::now();
+                let r = overlock_model::shuttle::check(scenario, sch, 1, 10_000);
+                println!(
+                    "{} {} {:?} {:?} {:?}",
+                    lock.name,
+                    scenario.name,
+                    sch,
+                    r,
+                    start.elapsed()
+                );
+            }
+        }
+    }
     let dep: u32 = std::env::args().nth(1).unwrap().parse().unwrap();
     for lock in overlock_model::list::locks::<Explorer>() {
         for scenario in &lock.scenarios {

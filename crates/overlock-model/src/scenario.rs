@@ -2,7 +2,6 @@
 
 pub mod exclusive;
 
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,7 +20,9 @@ pub struct Scenario {
 
 impl fmt::Debug for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scenario").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Scenario")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,9 +1,8 @@
 //! One execution: its threads as fibres on one operating-system thread, and who runs when.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::panic::{self, AssertUnwindSafe, Location as Place};
+use std::panic::Location as Place;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +11,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::memory::{At, Memory, Plain, THREADS};
 use super::strategy::{Question, Strategy};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, quiet};
 
 type Fibre = Coroutine<(), (), (), DefaultStack>;
 
@@ -102,7 +101,6 @@ impl fmt::Debug for Execution {
 
 thread_local! {
     static CURRENT: Cell<*mut Execution> = const { Cell::new(ptr::null_mut()) };
-    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Runs `look` on the execution at hand; `None` where there is none.
@@ -115,11 +113,6 @@ fn with<R>(look: impl FnOnce(&mut Execution) -> R) -> Option<R> {
 
 fn in_execution<R>(look: impl FnOnce(&mut Execution) -> R) -> R {
     with(look).expect("a thread of an execution")
-}
-
-/// Whether the caller is a thread of an execution.
-pub fn is_running() -> bool {
-    !CURRENT.get().is_null()
 }
 
 /// Lets the chosen thread run. Returns when the caller is chosen again.
@@ -713,13 +706,12 @@ unsafe fn drive(this: *mut Execution) -> Result<(), Failure> {
             let fibre = this.threads[this.current].fibre.take();
             (this.current, fibre.expect("a thread that is not running"))
         };
-        let result = panic::catch_unwind(AssertUnwindSafe(|| fibre.resume(())));
+        let result = quiet(|| fibre.resume(()));
         // SAFETY: the caller's promise; the fibre does not run any more.
         let this = unsafe { &mut *this };
         this.threads[current].fibre = Some(fibre);
         match result {
-            Err(payload) => {
-                let text = PANIC.take().unwrap_or_else(|| text_of(&*payload));
+            Err(text) => {
                 return Err(Failure::new(
                     Kind::Panic,
                     format!("thread {current}: {text}"),
@@ -738,24 +730,4 @@ unsafe fn drive(this: *mut Execution) -> Result<(), Failure> {
             return Err(failure);
         }
     }
-}
-
-fn text_of(payload: &(dyn Any + Send)) -> String {
-    let text = payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_default()
-}
-
-/// Keeps panics of executions off the terminal; their texts go into the failures.
-pub fn quiet_panics() {
-    let before = panic::take_hook();
-    panic::set_hook(Box::new(move |info| {
-        if is_running() {
-            PANIC.set(Some(info.to_string().replacen("\n", " ", 1)));
-        } else {
-            before(info);
-        }
-    }));
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use overlock_core::platform::{Atomic, Instant, Platform, Spin};
 
-use super::exec::{Rules, quiet_panics};
+use super::exec::Rules;
 use super::search::{Done, Mode, search};
 use super::{Explorer, Word};
 use crate::failure::Kind;
@@ -178,7 +178,6 @@ fn exchanges_are_atomic() {
 }
 
 fn check(body: impl Fn() + 'static) -> Result<Done, Kind> {
-    quiet_panics();
     search(Mode::Exhaustive { departures: 3 }, RULES, 1_000_000, body)
         .map_err(|failure| failure.kind)
 }
@@ -284,7 +283,6 @@ fn unordered_accesses_to_data_are_a_race() {
 /// A lock that checks and then sets lets two in; the exhaustive search, the walks and PCT all find it.
 #[test]
 fn every_mode_finds_two_owners() {
-    quiet_panics();
     for mode in [
         Mode::Exhaustive { departures: 2 },
         Mode::Random { seed: 1 },

@@ -45,9 +45,18 @@ struct Script(&'static str, Setting, &'static [&'static [Act]]);
 const PLAIN: Setting = Setting::PLAIN;
 const ONE_NODE: Setting = Setting { slots: 1, ..PLAIN };
 const NO_NODE: Setting = Setting { slots: 0, ..PLAIN };
-const ONE_CPU: Setting = Setting { parallelism: 1, ..PLAIN };
-const SLOW: Setting = Setting { tick: 400_000, ..PLAIN };
-const SIGNALS: Setting = Setting { signals: true, ..PLAIN };
+const ONE_CPU: Setting = Setting {
+    parallelism: 1,
+    ..PLAIN
+};
+const SLOW: Setting = Setting {
+    tick: 400_000,
+    ..PLAIN
+};
+const SIGNALS: Setting = Setting {
+    signals: true,
+    ..PLAIN
+};
 
 #[rustfmt::skip]
 const SCRIPTS: &[Script] = &[
@@ -132,7 +141,11 @@ macro_rules! exclusive_scenarios {
             Abilities, Cancels, DoesNotCancel, FairOne, NotFair, NotTimed, Probe, Timed, scenarios,
         };
         let probe = Probe::<$world, $lock>(::std::marker::PhantomData);
-        scenarios(Abilities::new((&probe).until(), (&probe).cancel(), (&probe).fair()))
+        scenarios(Abilities::new(
+            (&probe).until(),
+            (&probe).cancel(),
+            (&probe).fair(),
+        ))
     }};
 }
 
@@ -143,7 +156,11 @@ impl<W: World, L: RawLock> Abilities<W, L> {
         cancel: Option<UntilCancelled<L, W>>,
         fair: Option<(Unlock<L>, Again<L>)>,
     ) -> Self {
-        Abilities { until, cancel, fair }
+        Abilities {
+            until,
+            cancel,
+            fair,
+        }
     }
 
     fn suffice(&self, acts: &[Act]) -> bool {
@@ -157,7 +174,9 @@ impl<W: World, L: RawLock> Abilities<W, L> {
 }
 
 /// The scenarios for a lock with these abilities.
-pub fn scenarios<W: World, L: RawLock<Token: 'static>>(abilities: Abilities<W, L>) -> Vec<Scenario> {
+pub fn scenarios<W: World, L: RawLock<Token: 'static>>(
+    abilities: Abilities<W, L>,
+) -> Vec<Scenario> {
     SCRIPTS
         .iter()
         .filter(|script| script.2.iter().all(|acts| abilities.suffice(acts)))
@@ -204,8 +223,14 @@ fn play<W: World, L: RawLock<Token: 'static>>(
     run(shared.share(), threads[0]);
     others.into_iter().for_each(W::join);
     for lock in [&shared.first, &shared.second] {
-        assert!(!lock.is_locked(), "the lock is held when all threads have ended");
-        assert!(!lock.is_contended(), "somebody waits when all threads have ended");
+        assert!(
+            !lock.is_locked(),
+            "the lock is held when all threads have ended"
+        );
+        assert!(
+            !lock.is_contended(),
+            "somebody waits when all threads have ended"
+        );
         let token = lock.try_lock().expect("a free lock that nobody waits for");
         // SAFETY: just acquired by this thread.
         unsafe { lock.unlock(token) };

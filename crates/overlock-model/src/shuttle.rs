@@ -1,0 +1,348 @@
+//! The platform of shuttle: random and PCT schedules of many threads, sequentially consistent.
+//!
+//! A waiter looks, and yields; a sleeper parks. Time passes as shuttle's random numbers say, so bounded waits and timers end early
+//! or late.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering;
+
+use overlock_core::diagram::Arrow;
+use overlock_core::lock_hash::Line;
+use overlock_core::node::Slot;
+use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Platform, Spin};
+use overlock_core::pool::{QueueTicket, TicketPool};
+use overlock_core::waiters::WaiterTable;
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
+use shuttle::thread::{self, JoinHandle, Thread};
+use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
+
+use crate::coverage;
+use crate::failure::{Failure, Kind, quiet};
+use crate::scenario::{Scenario, Setting};
+use crate::tables::Tables;
+use crate::world::{Data, World};
+use crate::wrap::{lanes, words};
+
+/// The platform of shuttle.
+#[derive(Clone, Copy, Debug)]
+pub struct Shuttle;
+
+/// An atomic of shuttle's.
+#[derive(Debug)]
+pub struct Word<A>(A);
+
+words!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
+lanes!(Word<AtomicU16>: u16, u8; Word<AtomicU32>: u32, u16);
+
+impl ByteLanes for Word<AtomicU32> {}
+
+/// Looks that a wait with a limit takes, at most.
+const LOOKS: u32 = 4;
+
+/// A sleeper: the word, the thread, and whether it was kicked.
+struct Sleeper {
+    word: *const Word<AtomicU32>,
+    thread: Thread,
+    task: usize,
+    kicked: bool,
+}
+
+/// What the threads of an execution share beside the tables.
+struct Run {
+    tables: &'static Tables<Shuttle>,
+    setting: Setting,
+    now: u64,
+    sleepers: Vec<Sleeper>,
+}
+
+thread_local! {
+    static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
+    static TABLES: Cell<*mut Tables<Shuttle>> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+fn with<R>(look: impl FnOnce(&mut Run) -> R) -> R {
+    RUN.with_borrow_mut(|run| look(run.as_mut().expect("an execution")))
+}
+
+fn tables() -> &'static Tables<Shuttle> {
+    with(|run| run.tables)
+}
+
+fn me() -> usize {
+    usize::from(shuttle::current::me())
+}
+
+/// One in `n`.
+fn chance(n: u32) -> bool {
+    thread_rng().gen_range(0..n) == 0
+}
+
+impl Platform for Shuttle {
+    type U8 = Word<AtomicU8>;
+    type U16 = Word<AtomicU16>;
+    type U32 = Word<AtomicU32>;
+    type U64 = Word<AtomicU64>;
+    type Usize = Word<AtomicUsize>;
+
+    fn wait_until<T, A>(
+        word: &A,
+        order: Ordering,
+        limit: Spin,
+        mut done: impl FnMut(T) -> bool,
+    ) -> Result<T, T>
+    where
+        T: Copy + Eq,
+        A: Atomic<T>,
+    {
+        let mut looks = match limit {
+            Spin::Forever => u32::MAX,
+            Spin::Turns(turns) => turns.clamp(1, LOOKS),
+            Spin::Until(_) => LOOKS,
+        };
+        loop {
+            let seen = word.load(order);
+            if done(seen) {
+                return Ok(seen);
+            }
+            if limit != Spin::Forever {
+                looks -= 1;
+            }
+            if looks == 0 {
+                if let Spin::Until(end) = limit {
+                    with(|run| run.now = run.now.max(end.as_nanos()));
+                }
+                return Err(seen);
+            }
+            thread::yield_now();
+        }
+    }
+
+    fn pause(_turns: u32) {
+        thread::yield_now();
+    }
+
+    fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Instant>) {
+        // A kick comes between the look and the entry no more than in a kernel: nothing here lets others run.
+        if word.load(Ordering::SeqCst) != expected || chance(16) {
+            return;
+        }
+        let task = me();
+        with(|run| {
+            run.sleepers.push(Sleeper {
+                word,
+                thread: thread::current(),
+                task,
+                kicked: false,
+            });
+        });
+        loop {
+            let kicked = with(|run| {
+                run.sleepers
+                    .iter()
+                    .any(|sleeper| sleeper.task == task && sleeper.kicked)
+            });
+            if kicked {
+                break;
+            }
+            match until {
+                None => thread::park(),
+                Some(end) if chance(8) => {
+                    with(|run| run.now = run.now.max(end.as_nanos()));
+                    break;
+                }
+                Some(_) => thread::yield_now(),
+            }
+        }
+        with(|run| run.sleepers.retain(|sleeper| sleeper.task != task));
+    }
+
+    fn kick(word: &Word<AtomicU32>) {
+        thread::yield_now();
+        let sleeper = with(|run| {
+            let sleeper = (run.sleepers.iter_mut())
+                .find(|sleeper| std::ptr::eq(sleeper.word, word) && !sleeper.kicked)?;
+            sleeper.kicked = true;
+            Some(sleeper.thread.clone())
+        });
+        if let Some(sleeper) = sleeper {
+            sleeper.unpark();
+        }
+    }
+
+    fn light_barrier() {}
+
+    fn heavy_barrier() {
+        thread::yield_now();
+    }
+
+    fn cpu() -> Cpu {
+        Cpu(me() as u32 % 2)
+    }
+
+    fn preempted(cpu: Cpu) -> bool {
+        cpu != Cpu::UNKNOWN && chance(8)
+    }
+
+    fn now() -> Instant {
+        with(|run| {
+            run.now += run.setting.tick;
+            Instant::from_nanos(run.now)
+        })
+    }
+
+    fn parallelism() -> u32 {
+        with(|run| run.setting.parallelism)
+    }
+
+    fn slots() -> &'static [Slot<Self>] {
+        tables().slots()
+    }
+
+    fn reader_ids() -> &'static Word<AtomicU32> {
+        tables().reader_ids()
+    }
+
+    fn kick_table() -> &'static [Word<AtomicU32>] {
+        tables().kick_table()
+    }
+
+    fn slot() -> Option<usize> {
+        let (me, slots) = (me(), with(|run| run.setting.slots));
+        (me < slots).then_some(me)
+    }
+
+    fn tickets() -> &'static [QueueTicket<Self>] {
+        tables().tickets()
+    }
+
+    fn ticket_pool() -> &'static TicketPool<Self> {
+        tables().ticket_pool()
+    }
+
+    fn waiters() -> &'static WaiterTable<Self> {
+        tables().waiters()
+    }
+
+    fn lock_hash() -> &'static [Line<Self>] {
+        tables().lock_hash()
+    }
+
+    fn arrow(arrow: Arrow) {
+        coverage::took(arrow);
+    }
+}
+
+impl World for Shuttle {
+    const NAME: &'static str = "shuttle";
+    type Data = Torn;
+    type Handle = JoinHandle<()>;
+
+    fn spawn(body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+        thread::spawn(body)
+    }
+
+    fn join(thread: JoinHandle<()>) {
+        thread.join().expect("a thread that does not panic");
+    }
+
+    fn breathe() {
+        thread::yield_now();
+    }
+}
+
+/// Data whose accesses take a while, and notice others.
+#[derive(Debug)]
+pub struct Torn(AtomicU32);
+
+const WRITER: u32 = 1 << 16;
+
+impl Data for Torn {
+    fn new() -> Self {
+        Torn(AtomicU32::new(0))
+    }
+
+    fn write(&self) {
+        let others = self.0.fetch_add(WRITER, Ordering::SeqCst);
+        assert_eq!(others, 0, "a writer is not alone");
+        thread::yield_now();
+        self.0.fetch_sub(WRITER, Ordering::SeqCst);
+    }
+
+    fn read(&self) {
+        let others = self.0.fetch_add(1, Ordering::SeqCst);
+        assert!(others < WRITER, "a reader meets a writer");
+        thread::yield_now();
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// How to choose schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedules {
+    /// At random.
+    Random,
+    /// Probabilistic concurrency testing, with bugs of this depth in mind.
+    Pct(usize),
+}
+
+/// Runs a scenario on `executions` schedules.
+///
+/// # Errors
+///
+/// The first that fails.
+pub fn check(
+    scenario: &Scenario,
+    schedules: Schedules,
+    seed: u64,
+    executions: usize,
+) -> Result<(), Box<Failure>> {
+    let mut config = Config::new();
+    config.failure_persistence = FailurePersistence::None;
+    config.max_steps = MaxSteps::FailAfter(100_000);
+    config.silence_warnings = true;
+    config.stack_size = 1 << 16;
+    let (body, setting) = (scenario.body.clone(), scenario.setting);
+    let run = move || {
+        begin(setting);
+        body();
+    };
+    let result = quiet(|| match schedules {
+        Schedules::Random => {
+            Runner::new(RandomScheduler::new_from_seed(seed, executions), config).run(run)
+        }
+        Schedules::Pct(depth) => {
+            Runner::new(PctScheduler::new_from_seed(seed, depth, executions), config).run(run)
+        }
+    });
+    RUN.set(None);
+    result.map(drop).map_err(|text| {
+        let kind = if text.contains("deadlock") {
+            Kind::Deadlock
+        } else if text.contains("max_steps") {
+            Kind::NoProgress
+        } else {
+            Kind::Panic
+        };
+        Box::new(Failure::new(kind, text))
+    })
+}
+
+/// Makes new tables for an execution, and drops the last one's.
+fn begin(setting: Setting) {
+    let tables = Box::into_raw(Box::new(Tables::new()));
+    let old = TABLES.replace(tables);
+    if !old.is_null() {
+        // SAFETY: from `Box::into_raw` below; the threads of the last execution have ended, or will never run again.
+        drop(unsafe { Box::from_raw(old) });
+    }
+    // SAFETY: dropped only by the next execution.
+    let tables = unsafe { &*tables };
+    RUN.set(Some(Run {
+        tables,
+        setting,
+        now: 1_000_000,
+        sleepers: Vec::new(),
+    }));
+}
