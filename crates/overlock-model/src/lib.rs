@@ -5,6 +5,7 @@ pub mod coverage;
 pub mod explore;
 pub mod failure;
 pub mod list;
+pub mod loom;
 pub mod scenario;
 pub mod shuttle;
 pub mod tables;

@@ -27,6 +27,29 @@ fn main() {
             }
         }
     }
+    for lock in overlock_model::list::locks::<overlock_model::loom::Loom>() {
+        for scenario in &lock.scenarios {
+            if scenario.setting.signals || scenario.threads > 3 {
+                continue;
+            }
+            let start = std::time::Instant::now();
+            let r = overlock_model::loom::check(
+                scenario,
+                overlock_model::loom::Bounds {
+                    preemptions: 2,
+                    executions: 100_000,
+                    time: std::time::Duration::from_secs(10),
+                },
+            );
+            println!(
+                "{} {} {:?} {:?}",
+                lock.name,
+                scenario.name,
+                r,
+                start.elapsed()
+            );
+        }
+    }
     let dep: u32 = std::env::args().nth(1).unwrap().parse().unwrap();
     for lock in overlock_model::list::locks::<Explorer>() {
         for scenario in &lock.scenarios {

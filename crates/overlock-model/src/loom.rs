@@ -1,0 +1,360 @@
+//! The platform of loom: all executions of two and three threads within a bound on preemptions, with C11's orderings.
+//!
+//! A waiter looks, and yields, and so does a sleeper: loom has no way to block on a word. It gives up an execution with too many
+//! steps, which is how a wait that nobody ends shows. Loom knows no chance: bounded waits look twice, timers are over at once.
+
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize as Count;
+use std::sync::atomic::Ordering::{self, AcqRel, Relaxed, SeqCst};
+use std::time::{Duration, Instant as Stopwatch};
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence};
+use loom::thread::{self, JoinHandle};
+use overlock_core::diagram::Arrow;
+use overlock_core::lock_hash::Line;
+use overlock_core::node::Slot;
+use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Platform, Spin};
+use overlock_core::pool::{QueueTicket, TicketPool};
+use overlock_core::waiters::WaiterTable;
+
+use crate::coverage;
+use crate::failure::{Failure, Kind, quiet};
+use crate::scenario::{Scenario, Setting};
+use crate::tables::Tables;
+use crate::world::{Data, World};
+use crate::wrap::{lanes, words};
+
+/// The platform of loom.
+#[derive(Clone, Copy, Debug)]
+pub struct Loom;
+
+/// An atomic of loom's.
+#[derive(Debug)]
+pub struct Word<A>(A);
+
+words!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
+lanes!(Word<AtomicU16>: u16, u8; Word<AtomicU32>: u32, u16);
+
+impl ByteLanes for Word<AtomicU32> {}
+
+/// The most threads of a scenario that loom takes. It could take five; with four, no search ends.
+pub const THREADS: usize = 3;
+
+/// Steps after which loom gives an execution up.
+const STEPS: usize = 20_000;
+
+/// A sleeper: the word, the thread, and whether it was kicked.
+struct Sleeper {
+    word: *const Word<AtomicU32>,
+    thread: usize,
+    kicked: bool,
+}
+
+struct Run {
+    tables: *mut Tables<Loom>,
+    setting: Setting,
+    now: u64,
+    threads: usize,
+    sleepers: Vec<Sleeper>,
+}
+
+thread_local! {
+    static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
+}
+
+loom::thread_local! {
+    static ME: Cell<usize> = Cell::new(0);
+}
+
+fn with<R>(look: impl FnOnce(&mut Run) -> R) -> R {
+    RUN.with_borrow_mut(|run| look(run.as_mut().expect("an execution")))
+}
+
+fn tables() -> &'static Tables<Loom> {
+    // SAFETY: they live until `end`, which the first thread calls when all others have ended.
+    unsafe { &*with(|run| run.tables) }
+}
+
+fn me() -> usize {
+    ME.with(Cell::get)
+}
+
+impl Platform for Loom {
+    type U8 = Word<AtomicU8>;
+    type U16 = Word<AtomicU16>;
+    type U32 = Word<AtomicU32>;
+    type U64 = Word<AtomicU64>;
+    type Usize = Word<AtomicUsize>;
+
+    fn wait_until<T, A>(
+        word: &A,
+        order: Ordering,
+        limit: Spin,
+        mut done: impl FnMut(T) -> bool,
+    ) -> Result<T, T>
+    where
+        T: Copy + Eq,
+        A: Atomic<T>,
+    {
+        let mut looked = false;
+        loop {
+            let seen = word.load(order);
+            if done(seen) {
+                return Ok(seen);
+            }
+            match limit {
+                Spin::Forever => {}
+                Spin::Turns(_) if looked => return Err(seen),
+                Spin::Until(end) if looked => {
+                    with(|run| run.now = run.now.max(end.as_nanos()));
+                    return Err(seen);
+                }
+                Spin::Turns(_) | Spin::Until(_) => looked = true,
+            }
+            thread::yield_now();
+        }
+    }
+
+    fn pause(_turns: u32) {
+        thread::yield_now();
+    }
+
+    fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Instant>) {
+        // The kernel sees the newest value, as a read-modify-write does; and it makes loom try both orders of this and a kick.
+        if word.fetch_or(0, Relaxed) != expected {
+            return;
+        }
+        let thread = me();
+        with(|run| {
+            run.sleepers.push(Sleeper {
+                word,
+                thread,
+                kicked: false,
+            });
+        });
+        loop {
+            thread::yield_now();
+            let kicked = with(|run| {
+                (run.sleepers.iter()).any(|sleeper| sleeper.thread == thread && sleeper.kicked)
+            });
+            if kicked {
+                break;
+            }
+            if let Some(end) = until {
+                with(|run| run.now = run.now.max(end.as_nanos()));
+                break;
+            }
+        }
+        with(|run| run.sleepers.retain(|sleeper| sleeper.thread != thread));
+    }
+
+    fn kick(word: &Word<AtomicU32>) {
+        word.fetch_or(0, Relaxed);
+        with(|run| {
+            let sleeper = (run.sleepers.iter_mut())
+                .find(|sleeper| ptr::eq(sleeper.word, word) && !sleeper.kicked);
+            if let Some(sleeper) = sleeper {
+                sleeper.kicked = true;
+            }
+        });
+    }
+
+    fn light_barrier() {
+        fence(SeqCst);
+    }
+
+    fn heavy_barrier() {
+        fence(SeqCst);
+    }
+
+    fn cpu() -> Cpu {
+        Cpu(me() as u32 % 2)
+    }
+
+    fn preempted(_cpu: Cpu) -> bool {
+        false
+    }
+
+    fn now() -> Instant {
+        with(|run| {
+            run.now += run.setting.tick;
+            Instant::from_nanos(run.now)
+        })
+    }
+
+    fn parallelism() -> u32 {
+        with(|run| run.setting.parallelism)
+    }
+
+    fn slots() -> &'static [Slot<Self>] {
+        tables().slots()
+    }
+
+    fn reader_ids() -> &'static Word<AtomicU32> {
+        tables().reader_ids()
+    }
+
+    fn kick_table() -> &'static [Word<AtomicU32>] {
+        tables().kick_table()
+    }
+
+    fn slot() -> Option<usize> {
+        let (me, slots) = (me(), with(|run| run.setting.slots));
+        (me < slots).then_some(me)
+    }
+
+    fn tickets() -> &'static [QueueTicket<Self>] {
+        tables().tickets()
+    }
+
+    fn ticket_pool() -> &'static TicketPool<Self> {
+        tables().ticket_pool()
+    }
+
+    fn waiters() -> &'static WaiterTable<Self> {
+        tables().waiters()
+    }
+
+    fn lock_hash() -> &'static [Line<Self>] {
+        tables().lock_hash()
+    }
+
+    fn arrow(arrow: Arrow) {
+        coverage::took(arrow);
+    }
+}
+
+impl World for Loom {
+    const NAME: &'static str = "loom";
+    type Data = Raced;
+    type Handle = JoinHandle<()>;
+
+    fn spawn(body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+        let number = with(|run| {
+            run.threads += 1;
+            run.threads
+        });
+        thread::spawn(move || {
+            ME.with(|me| me.set(number));
+            body();
+        })
+    }
+
+    fn join(thread: JoinHandle<()>) {
+        thread.join().expect("a thread that does not panic");
+    }
+
+    fn breathe() {
+        // Loom finds unordered accesses without it, and each step costs executions.
+    }
+}
+
+/// Data whose accesses loom judges.
+#[derive(Debug)]
+pub struct Raced(UnsafeCell<u32>);
+
+// SAFETY: loom runs one thread at a time, and panics where two accesses are not ordered.
+unsafe impl Send for Raced {}
+// SAFETY: as above.
+unsafe impl Sync for Raced {}
+
+impl Data for Raced {
+    fn new() -> Self {
+        Raced(UnsafeCell::new(0))
+    }
+
+    fn write(&self) {
+        // SAFETY: loom has just checked that no other access is under way, and none can begin before this ends.
+        self.0.with_mut(|data| unsafe { *data += 1 });
+    }
+
+    fn read(&self) {
+        // SAFETY: as for `write`.
+        self.0.with(|data| unsafe { data.read() });
+    }
+}
+
+/// How far loom goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Preemptions in one execution.
+    pub preemptions: usize,
+    /// Executions.
+    pub executions: usize,
+    /// Time.
+    pub time: Duration,
+}
+
+/// What loom did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Executions.
+    pub executions: usize,
+    /// Whether there are no others with at most so many preemptions.
+    pub complete: bool,
+}
+
+/// Runs all executions of a scenario within the bounds.
+///
+/// # Errors
+///
+/// The first that fails.
+pub fn check(scenario: &Scenario, bounds: Bounds) -> Result<Done, Box<Failure>> {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(bounds.preemptions);
+    builder.max_branches = STEPS;
+    builder.max_permutations = Some(bounds.executions);
+    builder.max_duration = Some(bounds.time);
+    builder.max_threads = THREADS + 1;
+    let count = Arc::new(Count::new(0));
+    let (body, setting) = (scenario.body.clone(), scenario.setting);
+    let counted = Arc::clone(&count);
+    let start = Stopwatch::now();
+    let result = quiet(|| {
+        builder.check(move || {
+            counted.fetch_add(1, AcqRel);
+            begin(setting);
+            body();
+            end();
+        });
+    });
+    let executions = count.load(Relaxed);
+    if let Err(text) = result {
+        // Loom's atomics in the tables belong to an execution that has failed: they are forgotten.
+        RUN.set(None);
+        let kind = if text.contains("maximum number of branches") {
+            Kind::NoProgress
+        } else if text.contains("deadlock") {
+            Kind::Deadlock
+        } else {
+            Kind::Panic
+        };
+        return Err(Box::new(Failure::new(kind, text)));
+    }
+    Ok(Done {
+        executions,
+        complete: executions < bounds.executions && start.elapsed() < bounds.time,
+    })
+}
+
+fn begin(setting: Setting) {
+    RUN.set(Some(Run {
+        tables: ptr::null_mut(),
+        setting,
+        now: 1_000_000,
+        threads: 0,
+        sleepers: Vec::new(),
+    }));
+    let tables = Box::into_raw(Box::new(Tables::new()));
+    with(|run| run.tables = tables);
+}
+
+fn end() {
+    if let Some(run) = RUN.take() {
+        // SAFETY: from `Box::into_raw` in `begin`; all other threads have ended.
+        drop(unsafe { Box::from_raw(run.tables) });
+    }
+}
