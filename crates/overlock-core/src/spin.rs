@@ -1,6 +1,8 @@
 //! The spinlocks.
 
 pub mod backoff_ticket;
+#[cfg(feature = "busted")]
+pub mod busted;
 pub mod fast_queue;
 pub mod hybrid;
 pub mod mcs;

@@ -56,6 +56,7 @@
 //! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their data.
 //! - `stat`: counters and latency histograms ([`stat`]).
 //! - `checked`: misuse that is otherwise silent panics, as it does in debug builds.
+//! - `busted`: locks that are broken on purpose, for tests of checkers.
 #![cfg(target_os = "linux")]
 
 pub mod barrier;
