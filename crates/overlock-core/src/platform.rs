@@ -101,7 +101,8 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     fn slots() -> &'static [Slot<Self>];
 
     /// How many of the [`slots`](Self::slots), from the first, have ever been some thread's: no thread has one beyond. A
-    /// thread's own slot counts from before its first use of it.
+    /// thread's own slot counts from before its first use of it, in the order of sequentially consistent operations: where the
+    /// look here comes after such an operation of the caller, and that after one of the thread, the slot is among them.
     fn slots_in_use() -> usize {
         Self::slots().len()
     }

@@ -9,7 +9,8 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use overlock_core::node::Bitmap;
 
@@ -26,9 +27,9 @@ static IN_USE: AtomicU32 = AtomicU32::new(0);
 
 /// See [`Platform::slots_in_use`](overlock_core::Platform::slots_in_use).
 pub(super) fn in_use() -> usize {
-    // Relaxed: whoever must not miss a slot has ordered itself after that slot's first use, and the
-    // count was raised before.
-    IN_USE.load(Relaxed) as usize
+    // SeqCst: pairs with `take`. The canceller of a token and a waiter with a new slot meet in four sequentially consistent accesses
+    // (`CancelToken::cancel`); the first look at the slots must not come before them.
+    IN_USE.load(SeqCst) as usize
 }
 
 thread_local! {
@@ -55,7 +56,8 @@ fn take() -> Option<usize> {
         Bitmap(&TAKEN).give(slot);
         return current();
     }
-    IN_USE.fetch_max(slot as u32 + 1, Relaxed);
+    // SeqCst: before whatever the thread does with the slot, pairs with `in_use`.
+    IN_USE.fetch_max(slot as u32 + 1, SeqCst);
     MINE.set(slot as u32 + 1);
     // SAFETY: `key` was created and is never deleted.
     let failed = unsafe { libc::pthread_setspecific(key, ptr::without_provenance(slot + 1)) };
@@ -104,6 +106,8 @@ extern "C" fn give(slot: *mut c_void) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
 
     #[test]
@@ -118,5 +122,37 @@ mod tests {
         }
         // Other tests run meanwhile and take slots too, so not exactly one.
         assert!(seen.len() < 100, "{seen:?}");
+    }
+
+    /// What `CancelToken::cancel` rests on. A waiter takes its slot, says what it waits for, and looks at the token's flag; the
+    /// canceller sets the flag, and looks through the slots in use. One of the two sees the other. Where the accesses to
+    /// `IN_USE` are Relaxed, Miri finds a canceller that misses a new slot; x86 does not show it.
+    #[test]
+    fn who_looks_through_the_slots_finds_a_new_one_or_is_seen_by_its_thread() {
+        const ROUNDS: usize = 12;
+        let flags: [AtomicU32; ROUNDS] = [const { AtomicU32::new(0) }; ROUNDS];
+        // All stay until the end, so that each takes a slot that nobody has had.
+        let end = Barrier::new(ROUNDS + 1);
+        std::thread::scope(|scope| {
+            let rounds: Vec<_> = flags
+                .iter()
+                .map(|flag| {
+                    let waiter = scope.spawn(|| {
+                        let slot = current().unwrap();
+                        let seen = flag.load(SeqCst) != 0;
+                        end.wait();
+                        (slot, seen)
+                    });
+                    (0..10).for_each(|_| std::thread::yield_now());
+                    flag.store(1, SeqCst);
+                    (waiter, in_use())
+                })
+                .collect();
+            end.wait();
+            for (waiter, in_use) in rounds {
+                let (slot, seen) = waiter.join().unwrap();
+                assert!(seen || slot < in_use, "slot {slot} of {in_use}");
+            }
+        });
     }
 }
