@@ -9,7 +9,7 @@
 //! Asked of the kernel once a thread, and once more in a child of fork: there the thread is a copy, with another id. The copy is
 //! told by a page that the kernel empties in every child, whichever way it was forked (`MADV_WIPEONFORK`, Linux 4.14).
 //! The page holds a number that differs from that of every forebear, and each thread notes it with its
-//! id. Where the kernel cannot do this, each id is asked anew.
+//! id. Where the kernel cannot do this, or an emulator only says that it can, each id is asked anew.
 
 use std::cell::Cell;
 use std::ptr;
@@ -161,7 +161,9 @@ fn new_page() -> Option<*mut AtomicU32> {
         return None;
     }
     // SAFETY: the advice concerns the mapping just made, which nobody else knows.
-    if unsafe { libc::madvise(page, size, libc::MADV_WIPEONFORK) } != 0 {
+    let advise = |advice| unsafe { libc::madvise(page, size, advice) } == 0;
+    // Emulators (qemu-user up to 7.2) take any advice and ignore it: who takes one that does not exist is not believed.
+    if advise(-1) || !advise(libc::MADV_WIPEONFORK) {
         // SAFETY: as above.
         unsafe { libc::munmap(page, size) };
         return None;
