@@ -1,5 +1,6 @@
 //! Where scenarios keep what their threads share: at the same address in each execution, since locks hash theirs.
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr;
@@ -10,7 +11,13 @@ const BYTES: usize = 1 << 14;
 struct Room(#[allow(dead_code)] [MaybeUninit<u8>; BYTES]);
 
 thread_local! {
+    static USED: Cell<usize> = const { Cell::new(0) };
     static PLACE: *mut Room = Box::into_raw(Box::new(Room([MaybeUninit::uninit(); BYTES])));
+}
+
+/// An execution begins: what the last one has placed is gone, or forgotten if that one failed.
+pub(crate) fn reset() {
+    USED.set(0);
 }
 
 /// The shared state of a scenario. Its first thread drops it when all others have ended.
@@ -18,16 +25,19 @@ thread_local! {
 pub struct Placed<T: 'static>(&'static T);
 
 impl<T> Placed<T> {
-    /// Puts `value` in its place. The last execution's is gone, or forgotten if that one failed.
+    /// Puts `value` in its place.
     ///
     /// # Panics
     ///
     /// Where it does not fit.
     pub fn new(value: T) -> Self {
-        assert!(size_of::<T>() <= BYTES && align_of::<T>() <= align_of::<Room>());
-        let place = PLACE.with(|place| *place).cast::<T>();
-        // SAFETY: the room is large enough, aligned, and never freed. Nobody uses what was in it before: the threads of
-        // the last execution have ended, or will never run again.
+        let start = USED.get().next_multiple_of(align_of::<Room>());
+        USED.set(start + size_of::<T>());
+        assert!(USED.get() <= BYTES && align_of::<T>() <= align_of::<Room>());
+        // SAFETY: `start` lies within the room.
+        let place = unsafe { PLACE.with(|place| *place).byte_add(start) }.cast::<T>();
+        // SAFETY: the room is large enough, aligned, and never freed. This execution has not placed anything here; and nobody
+        // uses what earlier ones have: their threads have ended, or will never run again.
         unsafe { place.write(value) };
         // SAFETY: just written; `end` is the only one to drop it.
         Placed(unsafe { &*place })

@@ -31,9 +31,9 @@ use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Lanes, Platform, 
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::WaiterTable;
 
-use crate::coverage;
 use crate::tables::Tables;
 use crate::world::{Data, World};
+use crate::{arena, coverage};
 use memory::{At, Plain};
 
 /// The platform of the explorer.
@@ -63,8 +63,9 @@ thread_local! {
     static TABLES: Cell<Option<&'static Tables<Explorer>>> = const { Cell::new(None) };
 }
 
-/// The next atomics get the same keys in each execution: those behind the tables'.
-pub(crate) fn rewind_keys() {
+/// An execution begins: the next atomics get the same keys, those behind the tables', and the same places as in the one before.
+pub(crate) fn rewind() {
+    arena::reset();
     let tables = tables();
     NEXT_KEY.set(tables.keys);
 }

@@ -20,12 +20,12 @@ use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Platform, Spin};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::WaiterTable;
 
-use crate::coverage;
 use crate::failure::{Failure, Kind, quiet};
 use crate::scenario::{Scenario, Setting};
 use crate::tables::Tables;
 use crate::world::{Data, World};
 use crate::wrap::{lanes, words};
+use crate::{arena, coverage};
 
 /// The platform of loom.
 #[derive(Clone, Copy, Debug)]
@@ -341,6 +341,7 @@ pub fn check(scenario: &Scenario, bounds: Bounds) -> Result<Done, Box<Failure>> 
 }
 
 fn begin(setting: Setting) {
+    arena::reset();
     RUN.set(Some(Run {
         tables: ptr::null_mut(),
         setting,

@@ -1,6 +1,10 @@
 //! What the threads of a check do: a few scenarios for each kind of lock, run by every checker on every lock of the kind.
 
+mod crew;
 pub mod exclusive;
+pub mod reader_writer;
+pub mod several;
+pub mod waiting;
 
 use std::fmt;
 use std::sync::Arc;

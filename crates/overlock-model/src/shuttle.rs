@@ -18,12 +18,12 @@ use shuttle::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsi
 use shuttle::thread::{self, JoinHandle, Thread};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
-use crate::coverage;
 use crate::failure::{Failure, Kind, quiet};
 use crate::scenario::{Scenario, Setting};
 use crate::tables::Tables;
 use crate::world::{Data, World};
 use crate::wrap::{lanes, words};
+use crate::{arena, coverage};
 
 /// The platform of shuttle.
 #[derive(Clone, Copy, Debug)]
@@ -331,6 +331,7 @@ pub fn check(
 
 /// Makes new tables for an execution, and drops the last one's.
 fn begin(setting: Setting) {
+    arena::reset();
     let tables = Box::into_raw(Box::new(Tables::new()));
     let old = TABLES.replace(tables);
     if !old.is_null() {

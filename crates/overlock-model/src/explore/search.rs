@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::exec::{Execution, Rules};
-use super::rewind_keys;
+use super::rewind;
 use super::strategy::Strategy;
 use crate::failure::Failure;
 
@@ -104,7 +104,7 @@ fn step(
     done: &mut Done,
 ) -> Result<(), Box<Failure>> {
     let sharing = run.sharing();
-    rewind_keys();
+    rewind();
     let again = Rc::clone(body);
     let result = run.run(move || again());
     done.executions += 1;
@@ -112,7 +112,7 @@ fn step(
     result.map_err(|mut failure| {
         let path = failure.path.clone().unwrap_or_default();
         let mut replay = Execution::new(Strategy::Replay(path), rules).traced(sharing);
-        rewind_keys();
+        rewind();
         let again = Rc::clone(body);
         let same = replay.run(move || again());
         failure.trace = replay.trace().to_vec();

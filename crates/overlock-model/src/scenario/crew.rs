@@ -1,0 +1,48 @@
+//! Scenarios that are written as functions: one for each thread, over what they share.
+
+use std::sync::Arc;
+
+use super::{Scenario, Setting};
+use crate::arena::Placed;
+use crate::world::World;
+
+/// What one thread does.
+pub type Part<S> = fn(&'static S);
+
+/// A scenario in which each of `parts` runs on a thread of its own, over what `make` made; `check` looks at it when all have ended.
+pub fn crew<W: World, S: Sync + 'static, const N: usize>(
+    name: &'static str,
+    setting: Setting,
+    make: fn() -> S,
+    parts: [Part<S>; N],
+    check: fn(&S),
+) -> Scenario {
+    Scenario {
+        name,
+        threads: N,
+        setting,
+        body: Arc::new(move || {
+            let shared = Placed::new(make());
+            let others: Vec<_> = parts[1..]
+                .iter()
+                .map(|&part| {
+                    let shared = shared.share();
+                    W::spawn(move || part(shared))
+                })
+                .collect();
+            parts[0](shared.share());
+            others.into_iter().for_each(W::join);
+            check(&shared);
+            // SAFETY: all other threads have ended.
+            unsafe { shared.end() };
+        }),
+    }
+}
+
+/// Two accesses to data that nobody else may access between.
+pub fn change<W: World>(data: &W::Data) {
+    use crate::world::Data;
+    data.write();
+    W::breathe();
+    data.write();
+}

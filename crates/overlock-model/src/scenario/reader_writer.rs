@@ -1,0 +1,423 @@
+//! Scenarios for reader-writer locks.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use overlock_core::platform::Instant;
+use overlock_core::raw::{
+    RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
+};
+
+use super::{Scenario, Setting};
+use crate::arena::Placed;
+use crate::explore::exec;
+use crate::world::{Data, World};
+
+/// One thing that a thread does with the lock, down to its release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Reads.
+    Read,
+    /// Reads if that needs no waiting.
+    TryRead,
+    /// Reads unless so many nanoseconds pass first.
+    ReadWithin(u64),
+    /// Writes.
+    Write,
+    /// Writes if that needs no waiting.
+    TryWrite,
+    /// Writes unless so many nanoseconds pass first.
+    WriteWithin(u64),
+    /// Writes; meanwhile, or never, a signal comes whose handler tries to read.
+    Interrupted,
+    /// Writes, then goes on reading.
+    Downgrade,
+    /// Reads as the upgradable reader.
+    Upgradable,
+    /// The same if that needs no waiting.
+    TryUpgradable,
+    /// The same unless so many nanoseconds pass first.
+    UpgradableWithin(u64),
+    /// Reads as the upgradable reader, then writes.
+    Upgrade,
+    /// The same if the upgrade needs no waiting.
+    TryUpgrade,
+    /// The same unless so many nanoseconds pass first.
+    UpgradeWithin(u64),
+    /// Reads as the upgradable reader, then as a plain one.
+    DowngradeUpgradable,
+    /// Writes, then reads as the upgradable reader.
+    DowngradeToUpgradable,
+    /// Reads, and gives the lock to those that wait.
+    ReadFair,
+    /// Writes, and gives the lock to those that wait.
+    WriteFair,
+    /// Reads as the upgradable reader, and gives the lock to those that wait.
+    UpgradableFair,
+    /// Reads, lets others come, and reads on.
+    BumpRead,
+    /// Writes, lets others come, and writes on.
+    BumpWrite,
+}
+
+use Act::*;
+
+/// A line for each scenario: what each thread does, one after the other.
+struct Script(&'static str, Setting, &'static [&'static [Act]]);
+
+const PLAIN: Setting = Setting::PLAIN;
+const ONE_NODE: Setting = Setting { slots: 1, ..PLAIN };
+const NO_NODE: Setting = Setting { slots: 0, ..PLAIN };
+const SLOW: Setting = Setting {
+    tick: 400_000,
+    ..PLAIN
+};
+const SIGNALS: Setting = Setting {
+    signals: true,
+    ..PLAIN
+};
+
+#[rustfmt::skip]
+const SCRIPTS: &[Script] = &[
+    Script("write-write",   PLAIN,    &[&[Write], &[Write]]),
+    Script("read-write",    PLAIN,    &[&[Read], &[Write]]),
+    Script("again",         PLAIN,    &[&[Write, Read], &[Read, Write]]),
+    Script("two-readers",   PLAIN,    &[&[Read], &[Read], &[Write]]),
+    Script("two-writers",   PLAIN,    &[&[Write], &[Write], &[Read]]),
+    Script("three-readers", PLAIN,    &[&[Write], &[Read], &[Read], &[Read]]),
+    Script("alternating",   PLAIN,    &[&[Write], &[Read], &[Write], &[Read]]),
+    Script("try",           PLAIN,    &[&[Write, Read], &[TryRead, TryWrite], &[TryWrite, TryRead]]),
+    Script("within",        PLAIN,    &[&[Write, Read], &[ReadWithin(1_000), Write], &[WriteWithin(1_000)]]),
+    Script("give-up",       PLAIN,    &[&[Read, Write], &[WriteWithin(1_000)], &[Read, Read]]),
+    Script("downgrade",     PLAIN,    &[&[Downgrade], &[Read], &[Write]]),
+    Script("upgrade",       PLAIN,    &[&[Upgrade], &[Read], &[Upgrade]]),
+    Script("upgrade-write", PLAIN,    &[&[Upgrade], &[Write], &[Upgradable, Read]]),
+    Script("try-upgrade",   PLAIN,    &[&[TryUpgrade], &[Read, TryUpgradable], &[Write]]),
+    Script("upgrade-within", PLAIN,   &[&[UpgradeWithin(1_000)], &[Read, Read], &[UpgradableWithin(1_000), Write]]),
+    Script("downgrades",    PLAIN,    &[&[DowngradeUpgradable], &[DowngradeToUpgradable], &[Write]]),
+    Script("fair",          PLAIN,    &[&[WriteFair, Read], &[ReadFair], &[Write]]),
+    Script("upgradable-fair", PLAIN,  &[&[UpgradableFair], &[Upgradable], &[Write]]),
+    Script("bump",          PLAIN,    &[&[BumpWrite], &[BumpRead], &[Write]]),
+    Script("one-node",      ONE_NODE, &[&[Write], &[Write, Read], &[Read]]),
+    Script("no-node",       NO_NODE,  &[&[Write], &[Read], &[Write]]),
+    Script("slow",          SLOW,     &[&[Write, Read, Read, Read], &[Read, Write, Read], &[Read, Read]]),
+    Script("interrupted",   SIGNALS,  &[&[Interrupted], &[Read], &[Write]]),
+];
+
+type Within<L, T> = fn(&L, Instant) -> Option<T>;
+
+/// What a lock can do beside the plain things.
+#[derive(Debug)]
+pub struct Abilities<W: World, L: RawRwLock> {
+    timed: Option<(Within<L, L::Read>, Within<L, L::Write>)>,
+    /// Each performs the acts of its kind.
+    downgrade: Option<fn(&Shared<W, L>, Act)>,
+    upgrade: Option<fn(&Shared<W, L>, Act)>,
+    fair: Option<fn(&Shared<W, L>, Act)>,
+}
+
+impl<W: World, L: RawRwLock> Clone for Abilities<W, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W: World, L: RawRwLock> Copy for Abilities<W, L> {}
+
+/// Finds out which of the traits a lock has, as [`exclusive::Probe`](super::exclusive::Probe) does.
+#[derive(Debug)]
+pub struct Probe<W, L>(pub PhantomData<(W, L)>);
+
+macro_rules! abilities {
+    ($($with:ident, $without:ident, $find:ident, $bound:ident, $type:ty, $value:expr;)*) => {$(
+        #[doc(hidden)]
+        pub trait $with<W: World, L: RawRwLock> {
+            fn $find(&self) -> Option<$type>;
+        }
+        impl<W: World, L: $bound> $with<W, L> for Probe<W, L> {
+            fn $find(&self) -> Option<$type> {
+                Some($value)
+            }
+        }
+        #[doc(hidden)]
+        pub trait $without<W: World, L: RawRwLock> {
+            fn $find(&self) -> Option<$type> {
+                None
+            }
+        }
+        impl<W: World, L: RawRwLock> $without<W, L> for &Probe<W, L> {}
+    )*};
+}
+
+abilities! {
+    Timed, NotTimed, timed, RawTimedRwLock, (Within<L, L::Read>, Within<L, L::Write>), (L::read_until, L::write_until);
+    Downgrades, NoDowngrade, downgrade, RawDowngradeRwLock, fn(&Shared<W, L>, Act), Shared::downgrade;
+    Upgrades, NoUpgrade, upgrade, RawUpgradeRwLock, fn(&Shared<W, L>, Act), Shared::upgrade;
+    FairOne, NotFair, fair, RawFairRwLock, fn(&Shared<W, L>, Act), Shared::fair;
+}
+
+/// The scenarios for a lock.
+#[macro_export]
+macro_rules! reader_writer_scenarios {
+    ($world:ty, $lock:ty) => {{
+        #[allow(unused_imports)]
+        use $crate::scenario::reader_writer::{
+            Abilities, Downgrades, FairOne, NoDowngrade, NoUpgrade, NotFair, NotTimed, Probe,
+            Timed, Upgrades, scenarios,
+        };
+        let probe = Probe::<$world, $lock>(::std::marker::PhantomData);
+        scenarios(Abilities::new(
+            (&probe).timed(),
+            (&probe).downgrade(),
+            (&probe).upgrade(),
+            (&probe).fair(),
+        ))
+    }};
+}
+
+impl<W: World, L: RawRwLock> Abilities<W, L> {
+    #[doc(hidden)]
+    pub fn new(
+        timed: Option<(Within<L, L::Read>, Within<L, L::Write>)>,
+        downgrade: Option<fn(&Shared<W, L>, Act)>,
+        upgrade: Option<fn(&Shared<W, L>, Act)>,
+        fair: Option<fn(&Shared<W, L>, Act)>,
+    ) -> Self {
+        Abilities {
+            timed,
+            downgrade,
+            upgrade,
+            fair,
+        }
+    }
+
+    fn suffice(&self, acts: &[Act]) -> bool {
+        acts.iter().all(|act| match act {
+            Read | TryRead | Write | TryWrite | Interrupted => true,
+            ReadWithin(_) | WriteWithin(_) => self.timed.is_some(),
+            Downgrade => self.downgrade.is_some(),
+            Upgradable
+            | TryUpgradable
+            | UpgradableWithin(_)
+            | Upgrade
+            | TryUpgrade
+            | UpgradeWithin(_)
+            | DowngradeUpgradable
+            | DowngradeToUpgradable => self.upgrade.is_some(),
+            ReadFair | WriteFair | UpgradableFair | BumpRead | BumpWrite => self.fair.is_some(),
+        })
+    }
+}
+
+/// The scenarios for a lock with these abilities.
+pub fn scenarios<W: World, L: RawRwLock>(abilities: Abilities<W, L>) -> Vec<Scenario> {
+    SCRIPTS
+        .iter()
+        .filter(|script| script.2.iter().all(|acts| abilities.suffice(acts)))
+        .map(|&Script(name, setting, threads)| Scenario {
+            name,
+            threads: threads.len(),
+            setting,
+            body: Arc::new(move || play(abilities, threads)),
+        })
+        .collect()
+}
+
+/// What the threads share.
+#[derive(Debug)]
+pub struct Shared<W: World, L> {
+    lock: L,
+    guarded: W::Data,
+}
+
+fn play<W: World, L: RawRwLock>(abilities: Abilities<W, L>, threads: &'static [&'static [Act]]) {
+    let shared = Placed::new(Shared::<W, L> {
+        lock: L::create().expect("room for a lock"),
+        guarded: W::Data::new(),
+    });
+    let run = move |shared: &'static Shared<W, L>, acts: &[Act]| {
+        acts.iter().for_each(|&act| shared.perform(abilities, act));
+    };
+    let others: Vec<_> = threads[1..]
+        .iter()
+        .map(|acts| {
+            let shared = shared.share();
+            W::spawn(move || run(shared, acts))
+        })
+        .collect();
+    run(shared.share(), threads[0]);
+    others.into_iter().for_each(W::join);
+    assert!(
+        !shared.lock.is_locked(),
+        "the lock is held when all threads have ended"
+    );
+    assert!(
+        !shared.lock.is_contended(),
+        "somebody waits when all threads have ended"
+    );
+    let token = shared
+        .lock
+        .try_write()
+        .expect("a free lock that nobody waits for");
+    // SAFETY: just acquired by this thread.
+    unsafe { shared.lock.unlock_write(token) };
+    // SAFETY: all other threads have ended.
+    unsafe { shared.end() };
+}
+
+impl<W: World, L: RawRwLock> Shared<W, L> {
+    fn perform(&'static self, abilities: Abilities<W, L>, act: Act) {
+        let deadline = |nanos| W::now().plus_nanos(nanos);
+        let special = |perform: Option<fn(&Self, Act)>| perform.expect("checked before")(self, act);
+        match act {
+            Read => self.read_and_unlock(Some(self.lock.read())),
+            TryRead => self.read_and_unlock(self.lock.try_read()),
+            ReadWithin(nanos) => {
+                let (read, _) = abilities.timed.expect("checked before");
+                self.read_and_unlock(read(&self.lock, deadline(nanos)));
+            }
+            Write => self.write_and_unlock(Some(self.lock.write())),
+            TryWrite => self.write_and_unlock(self.lock.try_write()),
+            WriteWithin(nanos) => {
+                let (_, write) = abilities.timed.expect("checked before");
+                self.write_and_unlock(write(&self.lock, deadline(nanos)));
+            }
+            Interrupted => {
+                exec::signal(Box::new(|| self.read_and_unlock(self.lock.try_read())));
+                self.write_and_unlock(Some(self.lock.write()));
+                exec::unsignal();
+            }
+            Downgrade => special(abilities.downgrade),
+            Upgradable
+            | TryUpgradable
+            | UpgradableWithin(_)
+            | Upgrade
+            | TryUpgrade
+            | UpgradeWithin(_)
+            | DowngradeUpgradable
+            | DowngradeToUpgradable => {
+                special(abilities.upgrade);
+            }
+            ReadFair | WriteFair | UpgradableFair | BumpRead | BumpWrite => special(abilities.fair),
+        }
+    }
+
+    fn look(&self) {
+        self.guarded.read();
+        W::breathe();
+        self.guarded.read();
+    }
+
+    fn change(&self) {
+        self.guarded.write();
+        W::breathe();
+        self.guarded.write();
+    }
+
+    fn read_and_unlock(&self, token: Option<L::Read>) {
+        if let Some(token) = token {
+            self.look();
+            // SAFETY: the caller has just acquired the lock with this token.
+            unsafe { self.lock.unlock_read(token) };
+        }
+    }
+
+    fn write_and_unlock(&self, token: Option<L::Write>) {
+        if let Some(token) = token {
+            self.change();
+            // SAFETY: as above.
+            unsafe { self.lock.unlock_write(token) };
+        }
+    }
+}
+
+impl<W: World, L: RawDowngradeRwLock> Shared<W, L> {
+    fn downgrade(&self, _: Act) {
+        let token = self.lock.write();
+        self.change();
+        // SAFETY: just acquired by this thread.
+        self.read_and_unlock(Some(unsafe { self.lock.downgrade(token) }));
+    }
+}
+
+impl<W: World, L: RawUpgradeRwLock> Shared<W, L> {
+    fn upgrade(&self, act: Act) {
+        let lock = &self.lock;
+        let deadline = |nanos| W::now().plus_nanos(nanos);
+        if act == DowngradeToUpgradable {
+            let token = lock.write();
+            self.change();
+            // SAFETY: just acquired by this thread.
+            return self.leave(unsafe { lock.downgrade_to_upgradable(token) });
+        }
+        let token = match act {
+            TryUpgradable => lock.try_upgradable(),
+            UpgradableWithin(nanos) => lock.upgradable_until(deadline(nanos)),
+            _ => Some(lock.upgradable()),
+        };
+        let Some(token) = token else { return };
+        self.look();
+        let outcome = match act {
+            // SAFETY: acquired above by this thread.
+            Upgrade => Ok(unsafe { lock.upgrade(token) }),
+            // SAFETY: acquired above by this thread.
+            TryUpgrade => unsafe { lock.try_upgrade(token) },
+            // SAFETY: acquired above by this thread.
+            UpgradeWithin(nanos) => unsafe { lock.upgrade_until(token, deadline(nanos)) },
+            DowngradeUpgradable => {
+                // SAFETY: acquired above by this thread.
+                let token = unsafe { lock.downgrade_upgradable(token) };
+                return self.read_and_unlock(Some(token));
+            }
+            _ => Err(token),
+        };
+        match outcome {
+            Ok(token) => self.write_and_unlock(Some(token)),
+            Err(token) => self.leave(token),
+        }
+    }
+
+    fn leave(&self, token: L::Upgradable) {
+        self.look();
+        // SAFETY: the caller has just acquired the lock with this token.
+        unsafe { self.lock.unlock_upgradable(token) };
+    }
+}
+
+impl<W: World, L: RawFairRwLock> Shared<W, L> {
+    fn fair(&self, act: Act) {
+        let lock = &self.lock;
+        match act {
+            ReadFair => {
+                let token = lock.read();
+                self.look();
+                // SAFETY: just acquired by this thread.
+                unsafe { lock.unlock_read_fair(token) };
+            }
+            UpgradableFair => {
+                let token = lock.upgradable();
+                self.look();
+                // SAFETY: just acquired by this thread.
+                unsafe { lock.unlock_upgradable_fair(token) };
+            }
+            BumpRead => {
+                let token = lock.read();
+                self.look();
+                // SAFETY: just acquired by this thread.
+                self.read_and_unlock(Some(unsafe { lock.bump_read(token) }));
+            }
+            BumpWrite => {
+                let token = lock.write();
+                self.change();
+                // SAFETY: just acquired by this thread.
+                self.write_and_unlock(Some(unsafe { lock.bump_write(token) }));
+            }
+            _ => {
+                let token = lock.write();
+                self.change();
+                // SAFETY: just acquired by this thread.
+                unsafe { lock.unlock_write_fair(token) };
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Scenarios for locks that are taken several at a time, by contexts.
+
+use overlock_core::sleep::WwMutex;
+use overlock_core::sleep::ww_mutex::{Class, Rule, acquire};
+
+use super::crew::{change, crew};
+use super::{Scenario, Setting};
+use crate::arena::Placed;
+use crate::world::{Data, World};
+
+/// Three locks of a class, each with its data.
+struct Locks<W: World> {
+    class: Placed<Class<W>>,
+    locks: [WwMutex<W>; 3],
+    guarded: [W::Data; 3],
+}
+
+impl<W: World> Locks<W> {
+    fn new(rule: Rule) -> Self {
+        let class = Placed::new(Class::create(rule));
+        let of_class = class.share();
+        Locks {
+            class,
+            locks: std::array::from_fn(|_| WwMutex::with(Some(of_class))),
+            guarded: std::array::from_fn(|_| W::Data::new()),
+        }
+    }
+
+    fn take(&'static self, order: &[usize]) {
+        let done = acquire(self.class.share(), |context| {
+            let mut held = Vec::new();
+            for &index in order {
+                held.push(context.lock(&self.locks[index])?);
+            }
+            order
+                .iter()
+                .for_each(|&index| change::<W>(&self.guarded[index]));
+            Ok(())
+        });
+        assert_eq!(done, Ok(()));
+    }
+
+    fn try_second(&'static self, first: usize, second: usize) {
+        let done = acquire(self.class.share(), |context| {
+            let _first = context.lock(&self.locks[first])?;
+            change::<W>(&self.guarded[first]);
+            if let Some(_second) = context.try_lock(&self.locks[second])? {
+                change::<W>(&self.guarded[second]);
+            }
+            Ok(())
+        });
+        assert_eq!(done, Ok(()));
+    }
+
+    fn without_context(&self, index: usize) {
+        let _held = self.locks[index].hold();
+        change::<W>(&self.guarded[index]);
+    }
+
+    fn check(&self) {
+        for lock in &self.locks {
+            assert!(
+                lock.try_hold().is_some(),
+                "a lock is held when all threads have ended"
+            );
+        }
+    }
+}
+
+/// The scenarios for contexts, with both rules.
+pub fn ww_mutex<W: World>() -> Vec<Scenario> {
+    let plain = Setting::PLAIN;
+    let one_node = Setting { slots: 1, ..plain };
+    let check: fn(&Locks<W>) = Locks::check;
+    let wound: fn() -> Locks<W> = || Locks::new(Rule::WoundWait);
+    let die: fn() -> Locks<W> = || Locks::new(Rule::WaitDie);
+    let mut all = Vec::new();
+    for (make, [opposite, circle, mixed, stranger, bare]) in [
+        (
+            wound,
+            [
+                "wound-opposite",
+                "wound-circle",
+                "wound-try",
+                "wound-stranger",
+                "wound-one-node",
+            ],
+        ),
+        (
+            die,
+            [
+                "die-opposite",
+                "die-circle",
+                "die-try",
+                "die-stranger",
+                "die-one-node",
+            ],
+        ),
+    ] {
+        all.push(crew::<W, _, _>(
+            opposite,
+            plain,
+            make,
+            [|locks| locks.take(&[0, 1]), |locks| locks.take(&[1, 0])],
+            check,
+        ));
+        all.push(crew::<W, _, _>(
+            circle,
+            plain,
+            make,
+            [
+                |locks| locks.take(&[0, 1]),
+                |locks| locks.take(&[1, 2]),
+                |locks| locks.take(&[2, 0]),
+            ],
+            check,
+        ));
+        all.push(crew::<W, _, _>(
+            mixed,
+            plain,
+            make,
+            [
+                |locks| locks.take(&[0, 1]),
+                |locks| locks.try_second(1, 0),
+                |locks| locks.take(&[1, 0]),
+            ],
+            check,
+        ));
+        all.push(crew::<W, _, _>(
+            stranger,
+            plain,
+            make,
+            [
+                |locks| locks.take(&[0, 1]),
+                |locks| locks.take(&[1, 0]),
+                |locks| locks.without_context(0),
+            ],
+            check,
+        ));
+        all.push(crew::<W, _, _>(
+            bare,
+            one_node,
+            make,
+            [|locks| locks.take(&[0, 1]), |locks| locks.take(&[1, 0])],
+            check,
+        ));
+    }
+    all
+}
