@@ -59,7 +59,8 @@
 //! - RE, the store of the entry, light barrier, RB, the look at `bias`; WB, the store that ends the bias, heavy barrier, WE, the look
 //!   at the entries: the same, with the fence on the writer's side. RB is an acquire and pairs with the release that
 //!   switched the bias on: by a holder of the lock, to whom the last writer's release was visible.
-//! - RU, a reader's decrement or its clearing of the entry, both releases, pair with WC and WE, acquires.
+//! - RU, a reader's decrement or its clearing of the entry, both releases, pair with WC and WE, acquires. WE may find the entry in use
+//!   for another lock already: RE, a release, says as much.
 //! - A writer's release of the gate pairs with the acquire in RG.
 //!
 //! # Why no wake-up is lost

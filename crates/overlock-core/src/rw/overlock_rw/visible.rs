@@ -31,8 +31,9 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         if entry.load(Relaxed) != 0 {
             entry = free_entry::<P>(entries)?;
         }
-        // RE
-        entry.store(id, Relaxed);
+        // RE. Release: the entry may have named another lock before, and a writer of that one takes this store, too, for a
+        // sign that its reader has left. (RU alone would not do: a later store, relaxed, is not of its release sequence.)
+        entry.store(id, Release);
         P::light_barrier();
         // RB: acquire, pairs with the release in `switch_on`.
         if self.bias.load(Acquire) == id {
