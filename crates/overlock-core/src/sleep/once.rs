@@ -214,7 +214,8 @@ impl<P: Platform> Once<P> {
         self.state.load(Acquire) == OnceState::Done as u8
     }
 
-    /// How far it has come. A snapshot, but "done" is for good; what the last run did is visible.
+    /// How far it has come. A snapshot, but "done" is for good. Where a run has ended, and none is under way, what it did is
+    /// visible.
     #[inline]
     pub fn state(&self) -> OnceState {
         // OA: acquire, pairs with OR.
