@@ -57,6 +57,12 @@ macro_rules! diagram {
         };
 
         impl Step {
+            /// How the diagram writes it.
+            #[allow(dead_code)] // only for a lock with policies, which names those that it lacks
+            pub(crate) const fn text(self) -> &'static str {
+                DIAGRAM.arrows[self as usize]
+            }
+
             /// Says that the calling thread has just gone along this arrow.
             #[inline(always)]
             pub(crate) fn taken<P: $crate::platform::Platform>(self) {

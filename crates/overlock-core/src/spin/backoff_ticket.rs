@@ -16,7 +16,7 @@
 //!
 //! # States
 //!
-//! The lock's are those of [`ticket`](super::ticket). A waiter's, with `n` between it and the owner:
+//! The lock's are those of [`ticket`]. A waiter's, with `n` between it and the owner:
 //!
 //! ```text
 //!           n > 0: pause delay × n        n = 0: watch the word
@@ -24,12 +24,12 @@
 //!    ^                            |  |                             ^
 //!    +-- not yet: where this was -+  +-- already our turn: the ----+
 //!        not the first pause,            delay was too long,
-//!        the delay is too short (B2)     shorten it (B1)
+//!        lengthen the delay (B2)         shorten it (B1)
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 to I3 of [`ticket`](super::ticket): the delay decides when a waiter looks, never who is served.
+//! - I1 to I3 of [`ticket`]: the delay decides when a waiter looks, never who is served.
 //! - B1: the delay never falls below one turn, whatever it was: the subtraction is clamped.
 //! - B2: it never rises above `MAX` turns, so a waiter with `n` others before it looks again within
 //!   `MAX` × `n` turns.
@@ -46,7 +46,7 @@
 //!
 //! # Orderings
 //!
-//! TU and TL of [`ticket`](super::ticket). The delay is a hint: relaxed throughout.
+//! TU and TL of [`ticket`]. The delay is a hint: relaxed throughout.
 //!
 //! # Why no turn is lost
 //!
@@ -62,9 +62,19 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::Ticket;
+use super::{Ticket, ticket};
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::{CreateError, RawLock};
+
+diagram! {
+    "backoff_ticket" {
+        Pause = "waiting, n > 0: pauses delay * n",
+        Lengthen = "look -> waiting: not yet after two pauses, lengthens the delay",
+        Watch = "waiting, n = 0: watches the word",
+        Shorten = "look -> served: overslept, shortens the delay",
+    }
+}
 
 /// The ticket lock with proportional back-off: see the [module's page](self). 8 bytes.
 ///
@@ -122,27 +132,36 @@ impl<P: Platform, const MAX: u32> BackoffTicket<P, MAX> {
         loop {
             let ahead = self.ticket.ahead(number);
             if ahead == 0 {
+                ticket::Step::Serve.taken::<P>();
                 if pauses > 0 {
                     // We overslept: nobody says by how much.
                     delay = Self::shorter(delay);
+                    Step::Shorten.taken::<P>();
                 }
                 break;
             }
             // The first pause is a guess from others' experience: that it was short says little.
             if pauses > 1 {
                 delay = Self::longer(delay);
+                Step::Lengthen.taken::<P>();
             }
             if ahead == 1 {
+                Step::Watch.taken::<P>();
                 self.ticket.wait_for(number);
                 break;
             }
             let turns = u64::from(delay) * u64::from(ahead - 1) / u64::from(TURN);
             P::pause(u32::try_from(turns).unwrap_or(u32::MAX));
+            Step::Pause.taken::<P>();
             pauses = pauses.saturating_add(1);
         }
         // B3: the lock is ours.
         self.delay.store(delay, Relaxed);
     }
+}
+
+impl<P: Platform, const MAX: u32> Drawn for BackoffTicket<P, MAX> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&ticket::DIAGRAM, &DIAGRAM];
 }
 
 // SAFETY: as for `Ticket`, which does all the work: `wait` returns only once the ticket lock serves

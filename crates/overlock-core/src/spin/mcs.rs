@@ -23,12 +23,15 @@
 //! As (tail; nodes from the owner's to the last):
 //!
 //! ```text
-//! (0; )         --lock-->             (a; a)           ours at once
-//! (b; a..b)     --lock-->             (c; a..b  c)     c has arrived, and ...
-//! (c; a..b  c)  --link-->             (c; a..b->c)     ... can be found; it waits
-//! (a; a)        --unlock-->           (0; )            nobody waits
-//! (c; a->b..c)  --unlock-->           (c; b..c)        b is the owner
-//! (0; )         --lock, no node-->    (SPARE; SPARE)   else as any node
+//! (0; )             --lock-->           (a; a)            ours at once
+//! (b; a..b)         --lock-->           (c; a..b  c)      c has arrived, and ...
+//! (c; a..b  c)      --link-->           (c; a..b->c)      ... can be found; it waits ...
+//! (c; c..)                                                ... until it is the owner
+//! (a; a)            --unlock-->         (0; )             nobody waits
+//! (b; a  b)         --unlock-->         (b; a->b)         b had yet to link: a waits for that
+//! (c; a->b..c)      --unlock-->         (c; b..c)         b is the owner
+//! (0; )             --lock, no node-->  (SPARE; SPARE)    else as any node, but SPARE ...
+//! (c; SPARE->b..c)  --unlock-->         (c; SPARE  b..c)  ... clears its link before it hands over
 //! ```
 //!
 //! # Invariants
@@ -73,10 +76,26 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::node::{Claim, NodeId};
 use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
 use crate::stat::{self, Event};
+
+diagram! {
+    "mcs" {
+        Enter = "(0; ) -> (a; a): ours at once",
+        Arrive = "(b; a..b) -> (c; a..b  c)",
+        Link = "(c; a..b  c) -> (c; a..b->c): waits",
+        LinkToSpare = "(c; SPARE  c) -> (c; SPARE->c): waits",
+        Own = "(c; c..): the owner",
+        Empty = "(a; a) -> (0; )",
+        AwaitLink = "(b; a  b): a waits for b's link",
+        HandOver = "(c; a->b..c) -> (c; b..c)",
+        EnterAsSpare = "(0; ) -> (SPARE; SPARE): no node",
+        ClearSpare = "(c; SPARE->b..c) -> (c; SPARE  b..c)",
+    }
+}
 
 /// The MCS lock: see the [module's page](self). 8 bytes.
 #[derive(Debug)]
@@ -122,18 +141,21 @@ impl<P: Platform> Mcs<P> {
     /// Links behind `before` and waits to become the owner.
     #[cold]
     fn wait(&self, before: u32, claim: &Claim<P>) {
+        Step::Arrive.taken::<P>();
         stat::count::<P>(Event::LockSlowpath);
-        let link = match node_named(before) {
-            Some(id) => &id.node::<P>().next,
-            None => &self.spare_next,
+        let (link, linked) = match node_named(before) {
+            Some(id) => (&id.node::<P>().next, Step::Link),
+            None => (&self.spare_next, Step::LinkToSpare),
         };
         // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the unlock's look. After this, b is not ours
         // to touch (N2).
         link.store(name(claim), Release);
+        linked.taken::<P>();
         // MH: acquire, pairs with the hand-over.
         let _ = P::wait_until(&claim.node().wait, Acquire, Spin::Forever, |wait: u32| {
             wait == OWNER
         });
+        Step::Own.taken::<P>();
     }
 
     #[cold]
@@ -151,17 +173,38 @@ impl<P: Platform> Mcs<P> {
     /// Enters the queue where it is empty.
     #[inline]
     fn enter_empty(&self, claim: Option<Claim<P>>) -> Option<McsToken<P>> {
-        let name = match &claim {
+        let (name, entered) = match &claim {
             Some(claim) => {
                 claim.node().next.store(0, Relaxed);
                 claim.node().wait.store(OWNER, Relaxed);
-                name(claim)
+                (name(claim), Step::Enter)
             }
-            None => SPARE, // ready (N4)
+            None => (SPARE, Step::EnterAsSpare), // ready (N4)
         };
         // (0; ) -> (a; a). MT: acquire and release.
-        let empty = self.tail.compare_exchange(0, name, AcqRel, Relaxed);
-        empty.is_ok().then_some(McsToken(claim))
+        if self
+            .tail
+            .compare_exchange(0, name, AcqRel, Relaxed)
+            .is_err()
+        {
+            return None;
+        }
+        entered.taken::<P>();
+        Some(McsToken(claim))
+    }
+
+    /// Takes the owner's `name` out of a queue in which nobody has come after it.
+    #[inline(always)]
+    fn empty(&self, name: u32) -> bool {
+        // (a; a) -> (0; ). Release, pairs with MT of the next owner.
+        let empty = self.tail.compare_exchange(name, 0, Release, Relaxed);
+        let step = if empty.is_ok() {
+            Step::Empty
+        } else {
+            Step::AwaitLink
+        };
+        step.taken::<P>();
+        empty.is_ok()
     }
 
     /// Makes whoever stands behind the owner's `link` the owner.
@@ -175,9 +218,11 @@ impl<P: Platform> Mcs<P> {
         if core::ptr::eq(link, &self.spare_next) {
             // N4. Before the hand-over: after it the lock may be gone, and SPARE in use again.
             self.spare_next.store(0, Relaxed);
+            Step::ClearSpare.taken::<P>();
         }
         // (c; a->b..c) -> (c; b..c). MH: release, pairs with the successor's look.
         next.node::<P>().wait.store(OWNER, Release);
+        Step::HandOver.taken::<P>();
     }
 }
 
@@ -188,6 +233,10 @@ fn name<P: Platform>(claim: &Claim<P>) -> u32 {
 /// The node that a tail or a link names; `None` for 0 and for [`SPARE`].
 fn node_named(name: u32) -> Option<NodeId> {
     NodeId::from_bits(name as u16)
+}
+
+impl<P: Platform> Drawn for Mcs<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 // SAFETY: the owner is whoever entered an empty queue, by an exchange of the tail that only one can win, or
@@ -215,7 +264,10 @@ unsafe impl<P: Platform> RawLock for Mcs<P> {
         node.wait.store(WAITING, Relaxed);
         // (b; a..b) -> (c; a..b  c), or (0; ) -> (c; c). MT: acquire and release.
         match self.tail.swap(name(&claim), AcqRel) {
-            0 => node.wait.store(OWNER, Relaxed),
+            0 => {
+                Step::Enter.taken::<P>();
+                node.wait.store(OWNER, Relaxed);
+            }
             before => self.wait(before, &claim),
         }
         McsToken(Some(claim))
@@ -236,10 +288,7 @@ unsafe impl<P: Platform> RawLock for Mcs<P> {
             None => (SPARE, &self.spare_next),
         };
         // MN: acquire, pairs with the successor's link.
-        if link.load(Acquire) != 0
-            // (a; a) -> (0; ). Release, pairs with MT of the next owner.
-            || self.tail.compare_exchange(name, 0, Release, Relaxed).is_err()
-        {
+        if link.load(Acquire) != 0 || !self.empty(name) {
             self.hand_over(link);
         }
         // Here the token's claim ends, not before (N2). It touches the node's slot, not the lock.

@@ -22,9 +22,11 @@
 //!
 //! ```text
 //! (h, h)    --lock-->    (h, h+1)     ours at once, number h
-//! (h, t)    --lock-->    (h, t+1)     we wait until head is t
+//! (h, t)    --lock-->    (h, t+1)     we wait ...
+//! (t, *)                              ... until number t is served: ours
 //! (h, t)    --unlock-->  (h+1, t)     number h+1 is served, or the lock is free
 //! (h, t+1)  --refuse-->  (h, t)       too many wait; number t was never drawn
+//! (t, *)    --refuse-->  (t+1, *)     the same with later numbers out: t's turn is passed on
 //! ```
 //!
 //! # Invariants
@@ -55,8 +57,20 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::{Atomic, ConstPlatform, Lanes, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
+
+diagram! {
+    "ticket" {
+        Take = "(h, h) -> (h, h+1): ours at once",
+        Draw = "(h, t) -> (h, t+1): we wait",
+        Serve = "(t, *): number t is served, ours",
+        Release = "(h, t) -> (h+1, t)",
+        TakeBack = "(h, t+1) -> (h, t): refused, number t was never drawn",
+        PassOn = "(t, *) -> (t+1, *): refused, t's turn is passed on",
+    }
+}
 
 /// The ticket lock: see the [module's page](self). 4 bytes.
 #[derive(Debug)]
@@ -108,8 +122,10 @@ impl<P: Platform> Ticket<P> {
         // (h, t) -> (h, t+1). Acquire: where head is our number, this is TL and pairs with TU.
         let old = self.tickets.fetch_add(DRAW, Acquire);
         if head(old) == tail(old) {
+            Step::Take.taken::<P>();
             Ok(())
         } else {
+            Step::Draw.taken::<P>();
             Err(old)
         }
     }
@@ -144,6 +160,7 @@ impl<P: Platform> Ticket<P> {
         let _ = P::wait_until(&self.tickets, Acquire, Spin::Forever, |tickets: u32| {
             head(tickets) == number
         });
+        Step::Serve.taken::<P>();
     }
 
     #[cold]
@@ -158,6 +175,7 @@ impl<P: Platform> Ticket<P> {
             if tail(seen) != next {
                 // SAFETY: it is our turn: we hold the lock.
                 unsafe { self.unlock(()) };
+                Step::PassOn.taken::<P>();
                 break;
             }
             // (h, n+1) -> (h, n): nobody has drawn since. Relaxed: where h == n this frees the lock, but we
@@ -168,11 +186,16 @@ impl<P: Platform> Ticket<P> {
                 .compare_exchange(seen, undo, Relaxed, Relaxed)
                 .is_ok()
             {
+                Step::TakeBack.taken::<P>();
                 break;
             }
         }
         panic!("ticket lock: more than {LIMIT} threads wait for one lock");
     }
+}
+
+impl<P: Platform> Drawn for Ticket<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 // SAFETY: a number is drawn once until the tail has gone round, which I3 rules out; `lock`
@@ -207,7 +230,7 @@ unsafe impl<P: Platform> RawLock for Ticket<P> {
         self.tickets
             .compare_exchange(old, old.wrapping_add(DRAW), Acquire, Relaxed)
             .ok()
-            .map(drop)
+            .map(|_| Step::Take.taken::<P>())
     }
 
     #[inline]
@@ -220,6 +243,7 @@ unsafe impl<P: Platform> RawLock for Ticket<P> {
         );
         // TU: (h, t) -> (h+1, t). Release, pairs with TL. A store suffices (I1).
         self.tickets.low_store(served.wrapping_add(1), Release);
+        Step::Release.taken::<P>();
     }
 
     fn is_locked(&self) -> bool {

@@ -7,7 +7,15 @@
 //!
 //! # Layout and states
 //!
-//! One word: 0 free, 1 locked. `0 --lock--> 1 --unlock--> 0`
+//! One word: 0 free, 1 locked.
+//!
+//! ```text
+//! 0  --lock-->    1    ours
+//! 1  --lock-->    1    lost: another one has it, or was faster;
+//!                      we look until it is 0, and try again,
+//!                      or until our deadline has passed
+//! 1  --unlock-->  0    anybody's
+//! ```
 //!
 //! # Invariants
 //!
@@ -28,8 +36,19 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock, RawTimedLock};
+
+diagram! {
+    "unfair" {
+        Take = "0 -> 1: ours",
+        Lose = "1: lost, another one has it",
+        Wait = "1: we look until it is 0",
+        GiveUp = "1: our deadline has passed",
+        Release = "1 -> 0",
+    }
+}
 
 /// The unfair lock: see the [module's page](self). 4 bytes, like those that it is compared with.
 #[derive(Debug)]
@@ -54,11 +73,17 @@ impl<P: Platform> Unfair<P> {
     #[inline]
     fn take(&self) -> bool {
         // 0 -> 1. UA: acquire, pairs with UU.
-        self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+        let exchanged = self.word.compare_exchange(0, 1, Acquire, Relaxed);
+        match exchanged {
+            Ok(_) => Step::Take.taken::<P>(),
+            Err(_) => Step::Lose.taken::<P>(),
+        }
+        exchanged.is_ok()
     }
 
     #[cold]
     fn wait(&self) {
+        Step::Wait.taken::<P>();
         // Looks first: an exchange that fails takes the cache line from the owner all the same.
         // Relaxed: `take` acquires.
         let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| {
@@ -68,12 +93,18 @@ impl<P: Platform> Unfair<P> {
 
     #[cold]
     fn wait_until(&self, deadline: Instant) -> bool {
+        Step::Wait.taken::<P>();
         // As in `wait`.
         P::wait_until(&self.word, Relaxed, Spin::Until(deadline), |word: u32| {
             word == 0 && self.take()
         })
+        .inspect_err(|_| Step::GiveUp.taken::<P>())
         .is_ok()
     }
+}
+
+impl<P: Platform> Drawn for Unfair<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 // SAFETY: I1, and only the holder stores 0.
@@ -105,6 +136,7 @@ unsafe impl<P: Platform> RawLock for Unfair<P> {
         crate::check!(self.is_locked(), "unlock of an unfair lock that is free");
         // 1 -> 0. UU: release, pairs with UA.
         self.word.store(0, Release);
+        Step::Release.taken::<P>();
     }
 
     fn is_locked(&self) -> bool {
