@@ -23,12 +23,16 @@
 //!
 //! ```text
 //! (h, h)      --lock-->             (h, h+2)      ours at once
-//! (h, t)      --lock-->             (h, t+2)      we wait until head is t
-//! (h, t)      --enter; raise-->     (h|f, t)      our node is in the table; then we sleep
+//! (h, t)      --lock-->             (h, t+2)      we wait ...
+//! (h, t)      --enter; raise-->     (h|f, t)      ... and our node is in the table; then we sleep ...
+//! (t, *)                                          ... until number t is served: ours
 //! (h, t)      --unlock-->           (h+2, t)      h+2 is served, or the lock is free
-//! (h|f, t)    --unlock; kick-->     (h+2|f, t)    and the sleeper of h+2 is kicked
+//! (h|f, t)    --unlock; kick-->     (h+2|f, t)    and the sleeper of h+2 is kicked, if there is one
 //! (n|f, n+2)  --acquired slowly-->  (n, n+2)      n was the last waiter: nobody sleeps
-//! (h, n+2)    --refuse-->           (h, n)        too many wait; number n was never drawn
+//! (n, n|f)    --unlocked-->         (n, n)        TailFlag: nobody has come meanwhile
+//! (h, t)      --refuse-->           (h, t)        Small: too many wait
+//! (h, n+2)    --refuse-->           (h, n)        Large: too many wait; number n was never drawn
+//! (n, *)      --refuse-->           (n+2, *)      Large, with later numbers out: n's turn is passed on
 //! ```
 //!
 //! # Invariants
@@ -91,10 +95,35 @@ pub use flag::{HeadFlag, SlowFlag, TailFlag};
 pub use width::{Large, Small, Width};
 use width::{STEP, move_tail, next, out, served};
 
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::node::Claim;
 use crate::platform::{ConstPlatform, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
 use crate::stat::{self, Event, Latency};
+
+diagram! {
+    "pv_ticket" {
+        Take = "(h, h) -> (h, h+2): ours at once",
+        Draw = "(h, t) -> (h, t+2): we wait",
+        Serve = "(t, *): number t is served, ours",
+        CannotSleep = "waits: no node, or no room in the table; spins on",
+        Raise = "(h, t) -> (h|f, t): entered",
+        RaiseAgain = "(h|f, t) -> (h|f, t): entered, the flag is up already",
+        Pickup = "entered -> waits: number t is served meanwhile",
+        Sleep = "entered -> asleep",
+        Wake = "asleep -> waits: kicked, or for no reason",
+        Lower = "(n|f, n+2) -> (n, n+2): number n is served, nobody sleeps",
+        KeepUp = "(n|f, t): number n is served, others wait",
+        Release = "(h, t) -> (h+2, t), with and without f",
+        Kick = "(h+2, t), f: the sleeper of h+2 is kicked",
+        KickNobody = "(h+2, t), f: nobody sleeps for h+2",
+        LowerLate = "(n, n|f) -> (n, n): unlocked, nobody waits",
+        KeepUpLate = "(n, t|f): unlocked, somebody has come",
+        Refuse = "(h, t): refused, no number was drawn",
+        TakeBack = "(h, n+2) -> (h, n): refused, number n was never drawn",
+        PassOn = "(n, *) -> (n+2, *): refused, n's turn is passed on",
+    }
+}
 
 /// The paravirtual ticket lock: see the [module's page](self). 4 bytes, [`Small`] 2.
 ///
@@ -159,6 +188,7 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
                 Err(_) => self.sleep(number),
             }
         };
+        Step::Serve.taken::<P>();
         F::acquired::<P, W>(&self.word, number, seen);
     }
 
@@ -166,20 +196,30 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
     fn sleep(&self, number: u32) {
         stat::count::<P>(Event::TakenSlow);
         let Some(claim) = Claim::<P>::new() else {
+            Step::CannotSleep.taken::<P>();
             return stat::count::<P>(Event::LockNoNode);
         };
         let key = ptr::from_ref(&self.word).addr();
         // V2: enter ...
         let Some(entry) = P::waiters().enter(key, number / STEP, &claim) else {
+            Step::CannotSleep.taken::<P>();
             return stat::count::<P>(Event::LockNoNode);
         };
         // ... raise: (h, t) -> (h|f, t). PR: release, pairs with PU ...
         let seen = W::raise::<P>(&self.word, F::bits::<W>());
+        let raised = match seen & F::bits::<W>() {
+            0 => Step::Raise,
+            _ => Step::RaiseAgain,
+        };
+        raised.taken::<P>();
         // ... look.
         if served::<W>(seen) == number {
+            Step::Pickup.taken::<P>();
             return stat::count::<P>(Event::TakenSlowPickup);
         }
+        Step::Sleep.taken::<P>();
         stat::timed::<P, _>(Latency::TimeBlocked, || entry.halt());
+        Step::Wake.taken::<P>();
         if stat::is_on() && served::<W>(W::load::<P>(&self.word, Relaxed)) != number {
             stat::count::<P>(Event::TakenSlowSpurious);
         }
@@ -198,11 +238,13 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
             if !last(seen) {
                 // SAFETY: it is our turn: we hold the lock.
                 unsafe { self.unlock(()) };
+                Step::PassOn.taken::<P>();
                 break;
             }
             // (h, n+2) -> (h, n). Relaxed: nothing was touched under the lock, and a read-modify-write
             // hands the last PU on.
             if W::exchange::<P>(&self.word, seen, move_tail::<W>(seen, -1), Relaxed) {
+                Step::TakeBack.taken::<P>();
                 break;
             }
         }
@@ -217,6 +259,23 @@ fn refused<W: Width>() -> ! {
         W::LIMIT,
         W::BITS
     );
+}
+
+impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> Drawn for PvTicket<P, W, F, SPIN> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
+
+    const LACKS: &'static [&'static str] = {
+        const SMALL: [&str; 2] = [Step::TakeBack.text(), Step::PassOn.text()];
+        const LARGE: [&str; 1] = [Step::Refuse.text()];
+        const HEAD: [&str; 2] = [Step::LowerLate.text(), Step::KeepUpLate.text()];
+        const TAIL: [&str; 2] = [Step::Lower.text(), Step::KeepUp.text()];
+        match (W::BITS == Small::BITS, F::IN_TAIL) {
+            (true, false) => &[SMALL[0], SMALL[1], HEAD[0], HEAD[1]],
+            (true, true) => &[SMALL[0], SMALL[1], TAIL[0], TAIL[1]],
+            (false, false) => &[LARGE[0], HEAD[0], HEAD[1]],
+            (false, true) => &[LARGE[0], TAIL[0], TAIL[1]],
+        }
+    };
 }
 
 // SAFETY: no number is out twice (V5), `lock` returns only while head is its number, `try_lock` only
@@ -244,9 +303,15 @@ unsafe impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> RawLock
     fn lock(&self) {
         // (h, t) -> (h, t+2). Acquire: where head is our number, this is PL and pairs with PU.
         match W::draw::<P>(&self.word) {
-            Some(old) if served::<W>(old) == next::<W>(old) => {}
-            Some(old) => self.wait(old),
-            None => refused::<W>(),
+            Some(old) if served::<W>(old) == next::<W>(old) => Step::Take.taken::<P>(),
+            Some(old) => {
+                Step::Draw.taken::<P>();
+                self.wait(old);
+            }
+            None => {
+                Step::Refuse.taken::<P>();
+                refused::<W>()
+            }
         }
     }
 
@@ -257,7 +322,8 @@ unsafe impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> RawLock
             return None;
         }
         // (h, h) -> (h, h+2), the flag staying. Acquire: PL, pairs with PU.
-        W::exchange::<P>(&self.word, old, move_tail::<W>(old, 1), Acquire).then_some(())
+        W::exchange::<P>(&self.word, old, move_tail::<W>(old, 1), Acquire)
+            .then(|| Step::Take.taken::<P>())
     }
 
     #[inline]

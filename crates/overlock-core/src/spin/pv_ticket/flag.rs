@@ -4,6 +4,7 @@ use core::fmt::Debug;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
+use super::Step;
 use super::width::{FLAG, STEP, Width, after, join, next, served, tail};
 use crate::platform::Platform;
 use crate::stat::{self, Event, Latency};
@@ -58,6 +59,7 @@ impl SlowFlag for HeadFlag {
         let key = ptr::from_ref(word).addr();
         // PU: (h|f, t) -> (h+2|f, t). From here on `word` may be gone: `key` is a number.
         let old = W::serve::<P>(word);
+        Step::Release.taken::<P>();
         if old & FLAG != 0 {
             released_slow::<P>(key, after::<W>(old & !FLAG));
         }
@@ -70,7 +72,9 @@ impl SlowFlag for HeadFlag {
             let next = after::<W>(number);
             // (n|f, n+2) -> (n, n+2). Relaxed: a read-modify-write, so what PR released stays in the chain.
             let alone = join::<W>(number | FLAG, next);
-            W::exchange::<P>(word, alone, join::<W>(number, next), Relaxed);
+            let lowered = W::exchange::<P>(word, alone, join::<W>(number, next), Relaxed);
+            let step = if lowered { Step::Lower } else { Step::KeepUp };
+            step.taken::<P>();
         }
     }
 }
@@ -83,6 +87,7 @@ impl SlowFlag for TailFlag {
         let before = W::load::<P>(word, Relaxed);
         // PU: (h, t|f) -> (h+2, t|f).
         W::serve::<P>(word);
+        Step::Release.taken::<P>();
         // The fault of this form, here and in what follows: the lock is no longer ours.
         // PU too: acquire, pairs with PR, whose entry must be found.
         if tail::<W>(W::load::<P>(word, Acquire)) & FLAG != 0 {
@@ -103,8 +108,10 @@ impl TailFlag {
             // Nobody waited when we looked. (n, n|f) -> (n, n): fails where somebody has come since.
             let flagged = join::<W>(number, tail::<W>(before));
             if W::exchange::<P>(word, flagged, join::<W>(number, number), Relaxed) {
+                Step::LowerLate.taken::<P>();
                 return stat::count::<P>(Event::ReleasedSlow);
             }
+            Step::KeepUpLate.taken::<P>();
         }
         released_slow::<P>(ptr::from_ref(word).addr(), number);
     }
@@ -117,6 +124,8 @@ fn released_slow<P: Platform>(key: usize, number: u32) {
     let kicked = stat::timed::<P, _>(Latency::PvLatencyKick, || {
         P::waiters().kick(key, number / STEP)
     });
+    let step = if kicked { Step::Kick } else { Step::KickNobody };
+    step.taken::<P>();
     if kicked {
         stat::count::<P>(Event::ReleasedSlowKicked);
     }
