@@ -36,17 +36,25 @@
 //! ```text
 //! (0; )    --lock-->          (a; )      one exchange
 //! (a; )    --unlock-->        (0; )      one exchange
-//! (a; )    --b joins-->       (a; W)     b sleeps
+//! (*; )    --b joins-->       (*; W)     b sleeps
+//! (*; W)   --c joins-->       (*; W)     behind b
 //! (a; W)   --unlock-->        (0; W)     b is woken, unless it is awake
 //! (0; W)   --c takes it-->    (c; W)     a newcomer, a spinner, or b
 //! (a; W)   --b was woken-->   (a; WH)    in vain: it asks
 //! (a; WH)  --unlock-->        (b; WP)    b is woken, unless it is awake; nobody else can take the mutex
+//! (a; W)   --unlock_fair-->   (b; WP)    though b has not asked
 //! (b; WP)  --b takes it-->    (b; W)
 //! (*; W)   --b leaves-->      (*; )      where nobody else is in the list; also with H
+//! (*; W)   --b leaves-->      (*; W)     where somebody is: it is the first now
+//! (a; )    --unlock-->        (a; )      it saw W, and nobody is in the list any more: it tries again
 //!
-//! a waiter:  attempt --> spin as the queue's head --> in the list, asleep --woken--> attempt, asks --> spin
-//!               |              |                           ^                            |            |
-//!               '--> owner <---'                           '---- last attempt <---------+------------'
+//! a waiter, after an attempt in vain:
+//! spins, as the queue's head  -->          owner, or joins the list
+//! in the list                 -->          owner, or asleep
+//! asleep, woken               -->          owner; or it asks, and spins: owner, or makes a last attempt
+//! last attempt                -->          owner, or asleep
+//! asleep, at its limit        -->          owner after all, or without the mutex
+//! without a node              -->          owner, or it naps between attempts, or without the mutex
 //! ```
 //!
 //! # Invariants
@@ -115,6 +123,7 @@
 //! a place in the spin queue, holds up the threads that need them until it returns. So it must not wait for any of them.
 
 mod policy;
+mod states;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -130,6 +139,7 @@ use super::osq::Osq;
 use super::wait_list::{Limit, WaitList};
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
+use states::Step;
 use word::{FLAGS, WAITERS};
 
 /// The mutex: see the [module's page](self). 12 bytes.
@@ -175,6 +185,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         // (0; ) -> (me; ). MA: acquire, pairs with MU.
         self.owner
             .compare_exchange(0, word::mine::<P>(), Acquire, Relaxed)
+            .inspect(|_| Step::Lock.taken::<P>())
             .is_ok()
     }
 
@@ -192,6 +203,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
             && self
                 .owner
                 .compare_exchange(seen, 0, Release, Relaxed)
+                .inspect(|_| Step::Unlock.taken::<P>())
                 .is_ok()
     }
 

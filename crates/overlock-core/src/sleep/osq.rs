@@ -32,13 +32,20 @@
 //! (b; a..b)      --arrive-->  (c; a..b  c)   c.wait = b, then ...
 //! (c; a..b  c)   --link-->    (c; a..b->c)   ... c can be found, and waits
 //! (a; a)         --unlock-->  (0; )          nobody waits
-//! (c; a->b..c)   --unlock-->  (c; b..c)      a.next is taken, then b.wait = OURS
+//! (c; a->b..c)   --unlock-->  (c; a  b..c)   a.next is taken, then ...
+//! (c; a  b..c)   --OURS-->    (c; b..c)      ... b.wait = OURS. When b sees that it is the head
 //!
 //! b leaves:
 //! (*; a->b->c)   --A-->       (*; a  b->c)   a cannot hand over to b any more
+//! (*; a  b->c)   --A-->       (*; a  b->c)   in vain: a has taken its link. b waits for OURS, or for another a (C)
 //! (*; a  b->c)   --B-->       (*; a  b  c)   c cannot leave: nobody names it
 //! (b; a  b)      --B-->       (a; a)         nobody came after b: it has left
 //! (*; a  b  c)   --C-->       (*; a->c)      c.wait = a, then a.next = c
+//!
+//! b leaves, or unlocks:
+//! (c; b  c)      --B-->       (c; b  c)      not yet: c has still to link, or is just leaving
+//!
+//! without a node: it is never in the queue
 //! ```
 //!
 //! # Invariants
@@ -89,9 +96,30 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::links::nap;
 use crate::node::{Claim, Node, NodeId};
 use crate::platform::{Atomic, ConstPlatform, Cpu, Platform, Spin, Zero};
+
+diagram! {
+    "osq" {
+        ArriveFirst = "(0; ) -> (a; a)",
+        Arrive = "(b; a..b) -> (c; a..b  c)",
+        Link = "(c; a..b  c) -> (c; a..b->c)",
+        NoNode = "without a node: never in the queue",
+        SeeOurs = "(c; b..c): b sees OURS, it is the head",
+        UnlockAlone = "(a; a) -> (0; )",
+        Unlock = "(c; a->b..c) -> (c; a  b..c)",
+        HandOver = "(c; a  b..c) -> (c; b..c)",
+        A = "(*; a->b->c) -> (*; a  b->c)",
+        AInVain = "(*; a  b->c): a has taken its link",
+        SeeOursLate = "(c; b..c): b was about to leave, and sees OURS",
+        B = "(*; a  b->c) -> (*; a  b  c)",
+        BAsLast = "(b; a  b) -> (a; a): it has left",
+        NotYet = "(c; b  c): c has still to link, or is just leaving",
+        C = "(*; a  b  c) -> (*; a->c)",
+    }
+}
 
 /// The optimistic spin queue: see the [module's page](self). 2 bytes.
 #[derive(Debug)]
@@ -114,6 +142,7 @@ const OURS: u32 = 1;
 
 /// Looks at a word that a neighbour is about to change before the neighbour is taken to have lost its CPU.
 const TURNS: u32 = 1000;
+
 impl<P: ConstPlatform> Osq<P> {
     /// A new queue with nobody in it.
     pub const fn new() -> Self {
@@ -142,7 +171,10 @@ impl<P: Platform> Osq<P> {
     /// before it has left: so `Some` comes even then.
     #[inline]
     pub fn lock(&self, limit: Spin, stop: impl FnMut() -> bool) -> Option<Head<'_, P>> {
-        let claim = Claim::new()?;
+        let Some(claim) = Claim::new() else {
+            Step::NoNode.taken::<P>();
+            return None;
+        };
         if self.join(&claim) || self.wait(&claim, limit, stop) {
             Some(Head { queue: self, claim })
         } else {
@@ -159,10 +191,14 @@ impl<P: Platform> Osq<P> {
     fn join(&self, claim: &Claim<P>) -> bool {
         match self.arrive(claim) {
             Some(before) => {
+                Step::Arrive.taken::<P>();
                 Self::link(claim, before);
                 false
             }
-            None => true,
+            None => {
+                Step::ArriveFirst.taken::<P>();
+                true
+            }
         }
     }
 
@@ -181,6 +217,7 @@ impl<P: Platform> Osq<P> {
         // (c; ..b  c) -> (c; ..b->c). OL: release, pairs with the exchange in `take_next`.
         let next = &before.node::<P>().next;
         next.store(claim.id().bits().into(), Release);
+        Step::Link.taken::<P>();
     }
 
     /// Waits for the hand-over, or leaves; whether the queue is ours.
@@ -192,6 +229,9 @@ impl<P: Platform> Osq<P> {
             ours = seen == OURS;
             ours || stop() || lost_its_cpu::<P>(seen)
         });
+        if ours {
+            Step::SeeOurs.taken::<P>();
+        }
         ours || self.leave(claim)
     }
 
@@ -202,12 +242,14 @@ impl<P: Platform> Osq<P> {
         // A. OW: acquire, pairs with the release in `drop`.
         let wait = patiently::<P>(&node.wait, |wait| wait == OURS || Self::unlink(id, wait));
         let Some(before) = name(wait) else {
+            Step::SeeOursLate.taken::<P>();
             return true;
         };
-        // B
         if let Some(after) = self.detach(id, before.bits()) {
-            // C
+            Step::B.taken::<P>();
             Self::relink(before, after);
+        } else {
+            Step::BAsLast.taken::<P>();
         }
         false
     }
@@ -219,6 +261,8 @@ impl<P: Platform> Osq<P> {
         name(wait).is_some_and(|before| {
             let next = &before.node::<P>().next;
             next.compare_exchange(id.bits().into(), 0, Relaxed, Relaxed)
+                .inspect(|_| Step::A.taken::<P>())
+                .inspect_err(|_| Step::AInVain.taken::<P>())
                 .is_ok()
         })
     }
@@ -232,6 +276,9 @@ impl<P: Platform> Osq<P> {
                 return true;
             }
             after = if next == 0 { None } else { Self::take_next(id) };
+            if after.is_none() {
+                Step::NotYet.taken::<P>();
+            }
             after.is_some()
         });
         after
@@ -261,16 +308,25 @@ impl<P: Platform> Osq<P> {
         after.node::<P>().wait.store(before.bits().into(), Relaxed);
         // (*; a  b  c) -> (*; a->c). OL: release, pairs with the exchange in `take_next`.
         before.node::<P>().next.store(after.bits().into(), Release);
+        Step::C.taken::<P>();
     }
 }
 
 impl<P: Platform> Drop for Head<'_, P> {
     fn drop(&mut self) {
         if let Some(after) = self.queue.detach(self.claim.id(), 0) {
+            Step::Unlock.taken::<P>();
             // (c; a  b..c) -> (c; b..c). OW: release, pairs with the acquire looks at `wait`.
             after.node::<P>().wait.store(OURS, Release);
+            Step::HandOver.taken::<P>();
+        } else {
+            Step::UnlockAlone.taken::<P>();
         }
     }
+}
+
+impl<P: Platform> Drawn for Osq<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 /// The node that `next` or `wait` names; `None` for OURS.

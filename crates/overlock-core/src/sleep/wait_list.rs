@@ -5,6 +5,17 @@
 //! joins the list; then it [sleeps](Waiter::sleep). A waker changes the node's `state` under the guard
 //! ([`tell`]), drops the guard, and [kicks](kick).
 //!
+//! # States
+//!
+//! Of a waiter, from when it is prepared until its sleep ends:
+//!
+//! ```text
+//! waiting  --halt-->  waiting   kicked, out of time, or for no reason: it looks again
+//! waiting  --tell-->  told      by a waker, under the guard
+//! told     --look-->  awake
+//! waiting  --look-->  awake     its deadline has passed; it was cancelled; what `sleep_until` waits for has come
+//! ```
+//!
 //! # Why no wake-up is lost
 //!
 //! What a waiter halts on is the node's count of kicks, which every kick raises and nobody sets back. The waiter reads the
@@ -16,11 +27,23 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use crate::diagram::diagram;
 use crate::links::{GuardByte, Held, Links};
 use crate::node::{Claim, Node, NodeId};
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform};
 use crate::sleep::cancel::CancelToken;
 use crate::stat::{self, Event, Latency};
+
+diagram! {
+    "wait_list" {
+        Halt = "waiting -> waiting: halted, looks again",
+        Tell = "waiting -> told",
+        Told = "told -> awake",
+        Late = "waiting -> awake: its deadline has passed",
+        Cancelled = "waiting -> awake: cancelled",
+        Come = "waiting -> awake: what it waits for has come",
+    }
+}
 
 /// A waiter's state that no waker has changed yet. Others are the lock's to choose.
 pub(crate) const WAITING: u32 = 0;
@@ -89,6 +112,7 @@ pub(crate) fn tell<P: Platform>(id: NodeId, state: u32) {
     }
     // WS: release, pairs with the acquire in `sleep`: what the waker did is seen by who it wakes.
     node.state.store(state, Release);
+    Step::Tell.taken::<P>();
 }
 
 /// Wakes the waiter that was [told](tell) something.
@@ -107,6 +131,17 @@ pub(crate) enum End {
     Told(u32),
     Deadline,
     Cancelled,
+}
+
+impl End {
+    /// The arrow by which a sleep ends so.
+    fn step(self) -> Step {
+        match self {
+            End::Told(_) => Step::Told,
+            End::Deadline => Step::Late,
+            End::Cancelled => Step::Cancelled,
+        }
+    }
 }
 
 /// How long to wait: for ever, up to a moment, until cancelled.
@@ -194,15 +229,22 @@ impl<P: Platform> Waiter<P> {
             // WC: acquire, pairs with WK.
             let kicks = node.kicks.load(Acquire);
             if done() {
+                Step::Come.taken::<P>();
                 return true;
             }
-            if limit.reached().is_some() {
+            if let Some(end) = limit.reached() {
+                end.step().taken::<P>();
                 return false;
             }
-            stat::timed::<P, ()>(Latency::TimeBlocked, || {
-                P::halt(&node.kicks, kicks, limit.deadline);
-            });
+            Self::halt(node, kicks, limit);
         }
+    }
+
+    fn halt(node: &Node<P>, kicks: u32, limit: &Limit<'_, P>) {
+        stat::timed::<P, ()>(Latency::TimeBlocked, || {
+            P::halt(&node.kicks, kicks, limit.deadline);
+        });
+        Step::Halt.taken::<P>();
     }
 
     /// Sleeps until told something, or until `limit` is reached. The waiter may still be in its list
@@ -221,10 +263,9 @@ impl<P: Platform> Waiter<P> {
             if let Some(end) = limit.reached() {
                 break end;
             }
-            stat::timed::<P, ()>(Latency::TimeBlocked, || {
-                P::halt(&node.kicks, kicks, limit.deadline);
-            });
+            Self::halt(node, kicks, limit);
         };
+        end.step().taken::<P>();
         drop(token);
         if cfg!(feature = "stat") && matches!(end, End::Told(_)) {
             let kicked = Instant::from_nanos(node.kicked_at.load(Relaxed));

@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::Mutex;
 use super::policy::{Policy, WaiterSpin};
+use super::states::Step;
 use super::word::{self, FLAGS, HANDOFF, PICKUP, WAITERS};
 use crate::links::{Links, nap};
 use crate::node::NodeId;
@@ -30,9 +31,11 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
             return false;
         }
         if self.spin_in_queue(None, Self::spin_end(limit)) {
+            Step::SpinTakes.taken::<P>();
             stat::count::<P>(Event::MutexOptLock);
             return true;
         }
+        Step::SpinInVain.taken::<P>();
         stat::count::<P>(Event::MutexOptFail);
         match Waiter::new() {
             Some(waiter) => self.wait(&waiter, limit),
@@ -61,7 +64,9 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     fn exchange(&self, seen: u32) -> Result<u32, u32> {
         // (0; W) -> (me; W), or (me; WP) -> (me; W). MA: acquire, pairs with MU.
         let mine = word::mine::<P>() | seen & FLAGS & !PICKUP;
-        self.owner.compare_exchange(seen, mine, Acquire, Relaxed)
+        self.owner
+            .compare_exchange(seen, mine, Acquire, Relaxed)
+            .inspect(|&seen| Step::of_taking(seen).taken::<P>())
     }
 
     /// The attempt of a sleeper that was woken. If it fails, the next unlock will hand over.
@@ -69,12 +74,14 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         let mut seen = self.owner.load(Relaxed);
         loop {
             let done = if Self::is_for(seen, Some(id)) {
-                self.exchange(seen).map(|_| true)
+                self.exchange(seen)
+                    .inspect(|_| Step::WokenTakes.taken::<P>())
+                    .map(|_| true)
             } else if seen & HANDOFF == 0 {
                 // (a; W) -> (a; WH). Relaxed: only the unlock has to see it, and its exchange does.
                 let asked = seen | HANDOFF;
                 let asked = self.owner.compare_exchange(seen, asked, Relaxed, Relaxed);
-                asked.map(|_| false)
+                asked.inspect(|_| Step::Ask.taken::<P>()).map(|_| false)
             } else {
                 return false;
             };
@@ -115,6 +122,11 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         self.join(waiter);
         // An unlock that came before `join` has woken nobody.
         let mut taken = self.take(Some(id));
+        if taken {
+            Step::JoinerTakes.taken::<P>();
+        } else {
+            Step::JoinerSleeps.taken::<P>();
+        }
         while !taken {
             stat::count::<P>(Event::MutexSleep);
             if !matches!(waiter.sleep(limit), End::Told(_)) {
@@ -131,7 +143,11 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         waiter.prepare();
         list.push_back(waiter.id());
         // (*; ) -> (*; W). Relaxed: who sees it takes the guard.
-        self.owner.fetch_or(WAITERS, Relaxed);
+        if self.owner.fetch_or(WAITERS, Relaxed) & WAITERS == 0 {
+            Step::JoinFirst.taken::<P>();
+        } else {
+            Step::JoinBehind.taken::<P>();
+        }
     }
 
     /// The spin of a woken sleeper, by policy.
@@ -143,6 +159,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
             WaiterSpin::Never => false,
         };
         if taken {
+            Step::WokenSpinTakes.taken::<P>();
             stat::count::<P>(Event::MutexWaiterOptLock);
         }
         taken
@@ -154,7 +171,13 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         let list = self.sleepers.lock();
         waiter.prepare();
         drop(list);
-        self.take(Some(waiter.id()))
+        let taken = self.take(Some(waiter.id()));
+        if taken {
+            Step::LastAttemptTakes.taken::<P>();
+        } else {
+            Step::LastAttemptInVain.taken::<P>();
+        }
+        taken
     }
 
     /// `limit` is reached. The wake-up that came meanwhile was for all that wait, so the mutex is taken rather than left to
@@ -162,6 +185,11 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     pub(super) fn give_up(&self, id: NodeId) -> bool {
         let list = self.sleepers.lock();
         let taken = self.take(Some(id));
+        if taken {
+            Step::LimitTakes.taken::<P>();
+        } else {
+            Step::GiveUp.taken::<P>();
+        }
         self.leave(&list, id);
         taken
     }
@@ -172,6 +200,9 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         if list.first().is_none() {
             // (*; W..) -> (*; ). Relaxed: nobody is left to hand over to.
             self.owner.fetch_and(!FLAGS, Relaxed);
+            Step::LeaveLast.taken::<P>();
+        } else {
+            Step::LeaveOthers.taken::<P>();
         }
     }
 
@@ -184,6 +215,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
                 return false;
             }
             nap::<P>();
+            Step::Nap.taken::<P>();
         }
         true
     }
@@ -196,6 +228,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         let Some(first) = list.first() else {
             // The last sleeper has left meanwhile. The next owner would not meet the guard.
             drop(list);
+            Step::UnlockAgain.taken::<P>();
             if !self.unlock_fast() {
                 self.unlock_slow(give);
             }
@@ -206,6 +239,8 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         let asleep = first.node::<P>().state.load(Relaxed) == WAITING;
         if asleep {
             tell::<P>(first, AWAKE);
+        } else {
+            Step::FindAwake.taken::<P>();
         }
         // The last access to the mutex (M5).
         drop(list);
@@ -218,12 +253,16 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     fn release(&self, first: NodeId, give: bool) {
         let mut seen = self.owner.load(Relaxed);
         loop {
-            let give = give || seen & HANDOFF != 0;
+            let asked = seen & HANDOFF != 0;
+            let give = give || asked;
             let new = if give { word::given_to(first) } else { WAITERS };
             // (me; W) -> (0; W), or (me; WH) -> (first; WP). MU: release, pairs with MA.
             match self.owner.compare_exchange(seen, new, Release, Relaxed) {
-                Ok(_) if give => return stat::count::<P>(Event::MutexHandoff),
-                Ok(_) => return,
+                Ok(_) if give => {
+                    Step::of_giving(asked).taken::<P>();
+                    return stat::count::<P>(Event::MutexHandoff);
+                }
+                Ok(_) => return Step::UnlockSleepers.taken::<P>(),
                 Err(now) => seen = now,
             }
         }
