@@ -42,26 +42,42 @@
 //!
 //! ```text
 //! (0, u, n)  --read-->          (0, u, n + 1)
+//! (*, u, n)  --read-->          (*, u, n + 1)   a writer is there, or somebody waits: in vain, and it leaves again; or it
+//!                                               keeps what it has: a free lock that others wait for
+//! (*, u, n)  --leave-->         (*, u, n - 1)   the last one wakes, unless a writer is there, or is called
 //! (0, 0, n)  --upgradable-->    (0, 1, n + 1)
+//! (0, 1, n)  --leave-->         (0, 0, n - 1)
+//! (0, 1, n)  --only read-->     (0, 0, n)
 //! (0, 0, 0)  --write-->         (1, 0, 0)
+//! (1, 0, 0)  --leave-->         (0, 0, 0)       and wakes, unless a writer is called
 //! (1, 0, 0)  --downgrade-->     (0, 0, 1), (0, 1, 1)
+//! (0, 1, 1)  --upgrade-->       (1, 0, 0)
 //! (0, 1, n)  --upgrade-->       (1, 1, n - 1)   no further readers; the others leave
-//! (1, 1, 0)  --they are gone--> (1, 0, 0)
+//! (1, 1, 0)  --they are gone--> (1, 0, 0)       seen by itself, or by the last of them
+//! (1, 1, n)  --its limit-->     (0, 1, n + 1)   it reads on
+//! (0, u, n)  --grant-->         (0, *, n + r)   r readers of the list, an upgradable one perhaps among them
 //! ```
 //!
 //! A waiter, and what it does to the flags:
 //!
 //! ```text
-//! fast path fails --> spins --> owner
+//! fast path fails --> spins --> owner (alone at the lock; or together with other readers, when it has seen a writer leave)
 //!                       |
 //!                       v
 //!    waiters = 1:  in the list, asleep --a reader, granted by a waker--> owner
-//!                    ^  |
+//!                    ^  |   |
+//!                    |  |   +--its limit--> without the lock, or granted it just now
+//!                    |  |
 //!                    |  +--a writer, the first: called = 1--> awake, under the guard: called = 0 --> owner
 //!                    |                                          |
 //!                    +--------- somebody was quicker -----------+
 //!                         (for 4 ms already: handoff = 1)
 //! ```
+//!
+//! It joins the list at its end; an upgrader in front of all others. A reader that finds the list empty when it has the guard
+//! may be an owner at once. A thread without a node naps between attempts.
+//!
+//! `owner`, what spinners make of it: `0 --readers do not leave in time--> disabled --the last one has left--> 0`
 //!
 //! # Invariants
 //!
@@ -140,6 +156,7 @@
 pub mod policy;
 mod queue;
 mod spin;
+mod states;
 #[cfg(test)]
 mod tests;
 mod upgrade;
@@ -154,6 +171,7 @@ use super::wait_list::{Limit, WaitList};
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawDowngradeRwLock, RawRwLock, RawTimedRwLock};
 use policy::{Policy, Timed};
+use states::Step;
 use word::{READ, must_queue};
 
 const WRITER: u32 = 1;
@@ -214,7 +232,11 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         // (w, u, n) -> (w, u, n + 1). RA: acquire, pairs with WU. One addition, whatever others do meanwhile, where an
         // exchange might fail.
         let seen = self.count.fetch_add(READER, Acquire);
-        seen & (WRITER | WAITERS | HANDOFF | FULL) == 0 || self.read_slow(seen, limit)
+        if seen & (WRITER | WAITERS | HANDOFF | FULL) == 0 {
+            Step::Read.taken::<P>();
+            return true;
+        }
+        self.read_slow(seen, limit)
     }
 
     #[inline]
@@ -222,6 +244,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         // (0, 0, 0) -> (1, 0, 0). WA: acquire, pairs with WU and RU.
         let free = self.count.compare_exchange(0, WRITER, Acquire, Relaxed);
         if free.is_ok() {
+            Step::Write.taken::<P>();
             self.set_owner();
         }
         free.is_ok() || self.write_slow(limit)
@@ -231,9 +254,11 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     #[cold]
     fn read_slow(&self, seen: u32, limit: &Limit<'_, P>) -> bool {
         if Y::READERS_STEAL && seen & READ.blocked_by == 0 && !must_queue(seen) {
+            Step::Keep.taken::<P>();
             self.has_stolen(seen);
             return true;
         }
+        Step::ReadInVain.taken::<P>();
         self.leave();
         crate::check!(seen & FULL == 0, "more than 2^23 readers of one lock");
         self.spin_share(READ, limit) || self.sleep_share(READ, limit)

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::policy::Policy;
+use super::states::Step;
 use super::word::Share;
 use super::{CALLED, HANDOFF, HELD, RwSem, UPGRADABLE, WAITERS, WRITER};
 use crate::links::{Links, nap};
@@ -44,6 +45,9 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         if first {
             // f = 0 -> waiters. Relaxed: see the page's orderings.
             self.count.fetch_or(WAITERS, Relaxed);
+            Step::JoinFirst.taken::<P>();
+        } else {
+            Step::JoinBehind.taken::<P>();
         }
     }
 
@@ -73,6 +77,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             0
         };
         list.unlink(id);
+        Step::GiveUp.taken::<P>();
         if flags != 0 {
             // Relaxed: gives nothing away. The guard orders the list.
             self.count.fetch_and(!flags, Relaxed);
@@ -88,6 +93,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         let list = self.waiters.lock();
         // RA, in `take_share`: the published lock once had no acquire here.
         if list.first().is_none() && self.take_share(share).is_ok() {
+            Step::ReadUnderGuard.taken::<P>();
             stat::count::<P>(Event::RwsemRlockFast);
             return true;
         }
@@ -119,6 +125,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         let list = self.waiters.lock();
         let granted = wants::<P>(waiter.id()) == GRANTED;
         if granted {
+            Step::GrantedAtLimit.taken::<P>();
             // The waker has the node still, and is about to tell.
             drop(list);
             waiter.sleep(&Limit::NONE);
@@ -182,11 +189,15 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 .compare_exchange_weak(seen, next, Acquire, Relaxed)
             {
                 Ok(_) if takes => {
+                    Step::CalledTakes.taken::<P>();
                     list.unlink(id);
                     self.set_owner();
                     return Attempt::Acquired;
                 }
-                Ok(_) => break,
+                Ok(_) => {
+                    Step::CalledInVain.taken::<P>();
+                    break;
+                }
                 Err(now) => seen = now,
             }
         }
@@ -216,6 +227,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     pub(super) fn ask_for_handoff(&self, first: NodeId) {
         // f -> f, handoff. Relaxed: who releases the lock later finds it, and the rest is under the guard.
         if self.count.fetch_or(HANDOFF, Relaxed) & HANDOFF == 0 {
+            Step::AskForHandoff.taken::<P>();
             stat::count::<P>(match wants::<P>(first) {
                 WANTS_WRITE => Event::RwsemWlockHandoff,
                 _ => Event::RwsemRlockHandoff,
@@ -232,6 +244,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 return false;
             }
             nap::<P>();
+            Step::Nap.taken::<P>();
         }
         true
     }

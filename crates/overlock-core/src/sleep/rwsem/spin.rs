@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::policy::{OnReaders, Policy, reader_spin_ns};
+use super::states::Step;
 use super::word::Share;
 use super::{CALLED, DISABLED, HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
 use crate::platform::{Atomic, Instant, Platform, Spin};
@@ -100,6 +101,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         stat::count::<P>(Event::RwsemRlockSteal);
         // The first reader brings along those that queue; none do behind a writer.
         if seen & (WAITERS | CALLED) == WAITERS && seen & READERS == 0 {
+            Step::BringAlong.taken::<P>();
             self.wake_after();
         }
     }
@@ -123,13 +125,19 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     /// Readers do not leave in time: nobody shall spin on them.
     fn disable(&self) {
         // Unless a writer is there now. Where this comes between its acquisition and its store, the store wins.
-        let _ = self.owner.compare_exchange(0, DISABLED, Relaxed, Relaxed);
+        let _ = self
+            .owner
+            .compare_exchange(0, DISABLED, Relaxed, Relaxed)
+            .inspect(|_| Step::Disable.taken::<P>());
     }
 
     /// The last reader has left.
     pub(super) fn spin_again(&self) {
         if Y::ON_READERS == OnReaders::Time && self.is_disabled() {
-            let _ = self.owner.compare_exchange(DISABLED, 0, Relaxed, Relaxed);
+            let _ = self
+                .owner
+                .compare_exchange(DISABLED, 0, Relaxed, Relaxed)
+                .inspect(|_| Step::SpinAgain.taken::<P>());
         }
     }
 
@@ -176,9 +184,11 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 true
             };
             if !goes_on {
+                Step::SpinInVain.taken::<P>();
                 return false;
             }
         }
+        Step::SpinTakes.taken::<P>();
         true
     }
 
@@ -247,6 +257,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             // It has seen a writer leave, so it may join other readers past the list (I5).
             match self.take_share_if(share, |now| now & HANDOFF == 0) {
                 Ok(taken) => {
+                    Step::SeesWriterLeave.taken::<P>();
                     self.has_stolen(taken);
                     return true;
                 }

@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::policy::Policy;
 use super::queue::{GRANTED, WANTS_UPGRADE, wants};
+use super::states::Step;
 use super::word::{READ, UPGRADABLE_READ};
 use super::{READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
 use crate::links::nap;
@@ -36,7 +37,9 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         self.assert_upgradable();
         let gives = UPGRADABLE_READ.adds - keeps;
         // (0, 1, n) -> (0, 0, n), or one reader less. RU: release, pairs with WA and UA.
-        if self.count.fetch_sub(gives, Release) & WAITERS != 0 {
+        let before = self.count.fetch_sub(gives, Release);
+        Step::of_end_upgradable(keeps).taken::<P>();
+        if before & WAITERS != 0 {
             // There may be others of its kind, even where readers stay.
             self.wake_after();
         }
@@ -55,6 +58,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 .compare_exchange_weak(seen, next, Acquire, Relaxed)
             {
                 Ok(_) => {
+                    Step::UpgradeAlone.taken::<P>();
                     self.set_owner();
                     return true;
                 }
@@ -74,6 +78,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         // (0, 1, n) -> (1, 1, n - 1): no further readers. Relaxed: this thread reads already, and there may be others
         // whose release is still to come.
         self.count.fetch_add(WRITER.wrapping_sub(READER), Relaxed);
+        Step::Upgrade.taken::<P>();
         let gone = self.spin_alone(READERS, limit);
         if gone {
             self.begin_write();
@@ -89,12 +94,15 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     fn begin_write(&self) {
         // (1, 1, 0) -> (1, 0, 0). Relaxed: UA came before.
         self.count.fetch_and(!UPGRADABLE, Relaxed);
+        Step::UpgradeSees.taken::<P>();
     }
 
     /// The upgrade is called off: others may read again.
     fn read_on(&self) -> u32 {
         // (1, 1, n) -> (0, 1, n + 1). Relaxed: nothing was written, and this thread reads as before.
-        self.count.fetch_add(READER.wrapping_sub(WRITER), Relaxed)
+        let before = self.count.fetch_add(READER.wrapping_sub(WRITER), Relaxed);
+        Step::ReadOn.taken::<P>();
+        before
     }
 
     pub(super) fn sleep_upgrade(&self, limit: &Limit<'_, P>) -> bool {
@@ -107,6 +115,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         list.push_front(waiter.id());
         // f -> f, waiters. Relaxed: as for any waiter that joins.
         self.count.fetch_or(WAITERS, Relaxed);
+        Step::JoinInFront.taken::<P>();
         self.wake(list);
         stat::count::<P>(Event::RwsemSleepWriter);
         if let End::Told(_) = waiter.sleep(limit) {
@@ -115,6 +124,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         let list = self.waiters.lock();
         let granted = wants::<P>(waiter.id()) == GRANTED;
         if granted {
+            Step::GrantedAtLimit.taken::<P>();
             drop(list);
             waiter.sleep(&Limit::NONE);
         } else {
@@ -140,6 +150,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 return false;
             }
             nap::<P>();
+            Step::Nap.taken::<P>();
         }
     }
 }

@@ -6,6 +6,7 @@ use super::policy::Policy;
 use super::queue::{
     GRANTED, HAS_IT, MAY_TRY, WANTS_READ, WANTS_UPGRADABLE, WANTS_UPGRADE, WANTS_WRITE, wants,
 };
+use super::states::Step;
 use super::word::{READ, UPGRADABLE_READ};
 use super::{CALLED, FULL, HANDOFF, HELD, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
 use crate::links::Links;
@@ -142,6 +143,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             stat::count::<P>(Event::RwsemWakeWriter);
             // f -> f, called. Relaxed: whoever misses it calls again, in vain.
             self.count.fetch_or(CALLED, Relaxed);
+            Step::Call.taken::<P>();
             // It stays in the list until it has the lock, or gives up.
             tell::<P>(first, MAY_TRY);
             drop(list);
@@ -155,6 +157,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             let flags = Self::flags_of(list, first);
             // (1, 1, 0) -> (1, 0, 0). UA: acquire, pairs with RU.
             self.count.fetch_and(!(UPGRADABLE | flags), Acquire);
+            Step::UpgradeGranted.taken::<P>();
             Self::grant(list, first, batch);
         }
     }
@@ -177,6 +180,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             let next = (seen + grant.adds) & !grant.clears;
             match self.count.compare_exchange(seen, next, Acquire, Relaxed) {
                 Ok(_) => {
+                    Step::Grant.taken::<P>();
                     stat::count_many::<P>(Event::RwsemWakeReader, grant.number);
                     chosen().for_each(|id| Self::grant(list, id, batch));
                     return grant.with_first;

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::policy::Policy;
+use super::states::Step;
 use super::{CALLED, DISABLED, FULL, HANDOFF, HELD, READER, RwSem, UPGRADABLE, WAITERS, WRITER};
 use crate::platform::{Atomic, Cpu, Platform};
 
@@ -55,7 +56,10 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 .count
                 .compare_exchange_weak(seen, seen + share.adds, Acquire, Relaxed)
             {
-                Ok(_) => return Ok(seen),
+                Ok(_) => {
+                    Step::of_share(share, seen).taken::<P>();
+                    return Ok(seen);
+                }
                 Err(now) => seen = now,
             }
         }
@@ -73,6 +77,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 .compare_exchange_weak(seen, seen | WRITER, Acquire, Relaxed)
             {
                 Ok(_) => {
+                    Step::of_write(seen).taken::<P>();
                     self.set_owner();
                     return true;
                 }
@@ -99,6 +104,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     pub(super) fn leave(&self) {
         // (w, u, n) -> (w, u, n - 1). RU: release, pairs with WA and UA.
         let left = self.count.fetch_sub(READER, Release).wrapping_sub(READER);
+        Step::Leave.taken::<P>();
         if left & WAITERS != 0 && left < READER {
             self.readers_are_gone(left);
         }
@@ -113,7 +119,10 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             0 => left & CALLED != 0,
             _ => false, // An upgrader may sleep until now.
         };
-        if !somebody_comes {
+        if somebody_comes {
+            Step::LastIsNotNeeded.taken::<P>();
+        } else {
+            Step::LastWakes.taken::<P>();
             self.wake(self.waiters.lock());
         }
     }
@@ -131,9 +140,12 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         self.owner.store(0, Relaxed);
         // (1, 0, 0) -> (0, 0, 0), or to the share that stays. WU: release, pairs with RA, WA and GA.
         let before = self.count.fetch_add(share.wrapping_sub(WRITER), Release);
+        Step::of_end(share).taken::<P>();
         // A first that has been called is a writer: it comes, and nobody else can be let in.
         if before & (WAITERS | CALLED) == WAITERS {
             self.wake_after();
+        } else if before & CALLED != 0 {
+            Step::LeaveToCalled.taken::<P>();
         }
     }
 
