@@ -28,7 +28,9 @@
 //! ```text
 //! (p, 0, 0)  --acquire n, n <= p-->    (p - n, 0, 0)
 //! (p, 0, 0)  --acquire n, n > p-->     (p, 1, 1)        joins the list, then serves
-//! (p, 1, 0)  --acquire, give up-->     (p, 1, 1)        joins or leaves the list, then serves
+//! (p, 1, 0)  --acquire-->              (p, 1, 1)        joins the list, then serves
+//! (p, *, 0)  --give up-->              (p, 1, 1)        leaves the list, unless it was granted just now, then serves
+//! (p, 1, 1)  --acquire, give up-->     (p, *, 0)        waits until the guard is free
 //! (p, 0, 0)  --release n-->            (p + n, 0, 0)
 //! (p, 1, 0)  --release n-->            (p + n, 1, 1)    serves
 //! (p, 1, 1)  --release n-->            (p + n, 1, 1)    no more: who has the guard serves
@@ -37,7 +39,10 @@
 //! (p, 1, 1)  --first wants n <= p-->   (p - n, 1, 1)    out of the list, into the batch of those granted; again
 //! (p, 1, 1)  --first wants n > p-->    (p, 1, 0)        done
 //! (p, 1, 1)  --nobody is left-->       (p, 0, 0)        done
+//! (p, 1, 1)  --done-->                 (p + n, 1, 1)    not yet: there are more permits by now
 //! done: the batch is told, one after another
+//!
+//! without a node: naps between attempts
 //! ```
 //!
 //! # Invariants
@@ -75,6 +80,10 @@
 //!   that is what keeps it from starving.
 //! - Those granted are told outside the guard (I5); the kernel did this only later, and its semaphore may not be freed so.
 
+mod states;
+#[cfg(test)]
+mod tests;
+
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
@@ -86,6 +95,7 @@ use crate::links::{Links, nap};
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Spin, Zero};
 use crate::stat::{self, Event};
+use states::Step;
 
 /// A counting semaphore: see the [module's page](self). 12 bytes.
 pub struct Semaphore<P: Platform> {
@@ -111,6 +121,7 @@ const NEVER: u32 = u32::MAX;
 
 /// Looks at the guard before a waiter for it gives its CPU away: the holder has lost its own.
 const TURNS: u32 = 1000;
+
 const fn permits(state: u32) -> u32 {
     state >> SHIFT
 }
@@ -205,7 +216,10 @@ impl<P: Platform> Semaphore<P> {
         while seen & QUEUED == 0 && permits(seen) >= n {
             // (p, 0, 0) -> (p - n, 0, 0). SA: acquire, pairs with SR.
             match self.exchange(seen, seen - (n << SHIFT), Acquire, Relaxed) {
-                Ok(()) => return true,
+                Ok(()) => {
+                    Step::Take.taken::<P>();
+                    return true;
+                }
                 Err(now) => seen = now,
             }
         }
@@ -237,11 +251,9 @@ impl<P: Platform> Semaphore<P> {
     pub fn release_many(&self, n: u32) {
         let seen = self.state();
         // (p, 0, 0) -> (p + n, 0, 0). SR: release, pairs with SA.
-        if seen & QUEUED != 0
-            || self
-                .exchange(seen, plus(seen, n), Release, Relaxed)
-                .is_err()
-        {
+        if seen & QUEUED == 0 && self.exchange(seen, plus(seen, n), Release, Relaxed).is_ok() {
+            Step::Release.taken::<P>();
+        } else {
             self.release_slow(n);
         }
     }
@@ -269,6 +281,7 @@ impl<P: Platform> Semaphore<P> {
         }
         stat::count::<P>(Event::LockSlowpath);
         self.waiters.push_back(waiter.id());
+        Step::Join.taken::<P>();
         self.serve();
         matches!(waiter.sleep(limit), End::Told(_)) || self.give_up(&waiter)
     }
@@ -278,8 +291,11 @@ impl<P: Platform> Semaphore<P> {
     fn give_up(&self, waiter: &Waiter<P>) -> bool {
         self.take_or_guard(NEVER);
         let granted = waiter.node().info.load(Relaxed) == GRANTED;
-        if !granted {
+        if granted {
+            Step::GrantedAtLimit.taken::<P>();
+        } else {
             self.waiters.unlink(waiter.id());
+            Step::GiveUp.taken::<P>();
         }
         self.serve();
         if granted {
@@ -307,7 +323,10 @@ impl<P: Platform> Semaphore<P> {
             };
             // SA, GA: acquire, pairs with SR and GR.
             match self.exchange(seen, next, Acquire, Relaxed) {
-                Ok(()) => return enough,
+                Ok(()) => {
+                    Step::of_taking(seen, enough).taken::<P>();
+                    return enough;
+                }
                 Err(now) => seen = now,
             }
         }
@@ -317,6 +336,7 @@ impl<P: Platform> Semaphore<P> {
         let turns = Spin::Turns(TURNS);
         // Relaxed: the exchange that follows acquires.
         let free = P::wait_until(&self.word, Relaxed, turns, |word: u32| word & GUARDED == 0);
+        Step::AwaitGuard.taken::<P>();
         if free.is_err() {
             nap::<P>();
         }
@@ -334,6 +354,7 @@ impl<P: Platform> Semaphore<P> {
                     let n = wants::<P>(id) << SHIFT;
                     // (p, 1, 1) -> (p - n, 1, 1). Subtracted, since others may add meanwhile. SA: acquire, pairs with SR.
                     let before = self.word.fetch_sub(n, Acquire);
+                    Step::Grant.taken::<P>();
                     seen = before.wrapping_add(self.initial.get()) - n;
                     self.waiters.unlink(id);
                     id.node::<P>().info.store(GRANTED, Relaxed);
@@ -345,8 +366,14 @@ impl<P: Platform> Semaphore<P> {
                     // (p, 1, 1) -> (p, q, 0). GR: release, pairs with GA. It fails where permits have come meanwhile;
                     // SA then: acquire, pairs with SR.
                     match self.exchange(seen, next, Release, Acquire) {
-                        Ok(()) => break,
-                        Err(now) => seen = now,
+                        Ok(()) => {
+                            Step::of_serving(queued).taken::<P>();
+                            break;
+                        }
+                        Err(now) => {
+                            Step::ServeAgain.taken::<P>();
+                            seen = now;
+                        }
                     }
                 }
             }
@@ -364,8 +391,13 @@ impl<P: Platform> Semaphore<P> {
             let guard = if serves { GUARDED } else { 0 };
             // SR: release, pairs with SA. GA is the first look of `serve`.
             match self.exchange(seen, plus(seen, n) | guard, Release, Relaxed) {
-                Ok(()) if serves => return self.serve(),
-                Ok(()) => return,
+                Ok(()) => {
+                    Step::of_releasing(seen).taken::<P>();
+                    if serves {
+                        self.serve();
+                    }
+                    return;
+                }
                 Err(now) => seen = now,
             }
         }
@@ -384,6 +416,7 @@ impl<P: Platform> Semaphore<P> {
                 return false;
             }
             nap::<P>();
+            Step::Nap.taken::<P>();
         }
     }
 
@@ -433,6 +466,3 @@ impl<P: Platform> fmt::Debug for Semaphore<P> {
             .finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests;
