@@ -12,6 +12,15 @@
 //! | `arrived: u32` | those that arrive: how many are there; the last one sets it back |
 //! | `round: u32` | the last one: one more. Read without the guard by threads that have no place in the list |
 //!
+//! # States
+//!
+//! (arrived, round):
+//!
+//! ```text
+//! (a, r)          --wait-->  (a + 1, r)   in the list, asleep until told; or, without a node, naps until the round is another
+//! (total - 1, r)  --wait-->  (0, r + 1)   the leader: tells those in the list. All are through
+//! ```
+//!
 //! # Invariants
 //!
 //! - B1: between two guards, `arrived < total`, and all in the list belong to the current round.
@@ -32,10 +41,21 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::batch::Batch;
-use super::wait_list::{Limit, WaitList, Waiter, Waiters};
+use super::wait_list::{self, Limit, WaitList, Waiter, Waiters};
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::links::nap;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::stat::{self, Event};
+
+diagram! {
+    "barrier" {
+        Arrive = "(a, r) -> (a + 1, r): in the list",
+        ArriveWithoutNode = "(a, r) -> (a + 1, r): without a node",
+        Complete = "(total - 1, r) -> (0, r + 1)",
+        Through = "in the list -> through",
+        ThroughWithoutNode = "without a node -> through",
+    }
+}
 
 /// A barrier: see the [module's page](self). 20 bytes.
 #[derive(Debug)]
@@ -48,6 +68,7 @@ pub struct Barrier<P: Platform> {
 
 /// What the others are told.
 const COMPLETE: u32 = 1;
+
 impl<P: ConstPlatform> Barrier<P> {
     /// A barrier for `total` threads; none is as good as one.
     pub const fn new(total: u32) -> Self {
@@ -84,10 +105,13 @@ impl<P: Platform> Barrier<P> {
         if let Some(waiter) = waiter {
             waiter.prepare();
             waiters.push_back(waiter.id());
+            Step::Arrive.taken::<P>();
             drop(waiters);
             waiter.sleep(&Limit::NONE);
+            Step::Through.taken::<P>();
         } else {
             let round = self.round.load(Relaxed);
+            Step::ArriveWithoutNode.taken::<P>();
             drop(waiters);
             self.wait_without_node(round);
         }
@@ -99,6 +123,7 @@ impl<P: Platform> Barrier<P> {
         // BR: release, pairs with BA.
         self.round
             .store(self.round.load(Relaxed).wrapping_add(1), Release);
+        Step::Complete.taken::<P>();
         let through = Batch::<P>::new();
         through.take_all(&waiters);
         drop(waiters);
@@ -113,7 +138,13 @@ impl<P: Platform> Barrier<P> {
         while self.round.load(Acquire) == round {
             nap::<P>();
         }
+        Step::ThroughWithoutNode.taken::<P>();
     }
+}
+
+impl<P: Platform> Drawn for Barrier<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
+    const LACKS: &'static [&'static str] = wait_list::WITHOUT_LIMIT;
 }
 
 #[cfg(test)]

@@ -39,6 +39,9 @@
 //!   owner <-----------------'  |               called at once where nobody else of the chain is
 //!                              |  notify_one                 has the lock
 //!                              '-------------> called alone --------------> owner
+//!
+//!   a notification that finds nobody under the guard: the last one has just given up, or was notified
+//!   without a node: waits for a moment, and is the owner again for no reason
 //! ```
 //!
 //! # Invariants
@@ -74,6 +77,10 @@
 //! more once they have dropped the guard, and a waiter cannot return before that: the last waiter to return may free it, whatever the
 //! notifiers are at. Who has no borrow to rely on asks [`Condvar::is_in_use`].
 
+mod states;
+#[cfg(test)]
+mod tests;
+
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::cancel::CancelToken;
@@ -83,6 +90,7 @@ use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
 use crate::raw::RawLock;
 use crate::stat::{self, Event};
+use states::Step;
 
 /// A condition variable: see the [module's page](self). 16 bytes.
 ///
@@ -229,6 +237,7 @@ impl<P: Platform> Condvar<P> {
             self.fresh.store(id.bits(), Relaxed);
         }
         self.waiting.fetch_add(1, Relaxed);
+        Step::Join.taken::<P>();
     }
 
     /// Sleeps until called, and returns what it was told; WAITING where `limit` came before any notification.
@@ -249,13 +258,16 @@ impl<P: Platform> Condvar<P> {
     fn come_back<L: RawLock>(&self, told: u32, lock: &L) {
         let waiters = self.list.lock();
         if told == CALLED {
-            if let Some(next) = self.call_first(waiters)
+            let next = self.call_first(waiters);
+            Step::of_coming_back(next).taken::<P>();
+            if let Some(next) = next
                 && !lock.kick_after_unlock(next)
             {
                 kick::<P>(next);
             }
         } else {
             self.called.fetch_sub(1, Relaxed);
+            Step::ComeBackAlone.taken::<P>();
         }
     }
 
@@ -267,6 +279,9 @@ impl<P: Platform> Condvar<P> {
         if waits {
             self.pass_fresh(&waiters, id);
             waiters.unlink(id);
+            Step::GiveUp.taken::<P>();
+        } else {
+            Step::NotifiedAtLimit.taken::<P>();
         }
         waits
     }
@@ -284,6 +299,7 @@ impl<P: Platform> Condvar<P> {
     fn notify_first(&self) -> bool {
         let waiters = self.list.lock();
         let Some(id) = NodeId::from_bits(self.fresh.load(Relaxed)) else {
+            Step::NotifyNobody.taken::<P>();
             return false;
         };
         self.pass_fresh(&waiters, id);
@@ -291,6 +307,7 @@ impl<P: Platform> Condvar<P> {
         let before = self.epoch.load(Relaxed).wrapping_sub(1);
         id.node::<P>().info.store(before, Relaxed);
         self.called.fetch_add(1, Relaxed);
+        Step::NotifyOne.taken::<P>();
         Self::call(waiters, id, CALLED_ALONE);
         kick::<P>(id);
         true
@@ -300,14 +317,18 @@ impl<P: Platform> Condvar<P> {
     fn notify_each(&self) -> usize {
         let waiters = self.list.lock();
         let waiting = self.waiting.load(Relaxed);
-        if waiting != 0 {
+        if waiting == 0 {
+            Step::NotifyNobody.taken::<P>();
+        } else {
             self.epoch.fetch_add(1, Relaxed);
             self.fresh.store(0, Relaxed);
             self.waiting.store(0, Relaxed);
+            Step::NotifyAll.taken::<P>();
             // I4, for those that were just notified.
             if self.called.load(Relaxed) & CHAIN == 0
                 && let Some(first) = self.call_first(waiters)
             {
+                Step::CallFirst.taken::<P>();
                 kick::<P>(first);
             }
         }
@@ -350,10 +371,8 @@ impl<P: Platform> Condvar<P> {
         // SAFETY: the caller's promise.
         unsafe { lock.unlock(token) };
         nap::<P>();
+        Step::Nap.taken::<P>();
         let notified = limit.reached().is_none();
         (lock.lock(), notified)
     }
 }
-
-#[cfg(test)]
-mod tests;

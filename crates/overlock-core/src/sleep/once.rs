@@ -30,6 +30,8 @@
 //! | `wait` | sleeps | sleeps | panics | returns |
 //! | `wait_force` | sleeps | sleeps | sleeps | returns |
 //!
+//! A thread without a node naps where others sleep.
+//!
 //! # Invariants
 //!
 //! - O1: there is at most one runner.
@@ -54,10 +56,26 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::batch::Batch;
-use super::wait_list::{Limit, WaitList, Waiter, Waiters};
+use super::wait_list::{self, Limit, WaitList, Waiter, Waiters};
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::links::nap;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::stat::{self, Event};
+
+diagram! {
+    "once" {
+        Begin = "new -> in progress",
+        BeginAgain = "poisoned -> in progress",
+        Finish = "in progress -> done",
+        Panic = "in progress -> poisoned",
+        SleepOnNew = "new: sleeps",
+        SleepOnProgress = "in progress: sleeps",
+        SleepOnPoisoned = "poisoned: sleeps",
+        FindDone = "done: returns after all",
+        FindPoisoned = "poisoned: panics",
+        Nap = "without a node: naps",
+    }
+}
 
 /// Does something once: see the [module's page](self). 8 bytes.
 #[derive(Debug)]
@@ -228,14 +246,21 @@ impl<P: Platform> Once<P> {
     fn become_runner(&self, force: bool) -> Option<Runner<'_, P>> {
         let (found, guard) = self.sleep_while(|state| state == OnceState::InProgress);
         if found == OnceState::Done {
+            Step::FindDone.taken::<P>();
             return None;
         }
         if found == OnceState::Poisoned && !force {
             drop(guard);
+            Step::FindPoisoned.taken::<P>();
             poisoned();
         }
         // new -> in progress, poisoned -> in progress
         self.state.store(OnceState::InProgress as u8, Relaxed);
+        match found {
+            OnceState::Poisoned => Step::BeginAgain,
+            _ => Step::Begin,
+        }
+        .taken::<P>();
         Some(Runner {
             once: self,
             found,
@@ -251,8 +276,10 @@ impl<P: Platform> Once<P> {
             self.sleep_while(|state| !state.is_completed() && (force || !state.is_poisoned()));
         drop(guard);
         if found == OnceState::Poisoned {
+            Step::FindPoisoned.taken::<P>();
             poisoned();
         }
+        Step::FindDone.taken::<P>();
     }
 
     /// Sleeps for as long as the state is one to sleep on; the state that is none, and the guard under which it was seen.
@@ -266,12 +293,19 @@ impl<P: Platform> Once<P> {
             if let Some(waiter) = Waiter::<P>::new() {
                 waiter.prepare();
                 waiters.push_back(waiter.id());
+                match state {
+                    OnceState::New => Step::SleepOnNew,
+                    OnceState::Poisoned => Step::SleepOnPoisoned,
+                    _ => Step::SleepOnProgress,
+                }
+                .taken::<P>();
                 drop(waiters);
                 waiter.sleep(&Limit::NONE);
             } else {
                 drop(waiters);
                 stat::count::<P>(Event::LockNoNode);
                 nap::<P>();
+                Step::Nap.taken::<P>();
             }
         }
     }
@@ -283,12 +317,22 @@ fn poisoned() -> ! {
     panic!("an earlier call of this Once has panicked");
 }
 
+impl<P: Platform> Drawn for Once<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
+    const LACKS: &'static [&'static str] = wait_list::WITHOUT_LIMIT;
+}
+
 impl<P: Platform> Drop for Runner<'_, P> {
     fn drop(&mut self) {
         let woken = Batch::<P>::new();
         let waiters = self.once.list.lock();
         // in progress -> done, in progress -> poisoned. OR: release, pairs with OA.
         self.once.state.store(self.end as u8, Release);
+        match self.end {
+            OnceState::Done => Step::Finish,
+            _ => Step::Panic,
+        }
+        .taken::<P>();
         woken.take_all(&waiters);
         drop(waiters);
         woken.wake(WOKEN);

@@ -45,6 +45,10 @@ diagram! {
     }
 }
 
+/// What a lock lacks that [sleeps](Waiter::sleep) without a limit.
+pub(crate) const WITHOUT_LIMIT: &[&str] =
+    &[Step::Late.text(), Step::Cancelled.text(), Step::Come.text()];
+
 /// A waiter's state that no waker has changed yet. Others are the lock's to choose.
 pub(crate) const WAITING: u32 = 0;
 
