@@ -28,6 +28,11 @@
 //!                    | the owner's thread ends
 //!                    v
 //!             a waiter | WAITERS | OWNER_DIED         for ever: nobody gets the lock any more
+//!
+//!   a thread that is no more ------ unlock ----> 0    its copy in a forked process has its lock
+//!
+//! a waiter whom the kernel sends back without the lock: naps, attempts a CAS, and goes to the kernel again;
+//! or gives up at its deadline
 //! ```
 //!
 //! # Invariants
@@ -75,6 +80,7 @@ mod tests;
 use core::fmt::Debug;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::links::nap_for;
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock, RawTimedLock};
@@ -86,6 +92,20 @@ pub const THREAD_ID: u32 = (1 << 30) - 1;
 pub const OWNER_DIED: u32 = 1 << 30;
 /// The kernel's mark that somebody sleeps for the lock.
 pub const WAITERS: u32 = 1 << 31;
+
+diagram! {
+    "rt_mutex" {
+        Take = "0 -> owner",
+        Release = "owner -> 0",
+        LockPi = "owner | WAITERS -> next owner | WAITERS, or 0 -> next owner: lock_pi of the next owner",
+        UnlockPi = "owner | WAITERS -> next owner | WAITERS, or 0: unlock_pi of the owner",
+        FindDied = "a waiter | WAITERS | OWNER_DIED: it does not get the lock",
+        Nap = "sent back by the kernel: naps",
+        TakeAfterNap = "sent back by the kernel -> owner",
+        GiveUp = "a waiter gives up at its deadline",
+        ReleaseCopy = "a thread that is no more -> 0: its copy unlocks",
+    }
+}
 
 /// How long a waiter that the kernel has sent back sleeps before it tries again.
 const NAP_NS: u64 = 500_000;
@@ -158,6 +178,7 @@ impl<P: PiPlatform> RtMutex<P> {
         // 0 -> id. RA: acquire, pairs with RU.
         self.word
             .compare_exchange(0, P::thread_id(), Acquire, Relaxed)
+            .inspect(|_| Step::Take.taken::<P>())
             .is_ok()
     }
 
@@ -169,20 +190,34 @@ impl<P: PiPlatform> RtMutex<P> {
             // 0 -> id, or id' -> id' | WAITERS and later -> id | WAITERS, by the kernel. RA.
             let problem = match P::lock_pi(&self.word, deadline) {
                 Ok(()) => match self.word.load(Relaxed) & OWNER_DIED {
-                    0 => return true,
-                    _ => PiError::OwnerDied, // I3
+                    0 => {
+                        Step::LockPi.taken::<P>();
+                        return true;
+                    }
+                    _ => {
+                        Step::FindDied.taken::<P>();
+                        PiError::OwnerDied // I3
+                    }
                 },
-                Err(PiError::Deadline) => return false,
+                Err(PiError::Deadline) => {
+                    Step::GiveUp.taken::<P>();
+                    return false;
+                }
                 Err(problem) => problem,
             };
             match deadline {
                 None => self.complain(problem),
-                Some(end) if P::now() >= end => return false,
+                Some(end) if P::now() >= end => {
+                    Step::GiveUp.taken::<P>();
+                    return false;
+                }
                 Some(_) => {}
             }
             // Where the kernel lends no priorities the naps are all there is: a slow lock, but a lock.
             nap_for::<P>(deadline.map_or(NAP_NS, |end| end.nanos_since(P::now()).min(NAP_NS)));
+            Step::Nap.taken::<P>();
             if self.take() {
+                Step::TakeAfterNap.taken::<P>();
                 return true;
             }
         }
@@ -213,9 +248,11 @@ impl<P: PiPlatform> RtMutex<P> {
             stat::count::<P>(Event::PvKickUnlock);
             // id | WAITERS -> id' | WAITERS, or 0, by the kernel. RU.
             P::unlock_pi(&self.word);
+            Step::UnlockPi.taken::<P>();
         } else if owner != 0 && P::was_before_fork(owner) {
             // * -> 0. The lock is a copy of one that we held under our former id. RU: release, pairs with RA.
             self.word.store(0, Release);
+            Step::ReleaseCopy.taken::<P>();
         } else {
             crate::check!(
                 false,
@@ -223,6 +260,10 @@ impl<P: PiPlatform> RtMutex<P> {
             );
         }
     }
+}
+
+impl<P: PiPlatform> Drawn for RtMutex<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 // SAFETY: I1 and I2: from the time that the word holds a thread's id until that thread unlocks, the word holds it, and nobody else gets a
@@ -256,8 +297,9 @@ unsafe impl<P: PiPlatform> RawLock for RtMutex<P> {
         let released = self
             .word
             .compare_exchange(P::thread_id(), 0, Release, Relaxed);
-        if released.is_err() {
-            self.unlock_slow();
+        match released {
+            Ok(_) => Step::Release.taken::<P>(),
+            Err(_) => self.unlock_slow(),
         }
     }
 

@@ -41,12 +41,22 @@
 //!
 //! ```text
 //! (-, 0, 0)  --lock-->      (n, 1, 0)    one exchange, without the guard
-//! (n, 1, 0)  --unlock-->    (-, 0, 0)    the same
-//! (n, 1, *)  --wait-->      (n, 1, 1)    enters the list, sleeps; or gives up, and was never there
+//! (n, 1, 0)  --unlock-->    (-, 0, 0)    the same; or with a look at the list that has just become empty
+//! (n, 1, *)  --wait-->      (n, 1, 1)    enters the list, before younger contexts, and sleeps; or leaves it at once
+//! (-, 0, *)  --wait-->      (m, 1, *)    it is free by now: taken under the guard
 //! (n, 1, 1)  --unlock-->    (-, 0, 1)    the first waiter is called; whoever comes may be faster
-//! (-, 0, 1)  --lock-->      (m, 1, *)    a newcomer, or a waiter that was called
+//! (-, 0, 1)  --lock-->      (m, 1, *)    a newcomer that tries, or a waiter that was called. The robbed one waits again
 //! (n, 1, 1)  --unlock-->    (f, 1, *)    the first waiter was robbed before: the lock is given to it
 //! (n, 1, 1)  --give up-->   (n, 1, *)    a waiter that was wounded, or has to die, leaves the list
+//!
+//! who comes to a lock, by the rules:
+//! wound-wait: an older waiter wounds a younger holder; a newcomer that takes a lock past an older waiter wounds itself
+//! wait-die: a waiter that enters calls the next behind it, and who takes the lock the first in the list: to die
+//!
+//! an attempt of a context:  aborted --> waits for the lock that it wanted, holds it --> the next attempt
+//!                                   --> naps, where that lock may be gone           --> the next attempt
+//!                           aborted at once by what it cannot have without a node, where it holds something
+//! without a node: naps until the lock is free
 //! ```
 //!
 //! # Invariants
@@ -105,6 +115,7 @@
 
 mod class;
 mod context;
+mod states;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -119,6 +130,7 @@ use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock};
 use crate::sleep::wait_list::{WaitList, Waiter};
 use crate::stat::{self, Event};
+use states::Step;
 use wait::Party;
 
 const NAME: u32 = 0xffff;
@@ -183,6 +195,7 @@ impl<P: Platform> WwMutex<P> {
         // (-, 0, 0) -> (name, 1, 0). WA: acquire, pairs with WU; release, pairs with WE.
         self.word
             .compare_exchange(0, LOCKED | name, AcqRel, Relaxed)
+            .inspect(|_| Step::Lock.taken::<P>())
             .is_ok()
     }
 
@@ -213,6 +226,7 @@ impl<P: Platform> WwMutex<P> {
         stat::count::<P>(Event::LockNoNode);
         while !self.try_take(party) {
             nap::<P>();
+            Step::Nap.taken::<P>();
         }
     }
 
@@ -223,8 +237,9 @@ impl<P: Platform> WwMutex<P> {
         let released = self
             .word
             .compare_exchange(LOCKED | name, 0, Release, Relaxed);
-        if released.is_err() {
-            self.release_slow(name);
+        match released {
+            Ok(_) => Step::Unlock.taken::<P>(),
+            Err(_) => self.release_slow(name),
         }
     }
 }

@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::{fmt, ptr};
 
 use super::class::Class;
+use super::states::Step;
 use super::wait::Party;
 use super::{LOCKED, NAME, WwMutex};
 use crate::links::nap;
@@ -186,9 +187,13 @@ impl<'env, P: Platform> Context<'env, P> {
                 // It holds nothing, so it is not aborted; and the class was right.
                 if self.state.lock(lock).is_ok() {
                     self.first.set(Some(lock));
+                    Step::StartWithLock.taken::<P>();
                 }
             }
-            None => nap::<P>(),
+            None => {
+                nap::<P>();
+                Step::StartAfterNap.taken::<P>();
+            }
         }
     }
 }
@@ -294,6 +299,11 @@ impl<P: Platform> State<P> {
             return Ok(());
         }
         self.aborted.set(true);
+        match self.waiter {
+            Some(_) => Step::Abort,
+            None => Step::AbortWithoutNode,
+        }
+        .taken::<P>();
         self.watched.set(ptr::from_ref(lock).addr());
         self.holds_watched.set(false);
         Err(Error::Aborted)

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::class::{Rule, is_older};
+use super::states::Step;
 use super::{LOCKED, NAME, WAITERS, WwMutex};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
@@ -66,12 +67,15 @@ impl<P: Platform> WwMutex<P> {
         let guarded = self.guarded();
         // (*, *, w) -> (*, *, 1). WE: acquire, pairs with WU and with WA's release.
         if self.word.fetch_or(WAITERS, Acquire) & LOCKED == 0 {
+            Step::FindFree.taken::<P>();
             guarded.take(me);
             return true;
         }
         guarded.enter(waiter, me);
+        Step::Wait.taken::<P>();
         if guarded.must_give_up(waiter.id(), me) {
             guarded.leave(waiter.id());
+            Step::LeaveAtOnce.taken::<P>();
             return false;
         }
         guarded.announce(waiter.id(), me);
@@ -81,21 +85,25 @@ impl<P: Platform> WwMutex<P> {
             waiter.sleep_until(&Limit::NONE, || waiter.state() != WAITING || wounded());
             let guarded = self.guarded();
             if waiter.state() == GIVEN {
+                Step::Given.taken::<P>();
                 return true; // The guard was needed all the same: the unlocker is through with the lock.
             }
             if guarded.word() & LOCKED == 0 {
                 guarded.list.unlink(waiter.id());
+                Step::CalledTakes.taken::<P>();
                 guarded.take(me);
                 return true;
             }
             if guarded.must_give_up(waiter.id(), me) {
                 guarded.leave(waiter.id());
+                Step::GiveUp.taken::<P>();
                 return false;
             }
             if waiter.state() == CALLED {
                 // Only this waiter writes the bit, but others WOUNDED.
                 waiter.node().info.fetch_or(ROBBED, Relaxed);
                 waiter.prepare();
+                Step::Robbed.taken::<P>();
             }
         }
     }
@@ -106,6 +114,7 @@ impl<P: Platform> WwMutex<P> {
         let guarded = self.guarded();
         let free = guarded.word() == WAITERS;
         if free {
+            Step::Steal.taken::<P>();
             guarded.take(me);
         }
         free
@@ -134,7 +143,7 @@ impl<P: Platform> WwMutex<P> {
                 .word
                 .compare_exchange(LOCKED | name, 0, Release, Relaxed);
             if released.is_ok() {
-                return;
+                return Step::UnlockAgain.taken::<P>();
             }
         }
     }
@@ -191,20 +200,28 @@ impl<P: Platform> Guarded<'_, P> {
             at = self.list.before(id);
         }
         self.list.insert_before(waiter.id(), place);
+        if place.is_some() {
+            Step::EnterBefore.taken::<P>();
+        }
     }
 
     /// Whether the waiter, a context that holds other locks, might be part of a circle, and is the one to leave it.
     fn must_give_up(&self, id: NodeId, me: Party) -> bool {
-        me.holds
-            && match me.rule {
-                Rule::WoundWait => info::<P>(id) & WOUNDED != 0,
-                // I5. Contexts before it are older.
-                Rule::WaitDie => {
-                    let after = |holder| is_older(holder, me.stamp);
-                    self.holder().is_some_and(|(holder, _)| after(holder))
-                        || self.contexts().next().is_some_and(|(_, first)| first != id)
-                }
+        let (must, why) = match me.rule {
+            _ if !me.holds => return false,
+            Rule::WoundWait => (info::<P>(id) & WOUNDED != 0, Step::FindWounded),
+            // I5. Contexts before it are older.
+            Rule::WaitDie => {
+                let after = |holder| is_older(holder, me.stamp);
+                let must = self.holder().is_some_and(|(holder, _)| after(holder))
+                    || self.contexts().next().is_some_and(|(_, first)| first != id);
+                (must, Step::Die)
             }
+        };
+        if must {
+            why.taken::<P>();
+        }
+        must
     }
 
     /// A waiter leaves the list, and another one holds the lock (I3).
@@ -219,7 +236,7 @@ impl<P: Platform> Guarded<'_, P> {
         let kicked = match (me.rule, self.holder()) {
             _ if me.stamp == 0 => None,
             (Rule::WoundWait, Some((holder, node))) if me.holds && is_older(me.stamp, holder) => {
-                self.wound(node)
+                self.wound(node).inspect(|_| Step::WoundHolder.taken::<P>())
             }
             (Rule::WoundWait, _) => None,
             // Those further behind have this one before them already (I5).
@@ -243,7 +260,9 @@ impl<P: Platform> Guarded<'_, P> {
                     .contexts()
                     .take_while(|&(stamp, _)| is_older(stamp, me.stamp));
                 if older.any(|(_, id)| info::<P>(id) & HOLDS != 0) {
-                    self.holder().and_then(|(_, own)| self.wound(own));
+                    self.holder()
+                        .and_then(|(_, own)| self.wound(own))
+                        .inspect(|_| Step::WoundItself.taken::<P>());
                 }
                 None // It is awake.
             }
@@ -261,6 +280,7 @@ impl<P: Platform> Guarded<'_, P> {
         if info::<P>(first) & ROBBED == 0 {
             // (n, 1, 1) -> (-, 0, 1)
             self.set(0);
+            Step::CallFirst.taken::<P>();
             let kicked = self.call(first);
             return self.end(kicked);
         }
@@ -271,6 +291,7 @@ impl<P: Platform> Guarded<'_, P> {
         };
         // (n, 1, 1) -> (first, 1, *). Of the contexts it is the oldest here: I4 and I5 ask for nothing.
         self.set(LOCKED | name);
+        Step::Give.taken::<P>();
         tell::<P>(first, GIVEN);
         self.end(Some(first));
     }
@@ -288,6 +309,7 @@ impl<P: Platform> Guarded<'_, P> {
         (info::<P>(id) & HOLDS != 0)
             .then(|| self.call(id))
             .flatten()
+            .inspect(|_| Step::CallToDie.taken::<P>())
     }
 
     /// Wounds the context that holds the lock (I2); whom to kick for it, unless it was wounded before. It may sleep, for another lock.

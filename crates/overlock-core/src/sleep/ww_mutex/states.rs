@@ -1,0 +1,45 @@
+//! The diagram of the [module's page](super) as data.
+
+use super::WwMutex;
+use crate::diagram::{Diagram, Drawn, diagram};
+use crate::platform::Platform;
+use crate::sleep::wait_list;
+
+diagram! {
+    "ww_mutex" {
+        Lock = "(-, 0, 0) -> (n, 1, 0)",
+        Unlock = "(n, 1, 0) -> (-, 0, 0)",
+        UnlockAgain = "(n, 1, 0) -> (-, 0, 0): the list has just become empty",
+        Wait = "(n, 1, *) -> (n, 1, 1): enters the list",
+        EnterBefore = "(n, 1, 1): enters the list before younger contexts",
+        LeaveAtOnce = "(n, 1, 1) -> (n, 1, *): leaves it at once",
+        FindFree = "(-, 0, *) -> (m, 1, *): free by now, taken under the guard",
+        CallFirst = "(n, 1, 1) -> (-, 0, 1)",
+        Steal = "(-, 0, 1) -> (m, 1, *): a newcomer that tries",
+        CalledTakes = "(-, 0, 1) -> (m, 1, *): a waiter that was called",
+        Robbed = "(m, 1, *): a waiter that was called waits again",
+        Give = "(n, 1, 1) -> (f, 1, *)",
+        Given = "(f, 1, *): the first waiter has it",
+        GiveUp = "(n, 1, 1) -> (n, 1, *)",
+        WoundHolder = "wound-wait: an older waiter wounds the holder",
+        WoundItself = "wound-wait: past an older waiter, wounds itself",
+        FindWounded = "wound-wait: a waiter is wounded, gives up",
+        CallToDie = "wait-die: calls a waiter that has to die",
+        Die = "wait-die: a waiter dies, gives up",
+        Abort = "an attempt is aborted",
+        AbortWithoutNode = "an attempt is aborted for want of a node",
+        StartWithLock = "the next attempt: the wanted lock is held",
+        StartAfterNap = "the next attempt: after a nap",
+        Nap = "without a node: naps until the lock is free",
+    }
+}
+
+impl<P: Platform> Drawn for WwMutex<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
+    // It sleeps by `sleep_until`.
+    const LACKS: &'static [&'static str] = &[
+        wait_list::Step::Told.text(),
+        wait_list::Step::Late.text(),
+        wait_list::Step::Cancelled.text(),
+    ];
+}
