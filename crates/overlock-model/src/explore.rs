@@ -268,10 +268,10 @@ impl Platform for Explorer {
     {
         let until = match limit {
             Spin::Forever => None,
-            Spin::Turns(turns) => Some(exec::now() + u64::from(turns.saturating_sub(1)) * TURN_NS),
+            Spin::Turns(turns) => Some(exec::time() + u64::from(turns.saturating_sub(1)) * TURN_NS),
             Spin::Until(end) => Some(end.as_nanos()),
         };
-        let mut over = until.is_some_and(|until| until <= exec::now());
+        let mut over = until.is_some_and(|until| until <= exec::time());
         loop {
             exec::begin_look();
             let seen = word.load(order);
@@ -281,9 +281,7 @@ impl Platform for Explorer {
             if over {
                 return Err(seen);
             }
-            if exec::looked_at_newest() {
-                over = exec::watch(until);
-            }
+            over = exec::watch(until);
         }
     }
 
@@ -376,7 +374,7 @@ impl World for Explorer {
     }
 
     fn breathe() {
-        exec::pause();
+        exec::breathe();
     }
 }
 

@@ -5,55 +5,15 @@ fn main() {
         exec::Rules,
         search::{Mode, search},
     };
-    for lock in overlock_model::list::locks::<overlock_model::shuttle::Shuttle>() {
-        for scenario in &lock.scenarios {
-            if scenario.setting.signals {
-                continue;
-            }
-            for sch in [
-                overlock_model::shuttle::Schedules::Random,
-                overlock_model::shuttle::Schedules::Pct(3),
-            ] {
-                let start = std::time::Instant::now();
-                let r = overlock_model::shuttle::check(scenario, sch, 1, 10_000);
-                println!(
-                    "{} {} {:?} {:?} {:?}",
-                    lock.name,
-                    scenario.name,
-                    sch,
-                    r,
-                    start.elapsed()
-                );
-            }
-        }
-    }
-    for lock in overlock_model::list::locks::<overlock_model::loom::Loom>() {
-        for scenario in &lock.scenarios {
-            if scenario.setting.signals || scenario.threads > 3 {
-                continue;
-            }
-            let start = std::time::Instant::now();
-            let r = overlock_model::loom::check(
-                scenario,
-                overlock_model::loom::Bounds {
-                    preemptions: 2,
-                    executions: 100_000,
-                    time: std::time::Duration::from_secs(10),
-                },
-            );
-            println!(
-                "{} {} {:?} {:?}",
-                lock.name,
-                scenario.name,
-                r,
-                start.elapsed()
-            );
-        }
-    }
     let dep: u32 = std::env::args().nth(1).unwrap().parse().unwrap();
+    let max: u64 = std::env::args().nth(2).unwrap().parse().unwrap();
+    let only = std::env::args().nth(3);
     for lock in overlock_model::list::locks::<Explorer>() {
+        if only.as_deref().is_some_and(|only| only != lock.name) {
+            continue;
+        }
         for scenario in &lock.scenarios {
-            for weak in [false, true] {
+            for weak in [true] {
                 let s = scenario.setting;
                 let rules = Rules {
                     weak,
@@ -68,24 +28,27 @@ fn main() {
                 let result = search(
                     Mode::Exhaustive { departures: dep },
                     rules,
-                    3_000_000,
+                    max,
                     move || body(),
                 );
-                println!(
-                    "{} {} weak {weak}: {:?} {:?}",
-                    lock.name,
-                    scenario.name,
-                    result
-                        .as_ref()
-                        .map_err(|f| format!("{f}\n{}", f.trace.join("\n"))),
-                    start.elapsed()
-                );
-            }
-        }
-        let c = overlock_model::coverage::Coverage::take();
-        for d in lock.diagrams {
-            for (i, a) in d.arrows.iter().enumerate() {
-                println!("{:>10} {a}", c.count(d.name, i));
+                match result {
+                    Ok(d) => println!(
+                        "{} {} {} {} {} {:?}",
+                        lock.name,
+                        scenario.name,
+                        d.executions,
+                        d.complete,
+                        d.longest,
+                        start.elapsed()
+                    ),
+                    Err(f) => {
+                        println!("FAILED {} {}: {f}", lock.name, scenario.name);
+                        if only.is_some() {
+                            println!("{}", f.trace.join("\n"));
+                            return;
+                        }
+                    }
+                }
             }
         }
     }

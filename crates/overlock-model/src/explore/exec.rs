@@ -39,6 +39,8 @@ enum State {
     Watching(Option<u64>),
     /// Sleeps on the atomic with this key; until a time, where there is one.
     Halted(u32, Option<u64>),
+    /// Lets others come first: until one of them has stored something, or none of them can go on.
+    Paused,
     /// Waits for another thread to end.
     Joining(usize),
     Ended,
@@ -48,10 +50,8 @@ struct Thread {
     fibre: Option<Fibre>,
     yielder: *const Yielder<(), ()>,
     state: State,
-    /// The keys of the atomics that it has read since its wait began.
-    watch: Vec<u32>,
-    /// Whether one of those reads got an old message.
-    stale: bool,
+    /// The atomics that it has read since its wait began, and how many messages each had then, old ones aside.
+    watch: Vec<(At, u32)>,
     /// Whether it went on because its time was over.
     expired: bool,
     /// The source line of its last step.
@@ -150,12 +150,25 @@ pub fn point(at: At) {
 
 /// A moment at which another thread may come, for no access.
 #[track_caller]
-pub fn pause() {
+pub fn breathe() {
     let place = Place::caller();
     switch(in_execution(|this| {
         this.here(place);
-        this.strategy.yields(this.current);
         this.schedule(true)
+    }));
+    deliver();
+}
+
+/// Lets others come first. Without this a thread that waits by looking again and again would do so for ever.
+#[track_caller]
+pub fn pause() {
+    let place = Place::caller();
+    switch(in_execution(|this| {
+        let current = this.current;
+        this.here(place);
+        this.strategy.yields(current);
+        this.threads[current].state = State::Paused;
+        this.schedule(false)
     }));
     deliver();
 }
@@ -187,9 +200,8 @@ pub fn load(at: At, order: Ordering) -> u64 {
         let readable = this.memory.readable(this.current, at, order);
         let back = this.choose(Question::Message, readable);
         let value = this.memory.load(this.current, at, order, back);
-        let thread = &mut this.threads[this.current];
-        thread.watch.push(at.key);
-        thread.stale |= back > 0;
+        let version = this.memory.version(at) - back as u32;
+        this.threads[this.current].watch.push((at, version));
         this.note(place, || {
             let old = if back > 0 { " (old)" } else { "" };
             format!("load {order:?} {:#x}{old}", value)
@@ -249,20 +261,23 @@ pub fn chance() -> bool {
 
 /// Forgets what the thread has read: a wait begins.
 pub fn begin_look() {
-    in_execution(|this| {
-        let thread = &mut this.threads[this.current];
-        thread.watch.clear();
-        thread.stale = false;
-    });
+    in_execution(|this| this.threads[this.current].watch.clear());
 }
 
-/// Blocks until what was read since [`begin_look`] has been stored to. `until`: the longest; whether that time came first.
+/// Blocks until what was read since [`begin_look`] has been stored to: not at all if it has been already. `until`: the longest;
+/// whether that time came first.
 #[track_caller]
 pub fn watch(until: Option<u64>) -> bool {
     let place = Place::caller();
     switch(in_execution(|this| {
         let current = this.current;
         this.here(place);
+        for index in 0..this.threads[current].watch.len() {
+            let (at, version) = this.threads[current].watch[index];
+            if this.memory.version(at) != version {
+                return false;
+            }
+        }
         this.strategy.yields(current);
         this.threads[current].state = State::Watching(until);
         this.note(place, || "waits".to_owned());
@@ -270,11 +285,6 @@ pub fn watch(until: Option<u64>) -> bool {
     }));
     deliver();
     in_execution(|this| this.threads[this.current].take_expired())
-}
-
-/// Whether everything read since [`begin_look`] was the newest that there was.
-pub fn looked_at_newest() -> bool {
-    in_execution(|this| !this.threads[this.current].stale)
 }
 
 /// Sleeps on `at` while it holds `expected`.
@@ -337,6 +347,11 @@ pub fn now() -> u64 {
         this.now += this.rules.tick;
         this.now
     })
+}
+
+/// What the clock showed last.
+pub fn time() -> u64 {
+    in_execution(|this| this.now)
 }
 
 /// The calling thread's number.
@@ -541,7 +556,6 @@ impl Execution {
             yielder: ptr::null(),
             state: State::Ready,
             watch: Vec::new(),
-            stale: false,
             expired: false,
             place: None,
             handler: None,
@@ -577,9 +591,18 @@ impl Execution {
         answer
     }
 
-    fn wake_watchers(&mut self, key: u32) {
+    fn wake_paused(&mut self) {
         for thread in &mut self.threads {
-            if matches!(thread.state, State::Watching(_)) && thread.watch.contains(&key) {
+            if thread.state == State::Paused {
+                thread.state = State::Ready;
+            }
+        }
+    }
+
+    fn wake_watchers(&mut self, key: u32) {
+        self.wake_paused();
+        for thread in &mut self.threads {
+            if matches!(thread.state, State::Watching(_)) && thread.watch.iter().any(|(at, _)| at.key == key) {
                 thread.state = State::Ready;
             }
         }
@@ -599,6 +622,9 @@ impl Execution {
             return self.current != before;
         }
         self.options.clear();
+        if !self.threads.iter().any(|thread| thread.state == State::Ready) {
+            self.wake_paused();
+        }
         if stay {
             self.options.push(before);
         }
@@ -668,6 +694,7 @@ impl Execution {
             );
             let what = match thread.state {
                 State::Ready => "could go on".to_owned(),
+                State::Paused => "lets others come first".to_owned(),
                 State::Watching(_) => "waits for a word to change".to_owned(),
                 State::Halted(..) => "sleeps, and nobody kicks it".to_owned(),
                 State::Joining(other) => format!("waits for thread {other} to end"),

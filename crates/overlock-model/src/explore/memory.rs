@@ -86,6 +86,8 @@ struct Location {
     messages: Vec<Message>,
     /// The index of the first of `messages` among all that there were.
     first: u16,
+    /// How many messages there have been.
+    version: u32,
     /// Which threads have accessed it, a bit each.
     visitors: u8,
 }
@@ -136,7 +138,7 @@ impl Memory {
         self.base += self.used as u64 + 1;
         for location in &mut self.locations[..self.used] {
             location.messages.truncate(1);
-            location.visitors = 0;
+            (location.version, location.visitors) = (0, 0);
         }
         self.used = 0;
         self.agreed.clear();
@@ -198,6 +200,12 @@ impl Memory {
         self.locations[number].visitors
     }
 
+    /// How many messages the atomic has had.
+    pub fn version(&mut self, at: At) -> u32 {
+        let number = self.find(at);
+        self.locations[number].version
+    }
+
     /// The newest value, whoever may see it.
     pub fn newest(&mut self, at: At) -> u64 {
         let number = self.find(at);
@@ -254,6 +262,7 @@ impl Memory {
         let number = self.find(at);
         self.step(thread);
         let location = &mut self.locations[number];
+        location.version += 1;
         let views = &mut self.views[thread];
         let release = matches!(order, Release | AcqRel | SeqCst);
         if self.weak {
