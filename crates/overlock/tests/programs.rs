@@ -1,0 +1,28 @@
+//! Random programs of lock operations: alone, each result is compared with that of a simple reference; together, on up to four
+//! threads, their total effect is checked. Where one fails it is made smaller, and printed with the command that runs it again.
+//!
+//! `PROPTEST_CASES` says how many programs each test runs; without it a test ends after a tenth of a second.
+#![cfg(not(miri))] // proptest takes minutes there
+
+#[path = "common/crew.rs"]
+mod crew;
+#[path = "programs/exclusive.rs"]
+mod exclusive;
+#[path = "programs/extras.rs"]
+mod extras;
+#[path = "programs/hands.rs"]
+mod hands;
+#[path = "programs/how.rs"]
+mod how;
+#[path = "programs/numbers.rs"]
+mod numbers;
+#[path = "programs/runner.rs"]
+mod runner;
+#[path = "programs/semaphore.rs"]
+mod semaphore;
+#[path = "programs/shared.rs"]
+mod shared;
+#[path = "programs/types.rs"]
+mod types;
+#[path = "common/watch.rs"]
+mod watch;

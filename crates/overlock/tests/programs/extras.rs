@@ -1,0 +1,313 @@
+//! What a lock can do beyond `RawLock` and `RawRwLock`, found by the compiler: the registry does not say.
+
+use std::any::Any;
+use std::marker::PhantomData;
+
+use overlock::core::Platform;
+use overlock::core::raw::{
+    RawCancelLock, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock,
+    RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
+};
+use overlock::{CancelToken, Instant, Linux};
+
+use crate::how::How;
+
+pub struct Probe<L>(pub PhantomData<L>);
+
+macro_rules! probe {
+    ($has:ident, $has_not:ident, $method:ident, $base:path, $bound:path, $result:ty, $value:expr) => {
+        /// Method lookup tries this one first, since it needs no further reference.
+        pub trait $has<L: $base> {
+            fn $method(&self) -> Option<$result>;
+        }
+
+        impl<L: $bound> $has<L> for Probe<L> {
+            fn $method(&self) -> Option<$result> {
+                Some($value)
+            }
+        }
+
+        pub trait $has_not<L: $base> {
+            fn $method(&self) -> Option<$result>;
+        }
+
+        impl<L: $base> $has_not<L> for &Probe<L> {
+            fn $method(&self) -> Option<$result> {
+                None
+            }
+        }
+    };
+}
+
+type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
+
+probe!(
+    HasUntil,
+    HasNoUntil,
+    until,
+    RawLock,
+    RawTimedLock,
+    Until<L>,
+    L::lock_until
+);
+
+type Cancellable<L> = fn(&L, &CancelToken, Option<Instant>) -> Option<<L as RawLock>::Token>;
+
+probe!(
+    HasCancel,
+    HasNoCancel,
+    cancellable,
+    RawLock,
+    RawCancelLock<Linux>,
+    Cancellable<L>,
+    L::lock_cancellable
+);
+
+pub struct Fair<L: RawLock> {
+    pub unlock: unsafe fn(&L, L::Token),
+    pub bump: unsafe fn(&L, L::Token) -> L::Token,
+}
+
+probe!(
+    HasFair,
+    HasNoFair,
+    fair,
+    RawLock,
+    RawFairLock,
+    Fair<L>,
+    Fair {
+        unlock: L::unlock_fair,
+        bump: L::bump
+    }
+);
+
+/// What a [`RawLock`] can do.
+pub struct Extras<L: RawLock> {
+    pub until: Option<Until<L>>,
+    pub cancellable: Option<Cancellable<L>>,
+    pub fair: Option<Fair<L>>,
+}
+
+impl<L: RawLock> Extras<L> {
+    /// Acquires as `how` says, as far as the lock can. What cannot be had (not `may_wait`) is only tried.
+    pub fn acquire(
+        &self,
+        lock: &L,
+        how: How,
+        cancel: &CancelToken,
+        may_wait: bool,
+    ) -> Option<L::Token> {
+        match (how, how.deadline(), self.until, self.cancellable) {
+            (_, Some(deadline), Some(lock_until), _) => {
+                let token = lock_until(lock, deadline);
+                assert_in_time(L::NAME, token.is_some(), deadline);
+                token
+            }
+            (How::Cancellable, _, _, Some(lock_cancellable)) => {
+                let token = lock_cancellable(lock, cancel, None);
+                assert!(token.is_some() || cancel.is_cancelled(), "{}", L::NAME);
+                token
+            }
+            (How::Wait, ..) if may_wait => Some(lock.lock()),
+            _ => lock.try_lock(),
+        }
+    }
+}
+
+/// Who gives up does so at its deadline.
+pub fn assert_in_time(lock: &str, acquired: bool, deadline: Instant) {
+    assert!(acquired || Linux::now() >= deadline, "{lock} gave up early");
+}
+
+/// The [`Extras`] of a lock type that is named, not a parameter.
+macro_rules! extras_of {
+    ($lock:ty) => {{
+        #[allow(unused_imports)] // each lock needs one of each two
+        use crate::extras::{
+            HasCancel as _, HasFair as _, HasNoCancel as _, HasNoFair as _, HasNoUntil as _,
+            HasUntil as _,
+        };
+        let probe = crate::extras::Probe::<$lock>(std::marker::PhantomData);
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        crate::extras::Extras::<$lock> {
+            until: (&probe).until(),
+            cancellable: (&probe).cancellable(),
+            fair: (&probe).fair(),
+        }
+    }};
+}
+pub(crate) use extras_of;
+
+type ReadUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Read>;
+type WriteUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Write>;
+
+probe!(
+    HasRwUntil,
+    HasNoRwUntil,
+    rw_until,
+    RawRwLock,
+    RawTimedRwLock,
+    (ReadUntil<L>, WriteUntil<L>),
+    (L::read_until, L::write_until)
+);
+
+type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLock>::Read;
+
+probe!(
+    HasDowngrade,
+    HasNoDowngrade,
+    downgrade,
+    RawRwLock,
+    RawDowngradeRwLock,
+    Downgrade<L>,
+    L::downgrade
+);
+
+/// An upgradable reader's token, of whatever type it is.
+pub type Upgradable = Box<dyn Any>;
+
+/// The writer, or still the upgradable reader.
+type Upgraded<L> = Result<<L as RawRwLock>::Write, Upgradable>;
+
+/// What a [`RawUpgradeRwLock`] does. Each function wants a token of its lock and thread.
+pub struct Upgrades<L: RawRwLock> {
+    pub acquire: fn(&L, How, bool) -> Option<Upgradable>,
+    pub unlock: unsafe fn(&L, Upgradable),
+    pub upgrade: unsafe fn(&L, Upgradable, How, bool) -> Upgraded<L>,
+    pub downgrade: unsafe fn(&L, Upgradable) -> L::Read,
+    pub downgrade_write: unsafe fn(&L, L::Write) -> Upgradable,
+}
+
+fn own<T: 'static>(token: Upgradable) -> T {
+    *token.downcast().expect("a token of this lock")
+}
+
+probe!(
+    HasUpgrades,
+    HasNoUpgrades,
+    upgrades,
+    RawRwLock,
+    RawUpgradeRwLock<Upgradable: 'static>,
+    Upgrades<L>,
+    Upgrades {
+        acquire: |lock, how, may_wait| {
+            let token = match how.deadline() {
+                Some(deadline) => {
+                    let token = lock.upgradable_until(deadline);
+                    assert_in_time(L::NAME, token.is_some(), deadline);
+                    token
+                }
+                None if how == How::Wait && may_wait => Some(lock.upgradable()),
+                None => lock.try_upgradable(),
+            };
+            token.map(|token| Box::new(token) as Upgradable)
+        },
+        // SAFETY: here and below: the caller's promise.
+        unlock: |lock, token| unsafe { lock.unlock_upgradable(own(token)) },
+        upgrade: |lock, token, how, may_wait| {
+            let token = own(token);
+            let result = match how.deadline() {
+                Some(deadline) => {
+                    // SAFETY: as above.
+                    let result = unsafe { lock.upgrade_until(token, deadline) };
+                    assert_in_time(L::NAME, result.is_ok(), deadline);
+                    result
+                }
+                // SAFETY: as above.
+                None if how == How::Wait && may_wait => Ok(unsafe { lock.upgrade(token) }),
+                // SAFETY: as above.
+                None => unsafe { lock.try_upgrade(token) },
+            };
+            result.map_err(|token| Box::new(token) as Upgradable)
+        },
+        // SAFETY: as above.
+        downgrade: |lock, token| unsafe { lock.downgrade_upgradable(own(token)) },
+        // SAFETY: as above.
+        downgrade_write: |lock, token| unsafe { Box::new(lock.downgrade_to_upgradable(token)) },
+    }
+);
+
+/// What a [`RawFairRwLock`] does; as for [`Upgrades`].
+pub struct FairRw<L: RawRwLock> {
+    pub unlock_read: unsafe fn(&L, L::Read),
+    pub unlock_write: unsafe fn(&L, L::Write),
+    pub unlock_upgradable: unsafe fn(&L, Upgradable),
+    pub bump_read: unsafe fn(&L, L::Read) -> L::Read,
+    pub bump_write: unsafe fn(&L, L::Write) -> L::Write,
+    pub bump_upgradable: unsafe fn(&L, Upgradable) -> Upgradable,
+}
+
+probe!(
+    HasFairRw,
+    HasNoFairRw,
+    fair_rw,
+    RawRwLock,
+    RawFairRwLock<Upgradable: 'static>,
+    FairRw<L>,
+    FairRw {
+        unlock_read: L::unlock_read_fair,
+        unlock_write: L::unlock_write_fair,
+        // SAFETY: here and below: the caller's promise.
+        unlock_upgradable: |lock, token| unsafe { lock.unlock_upgradable_fair(own(token)) },
+        bump_read: L::bump_read,
+        bump_write: L::bump_write,
+        // SAFETY: as above.
+        bump_upgradable: |lock, token| unsafe { Box::new(lock.bump_upgradable(own(token))) },
+    }
+);
+
+/// What a [`RawRwLock`] can do beyond that.
+pub struct RwExtras<L: RawRwLock> {
+    pub until: Option<(ReadUntil<L>, WriteUntil<L>)>,
+    pub downgrade: Option<Downgrade<L>>,
+    pub upgrades: Option<Upgrades<L>>,
+    pub fair: Option<FairRw<L>>,
+}
+
+impl<L: RawRwLock> RwExtras<L> {
+    /// As [`Extras::acquire`].
+    pub fn read(&self, lock: &L, how: How, may_wait: bool) -> Option<L::Read> {
+        match (how.deadline(), self.until) {
+            (Some(deadline), Some((read_until, _))) => {
+                let token = read_until(lock, deadline);
+                assert_in_time(L::NAME, token.is_some(), deadline);
+                token
+            }
+            _ if how == How::Wait && may_wait => Some(lock.read()),
+            _ => lock.try_read(),
+        }
+    }
+
+    /// As [`Extras::acquire`].
+    pub fn write(&self, lock: &L, how: How, may_wait: bool) -> Option<L::Write> {
+        match (how.deadline(), self.until) {
+            (Some(deadline), Some((_, write_until))) => {
+                let token = write_until(lock, deadline);
+                assert_in_time(L::NAME, token.is_some(), deadline);
+                token
+            }
+            _ if how == How::Wait && may_wait => Some(lock.write()),
+            _ => lock.try_write(),
+        }
+    }
+}
+
+/// The [`RwExtras`] of a lock type that is named, not a parameter.
+macro_rules! rw_extras_of {
+    ($lock:ty) => {{
+        #[allow(unused_imports)] // each lock needs one of each two
+        use crate::extras::{
+            HasDowngrade as _, HasFairRw as _, HasNoDowngrade as _, HasNoFairRw as _,
+            HasNoRwUntil as _, HasNoUpgrades as _, HasRwUntil as _, HasUpgrades as _,
+        };
+        let probe = crate::extras::Probe::<$lock>(std::marker::PhantomData);
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        crate::extras::RwExtras::<$lock> {
+            until: (&probe).rw_until(),
+            downgrade: (&probe).downgrade(),
+            upgrades: (&probe).upgrades(),
+            fair: (&probe).fair_rw(),
+        }
+    }};
+}
+pub(crate) use rw_extras_of;
