@@ -28,8 +28,13 @@
 //! (t, RELEASED)  --lock-->     (s, OWNER)      ours at once; t is our spare now
 //! (t, OWNER)     --lock-->     (s, WAITING)    we watch t ...
 //! (t, RELEASED)                                ... until its owner releases it: s: OWNER, t our spare
+//! (t, RELEASED)  --try_lock--> (u, *)          somebody was faster: s stays our spare
 //! (s, OWNER)     --unlock-->   (s, RELEASED)   the lock is free, or whoever watches s has it
+//! (t, RELEASED)  --drop-->                     t and the reserve are the pool's
 //! ```
+//!
+//! The reserve, for those without a spare: `r --> TAKEN` by one that joins the queue with r, then `TAKEN --> t`, the ticket
+//! that it has found there.
 //!
 //! # Invariants
 //!
@@ -91,10 +96,26 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use context::Context;
 pub use lazy::LazyFastQueue;
 
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::{Atomic, Platform, Spin};
 use crate::pool::{QueueTicket, TicketId};
 use crate::raw::{CreateError, RawLock};
 use crate::stat::{self, Event};
+
+diagram! {
+    "fast_queue" {
+        Take = "(t, RELEASED) -> (s, OWNER): ours at once",
+        Join = "(t, *) -> (s, WAITING): we watch t",
+        Own = "t: RELEASED, so s: OWNER: ours",
+        TryTake = "(t, RELEASED) -> (s, OWNER): ours, t was what we saw",
+        TryLose = "(t, RELEASED) -> (u, *): somebody was faster",
+        Release = "(s, OWNER) -> (s, RELEASED)",
+        TakeReserve = "r -> TAKEN: no spare, joins with the reserve",
+        LoseReserve = "TAKEN: another one was faster to take the reserve",
+        LeaveReserve = "TAKEN -> t: leaves a reserve",
+        Destroy = "(t, RELEASED) -> nothing: t and the reserve are the pool's",
+    }
+}
 
 /// The fast queue spinlock: see the [module's page](self). 16 bytes, and two tickets of the pool.
 #[derive(Debug)]
@@ -168,6 +189,8 @@ impl<P: Platform> FastQueue<P> {
         // FL: acquire, pairs with FU.
         if before.ticket::<P>().wait.load(Acquire) != RELEASED {
             wait(before.ticket::<P>());
+        } else {
+            Step::Take.taken::<P>();
         }
         // (s, WAITING) -> (s, OWNER). Relaxed: only snapshots tell the two apart.
         ticket.wait.store(OWNER, Relaxed);
@@ -183,7 +206,9 @@ impl<P: Platform> FastQueue<P> {
         // (t, RELEASED) -> (s, OWNER). FT: release; the look that found t RELEASED was FL.
         self.latest
             .compare_exchange(seen, word, Release, Relaxed)
+            .inspect_err(|_| Step::TryLose.taken::<P>())
             .ok()?;
+        Step::TryTake.taken::<P>();
         ticket.uses.store((word >> 32) as u32, Relaxed);
         named(seen)
     }
@@ -197,7 +222,9 @@ impl<P: Platform> FastQueue<P> {
             if let Some(mine) = self.take_reserve() {
                 break mine;
             }
+            Step::LoseReserve.taken::<P>();
         };
+        Step::TakeReserve.taken::<P>();
         let before = self.join(mine);
         self.leave_reserve(before);
         FastQueueToken(mine)
@@ -206,6 +233,7 @@ impl<P: Platform> FastQueue<P> {
     #[cold]
     fn try_lock_with_reserve(&self, seen: u64) -> Option<FastQueueToken> {
         let mine = self.take_reserve()?;
+        Step::TakeReserve.taken::<P>();
         let before = self.join_free(mine, seen);
         self.leave_reserve(before.unwrap_or(mine));
         before.map(|_| FastQueueToken(mine))
@@ -222,17 +250,20 @@ impl<P: Platform> FastQueue<P> {
     fn leave_reserve(&self, id: TicketId) {
         // FR: release, pairs with `take_reserve`.
         self.reserve.store(id.bits(), Release);
+        Step::LeaveReserve.taken::<P>();
     }
 }
 
 /// Waits until `before` is released.
 #[cold]
 fn wait<P: Platform>(before: &QueueTicket<P>) {
+    Step::Join.taken::<P>();
     stat::count::<P>(Event::LockSlowpath);
     // FL: acquire, pairs with FU.
     let _ = P::wait_until(&before.wait, Acquire, Spin::Forever, |wait: u32| {
         wait == RELEASED
     });
+    Step::Own.taken::<P>();
 }
 
 /// Two tickets of the pool, for a lock.
@@ -266,9 +297,14 @@ impl<P: Platform> Drop for FastQueue<P> {
         let free = latest.ticket::<P>().wait.load(Acquire) == RELEASED;
         if free {
             P::ticket_pool().give(latest);
+            Step::Destroy.taken::<P>();
         }
         crate::check!(free, "a fast queue spinlock was destroyed while held");
     }
+}
+
+impl<P: Platform> Drawn for FastQueue<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 // SAFETY: each ticket found in the lock is found by one acquisition (one exchange), which returns
@@ -317,6 +353,7 @@ unsafe impl<P: Platform> RawLock for FastQueue<P> {
         // FU: (s, OWNER) -> (s, RELEASED). Release, pairs with FL. After this neither the ticket nor the
         // lock is ours.
         ticket.wait.store(RELEASED, Release);
+        Step::Release.taken::<P>();
     }
 
     fn is_locked(&self) -> bool {

@@ -1,10 +1,29 @@
 //! A fast queue spinlock that can be a static: it takes its tickets at its first use.
+//!
+//! # States
+//!
+//! (latest, reserve), where the lock has no tickets yet; any number of threads may be at this at a time:
+//!
+//! ```text
+//! (0, 0)  --ours-->  (0, r)  --ours-->  (t, r)     from here on it is a `FastQueue`
+//! (0, r)             (t, r)                        another's is there: ours goes back to the pool
+//! ```
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use super::{FastQueue, FastQueueToken, first_word, take_two};
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::{CreateError, RawLock};
+
+diagram! {
+    "fast_queue_lazy" {
+        PutReserve = "(0, 0) -> (0, r)",
+        ReturnReserve = "(*, r): there is a reserve, ours goes back",
+        PutLatest = "(0, r) -> (t, r)",
+        ReturnLatest = "(t, r): there is a latest ticket, ours goes back",
+    }
+}
 
 /// A [`FastQueue`] with a `const` constructor, for statics and for `lock_api`.
 ///
@@ -60,17 +79,29 @@ impl<P: Platform> LazyFastQueue<P> {
             .queue
             .reserve
             .compare_exchange(0, reserve.bits(), AcqRel, Acquire);
-        if first.is_err() {
-            P::ticket_pool().give(reserve);
+        match first {
+            Ok(_) => Step::PutReserve.taken::<P>(),
+            Err(_) => {
+                P::ticket_pool().give(reserve);
+                Step::ReturnReserve.taken::<P>();
+            }
         }
         // FT: release, the ticket and the reserve come before; acquire where another's did.
         let word = first_word::<P>(latest);
         let first = self.queue.latest.compare_exchange(0, word, AcqRel, Acquire);
-        if first.is_err() {
-            P::ticket_pool().give(latest);
+        match first {
+            Ok(_) => Step::PutLatest.taken::<P>(),
+            Err(_) => {
+                P::ticket_pool().give(latest);
+                Step::ReturnLatest.taken::<P>();
+            }
         }
         Ok(())
     }
+}
+
+impl<P: Platform> Drawn for LazyFastQueue<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&super::DIAGRAM, &DIAGRAM];
 }
 
 // SAFETY: as for `FastQueue`, which does all the work once it has its tickets, which it gets once.
@@ -79,8 +110,14 @@ unsafe impl<P: Platform> RawLock for LazyFastQueue<P> {
 
     const NAME: &'static str = "fast_queue_lazy";
 
+    /// As [`new`](LazyFastQueue::new), also for platforms whose atomics cannot be built in a `const`; never fails.
     fn create() -> Result<Self, CreateError> {
-        FastQueue::try_new().map(|queue| LazyFastQueue { queue })
+        Ok(LazyFastQueue {
+            queue: FastQueue {
+                latest: P::U64::new(0),
+                reserve: P::U32::new(0),
+            },
+        })
     }
 
     /// # Panics
