@@ -24,6 +24,8 @@
 //!               '---> (0, *, locked), (*, 1, *) --> queued mode: join the queue
 //! ```
 //!
+//! With [`Short`] also where unfair mode has lasted for too long.
+//!
 //! # Bounds
 //!
 //! While the head spins, pending keeps newcomers from stealing: at most those that looked before it was set
@@ -36,8 +38,18 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::pv::{self, Core, Kind, Published, Short, Tuning};
 use super::queued::{LOCKED_BYTE, PENDING_BYTE};
-use crate::platform::{ConstPlatform, Platform};
+use crate::diagram::{Diagram, Drawn, diagram};
+use crate::platform::{ConstPlatform, Platform, Spin};
 use crate::raw::{CreateError, RawLock};
+
+diagram! {
+    "hybrid" {
+        Unfair = "(n, 0, *): unfair mode, spins",
+        Stolen = "unfair mode, or free: stolen",
+        Queue = "(0, *, *), (*, 1, *): queued mode",
+        GiveUp = "(n, 0, *): unfair mode for too long, queue",
+    }
+}
 
 /// The hybrid lock: see the [module's page](self). 4 bytes.
 #[derive(Debug)]
@@ -77,12 +89,38 @@ impl<P: Platform, T: Tuning> Kind for Hybrid<P, T> {
     fn steal<Q: Platform>(word: &Q::U32) -> bool {
         let mut stolen = false;
         // Relaxed: `take` acquires.
-        let _ = Q::wait_until(word, Relaxed, T::UNFAIR, |seen: u32| {
+        let ended = Q::wait_until(word, Relaxed, T::UNFAIR, |seen: u32| {
             stolen = pv::is_free(seen) && pv::take::<Q>(word);
-            stolen || is_queued_mode(seen)
+            let ends = stolen || is_queued_mode(seen);
+            if !ends {
+                Step::Unfair.taken::<Q>();
+            }
+            ends
         });
+        let step = match ended {
+            Ok(_) if stolen => Step::Stolen,
+            Ok(_) => Step::Queue,
+            Err(_) => Step::GiveUp,
+        };
+        step.taken::<Q>();
         stolen
     }
+}
+
+impl<P: Platform, T: Tuning> Drawn for Hybrid<P, T> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
+
+    const LACKS: &'static [&'static str] = {
+        const AGAIN: &str = pv::Step::EnterAgain.text();
+        const ON: &str = pv::Step::SpinOn.text();
+        const GIVE_UP: &str = Step::GiveUp.text();
+        match (T::ENTER_AGAIN, T::UNFAIR) {
+            (false, Spin::Forever) => &[AGAIN, GIVE_UP],
+            (false, _) => &[AGAIN],
+            (true, Spin::Forever) => &[ON, GIVE_UP],
+            (true, _) => &[ON],
+        }
+    };
 }
 
 // SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone, and

@@ -38,6 +38,8 @@
 //!    (m, 0, 1) owner: hands the head over to its successor
 //! ```
 //!
+//! `states.rs` has each arrow, those of the word too.
+//!
 //! # Invariants
 //!
 //! - I1: (entry) a lock has at most one entry in the hash, and has one just while locked is SLOW, as far as the
@@ -96,10 +98,12 @@
 //!   may be leaving too (`osq` can do that, in twice the space a node); the head would
 //!   have to pass on a lock that it does not hold.
 
+mod states;
 mod tuning;
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+pub(super) use states::{DIAGRAM, Step};
 pub use tuning::{Published, Short, Tuning};
 
 use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
@@ -153,12 +157,9 @@ impl<P: Platform> Core<P> {
     #[inline]
     pub(super) fn lock<K: Kind>(&self) {
         // (0, 0, 0) -> (0, 0, 1). PA: acquire, pairs with PU.
-        if self
-            .word
-            .compare_exchange(0, LOCKED, Acquire, Relaxed)
-            .is_err()
-        {
-            self.lock_slow::<K>();
+        match self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
+            Ok(_) => Step::Take.taken::<P>(),
+            Err(_) => self.lock_slow::<K>(),
         }
     }
 
@@ -169,18 +170,16 @@ impl<P: Platform> Core<P> {
             && self
                 .word
                 .compare_exchange(0, LOCKED, Acquire, Relaxed)
+                .inspect(|_| Step::Take.taken::<P>())
                 .is_ok()
     }
 
     #[inline]
     pub(super) fn unlock(&self) {
         // PU: (*, *, 1) -> (*, *, 0). Release, pairs with PA.
-        if self
-            .word
-            .byte0_compare_exchange(LOCKED as u8, 0, Release)
-            .is_err()
-        {
-            self.unlock_slow();
+        match self.word.byte0_compare_exchange(LOCKED as u8, 0, Release) {
+            Ok(_) => Step::Release.taken::<P>(),
+            Err(_) => self.unlock_slow(),
         }
     }
 
@@ -205,16 +204,18 @@ impl<P: Platform> Core<P> {
         let node = claim.node();
         node.state.store(RUNNING, Relaxed);
         let before = queued::join(&self.word, &claim);
+        let joined = match before {
+            Some(_) => Step::JoinBehind,
+            None => Step::JoinEmpty,
+        };
+        joined.taken::<P>();
         let entered = before.is_some_and(|before| self.wait_in_queue::<K>(node, before.node()));
         self.wait_as_head::<K>(node, claim.id(), entered);
         // (n, 0, 1) -> (0, 0, 1). Relaxed: PA came before, and a tail that goes tells nobody anything.
         let alone = queued::tail(claim.id()) | LOCKED;
-        if self
-            .word
-            .compare_exchange(alone, LOCKED, Relaxed, Relaxed)
-            .is_err()
-        {
-            self.hand_over(queued::successor(node));
+        match self.word.compare_exchange(alone, LOCKED, Relaxed, Relaxed) {
+            Ok(_) => Step::LastLeaves.taken::<P>(),
+            Err(_) => self.hand_over(queued::successor(node)),
         }
         // Here the claim ends, not before (I5).
     }
@@ -225,6 +226,7 @@ impl<P: Platform> Core<P> {
             for _ in 0..K::Tuning::TURNS.div_ceil(TURNS_PER_LOOK_BACK) {
                 if before.state.load(Relaxed) & ASLEEP != 0 && node.state.load(Relaxed) == RUNNING {
                     // Our turn will not come soon: whoever waits for it first does not even run.
+                    Step::WaitEarly.taken::<P>();
                     stat::count::<P>(Event::PvWaitEarly);
                     break;
                 }
@@ -232,7 +234,7 @@ impl<P: Platform> Core<P> {
                 // PH: acquire, pairs with the release in `hand_over`.
                 let state = P::wait_until(&node.state, Acquire, limit, |state: u32| state >= HEAD);
                 if let Ok(state) = state {
-                    return state == HASHED;
+                    return awake_as_head::<P>(state);
                 }
             }
             // PK: acquire, pairs with the release in `kick`. Before the last look.
@@ -243,8 +245,10 @@ impl<P: Platform> Core<P> {
                 .state
                 .compare_exchange(RUNNING, HALTED, Relaxed, Acquire)
             {
-                return state == HASHED;
+                Step::HaltTooLate.taken::<P>();
+                return awake_as_head::<P>(state);
             }
+            Step::Halt.taken::<P>();
             stat::count::<P>(Event::PvWaitNode);
             halt(node, kicks);
             // HALTED -> RUNNING. It fails where we have become the head: PH then, acquire.
@@ -252,8 +256,10 @@ impl<P: Platform> Core<P> {
                 .state
                 .compare_exchange(HALTED, RUNNING, Relaxed, Acquire)
             {
+                Step::WakeAsHead.taken::<P>();
                 return state == HASHED;
             }
+            Step::WakeInQueue.taken::<P>();
             stat::count::<P>(Event::PvSpuriousWakeup);
         }
     }
@@ -266,6 +272,7 @@ impl<P: Platform> Core<P> {
             node.state.store(HEAD, Relaxed);
             // (n, 0, *) -> (n, 1, *): from now on nobody steals (I3).
             self.word.byte1_store(1, Relaxed);
+            Step::SetPending.taken::<P>();
             let limit = Spin::Turns(K::Tuning::TURNS);
             let won = P::wait_until(&self.word, Relaxed, limit, |word: u32| {
                 // (n, 1, 0) -> (n, 0, 1). It fails where a thief looked before pending was set. PA: acquire,
@@ -274,6 +281,8 @@ impl<P: Platform> Core<P> {
                     && self
                         .word
                         .low_compare_exchange(PENDING as u16, LOCKED as u16, Acquire)
+                        .inspect(|_| Step::HeadTakes.taken::<P>())
+                        .inspect_err(|_| Step::LosePending.taken::<P>())
                         .is_ok()
             });
             if won.is_ok() {
@@ -281,17 +290,20 @@ impl<P: Platform> Core<P> {
             }
             // (n, 1, *) -> (n, 0, *): while we sleep others may steal.
             self.word.byte1_store(0, Relaxed);
+            Step::ClearPending.taken::<P>();
             // PK: acquire, pairs with the release in `kick`. Before the last look.
             let kicks = node.kicks.load(Acquire);
             // Where this is SLOW we have an entry, and our unlocker is still to come (I1): we made it SLOW
             // ourselves, or PH made us see that our predecessor did. Where it no longer is, this is acquire and pairs
             // with PU: our entry is gone.
-            if self.word.load(Acquire) & LOCKED_BYTE != SLOW {
+            if self.word.load(Acquire) & LOCKED_BYTE == SLOW {
+                Step::KeepEntry.taken::<P>();
+            } else {
                 if entered && !K::Tuning::ENTER_AGAIN {
+                    Step::SpinOn.taken::<P>();
                     continue;
                 }
                 let entry = lock_hash::insert::<P, _>(&self.word, id);
-                entered = true;
                 // PE: (n, 0, *) -> (n, 0, SLOW), the last look. Release: the entry, for the unlocker's look;
                 // acquire: where it was free this is PA, and pairs with PU.
                 if self.word.byte0_swap(SLOW as u8, AcqRel) == 0 {
@@ -299,16 +311,25 @@ impl<P: Platform> Core<P> {
                     // taking out of an entry that only its unlocker would look for, and that is us.
                     self.word.byte0_store(LOCKED as u8, Relaxed);
                     entry.clear();
-                    return;
+                    return Step::EnterTakes.taken::<P>();
                 }
+                let enter = if entered {
+                    Step::EnterAgain
+                } else {
+                    Step::Enter
+                };
+                enter.taken::<P>();
+                entered = true;
             }
             node.state.store(HASHED, Relaxed);
+            Step::Sleep.taken::<P>();
             stat::count::<P>(Event::PvWaitHead);
             if slept {
                 stat::count::<P>(Event::PvWaitAgain);
             }
             slept = true;
             halt(node, kicks);
+            Step::Wake.taken::<P>();
         }
     }
 
@@ -320,8 +341,10 @@ impl<P: Platform> Core<P> {
         if node
             .state
             .compare_exchange(RUNNING, HEAD, Release, Relaxed)
-            .is_err()
+            .is_ok()
         {
+            Step::MakeHead.taken::<P>();
+        } else {
             // It sleeps, so it is we who enter it, and our unlock that kicks it. (*, 0, 1) -> (*, 0, SLOW).
             // Relaxed, and before the entry: who unlocks is this thread.
             self.word.byte0_store(SLOW as u8, Relaxed);
@@ -329,6 +352,7 @@ impl<P: Platform> Core<P> {
             // PH: HALTED, or RUNNING if it has woken up meanwhile -> HASHED. Release, pairs with the acquire look.
             // Not before the entry is there: the head enters itself where it sees none (I1).
             node.state.store(HASHED, Release);
+            Step::EnterHalted.taken::<P>();
         }
     }
 
@@ -348,12 +372,14 @@ impl<P: Platform> Core<P> {
         let head = head.node::<P>();
         // PU: (*, *, SLOW) -> (*, *, 0). Release, pairs with PA.
         self.word.byte0_store(0, Release);
+        Step::ReleaseSlow.taken::<P>();
         kick(head);
     }
 
     /// Waits without a node, so without a place in the queue: in unfair mode until it wins.
     #[cold]
     fn lock_without_node(&self) {
+        Step::NoNode.taken::<P>();
         stat::count::<P>(Event::PvLockStealing);
         // Relaxed: `take` acquires.
         let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| {
@@ -374,7 +400,18 @@ pub(super) fn take<P: Platform>(word: &P::U32) -> bool {
     // (*, *, 0) -> (*, *, 1). PA: acquire, pairs with PU. The head may have set pending since the caller
     // looked: then one of the two exchanges fails.
     word.byte0_compare_exchange(0, LOCKED as u8, Acquire)
+        .inspect(|_| Step::Steal.taken::<P>())
+        .inspect_err(|_| Step::LoseSteal.taken::<P>())
         .is_ok()
+}
+
+/// A waiter that is awake finds itself the head; returns whether its predecessor entered it.
+fn awake_as_head<P: Platform>(state: u32) -> bool {
+    let entered = state == HASHED;
+    if entered {
+        Step::EnterWoken.taken::<P>();
+    }
+    entered
 }
 
 /// Sleeps until the node has been kicked more often than `kicks` times, or for no reason.

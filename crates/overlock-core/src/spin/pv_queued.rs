@@ -21,12 +21,20 @@
 //! While the head spins, pending keeps newcomers from stealing: at most those that looked before it was set
 //! take the lock before the head does. While it sleeps or wakes up, any number may.
 
-use crate::platform::{Atomic, ConstPlatform, Platform};
-use crate::raw::{CreateError, RawLock};
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::pv::{self, Core, Kind, Published, Tuning};
+use crate::diagram::{Diagram, Drawn, diagram};
+use crate::platform::{Atomic, ConstPlatform, Platform};
+use crate::raw::{CreateError, RawLock};
+
+diagram! {
+    "pv_queued" {
+        Try = "free, and no head spins for it: exchange",
+        Queue = "held, or a head spins for it: queue",
+    }
+}
 
 /// The paravirtual queued lock: see the [module's page](self). 4 bytes.
 #[derive(Debug)]
@@ -57,8 +65,21 @@ impl<P: Platform, T: Tuning> Kind for PvQueued<P, T> {
     /// One attempt.
     fn steal<Q: Platform>(word: &Q::U32) -> bool {
         // Relaxed: `take` acquires.
-        pv::is_free(word.load(Relaxed)) && pv::take::<Q>(word)
+        let free = pv::is_free(word.load(Relaxed));
+        let step = if free { Step::Try } else { Step::Queue };
+        step.taken::<Q>();
+        free && pv::take::<Q>(word)
     }
+}
+
+impl<P: Platform, T: Tuning> Drawn for PvQueued<P, T> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
+
+    const LACKS: &'static [&'static str] = if T::ENTER_AGAIN {
+        &[pv::Step::SpinOn.text()]
+    } else {
+        &[pv::Step::EnterAgain.text()]
+    };
 }
 
 // SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone, and
