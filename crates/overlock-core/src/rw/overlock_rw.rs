@@ -37,8 +37,27 @@
 //!     | writer: gate closed                        |   +-- reader that found the gate closed: passes it itself
 //!     v                                            v
 //!   draining: no new readers  ------------------------> written: no reader left ---gate opened---> free
-//!                                                          |
-//!                                                          +--downgrade: readers + 1, gate opened---> read
+//!     |                        |                           |
+//!     |                        |                           +--downgrade: readers + 1, gate opened---> read
+//!     |                        +--at its limit: gate opened---> read
+//!     |
+//!     +--there is an upgradable reader: gate opened, in the list until that has left
+//! ```
+//!
+//! What each of them does, step by step:
+//!
+//! ```text
+//! a counted reader      gate open: readers + 1. Gate closed: in vain, readers - 1; it passes the gate: readers + 1
+//!     leaves            readers - 1; where a drainer sleeps, kicks it
+//! a visible reader      entry = id, the bias is still on. It has ended: in vain, entry = 0; then as a counted one
+//!     leaves            entry = 0. The bias has ended: clears it again, and kicks the drainer
+//! the bias              off --> on by who holds the lock, on --> off by who holds the gate
+//! a drainer             waits until the counted readers are gone, then for one entry after the other: awake, then asleep
+//! an upgradable reader  gate closed: upgradable = 1, readers + 1, gate opened
+//!     upgrades          gate closed, the others drained: readers - 1, upgradable = 0. At its limit: gate opened, it reads on
+//!     leaves            upgradable = 0: from then on a counted reader
+//! who meets one         gate opened, joins the list. The first closes the gate: upgradable = 1, opens it and sleeps; or 0, and it goes
+//!                       on. At its limit it leaves the list. Without a node: naps between attempts
 //! ```
 //!
 //! # Invariants
@@ -82,6 +101,7 @@
 
 mod drain;
 mod policy;
+mod states;
 #[cfg(test)]
 mod tests;
 mod upgrade;
@@ -97,6 +117,7 @@ use crate::spin::Overlock;
 use crate::spin::overlock::Gate;
 
 pub use policy::{Bias, Counted, PerCpu, Policy, Recommended};
+use states::Step;
 
 /// In `readers`: one that counts itself, for the two halves.
 const READER: u64 = 1 | 1 << 32;
@@ -179,6 +200,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         // RG
         let open = self.gate.is_open();
         if open && count(before) == 0 && before >> 32 & Self::LOOK != 0 {
+            Step::Count.taken::<P>();
             return true;
         }
         self.enter_among_others::<WAITS>(before, open)
@@ -186,6 +208,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
 
     #[cold]
     fn enter_among_others<const WAITS: bool>(&self, before: u64, open: bool) -> bool {
+        Step::of_counting(open).taken::<P>();
         if open && before >> 32 & Self::LOOK == 0 {
             self.look(before);
         }
@@ -221,6 +244,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     fn leave_counted(&self) {
         // RU: release, pairs with WC. SeqCst: before RK, against DK and WC.
         let before = self.readers.fetch_sub(1, SeqCst);
+        Step::Uncount.taken::<P>();
         crate::check!(count(before) > 0, "unlock of a lock that nobody reads");
         // RK. A drainer waits for none, or for all but itself.
         if self.gate.kicks().load(SeqCst) != 0 && count(before) <= 2 {
@@ -236,6 +260,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
             self.gate.open();
             // Relaxed: the writer that acquires the gate after this one's release sees the count.
             let before = self.readers.fetch_add(READER, Relaxed);
+            Step::PassGate.taken::<P>();
             self.release_gate();
             if before >> 32 & Self::LOOK == 0 {
                 self.look(before);
@@ -291,6 +316,9 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     fn write_at_gate(&self, limit: &Limit<'_, P>) -> bool {
         // WC; and readers that are there by their entries left the bias on.
         let clear = count(self.readers.load(SeqCst)) == 0 && !self.is_biased();
+        if clear {
+            Step::Write.taken::<P>();
+        }
         clear || self.clear_out(limit)
     }
 }
@@ -353,7 +381,10 @@ unsafe impl<P: Platform, Y: Policy> RawRwLock for OverlockRw<P, Y> {
     fn try_write(&self) -> Option<Write> {
         self.gate.try_lock()?;
         let clear = self.is_clear(0);
-        if !clear {
+        if clear {
+            Step::Write.taken::<P>();
+        } else {
+            Step::TryInVain.taken::<P>();
             self.release_gate();
         }
         clear.then_some(Write(()))
@@ -362,6 +393,7 @@ unsafe impl<P: Platform, Y: Policy> RawRwLock for OverlockRw<P, Y> {
     #[inline]
     unsafe fn unlock_write(&self, Write(()): Write) {
         self.open_gate();
+        Step::Unlock.taken::<P>();
     }
 
     fn is_locked(&self) -> bool {
@@ -398,6 +430,7 @@ unsafe impl<P: Platform, Y: Policy> RawDowngradeRwLock for OverlockRw<P, Y> {
     unsafe fn downgrade(&self, Write(()): Write) -> Read<P> {
         // Relaxed, as in `read_slow`.
         self.readers.fetch_add(READER, Relaxed);
+        Step::Downgrade.taken::<P>();
         self.open_gate();
         Read(None)
     }

@@ -31,6 +31,8 @@
 //! (r, w, l)  --read-->              (r + 1, w, l)    not yet: there is a writer, or one waits ...
 //! (r, w, l)  --back off-->          (r - 1, w, l)    ... so it goes to the queue; at its head
 //! (r, w, l)  --come again-->        (r + 1, w, l)    it stays, a reader as soon as writer is 0
+//! (r, 1, 0)  --read_in_handler-->   (r + 1, 1, 0)    a reader, past the writer that waits
+//! (r, *, 1)  --read_in_handler-->   (r + 1, *, 1)    it stays, a reader as soon as writer is 0
 //! (r, *, *)  --unlock_read-->       (r - 1, *, *)
 //! (0, 0, 0)  --write-->             (0, 0, 1)        the writer
 //! (r, 0, l)  --wait-->              (r, 1, l)        the writer at the head of the queue
@@ -71,9 +73,27 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Platform, Spin, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock, RawRwLock};
-use crate::spin::Queued;
+use crate::spin::{Queued, queued};
+
+diagram! {
+    "qrwlock" {
+        Read = "(r, 0, 0) -> (r + 1, 0, 0)",
+        NotYet = "(r, w, l) -> (r + 1, w, l): not yet",
+        BackOff = "(r, w, l) -> (r - 1, w, l)",
+        ComeAgain = "(r, w, l) -> (r + 1, w, l): at the head of the queue",
+        ReadPast = "(r, 1, 0) -> (r + 1, 1, 0): in a handler",
+        Stay = "(r, *, 1) -> (r + 1, *, 1): in a handler",
+        SeeNoWriter = "(r, w, 0): a reader that stays is one",
+        UnlockRead = "(r, *, *) -> (r - 1, *, *)",
+        Write = "(0, 0, 0) -> (0, 0, 1)",
+        Wait = "(r, 0, l) -> (r, 1, l)",
+        Take = "(0, 1, 0) -> (0, 0, 1)",
+        UnlockWrite = "(r, *, 1) -> (r, *, 0)",
+    }
+}
 
 /// The queued reader-writer spinlock: see the [module's page](self). 8 bytes.
 #[derive(Debug)]
@@ -115,8 +135,13 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
     pub fn read_in_handler(&self) {
         let seen = self.come();
         if seen & (WRITER | FULL) != 0 {
+            Step::Stay.taken::<P>();
             self.report_full(seen);
             self.wait_for_writer();
+        } else if seen & WAITING != 0 {
+            Step::ReadPast.taken::<P>();
+        } else {
+            Step::Read.taken::<P>();
         }
     }
 
@@ -132,19 +157,28 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
         // (0, 0, 0) -> (0, 0, 1). WA: acquire, pairs with WU and RU.
         self.word
             .compare_exchange(0, WRITER, Acquire, Relaxed)
+            .inspect(|_| Step::Write.taken::<P>())
             .is_ok()
     }
 
     #[cold]
     fn read_slow(&self, seen: u32) {
+        Step::NotYet.taken::<P>();
         self.report_full(seen);
-        // (r, w, l) -> (r - 1, w, l). Relaxed: it has seen nothing.
-        self.word.fetch_sub(READER, Relaxed);
+        self.back_off();
         let token = self.queue.lock();
         self.come();
+        Step::ComeAgain.taken::<P>();
         self.wait_for_writer();
         // SAFETY: locked above.
         unsafe { self.queue.unlock(token) };
+    }
+
+    #[inline]
+    fn back_off(&self) {
+        // (r, w, l) -> (r - 1, w, l). Relaxed: it has seen nothing.
+        self.word.fetch_sub(READER, Relaxed);
+        Step::BackOff.taken::<P>();
     }
 
     /// Waits, counted in, until there is no writer.
@@ -154,6 +188,7 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
         let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
             word & (WRITER | FULL) == 0
         });
+        Step::SeeNoWriter.taken::<P>();
     }
 
     /// The misuse of a reader that has counted itself in, and that is one too many.
@@ -171,18 +206,24 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
         if !self.take() {
             // (r, 0, l) -> (r, 1, l). Relaxed: it protects no data.
             self.word.fetch_or(WAITING, Relaxed);
+            Step::Wait.taken::<P>();
             // Relaxed: the exchange acquires. (0, 1, 0) -> (0, 0, 1). WA: acquire, pairs with WU and RU.
             let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| {
                 word == WAITING
                     && self
                         .word
                         .compare_exchange(WAITING, WRITER, Acquire, Relaxed)
+                        .inspect(|_| Step::Take.taken::<P>())
                         .is_ok()
             });
         }
         // SAFETY: locked above.
         unsafe { self.queue.unlock(token) };
     }
+}
+
+impl<P: Platform> Drawn for Qrwlock<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &queued::DIAGRAM];
 }
 
 // SAFETY: I1 and I2.
@@ -202,7 +243,9 @@ unsafe impl<P: Platform, L: RawLock> RawRwLock for Qrwlock<P, L> {
     #[inline]
     fn read(&self) {
         let seen = self.come();
-        if seen & (WRITER | WAITING | FULL) != 0 {
+        if seen & (WRITER | WAITING | FULL) == 0 {
+            Step::Read.taken::<P>();
+        } else {
             self.read_slow(seen);
         }
     }
@@ -213,10 +256,11 @@ unsafe impl<P: Platform, L: RawLock> RawRwLock for Qrwlock<P, L> {
             return None;
         }
         if self.come() & (WRITER | WAITING | FULL) != 0 {
-            // (r, w, l) -> (r - 1, w, l). Relaxed: it has seen nothing.
-            self.word.fetch_sub(READER, Relaxed);
+            Step::NotYet.taken::<P>();
+            self.back_off();
             return None;
         }
+        Step::Read.taken::<P>();
         Some(())
     }
 
@@ -228,6 +272,7 @@ unsafe impl<P: Platform, L: RawLock> RawRwLock for Qrwlock<P, L> {
         );
         // (r, w, 0) -> (r - 1, w, 0). RU: release, pairs with WA.
         self.word.fetch_sub(READER, Release);
+        Step::UnlockRead.taken::<P>();
     }
 
     #[inline]
@@ -250,6 +295,7 @@ unsafe impl<P: Platform, L: RawLock> RawRwLock for Qrwlock<P, L> {
         );
         // (r, w, 1) -> (r, w, 0). WU: release, pairs with RA and WA.
         self.word.byte0_store(0, Release);
+        Step::UnlockWrite.taken::<P>();
     }
 
     /// A reader that turns out to have to wait counts too, for a moment.

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
+use super::states::Step;
 use super::{OFF, OverlockRw, Policy, count};
 use crate::links::nap;
 use crate::node::NodeId;
@@ -67,21 +68,26 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         let drained = self.spin(&self.readers, gone, limit)
             || self.sleep(limit, || gone(self.readers.load(SeqCst)));
         if !drained {
+            Step::DrainAtLimit.taken::<P>();
             if ended {
                 // R5; nobody writes (R2).
                 self.switch_on();
             }
             return false;
         }
+        Step::DrainCount.taken::<P>();
         // Until the last counted one had left, it might switch the bias on (R2).
         self.end_bias();
         while let Some(entry) = self.find_entry() {
+            Step::DrainEntry.taken::<P>();
             if !self.outwait(entry, limit) {
+                Step::DrainAtLimit.taken::<P>();
                 // R5 and R2, as above.
                 self.switch_on();
                 return false;
             }
         }
+        Step::Drained.taken::<P>();
         true
     }
 
@@ -116,12 +122,14 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
                     return false;
                 }
                 nap::<P>();
+                Step::Nap.taken::<P>();
             }
             return true;
         };
         // DK: before the look in `gone`, against RU and what follows it.
         self.drainer.store(waiter.id().bits(), SeqCst);
         self.gate.kicks().fetch_add(1, SeqCst);
+        Step::DrainerSleeps.taken::<P>();
         let gone = waiter.sleep_until(limit, gone);
         self.gate.kicks().fetch_sub(1, SeqCst);
         self.drainer.store(0, Relaxed);
@@ -132,6 +140,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     #[cold]
     pub(super) fn kick_drainer(&self) {
         if let Some(drainer) = NodeId::from_bits(self.drainer.load(SeqCst)) {
+            Step::KickDrainer.taken::<P>();
             wait_list::kick::<P>(drainer);
         }
     }

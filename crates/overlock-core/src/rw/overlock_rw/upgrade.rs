@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use super::states::Step;
 use super::{OverlockRw, Policy, READER, Read, Write};
 use crate::links::nap;
 use crate::platform::{Atomic, Instant, Platform};
@@ -10,6 +11,7 @@ use crate::sleep::wait_list::{self, Limit, Waiter};
 
 /// What a waiter is told: look again.
 const LOOK_AGAIN: u32 = 1;
+
 /// An upgradable reader's acquisition.
 #[derive(Debug)]
 pub struct Upgradable(());
@@ -25,6 +27,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         let id = waiter.id();
         waiter.prepare();
         self.waiting.lock().push_back(id);
+        Step::Join.taken::<P>();
         let acquired = loop {
             let first = self.waiting.lock().first() == Some(id);
             if first {
@@ -33,8 +36,10 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
                 }
                 // Acquire, pairs with the release in `release_upgradable`.
                 if self.upgradable.load(Acquire) == 0 {
+                    Step::FirstGoes.taken::<P>();
                     break true;
                 }
+                Step::FirstFindsIt.taken::<P>();
                 self.release_gate();
             }
             if let wait_list::End::Deadline | wait_list::End::Cancelled = waiter.sleep(limit) {
@@ -46,6 +51,9 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         };
         let waiters = self.waiting.lock();
         waiters.unlink(id);
+        if !acquired {
+            Step::LeaveAtLimit.taken::<P>();
+        }
         let next = waiters.first();
         if let Some(next) = next {
             wait_list::tell::<P>(next, LOOK_AGAIN);
@@ -68,6 +76,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
                 return false;
             }
             nap::<P>();
+            Step::Nap.taken::<P>();
         }
         false
     }
@@ -78,6 +87,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         // SeqCst, with WC of this reader's upgrade: who counted itself after this must be seen there. (C++20 asks for less; Miri, whose
         // order of sequentially consistent operations is weaker, does not.)
         self.readers.fetch_add(READER, SeqCst);
+        Step::EnterUpgradable.taken::<P>();
         self.open_gate();
         Upgradable(())
     }
@@ -86,6 +96,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     fn release_upgradable(&self) {
         // Release, pairs with the acquires of those that wait for it.
         self.upgradable.store(0, Release);
+        Step::ReleaseUpgradable.taken::<P>();
         // Under the guard: who joins the list after this looks at `upgradable` after this.
         let waiters = self.waiting.lock();
         let first = waiters.first();
@@ -111,11 +122,13 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     /// The caller is the upgradable reader and holds the gate: becomes the writer if no other reader is left.
     fn upgrade_at_gate(&self, clear: bool) -> Result<Write, Upgradable> {
         if !clear {
+            Step::UpgradeInVain.taken::<P>();
             self.release_gate();
             return Err(Upgradable(()));
         }
         // SeqCst, as above, with WC of the next writer.
         self.readers.fetch_sub(1, SeqCst);
+        Step::Upgrade.taken::<P>();
         self.release_upgradable();
         Ok(Write(()))
     }
@@ -196,6 +209,7 @@ unsafe impl<P: Platform, Y: Policy> RawFairRwLock for OverlockRw<P, Y> {
         self.end_write();
         // SAFETY: the writer holds the gate, whose token is ().
         unsafe { self.gate.unlock_fair(()) }
+        Step::Unlock.taken::<P>();
     }
 
     /// Those that wait for the upgradable reader stand in a list.

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use super::states::Step;
 use super::{OFF, OverlockRw, Policy};
 use crate::platform::{Atomic, Platform};
 
@@ -37,8 +38,10 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         P::light_barrier();
         // RB: acquire, pairs with the release in `switch_on`.
         if self.bias.load(Acquire) == id {
+            Step::Enter.taken::<P>();
             return Some(entry);
         }
+        Step::EnterInVain.taken::<P>();
         self.leave_ended(entry);
         None
     }
@@ -51,8 +54,10 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         );
         // RU: release, pairs with WE.
         entry.store(0, Release);
+        Step::Leave.taken::<P>();
         P::light_barrier();
         if !self.is_biased() {
+            Step::LeaveEnded.taken::<P>();
             self.leave_ended(entry);
         }
     }
@@ -76,7 +81,10 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
             bias & !OFF
         };
         // Release, pairs with RB: passes on what the last writer did. Another reader may be doing the same.
-        let _ = self.bias.compare_exchange(bias, id, Release, Relaxed);
+        let switched = self.bias.compare_exchange(bias, id, Release, Relaxed);
+        if switched.is_ok() && bias != id {
+            Step::BiasOn.taken::<P>();
+        }
     }
 
     /// Ends the bias; whether it was on. The caller holds the gate. If no reader is counted but perhaps itself, it
@@ -87,6 +95,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
         if ends {
             // WB
             self.bias.store(bias | OFF, SeqCst);
+            Step::BiasOff.taken::<P>();
             P::heavy_barrier();
         }
         ends
