@@ -29,8 +29,10 @@ use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
 use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Lanes, Platform, Spin};
 use overlock_core::pool::{QueueTicket, TicketPool};
+use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::waiters::WaiterTable;
 
+use crate::pi::{self, Kernel, Sleepers};
 use crate::tables::Tables;
 use crate::world::{Data, World};
 use crate::{arena, coverage};
@@ -60,12 +62,14 @@ impl<T> fmt::Debug for Word<T> {
 
 thread_local! {
     static NEXT_KEY: Cell<u32> = const { Cell::new(0) };
+    static PI: RefCell<Sleepers> = RefCell::default();
     static TABLES: Cell<Option<&'static Tables<Explorer>>> = const { Cell::new(None) };
 }
 
 /// An execution begins: the next atomics get the same keys, those behind the tables', and the same places as in the one before.
 pub(crate) fn rewind() {
     arena::reset();
+    PI.take();
     let tables = tables();
     NEXT_KEY.set(tables.keys);
 }
@@ -357,6 +361,42 @@ impl Platform for Explorer {
 
     fn arrow(arrow: Arrow) {
         coverage::took(arrow);
+    }
+}
+
+impl Kernel for Explorer {
+    fn number() -> usize {
+        exec::me()
+    }
+
+    fn sleepers<R>(work: impl FnOnce(&mut Sleepers) -> R) -> R {
+        PI.with_borrow_mut(work)
+    }
+
+    fn refuses() -> bool {
+        exec::chance()
+    }
+
+    fn granted(thread: usize) -> &'static Word<u32> {
+        tables().granted(thread)
+    }
+}
+
+impl PiPlatform for Explorer {
+    fn thread_id() -> u32 {
+        pi::id(Self::number())
+    }
+
+    fn lock_pi(word: &Word<u32>, until: Option<Instant>) -> Result<(), PiError> {
+        pi::lock::<Self>(word, until)
+    }
+
+    fn unlock_pi(word: &Word<u32>) {
+        pi::unlock::<Self>(word);
+    }
+
+    fn was_before_fork(_id: u32) -> bool {
+        false
     }
 }
 

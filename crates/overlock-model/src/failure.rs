@@ -6,8 +6,11 @@ use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
+use serde::Serialize;
+
 /// What went wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A check in a scenario or in a lock did not hold.
     Panic,
@@ -18,7 +21,7 @@ pub enum Kind {
 }
 
 /// A failed execution.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Failure {
     /// What went wrong.
     pub kind: Kind,

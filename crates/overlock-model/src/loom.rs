@@ -18,9 +18,11 @@ use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
 use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Platform, Spin};
 use overlock_core::pool::{QueueTicket, TicketPool};
+use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::waiters::WaiterTable;
 
 use crate::failure::{Failure, Kind, quiet};
+use crate::pi::{self, Kernel, Sleepers};
 use crate::scenario::{Scenario, Setting};
 use crate::tables::Tables;
 use crate::world::{Data, World};
@@ -59,6 +61,7 @@ struct Run {
     now: u64,
     threads: usize,
     sleepers: Vec<Sleeper>,
+    pi: Sleepers,
 }
 
 thread_local! {
@@ -227,6 +230,42 @@ impl Platform for Loom {
     }
 }
 
+impl Kernel for Loom {
+    fn number() -> usize {
+        me()
+    }
+
+    fn sleepers<R>(work: impl FnOnce(&mut Sleepers) -> R) -> R {
+        with(|run| work(&mut run.pi))
+    }
+
+    fn refuses() -> bool {
+        false
+    }
+
+    fn granted(thread: usize) -> &'static Word<AtomicU32> {
+        tables().granted(thread)
+    }
+}
+
+impl PiPlatform for Loom {
+    fn thread_id() -> u32 {
+        pi::id(Self::number())
+    }
+
+    fn lock_pi(word: &Word<AtomicU32>, until: Option<Instant>) -> Result<(), PiError> {
+        pi::lock::<Self>(word, until)
+    }
+
+    fn unlock_pi(word: &Word<AtomicU32>) {
+        pi::unlock::<Self>(word);
+    }
+
+    fn was_before_fork(_id: u32) -> bool {
+        false
+    }
+}
+
 impl World for Loom {
     const NAME: &'static str = "loom";
     type Data = Raced;
@@ -282,8 +321,6 @@ impl Data for Raced {
 pub struct Bounds {
     /// Preemptions in one execution.
     pub preemptions: usize,
-    /// Executions.
-    pub executions: usize,
     /// Time.
     pub time: Duration,
 }
@@ -306,7 +343,8 @@ pub fn check(scenario: &Scenario, bounds: Bounds) -> Result<Done, Box<Failure>> 
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(bounds.preemptions);
     builder.max_branches = STEPS;
-    builder.max_permutations = Some(bounds.executions);
+    // Also how often loom looks at the clock.
+    builder.checkpoint_interval = 500;
     builder.max_duration = Some(bounds.time);
     builder.max_threads = THREADS + 1;
     let count = Arc::new(Count::new(0));
@@ -336,7 +374,7 @@ pub fn check(scenario: &Scenario, bounds: Bounds) -> Result<Done, Box<Failure>> 
     }
     Ok(Done {
         executions,
-        complete: executions < bounds.executions && start.elapsed() < bounds.time,
+        complete: start.elapsed() < bounds.time,
     })
 }
 
@@ -348,6 +386,7 @@ fn begin(setting: Setting) {
         now: 1_000_000,
         threads: 0,
         sleepers: Vec::new(),
+        pi: Sleepers::default(),
     }));
     let tables = Box::into_raw(Box::new(Tables::new()));
     with(|run| run.tables = tables);

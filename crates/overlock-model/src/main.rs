@@ -1,55 +1,195 @@
-//! x
-fn main() {
-    use overlock_model::explore::{
-        Explorer,
-        exec::Rules,
-        search::{Mode, search},
-    };
-    let dep: u32 = std::env::args().nth(1).unwrap().parse().unwrap();
-    let max: u64 = std::env::args().nth(2).unwrap().parse().unwrap();
-    let only = std::env::args().nth(3);
-    for lock in overlock_model::list::locks::<Explorer>() {
-        if only.as_deref().is_some_and(|only| only != lock.name) {
-            continue;
+//! `overlock-model`: checks the locks with all model checkers.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use clap::{Parser, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use overlock_model::report::Report;
+use overlock_model::run::{Effort, Engine, run};
+
+/// Checks overlock's locks with model checkers: an explorer with weak memory and blocking waits, shuttle, and loom.
+///
+/// Exits with 1 where a check fails, where an arrow of a lock's state diagram was not executed, or where a lock that is broken on
+/// purpose was not found out.
+#[derive(Debug, Parser)]
+#[command(name = "overlock-model", version)]
+struct Args {
+    /// Only these locks (see --list).
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    locks: Vec<String>,
+    /// Only these scenarios (see --list).
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    scenarios: Vec<String>,
+    /// Only these checkers.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    engines: Vec<Name>,
+    /// Show the locks and their scenarios.
+    #[arg(long)]
+    list: bool,
+    /// Show how often each arrow was taken.
+    #[arg(long)]
+    arrows: bool,
+    /// Go further: hours instead of minutes.
+    #[arg(long)]
+    long: bool,
+    /// Explorer: departures from the plain course, at most.
+    #[arg(long)]
+    departures: Option<u32>,
+    /// Explorer: executions of a scenario for each number of departures, at most.
+    #[arg(long)]
+    executions: Option<u64>,
+    /// Explorer: random walks, and as many PCT schedules, of each scenario.
+    #[arg(long)]
+    walks: Option<u64>,
+    /// Shuttle: schedules of each lock.
+    #[arg(long)]
+    schedules: Option<usize>,
+    /// Loom: preemptions, at most.
+    #[arg(long)]
+    preemptions: Option<usize>,
+    /// Loom: seconds for each scenario, at most.
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Where random numbers start.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Checks that run at a time [default: one for each CPU].
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Stop at the first failure.
+    #[arg(long)]
+    fail_fast: bool,
+    /// Write all results there, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Name {
+    Explore,
+    Shuttle,
+    Loom,
+}
+
+impl From<Name> for Engine {
+    fn from(name: Name) -> Self {
+        match name {
+            Name::Explore => Engine::Explore,
+            Name::Shuttle => Engine::Shuttle,
+            Name::Loom => Engine::Loom,
         }
-        for scenario in &lock.scenarios {
-            for weak in [true] {
-                let s = scenario.setting;
-                let rules = Rules {
-                    weak,
-                    chance: true,
-                    tick: s.tick,
-                    parallelism: s.parallelism,
-                    slots: s.slots,
-                    steps: 10_000,
+    }
+}
+
+fn main() -> ExitCode {
+    match check(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether all is well. `Err` where the options make no sense, or a file cannot be written.
+fn check(args: &Args) -> Result<bool, String> {
+    let locks = Engine::Explore.locks();
+    let known = |name: &String| locks.iter().any(|lock| lock.name == name);
+    if let Some(name) = args.locks.iter().find(|name| !known(name)) {
+        return Err(format!("there is no lock `{name}` (see --list)"));
+    }
+    let wanted =
+        |list: &[String], name: &str| list.is_empty() || list.iter().any(|one| one == name);
+    let mut all = locks.iter().flat_map(|lock| &lock.scenarios);
+    if let Some(name) =
+        (args.scenarios.iter()).find(|name| !all.any(|scenario| scenario.name == **name))
+    {
+        return Err(format!("there is no scenario `{name}` (see --list)"));
+    }
+    if args.list {
+        for lock in locks {
+            let names: Vec<_> = lock
+                .scenarios
+                .iter()
+                .map(|scenario| &*scenario.name)
+                .collect();
+            println!("{}: {}", lock.name, names.join(", "));
+        }
+        return Ok(true);
+    }
+    let base = if args.long {
+        Effort::LONG
+    } else {
+        Effort::QUICK
+    };
+    let effort = Effort {
+        departures: args.departures.unwrap_or(base.departures),
+        executions: args.executions.unwrap_or(base.executions),
+        walks: args.walks.unwrap_or(base.walks),
+        schedules: args.schedules.unwrap_or(base.schedules),
+        preemptions: args.preemptions.unwrap_or(base.preemptions),
+        seconds: args.seconds.unwrap_or(base.seconds),
+    };
+    let engines: Vec<Engine> = if args.engines.is_empty() {
+        Engine::ALL.to_vec()
+    } else {
+        args.engines.iter().map(|&name| name.into()).collect()
+    };
+    let jobs = args
+        .jobs
+        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let bar = ProgressBar::no_length().with_style(
+        ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len} {msg}")
+            .map_err(|error| error.to_string())?,
+    );
+    let failed = AtomicUsize::new(0);
+    let outcomes = run(
+        &engines,
+        |lock, scenario| wanted(&args.locks, lock.name) && wanted(&args.scenarios, &scenario.name),
+        effort,
+        args.seed,
+        jobs,
+        |checks| bar.set_length(checks as u64),
+        |outcome| {
+            bar.inc(1);
+            bar.set_message(format!("{} {}", outcome.lock, outcome.scenario));
+            let broken = outcome.lock.starts_with("busted");
+            if outcome.failure.is_some() && !broken {
+                failed.fetch_add(1, Ordering::Relaxed);
+            }
+            !(args.fail_fast && failed.load(Ordering::Relaxed) > 0)
+        },
+    );
+    bar.finish_and_clear();
+    let whole = args.scenarios.is_empty()
+        && engines.len() == Engine::ALL.len()
+        && failed.load(Ordering::Relaxed) == 0;
+    let report = Report::new(effort, args.seed, outcomes, whole);
+    print!("{}", report.text());
+    if args.arrows {
+        for row in &report.locks {
+            println!("\n{}", row.lock);
+            for arrow in &row.arrows {
+                let mark = if arrow.lacking {
+                    "(not this lock's)"
+                } else {
+                    ""
                 };
-                let body = scenario.body.clone();
-                let start = std::time::Instant::now();
-                let result = search(
-                    Mode::Exhaustive { departures: dep },
-                    rules,
-                    max,
-                    move || body(),
+                println!(
+                    "{:>14}  {}: {} {mark}",
+                    arrow.times, arrow.diagram, arrow.arrow
                 );
-                match result {
-                    Ok(d) => println!(
-                        "{} {} {} {} {} {:?}",
-                        lock.name,
-                        scenario.name,
-                        d.executions,
-                        d.complete,
-                        d.longest,
-                        start.elapsed()
-                    ),
-                    Err(f) => {
-                        println!("FAILED {} {}: {f}", lock.name, scenario.name);
-                        if only.is_some() {
-                            println!("{}", f.trace.join("\n"));
-                            return;
-                        }
-                    }
-                }
             }
         }
     }
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?;
+        fs::write(path, text + "\n").map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(report.is_good())
 }

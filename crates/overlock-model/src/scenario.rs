@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Scenario {
     /// Its name in tables and options.
-    pub name: &'static str,
+    pub name: String,
     /// How many threads it has.
     pub threads: usize,
     /// What it needs.
@@ -27,6 +27,15 @@ impl fmt::Debug for Scenario {
         f.debug_struct("Scenario")
             .field("name", &self.name)
             .finish_non_exhaustive()
+    }
+}
+
+impl Scenario {
+    /// The same, with what it is played on before its name.
+    #[must_use]
+    pub fn with(mut self, what: &str) -> Self {
+        self.name = format!("{what}-{}", self.name);
+        self
     }
 }
 

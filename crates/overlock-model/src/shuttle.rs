@@ -11,6 +11,7 @@ use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
 use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Platform, Spin};
 use overlock_core::pool::{QueueTicket, TicketPool};
+use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::waiters::WaiterTable;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
@@ -19,6 +20,7 @@ use shuttle::thread::{self, JoinHandle, Thread};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
 use crate::failure::{Failure, Kind, quiet};
+use crate::pi::{self, Kernel, Sleepers};
 use crate::scenario::{Scenario, Setting};
 use crate::tables::Tables;
 use crate::world::{Data, World};
@@ -55,6 +57,7 @@ struct Run {
     setting: Setting,
     now: u64,
     sleepers: Vec<Sleeper>,
+    pi: Sleepers,
 }
 
 thread_local! {
@@ -234,6 +237,42 @@ impl Platform for Shuttle {
     }
 }
 
+impl Kernel for Shuttle {
+    fn number() -> usize {
+        me()
+    }
+
+    fn sleepers<R>(work: impl FnOnce(&mut Sleepers) -> R) -> R {
+        with(|run| work(&mut run.pi))
+    }
+
+    fn refuses() -> bool {
+        chance(8)
+    }
+
+    fn granted(thread: usize) -> &'static Word<AtomicU32> {
+        tables().granted(thread)
+    }
+}
+
+impl PiPlatform for Shuttle {
+    fn thread_id() -> u32 {
+        pi::id(Self::number())
+    }
+
+    fn lock_pi(word: &Word<AtomicU32>, until: Option<Instant>) -> Result<(), PiError> {
+        pi::lock::<Self>(word, until)
+    }
+
+    fn unlock_pi(word: &Word<AtomicU32>) {
+        pi::unlock::<Self>(word);
+    }
+
+    fn was_before_fork(_id: u32) -> bool {
+        false
+    }
+}
+
 impl World for Shuttle {
     const NAME: &'static str = "shuttle";
     type Data = Torn;
@@ -345,5 +384,6 @@ fn begin(setting: Setting) {
         setting,
         now: 1_000_000,
         sleepers: Vec::new(),
+        pi: Sleepers::default(),
     }));
 }

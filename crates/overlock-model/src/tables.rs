@@ -11,8 +11,11 @@ use overlock_core::waiters::{WaiterLine, WaiterTable};
 /// Threads with queue nodes, at most.
 pub const SLOTS: usize = 5;
 
+/// Threads, at most.
+const THREADS: usize = 8;
+
 /// Fast queue spinlocks that may live at a time.
-const FAST_QUEUES: usize = 2;
+const FAST_QUEUES: usize = 4;
 
 /// See [`Platform`] for each.
 #[derive(Debug)]
@@ -26,6 +29,7 @@ pub struct Tables<P: Platform> {
     lock_hash: Vec<Line<P>>,
     kick_table: Vec<P::U32>,
     reader_ids: P::U32,
+    granted: Vec<P::U32>,
     /// How many atomics were made before and with these tables, where the platform counts them.
     pub(crate) keys: u32,
 }
@@ -48,6 +52,7 @@ impl<P: Platform> Tables<P> {
             lock_hash: (0..SLOTS).map(|_| Line::new()).collect(),
             kick_table: (0..2).map(|_| P::U32::new(0)).collect(),
             reader_ids: P::U32::new(0),
+            granted: (0..THREADS).map(|_| P::U32::new(0)).collect(),
             keys: 0,
         }
     }
@@ -85,6 +90,11 @@ impl<P: Platform> Tables<P> {
     /// See [`Platform::reader_ids`].
     pub fn reader_ids(&self) -> &P::U32 {
         &self.reader_ids
+    }
+
+    /// See [`Kernel::granted`](crate::pi::Kernel::granted).
+    pub fn granted(&self, thread: usize) -> &P::U32 {
+        &self.granted[thread]
     }
 }
 

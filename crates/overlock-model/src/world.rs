@@ -1,9 +1,9 @@
 //! What a scenario needs of a checker beside the platform: threads, and data to guard.
 
-use overlock_core::platform::Platform;
+use overlock_core::sleep::rt_mutex::PiPlatform;
 
 /// A checker's world.
-pub trait World: Platform {
+pub trait World: PiPlatform {
     /// Its name in tables and options.
     const NAME: &'static str;
     /// Data whose every access it can judge.

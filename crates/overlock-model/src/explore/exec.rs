@@ -12,6 +12,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use super::memory::{At, Memory, Plain, THREADS};
 use super::strategy::{Question, Strategy};
 use crate::failure::{Failure, Kind, quiet};
+use crate::scenario::Setting;
 
 type Fibre = Coroutine<(), (), (), DefaultStack>;
 
@@ -30,6 +31,20 @@ pub struct Rules {
     pub slots: usize,
     /// Steps after which an execution counts as one that makes no progress.
     pub steps: usize,
+}
+
+impl Rules {
+    /// Everything may happen, in this setting.
+    pub fn of(setting: Setting) -> Self {
+        Rules {
+            weak: true,
+            chance: true,
+            tick: setting.tick,
+            parallelism: setting.parallelism,
+            slots: setting.slots,
+            steps: 20_000,
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -602,7 +617,9 @@ impl Execution {
     fn wake_watchers(&mut self, key: u32) {
         self.wake_paused();
         for thread in &mut self.threads {
-            if matches!(thread.state, State::Watching(_)) && thread.watch.iter().any(|(at, _)| at.key == key) {
+            if matches!(thread.state, State::Watching(_))
+                && thread.watch.iter().any(|(at, _)| at.key == key)
+            {
                 thread.state = State::Ready;
             }
         }
@@ -622,7 +639,11 @@ impl Execution {
             return self.current != before;
         }
         self.options.clear();
-        if !self.threads.iter().any(|thread| thread.state == State::Ready) {
+        if !self
+            .threads
+            .iter()
+            .any(|thread| thread.state == State::Ready)
+        {
             self.wake_paused();
         }
         if stay {

@@ -18,7 +18,7 @@ pub fn crew<W: World, S: Sync + 'static, const N: usize>(
     check: fn(&S),
 ) -> Scenario {
     Scenario {
-        name,
+        name: name.to_owned(),
         threads: N,
         setting,
         body: Arc::new(move || {

@@ -215,7 +215,7 @@ pub fn scenarios<W: World, L: RawRwLock>(abilities: Abilities<W, L>) -> Vec<Scen
         .iter()
         .filter(|script| script.2.iter().all(|acts| abilities.suffice(acts)))
         .map(|&Script(name, setting, threads)| Scenario {
-            name,
+            name: name.to_owned(),
             threads: threads.len(),
             setting,
             body: Arc::new(move || play(abilities, threads)),

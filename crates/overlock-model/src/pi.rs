@@ -1,0 +1,122 @@
+//! What a kernel does for a PI futex, for checkers: the lock is handed to the first waiter. (Nobody lends priorities: checkers
+//! have none.)
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use overlock_core::platform::{Atomic, Instant, Platform};
+use overlock_core::sleep::rt_mutex::{PiError, THREAD_ID, WAITERS};
+
+/// Who sleeps for which word, first come first: the word's address, and the number of the thread.
+#[derive(Debug, Default)]
+pub struct Sleepers(VecDeque<(usize, usize)>);
+
+impl Sleepers {
+    fn first(&mut self, word: usize) -> Option<usize> {
+        let index = self
+            .0
+            .iter()
+            .position(|(sleeps_on, _)| *sleeps_on == word)?;
+        self.0.remove(index).map(|(_, thread)| thread)
+    }
+
+    fn leave(&mut self, thread: usize) -> bool {
+        let before = self.0.len();
+        self.0.retain(|(_, sleeper)| *sleeper != thread);
+        self.0.len() < before
+    }
+}
+
+/// What a platform brings for this.
+pub trait Kernel: Platform {
+    /// The calling thread's number, from 0.
+    fn number() -> usize;
+
+    /// Works on the list of sleepers; no other thread runs meanwhile.
+    fn sleepers<R>(work: impl FnOnce(&mut Sleepers) -> R) -> R;
+
+    /// Whether the kernel cannot help now.
+    fn refuses() -> bool;
+
+    /// A word for each thread by its number, that it alone sleeps on.
+    fn granted(thread: usize) -> &'static Self::U32;
+}
+
+/// The id of a thread in a word.
+pub fn id(thread: usize) -> u32 {
+    thread as u32 + 1
+}
+
+/// See [`PiPlatform::lock_pi`](overlock_core::sleep::rt_mutex::PiPlatform::lock_pi).
+pub fn lock<K: Kernel>(word: &K::U32, until: Option<Instant>) -> Result<(), PiError> {
+    let (me, address) = (K::number(), std::ptr::from_ref(word).addr());
+    let granted = K::granted(me);
+    granted.store(0, Relaxed);
+    if K::refuses() {
+        return Err(PiError::Unavailable);
+    }
+    loop {
+        let seen = word.load(Relaxed);
+        let owner = seen & THREAD_ID;
+        if owner == id(me) {
+            return Err(PiError::Deadlock);
+        }
+        if owner == 0 {
+            // Acquire: pairs with the owner's release, in `unlock` or in the lock's own fast path.
+            let new = id(me) | seen & WAITERS;
+            if word.compare_exchange(seen, new, Acquire, Relaxed).is_ok() {
+                return Ok(());
+            }
+        } else if word
+            .compare_exchange(seen, seen | WAITERS, Relaxed, Relaxed)
+            .is_ok()
+        {
+            K::sleepers(|sleepers| sleepers.0.push_back((address, me)));
+            break;
+        }
+    }
+    loop {
+        // Acquire: pairs with the grant in `unlock`.
+        if granted.load(Acquire) != 0 {
+            return Ok(());
+        }
+        if until.is_some_and(|until| K::now() >= until)
+            && K::sleepers(|sleepers| sleepers.leave(me))
+        {
+            return Err(PiError::Deadline);
+        }
+        K::halt(granted, 0, until);
+    }
+}
+
+/// See [`PiPlatform::unlock_pi`](overlock_core::sleep::rt_mutex::PiPlatform::unlock_pi).
+pub fn unlock<K: Kernel>(word: &K::U32) {
+    let address = std::ptr::from_ref(word).addr();
+    let mut owned = true;
+    loop {
+        if let Some(next) = K::sleepers(|sleepers| sleepers.first(address)) {
+            // Whether others sleep is not looked at: an unlock that finds nobody does no harm.
+            if owned {
+                word.store(id(next) | WAITERS, Release);
+            } else if word
+                .compare_exchange(0, id(next) | WAITERS, AcqRel, Relaxed)
+                .is_err()
+            {
+                // Somebody has taken the free lock past the sleeper: its unlock finds the sleeper.
+                K::sleepers(|sleepers| sleepers.0.push_front((address, next)));
+                word.fetch_or(WAITERS, Relaxed);
+                return;
+            }
+            // Release: pairs with the look in `lock`.
+            K::granted(next).store(1, Release);
+            K::kick(K::granted(next));
+            return;
+        }
+        if !owned {
+            return;
+        }
+        word.store(0, Release);
+        // One that has come since saw the owner's name, and sleeps.
+        owned = false;
+    }
+}

@@ -1,0 +1,255 @@
+//! What a run found, for people and for programs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+
+use crate::coverage::Coverage;
+use crate::list::Lock;
+use crate::run::{Effort, Engine, Outcome};
+
+/// A run's results.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// How far each check went.
+    pub effort: Effort,
+    /// Where random numbers started.
+    pub seed: u64,
+    /// Lock by lock.
+    pub locks: Vec<Row>,
+    /// Scenario by scenario.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// One lock's results.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub lock: &'static str,
+    /// What each checker did.
+    pub engines: BTreeMap<Engine, Sum>,
+    /// The arrows of its diagrams, and how often each was taken.
+    pub arrows: Vec<Taken>,
+    /// What is wrong, for people. Empty where nothing is.
+    pub wrong: Vec<String>,
+    /// Whether it is broken on purpose.
+    pub broken: bool,
+}
+
+/// What a checker did with all scenarios of a lock.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Sum {
+    /// Scenarios.
+    pub scenarios: usize,
+    /// Scenarios that failed.
+    pub failed: usize,
+    /// Executions.
+    pub executions: u64,
+    /// The bound up to which all executions of every scenario were run. None for random checkers, or where not even the lowest was.
+    pub complete_to: Option<u64>,
+}
+
+/// An arrow.
+#[derive(Debug, Serialize)]
+pub struct Taken {
+    /// Its diagram.
+    pub diagram: &'static str,
+    /// How the diagram writes it.
+    pub arrow: &'static str,
+    /// How often it was taken.
+    pub times: u64,
+    /// Whether this form of the lock does not have it.
+    pub lacking: bool,
+}
+
+impl Report {
+    /// Puts outcomes together. `whole`: all checkers have run all scenarios of these locks, so that every arrow must have been taken.
+    pub fn new(effort: Effort, seed: u64, outcomes: Vec<Outcome>, whole: bool) -> Self {
+        let mut locks = Vec::new();
+        for lock in Engine::Explore.locks() {
+            let of_lock: Vec<_> = outcomes
+                .iter()
+                .filter(|outcome| outcome.lock == lock.name)
+                .collect();
+            if !of_lock.is_empty() {
+                locks.push(Row::new(&lock, &of_lock, whole));
+            }
+        }
+        Report {
+            effort,
+            seed,
+            locks,
+            outcomes,
+        }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_good(&self) -> bool {
+        self.locks.iter().all(|row| row.wrong.is_empty())
+    }
+
+    /// The results as a table, and what is wrong below it.
+    pub fn text(&self) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(["lock", "explore", "≤", "shuttle", "loom", "≤", "arrows", ""]);
+        for column in 1..7 {
+            table
+                .column_mut(column)
+                .expect("a column")
+                .set_cell_alignment(CellAlignment::Right);
+        }
+        for row in &self.locks {
+            table.add_row(row.cells());
+        }
+        let mut text = format!(
+            "{table}\nexecutions of each checker; ≤: complete up to so many departures, or preemptions, in every scenario\n"
+        );
+        for row in &self.locks {
+            for wrong in &row.wrong {
+                let _ = writeln!(text, "\n{}: {wrong}", row.lock);
+            }
+        }
+        text
+    }
+}
+
+impl Row {
+    fn new(lock: &Lock, outcomes: &[&Outcome], whole: bool) -> Self {
+        let mut engines = BTreeMap::<Engine, Sum>::new();
+        let mut coverage = Coverage::default();
+        let mut wrong = Vec::new();
+        let mut found = Vec::new();
+        for outcome in outcomes {
+            let first = !engines.contains_key(&outcome.engine);
+            let sum = engines.entry(outcome.engine).or_default();
+            sum.complete_to = match (first, sum.complete_to, outcome.complete_to) {
+                (true, _, own) => own,
+                (false, Some(others), Some(own)) => Some(others.min(own)),
+                (false, ..) => None,
+            };
+            sum.scenarios += 1;
+            sum.executions += outcome.executions;
+            coverage.add(&outcome.coverage);
+            if let Some(failure) = &outcome.failure {
+                sum.failed += 1;
+                found.push(outcome.engine.name());
+                if lock.broken_for.is_empty() {
+                    let mut text = format!(
+                        "{} fails on {}: {failure}",
+                        outcome.scenario,
+                        outcome.engine.name()
+                    );
+                    for step in &failure.trace {
+                        let _ = write!(text, "\n    {step}");
+                    }
+                    let _ = write!(
+                        text,
+                        "\n  to see it again: overlock-model --locks {} --scenarios {} --engines {}",
+                        lock.name,
+                        outcome.scenario,
+                        outcome.engine.name()
+                    );
+                    wrong.push(text);
+                }
+            }
+        }
+        for engine in engines.keys().map(|engine| engine.name()) {
+            if lock.broken_for.contains(&engine) && !found.contains(&engine) {
+                wrong.push(format!("it is broken, and {engine} has not noticed"));
+            }
+        }
+        let arrows = arrows(lock, &coverage);
+        if lock.broken_for.is_empty() {
+            for arrow in &arrows {
+                if whole && arrow.times == 0 && !arrow.lacking {
+                    wrong.push(format!(
+                        "no checker took the arrow {}: {}",
+                        arrow.diagram, arrow.arrow
+                    ));
+                }
+                if arrow.times > 0 && arrow.lacking {
+                    wrong.push(format!(
+                        "it does not have the arrow {}: {}",
+                        arrow.diagram, arrow.arrow
+                    ));
+                }
+            }
+            for name in coverage.diagrams() {
+                if !lock.diagrams.iter().any(|diagram| diagram.name == name)
+                    && !HELPERS.contains(&name)
+                {
+                    wrong.push(format!(
+                        "it took an arrow of {name}, which it does not list"
+                    ));
+                }
+            }
+        }
+        wrong.dedup();
+        Row {
+            lock: lock.name,
+            engines,
+            arrows,
+            wrong,
+            broken: !lock.broken_for.is_empty(),
+        }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let engine = |engine| self.engines.get(&engine).cloned().unwrap_or_default();
+        let [explore, shuttle, loom] = Engine::ALL.map(engine);
+        let bound = |sum: &Sum| {
+            sum.complete_to
+                .map_or_else(String::new, |bound| bound.to_string())
+        };
+        let has: Vec<_> = self.arrows.iter().filter(|arrow| !arrow.lacking).collect();
+        let taken = has.iter().filter(|arrow| arrow.times > 0).count();
+        let verdict = match (self.broken, self.wrong.is_empty()) {
+            (_, false) => "WRONG",
+            (true, true) => "found, as it must be",
+            (false, true) => "ok",
+        };
+        vec![
+            self.lock.to_owned(),
+            grouped(explore.executions),
+            bound(&explore),
+            grouped(shuttle.executions),
+            grouped(loom.executions),
+            bound(&loom),
+            format!("{taken}/{}", has.len()),
+            verdict.to_owned(),
+        ]
+    }
+}
+
+/// Diagrams of locks that scenarios of other locks use: the mutexes under a condition variable.
+const HELPERS: &[&str] = &["mutex", "osq", "overlock"];
+
+fn arrows(lock: &Lock, coverage: &Coverage) -> Vec<Taken> {
+    let mut all = Vec::new();
+    for diagram in lock.diagrams {
+        for (index, arrow) in diagram.arrows.iter().enumerate() {
+            all.push(Taken {
+                diagram: diagram.name,
+                arrow,
+                times: coverage.count(diagram.name, index),
+                lacking: lock.lacks.contains(arrow),
+            });
+        }
+    }
+    all
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}

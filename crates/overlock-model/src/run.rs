@@ -1,0 +1,273 @@
+//! A run: scenarios of locks on checkers, on several operating-system threads, and what comes out.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::coverage::Coverage;
+use crate::explore::Explorer;
+use crate::explore::exec::Rules;
+use crate::explore::search::{Mode, search};
+use crate::failure::Failure;
+use crate::list::{Lock, locks};
+use crate::loom::{self, Loom};
+use crate::scenario::Scenario;
+use crate::shuttle::{self, Schedules, Shuttle};
+use crate::world::World;
+
+/// A checker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// Our own.
+    Explore,
+    /// shuttle.
+    Shuttle,
+    /// loom.
+    Loom,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Explore, Self::Shuttle, Self::Loom];
+
+    /// Its name in tables and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Explore => Explorer::NAME,
+            Self::Shuttle => Shuttle::NAME,
+            Self::Loom => Loom::NAME,
+        }
+    }
+
+    /// The locks, in its world.
+    pub fn locks(self) -> Vec<Lock> {
+        match self {
+            Self::Explore => locks::<Explorer>(),
+            Self::Shuttle => locks::<Shuttle>(),
+            Self::Loom => locks::<Loom>(),
+        }
+    }
+
+    /// Whether it can run the scenario.
+    pub fn takes(self, scenario: &Scenario) -> bool {
+        match self {
+            Self::Explore => true,
+            Self::Shuttle => !scenario.setting.signals,
+            Self::Loom => !scenario.setting.signals && scenario.threads <= loom::THREADS,
+        }
+    }
+}
+
+/// How far to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Effort {
+    /// The explorer's exhaustive search: departures from the plain course, at most.
+    pub departures: u32,
+    /// The same search: executions of a scenario, at most.
+    pub executions: u64,
+    /// The explorer's random walks, and as many PCT schedules, of each scenario.
+    pub walks: u64,
+    /// Shuttle: schedules of each lock, shared among its scenarios, half of them random and half PCT.
+    pub schedules: usize,
+    /// Loom: preemptions, at most.
+    pub preemptions: usize,
+    /// Loom: seconds for each scenario, at most.
+    pub seconds: u64,
+}
+
+impl Effort {
+    /// For every change: a few minutes.
+    pub const QUICK: Self = Effort {
+        departures: 2,
+        executions: 20_000,
+        walks: 2_000,
+        schedules: 4_000,
+        preemptions: 1,
+        seconds: 1,
+    };
+
+    /// For releases: hours.
+    pub const LONG: Self = Effort {
+        departures: 3,
+        executions: 4_000_000,
+        walks: 100_000,
+        schedules: 200_000,
+        preemptions: 2,
+        seconds: 60,
+    };
+}
+
+/// What one checker did with one scenario of one lock.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// The lock.
+    pub lock: &'static str,
+    /// The scenario.
+    pub scenario: String,
+    /// The checker.
+    pub engine: Engine,
+    /// Executions.
+    pub executions: u64,
+    /// The bound up to which all executions have been run: departures or preemptions. None for random checkers.
+    pub complete_to: Option<u64>,
+    /// How long it took.
+    pub seconds: f64,
+    /// The first execution that failed.
+    pub failure: Option<Failure>,
+    /// Which arrows it took.
+    #[serde(skip)]
+    pub coverage: Coverage,
+}
+
+/// Runs what `chosen` says yes to, on `jobs` operating-system threads. `ended` is told of each outcome as it comes.
+pub fn run(
+    engines: &[Engine],
+    chosen: impl Fn(&Lock, &Scenario) -> bool,
+    effort: Effort,
+    seed: u64,
+    jobs: usize,
+    mut started: impl FnMut(usize),
+    ended: impl Fn(&Outcome) -> bool + Sync,
+) -> Vec<Outcome> {
+    let mut tasks = Vec::new();
+    for &engine in engines {
+        for lock in engine.locks() {
+            let scenarios = lock.scenarios.len();
+            for scenario in &lock.scenarios {
+                if engine.takes(scenario) && chosen(&lock, scenario) {
+                    tasks.push((engine, lock.name, scenarios, scenario.clone()));
+                }
+            }
+        }
+    }
+    started(tasks.len());
+    let next = AtomicUsize::new(0);
+    let outcomes = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                while let Some((engine, lock, scenarios, scenario)) =
+                    tasks.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    let outcome = check(*engine, lock, *scenarios, scenario, effort, seed);
+                    if !ended(&outcome) {
+                        next.store(tasks.len(), Ordering::Relaxed);
+                    }
+                    outcomes
+                        .lock()
+                        .unwrap_or_else(|poisoned| poisoned.into_inner())
+                        .push(outcome);
+                }
+            });
+        }
+    });
+    let mut outcomes = outcomes
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let place = |outcome: &Outcome| {
+        tasks.iter().position(|(engine, lock, _, scenario)| {
+            (*engine, *lock, &scenario.name) == (outcome.engine, outcome.lock, &outcome.scenario)
+        })
+    };
+    outcomes.sort_by_key(place);
+    outcomes
+}
+
+fn check(
+    engine: Engine,
+    lock: &'static str,
+    scenarios: usize,
+    scenario: &Scenario,
+    effort: Effort,
+    seed: u64,
+) -> Outcome {
+    let start = Instant::now();
+    Coverage::take();
+    let mut outcome = Outcome {
+        lock,
+        scenario: scenario.name.clone(),
+        engine,
+        executions: 0,
+        complete_to: None,
+        seconds: 0.0,
+        failure: None,
+        coverage: Coverage::default(),
+    };
+    // A checker that fails in itself is a failure of the check, not of the run.
+    let work = panic::catch_unwind(AssertUnwindSafe(|| match engine {
+        Engine::Explore => explore(scenario, effort, seed, &mut outcome),
+        Engine::Shuttle => walk(scenario, scenarios, effort, seed, &mut outcome),
+        Engine::Loom => permute(scenario, effort, &mut outcome),
+    }));
+    outcome.failure = match work {
+        Ok(Ok(())) => None,
+        Ok(Err(failure)) => Some(*failure),
+        Err(_) => Some(Failure::new(
+            crate::failure::Kind::Panic,
+            "the checker panicked".to_owned(),
+        )),
+    };
+    outcome.coverage = Coverage::take();
+    outcome.seconds = start.elapsed().as_secs_f64();
+    outcome
+}
+
+fn explore(
+    scenario: &Scenario,
+    effort: Effort,
+    seed: u64,
+    outcome: &mut Outcome,
+) -> Result<(), Box<Failure>> {
+    let rules = Rules::of(scenario.setting);
+    let mut run = |mode, executions| {
+        let body = scenario.body.clone();
+        let done = search(mode, rules, executions, move || body())?;
+        outcome.executions += done.executions;
+        Ok::<_, Box<Failure>>(done)
+    };
+    let mut complete = None;
+    for departures in 0..=effort.departures {
+        if !run(Mode::Exhaustive { departures }, effort.executions)?.complete {
+            break;
+        }
+        complete = Some(u64::from(departures));
+    }
+    run(Mode::Random { seed }, effort.walks)?;
+    run(Mode::Pct { seed, depth: 3 }, effort.walks)?;
+    outcome.complete_to = complete;
+    Ok(())
+}
+
+fn walk(
+    scenario: &Scenario,
+    scenarios: usize,
+    effort: Effort,
+    seed: u64,
+    outcome: &mut Outcome,
+) -> Result<(), Box<Failure>> {
+    let each = effort.schedules.div_ceil(2 * scenarios);
+    for schedules in [Schedules::Random, Schedules::Pct(3)] {
+        shuttle::check(scenario, schedules, seed, each)?;
+        outcome.executions += each as u64;
+    }
+    Ok(())
+}
+
+fn permute(scenario: &Scenario, effort: Effort, outcome: &mut Outcome) -> Result<(), Box<Failure>> {
+    let end = Instant::now() + Duration::from_secs(effort.seconds);
+    for preemptions in 0..=effort.preemptions {
+        let time = end.saturating_duration_since(Instant::now());
+        let done = loom::check(scenario, loom::Bounds { preemptions, time })?;
+        outcome.executions += done.executions as u64;
+        if !done.complete {
+            break;
+        }
+        outcome.complete_to = Some(preemptions as u64);
+    }
+    Ok(())
+}
