@@ -56,6 +56,8 @@
 //!                +--> surplus: asleep until its turn --> awake, as above
 //! ```
 //!
+//! `states.rs` has each arrow.
+//!
 //! # Invariants
 //!
 //! - I1: a sleeper that is awake is not in the list.
@@ -118,6 +120,7 @@ mod policy;
 mod queue;
 mod rates;
 mod sleep;
+pub(crate) mod states;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -137,6 +140,7 @@ use crate::sleep::wait_list::Limit;
 pub(crate) use deferred::Deferred;
 pub(crate) use learn::Learned;
 pub use policy::{Exchange, Fixed, Gate, OwnerCpu, Policy, Recommended};
+use states::Step;
 
 const FREE: u8 = 0;
 /// Held by a thread whose CPU was not recorded.
@@ -246,6 +250,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             .compare_exchange(FREE, Self::owner(), Y::ACQUIRE, Relaxed)
             .is_ok();
         if taken {
+            Step::Take.taken::<P>();
             self.count();
         }
         taken
@@ -302,6 +307,7 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
         if Y::PLAIN_STORE {
             // held -> free. UL: release, pairs with LA.
             self.locked.store(FREE, Y::RELEASE);
+            Step::Release.taken::<P>();
             P::light_barrier();
             // UK
             if kicks.load(Relaxed) != 0 {
@@ -310,6 +316,7 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
         } else {
             // held -> free. UL; SeqCst so that UK comes after it, against OK and OL.
             self.locked.swap(FREE, SeqCst);
+            Step::Release.taken::<P>();
             // UK
             if kicks.load(SeqCst) != 0 {
                 self.after_unlock();

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use super::kick_entry;
+use super::states::Step;
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::sleep::wait_list::kick;
@@ -39,6 +40,7 @@ impl<P: Platform> Deferred<P> {
             self.lock.store(lock, Relaxed);
             // For the thread itself; SeqCst as all that change the counts, so that no look that others owe each other is at an older value.
             kick_entry::<P>(lock).fetch_add(1, SeqCst);
+            Step::Defer.taken::<P>();
         }
         room
     }
@@ -54,6 +56,7 @@ impl<P: Platform> Deferred<P> {
                 .is_ok();
         if owed {
             kick_entry::<P>(lock).fetch_sub(1, SeqCst);
+            Step::KickDeferred.taken::<P>();
             if let Some(id) = id {
                 kick::<P>(id);
             }

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use super::{FREE, Gate, Overlock, Policy};
+use crate::diagram::diagram;
 use crate::platform::{Atomic, Platform};
 use crate::raw::RawLock;
 use crate::sleep::wait_list::Limit;
@@ -10,6 +11,12 @@ use crate::sleep::wait_list::Limit;
 /// Held by a reader that is on its way in: other readers need not wait for it. (No owner's CPU is
 /// recorded in a gate, so the value is free.)
 const PASSING: u8 = 1;
+
+diagram! {
+    "gate" {
+        Open = "held -> passing: readers may enter",
+    }
+}
 
 impl<P: Platform> Overlock<P, Gate> {
     /// Whether readers may enter. `SeqCst`, and so is every acquisition: of a reader that counts itself and then
@@ -24,6 +31,7 @@ impl<P: Platform> Overlock<P, Gate> {
     pub(crate) fn open(&self) {
         // held -> passing. Release, pairs with the acquire in `is_open`: who enters now sees what the last writer did.
         self.locked.store(PASSING, Gate::RELEASE);
+        Step::Open.taken::<P>();
     }
 
     /// Whether nobody is at the gate, not even on its way in.

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
+use super::states::Step;
 use super::{AWAKE, BUSY_NS, FREE, HAND_OVER, HANDED, NOTHING, Overlock, Policy, TURN_NS};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform};
@@ -36,15 +37,26 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
 
     /// For an unlocker: takes the guard, or leaves the unlocker's work to whoever holds it.
     pub(super) fn queue_or_mark(&self) -> Option<Queue<'_, P, Y>> {
-        self.guard.acquire_or_mark().then(|| Queue(self))
+        if self.guard.acquire_or_mark() {
+            Some(Queue(self))
+        } else {
+            Step::Mark.taken::<P>();
+            None
+        }
     }
 }
 
 impl<P: Platform, Y: Policy> Drop for Queue<'_, P, Y> {
     fn drop(&mut self) {
+        if !self.0.guard.release() {
+            return;
+        }
         // Where somebody owns the lock, its unlock does that work.
-        if self.0.guard.release() && self.0.locked.load(Relaxed) == FREE {
+        if self.0.locked.load(Relaxed) == FREE {
+            Step::ServeMark.taken::<P>();
             self.0.wake_one();
+        } else {
+            Step::LeaveMark.taken::<P>();
         }
     }
 }
@@ -157,6 +169,9 @@ impl<P: Platform, Y: Policy> Queue<'_, P, Y> {
         if free {
             self.0.chosen.store(id.bits(), Relaxed);
             id.node::<P>().state.store(state, Relaxed);
+            if other.is_some_and(|other| other != id) {
+                Step::Displace.taken::<P>();
+            }
             // OK: the unlocker that sees this hands over.
             self.set_kick(HAND_OVER);
         }

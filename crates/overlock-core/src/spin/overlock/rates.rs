@@ -7,6 +7,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::states::Step;
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
 
 /// How long a thread must not have met others in its turn for that to say something.
@@ -111,6 +112,7 @@ impl<P: Platform> Rates<P> {
         let (span, rate) = self.window(now, done);
         if span >= SHORTEST_NS {
             self.in_turn.store(0, Relaxed);
+            Step::TurnEnds.taken::<P>();
             learn(&self.alone, rate);
             self.fresh
                 .store(now.plus_nanos(FRESH_NS).as_nanos(), Relaxed);

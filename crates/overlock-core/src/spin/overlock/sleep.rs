@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use super::queue::{CALLED, CLAIMING, GIVEN, LONGEST_NS, QUEUED, Queue};
+use super::states::Step;
 use super::wait::FIXED_SPIN_NS;
 use super::{BUSY_NS, FREE, KICK, NOTHING, Overlock, Policy, TURN_NS};
 use crate::node::{Node, NodeId};
@@ -127,6 +128,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let now = P::now();
         let queue = self.queue();
         if sleeper.asked && self.take_handed(id) {
+            Step::HandedAfterAll.taken::<P>();
             self.settle(&queue, id, sleeper);
             return Next::Owner;
         }
@@ -137,6 +139,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             let others = queue.first().is_some();
             // OK, for whoever is first now.
             let announced = queue.ask_for(if others { KICK } else { NOTHING }, id);
+            Step::GiveUpAwake.taken::<P>();
             drop(queue);
             if others && announced {
                 self.pass_on();
@@ -149,6 +152,12 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let known = self.request() == KICK;
         let due = queue.push_front(id, now);
         let announced = queue.ask_for(KICK, id) && !known;
+        let again = if announced {
+            Step::Again
+        } else {
+            Step::AgainQuietly
+        };
+        again.taken::<P>();
         let claims = now.nanos_since(failed) > CLAIM_NS;
         Next::Again(Place { due, announced }, claims)
     }
@@ -162,6 +171,12 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             // OK
             queue.set_kick(KICK);
         }
+        let joined = if announced {
+            Step::Join
+        } else {
+            Step::JoinQuietly
+        };
+        joined.taken::<P>();
         Place { due, announced }
     }
 
@@ -194,6 +209,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             P::heavy_barrier();
         }
         if self.locked.load(SeqCst) == FREE {
+            Step::PassOn.taken::<P>();
             self.wake_one();
         }
     }
@@ -203,8 +219,10 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let queue = self.queue();
         if id.node::<P>().state.load(Relaxed) == QUEUED {
             queue.unlink(id);
+            Step::LookAndLeave.taken::<P>();
         } else {
             queue.set_awake(false);
+            Step::LookAndCalled.taken::<P>();
         }
         let kick = queue.first().is_some() && !queue.someone_is_awake();
         queue.ask_for(if kick { KICK } else { NOTHING }, id);
@@ -237,17 +255,26 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                     // whether it was forgotten.
                     let last = since.plus_nanos(LONGEST_NS);
                     due = now.plus_nanos(slept.max(TURN_NS)).min(last);
+                    Step::SleepOn.taken::<P>();
                     continue;
                 }
                 if node.state.load(Relaxed) == QUEUED {
                     queue.unlink(id);
+                    let left = if give_up {
+                        Step::GiveUpAsleep
+                    } else {
+                        Step::WakeByTimer
+                    };
+                    left.taken::<P>();
                     if queue.first().is_none() {
                         queue.ask_for(NOTHING, id);
                     }
                     sleeper.wakes(due, false);
                     return !give_up;
                 }
+                Step::CalledInTime.taken::<P>();
             }
+            Step::Wake.taken::<P>();
             stat::count::<P>(Event::PvKickWake);
             sleeper.wakes(Instant::from_nanos(node.kicked_at.load(Relaxed)), true);
             return true;
@@ -260,6 +287,12 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         // cancelling thread.
         let kicks = node.kicks.load(Acquire);
         if node.state.load(Relaxed) == state && !limit.is_cancelled() {
+            let sleeps = if state == QUEUED {
+                Step::Sleep
+            } else {
+                Step::ClaimSleeps
+            };
+            sleeps.taken::<P>();
             stat::timed::<P, ()>(Latency::TimeBlocked, || P::halt(&node.kicks, kicks, until));
         }
     }
@@ -269,6 +302,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         // NA was before: the state has not changed since.
         let given = id.node::<P>().state.load(Relaxed) == GIVEN && self.take_handed(id);
         if given {
+            Step::Given.taken::<P>();
             // It was not called: another sleeper may be on its way.
             sleeper.kicked = false;
             self.settle(&self.queue(), id, sleeper);
@@ -291,6 +325,12 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             stat::count::<P>(Event::PvWaitHead);
             let state = if firm { CLAIMING } else { CALLED };
             sleeper.asked = self.queue().ask_for_hand_over(id, state);
+            let asks = match (sleeper.asked, firm) {
+                (true, false) => Step::Ask,
+                (true, true) => Step::Claim,
+                (false, _) => Step::AskInVain,
+            };
+            asks.taken::<P>();
             acquired = if sleeper.asked && firm {
                 self.claim(id, limit)
             } else {
@@ -309,6 +349,9 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     pub(super) fn claim(&self, id: NodeId, limit: &Limit<'_, P>) -> bool {
         let node = id.node::<P>();
         let mut acquired = self.last_look();
+        if acquired {
+            Step::ClaimTakes.taken::<P>();
+        }
         while !acquired {
             self.halt_while(node, CLAIMING, limit.deadline, limit);
             // NA: acquire, pairs with NS.
@@ -332,8 +375,16 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let busy = u64::from(done) * BUSY_NS >= now.nanos_since(sleeper.entered);
         let late = Y::LEARN && busy && waited > LATE_NS;
         sleeper.very_late = busy && waited > VERY_LATE_NS;
-        let kick = queue.first().is_some() && !queue.someone_is_awake() && !late;
+        let others = queue.first().is_some() && !queue.someone_is_awake();
+        let kick = others && !late;
         // No barrier: this thread owns the lock and its own unlock sees it.
-        queue.ask_for(if kick { KICK } else { NOTHING }, id);
+        let asked = queue.ask_for(if kick { KICK } else { NOTHING }, id);
+        let settled = match (asked, kick) {
+            (false, _) => Step::KickAsked,
+            (true, true) => Step::KickOthers,
+            (true, false) if others => Step::KickLater,
+            (true, false) => Step::KickNobody,
+        };
+        settled.taken::<P>();
     }
 }

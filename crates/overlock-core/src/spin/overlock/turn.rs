@@ -11,6 +11,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::learn::{Learned, SPELL_NS};
+use super::states::Step;
 use super::{Overlock, Policy, TURN_NS};
 use crate::platform::{Atomic, Instant, Platform};
 use crate::stat::{self, Latency};
@@ -118,15 +119,17 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     pub(super) fn wait_for_turn(&self, learned: &Learned<P>) -> Instant {
         let now = P::now();
         let makes_room = learned.spell_is_over();
-        let gap = if makes_room {
+        let (gap, aside) = if makes_room {
             let others = self.booked.load(Relaxed).wrapping_sub(units(now)) < AHEAD;
             learned.makes_room(others);
-            (u32::from(SPELL) / (2 * P::parallelism())).max(1) as u16
+            let gap = (u32::from(SPELL) / (2 * P::parallelism())).max(1) as u16;
+            (gap, Step::MakeRoom)
         } else {
             learned.leaves();
-            TURN
+            (TURN, Step::BookTurn)
         };
         let begin = self.book(now, gap);
+        aside.taken::<P>();
         let nobody = P::U32::new(0);
         stat::timed::<P, ()>(Latency::TimeBlocked, || {
             while P::now() < begin {
@@ -135,6 +138,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         });
         if !makes_room {
             self.turn.store(Self::me(), Relaxed);
+            Step::TurnBegins.taken::<P>();
         }
         begin
     }

@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::learn::SAMPLE;
 use super::sleep::Sleeper;
+use super::states::Step;
 use super::{FREE, HANDED, HELD, Learned, Overlock, Policy};
 use crate::links::nap;
 use crate::node::{Claim, NodeId};
@@ -37,6 +38,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                 return true;
             }
             if limit.reached().is_some() {
+                Step::GiveUpSpinning.taken::<P>();
                 return false;
             }
             // Where others take turns, a thread that has had some waits for its next.
@@ -97,6 +99,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     /// Spins and naps in turn: for threads beyond the slots, and for a fifth context.
     #[cold]
     fn wait_without_node(&self, limit: &Limit<'_, P>) -> bool {
+        Step::NoNode.taken::<P>();
         stat::count::<P>(Event::LockNoNode);
         loop {
             let end = limit.earlier(P::now().plus_nanos(FIXED_SPIN_NS));
@@ -104,6 +107,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                 return true;
             }
             if limit.reached().is_some() {
+                Step::GiveUpSpinning.taken::<P>();
                 return false;
             }
             nap::<P>();
@@ -123,7 +127,11 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                 Ok(FREE) => {}
                 // Or it is a claim's that has taken this one's place.
                 Ok(HANDED) => return asked.is_some_and(|id| self.take_handed(id)),
-                _ => return false,
+                Ok(_) => {
+                    Step::OwnerGone.taken::<P>();
+                    return false;
+                }
+                Err(_) => return false,
             }
         }
         false
@@ -140,6 +148,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                 .compare_exchange(HANDED, Self::owner(), Y::ACQUIRE, Relaxed)
                 .is_ok();
         if taken {
+            Step::TakeHanded.taken::<P>();
             self.count();
         }
         taken

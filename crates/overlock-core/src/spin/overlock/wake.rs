@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::deferred::Deferred;
 use super::queue::{CALLED, CLAIMING, Queue};
+use super::states::Step;
 use super::{FREE, HAND_OVER, HANDED, KICK, NOTHING, Overlock, Policy};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
@@ -45,17 +46,22 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             KICK => self.call_first(&queue),
             // free -> handed (I4). Release: goes on with UL's sequence for LA; where it fails, the
             // next unlock tries again.
-            HAND_OVER
-                if self
-                    .locked
-                    .compare_exchange(FREE, HANDED, Release, Relaxed)
-                    .is_ok() =>
-            {
-                self.call_chosen(&queue)
-            }
+            HAND_OVER => match self.locked.compare_exchange(FREE, HANDED, Release, Relaxed) {
+                Ok(_) => {
+                    Step::HandOver.taken::<P>();
+                    self.call_chosen(&queue)
+                }
+                Err(_) => {
+                    Step::HandOverLate.taken::<P>();
+                    None
+                }
+            },
             _ => None,
         };
         let again = queue.leave();
+        if again {
+            Step::ServeAgain.taken::<P>();
+        }
         if let Some(id) = called {
             kick::<P>(id);
         }
@@ -77,6 +83,12 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         node.kicked_at.store(now.as_nanos(), Relaxed);
         // NS: release, pairs with NA.
         node.state.store(CALLED, Release);
+        let step = if busy {
+            Step::CallBusy
+        } else {
+            Step::CallFirst
+        };
+        step.taken::<P>();
         Some(first)
     }
 
@@ -86,18 +98,22 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     pub(super) fn give_away(&self) -> bool {
         // Where its holder does not move, that may be the thread that the caller has interrupted.
         let Some(queue) = self.queue_soon() else {
+            Step::GiveBlocked.taken::<P>();
             return false;
         };
         let asked = self.request() == HAND_OVER;
         let first = queue.first();
         if !asked && first.is_none() {
+            Step::GiveToNobody.taken::<P>();
             return false;
         }
         // held -> handed (I4), before anybody is told. UL: release, pairs with LA.
         self.locked.store(HANDED, Y::RELEASE);
         let called = if asked {
+            Step::GiveToAsker.taken::<P>();
             self.call_chosen(&queue)
         } else {
+            Step::GiveToFirst.taken::<P>();
             first.inspect(|&first| queue.give(first))
         };
         drop(queue);
@@ -117,6 +133,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         if sleeps {
             // NS: release, pairs with NA.
             state.store(CALLED, Release);
+            Step::CallClaim.taken::<P>();
         }
         sleeps.then_some(chosen)
     }
