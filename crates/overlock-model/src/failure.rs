@@ -69,6 +69,8 @@ thread_local! {
 pub fn quiet<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
+        // Shuttle installs a hook of its own, once, which prints. This one must come before it.
+        shuttle::check_random(|| {}, 1);
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             if !QUIET.get() {

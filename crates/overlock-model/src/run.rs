@@ -87,7 +87,7 @@ impl Effort {
         executions: 20_000,
         walks: 2_000,
         schedules: 4_000,
-        preemptions: 1,
+        preemptions: 2,
         seconds: 1,
     };
 
@@ -97,7 +97,7 @@ impl Effort {
         executions: 4_000_000,
         walks: 100_000,
         schedules: 200_000,
-        preemptions: 2,
+        preemptions: 3,
         seconds: 60,
     };
 }

@@ -4,6 +4,7 @@
 //! or late.
 
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Arrow;
@@ -14,7 +15,7 @@ use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::waiters::WaiterTable;
 use shuttle::rand::{Rng, thread_rng};
-use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId};
 use shuttle::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 use shuttle::thread::{self, JoinHandle, Thread};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
@@ -326,6 +327,28 @@ pub enum Schedules {
     Pct(usize),
 }
 
+/// A scheduler that is not dropped: shuttle's print what to do about a failure when they are, and we report it ourselves.
+struct Silent<S>(ManuallyDrop<S>);
+
+impl<S: Scheduler> Scheduler for Silent<S> {
+    fn new_execution(&mut self) -> Option<Schedule> {
+        self.0.new_execution()
+    }
+
+    fn next_task(
+        &mut self,
+        runnable: &[&Task],
+        current: Option<TaskId>,
+        is_yielding: bool,
+    ) -> Option<TaskId> {
+        self.0.next_task(runnable, current, is_yielding)
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
 /// Runs a scenario on `executions` schedules.
 ///
 /// # Errors
@@ -347,13 +370,20 @@ pub fn check(
         begin(setting);
         body();
     };
+    fn silent<S>(scheduler: S) -> Silent<S> {
+        Silent(ManuallyDrop::new(scheduler))
+    }
     let result = quiet(|| match schedules {
-        Schedules::Random => {
-            Runner::new(RandomScheduler::new_from_seed(seed, executions), config).run(run)
-        }
-        Schedules::Pct(depth) => {
-            Runner::new(PctScheduler::new_from_seed(seed, depth, executions), config).run(run)
-        }
+        Schedules::Random => Runner::new(
+            silent(RandomScheduler::new_from_seed(seed, executions)),
+            config,
+        )
+        .run(run),
+        Schedules::Pct(depth) => Runner::new(
+            silent(PctScheduler::new_from_seed(seed, depth, executions)),
+            config,
+        )
+        .run(run),
     });
     RUN.set(None);
     result.map(drop).map_err(|text| {
