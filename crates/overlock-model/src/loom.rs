@@ -37,6 +37,18 @@ pub struct Loom;
 #[derive(Debug)]
 pub struct Word<A>(A);
 
+/// Loom takes sequentially consistent accesses for acquires and releases, no more. With a fence on both sides they are at least what they
+/// should be (and a little more: what only an access proper allows, loom does not find here).
+fn fenced<R>(order: Ordering, work: impl FnOnce() -> R) -> R {
+    if order != SeqCst {
+        return work();
+    }
+    fence(SeqCst);
+    let result = work();
+    fence(SeqCst);
+    result
+}
+
 words!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 lanes!(Word<AtomicU16>: u16, u8; Word<AtomicU32>: u32, u16);
 
@@ -126,10 +138,8 @@ impl Platform for Loom {
     }
 
     fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Instant>) {
-        // The kernel sees the newest value, as a read-modify-write does; and it makes loom try both orders of this and a kick.
-        if word.fetch_or(0, Relaxed) != expected {
-            return;
-        }
+        // A kernel's lock makes the look and the entry one step. Here the entry comes first, and a fence between it and the look, and between
+        // the waker's store and its search: so one of the two sees the other.
         let thread = me();
         with(|run| {
             run.sleepers.push(Sleeper {
@@ -138,6 +148,12 @@ impl Platform for Loom {
                 kicked: false,
             });
         });
+        fence(SeqCst);
+        // A read-modify-write, so that loom tries both orders of this and a kick.
+        if word.0.fetch_or(0, Relaxed) != expected {
+            with(|run| run.sleepers.retain(|sleeper| sleeper.thread != thread));
+            return;
+        }
         loop {
             thread::yield_now();
             let kicked = with(|run| {
@@ -155,7 +171,8 @@ impl Platform for Loom {
     }
 
     fn kick(word: &Word<AtomicU32>) {
-        word.fetch_or(0, Relaxed);
+        word.0.fetch_or(0, Relaxed);
+        fence(SeqCst);
         with(|run| {
             let sleeper = (run.sleepers.iter_mut())
                 .find(|sleeper| ptr::eq(sleeper.word, word) && !sleeper.kicked);

@@ -55,37 +55,37 @@ pub fn lock<K: Kernel>(word: &K::U32, until: Option<Instant>) -> Result<(), PiEr
     if K::refuses() {
         return Err(PiError::Unavailable);
     }
+    let mut seen = word.load(Relaxed);
     loop {
-        let seen = word.load(Relaxed);
         let owner = seen & THREAD_ID;
         if owner == id(me) {
             return Err(PiError::Deadlock);
         }
-        if owner == 0 {
-            // Acquire: pairs with the owner's release, in `unlock` or in the lock's own fast path.
-            let new = id(me) | seen & WAITERS;
-            if word.compare_exchange(seen, new, Acquire, Relaxed).is_ok() {
-                return Ok(());
-            }
-        } else if word
-            .compare_exchange(seen, seen | WAITERS, Relaxed, Relaxed)
-            .is_ok()
-        {
-            K::sleepers(|sleepers| sleepers.0.push_back((address, me)));
-            break;
+        let new = if owner == 0 {
+            id(me) | seen & WAITERS
+        } else {
+            seen | WAITERS
+        };
+        // Acquire, for where it makes us the owner: pairs with the last one's release, in `unlock` or in the lock's fast path.
+        match word.compare_exchange(seen, new, Acquire, Relaxed) {
+            Ok(_) if owner == 0 => return Ok(()),
+            Ok(_) => break,
+            Err(now) => seen = now,
         }
     }
+    // Nobody has run since the exchange.
+    K::sleepers(|sleepers| sleepers.0.push_back((address, me)));
     loop {
         // Acquire: pairs with the grant in `unlock`.
         if granted.load(Acquire) != 0 {
             return Ok(());
         }
-        if until.is_some_and(|until| K::now() >= until)
-            && K::sleepers(|sleepers| sleepers.leave(me))
-        {
+        let over = until.is_some_and(|until| K::now() >= until);
+        if over && K::sleepers(|sleepers| sleepers.leave(me)) {
             return Err(PiError::Deadline);
         }
-        K::halt(granted, 0, until);
+        // Whoever is not on the list any more has the lock, and is about to be told.
+        K::halt(granted, 0, if over { None } else { until });
     }
 }
 

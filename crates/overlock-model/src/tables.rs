@@ -15,7 +15,7 @@ pub const SLOTS: usize = 5;
 const THREADS: usize = 8;
 
 /// Fast queue spinlocks that may live at a time.
-const FAST_QUEUES: usize = 4;
+const FAST_QUEUES: usize = 8;
 
 /// See [`Platform`] for each.
 #[derive(Debug)]

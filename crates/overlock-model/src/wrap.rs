@@ -8,13 +8,13 @@ macro_rules! words {
                 Word(<$atomic>::new(value))
             }
             fn load(&self, order: Ordering) -> $int {
-                self.0.load(order)
+                fenced(order, || self.0.load(order))
             }
             fn store(&self, value: $int, order: Ordering) {
-                self.0.store(value, order);
+                fenced(order, || self.0.store(value, order));
             }
             fn swap(&self, value: $int, order: Ordering) -> $int {
-                self.0.swap(value, order)
+                fenced(order, || self.0.swap(value, order))
             }
             fn compare_exchange(
                 &self,
@@ -23,7 +23,7 @@ macro_rules! words {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
-                self.0.compare_exchange(current, new, success, failure)
+                fenced(success, || self.0.compare_exchange(current, new, success, failure))
             }
             fn compare_exchange_weak(
                 &self,
@@ -32,19 +32,19 @@ macro_rules! words {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
-                self.0.compare_exchange_weak(current, new, success, failure)
+                fenced(success, || self.0.compare_exchange_weak(current, new, success, failure))
             }
             fn fetch_add(&self, value: $int, order: Ordering) -> $int {
-                self.0.fetch_add(value, order)
+                fenced(order, || self.0.fetch_add(value, order))
             }
             fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
-                self.0.fetch_sub(value, order)
+                fenced(order, || self.0.fetch_sub(value, order))
             }
             fn fetch_or(&self, value: $int, order: Ordering) -> $int {
-                self.0.fetch_or(value, order)
+                fenced(order, || self.0.fetch_or(value, order))
             }
             fn fetch_and(&self, value: $int, order: Ordering) -> $int {
-                self.0.fetch_and(value, order)
+                fenced(order, || self.0.fetch_and(value, order))
             }
         }
     )*};
