@@ -244,6 +244,7 @@ impl<P: Platform> Waiter<P> {
         }
     }
 
+    #[inline(always)]
     fn halt(node: &Node<P>, kicks: u32, limit: &Limit<'_, P>) {
         stat::timed::<P, ()>(Latency::TimeBlocked, || {
             P::halt(&node.kicks, kicks, limit.deadline);
