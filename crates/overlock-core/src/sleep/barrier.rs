@@ -190,6 +190,8 @@ mod tests {
         one.sleep();
         leader.end();
         two.end();
+        one.startle();
+        one.sleep();
         let more = [4, 5].map(|number| actor(number, move || _ = barrier.wait()));
         more[0].sleep();
         let [four, five] = more;
