@@ -138,9 +138,10 @@ use crate::sleep::cancel::CancelToken;
 use crate::sleep::wait_list::Limit;
 
 pub(crate) use deferred::Deferred;
+pub(crate) use gate::DIAGRAM as GATE_DIAGRAM;
 pub(crate) use learn::Learned;
 pub use policy::{Exchange, Fixed, Gate, OwnerCpu, Policy, Recommended};
-use states::Step;
+pub(crate) use states::{DIAGRAM, Step};
 
 const FREE: u8 = 0;
 /// Held by a thread whose CPU was not recorded.

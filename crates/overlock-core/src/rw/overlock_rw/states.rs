@@ -4,6 +4,7 @@ use super::{Bias, OverlockRw, Policy};
 use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::Platform;
 use crate::sleep::wait_list;
+use crate::spin::overlock;
 
 diagram! {
     "overlock_rw" {
@@ -46,9 +47,13 @@ impl Step {
     }
 }
 
-/// What is left out where readers always count themselves, and, first, what always is.
+/// What is left out where readers always count themselves, and, first, what always is: the gate does not know its owner's CPU, and no
+/// condition variable uses it.
 const LACKS: &[&str] = &[
     wait_list::Step::Cancelled.text(),
+    overlock::Step::OwnerGone.text(),
+    overlock::Step::Defer.text(),
+    overlock::Step::KickDeferred.text(),
     Step::Enter.text(),
     Step::EnterInVain.text(),
     Step::Leave.text(),
@@ -59,9 +64,14 @@ const LACKS: &[&str] = &[
 ];
 
 impl<P: Platform, Y: Policy> Drawn for OverlockRw<P, Y> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
+    const DIAGRAMS: &'static [&'static Diagram] = &[
+        &DIAGRAM,
+        &overlock::GATE_DIAGRAM,
+        &overlock::DIAGRAM,
+        &wait_list::DIAGRAM,
+    ];
     const LACKS: &'static [&'static str] = match Y::BIAS {
         Bias::Never => LACKS,
-        Bias::Learned | Bias::Always => LACKS.split_at(1).0,
+        Bias::Learned | Bias::Always => LACKS.split_at(4).0,
     };
 }
