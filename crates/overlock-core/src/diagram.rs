@@ -79,3 +79,52 @@ pub(crate) use diagram;
 pub(crate) fn tell<P: Platform>(diagram: &'static Diagram, index: usize) {
     P::arrow(Arrow { diagram, index });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::Toy;
+    use std::vec::Vec;
+
+    /// Which arrow is meant, its text says.
+    fn check<L: Drawn>() {
+        let drawn = |text| {
+            let arrows = L::DIAGRAMS.iter().flat_map(|diagram| diagram.arrows);
+            arrows.filter(|&arrow| arrow == text).count()
+        };
+        for text in L::LACKS {
+            assert_eq!(drawn(text), 1, "{text}");
+        }
+        for diagram in L::DIAGRAMS {
+            let mut texts: Vec<_> = diagram.arrows.iter().collect();
+            texts.sort();
+            texts.dedup();
+            assert_eq!(texts.len(), diagram.arrows.len(), "{}", diagram.name);
+        }
+    }
+
+    macro_rules! spin {
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { $(check::<crate::spin::$lock<Toy>>();)* };
+    }
+
+    macro_rules! sleep {
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { $(check::<crate::sleep::$lock<Toy>>();)* };
+    }
+
+    macro_rules! rw {
+        ($($name:ident: $module:ident::$lock:ident;)*) => { $(check::<crate::$module::$lock<Toy>>();)* };
+    }
+
+    #[test]
+    fn an_arrow_is_drawn_once_and_what_a_lock_lacks_is_drawn() {
+        crate::spin_locks!(spin);
+        crate::sleep_locks!(sleep);
+        crate::rw_locks!(rw);
+        check::<crate::sleep::Osq<Toy>>();
+        check::<crate::sleep::Semaphore<Toy>>();
+        check::<crate::sleep::Condvar<Toy>>();
+        check::<crate::sleep::Once<Toy>>();
+        check::<crate::sleep::Barrier<Toy>>();
+        check::<crate::sleep::WwMutex<Toy>>();
+    }
+}
