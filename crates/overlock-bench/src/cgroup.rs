@@ -39,8 +39,8 @@ impl Place {
     }
 }
 
-/// Reads /proc/self/cgroup and /proc/self/mountinfo.
-fn locate(controller: &str, cgroups: &str, mounts: &str) -> Option<Place> {
+/// Finds `controller` by what /proc/self/cgroup and /proc/self/mountinfo say.
+pub fn locate(controller: &str, cgroups: &str, mounts: &str) -> Option<Place> {
     let entry = |wanted: &dyn Fn(&str, &str) -> bool| {
         cgroups.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':');
@@ -94,17 +94,22 @@ pub fn quota() -> Option<f64> {
 /// The limit that `dir` itself sets.
 pub fn quota_of(version: Version, dir: &Path) -> Option<f64> {
     let read = |name| fs::read_to_string(dir.join(name)).ok();
-    let (quota, period) = match version {
-        Version::V1 => (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?),
-        Version::V2 => {
-            let line = read("cpu.max")?;
-            let (quota, period) = line.trim().split_once(' ')?;
-            (quota.to_owned(), period.to_owned())
-        }
-    };
-    // Version 1 says "no limit" with -1, version 2 with the word max.
-    let (quota, period): (f64, f64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
-    (quota > 0.0 && period > 0.0).then(|| quota / period)
+    match version {
+        Version::V1 => limit(&read("cpu.cfs_quota_us")?, &read("cpu.cfs_period_us")?),
+        Version::V2 => limit_of_max(&read("cpu.max")?),
+    }
+}
+
+/// CPUs' worth of time, by what cpu.max says.
+pub fn limit_of_max(line: &str) -> Option<f64> {
+    let (quota, period) = line.trim().split_once(' ')?;
+    limit(quota, period)
+}
+
+/// CPUs' worth of time: so many microseconds in each period. "No limit" is no number: -1 in version 1, the word max in version 2.
+pub fn limit(quota: &str, period: &str) -> Option<f64> {
+    let positive = |text: &str| text.trim().parse::<u64>().ok().filter(|&number| number > 0);
+    Some(positive(quota)? as f64 / positive(period)? as f64)
 }
 
 /// How many more tasks this process's cgroups allow: the smallest number on the way up.

@@ -97,8 +97,8 @@ fn usable(allowed: usize, quota: Option<f64>) -> f64 {
     quota.map_or(allowed, |quota| quota.min(allowed))
 }
 
-/// The first value of `key` in /proc/cpuinfo.
-fn field<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
+/// The first value of `key` in a file such as /proc/cpuinfo.
+pub fn field<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
     cpuinfo.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         (name.trim() == key).then(|| value.trim())
@@ -126,22 +126,22 @@ fn online_cpus() -> usize {
 }
 
 /// How many numbers a list such as `0-3,6` has.
-fn count_list(list: &str) -> Option<usize> {
-    list.trim().split(',').try_fold(0, |count, range| {
+pub fn count_list(list: &str) -> Option<usize> {
+    list.trim().split(',').try_fold(0_usize, |count, range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        Some(count + last.checked_sub(first)? + 1)
+        count.checked_add(last.checked_sub(first)?)?.checked_add(1)
     })
 }
 
 fn memory() -> Option<u64> {
-    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
-    let kilobytes: u64 = field(&meminfo, "MemTotal")?
-        .split(' ')
-        .next()?
-        .parse()
-        .ok()?;
-    Some(kilobytes * 1024)
+    memory_of(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+/// Bytes of memory, by what /proc/meminfo says.
+pub fn memory_of(meminfo: &str) -> Option<u64> {
+    let kilobytes = field(meminfo, "MemTotal")?.split(' ').next()?;
+    kilobytes.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(target_env = "gnu")]

@@ -7,7 +7,7 @@ mod files;
 mod progress;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
@@ -61,6 +61,13 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         }
     }
     files.write(&machine, &settings, &rows)
+}
+
+/// Checks the options as [`run`] does, on a machine like this one.
+pub fn check(args: &Args) -> Result<(), Exit> {
+    static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::probe);
+    let choice = Choice::new(args, &MACHINE)?;
+    choice.load.threads(MACHINE.cpus).map(drop)
 }
 
 fn enter(percent: f64) -> Result<ending::InQuota, Exit> {

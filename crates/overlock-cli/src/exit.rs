@@ -23,9 +23,16 @@ impl Exit {
     /// Exit code: interrupted, as a shell reports it.
     pub const INTERRUPTED: u8 = 130;
 
-    /// Bad use, in one line.
+    /// Bad use, in one line: whatever the user typed.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self::Usage(message.into())
+        let plain = |c: char| {
+            if c.is_control() {
+                c.escape_default().collect()
+            } else {
+                c.to_string()
+            }
+        };
+        Self::Usage(message.into().chars().map(plain).collect())
     }
 
     /// Says what happened, and returns the exit code for it.
@@ -61,7 +68,7 @@ impl From<clap::Error> for Exit {
                 let text = error.to_string();
                 let paragraph = text.split("\n\n").next().unwrap_or_default();
                 let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-                Self::Usage(line.trim_start_matches("error: ").to_owned())
+                Self::usage(line.trim_start_matches("error: "))
             }
         }
     }
