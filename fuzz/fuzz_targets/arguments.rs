@@ -1,0 +1,19 @@
+//! The command line: a word a line. What the program complains of fits in one line.
+#![no_main]
+
+use std::ffi::OsString;
+
+use libfuzzer_sys::fuzz_target;
+use overlock_cli::{Exit, check};
+
+fuzz_target!(|text: &str| {
+    let words = text.split('\n').map(OsString::from);
+    let line = std::iter::once(OsString::from("overlock")).chain(words);
+    match check(line) {
+        Err(Exit::Usage(message)) => {
+            assert!(!message.is_empty() && !message.contains(char::is_control));
+        }
+        Ok(()) | Err(Exit::Help(_)) => {}
+        Err(other) => panic!("{other:?}"),
+    }
+});
