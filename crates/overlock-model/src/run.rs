@@ -13,7 +13,7 @@ use crate::explore::Explorer;
 use crate::explore::exec::Rules;
 use crate::explore::search::{Mode, search};
 use crate::failure::Failure;
-use crate::list::{Lock, locks};
+use crate::list::{Lock, locks, names};
 use crate::loom::{self, Loom};
 use crate::scenario::Scenario;
 use crate::shuttle::{self, Schedules, Shuttle};
@@ -48,8 +48,9 @@ impl Engine {
     pub fn locks(self) -> Vec<Lock> {
         match self {
             Self::Explore => locks::<Explorer>(),
-            Self::Shuttle => locks::<Shuttle>(),
-            Self::Loom => locks::<Loom>(),
+            Self::Shuttle if const { !left_out("shuttle") } => locks::<Shuttle>(),
+            Self::Loom if const { !left_out("loom") } => locks::<Loom>(),
+            Self::Shuttle | Self::Loom => Vec::new(),
         }
     }
 
@@ -60,6 +61,14 @@ impl Engine {
             Self::Shuttle => !scenario.setting.signals,
             Self::Loom => !scenario.setting.signals && scenario.threads <= loom::THREADS,
         }
+    }
+}
+
+/// As for locks: `OVERLOCK_MODEL_ENGINES=explore`. The explorer is always there.
+const fn left_out(engine: &str) -> bool {
+    match option_env!("OVERLOCK_MODEL_ENGINES") {
+        Some(list) => !names(list, engine),
+        None => false,
     }
 }
 
