@@ -142,7 +142,7 @@ head_pending:
 head_spin:
     if locked = "free" then
         if Broken = "head_stores" then
-            goto head_store;
+            goto broken_store;
         else
             pending := FALSE;
             locked := "held";
@@ -160,7 +160,7 @@ head_look:
     elsif entered /\ ~EnterAgain then
         goto head_pending;
     elsif Broken = "entered_after_slow" then
-        goto head_slow;
+        goto broken_slow;
     end if;
 
 head_insert:
@@ -254,20 +254,20 @@ unlock_kick:
     goto lock;
 
 \* Broken = "head_stores": what head_spin goes on with.
-head_store:
+broken_store:
     pending := FALSE;
     locked := "held";
     goto alone;
 
 \* Broken = "entered_after_slow": what head_insert and head_swap are then.
-head_slow:
+broken_slow:
     if locked = "free" then
         locked := "held";
         goto alone;
     else
         locked := "slow";
     end if;
-head_slow_insert:
+broken_insert:
     hash := hash \union {self};
     entered := TRUE;
     goto head_halt;
@@ -284,7 +284,7 @@ wakes:
     end while;
 end process;
 end algorithm; *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-0f1d8ce2b118d75e7752aeed49f75052
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-31458f763731d3f40e716bd150e8e6c7
 VARIABLES tail, pending, locked, hash, next, state, kicked, passed, pc
 
 (* define statement *)
@@ -440,7 +440,7 @@ head_pending(self) == /\ pc[self] = "head_pending"
 head_spin(self) == /\ pc[self] = "head_spin"
                    /\ IF locked = "free"
                          THEN /\ IF Broken = "head_stores"
-                                    THEN /\ pc' = [pc EXCEPT ![self] = "head_store"]
+                                    THEN /\ pc' = [pc EXCEPT ![self] = "broken_store"]
                                          /\ UNCHANGED << pending, locked >>
                                     ELSE /\ pending' = FALSE
                                          /\ locked' = "held"
@@ -463,7 +463,7 @@ head_look(self) == /\ pc[self] = "head_look"
                          ELSE /\ IF entered[self] /\ ~EnterAgain
                                     THEN /\ pc' = [pc EXCEPT ![self] = "head_pending"]
                                     ELSE /\ IF Broken = "entered_after_slow"
-                                               THEN /\ pc' = [pc EXCEPT ![self] = "head_slow"]
+                                               THEN /\ pc' = [pc EXCEPT ![self] = "broken_slow"]
                                                ELSE /\ pc' = [pc EXCEPT ![self] = "head_insert"]
                    /\ UNCHANGED << tail, pending, locked, hash, next, state, 
                                    kicked, passed, before, entered, 
@@ -605,29 +605,30 @@ unlock_kick(self) == /\ pc[self] = "unlock_kick"
                      /\ UNCHANGED << tail, pending, locked, hash, next, state, 
                                      passed, before, entered, queued_mode >>
 
-head_store(self) == /\ pc[self] = "head_store"
-                    /\ pending' = FALSE
-                    /\ locked' = "held"
-                    /\ pc' = [pc EXCEPT ![self] = "alone"]
-                    /\ UNCHANGED << tail, hash, next, state, kicked, passed, 
-                                    before, entered, queued_mode, head >>
+broken_store(self) == /\ pc[self] = "broken_store"
+                      /\ pending' = FALSE
+                      /\ locked' = "held"
+                      /\ pc' = [pc EXCEPT ![self] = "alone"]
+                      /\ UNCHANGED << tail, hash, next, state, kicked, passed, 
+                                      before, entered, queued_mode, head >>
 
-head_slow(self) == /\ pc[self] = "head_slow"
-                   /\ IF locked = "free"
-                         THEN /\ locked' = "held"
-                              /\ pc' = [pc EXCEPT ![self] = "alone"]
-                         ELSE /\ locked' = "slow"
-                              /\ pc' = [pc EXCEPT ![self] = "head_slow_insert"]
-                   /\ UNCHANGED << tail, pending, hash, next, state, kicked, 
-                                   passed, before, entered, queued_mode, head >>
+broken_slow(self) == /\ pc[self] = "broken_slow"
+                     /\ IF locked = "free"
+                           THEN /\ locked' = "held"
+                                /\ pc' = [pc EXCEPT ![self] = "alone"]
+                           ELSE /\ locked' = "slow"
+                                /\ pc' = [pc EXCEPT ![self] = "broken_insert"]
+                     /\ UNCHANGED << tail, pending, hash, next, state, kicked, 
+                                     passed, before, entered, queued_mode, 
+                                     head >>
 
-head_slow_insert(self) == /\ pc[self] = "head_slow_insert"
-                          /\ hash' = (hash \union {self})
-                          /\ entered' = [entered EXCEPT ![self] = TRUE]
-                          /\ pc' = [pc EXCEPT ![self] = "head_halt"]
-                          /\ UNCHANGED << tail, pending, locked, next, state, 
-                                          kicked, passed, before, queued_mode, 
-                                          head >>
+broken_insert(self) == /\ pc[self] = "broken_insert"
+                       /\ hash' = (hash \union {self})
+                       /\ entered' = [entered EXCEPT ![self] = TRUE]
+                       /\ pc' = [pc EXCEPT ![self] = "head_halt"]
+                       /\ UNCHANGED << tail, pending, locked, next, state, 
+                                       kicked, passed, before, queued_mode, 
+                                       head >>
 
 thread(self) == lock(self) \/ steal_look(self) \/ steal_take(self)
                    \/ join(self) \/ link(self) \/ wait_spin(self)
@@ -641,8 +642,8 @@ thread(self) == lock(self) \/ steal_look(self) \/ steal_take(self)
                    \/ hand_over(self) \/ hand_over_insert(self)
                    \/ hand_over_hashed(self) \/ unlock(self)
                    \/ unlock_remove(self) \/ unlock_release(self)
-                   \/ unlock_kick(self) \/ head_store(self)
-                   \/ head_slow(self) \/ head_slow_insert(self)
+                   \/ unlock_kick(self) \/ broken_store(self)
+                   \/ broken_slow(self) \/ broken_insert(self)
 
 wakes == /\ pc["world"] = "wakes"
          /\ \E t \in {t \in Threads : Asleep(t) /\ ~kicked[t]}:
@@ -659,7 +660,7 @@ Next == world
 Spec == /\ Init /\ [][Next]_vars
         /\ \A self \in Threads : WF_vars((pc[self] # "lock") /\ thread(self))
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-0c53c18f41bde570ae9fa895bad94cf6
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-aa2315373178fbbe1a58682d7174e205
 
 -------------------------------------------------------------------------------
 (* Safety *)
@@ -671,7 +672,7 @@ AtMostOne(P(_)) == \A t, u \in Threads : P(t) /\ P(u) => t = u
 \* The waiter at the head of the queue, and then as the owner until it hands that over.
 AtHead(t) ==
     pc[t] \in {"head_pending", "head_spin", "head_kicks", "head_look", "head_insert", "head_swap",
-               "head_halt", "head_asleep", "head_won", "head_store", "head_slow", "head_slow_insert",
+               "head_halt", "head_asleep", "head_won", "broken_store", "broken_slow", "broken_insert",
                "alone", "hand_over"}
 
 \* From the exchange of the tail to the hand-over.
@@ -705,7 +706,7 @@ I1_EntryWhileSlow ==
 
 I2_UnlockerFindsEntry == Somebody({"unlock_remove"}) => hash # {}
 
-I3_PendingIsTheHeads == pending = Somebody({"head_spin", "head_kicks", "head_store"})
+I3_PendingIsTheHeads == pending = Somebody({"head_spin", "head_kicks", "broken_store"})
 
 \* While pending is set, each of the others takes the lock once at most: it looked before.
 I3_NeverPassedForLong == passed < Cardinality(Threads)
@@ -730,7 +731,7 @@ Wants(t) == pc[t] = "steal_look"
 Gets(t) == pc[t] = "unlock"
 
 \* Who tries again and again gets it once. More than that an unfair lock does not promise to those outside its queue.
-FairSpec ==
+RacesAreWon ==
     /\ Spec
     /\ \A t \in Threads : SF_vars(head_spin(t) /\ locked = "free")
     /\ SF_vars(steal_look(Me))
@@ -740,9 +741,11 @@ FairSpec ==
 SpinsOutlastOwners ==
     []<>Somebody({"head_spin"}) => []<>(locked = "free" /\ Somebody({"head_spin"}))
 
-Progress == SpinsOutlastOwners => (Wants(Me) ~> Gets(Me))
+FairSpec == RacesAreWon /\ SpinsOutlastOwners
 
-\* Somebody gets it, under no assumption but that who can go on does.
+Progress == Wants(Me) ~> Gets(Me)
+
+\* Somebody gets it: under Spec, with no assumption but that who can go on does.
 NoStandstill == (\E t \in Threads : Wants(t)) ~> (\E t \in Threads : Gets(t))
 
 Symmetry == Permutations(Threads)

@@ -191,7 +191,7 @@ unlock:
             holds[self] := holds[self] - 1;
             goto lock;
         elsif Broken = "released_before_guard" then
-            goto unlock_early;
+            goto broken_release;
         end if;
     end either;
 
@@ -236,10 +236,10 @@ unlock_kick:
     goto lock;
 
 \* Broken = "released_before_guard": the order of the published form.
-unlock_early:
+broken_release:
     owner := Nobody;
     holds[self] := holds[self] - 1;
-unlock_early_guard:
+broken_guard:
     await guard = Nobody;
     if sleepers = << >> then
         goto lock;
@@ -261,7 +261,7 @@ wakes:
     end while;
 end process;
 end algorithm; *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-a3c8853612b831fd839eb217292ba204
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-a327bb74562d4eebbd82c3e65e41cee6
 VARIABLES owner, waiters, handoff, pickup, sleepers, guard, state, kicked, 
           holds, pc
 
@@ -505,7 +505,7 @@ unlock(self) == /\ pc[self] = "unlock"
                                  /\ holds' = [holds EXCEPT ![self] = holds[self] - 1]
                                  /\ pc' = [pc EXCEPT ![self] = "lock"]
                             ELSE /\ IF Broken = "released_before_guard"
-                                       THEN /\ pc' = [pc EXCEPT ![self] = "unlock_early"]
+                                       THEN /\ pc' = [pc EXCEPT ![self] = "broken_release"]
                                        ELSE /\ pc' = [pc EXCEPT ![self] = "unlock_slow"]
                                  /\ UNCHANGED << owner, holds >>
                 /\ UNCHANGED << waiters, handoff, pickup, sleepers, guard, 
@@ -572,24 +572,23 @@ unlock_kick(self) == /\ pc[self] = "unlock_kick"
                      /\ UNCHANGED << owner, waiters, handoff, pickup, sleepers, 
                                      guard, state, holds, taken >>
 
-unlock_early(self) == /\ pc[self] = "unlock_early"
-                      /\ owner' = Nobody
-                      /\ holds' = [holds EXCEPT ![self] = holds[self] - 1]
-                      /\ pc' = [pc EXCEPT ![self] = "unlock_early_guard"]
-                      /\ UNCHANGED << waiters, handoff, pickup, sleepers, 
-                                      guard, state, kicked, taken, first >>
+broken_release(self) == /\ pc[self] = "broken_release"
+                        /\ owner' = Nobody
+                        /\ holds' = [holds EXCEPT ![self] = holds[self] - 1]
+                        /\ pc' = [pc EXCEPT ![self] = "broken_guard"]
+                        /\ UNCHANGED << waiters, handoff, pickup, sleepers, 
+                                        guard, state, kicked, taken, first >>
 
-unlock_early_guard(self) == /\ pc[self] = "unlock_early_guard"
-                            /\ guard = Nobody
-                            /\ IF sleepers = << >>
-                                  THEN /\ pc' = [pc EXCEPT ![self] = "lock"]
-                                       /\ UNCHANGED << guard, first >>
-                                  ELSE /\ guard' = self
-                                       /\ first' = [first EXCEPT ![self] = First]
-                                       /\ pc' = [pc EXCEPT ![self] = "unlock_tell"]
-                            /\ UNCHANGED << owner, waiters, handoff, pickup, 
-                                            sleepers, state, kicked, holds, 
-                                            taken >>
+broken_guard(self) == /\ pc[self] = "broken_guard"
+                      /\ guard = Nobody
+                      /\ IF sleepers = << >>
+                            THEN /\ pc' = [pc EXCEPT ![self] = "lock"]
+                                 /\ UNCHANGED << guard, first >>
+                            ELSE /\ guard' = self
+                                 /\ first' = [first EXCEPT ![self] = First]
+                                 /\ pc' = [pc EXCEPT ![self] = "unlock_tell"]
+                      /\ UNCHANGED << owner, waiters, handoff, pickup, 
+                                      sleepers, state, kicked, holds, taken >>
 
 thread(self) == lock(self) \/ lock_slow(self) \/ join(self)
                    \/ join_flag(self) \/ join_done(self)
@@ -603,7 +602,7 @@ thread(self) == lock(self) \/ lock_slow(self) \/ join(self)
                    \/ in_vain(self) \/ unlock(self) \/ unlock_slow(self)
                    \/ release(self) \/ unlock_tell(self)
                    \/ unlock_done(self) \/ unlock_kick(self)
-                   \/ unlock_early(self) \/ unlock_early_guard(self)
+                   \/ broken_release(self) \/ broken_guard(self)
 
 wakes == /\ pc["world"] = "wakes"
          /\ \E t \in {t \in Threads : Asleep(t) /\ ~kicked[t]}:
@@ -620,7 +619,7 @@ Next == world
 Spec == /\ Init /\ [][Next]_vars
         /\ \A self \in Threads : WF_vars((pc[self] # "lock") /\ thread(self))
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-11dee82ba2a12afd2377bc9a24b0b822
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-81e22577a481a9ccce5fcda4b6e79c63
 
 -------------------------------------------------------------------------------
 (* Safety *)
@@ -628,7 +627,7 @@ Spec == /\ Init /\ [][Next]_vars
 InList(t) == \E i \in DOMAIN sleepers : sleepers[i] = t
 
 \* Has freed the mutex, or given it away, and is not done with it.
-Releasing(t) == pc[t] \in {"unlock_tell", "unlock_done", "unlock_early_guard"}
+Releasing(t) == pc[t] \in {"unlock_tell", "unlock_done", "broken_guard"}
 
 TypeOK ==
     /\ owner \in Threads \union {Nobody} /\ guard \in Threads \union {Nobody}

@@ -349,11 +349,14 @@ Q4_OnlyThePredecessor ==
 
 GivesUp(t) == waiting(t) /\ wait[t] # Ours
 
-\* Who can go on does. Nothing makes a thread arrive, or give up. Who waits for a link that comes and goes, since others
-\* arrive behind it and leave again, sees it once: the queue promises no more.
-FairSpec ==
+\* Who can go on does. Nothing makes a thread arrive, or give up.
+WhoCanGoesOn ==
     /\ Spec
     /\ \A t \in Threads : WF_vars(thread(t) /\ pc[t] # "arrive" /\ ~GivesUp(t))
+
+\* Who waits for a link that comes and goes, since others arrive behind it and leave again, sees it once.
+FairSpec ==
+    /\ WhoCanGoesOn
     /\ \A t \in Threads : SF_vars(detach(t) \/ unlock(t))
 
 Leaves(t) == pc[t] \in {"unlink_look", "unlink_exchange", "detach", "relink_wait", "relink_next"}
