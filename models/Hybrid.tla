@@ -745,8 +745,8 @@ FairSpec == RacesAreWon /\ SpinsOutlastOwners
 
 Progress == Wants(Me) ~> Gets(Me)
 
-\* Somebody gets it: under Spec, with no assumption but that who can go on does.
-NoStandstill == (\E t \in Threads : Wants(t)) ~> (\E t \in Threads : Gets(t))
+\* As long as anybody wants it, somebody gets it: under Spec, with no assumption but that who can go on does.
+NoStandstill == []<>(Somebody({"unlock"}) \/ \A t \in Threads : pc[t] = "lock")
 
 Symmetry == Permutations(Threads)
 
