@@ -57,6 +57,26 @@ impl ByteLanes for Word<AtomicU32> {}
 /// The most threads of a scenario that loom takes. It could take five; with four, no search ends.
 pub const THREADS: usize = 3;
 
+/// Scenarios that loom gives up on: it lets a thread that waits look at an old value again and again, or run in turn with another that waits for
+/// a third, and takes that for no progress. The explorer and shuttle check them.
+const BEYOND: &[(&str, &str)] = &[
+    ("fast_queue", "one-node"),
+    ("fast_queue", "no-node"),
+    ("fast_queue_lazy", "one-node"),
+    ("fast_queue_lazy", "no-node"),
+    ("osq", "one-leaves"),
+    ("osq", "two-leave"),
+];
+
+/// Whether loom can run a scenario of a lock.
+pub fn takes(lock: &str, scenario: &Scenario) -> bool {
+    !scenario.setting.signals
+        && scenario.threads <= THREADS
+        && !BEYOND.contains(&(lock, &scenario.name))
+        // Half of it is the kernel's, whose steps have an order that C11's atomics alone do not give.
+        && lock != "rt_mutex"
+}
+
 /// Steps after which loom gives an execution up.
 const STEPS: usize = 20_000;
 
@@ -149,8 +169,7 @@ impl Platform for Loom {
             });
         });
         fence(SeqCst);
-        // A read-modify-write, so that loom tries both orders of this and a kick.
-        if word.0.fetch_or(0, Relaxed) != expected {
+        if word.0.load(SeqCst) != expected {
             with(|run| run.sleepers.retain(|sleeper| sleeper.thread != thread));
             return;
         }
@@ -171,7 +190,7 @@ impl Platform for Loom {
     }
 
     fn kick(word: &Word<AtomicU32>) {
-        word.0.fetch_or(0, Relaxed);
+        // Between the caller's change of the word and the search.
         fence(SeqCst);
         with(|run| {
             let sleeper = (run.sleepers.iter_mut())

@@ -38,7 +38,7 @@ pub trait Kernel: Platform {
     /// Whether the kernel cannot help now.
     fn refuses() -> bool;
 
-    /// A word for each thread by its number, that it alone sleeps on.
+    /// A count for each thread by its number, that it alone sleeps on: how often it was made an owner.
     fn granted(thread: usize) -> &'static Self::U32;
 }
 
@@ -51,7 +51,8 @@ pub fn id(thread: usize) -> u32 {
 pub fn lock<K: Kernel>(word: &K::U32, until: Option<Instant>) -> Result<(), PiError> {
     let (me, address) = (K::number(), std::ptr::from_ref(word).addr());
     let granted = K::granted(me);
-    granted.store(0, Relaxed);
+    // A count, which a late store of ours could not set back.
+    let before = granted.load(Relaxed);
     if K::refuses() {
         return Err(PiError::Unavailable);
     }
@@ -77,7 +78,7 @@ pub fn lock<K: Kernel>(word: &K::U32, until: Option<Instant>) -> Result<(), PiEr
     K::sleepers(|sleepers| sleepers.0.push_back((address, me)));
     loop {
         // Acquire: pairs with the grant in `unlock`.
-        if granted.load(Acquire) != 0 {
+        if granted.load(Acquire) != before {
             return Ok(());
         }
         let over = until.is_some_and(|until| K::now() >= until);
@@ -85,7 +86,7 @@ pub fn lock<K: Kernel>(word: &K::U32, until: Option<Instant>) -> Result<(), PiEr
             return Err(PiError::Deadline);
         }
         // Whoever is not on the list any more has the lock, and is about to be told.
-        K::halt(granted, 0, if over { None } else { until });
+        K::halt(granted, before, if over { None } else { until });
     }
 }
 
@@ -108,7 +109,7 @@ pub fn unlock<K: Kernel>(word: &K::U32) {
                 return;
             }
             // Release: pairs with the look in `lock`.
-            K::granted(next).store(1, Release);
+            K::granted(next).fetch_add(1, Release);
             K::kick(K::granted(next));
             return;
         }

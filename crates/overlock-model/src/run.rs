@@ -54,12 +54,12 @@ impl Engine {
         }
     }
 
-    /// Whether it can run the scenario.
-    pub fn takes(self, scenario: &Scenario) -> bool {
+    /// Whether it can run the scenario of a lock.
+    pub fn takes(self, lock: &str, scenario: &Scenario) -> bool {
         match self {
             Self::Explore => true,
             Self::Shuttle => !scenario.setting.signals,
-            Self::Loom => !scenario.setting.signals && scenario.threads <= loom::THREADS,
+            Self::Loom => loom::takes(lock, scenario),
         }
     }
 }
@@ -148,7 +148,7 @@ pub fn run(
         for lock in engine.locks() {
             let scenarios = lock.scenarios.len();
             for scenario in &lock.scenarios {
-                if engine.takes(scenario) && chosen(&lock, scenario) {
+                if engine.takes(lock.name, scenario) && chosen(&lock, scenario) {
                     tasks.push((engine, lock.name, scenarios, scenario.clone()));
                 }
             }
