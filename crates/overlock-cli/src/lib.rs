@@ -4,6 +4,8 @@ mod bench;
 mod completions;
 mod exit;
 mod man;
+mod number;
+mod torture;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -24,6 +26,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Bench(Box<bench::Args>),
+    Torture(Box<torture::Args>),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -33,6 +36,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::try_parse() {
         Ok(cli) => match &cli.command {
             Command::Bench(args) => bench::run(args),
+            Command::Torture(args) => torture::run(args),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
         },
@@ -52,6 +56,7 @@ pub fn main() -> ExitCode {
 pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
     match Cli::try_parse_from(words)?.command {
         Command::Bench(args) => bench::check(&args),
+        Command::Torture(args) => torture::check(&args),
         Command::Completions(_) | Command::Man(_) => Ok(()),
     }
 }

@@ -1,6 +1,4 @@
 //! What the options ask for, checked.
-//!
-//! Values are parsed here and not by clap, so that each complaint is one line that names what is valid.
 
 use std::time::Duration;
 
@@ -12,6 +10,7 @@ use overlock_bench::workload::{Workload, condvar};
 
 use super::args::{Args, Kind, Pattern};
 use crate::exit::Exit;
+use crate::number::{number, seconds, whole};
 
 /// More arrays, records or threads for each CPU than any machine has a use for.
 const MANY: f64 = 1e6;
@@ -184,35 +183,6 @@ fn level(text: &str) -> Result<f64, Exit> {
     }
 }
 
-fn seconds(option: &str, text: &str) -> Result<Duration, Exit> {
-    // A millisecond is the least that means anything, a day the most that anybody waits for.
-    number(option, text, 0.001, 86_400.0, "seconds").map(Duration::from_secs_f64)
-}
-
-fn whole(option: &str, text: &str, least: usize, most: usize) -> Result<usize, Exit> {
-    match text.trim().parse() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => {
-            let range = match most {
-                usize::MAX => format!("of at least {least}"),
-                most => format!("from {least} to {most}"),
-            };
-            Err(Exit::usage(format!(
-                "{option} {text}: must be a whole number {range}"
-            )))
-        }
-    }
-}
-
-fn number(option: &str, text: &str, least: f64, most: f64, unit: &str) -> Result<f64, Exit> {
-    match text.trim().parse() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(Exit::usage(format!(
-            "{option} {text}: must be {unit}, a number from {least} to {most}"
-        ))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,23 +251,5 @@ mod tests {
             text.contains("more than this machine allows: 1 to "),
             "{text}"
         );
-    }
-
-    #[test]
-    fn numbers_have_their_range() {
-        assert_eq!(
-            message(whole("--runs", "0", 1, 9)),
-            "--runs 0: must be a whole number from 1 to 9"
-        );
-        assert_eq!(
-            message(whole("--threads", "0", 1, usize::MAX)),
-            "--threads 0: must be a whole number of at least 1"
-        );
-        for nonsense in ["-1", "NaN", "inf", "1e99", "ten", ""] {
-            assert!(
-                message(number("--cs", nonsense, 0.0, 1e9, "nanoseconds"))
-                    .ends_with("from 0 to 1000000000")
-            );
-        }
     }
 }

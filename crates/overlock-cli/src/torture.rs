@@ -1,0 +1,130 @@
+//! `overlock torture`
+
+mod args;
+mod choice;
+mod progress;
+
+use std::io;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use overlock_bench::machine::Machine;
+use overlock_bench::report::Output;
+use overlock_torture::error::Error;
+use overlock_torture::registry;
+use overlock_torture::report::{LockReport, json, table};
+use overlock_torture::run::{self, run as torture};
+use overlock_torture::settings::Settings;
+
+pub use args::Args;
+use choice::Choice;
+use progress::Progress;
+
+use crate::exit::Exit;
+
+/// Runs the test that `args` describe.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    if args.list {
+        return crate::print(io::stdout().lock(), registry::describe().as_bytes());
+    }
+    let machine = Machine::probe();
+    let choice = Choice::new(args, machine.cpus)?;
+    if let Some(steps) = choice.plan {
+        let text = choice.describe(steps, &here(&machine));
+        return crate::print(io::stdout().lock(), text.as_bytes());
+    }
+    let json = args.json.as_deref().map(|path| {
+        Output::open(path).map_err(|error| {
+            Exit::usage(format!("cannot write --json {}: {error}", path.display()))
+        })
+    });
+    let json = json.transpose()?;
+    let interrupt = Arc::new(AtomicBool::new(false));
+    on_interrupt(Arc::clone(&interrupt))?;
+
+    let Choice {
+        settings, locks, ..
+    } = &choice;
+    if !args.quiet {
+        eprintln!("overlock: seed {}", settings.seed);
+    }
+    let mut progress = Progress::new(settings.length, locks.len(), args.quiet);
+    let reports = torture(settings, locks, &here(&machine), &interrupt, &mut progress);
+    progress.finish();
+    let reports = reports.map_err(stopped)?;
+
+    if !args.quiet {
+        let text = table::render(settings, &reports);
+        // A file that is the standard output has it for itself.
+        if args
+            .json
+            .as_deref()
+            .is_some_and(|path| path.as_os_str() == "-")
+        {
+            crate::print(io::stderr().lock(), text.as_bytes())?;
+        } else {
+            crate::print(io::stdout().lock(), text.as_bytes())?;
+        }
+    }
+    if let Some(output) = json {
+        match output.write(|out| json::write(out, &machine, settings, &reports)) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                return Err(Exit::Failed(format!("cannot write the result: {error}")));
+            }
+            _ => {}
+        }
+    }
+    verdict(args, settings, &reports)
+}
+
+/// Checks what can be checked of `args` before anything is done.
+pub fn check(args: &Args) -> Result<(), Exit> {
+    Choice::new(args, 2).map(drop)
+}
+
+fn here(machine: &Machine) -> run::Machine {
+    run::Machine {
+        cpus: machine.cpus,
+        allowed: machine.allowed().to_vec(),
+    }
+}
+
+fn stopped(error: Error) -> Exit {
+    match error {
+        Error::Interrupted => Exit::Interrupted,
+        error @ Error::Spawn { .. } => Exit::usage(error.to_string()),
+        error @ Error::Create(_) => Exit::Failed(error.to_string()),
+    }
+}
+
+/// What was found, and the command that finds it again.
+fn verdict(args: &Args, settings: &Settings, reports: &[LockReport]) -> Result<(), Exit> {
+    let Some((report, violation)) = reports
+        .iter()
+        .find_map(|report| Some((report, report.violation.as_ref()?)))
+    else {
+        return Ok(());
+    };
+    let (option, name) = match args.flaw() {
+        Some(flaw) => ("--inject", flaw),
+        None => ("--locks", report.lock),
+    };
+    let length = Duration::from_secs_f64(report.seconds);
+    let again = settings.replay(option, name, report.threads, length);
+    Err(Exit::Failed(format!(
+        "{} {violation}\nreplay: {again}",
+        report.lock
+    )))
+}
+
+/// Ctrl-C, and the signals that ask a program to end, end the run. A second one does not wait: locks may hang.
+fn on_interrupt(interrupt: Arc<AtomicBool>) -> Result<(), Exit> {
+    ctrlc::set_handler(move || {
+        if interrupt.swap(true, Relaxed) {
+            process::exit(i32::from(Exit::INTERRUPTED));
+        }
+    })
+    .map_err(|error| Exit::Failed(format!("cannot handle Ctrl-C: {error}")))
+}

@@ -1,0 +1,43 @@
+//! What a lock promises to those that wait for it.
+
+use std::time::Duration;
+
+/// What a lock promises to those that wait for it. Each is from the docs of the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// First come, first served: once a waiter is in line, each of the others gets the lock before it once at most.
+    Order,
+    /// A waiter can be passed any number of times while this lasts; then it has its turn as soon as it runs.
+    Within(Duration),
+    /// The same, once for each thread that waits.
+    Each(Duration),
+    /// A waiter can be passed any number of times while the first in line sleeps, wakes up, or has lost its CPU.
+    Running,
+    /// No bound.
+    None,
+}
+
+impl Bound {
+    /// How long a waiter may be passed, with so many threads. None where time says nothing, and the watchdog's patience
+    /// is all there is.
+    pub fn time(self, threads: usize) -> Option<Duration> {
+        match self {
+            Bound::Order => Some(Duration::ZERO),
+            Bound::Within(time) => Some(time),
+            Bound::Each(time) => Some(time * u32::try_from(threads).unwrap_or(u32::MAX)),
+            Bound::Running | Bound::None => None,
+        }
+    }
+
+    /// It for people.
+    pub fn describe(self) -> String {
+        match self {
+            Bound::Order => "in order".to_owned(),
+            Bound::Within(time) if time.is_zero() => "passed until it runs".to_owned(),
+            Bound::Within(time) => format!("passed for {} ms", time.as_millis()),
+            Bound::Each(time) => format!("passed for {} ms a waiter", time.as_millis()),
+            Bound::Running => "passed while the first sleeps".to_owned(),
+            Bound::None => "no bound".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The threads that torture one lock: how they come, rest, and leave.
+
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::boost::Boost;
+use crate::error::Error;
+use crate::place::{Op, Place};
+use crate::plan::Plan;
+use crate::registry::Entry;
+use crate::settings::Settings;
+use crate::signal;
+use crate::subject::Subject;
+use crate::violation::{Kind, Violation};
+use crate::worker::Worker;
+
+/// Enough for what the threads do, and little enough for many of them.
+const STACK: usize = 256 * 1024;
+
+/// What the threads are asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Torture.
+    Go,
+    /// Stop between two steps, and wait.
+    Rest,
+    /// Leave.
+    Stop,
+}
+
+impl Wish {
+    /// The wish with this number.
+    pub fn of(number: u8) -> Self {
+        match number {
+            0 => Wish::Go,
+            1 => Wish::Rest,
+            _ => Wish::Stop,
+        }
+    }
+}
+
+/// The threads that torture one lock, and the lock. Never freed: a thread that hangs goes on using it.
+#[derive(Debug)]
+pub struct Job {
+    /// The lock.
+    pub entry: &'static Entry,
+    /// It, and what is done with it.
+    pub subject: Box<dyn Subject>,
+    /// What the run was asked to do.
+    pub settings: Settings,
+    /// One for each thread.
+    pub places: Vec<Place>,
+    /// Threads that could not be replaced.
+    pub unborn: AtomicU64,
+    wish: AtomicU8,
+    gate: Mutex<Gate>,
+    opened: Condvar,
+    arrived: Condvar,
+    verdict: Mutex<Option<Violation>>,
+}
+
+/// Who is there.
+#[derive(Debug, Default)]
+struct Gate {
+    /// Rests so far: one that has ended counts for nobody who has not noticed yet.
+    rests: u64,
+    resting: usize,
+    gone: usize,
+}
+
+impl Job {
+    /// The threads and the lock; nobody runs yet.
+    ///
+    /// # Errors
+    ///
+    /// Where the lock cannot be created.
+    pub fn new(
+        entry: &'static Entry,
+        settings: &Settings,
+        threads: usize,
+    ) -> Result<&'static Self, Error> {
+        Ok(Box::leak(Box::new(Self {
+            entry,
+            subject: (entry.make)(threads)?,
+            settings: settings.clone(),
+            places: (0..threads).map(|_| Place::default()).collect(),
+            unborn: AtomicU64::new(0),
+            wish: AtomicU8::new(Wish::Go as u8),
+            gate: Mutex::default(),
+            opened: Condvar::new(),
+            arrived: Condvar::new(),
+            verdict: Mutex::default(),
+        })))
+    }
+
+    /// Starts the threads.
+    ///
+    /// # Errors
+    ///
+    /// Where the machine does not give them.
+    pub fn start(&'static self) -> Result<(), Error> {
+        for index in 0..self.places.len() {
+            self.spawn(index, 0).map_err(|source| Error::Spawn {
+                wanted: self.places.len(),
+                got: index,
+                why: source.to_string(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What the threads are asked to do. Relaxed, as all that goes by it: the gate orders what has to be.
+    pub fn wish(&self) -> Wish {
+        Wish::of(self.wish.load(Relaxed))
+    }
+
+    /// Asks the threads to rest, or to leave. Who was asked to leave is asked no more.
+    pub fn ask(&self, wish: Wish) {
+        let mut gate = self.gate();
+        if self.wish() != Wish::Stop {
+            self.wish.store(wish as u8, Relaxed);
+        }
+        gate.rests += 1;
+        gate.resting = 0;
+        drop(gate);
+        self.opened.notify_all();
+    }
+
+    /// Whether all threads do what they were asked to: rest, or be gone. Waits for that, for `limit` at most.
+    pub fn all(&self, wish: Wish, limit: Duration) -> bool {
+        let there = |gate: &mut Gate| match wish {
+            Wish::Go => false,
+            Wish::Rest => gate.resting == self.places.len(),
+            Wish::Stop => gate.gone == self.places.len(),
+        };
+        let wait = self
+            .arrived
+            .wait_timeout_while(self.gate(), limit, |gate| !there(gate));
+        let (mut gate, _) = wait.unwrap_or_else(PoisonError::into_inner);
+        there(&mut gate)
+    }
+
+    /// The lock has failed: the threads leave, those that can. The first one counts.
+    pub fn fail(&self, violation: Violation) {
+        self.verdict().get_or_insert(violation);
+        self.ask(Wish::Stop);
+    }
+
+    /// How the lock has failed, if it has.
+    pub fn verdict(&self) -> MutexGuard<'_, Option<Violation>> {
+        self.verdict.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often the threads and their handlers wrote under lock `lock`.
+    pub fn written(&self, lock: usize) -> u64 {
+        let one =
+            |place: &Place| place.tallies.written[lock].get() + place.handled.written[lock].get();
+        self.places.iter().map(one).sum()
+    }
+
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spawn(&'static self, index: usize, generation: u64) -> std::io::Result<()> {
+        thread::Builder::new()
+            .name(format!("{}-{index}", self.entry.name))
+            .stack_size(STACK)
+            .spawn(move || self.live(index, generation))
+            .map(drop)
+    }
+
+    /// The life of a thread.
+    fn live(&'static self, index: usize, generation: u64) {
+        let worker = Worker::new(self, index);
+        let place = worker.place();
+        place.set_thread(rustix::thread::gettid().as_raw_pid() as u32);
+        place.generation.store(generation, Relaxed);
+        signal::accept(self, index);
+        let life = AssertUnwindSafe(|| self.work(&worker, generation));
+        let replaced = panic::catch_unwind(life).unwrap_or_else(|panic| {
+            self.fail(panicked(&worker, &*panic));
+            false
+        });
+        if replaced {
+            return;
+        }
+        signal::refuse();
+        worker.set(Op::Gone, 0);
+        place.set_thread(0);
+        self.gate().gone += 1;
+        self.arrived.notify_all();
+    }
+
+    /// Works until asked to leave (false), or until another thread goes on in its place (true).
+    fn work(&'static self, worker: &Worker, mut generation: u64) -> bool {
+        let (entry, threads) = (self.entry, self.places.len());
+        loop {
+            let mut plan = Plan::new(&self.settings, entry, threads, worker.index(), generation);
+            for _ in 0..plan.life().unwrap_or(u64::MAX) {
+                let step = plan.step();
+                let boost = (self.settings.boost && step.boost)
+                    .then(|| Boost::new(worker, self.entry.waiters_sleep));
+                self.subject.step(worker, &step);
+                drop(boost);
+                if let Some(other) = step.cancel {
+                    self.places[other].cancel();
+                }
+                worker.pause(step.rest);
+                match self.subject.agree(worker.index(), self.wish()) {
+                    Wish::Go => {}
+                    Wish::Rest => self.rest(worker),
+                    Wish::Stop => return false,
+                }
+            }
+            generation += 1;
+            // The place is the next one's as soon as that one is there.
+            signal::refuse();
+            worker.set(Op::Starting, 0);
+            if self.spawn(worker.index(), generation).is_ok() {
+                return true;
+            }
+            self.unborn.fetch_add(1, Relaxed);
+            signal::accept(self, worker.index());
+        }
+    }
+
+    fn rest(&self, worker: &Worker) {
+        worker.set(Op::Resting, 0);
+        let mut gate = self.gate();
+        let rest = gate.rests;
+        gate.resting += 1;
+        if gate.resting == self.places.len() {
+            self.arrived.notify_all();
+        }
+        let rested = self
+            .opened
+            .wait_while(gate, |gate| gate.rests == rest && self.wish() == Wish::Rest);
+        drop(rested);
+        worker.set(Op::Outside, 0);
+    }
+}
+
+fn panicked(worker: &Worker, panic: &(dyn Any + Send)) -> Violation {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    let doing = worker.place().doing();
+    let (index, lock) = (worker.index(), doing.lock);
+    Violation::new(
+        Kind::Panic,
+        format!(
+            "panics: thread {index} {} of lock {lock}: {text}",
+            doing.op.describe()
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests;

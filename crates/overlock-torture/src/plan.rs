@@ -1,0 +1,354 @@
+//! What a thread is going to do: drawn from the seed, whatever happens while it does it.
+//!
+//! Each [`Step`] takes the same numbers from the sequence, whether its lock can do what they say or not. So the same seed
+//! gives the same decisions to the same thread of the same lock. When they are made is up to the scheduler, and so a
+//! replay shows a race only with luck, if more of it than a random run would have.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::random::{Random, of_name};
+use crate::registry::Entry;
+use crate::settings::{LOCKS, Settings};
+
+/// As what a thread comes; all are the same to a lock that only excludes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Together with other readers.
+    Read,
+    /// Alone.
+    Write,
+    /// As the reader that may become the writer.
+    Upgradable,
+}
+
+/// How it asks for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// For as long as it takes.
+    Wait,
+    /// Not at all, if that needs waiting.
+    Try,
+    /// For so many nanoseconds.
+    Timed(u64),
+    /// Until another thread sends it away.
+    Cancel,
+}
+
+/// What it does once it has been inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Releases the lock.
+    Leave,
+    /// Releases it to those that wait.
+    LeaveFair,
+    /// Lets those that wait have it, and goes in again.
+    Bump,
+    /// A writer goes on as a reader, an upgradable reader as the writer or as a plain reader.
+    Change,
+    /// Panics inside: unwinding releases it. For locks with guards.
+    Panic,
+}
+
+/// A way to spend time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// None is spent.
+    None,
+    /// So many nanoseconds with the CPU.
+    Spin(u64),
+    /// The CPU is given away.
+    Yield,
+    /// So many nanoseconds without the CPU.
+    Sleep(u64),
+}
+
+/// One turn of a thread: what it asks for, how, and what it does with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// As what.
+    pub side: Side,
+    /// How.
+    pub how: How,
+    /// The first of the locks that it takes; the others follow by number.
+    pub first: usize,
+    /// How many.
+    pub depth: usize,
+    /// What it spends inside.
+    pub hold: Pause,
+    /// What it does then.
+    pub then: Then,
+    /// What it spends outside.
+    pub rest: Pause,
+    /// Whether it does all that with a higher priority.
+    pub boost: bool,
+    /// The thread that it sends away, if that one waits so.
+    pub cancel: Option<usize>,
+    /// For choices that only one lock has.
+    pub bits: u64,
+}
+
+/// The steps of one thread, without end.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    random: Random,
+    reads: u64,
+    nest: u64,
+    threads: u64,
+    long_hold: u64,
+    sparse: bool,
+    life: Option<u64>,
+}
+
+/// Of so many sections one is long.
+const LONG: u64 = 8192;
+
+/// How much rarer threads are where waiters spin: their rests are longer, and they exit after fewer steps.
+const SPARSE: u64 = 8;
+
+impl Plan {
+    /// What the thread `worker`, the `generation`th in its place, is going to do to the lock.
+    pub fn new(
+        settings: &Settings,
+        entry: &Entry,
+        threads: usize,
+        worker: usize,
+        generation: u64,
+    ) -> Self {
+        let lock = of_name(entry.name);
+        let mut random = Random::of(&[settings.seed, lock, worker as u64, generation]);
+        // A lock whose waiters spin gets few steps done.
+        let sparse = !entry.waiters_sleep;
+        let churn = u64::from(settings.churn).div_ceil(if sparse { SPARSE } else { 1 });
+        let life = churn / 2 + random.below(churn + 1);
+        Plan {
+            random,
+            reads: u64::from(settings.reads),
+            nest: settings.nest.clamp(1, LOCKS) as u64,
+            threads: threads as u64,
+            long_hold: nanoseconds(settings.long_hold),
+            sparse,
+            life: (churn > 0).then_some(life.max(1)),
+        }
+    }
+
+    /// Steps until the thread exits; none where it stays.
+    pub fn life(&self) -> Option<u64> {
+        self.life
+    }
+
+    /// The next step.
+    pub fn step(&mut self) -> Step {
+        let side = match self.random.below(100) {
+            dice if dice >= self.reads => Side::Write,
+            _ if self.random.clone().once_in(10) => Side::Upgradable,
+            _ => Side::Read,
+        };
+        let random = &mut self.random;
+        random.draw();
+        let time = random.scaled(10, 21);
+        let how = match random.below(20) {
+            0..=2 => How::Try,
+            3..=4 => How::Timed(time),
+            5 => How::Timed(0),
+            6..=7 => How::Cancel,
+            _ => How::Wait,
+        };
+        let deep = 1 + random.below(self.nest);
+        let depth = if random.once_in(8) { deep } else { 1 };
+        let place = random.below(LOCKS as u64 + 1 - depth);
+        let first = if random.once_in(4) { place } else { 0 };
+        let (short, long) = (hold(random), long(random, self.long_hold));
+        let then = match random.below(16) {
+            0..=1 => Then::LeaveFair,
+            2 => Then::Bump,
+            3..=6 => Then::Change,
+            7 => Then::Panic,
+            _ => Then::Leave,
+        };
+        let rest = rest(random, self.sparse);
+        let boost = random.once_in(64);
+        let other = random.below(self.threads) as usize;
+        Step {
+            side,
+            how,
+            first: first as usize,
+            depth: depth as usize,
+            hold: long.unwrap_or(short),
+            then,
+            rest,
+            boost,
+            cancel: random.once_in(8).then_some(other),
+            bits: random.draw(),
+        }
+    }
+}
+
+/// What a section of usual length spends.
+fn hold(random: &mut Random) -> Pause {
+    let (short, long) = (random.scaled(6, 11), random.scaled(11, 16));
+    match random.below(100) {
+        0..50 => Pause::None,
+        50..84 => Pause::Spin(short),
+        84..94 => Pause::Spin(long),
+        94..98 => Pause::Yield,
+        _ => Pause::Sleep(long),
+    }
+}
+
+/// What a long one does: half of them with the CPU.
+fn long(random: &mut Random, time: u64) -> Option<Pause> {
+    let chosen = random.once_in(LONG);
+    let asleep = random.once_in(2);
+    (chosen && time > 0).then_some(if asleep {
+        Pause::Sleep(time)
+    } else {
+        Pause::Spin(time)
+    })
+}
+
+/// Where waiters spin, most threads must be out of the way for the others to get anywhere.
+fn rest(random: &mut Random, sparse: bool) -> Pause {
+    let (short, long) = (random.scaled(6, 13), random.scaled(13, 19));
+    match random.below(100) {
+        0..25 if sparse => Pause::Sleep(long * SPARSE),
+        0..40 => Pause::None,
+        40..75 => Pause::Spin(short),
+        75..85 => Pause::Spin(long / 4),
+        85..95 => Pause::Yield,
+        _ => Pause::Sleep(long),
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl fmt::Display for Pause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pause::None => f.write_str("nothing"),
+            Pause::Spin(ns) => write!(f, "{ns} ns"),
+            Pause::Yield => f.write_str("a yield"),
+            Pause::Sleep(ns) => write!(f, "a sleep of {ns} ns"),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = match self.side {
+            Side::Read => "read",
+            Side::Write => "write",
+            Side::Upgradable => "upgradable",
+        };
+        let how = match self.how {
+            How::Wait => String::new(),
+            How::Try => " by trying".to_owned(),
+            How::Timed(ns) => format!(" within {ns} ns"),
+            How::Cancel => " unless cancelled".to_owned(),
+        };
+        let then = match self.then {
+            Then::Leave => "leave",
+            Then::LeaveFair => "leave fairly",
+            Then::Bump => "bump",
+            Then::Change => "change sides",
+            Then::Panic => "panic",
+        };
+        let last = self.first + self.depth - 1;
+        let locks = if last == self.first {
+            format!("lock {}", self.first)
+        } else {
+            format!("locks {} to {last}", self.first)
+        };
+        let boost = if self.boost { "boosted, " } else { "" };
+        write!(
+            f,
+            "{boost}{side} {locks}{how}, {} inside, {then}, {} outside",
+            self.hold, self.rest
+        )?;
+        match self.cancel {
+            Some(other) => write!(f, ", cancel thread {other}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::select;
+
+    fn steps(settings: &Settings, lock: &str, worker: usize, generation: u64) -> Vec<Step> {
+        let entry = select([lock]).unwrap()[0];
+        let mut plan = Plan::new(settings, entry, 8, worker, generation);
+        (0..10_000).map(|_| plan.step()).collect()
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_steps_and_nothing_else_does() {
+        let one = Settings::default();
+        let other = Settings {
+            seed: 1,
+            ..one.clone()
+        };
+        let first = steps(&one, "mutex", 3, 0);
+        assert_eq!(first, steps(&one, "mutex", 3, 0));
+        assert_ne!(first, steps(&other, "mutex", 3, 0));
+        assert_ne!(first, steps(&one, "rwsem", 3, 0));
+        assert_ne!(first, steps(&one, "mutex", 4, 0));
+        assert_ne!(first, steps(&one, "mutex", 3, 1));
+    }
+
+    /// An option changes what it is about, and leaves the rest of the steps as they were.
+    #[test]
+    fn options_leave_other_decisions_alone() {
+        let one = Settings::default();
+        let other = Settings {
+            reads: 0,
+            long_hold: Duration::ZERO,
+            nest: 1,
+            ..one.clone()
+        };
+        let pairs = steps(&one, "mutex", 3, 0);
+        for (a, b) in pairs.into_iter().zip(steps(&other, "mutex", 3, 0)) {
+            assert_eq!(
+                (a.how, a.then, a.rest, a.bits),
+                (b.how, b.then, b.rest, b.bits)
+            );
+            assert_eq!((b.side, b.depth), (Side::Write, 1));
+        }
+    }
+
+    #[test]
+    fn everything_happens_and_stays_in_range() {
+        let all = steps(&Settings::default(), "mutex", 0, 0);
+        let some = |what: fn(&Step) -> bool| all.iter().any(what);
+        for side in [Side::Read, Side::Write, Side::Upgradable] {
+            assert!(all.iter().any(|step| step.side == side), "{side:?}");
+        }
+        for then in [
+            Then::Leave,
+            Then::LeaveFair,
+            Then::Bump,
+            Then::Change,
+            Then::Panic,
+        ] {
+            assert!(all.iter().any(|step| step.then == then), "{then:?}");
+        }
+        assert!(some(|step| step.how == How::Wait) && some(|step| step.how == How::Try));
+        assert!(some(|step| step.how == How::Cancel) && some(|step| step.how == How::Timed(0)));
+        assert!(some(|step| step.boost) && some(|step| step.cancel.is_some()));
+        assert!(some(|step| step.depth == LOCKS) && some(|step| step.first == LOCKS - 1));
+        assert!(some(|step| step.hold == Pause::Yield) && some(|step| step.rest == Pause::Yield));
+        let long = Duration::from_millis(10).as_nanos() as u64;
+        let longs = all
+            .iter()
+            .filter(|step| step.hold == Pause::Sleep(long) || step.hold == Pause::Spin(long));
+        assert!((1..=10).contains(&longs.count()));
+        for step in all {
+            assert!(step.first + step.depth <= LOCKS && step.cancel.is_none_or(|other| other < 8));
+            assert!(!step.to_string().is_empty());
+        }
+    }
+}

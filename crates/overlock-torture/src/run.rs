@@ -1,0 +1,196 @@
+//! A run: one lock after the other.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+use crate::job::{Job, Wish};
+use crate::registry::Entry;
+use crate::report::{LockReport, Pace};
+use crate::settings::Settings;
+use crate::signal;
+use crate::torment;
+use crate::violation::Violation;
+use crate::watch::{TICK, Watch};
+
+/// Told how far the run is.
+pub trait Observer {
+    /// The lock with this number in the list has been tortured for so long, and its threads have had it so often.
+    fn look(&mut self, index: usize, entry: &'static Entry, elapsed: Duration, operations: u64);
+}
+
+/// What a run needs to know of the machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// CPUs' worth of time that the process has.
+    pub cpus: f64,
+    /// The numbers of those that it may run on.
+    pub allowed: Vec<usize>,
+}
+
+/// Tortures the locks, one after the other, until one of them fails. They share the time.
+///
+/// # Errors
+///
+/// Where the run could not go on: for no fault of a lock.
+pub fn run(
+    settings: &Settings,
+    locks: &[&'static Entry],
+    machine: &Machine,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Vec<LockReport>, Error> {
+    if settings.signals {
+        signal::install();
+    }
+    let mut reports = Vec::new();
+    let start = Instant::now();
+    for (index, entry) in locks.iter().enumerate() {
+        // What the locks before took too long for is not theirs alone.
+        let left = settings.length.saturating_sub(start.elapsed());
+        let share = left / u32::try_from(locks.len() - index).unwrap_or(u32::MAX);
+        let watch = &mut |elapsed, operations| observer.look(index, entry, elapsed, operations);
+        let report = torture(settings, entry, machine, share, interrupt, watch)?;
+        let failed = report.violation.is_some();
+        reports.push(report);
+        if failed {
+            break;
+        }
+    }
+    Ok(reports)
+}
+
+/// The threads for one lock.
+pub fn threads(settings: &Settings, entry: &Entry, machine: &Machine) -> usize {
+    let most = entry.most_threads.unwrap_or(usize::MAX);
+    settings
+        .threads
+        .map_or_else(|| entry.threads(machine.cpus), |threads| threads.min(most))
+}
+
+/// How long a thread may stand still where so many share the CPUs: the patience is for eight a CPU.
+fn patience(settings: &Settings, threads: usize, cpus: f64) -> Duration {
+    let overcommit = threads as f64 / cpus;
+    settings.patience.mul_f64((overcommit / 8.0).max(1.0))
+}
+
+/// One lock's turn.
+struct Turn<'a> {
+    job: &'static Job,
+    watch: Watch,
+    start: Instant,
+    interrupt: &'a AtomicBool,
+    observe: &'a mut dyn FnMut(Duration, u64),
+}
+
+/// Why a turn ends before its time.
+enum End {
+    Failed,
+    Interrupted,
+}
+
+fn torture(
+    settings: &Settings,
+    entry: &'static Entry,
+    machine: &Machine,
+    length: Duration,
+    interrupt: &AtomicBool,
+    observe: &mut dyn FnMut(Duration, u64),
+) -> Result<LockReport, Error> {
+    let threads = threads(settings, entry, machine);
+    let job = Job::new(entry, settings, threads)?;
+    let mut turn = Turn {
+        job,
+        watch: Watch::new(job, patience(settings, threads, machine.cpus)),
+        start: Instant::now(),
+        interrupt,
+        observe,
+    };
+    job.start()?;
+    let torment = torment::start(job, machine.allowed.clone()).map_err(|source| Error::Spawn {
+        wanted: threads + 1,
+        got: threads,
+        why: source.to_string(),
+    })?;
+    let (rests, end) = turn.go(length);
+    job.ask(Wish::Stop);
+    // It never waits for a lock.
+    let done = torment.join().unwrap_or_default();
+    if matches!(end, Err(End::Interrupted)) {
+        return Err(Error::Interrupted);
+    }
+    let pace = Pace {
+        elapsed: turn.start.elapsed(),
+        rests,
+        shuffles: done.shuffles,
+        overtaken: turn.watch.overtaken(),
+    };
+    Ok(LockReport::new(job, pace))
+}
+
+impl Turn<'_> {
+    /// Lets the threads go on for so long, with rests in between and at the end; how many there were.
+    fn go(&mut self, length: Duration) -> (u64, Result<(), End>) {
+        let stutter = self.job.settings.stutter;
+        let mut rests = 0;
+        loop {
+            let left = length.saturating_sub(self.start.elapsed());
+            let last = stutter.is_zero() || left <= stutter;
+            let spell = if last { left } else { stutter };
+            let wish = if last { Wish::Stop } else { Wish::Rest };
+            let end = self.spell(spell).and_then(|()| self.settle(wish));
+            rests += u64::from(end.is_ok());
+            if last || end.is_err() {
+                return (rests, end);
+            }
+            self.job.ask(Wish::Go);
+        }
+    }
+
+    /// Watches the threads for so long.
+    fn spell(&mut self, length: Duration) -> Result<(), End> {
+        let end = Instant::now() + length;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            // Some have left only where the lock has failed.
+            self.job.all(Wish::Stop, left.min(TICK));
+            self.tick()?;
+            if left.is_zero() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes all threads rest, or leave, and looks whether all is as it must be then.
+    fn settle(&mut self, wish: Wish) -> Result<(), End> {
+        self.job.ask(wish);
+        while !self.job.all(wish, TICK) {
+            self.tick()?;
+        }
+        self.tick()?;
+        let written = |lock| self.job.written(lock);
+        match self.job.subject.at_rest(&written) {
+            Ok(()) => Ok(()),
+            Err(violation) => self.fail(violation),
+        }
+    }
+
+    fn tick(&mut self) -> Result<(), End> {
+        (self.observe)(self.start.elapsed(), crate::report::operations(self.job));
+        if let Some(violation) = self.watch.look() {
+            return self.fail(violation);
+        }
+        if self.job.verdict().is_some() {
+            return Err(End::Failed);
+        }
+        if self.interrupt.load(Relaxed) {
+            return Err(End::Interrupted);
+        }
+        Ok(())
+    }
+
+    fn fail(&self, violation: Violation) -> Result<(), End> {
+        self.job.fail(violation);
+        Err(End::Failed)
+    }
+}

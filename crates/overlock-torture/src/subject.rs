@@ -1,0 +1,59 @@
+//! What is tortured, one type for each kind of lock. All that is common to them is elsewhere.
+
+use std::fmt::Debug;
+
+use crate::job::Wish;
+use crate::place::Handled;
+use crate::plan::Step;
+use crate::violation::Violation;
+use crate::worker::Worker;
+
+mod barrier;
+mod condvar;
+pub mod exclusive;
+mod mutex;
+mod once;
+mod rwlock;
+mod semaphore;
+pub mod shared;
+mod ww_mutex;
+
+pub use barrier::Gathering;
+pub use condvar::Queue;
+pub use exclusive::{Exclusive, ExclusiveExtras};
+pub use mutex::GuardedMutex;
+pub use once::Cells;
+pub use rwlock::GuardedRwLock;
+pub use semaphore::Permits;
+pub use shared::{Shared, SharedExtras};
+pub use ww_mutex::Contexts;
+
+/// Some locks of one type, the data under them, and what threads do with both.
+pub trait Subject: Debug + Send + Sync {
+    /// One step of a thread.
+    fn step(&self, worker: &Worker, step: &Step);
+
+    /// What a signal handler does on the thread `index`, which it has interrupted anywhere. Must be fit for that.
+    fn interrupt(&self, index: usize, handled: &Handled) {
+        let _ = (index, handled);
+    }
+
+    /// How often threads have had lock `lock`.
+    fn visits(&self, lock: usize) -> u64;
+
+    /// Lock `lock`, for a report: what it says of itself, and what it holds.
+    fn state(&self, lock: usize) -> String;
+
+    /// Looks whether all is as it must be while no thread is in a step; `written(lock)` is how often they wrote under each lock.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not.
+    fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation>;
+
+    /// What the thread `index` does next, where `wish` is what all are asked to do. For those that must all do the same.
+    fn agree(&self, index: usize, wish: Wish) -> Wish {
+        let _ = index;
+        wish
+    }
+}

@@ -1,0 +1,273 @@
+//! Locks that exclude, by their raw trait.
+
+use std::fmt::{self, Debug};
+use std::marker::PhantomData;
+
+use overlock::core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
+use overlock::{CancelToken, Instant, Linux};
+
+use super::Subject;
+use crate::ledger::{HANDLER, Ledger};
+use crate::place::{Handled, Op};
+use crate::plan::{How, Side, Step, Then};
+use crate::settings::LOCKS;
+use crate::violation::{Kind, Violation};
+use crate::worker::{Ask, Worker};
+
+/// A few locks of one type, each with its ledger.
+pub struct Exclusive<L: RawLock> {
+    seats: [Seat<L>; LOCKS],
+    extras: ExclusiveExtras<L>,
+    in_handlers: bool,
+}
+
+struct Seat<L> {
+    lock: L,
+    ledger: Ledger,
+}
+
+type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
+type Cancellable<L> = fn(&L, &CancelToken, Option<Instant>) -> Option<<L as RawLock>::Token>;
+type UnlockFair<L> = unsafe fn(&L, <L as RawLock>::Token);
+type Bump<L> = unsafe fn(&L, <L as RawLock>::Token) -> <L as RawLock>::Token;
+
+/// What a lock can do beyond [`RawLock`].
+#[derive(Clone, Copy)]
+pub struct ExclusiveExtras<L: RawLock> {
+    pub until: Option<Until<L>>,
+    pub cancellable: Option<Cancellable<L>>,
+    pub fair: Option<(UnlockFair<L>, Bump<L>)>,
+}
+
+/// Finds out what a lock can do: the compiler does, for a type that is named.
+pub struct Probe<L>(pub PhantomData<L>);
+
+macro_rules! probe {
+    ($has:ident, $has_not:ident, $method:ident, $bound:path, $result:ty, $value:expr) => {
+        /// Method lookup tries this one first, since it needs no further reference.
+        pub trait $has<L: RawLock> {
+            fn $method(&self) -> Option<$result>;
+        }
+
+        impl<L: $bound> $has<L> for Probe<L> {
+            fn $method(&self) -> Option<$result> {
+                Some($value)
+            }
+        }
+
+        pub trait $has_not<L: RawLock> {
+            fn $method(&self) -> Option<$result>;
+        }
+
+        impl<L: RawLock> $has_not<L> for &Probe<L> {
+            fn $method(&self) -> Option<$result> {
+                None
+            }
+        }
+    };
+}
+
+probe!(
+    HasUntil,
+    NoUntil,
+    until,
+    RawTimedLock,
+    Until<L>,
+    L::lock_until
+);
+probe!(
+    HasCancel,
+    NoCancel,
+    cancellable,
+    RawCancelLock<Linux>,
+    Cancellable<L>,
+    L::lock_cancellable
+);
+probe!(
+    HasFair,
+    NoFair,
+    fair,
+    RawFairLock,
+    (UnlockFair<L>, Bump<L>),
+    (L::unlock_fair, L::bump)
+);
+
+/// The [`ExclusiveExtras`] of a lock type that is named, not a parameter.
+macro_rules! exclusive_extras {
+    ($lock:ty) => {{
+        #[allow(unused_imports)] // each lock needs one of each two
+        use crate::subject::exclusive::{
+            HasCancel as _, HasFair as _, HasUntil as _, NoCancel as _, NoFair as _, NoUntil as _,
+        };
+        let probe = crate::subject::exclusive::Probe::<$lock>(std::marker::PhantomData);
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        crate::subject::ExclusiveExtras::<$lock> {
+            until: (&probe).until(),
+            cancellable: (&probe).cancellable(),
+            fair: (&probe).fair(),
+        }
+    }};
+}
+pub(crate) use exclusive_extras;
+
+impl<L: RawLock> Exclusive<L> {
+    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try them.
+    ///
+    /// # Errors
+    ///
+    /// Where they cannot be created.
+    pub fn new(extras: ExclusiveExtras<L>, in_handlers: bool) -> Result<Self, CreateError> {
+        let seat = || {
+            Ok(Seat {
+                lock: L::create()?,
+                ledger: Ledger::default(),
+            })
+        };
+        Ok(Self {
+            seats: [seat()?, seat()?, seat()?, seat()?],
+            extras,
+            in_handlers,
+        })
+    }
+
+    fn acquire(&self, worker: &Worker, lock: usize, how: How) -> Option<L::Token> {
+        let how = match how {
+            How::Timed(_) if self.extras.until.is_none() => How::Wait,
+            How::Cancel if self.extras.cancellable.is_none() => How::Wait,
+            how => how,
+        };
+        let ask = Ask {
+            op: Op::exclusive(how),
+            lock,
+            side: Side::Write,
+            how,
+        };
+        let seat = &self.seats[lock];
+        worker.acquire(
+            ask,
+            || seat.ledger.visits(),
+            |limit| match (how, self.extras.until, self.extras.cancellable) {
+                (How::Try, ..) => seat.lock.try_lock(),
+                (How::Timed(_), Some(until), _) => until(&seat.lock, limit.until()),
+                (How::Cancel, _, Some(cancellable)) => {
+                    cancellable(&seat.lock, limit.token(), limit.deadline)
+                }
+                _ => Some(seat.lock.lock()),
+            },
+        )
+    }
+
+    fn leave(&self, worker: &Worker, lock: usize, token: L::Token, step: &Step) {
+        let seat = &self.seats[lock];
+        match (step.then, self.extras.fair) {
+            (Then::LeaveFair, Some((unlock_fair, _))) => worker.release(lock, || {
+                // SAFETY: callers pass the token of their acquisition of this lock.
+                unsafe { unlock_fair(&seat.lock, token) }
+            }),
+            (Then::Bump, Some((_, bump))) => {
+                // SAFETY: as above.
+                let bump = || unsafe { bump(&seat.lock, token) };
+                let token = worker.wait(Op::Bump, lock, Side::Write, bump);
+                worker.written(lock, seat.ledger.write(worker.name(), |_| {}));
+                // SAFETY: as above.
+                worker.release(lock, || unsafe { seat.lock.unlock(token) });
+            }
+            // SAFETY: as above.
+            _ => worker.release(lock, || unsafe { seat.lock.unlock(token) }),
+        }
+    }
+
+    /// Takes the locks from `lock` on, below `end`, one inside the other.
+    fn nest(&self, worker: &Worker, step: &Step, lock: usize, end: usize) {
+        if lock == end {
+            return;
+        }
+        let Some(token) = self.acquire(worker, lock, step.how) else {
+            return;
+        };
+        let between = worker.between_words(step.hold, step.bits);
+        let ledger = &self.seats[lock].ledger;
+        let left = worker.written(lock, ledger.write(worker.name(), between));
+        self.nest(worker, step, lock + 1, end);
+        worker.unchanged(lock, ledger, left);
+        self.leave(worker, lock, token, step);
+    }
+}
+
+impl<L: RawLock + Debug> Subject for Exclusive<L>
+where
+    L::Token: 'static,
+{
+    fn step(&self, worker: &Worker, step: &Step) {
+        self.nest(worker, step, step.first, step.first + step.depth);
+    }
+
+    fn interrupt(&self, index: usize, handled: &Handled) {
+        if !self.in_handlers {
+            return;
+        }
+        let lock = handled.signals.get() as usize % LOCKS;
+        let seat = &self.seats[lock];
+        let Some(token) = seat.lock.try_lock() else {
+            return;
+        };
+        handled.taken.add();
+        match seat.ledger.write(HANDLER | index as u64, |_| {}) {
+            Ok(_) => handled.written[lock].add(),
+            Err(_) => _ = handled.torn.raise(lock as u64 + 1),
+        }
+        // SAFETY: the token is of this lock and this thread.
+        unsafe { seat.lock.unlock(token) };
+    }
+
+    fn visits(&self, lock: usize) -> u64 {
+        self.seats[lock].ledger.visits()
+    }
+
+    fn state(&self, lock: usize) -> String {
+        let seat = &self.seats[lock];
+        format!(
+            "locked: {}, contended: {}, sections: {}, {:?}",
+            seat.lock.is_locked(),
+            seat.lock.is_contended(),
+            seat.ledger.visits(),
+            seat.lock
+        )
+    }
+
+    fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
+        for (lock, seat) in self.seats.iter().enumerate() {
+            if seat.lock.is_locked() || seat.lock.is_contended() {
+                return Err(Violation::new(
+                    Kind::State,
+                    format!("nobody uses lock {lock}: {}", self.state(lock)),
+                ));
+            }
+            counts(lock, &seat.ledger, written(lock))?;
+        }
+        Ok(())
+    }
+}
+
+impl<L: RawLock + Debug> Debug for Exclusive<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.seats.iter().map(|seat| &seat.lock))
+            .finish()
+    }
+}
+
+/// Whether the ledger of lock `lock` says what was done, while nobody is inside.
+pub(super) fn counts(lock: usize, ledger: &Ledger, written: u64) -> Result<(), Violation> {
+    let found = ledger
+        .at_rest()
+        .map_err(|torn| Violation::torn("who looked while all rested", lock, torn))?;
+    if found == written {
+        Ok(())
+    } else {
+        Err(Violation::new(
+            Kind::Count,
+            format!("does not exclude: {written} writes left {found} in the ledger of lock {lock}"),
+        ))
+    }
+}

@@ -1,0 +1,290 @@
+//! Reader-writer locks, by their raw trait.
+
+mod extras;
+mod upgrade;
+
+use std::fmt::{self, Debug};
+
+use overlock::core::raw::{CreateError, RawRwLock};
+
+use super::Subject;
+use super::exclusive::counts;
+use crate::ledger::Ledger;
+use crate::place::{Handled, Op};
+use crate::plan::{How, Side, Step, Then};
+use crate::settings::LOCKS;
+use crate::violation::{Kind, Violation};
+use crate::worker::{Ask, Limit, Worker};
+
+pub(crate) use extras::shared_extras;
+pub use extras::{
+    Cancellable, HasDowngrade, HasFair, HasTimed, HasUpgrade, NoDowngrade, NoFair, NoTimed,
+    NoUpgrade, Probe, SharedExtras, Timed,
+};
+
+/// A few locks of one type, each with its ledger.
+pub struct Shared<L: RawRwLock> {
+    seats: [Seat<L>; LOCKS],
+    extras: SharedExtras<L>,
+    in_handlers: bool,
+}
+
+/// A lock and what is under it.
+struct Seat<L> {
+    lock: L,
+    ledger: Ledger,
+}
+
+/// What a step of [`Shared`] does between acquisition and release; it takes the next locks.
+type Inner<'a> = &'a dyn Fn();
+
+impl<L: RawRwLock> Shared<L> {
+    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try to read.
+    ///
+    /// # Errors
+    ///
+    /// Where they cannot be created.
+    pub fn new(extras: SharedExtras<L>, in_handlers: bool) -> Result<Self, CreateError> {
+        let seat = || {
+            Ok(Seat {
+                lock: L::create()?,
+                ledger: Ledger::default(),
+            })
+        };
+        Ok(Self {
+            seats: [seat()?, seat()?, seat()?, seat()?],
+            extras,
+            in_handlers,
+        })
+    }
+
+    fn most(&self) -> u64 {
+        self.extras.most_readers.unwrap_or(u64::MAX)
+    }
+
+    /// Acquires as `side` by `attempt`.
+    fn acquire<T>(
+        &self,
+        worker: &Worker,
+        lock: usize,
+        side: Side,
+        how: How,
+        attempt: impl FnOnce(&L, How, &Limit) -> Option<T>,
+    ) -> Option<T> {
+        let how = match how {
+            How::Timed(_) if self.extras.timed.is_none() => How::Wait,
+            How::Cancel if self.extras.cancellable.is_none() || side == Side::Upgradable => {
+                How::Wait
+            }
+            how => how,
+        };
+        let ask = Ask {
+            op: Op::of(side, how),
+            lock,
+            side,
+            how,
+        };
+        let seat = &self.seats[lock];
+        worker.acquire(
+            ask,
+            || seat.ledger.visits(),
+            |limit| attempt(&seat.lock, how, limit),
+        )
+    }
+
+    /// What a reader does inside; what it saw.
+    fn look(&self, worker: &Worker, lock: usize, step: &Step, inner: Inner<'_>) -> Option<u64> {
+        let ledger = &self.seats[lock].ledger;
+        worker.check(lock, ledger.enter(self.most()));
+        let seen = worker.check(lock, ledger.read(|| worker.pause(step.hold)));
+        inner();
+        worker.unchanged(lock, ledger, seen);
+        ledger.leave();
+        seen
+    }
+
+    /// As [`look`](Self::look), where nobody can have written since `last` was seen.
+    fn look_again(&self, worker: &Worker, lock: usize, step: &Step, last: Option<u64>) {
+        worker.unchanged(lock, &self.seats[lock].ledger, last);
+        self.look(worker, lock, step, &|| {});
+    }
+
+    /// What a writer does inside; what it left there.
+    fn change(&self, worker: &Worker, lock: usize, step: &Step) -> Option<u64> {
+        let between = worker.between_words(step.hold, step.bits);
+        worker.written(lock, self.seats[lock].ledger.write(worker.name(), between))
+    }
+
+    fn read(&self, worker: &Worker, lock: usize, step: &Step, inner: Inner<'_>) {
+        let (timed, cancellable) = (&self.extras.timed, &self.extras.cancellable);
+        let token = self.acquire(
+            worker,
+            lock,
+            Side::Read,
+            step.how,
+            |raw, how, limit| match (how, timed, cancellable) {
+                (How::Try, ..) => raw.try_read(),
+                (How::Timed(_), Some(timed), _) => (timed.read)(raw, limit.until()),
+                (How::Cancel, _, Some(cancellable)) => (cancellable.read)(raw, limit.token()),
+                _ => Some(raw.read()),
+            },
+        );
+        let Some(token) = token else { return };
+        self.look(worker, lock, step, inner);
+        self.leave_read(worker, lock, token, step);
+    }
+
+    fn leave_read(&self, worker: &Worker, lock: usize, mut token: L::Read, step: &Step) {
+        let raw = &self.seats[lock].lock;
+        match (step.then, &self.extras.fair) {
+            (Then::LeaveFair, Some(fair)) => {
+                // SAFETY: callers pass the token of their acquisition of this lock, here and below.
+                return worker.release(lock, || unsafe { (fair.unlock_read)(raw, token) });
+            }
+            (Then::Bump, Some(fair)) => {
+                // SAFETY: as above.
+                let bump = || unsafe { (fair.bump_read)(raw, token) };
+                token = worker.wait(Op::Bump, lock, Side::Read, bump);
+                self.look(worker, lock, step, &|| {});
+            }
+            _ => {}
+        }
+        // SAFETY: as above.
+        worker.release(lock, || unsafe { raw.unlock_read(token) });
+    }
+
+    fn write(&self, worker: &Worker, lock: usize, step: &Step, inner: Inner<'_>) {
+        let (timed, cancellable) = (&self.extras.timed, &self.extras.cancellable);
+        let token = self.acquire(
+            worker,
+            lock,
+            Side::Write,
+            step.how,
+            |raw, how, limit| match (how, timed, cancellable) {
+                (How::Try, ..) => raw.try_write(),
+                (How::Timed(_), Some(timed), _) => (timed.write)(raw, limit.until()),
+                (How::Cancel, _, Some(cancellable)) => (cancellable.write)(raw, limit.token()),
+                _ => Some(raw.write()),
+            },
+        );
+        let Some(token) = token else { return };
+        let left = self.change(worker, lock, step);
+        inner();
+        worker.unchanged(lock, &self.seats[lock].ledger, left);
+        self.leave_write(worker, lock, token, step, left);
+    }
+
+    fn leave_write(
+        &self,
+        worker: &Worker,
+        lock: usize,
+        mut token: L::Write,
+        step: &Step,
+        left: Option<u64>,
+    ) {
+        let raw = &self.seats[lock].lock;
+        match (step.then, &self.extras.fair, self.extras.downgrade) {
+            (Then::LeaveFair, Some(fair), _) => {
+                // SAFETY: callers pass the token of their acquisition of this lock, here and below.
+                return worker.release(lock, || unsafe { (fair.unlock_write)(raw, token) });
+            }
+            (Then::Bump, Some(fair), _) => {
+                // SAFETY: as above.
+                let bump = || unsafe { (fair.bump_write)(raw, token) };
+                token = worker.wait(Op::Bump, lock, Side::Write, bump);
+                self.change(worker, lock, step);
+            }
+            (Then::Change, _, Some(downgrade)) => {
+                // SAFETY: as above.
+                let token = unsafe { downgrade(raw, token) };
+                worker.hold(lock, Side::Read);
+                self.look_again(worker, lock, step, left);
+                // SAFETY: as above.
+                return worker.release(lock, || unsafe { raw.unlock_read(token) });
+            }
+            _ => {}
+        }
+        // SAFETY: as above.
+        worker.release(lock, || unsafe { raw.unlock_write(token) });
+    }
+
+    /// Takes the locks from `lock` on, below `end`, one inside the other.
+    fn nest(&self, worker: &Worker, step: &Step, lock: usize, end: usize) {
+        if lock == end {
+            return;
+        }
+        let inner = || self.nest(worker, step, lock + 1, end);
+        let fair = matches!(step.then, Then::LeaveFair | Then::Bump);
+        let visit = match &self.extras.fair {
+            Some(extras) if fair => Some(extras.upgradable),
+            _ => self.extras.upgradable,
+        };
+        match (step.side, visit) {
+            (Side::Write, _) => self.write(worker, lock, step, &inner),
+            (Side::Upgradable, Some(visit)) => visit(self, worker, lock, step, &inner),
+            _ => self.read(worker, lock, step, &inner),
+        }
+    }
+}
+
+impl<L: RawRwLock + Debug> Subject for Shared<L> {
+    fn step(&self, worker: &Worker, step: &Step) {
+        self.nest(worker, step, step.first, step.first + step.depth);
+    }
+
+    fn interrupt(&self, _: usize, handled: &Handled) {
+        if !self.in_handlers {
+            return;
+        }
+        let lock = handled.signals.get() as usize % LOCKS;
+        let seat = &self.seats[lock];
+        let Some(token) = seat.lock.try_read() else {
+            return;
+        };
+        handled.taken.add();
+        if seat.ledger.enter(self.most()).is_err() || seat.ledger.read(|| {}).is_err() {
+            handled.torn.raise(lock as u64 + 1);
+        }
+        seat.ledger.leave();
+        // SAFETY: the token is of this lock and this thread.
+        unsafe { seat.lock.unlock_read(token) };
+    }
+
+    fn visits(&self, lock: usize) -> u64 {
+        self.seats[lock].ledger.visits()
+    }
+
+    fn state(&self, lock: usize) -> String {
+        let seat = &self.seats[lock];
+        format!(
+            "locked: {}, for writing: {}, contended: {}, sections: {}, {:?}",
+            seat.lock.is_locked(),
+            seat.lock.is_write_locked(),
+            seat.lock.is_contended(),
+            seat.ledger.visits(),
+            seat.lock
+        )
+    }
+
+    fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
+        for (lock, seat) in self.seats.iter().enumerate() {
+            let used = seat.lock.is_locked() || seat.lock.is_write_locked();
+            if used || seat.lock.is_contended() {
+                return Err(Violation::new(
+                    Kind::State,
+                    format!("nobody uses lock {lock}: {}", self.state(lock)),
+                ));
+            }
+            counts(lock, &seat.ledger, written(lock))?;
+        }
+        Ok(())
+    }
+}
+
+impl<L: RawRwLock + Debug> Debug for Shared<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.seats.iter().map(|seat| &seat.lock))
+            .finish()
+    }
+}

@@ -1,0 +1,146 @@
+//! What a reader-writer lock can do beyond its raw trait, found by the compiler: the lists of locks do not say.
+
+use std::marker::PhantomData;
+
+use overlock::core::raw::{
+    RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
+};
+use overlock::{CancelToken, Instant};
+
+use super::upgrade::{fair_visit, visit};
+use super::{Inner, Shared};
+use crate::plan::Step;
+use crate::worker::Worker;
+
+type Read<L> = <L as RawRwLock>::Read;
+type Write<L> = <L as RawRwLock>::Write;
+
+/// With a deadline.
+pub struct Timed<L: RawRwLock> {
+    pub read: fn(&L, Instant) -> Option<Read<L>>,
+    pub write: fn(&L, Instant) -> Option<Write<L>>,
+}
+
+/// Unless cancelled.
+pub struct Cancellable<L: RawRwLock> {
+    pub read: fn(&L, &CancelToken) -> Option<Read<L>>,
+    pub write: fn(&L, &CancelToken) -> Option<Write<L>>,
+}
+
+/// In favour of those that wait.
+pub struct Fair<L: RawRwLock> {
+    pub unlock_read: unsafe fn(&L, Read<L>),
+    pub unlock_write: unsafe fn(&L, Write<L>),
+    pub bump_read: unsafe fn(&L, Read<L>) -> Read<L>,
+    pub bump_write: unsafe fn(&L, Write<L>) -> Write<L>,
+    pub upgradable: Upgradable<L>,
+}
+
+/// From writer to reader.
+pub type Downgrade<L> = unsafe fn(&L, Write<L>) -> Read<L>;
+
+/// A whole visit that begins as the upgradable reader.
+pub type Upgradable<L> = fn(&Shared<L>, &Worker, usize, &Step, Inner<'_>);
+
+/// What a lock can do beyond [`RawRwLock`].
+pub struct SharedExtras<L: RawRwLock> {
+    pub timed: Option<Timed<L>>,
+    pub cancellable: Option<Cancellable<L>>,
+    pub fair: Option<Fair<L>>,
+    pub downgrade: Option<Downgrade<L>>,
+    pub upgradable: Option<Upgradable<L>>,
+    /// No more than so many may be inside.
+    pub most_readers: Option<u64>,
+}
+
+/// What is asked for its abilities.
+pub struct Probe<L>(pub PhantomData<L>);
+
+macro_rules! probe {
+    ($has:ident, $has_not:ident, $method:ident, $bound:ident, $result:ty, $value:expr) => {
+        /// Method lookup tries this one first, since it needs no further reference.
+        pub trait $has<L: RawRwLock> {
+            fn $method(&self) -> Option<$result>;
+        }
+
+        impl<L: $bound> $has<L> for Probe<L> {
+            fn $method(&self) -> Option<$result> {
+                Some($value)
+            }
+        }
+
+        pub trait $has_not<L: RawRwLock> {
+            fn $method(&self) -> Option<$result>;
+        }
+
+        impl<L: RawRwLock> $has_not<L> for &Probe<L> {
+            fn $method(&self) -> Option<$result> {
+                None
+            }
+        }
+    };
+}
+
+probe!(
+    HasTimed,
+    NoTimed,
+    timed,
+    RawTimedRwLock,
+    Timed<L>,
+    Timed {
+        read: L::read_until,
+        write: L::write_until
+    }
+);
+probe!(
+    HasDowngrade,
+    NoDowngrade,
+    downgrade,
+    RawDowngradeRwLock,
+    Downgrade<L>,
+    L::downgrade
+);
+probe!(
+    HasFair,
+    NoFair,
+    fair,
+    RawFairRwLock,
+    Fair<L>,
+    Fair {
+        unlock_read: L::unlock_read_fair,
+        unlock_write: L::unlock_write_fair,
+        bump_read: L::bump_read,
+        bump_write: L::bump_write,
+        upgradable: fair_visit::<L>
+    }
+);
+probe!(
+    HasUpgrade,
+    NoUpgrade,
+    upgradable,
+    RawUpgradeRwLock,
+    Upgradable<L>,
+    visit::<L>
+);
+
+/// The [`SharedExtras`] of a lock type that is named, not a parameter.
+macro_rules! shared_extras {
+    ($lock:ty) => {{
+        #[allow(unused_imports)] // each lock needs one of each two
+        use crate::subject::shared::{
+            HasDowngrade as _, HasFair as _, HasTimed as _, HasUpgrade as _, NoDowngrade as _,
+            NoFair as _, NoTimed as _, NoUpgrade as _,
+        };
+        let probe = crate::subject::shared::Probe::<$lock>(std::marker::PhantomData);
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        crate::subject::SharedExtras::<$lock> {
+            timed: (&probe).timed(),
+            cancellable: None,
+            fair: (&probe).fair(),
+            downgrade: (&probe).downgrade(),
+            upgradable: (&probe).upgradable(),
+            most_readers: None,
+        }
+    }};
+}
+pub(crate) use shared_extras;

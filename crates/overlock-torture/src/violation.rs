@@ -1,0 +1,67 @@
+//! What a lock did that it must not do.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::ledger::Torn;
+
+/// Kinds of violations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Two were inside that should not have been.
+    Exclusion,
+    /// What was done is not what is there.
+    Count,
+    /// Threads stand still.
+    Hang,
+    /// A thread was passed beyond its lock's bound.
+    Starvation,
+    /// A waiter gave up without a reason.
+    GaveUp,
+    /// Nobody uses the lock, and it does not look so.
+    State,
+    /// A lock panicked.
+    Panic,
+}
+
+/// What a lock did that it must not do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// Which kind it is.
+    pub kind: Kind,
+    /// It in one line.
+    pub message: String,
+    /// What the threads did at that time, a line each.
+    pub details: Vec<String>,
+}
+
+impl Violation {
+    /// A violation that needs one line.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            details: Vec::new(),
+        }
+    }
+
+    /// `who` has found `torn` under lock `lock`.
+    pub fn torn(who: &str, lock: usize, torn: Torn) -> Self {
+        Self::new(
+            Kind::Exclusion,
+            format!("does not exclude: {who} found, under lock {lock}, that {torn}"),
+        )
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        for line in &self.details {
+            write!(f, "\n  {line}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! The watchdog: notices threads that stand still, and waiters that are passed without end.
+//!
+//! # Hangs
+//!
+//! A thread that is in one and the same operation for longer than its lock's bound plus the patience has lost its wake-up, or
+//! waits in a circle. Only time during which the watchdog itself ran counts, so that a machine that stood still, or a
+//! debugger, is not taken for a hang. Where others still get the lock it is starvation, which a lock without bound may do.
+//!
+//! # Starvation
+//!
+//! Time alone says little of a waiter on a crowded machine: it may not have had a CPU. So the watchdog asks the kernel how
+//! much a waiter ran. A waiter whose bound is over, that has had a CPU since, so that it could have done what the lock makes it do,
+//! and again after that, must not see others get the lock more often in between than four times the number of threads.
+//! The scheduler cannot explain that: it did run. Where the kernel does not tell, only the patience is left.
+
+use std::time::{Duration, Instant};
+
+use overlock::Linux;
+use overlock::core::Platform;
+
+use crate::job::Job;
+use crate::place::{Doing, Op, Place};
+use crate::proc::{self, Ran};
+use crate::violation::{Kind, Violation};
+
+/// How often the watchdog looks, about.
+pub const TICK: Duration = Duration::from_millis(10);
+
+/// A tick that took longer counts as this: somebody kept the watchdog from running, and the threads too.
+const LONGEST_TICK: Duration = Duration::from_millis(100);
+
+/// A waiter that has had so much of a CPU has done all that its lock asks of it. Waiters that sleep have a few
+/// microseconds each time that they wake; those that spin have whole slices.
+const AWAKE_FOR: u64 = 5_000_000;
+
+/// As good: it was given a CPU so often.
+const AWAKE_TIMES: u64 = 32;
+
+/// A waiter that is in line and runs is passed by each of the others once; readers count more than once in a visit.
+const PASSES: u64 = 4;
+
+/// The watchdog of one job.
+#[derive(Debug)]
+pub struct Watch {
+    job: &'static Job,
+    patience: Duration,
+    last: Instant,
+    suspects: Vec<Suspect>,
+    overtaken: u64,
+}
+
+/// What is known of one thread's operation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Suspect {
+    /// Which operation it is.
+    sequence: u64,
+    /// How long it has gone on, on the watchdog's clock.
+    age: Duration,
+    /// For how long nobody has got the lock, and how often they had until then.
+    quiet: Duration,
+    visits: u64,
+    /// How far the case against the lock is.
+    case: Case,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Case {
+    /// The bound is not over.
+    #[default]
+    None,
+    /// It is over since the thread had run so much.
+    Over(Ran),
+    /// The thread has run since; visits and what it had run at that time.
+    Ran(u64, Ran),
+}
+
+impl Watch {
+    /// A watchdog for `job`, which waits for `patience` beyond the lock's bound.
+    pub fn new(job: &'static Job, patience: Duration) -> Self {
+        Self {
+            job,
+            patience,
+            last: Instant::now(),
+            suspects: vec![Suspect::default(); job.places.len()],
+            overtaken: 0,
+        }
+    }
+
+    /// Looks at all threads; what is wrong with the lock, if something is.
+    pub fn look(&mut self) -> Option<Violation> {
+        let tick = self.last.elapsed().min(LONGEST_TICK);
+        self.last = Instant::now();
+        if let Some(violation) = self.handlers() {
+            return Some(violation);
+        }
+        (0..self.suspects.len()).find_map(|index| self.look_at(index, tick))
+    }
+
+    /// How often a waiter was passed after its bound, while it ran, at most.
+    pub fn overtaken(&self) -> u64 {
+        self.overtaken
+    }
+
+    fn handlers(&self) -> Option<Violation> {
+        let places = self.job.places.iter().enumerate();
+        places.into_iter().find_map(|(index, place)| {
+            let lock = place.handled.torn.get().checked_sub(1)?;
+            Some(Violation::new(
+                Kind::Exclusion,
+                format!("does not exclude: a signal handler on thread {index} got lock {lock} and found somebody inside"),
+            ))
+        })
+    }
+
+    fn look_at(&mut self, index: usize, tick: Duration) -> Option<Violation> {
+        let place = &self.job.places[index];
+        let doing = place.doing();
+        let visits = self.job.subject.visits(doing.lock);
+        let suspect = &mut self.suspects[index];
+        if doing.sequence != suspect.sequence || matches!(doing.op, Op::Gone | Op::Resting) {
+            *suspect = Suspect {
+                sequence: doing.sequence,
+                visits,
+                ..Suspect::default()
+            };
+            return None;
+        }
+        suspect.age += tick;
+        suspect.quiet += tick;
+        if visits != suspect.visits {
+            suspect.visits = visits;
+            suspect.quiet = Duration::ZERO;
+        }
+        let threads = self.job.places.len();
+        let bound = self.job.entry.bound.time(threads);
+        let limit = self.patience + bound.unwrap_or_default();
+        let others_pass = suspect.quiet < limit / 2;
+        if suspect.age > limit && (!others_pass || bound.is_some() || !doing.op.is_wait()) {
+            let passed = (others_pass && doing.op.is_wait()).then_some(());
+            return Some(self.report(index, passed.map_or(Kind::Hang, |()| Kind::Starvation)));
+        }
+        if doing.op.is_wait() && bound.is_some_and(|bound| suspect.age > bound + TICK) {
+            let passed = suspect.passed(place, visits)?;
+            self.overtaken = self.overtaken.max(passed);
+            if passed > PASSES * threads as u64 {
+                return Some(self.starved(index, passed));
+            }
+        }
+        None
+    }
+
+    /// Several threads stand still, one of them for too long.
+    fn report(&self, index: usize, kind: Kind) -> Violation {
+        let place = &self.job.places[index];
+        let doing = place.doing();
+        let (age, what) = (seconds(self.suspects[index].age), doing.op.describe());
+        let verb = if kind == Kind::Hang {
+            "hangs"
+        } else {
+            "starves"
+        };
+        self.with_details(Violation::new(
+            kind,
+            format!(
+                "{verb}: thread {index} {what} of lock {} since {age} s",
+                doing.lock
+            ),
+        ))
+    }
+
+    fn starved(&self, index: usize, passed: u64) -> Violation {
+        let doing = self.job.places[index].doing();
+        let age = seconds(self.suspects[index].age);
+        self.with_details(Violation::new(
+            Kind::Starvation,
+            format!(
+                "starves: thread {index} {} of lock {} since {age} s, and was passed {passed} times after its bound \
+                 ({}) though it ran",
+                doing.op.describe(),
+                doing.lock,
+                self.job.entry.bound.describe(),
+            ),
+        ))
+    }
+
+    /// Who waits for whom, and what the locks say.
+    fn with_details(&self, mut violation: Violation) -> Violation {
+        let now = Linux::now().as_nanos();
+        let mut locks = Vec::new();
+        for (index, place) in self.job.places.iter().enumerate() {
+            let doing = place.doing();
+            if !matches!(doing.op, Op::Gone | Op::Resting) {
+                violation.details.push(line(index, place, doing, now));
+                locks.push(doing.lock);
+            }
+        }
+        locks.sort_unstable();
+        locks.dedup();
+        for lock in locks {
+            let state = self.job.subject.state(lock);
+            violation.details.push(format!("lock {lock}: {state}"));
+        }
+        violation
+    }
+}
+
+impl Suspect {
+    /// How often others got the lock since the waiter was certainly in line, and only if it ran since; the case moves on.
+    fn passed(&mut self, place: &Place, visits: u64) -> Option<u64> {
+        let ran = proc::ran(place.thread())?;
+        match self.case {
+            Case::None => self.case = Case::Over(ran),
+            Case::Over(since) if awake(since, ran) => self.case = Case::Ran(visits, ran),
+            Case::Ran(before, since) if awake(since, ran) => {
+                return Some(visits.wrapping_sub(before));
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+fn awake(since: Ran, now: Ran) -> bool {
+    now.time.saturating_sub(since.time) >= AWAKE_FOR
+        || now.turns.saturating_sub(since.turns) >= AWAKE_TIMES
+}
+
+/// What one thread does, for people.
+fn line(index: usize, place: &Place, doing: Doing, now: u64) -> String {
+    let since = seconds(Duration::from_nanos(now.saturating_sub(place.since())));
+    let held: Vec<String> = (0..u8::BITS as usize)
+        .filter(|&lock| doing.holds(lock))
+        .map(|lock| {
+            let alone = doing.writes >> lock & 1 != 0;
+            format!("{lock} {}", if alone { "alone" } else { "as a reader" })
+        })
+        .collect();
+    let holds = if held.is_empty() {
+        "holds nothing".to_owned()
+    } else {
+        format!("holds {}", held.join(", "))
+    };
+    format!(
+        "thread {index} ({}, {}) {} of lock {} since {since} s, {holds}",
+        place.thread(),
+        proc::state(place.thread()),
+        doing.op.describe(),
+        doing.lock,
+    )
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3}", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests;
