@@ -1,11 +1,12 @@
 //! Another priority for a moment: a holder or a waiter that the scheduler prefers.
 //!
-//! Real-time where the process may have it and the lock's waiters sleep: one that spins for a holder of low priority would keep it
+//! Real-time where the process may have it and the lock's waiters sleep soon: one that spins for a holder of low priority would keep it
 //! from the CPU for as long as the kernel lets it. Else a better nice value, else nothing; the summary tells how often it was
 //! which. Restored by dropping it.
 
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 
+use crate::bound::Waiting;
 use crate::worker::Worker;
 
 /// Any real-time priority beats all threads that have none.
@@ -27,9 +28,9 @@ pub enum Boost {
 
 impl Boost {
     /// Boosts the calling thread.
-    pub fn new(worker: &Worker, waiters_sleep: bool) -> Self {
+    pub fn new(worker: &Worker, waiting: Waiting) -> Self {
         let tallies = &worker.place().tallies;
-        if waiters_sleep && schedule(libc::SCHED_FIFO, PRIORITY) {
+        if waiting == Waiting::Sleeps && schedule(libc::SCHED_FIFO, PRIORITY) {
             tallies.real_time.add();
             return Boost::RealTime;
         }

@@ -1,6 +1,17 @@
-//! What a lock promises to those that wait for it.
+//! What a lock promises to those that wait for it, and how they wait.
 
 use std::time::Duration;
+
+/// How those that wait for a lock do it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Awake.
+    Spins,
+    /// Awake for a slice of the scheduler's or more, or some of them for ever; others sleep then.
+    SpinsLong,
+    /// Asleep, soon.
+    Sleeps,
+}
 
 /// What a lock promises to those that wait for it. Each is from the docs of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

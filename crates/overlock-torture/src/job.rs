@@ -204,7 +204,7 @@ impl Job {
             for _ in 0..plan.life().unwrap_or(u64::MAX) {
                 let step = plan.step();
                 let boost = (self.settings.boost && step.boost)
-                    .then(|| Boost::new(worker, self.entry.waiters_sleep));
+                    .then(|| Boost::new(worker, self.entry.waiting));
                 self.subject.step(worker, &step);
                 drop(boost);
                 if let Some(other) = step.cancel {

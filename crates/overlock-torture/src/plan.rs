@@ -7,6 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::bound::Waiting;
 use crate::random::{Random, of_name};
 use crate::registry::Entry;
 use crate::settings::{LOCKS, Settings};
@@ -118,7 +119,7 @@ impl Plan {
         let lock = of_name(entry.name);
         let mut random = Random::of(&[settings.seed, lock, worker as u64, generation]);
         // A lock whose waiters spin gets few steps done.
-        let sparse = !entry.waiters_sleep;
+        let sparse = entry.waiting == Waiting::Spins;
         let churn = u64::from(settings.churn).div_ceil(if sparse { SPARSE } else { 1 });
         let life = churn / 2 + random.below(churn + 1);
         Plan {

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use overlock::core::raw::CreateError;
 
-use crate::bound::Bound;
+use crate::bound::{Bound, Waiting};
 use crate::subject::Subject;
 
 pub use select::{NoSuchLock, select};
@@ -23,8 +23,8 @@ pub struct Entry {
     pub about: &'static str,
     /// What it promises to those that wait.
     pub bound: Bound,
-    /// Whether its waiters sleep, sooner or later.
-    pub waiters_sleep: bool,
+    /// How they wait.
+    pub waiting: Waiting,
     /// The most threads that may use it.
     pub most_threads: Option<usize>,
     /// New ones, for so many threads.
@@ -64,10 +64,9 @@ const SPINNING: f64 = 2.0;
 impl Entry {
     /// How many threads torture it on so many CPUs, where nobody says how many; at least 2.
     pub fn threads(&self, cpus: f64) -> usize {
-        let times = if self.waiters_sleep {
-            OVERCOMMIT
-        } else {
-            SPINNING
+        let times = match self.waiting {
+            Waiting::Spins => SPINNING,
+            Waiting::SpinsLong | Waiting::Sleeps => OVERCOMMIT,
         };
         let threads = ((times * cpus).round() as usize).max(2);
         threads.min(self.most_threads.unwrap_or(usize::MAX))

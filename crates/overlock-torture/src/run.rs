@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::job::{Job, Wish};
 use crate::registry::Entry;
 use crate::report::{LockReport, Pace};
-use crate::settings::Settings;
+use crate::settings::{LOCKS, Settings};
 use crate::signal;
 use crate::torment;
 use crate::violation::Violation;
@@ -68,10 +68,12 @@ pub fn threads(settings: &Settings, entry: &Entry, machine: &Machine) -> usize {
         .map_or_else(|| entry.threads(machine.cpus), |threads| threads.min(most))
 }
 
-/// How long a thread may stand still where so many share the CPUs: the patience is for eight a CPU.
+/// How long a thread may stand still where so many share the CPUs: the patience is for eight a CPU. Long sections
+/// come on top, one inside the other at worst.
 fn patience(settings: &Settings, threads: usize, cpus: f64) -> Duration {
     let overcommit = threads as f64 / cpus;
-    settings.patience.mul_f64((overcommit / 8.0).max(1.0))
+    let patience = settings.patience.mul_f64((overcommit / 8.0).max(1.0));
+    patience + settings.long_hold * LOCKS as u32
 }
 
 /// One lock's turn.

@@ -140,7 +140,8 @@ impl Watch {
             return Some(self.report(index, passed.map_or(Kind::Hang, |()| Kind::Starvation)));
         }
         if doing.op.is_wait() && bound.is_some_and(|bound| suspect.age > bound + TICK) {
-            let passed = suspect.passed(place, visits)?;
+            let ran = proc::ran(place.thread())?;
+            let passed = suspect.case.hear(ran, visits)?;
             self.overtaken = self.overtaken.max(passed);
             if passed > PASSES * threads as u64 {
                 return Some(self.starved(index, passed));
@@ -204,17 +205,16 @@ impl Watch {
     }
 }
 
-impl Suspect {
-    /// How often others got the lock since the waiter was certainly in line, and only if it ran since; the case moves on.
-    fn passed(&mut self, place: &Place, visits: u64) -> Option<u64> {
-        let ran = proc::ran(place.thread())?;
-        match self.case {
-            Case::None => self.case = Case::Over(ran),
-            Case::Over(since) if awake(since, ran) => self.case = Case::Ran(visits, ran),
+impl Case {
+    /// The case moves on: how often others got the lock since the waiter was certainly in line, once it has run since.
+    fn hear(&mut self, ran: Ran, visits: u64) -> Option<u64> {
+        match *self {
+            Case::None => *self = Case::Over(ran),
+            Case::Over(since) if awake(since, ran) => *self = Case::Ran(visits, ran),
             Case::Ran(before, since) if awake(since, ran) => {
                 return Some(visits.wrapping_sub(before));
             }
-            _ => {}
+            Case::Over(_) | Case::Ran(..) => {}
         }
         None
     }

@@ -139,9 +139,7 @@ impl Worker {
         let tallies = &self.place().tallies;
         if ask.op.is_wait() {
             tallies.passed.raise(visits().wrapping_sub(passed));
-            if tallies.longest.raise(now - start) {
-                tallies.longest_op.store(ask.op as u32, Relaxed);
-            }
+            self.waited(ask.op, now - start);
         }
         if got.is_some() {
             self.hold(ask.lock, ask.side);
@@ -163,13 +161,18 @@ impl Worker {
         let start = self.set(op, lock);
         let result = f();
         let now = Linux::now().as_nanos();
-        let tallies = &self.place().tallies;
-        if tallies.longest.raise(now - start) {
-            tallies.longest_op.store(op as u32, Relaxed);
-        }
+        self.waited(op, now - start);
         self.hold(lock, side);
         self.set_at(now, Op::Inside, lock);
         result
+    }
+
+    /// It has waited for so many nanoseconds.
+    pub fn waited(&self, op: Op, time: u64) {
+        let tallies = &self.place().tallies;
+        if tallies.longest.raise(time) {
+            tallies.longest_op.store(op as u32, Relaxed);
+        }
     }
 
     /// A wait for something else, without the lock, that `f` ends with it: whether for what it waited for.

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::*;
-use crate::bound::Bound;
+use crate::bound::{Bound, Waiting};
 use crate::plan::{How, Side, Step};
 use crate::subject::Subject;
 use crate::worker::Ask;
@@ -57,7 +57,7 @@ fn made(bound: Bound, make: Make) -> &'static Entry {
         name: "fake",
         about: "",
         bound,
-        waiters_sleep: true,
+        waiting: Waiting::Sleeps,
         most_threads: None,
         make,
     }))

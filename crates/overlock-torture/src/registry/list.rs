@@ -9,7 +9,7 @@ use overlock::core::sleep::ww_mutex::{Class, Rule};
 use overlock::core::spin::Overlock;
 
 use super::Entry;
-use crate::bound::Bound;
+use crate::bound::{Bound, Waiting};
 use crate::subject::exclusive::exclusive_extras;
 use crate::subject::shared::shared_extras;
 use crate::subject::{
@@ -21,10 +21,14 @@ use crate::subject::{
 struct Note {
     name: &'static str,
     bound: Bound,
-    waiters_sleep: bool,
+    waiting: Waiting,
     most_threads: Option<usize>,
     about: &'static str,
 }
+
+const SPINS: Waiting = Waiting::Spins;
+const SPINS_LONG: Waiting = Waiting::SpinsLong;
+const SLEEPS: Waiting = Waiting::Sleeps;
 
 /// `overlock`'s: 16 ms of sleep and 10 ms of failing.
 const OVERLOCK: Bound = Bound::Within(Duration::from_millis(26));
@@ -35,32 +39,32 @@ const WOKEN: Bound = Bound::Within(Duration::ZERO);
 
 #[rustfmt::skip]
 const NOTES: &[Note] = &[
-    Note { name: "overlock", bound: OVERLOCK, waiters_sleep: true, most_threads: None, about: "the one we recommend" },
-    Note { name: "overlock_exchange", bound: OVERLOCK, waiters_sleep: true, most_threads: None, about: "overlock with an exchange to unlock" },
-    Note { name: "overlock_fixed", bound: OVERLOCK, waiters_sleep: true, most_threads: None, about: "overlock with fixed spin limits" },
-    Note { name: "overlock_owner_cpu", bound: OVERLOCK, waiters_sleep: true, most_threads: None, about: "overlock with the owner's CPU in the lock" },
-    Note { name: "ticket", bound: Bound::Order, waiters_sleep: false, most_threads: Some(57_344), about: "first come, first served, by number" },
-    Note { name: "backoff_ticket", bound: Bound::Order, waiters_sleep: false, most_threads: Some(57_344), about: "ticket with proportional back-off" },
-    Note { name: "pv_ticket", bound: Bound::Order, waiters_sleep: true, most_threads: Some(28_672), about: "paravirtual ticket, 16-bit numbers" },
-    Note { name: "pv_ticket_small", bound: Bound::Order, waiters_sleep: true, most_threads: Some(127), about: "paravirtual ticket, 8-bit numbers" },
-    Note { name: "pv_ticket_tail_flag", bound: Bound::Order, waiters_sleep: true, most_threads: Some(28_672), about: "paravirtual ticket as first published" },
-    Note { name: "mcs", bound: Bound::Order, waiters_sleep: false, most_threads: None, about: "classic queue" },
-    Note { name: "fast_queue", bound: Bound::Order, waiters_sleep: false, most_threads: None, about: "queue with one exchange to lock and one store to unlock" },
-    Note { name: "queued", bound: Bound::Order, waiters_sleep: false, most_threads: None, about: "queue in 4 bytes, with a pending bit" },
-    Note { name: "unfair", bound: Bound::None, waiters_sleep: false, most_threads: None, about: "test and set" },
-    Note { name: "pv_queued", bound: Bound::Running, waiters_sleep: true, most_threads: None, about: "paravirtual queue" },
-    Note { name: "hybrid", bound: Bound::Running, waiters_sleep: true, most_threads: None, about: "paravirtual queue with an unfair mode" },
-    Note { name: "hybrid_short", bound: Bound::Running, waiters_sleep: true, most_threads: None, about: "hybrid with a spin threshold for user space" },
-    Note { name: "mutex", bound: WOKEN, waiters_sleep: true, most_threads: None, about: "the kernel's mutex, woken waiters spin beside the queue" },
-    Note { name: "mutex_inside", bound: WOKEN, waiters_sleep: true, most_threads: None, about: "mutex whose woken waiters spin in the queue" },
-    Note { name: "mutex_none", bound: WOKEN, waiters_sleep: true, most_threads: None, about: "mutex whose woken waiters do not spin" },
-    Note { name: "overlock_rw", bound: OVERLOCK, waiters_sleep: true, most_threads: None, about: "the reader-writer lock we recommend" },
-    Note { name: "overlock_rw_counted", bound: OVERLOCK, waiters_sleep: true, most_threads: None, about: "overlock_rw whose readers always count" },
-    Note { name: "percpu_rwsem", bound: OVERLOCK, waiters_sleep: true, most_threads: None, about: "reading touches no shared line" },
-    Note { name: "qrwlock", bound: Bound::Running, waiters_sleep: false, most_threads: None, about: "queued reader-writer spinlock" },
-    Note { name: "rwsem", bound: RWSEM, waiters_sleep: true, most_threads: None, about: "the kernel's reader-writer semaphore, spinning on readers for a time" },
-    Note { name: "rwsem_none", bound: RWSEM, waiters_sleep: true, most_threads: None, about: "rwsem that does not spin on readers" },
-    Note { name: "rwsem_count", bound: RWSEM, waiters_sleep: true, most_threads: None, about: "rwsem that spins on readers for a count" },
+    Note { name: "overlock", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "the one we recommend" },
+    Note { name: "overlock_exchange", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock with an exchange to unlock" },
+    Note { name: "overlock_fixed", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock with fixed spin limits" },
+    Note { name: "overlock_owner_cpu", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock with the owner's CPU in the lock" },
+    Note { name: "ticket", bound: Bound::Order, waiting: SPINS, most_threads: Some(57_344), about: "first come, first served, by number" },
+    Note { name: "backoff_ticket", bound: Bound::Order, waiting: SPINS, most_threads: Some(57_344), about: "ticket with proportional back-off" },
+    Note { name: "pv_ticket", bound: Bound::Order, waiting: SPINS_LONG, most_threads: Some(28_672), about: "paravirtual ticket, 16-bit numbers" },
+    Note { name: "pv_ticket_small", bound: Bound::Order, waiting: SPINS_LONG, most_threads: Some(127), about: "paravirtual ticket, 8-bit numbers" },
+    Note { name: "pv_ticket_tail_flag", bound: Bound::Order, waiting: SPINS_LONG, most_threads: Some(28_672), about: "paravirtual ticket as first published" },
+    Note { name: "mcs", bound: Bound::Order, waiting: SPINS, most_threads: None, about: "classic queue" },
+    Note { name: "fast_queue", bound: Bound::Order, waiting: SPINS, most_threads: None, about: "queue with one exchange to lock and one store to unlock" },
+    Note { name: "queued", bound: Bound::Order, waiting: SPINS, most_threads: None, about: "queue in 4 bytes, with a pending bit" },
+    Note { name: "unfair", bound: Bound::None, waiting: SPINS, most_threads: None, about: "test and set" },
+    Note { name: "pv_queued", bound: Bound::Running, waiting: SPINS_LONG, most_threads: None, about: "paravirtual queue" },
+    Note { name: "hybrid", bound: Bound::Running, waiting: SPINS_LONG, most_threads: None, about: "paravirtual queue with an unfair mode" },
+    Note { name: "hybrid_short", bound: Bound::Running, waiting: SPINS_LONG, most_threads: None, about: "hybrid with a spin threshold for user space" },
+    Note { name: "mutex", bound: WOKEN, waiting: SLEEPS, most_threads: None, about: "the kernel's mutex, woken waiters spin beside the queue" },
+    Note { name: "mutex_inside", bound: WOKEN, waiting: SLEEPS, most_threads: None, about: "mutex whose woken waiters spin in the queue" },
+    Note { name: "mutex_none", bound: WOKEN, waiting: SLEEPS, most_threads: None, about: "mutex whose woken waiters do not spin" },
+    Note { name: "overlock_rw", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "the reader-writer lock we recommend" },
+    Note { name: "overlock_rw_counted", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock_rw whose readers always count" },
+    Note { name: "percpu_rwsem", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "reading touches no shared line" },
+    Note { name: "qrwlock", bound: Bound::Running, waiting: SPINS, most_threads: None, about: "queued reader-writer spinlock" },
+    Note { name: "rwsem", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "the kernel's reader-writer semaphore, spinning on readers for a time" },
+    Note { name: "rwsem_none", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "rwsem that does not spin on readers" },
+    Note { name: "rwsem_count", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "rwsem that spins on readers for a count" },
 ];
 
 /// Reader-writer locks that signal handlers may try to read, by their docs. All spinlocks may be tried.
@@ -169,7 +173,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
         };
     }
     let spins = |entry| Entry {
-        waiters_sleep: false,
+        waiting: SPINS,
         ..entry
     };
     vec![
@@ -224,7 +228,7 @@ fn noted(name: &'static str, make: Make) -> Entry {
         name,
         about: note.map_or("", |note| note.about),
         bound: note.map_or(Bound::None, |note| note.bound),
-        waiters_sleep: note.is_some_and(|note| note.waiters_sleep),
+        waiting: note.map_or(SLEEPS, |note| note.waiting),
         most_threads: note.and_then(|note| note.most_threads),
         make,
     }
@@ -236,7 +240,7 @@ fn sleeper(name: &'static str, bound: Bound, about: &'static str, make: Make) ->
         name,
         about,
         bound,
-        waiters_sleep: true,
+        waiting: SLEEPS,
         most_threads: None,
         make,
     }

@@ -59,11 +59,8 @@ impl Gathering {
         let start = worker.set(Op::Arrive, 0);
         let leads = self.barrier.wait();
         let now = worker.set(Op::Inside, 0);
-        let tallies = &worker.place().tallies;
-        if tallies.longest.raise(now - start) {
-            tallies.longest_op.store(Op::Arrive as u32, Relaxed);
-        }
-        tallies.writes.add();
+        worker.waited(Op::Arrive, now - start);
+        worker.place().tallies.writes.add();
         leads
     }
 }

@@ -75,8 +75,11 @@ impl<L: RawLock> Queue<L> {
         let Some(mut token) = worker.acquire(ask, visits, |_| Some(self.lock.lock())) else {
             return;
         };
+        let mut how = step.how;
         while !(end.ready)() {
-            token = self.wait(worker, step, end, token);
+            token = self.wait(worker, how, end, token);
+            // A limit that is over would make a busy loop of this, and a real-time priority a long one.
+            how = How::Wait;
         }
         // Plain additions: the lock is held.
         end.count.store(end.count.load(Relaxed) + 1, Relaxed);
@@ -101,8 +104,8 @@ impl<L: RawLock> Queue<L> {
     }
 
     /// One wait, by one of the ways.
-    fn wait(&self, worker: &Worker, step: &Step, end: &End<'_>, token: L::Token) -> L::Token {
-        worker.wait_outside(Op::Condition, 0, step.how, |limit| {
+    fn wait(&self, worker: &Worker, how: How, end: &End<'_>, token: L::Token) -> L::Token {
+        worker.wait_outside(Op::Condition, 0, how, |limit| {
             let (deadline, cancel) = (limit.deadline, limit.token.as_deref());
             // SAFETY: the token is that of the last acquisition of this lock.
             unsafe { end.mine.wait_limited(&self.lock, token, deadline, cancel) }

@@ -271,3 +271,64 @@ pub(super) fn counts(lock: usize, ledger: &Ledger, written: u64) -> Result<(), V
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use overlock::spin::Unfair;
+
+    use super::*;
+
+    fn nothing(_: usize) -> u64 {
+        0
+    }
+
+    #[test]
+    fn a_lock_that_looks_used_while_all_rest_is_noticed() {
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true).unwrap();
+        assert_eq!(subject.at_rest(&nothing), Ok(()));
+        subject.seats[2].lock.lock();
+        let violation = subject.at_rest(&nothing).unwrap_err();
+        assert_eq!(violation.kind, Kind::State);
+        let start = "nobody uses lock 2: locked: true, contended: false, sections: 0, ";
+        assert!(violation.message.starts_with(start), "{violation}");
+    }
+
+    #[test]
+    fn a_write_that_is_lost_is_noticed() {
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true).unwrap();
+        let _ = subject.seats[1].ledger.write(0, |_| {});
+        let violation = subject.at_rest(&nothing).unwrap_err();
+        assert_eq!(violation.kind, Kind::Count);
+        let written = |lock| u64::from(lock == 1);
+        assert_eq!(subject.at_rest(&written), Ok(()));
+    }
+
+    /// Signals come anywhere, also while the thread itself holds the lock.
+    #[test]
+    fn a_handler_takes_what_is_free_and_leaves_it_so() {
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true).unwrap();
+        let handled = Handled::default();
+        subject.interrupt(0, &handled);
+        subject.seats[1].lock.lock();
+        handled.signals.add();
+        subject.interrupt(0, &handled);
+        assert_eq!((handled.taken.get(), handled.torn.get()), (1, 0));
+        assert_eq!(handled.written[0].get(), 1);
+        // SAFETY: locked above.
+        unsafe { subject.seats[1].lock.unlock(()) };
+        let written = |lock: usize| handled.written[lock].get();
+        assert_eq!(subject.at_rest(&written), Ok(()));
+    }
+
+    #[test]
+    fn a_handler_that_finds_somebody_inside_says_so() {
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true).unwrap();
+        let handled = Handled::default();
+        let _ = subject.seats[0].ledger.write(5, |word| {
+            if word == 3 {
+                subject.interrupt(0, &handled);
+            }
+        });
+        assert_eq!(handled.torn.get(), 1);
+    }
+}

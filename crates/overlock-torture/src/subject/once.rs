@@ -65,7 +65,8 @@ impl Cells {
     fn fill(&self, worker: &Worker, step: &Step, chunk: &Chunk, index: usize, wait: bool) {
         let cell = &chunk.cells[index];
         let bits = step.bits >> index;
-        worker.set(if wait { Op::Wait } else { Op::Call }, 0);
+        let op = if wait { Op::Wait } else { Op::Call };
+        let start = worker.set(op, 0);
         match (wait, chunk.poisoned) {
             (true, true) => cell.once.wait_force(),
             (true, false) => cell.once.wait(),
@@ -87,7 +88,7 @@ impl Cells {
         } else {
             cell.value.get_or_init(written)
         };
-        worker.set(Op::Outside, 0);
+        worker.waited(op, worker.set(Op::Outside, 0) - start);
         for ledger in [&cell.ledger, value] {
             let seen = worker.check(0, ledger.read(|| {}));
             if seen.is_some_and(|runs| runs != 1) {

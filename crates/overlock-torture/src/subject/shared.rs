@@ -288,3 +288,37 @@ impl<L: RawRwLock + Debug> Debug for Shared<L> {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use overlock::rw::RwSem;
+
+    use super::*;
+    use crate::subject::Permits;
+
+    #[test]
+    fn a_lock_that_looks_used_while_all_rest_is_noticed() {
+        let nothing = |_| 0;
+        let subject = Shared::<RwSem>::new(shared_extras!(RwSem), false).unwrap();
+        assert_eq!(subject.at_rest(&nothing), Ok(()));
+        subject.seats[3].lock.read();
+        let violation = subject.at_rest(&nothing).unwrap_err();
+        assert_eq!(violation.kind, Kind::State);
+        let start = "nobody uses lock 3: locked: true, for writing: false, ";
+        assert!(violation.message.starts_with(start), "{violation}");
+    }
+
+    #[test]
+    fn a_handler_that_reads_beside_a_writer_says_so() {
+        let subject = Shared::<Permits>::new(Permits::extras(), true).unwrap();
+        let handled = Handled::default();
+        subject.interrupt(0, &handled);
+        assert_eq!((handled.taken.get(), handled.torn.get()), (1, 0));
+        let _ = subject.seats[0].ledger.write(5, |word| {
+            if word == 3 {
+                subject.interrupt(0, &handled);
+            }
+        });
+        assert_eq!(handled.torn.get(), 1);
+    }
+}

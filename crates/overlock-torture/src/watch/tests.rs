@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 use super::*;
-use crate::bound::Bound;
+use crate::bound::{Bound, Waiting};
 use crate::plan::Step;
 use crate::registry::Entry;
 use crate::settings::Settings;
@@ -51,7 +51,7 @@ impl Scene {
             name: "fake",
             about: "",
             bound,
-            waiters_sleep: true,
+            waiting: Waiting::Sleeps,
             most_threads: None,
             make: |_| Ok(Box::new(Fake(VISITS.with(|visits| *visits)))),
         }));
@@ -229,6 +229,28 @@ fn a_waiter_that_does_not_run_is_not_the_locks_fault() {
     scene.job.places[1].set_thread(sleeper.id);
     let found = scene.watch(Duration::from_millis(200), |scene| scene.visit());
     assert_eq!(found, None);
+}
+
+/// It must be in line before anybody can pass it, and run again before that counts.
+#[test]
+fn only_what_happens_between_two_runs_of_a_waiter_counts() {
+    let ran = |times| Ran {
+        time: 0,
+        turns: times * AWAKE_TIMES,
+    };
+    let mut case = Case::None;
+    assert_eq!(case.hear(ran(0), 10), None);
+    assert_eq!(case.hear(ran(0), 20), None);
+    assert_eq!(case.hear(ran(1), 30), None);
+    assert_eq!(case.hear(ran(1), 80), None);
+    assert_eq!(case.hear(ran(2), 90), Some(60));
+    let spun = |times| Ran {
+        time: times * AWAKE_FOR,
+        turns: 1,
+    };
+    let mut case = Case::Over(spun(0));
+    assert_eq!(case.hear(spun(1), 5), None);
+    assert_eq!(case.hear(spun(2), 7), Some(2));
 }
 
 #[test]
