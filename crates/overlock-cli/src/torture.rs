@@ -49,6 +49,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     } = &choice;
     if !args.quiet {
         eprintln!("overlock: seed {}", settings.seed);
+        for (name, most) in choice.fewer() {
+            eprintln!("overlock: {name} takes at most {most} threads, and gets no more");
+        }
     }
     let mut progress = Progress::new(settings.length, locks.len(), args.quiet);
     let reports = torture(settings, locks, &here(&machine), &interrupt, &mut progress);

@@ -59,16 +59,10 @@ impl Choice {
             cpus,
             allowed: Vec::new(),
         };
+        if let (Some((name, most)), 1) = (self.fewer().next(), self.locks.len()) {
+            return Err(Exit::usage(format!("{name} takes at most {most} threads")));
+        }
         for entry in &self.locks {
-            let asked = self.settings.threads.unwrap_or_default();
-            if let Some(most) = entry.most_threads.filter(|most| asked > *most)
-                && self.locks.len() == 1
-            {
-                return Err(Exit::usage(format!(
-                    "{} takes at most {most} threads",
-                    entry.name
-                )));
-            }
             let threads = threads(&self.settings, entry, &machine);
             if threads > most {
                 return Err(Exit::usage(format!(
@@ -77,6 +71,15 @@ impl Choice {
             }
         }
         Ok(())
+    }
+
+    /// The locks that get fewer threads than were asked for, and how many.
+    pub fn fewer(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        let asked = self.settings.threads.unwrap_or_default();
+        self.locks.iter().filter_map(move |entry| {
+            let most = entry.most_threads.filter(|most| asked > *most)?;
+            Some((entry.name, most))
+        })
     }
 
     /// The first steps of each thread.
