@@ -84,7 +84,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
 
 /// Checks what can be checked of `args` before anything is done.
 pub fn check(args: &Args) -> Result<(), Exit> {
-    Choice::new(args, 2).map(drop)
+    Choice::new(args, 2.0).map(drop)
 }
 
 fn here(machine: &Machine) -> run::Machine {
