@@ -68,6 +68,13 @@ macro_rules! diagram {
             pub(crate) fn taken<P: $crate::platform::Platform>(self) {
                 $crate::diagram::tell::<P>(&DIAGRAM, self as usize);
             }
+
+            /// Whether this test has taken this arrow.
+            #[cfg(test)]
+            #[allow(dead_code)] // most diagrams' arrows are taken by model checkers
+            pub(crate) fn was_taken(self) -> bool {
+                $crate::toy::took(&DIAGRAM, self as usize)
+            }
         }
     };
 }

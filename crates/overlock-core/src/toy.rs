@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, 
 use std::thread_local;
 use std::vec::Vec;
 
+use crate::diagram::{Arrow, Diagram};
 use crate::lock_hash::Line;
 use crate::node::{CONTEXTS, Slot};
 use crate::platform::{Atomic, Cpu, Instant, Platform, Spin};
@@ -77,6 +78,7 @@ thread_local! {
     static CLOCK: Cell<u64> = const { Cell::new(0) };
     static KICKS: Cell<usize> = const { Cell::new(0) };
     static HALTS: Cell<usize> = const { Cell::new(0) };
+    static ARROWS: RefCell<Vec<(&'static str, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Adds a step: the next time that a lock reaches `point`, after all earlier steps for it, `step` runs.
@@ -105,6 +107,11 @@ pub(crate) fn kicks() -> usize {
 /// How often a halt has really slept, that is, found its word as expected.
 pub(crate) fn halts() -> usize {
     HALTS.get()
+}
+
+/// Whether an arrow of this diagram has been taken in this test.
+pub(crate) fn took(diagram: &Diagram, index: usize) -> bool {
+    ARROWS.with_borrow(|arrows| arrows.contains(&(diagram.name, index)))
 }
 
 /// Steps that have not run; a test ends by asserting that there are none.
@@ -275,5 +282,14 @@ impl Platform for Toy {
             || LOCK_HASH_OF_TEST.with(|lines| *lines),
             |tables| tables.lock_hash,
         )
+    }
+
+    fn arrow(arrow: Arrow) {
+        let arrow = (arrow.diagram.name, arrow.index);
+        ARROWS.with_borrow_mut(|arrows| {
+            if !arrows.contains(&arrow) {
+                arrows.push(arrow);
+            }
+        });
     }
 }

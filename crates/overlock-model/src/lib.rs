@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod coverage;
+pub mod elsewhere;
 pub mod explore;
 pub mod failure;
 pub mod list;

@@ -175,10 +175,10 @@ fn check(args: &Args) -> Result<bool, String> {
         for row in &report.locks {
             println!("\n{}", row.lock);
             for arrow in &row.arrows {
-                let mark = if arrow.lacking {
-                    "(not this lock's)"
-                } else {
-                    ""
+                let mark = match arrow.elsewhere {
+                    _ if arrow.lacking => "(not this lock's)".to_owned(),
+                    Some(test) => format!("(in the unit test {test})"),
+                    None => String::new(),
                 };
                 println!(
                     "{:>14}  {}: {} {mark}",

@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use crate::coverage::Coverage;
+use crate::elsewhere;
 use crate::list::Lock;
 use crate::run::{Effort, Engine, Outcome};
 
@@ -62,6 +63,15 @@ pub struct Taken {
     pub times: u64,
     /// Whether this form of the lock does not have it.
     pub lacking: bool,
+    /// The unit test that takes it, where no checker can.
+    pub elsewhere: Option<&'static str>,
+}
+
+impl Taken {
+    /// Whether it has been taken: in this run, or in a unit test.
+    fn is_covered(&self) -> bool {
+        self.times > 0 || self.elsewhere.is_some()
+    }
 }
 
 impl Report {
@@ -164,7 +174,7 @@ impl Row {
         let arrows = arrows(lock, &coverage);
         if lock.broken_for.is_empty() {
             for arrow in &arrows {
-                if whole && arrow.times == 0 && !arrow.lacking {
+                if whole && !arrow.is_covered() && !arrow.lacking {
                     wrong.push(format!(
                         "no checker took the arrow {}: {}",
                         arrow.diagram, arrow.arrow
@@ -205,7 +215,7 @@ impl Row {
                 .map_or_else(String::new, |bound| bound.to_string())
         };
         let has: Vec<_> = self.arrows.iter().filter(|arrow| !arrow.lacking).collect();
-        let taken = has.iter().filter(|arrow| arrow.times > 0).count();
+        let taken = has.iter().filter(|arrow| arrow.is_covered()).count();
         let verdict = match (self.broken, self.wrong.is_empty()) {
             (_, false) => "WRONG",
             (true, true) => "found, as it must be",
@@ -236,6 +246,7 @@ fn arrows(lock: &Lock, coverage: &Coverage) -> Vec<Taken> {
                 arrow,
                 times: coverage.count(diagram.name, index),
                 lacking: lock.lacks.contains(arrow),
+                elsewhere: elsewhere::find(diagram.name, arrow).map(|one| one.test),
             });
         }
     }

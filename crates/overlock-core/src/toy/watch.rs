@@ -13,6 +13,7 @@ use std::thread_local;
 use std::vec::Vec;
 
 use super::{Box, LOCK_TICKETS, SLOTS, Step, Toy};
+use crate::diagram::Arrow;
 use crate::lock_hash::Line;
 use crate::node::{CONTEXTS, Slot};
 use crate::platform::{Atomic, ByteLanes, Cpu, Instant, Lanes, Platform, Spin, Zero};
@@ -311,5 +312,9 @@ impl Platform for Watch {
 
     fn lock_hash() -> &'static [Line<Watch>] {
         &[]
+    }
+
+    fn arrow(arrow: Arrow) {
+        Toy::arrow(arrow);
     }
 }

@@ -1,0 +1,112 @@
+//! Arrows that no model takes: they need more threads, or another world, than a checker has. Each is taken by a unit test
+//! of the lock, which asserts that it was.
+
+/// An arrow of a state diagram, and the unit test that takes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere {
+    /// Its diagram.
+    pub diagram: &'static str,
+    /// How the diagram writes it.
+    pub arrow: &'static str,
+    /// The test's file, in overlock-core's sources.
+    pub file: &'static str,
+    /// The test.
+    pub test: &'static str,
+    /// Why no checker can take it.
+    pub why: &'static str,
+}
+
+/// All of them.
+#[rustfmt::skip]
+pub const ELSEWHERE: &[Elsewhere] = &[
+    Elsewhere {
+        diagram: "ticket",
+        arrow: "(h, t+1) -> (h, t): refused, number t was never drawn",
+        file: "spin/ticket.rs",
+        test: "a_waiter_too_many_is_refused_and_leaves_no_trace",
+        why: "it takes 57,344 waiters",
+    },
+    Elsewhere {
+        diagram: "ticket",
+        arrow: "(t, *) -> (t+1, *): refused, t's turn is passed on",
+        file: "spin/ticket.rs",
+        test: "a_refused_waiter_with_others_behind_it_passes_its_turn_on",
+        why: "it takes 57,344 waiters",
+    },
+    Elsewhere {
+        diagram: "pv_ticket",
+        arrow: "(h, n+2) -> (h, n): refused, number n was never drawn",
+        file: "spin/pv_ticket/tests.rs",
+        test: "a_waiter_too_many_is_refused_and_leaves_no_trace",
+        why: "it takes 28,672 waiters",
+    },
+    Elsewhere {
+        diagram: "pv_ticket",
+        arrow: "(n, *) -> (n+2, *): refused, n's turn is passed on",
+        file: "spin/pv_ticket/tests.rs",
+        test: "a_refused_waiter_with_others_behind_it_passes_its_turn_on",
+        why: "it takes 28,672 waiters",
+    },
+    Elsewhere {
+        diagram: "pv_ticket",
+        arrow: "(h, t): refused, no number was drawn",
+        file: "spin/pv_ticket/tests.rs",
+        test: "small_tickets_serve_127_threads_and_refuse_the_128th",
+        why: "it takes 127 waiters",
+    },
+];
+
+/// The test that takes this arrow, if no checker can.
+pub fn find(diagram: &str, arrow: &str) -> Option<&'static Elsewhere> {
+    ELSEWHERE
+        .iter()
+        .find(|one| (one.diagram, one.arrow) == (diagram, arrow))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::{fs, iter};
+
+    use super::*;
+    use crate::run::Engine;
+
+    /// The text of a test, from its attribute to the brace that ends it.
+    fn body_of(text: &str, test: &str) -> Option<String> {
+        let lines: Vec<_> = text.lines().collect();
+        let head = format!("fn {test}() {{");
+        let at = lines.iter().position(|line| line.trim() == head)?;
+        let is_test = (lines[..at].iter().rev())
+            .take_while(|line| line.trim().starts_with("#["))
+            .any(|line| line.trim() == "#[test]");
+        let indent = lines[at].len() - lines[at].trim_start().len();
+        let end = format!("{}}}", " ".repeat(indent));
+        let body = lines[at..].iter().take_while(|line| **line != end);
+        is_test.then(|| body.chain(iter::once(&"")).copied().collect())
+    }
+
+    #[test]
+    fn each_test_is_there_and_asserts_that_the_arrow_was_taken() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../overlock-core/src");
+        for one in ELSEWHERE {
+            let text = fs::read_to_string(sources.join(one.file)).expect(one.file);
+            let body = body_of(&text, one.test);
+            let body = body.unwrap_or_else(|| panic!("{}: no test {}", one.file, one.test));
+            assert!(
+                body.contains(".was_taken()"),
+                "{} asserts nothing",
+                one.test
+            );
+        }
+    }
+
+    #[test]
+    fn each_arrow_is_drawn() {
+        let locks = Engine::Explore.locks();
+        for one in ELSEWHERE {
+            let drawn = (locks.iter().flat_map(|lock| lock.diagrams))
+                .any(|drawn| drawn.name == one.diagram && drawn.arrows.contains(&one.arrow));
+            assert!(drawn, "{}: {}", one.diagram, one.arrow);
+        }
+    }
+}
