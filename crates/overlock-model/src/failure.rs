@@ -88,6 +88,16 @@ pub fn quiet<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     result.map_err(|payload| PANIC.take().unwrap_or_else(|| text_of(&*payload)))
 }
 
+/// Runs `work`, which may panic with `text`: that is no failure.
+pub(crate) fn may_panic(text: &str, work: impl FnOnce()) {
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(work)) {
+        if text_of(&*payload) != text {
+            panic::resume_unwind(payload);
+        }
+        PANIC.set(None);
+    }
+}
+
 fn text_of(payload: &(dyn Any + Send)) -> String {
     let text = payload
         .downcast_ref::<&str>()

@@ -6,7 +6,7 @@ use overlock_core::sleep;
 use overlock_core::spin;
 use overlock_core::spin::busted::{Busted, BustedRw, LostKick, NoExclusion, Relaxed};
 
-use crate::scenario::{Scenario, several, waiting};
+use crate::scenario::{Scenario, reader_writer, several, waiting};
 use crate::world::World;
 use crate::{exclusive_scenarios, reader_writer_scenarios};
 
@@ -95,14 +95,18 @@ pub fn locks<W: World>() -> Vec<Lock> {
             exclusive_scenarios!(W, spin::LazyFastQueue<W>),
         )
     );
-    // Signal handlers may try spinning locks alone.
-    let handlers = all.len();
+    let spinning = all.len();
     overlock_core::sleep_locks!(sleeping);
     add!(
         "rt_mutex",
         exclusive::<sleep::RtMutex<W>>(exclusive_scenarios!(W, sleep::RtMutex<W>))
     );
     overlock_core::rw_locks!(reader_writer);
+    for lock in &mut all {
+        if const { !left_out("overlock_rw") } && lock.name == "overlock_rw" {
+            lock.scenarios.extend(reader_writer::biased::<W>());
+        }
+    }
     add!(
         "ww_mutex",
         named::<sleep::WwMutex<W>>("ww_mutex", {
@@ -140,8 +144,11 @@ pub fn locks<W: World>() -> Vec<Lock> {
         named::<sleep::Barrier<W>>("barrier", waiting::barrier::<W>())
     );
     add!("osq", named::<sleep::Osq<W>>("osq", waiting::osq::<W>()));
-    for lock in &mut all[handlers..] {
-        lock.scenarios.retain(|scenario| !scenario.setting.signals);
+    // Signal handlers may use locks that spin, and release a semaphore.
+    for lock in &mut all[spinning..] {
+        if !["qrwlock", "semaphore"].contains(&lock.name) {
+            lock.scenarios.retain(|scenario| !scenario.setting.signals);
+        }
     }
     add!(
         "busted_no_exclusion",

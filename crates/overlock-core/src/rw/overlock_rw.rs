@@ -188,7 +188,7 @@ impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
     /// Counted readers between two [looks](Self::look), less one: a mask for the high half.
     const LOOK: u64 = match Y::BIAS {
         Bias::Always => 0,
-        _ => (1 << 10) - 1,
+        _ => Y::LOOK_EVERY - 1,
     };
 
     /// Counts a reader in, if the gate is open. Without it where it is closed, and with `WAITS` also where the reader has

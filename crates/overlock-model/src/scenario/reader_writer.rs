@@ -7,6 +7,8 @@ use overlock_core::platform::Instant;
 use overlock_core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
+use overlock_core::rw::Qrwlock;
+use overlock_core::rw::overlock_rw::{Bias, OverlockRw, Policy, Recommended};
 
 use super::{Scenario, Setting};
 use crate::arena::Placed;
@@ -30,6 +32,8 @@ pub enum Act {
     WriteWithin(u64),
     /// Writes; meanwhile, or never, a signal comes whose handler tries to read.
     Interrupted,
+    /// Reads; meanwhile, or never, a signal comes whose handler reads too, past writers that wait.
+    ReadTwice,
     /// Writes, then goes on reading.
     Downgrade,
     /// Reads as the upgradable reader.
@@ -102,7 +106,44 @@ const SCRIPTS: &[Script] = &[
     Script("no-node",       NO_NODE,  &[&[Write], &[Read], &[Write]]),
     Script("slow",          SLOW,     &[&[Write, Read, Read, Read], &[Read, Write, Read], &[Read, Read]]),
     Script("interrupted",   SIGNALS,  &[&[Interrupted], &[Read], &[Write]]),
+    Script("read-twice",    SIGNALS,  &[&[ReadTwice], &[Write, Write], &[Write]]),
+    Script("both-twice",    SIGNALS,  &[&[ReadTwice, ReadTwice], &[Write], &[ReadTwice]]),
 ];
+
+/// For a lock that is biased from the third read on, until somebody writes.
+#[rustfmt::skip]
+const BIASED: &[Script] = &[
+    Script("biased",         PLAIN,    &[&[Read, Read, Read, Read], &[Write]]),
+    Script("biased-writers", PLAIN,    &[&[Read, Read, Read, Read], &[Write], &[Write, Read]]),
+    Script("biased-readers", PLAIN,    &[&[Read, Read, Read, Read], &[Read, Read, Read], &[Write]]),
+    Script("biased-try",     PLAIN,    &[&[Read, Read, Read, TryRead], &[TryWrite, TryRead, TryWrite], &[Write]]),
+    Script("biased-within",  PLAIN,    &[&[Read, Read, Read, Read], &[WriteWithin(1_000), ReadWithin(1_000)], &[Write]]),
+    Script("biased-upgrade", PLAIN,    &[&[Read, Read, Read, Read], &[Upgrade], &[UpgradeWithin(1_000)]]),
+    Script("biased-one-node", ONE_NODE, &[&[Read, Read, Read, Read], &[Write], &[Read]]),
+    Script("biased-slow",    SLOW,     &[&[Read, Read, Read, Read, Write], &[Read, Write, Read]]),
+];
+
+/// The recommended lock with its bias learned from a few reads: no scenario has two thousand.
+#[derive(Debug)]
+pub struct QuickLearner;
+
+impl Policy for QuickLearner {
+    const NAME: &'static str = Recommended::NAME;
+    const BIAS: Bias = Bias::Learned;
+    const LOOK_EVERY: u64 = 2;
+}
+
+/// A lock that a signal handler may read whatever it has interrupted, but for a writer.
+#[doc(hidden)]
+pub trait ReadInHandler: RawRwLock {
+    fn read_in_handler(&self) -> Self::Read;
+}
+
+impl<W: World> ReadInHandler for Qrwlock<W> {
+    fn read_in_handler(&self) -> Self::Read {
+        Qrwlock::read_in_handler(self);
+    }
+}
 
 type Within<L, T> = fn(&L, Instant) -> Option<T>;
 
@@ -114,6 +155,7 @@ pub struct Abilities<W: World, L: RawRwLock> {
     downgrade: Option<fn(&Shared<W, L>, Act)>,
     upgrade: Option<fn(&Shared<W, L>, Act)>,
     fair: Option<fn(&Shared<W, L>, Act)>,
+    in_handler: Option<fn(&L) -> L::Read>,
 }
 
 impl<W: World, L: RawRwLock> Clone for Abilities<W, L> {
@@ -154,6 +196,7 @@ abilities! {
     Downgrades, NoDowngrade, downgrade, RawDowngradeRwLock, fn(&Shared<W, L>, Act), Shared::downgrade;
     Upgrades, NoUpgrade, upgrade, RawUpgradeRwLock, fn(&Shared<W, L>, Act), Shared::upgrade;
     FairOne, NotFair, fair, RawFairRwLock, fn(&Shared<W, L>, Act), Shared::fair;
+    InHandler, NotInHandler, in_handler, ReadInHandler, fn(&L) -> L::Read, L::read_in_handler;
 }
 
 /// The scenarios for a lock.
@@ -162,8 +205,8 @@ macro_rules! reader_writer_scenarios {
     ($world:ty, $lock:ty) => {{
         #[allow(unused_imports)]
         use $crate::scenario::reader_writer::{
-            Abilities, Downgrades, FairOne, NoDowngrade, NoUpgrade, NotFair, NotTimed, Probe,
-            Timed, Upgrades, scenarios,
+            Abilities, Downgrades, FairOne, InHandler, NoDowngrade, NoUpgrade, NotFair,
+            NotInHandler, NotTimed, Probe, Timed, Upgrades, scenarios,
         };
         let probe = Probe::<$world, $lock>(::std::marker::PhantomData);
         scenarios(Abilities::new(
@@ -171,6 +214,7 @@ macro_rules! reader_writer_scenarios {
             (&probe).downgrade(),
             (&probe).upgrade(),
             (&probe).fair(),
+            (&probe).in_handler(),
         ))
     }};
 }
@@ -182,12 +226,14 @@ impl<W: World, L: RawRwLock> Abilities<W, L> {
         downgrade: Option<fn(&Shared<W, L>, Act)>,
         upgrade: Option<fn(&Shared<W, L>, Act)>,
         fair: Option<fn(&Shared<W, L>, Act)>,
+        in_handler: Option<fn(&L) -> L::Read>,
     ) -> Self {
         Abilities {
             timed,
             downgrade,
             upgrade,
             fair,
+            in_handler,
         }
     }
 
@@ -205,13 +251,34 @@ impl<W: World, L: RawRwLock> Abilities<W, L> {
             | DowngradeUpgradable
             | DowngradeToUpgradable => self.upgrade.is_some(),
             ReadFair | WriteFair | UpgradableFair | BumpRead | BumpWrite => self.fair.is_some(),
+            ReadTwice => self.in_handler.is_some(),
         })
     }
 }
 
 /// The scenarios for a lock with these abilities.
 pub fn scenarios<W: World, L: RawRwLock>(abilities: Abilities<W, L>) -> Vec<Scenario> {
-    SCRIPTS
+    of_scripts(abilities, SCRIPTS)
+}
+
+/// The scenarios for the recommended lock while it is biased.
+pub fn biased<W: World>() -> Vec<Scenario> {
+    type Lock<W> = OverlockRw<W, QuickLearner>;
+    let abilities = Abilities::<W, Lock<W>>::new(
+        Some((Lock::<W>::read_until, Lock::<W>::write_until)),
+        None,
+        Some(Shared::upgrade),
+        None,
+        None,
+    );
+    of_scripts(abilities, BIASED)
+}
+
+fn of_scripts<W: World, L: RawRwLock>(
+    abilities: Abilities<W, L>,
+    scripts: &'static [Script],
+) -> Vec<Scenario> {
+    scripts
         .iter()
         .filter(|script| script.2.iter().all(|acts| abilities.suffice(acts)))
         .map(|&Script(name, setting, threads)| Scenario {
@@ -285,6 +352,14 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
             Interrupted => {
                 exec::signal(Box::new(|| self.read_and_unlock(self.lock.try_read())));
                 self.write_and_unlock(Some(self.lock.write()));
+                exec::unsignal();
+            }
+            ReadTwice => {
+                let read = abilities.in_handler.expect("checked before");
+                exec::signal(Box::new(move || {
+                    self.read_and_unlock(Some(read(&self.lock)));
+                }));
+                self.read_and_unlock(Some(self.lock.read()));
                 exec::unsignal();
             }
             Downgrade => special(abilities.downgrade),

@@ -52,6 +52,18 @@ impl<W: World> Locks<W> {
         assert_eq!(done, Ok(()));
     }
 
+    /// The second lock is one that may be gone when the next attempt begins.
+    fn find_second(&'static self, first: usize, second: usize) {
+        let done = acquire(self.class.share(), |context| {
+            let _first = context.lock(&self.locks[first])?;
+            change::<W>(&self.guarded[first]);
+            let _second = context.lock_found(&self.locks[second])?;
+            change::<W>(&self.guarded[second]);
+            Ok(())
+        });
+        assert_eq!(done, Ok(()));
+    }
+
     fn without_context(&self, index: usize) {
         let _held = self.locks[index].hold();
         change::<W>(&self.guarded[index]);
@@ -75,13 +87,14 @@ pub fn ww_mutex<W: World>() -> Vec<Scenario> {
     let wound: fn() -> Locks<W> = || Locks::new(Rule::WoundWait);
     let die: fn() -> Locks<W> = || Locks::new(Rule::WaitDie);
     let mut all = Vec::new();
-    for (make, [opposite, circle, mixed, stranger, bare]) in [
+    for (make, [opposite, circle, mixed, found, stranger, bare]) in [
         (
             wound,
             [
                 "wound-opposite",
                 "wound-circle",
                 "wound-try",
+                "wound-found",
                 "wound-stranger",
                 "wound-one-node",
             ],
@@ -92,6 +105,7 @@ pub fn ww_mutex<W: World>() -> Vec<Scenario> {
                 "die-opposite",
                 "die-circle",
                 "die-try",
+                "die-found",
                 "die-stranger",
                 "die-one-node",
             ],
@@ -123,6 +137,16 @@ pub fn ww_mutex<W: World>() -> Vec<Scenario> {
                 |locks| locks.take(&[0, 1]),
                 |locks| locks.try_second(1, 0),
                 |locks| locks.take(&[1, 0]),
+            ],
+            check,
+        ));
+        all.push(crew::<W, _, _>(
+            found,
+            plain,
+            make,
+            [
+                |locks| locks.find_second(0, 1),
+                |locks| locks.find_second(1, 0),
             ],
             check,
         ));

@@ -11,10 +11,16 @@ use overlock_core::sleep::{Barrier, Condvar, Once, Osq, Semaphore};
 
 use super::crew::{Part, change, crew};
 use super::{Scenario, Setting};
+use crate::explore::exec;
+use crate::failure::may_panic;
 use crate::world::{Data, World};
 
 const PLAIN: Setting = Setting::PLAIN;
 const ONE_NODE: Setting = Setting { slots: 1, ..PLAIN };
+const SIGNALS: Setting = Setting {
+    signals: true,
+    ..PLAIN
+};
 
 /// A semaphore, what its only permit guards, and how many are in where there are more.
 struct Permits<W: World> {
@@ -59,6 +65,18 @@ impl<W: World> Permits<W> {
         W::breathe();
         self.inside.fetch_sub(permits, Relaxed);
         self.semaphore.release_many(permits);
+    }
+
+    /// Takes the permit and gives it back; meanwhile, or never, a signal comes whose handler gives a new one.
+    fn interrupted(&'static self) {
+        exec::signal(Box::new(|| {
+            self.inside.fetch_add(1, Relaxed);
+            self.semaphore.release();
+        }));
+        self.semaphore.acquire();
+        W::breathe();
+        self.semaphore.release();
+        exec::unsignal();
     }
 
     fn check(&self, permits: u32) {
@@ -156,6 +174,32 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
                 },
             ],
             |shared| shared.check(0),
+        ),
+        crew::<W, _, _>(
+            "interrupted",
+            SIGNALS,
+            one,
+            [Permits::interrupted, Permits::interrupted],
+            |shared| shared.check(1 + shared.inside.load(Relaxed)),
+        ),
+        crew::<W, _, _>(
+            "interrupted-among-three",
+            SIGNALS,
+            one,
+            [
+                Permits::interrupted,
+                |shared| {
+                    shared.semaphore.acquire();
+                    shared.semaphore.release();
+                },
+                |shared| {
+                    let deadline = W::now().plus_nanos(1_000);
+                    if shared.semaphore.acquire_until(deadline) {
+                        shared.semaphore.release();
+                    }
+                },
+            ],
+            |shared| shared.check(1 + shared.inside.load(Relaxed)),
         ),
     ]
 }
@@ -320,6 +364,9 @@ struct Deed<W: World> {
     times: W::U32,
 }
 
+/// How those panic that come after one that has, and do not insist.
+const POISONED: &str = "an earlier call of this Once has panicked";
+
 impl<W: World> Deed<W> {
     fn new() -> Self {
         Deed {
@@ -364,6 +411,14 @@ impl<W: World> Deed<W> {
         let _ = panic::catch_unwind(attempt);
     }
 
+    fn call_unless_poisoned(&'static self) {
+        may_panic(POISONED, || self.call());
+    }
+
+    fn wait_unless_poisoned(&'static self) {
+        may_panic(POISONED, || self.wait());
+    }
+
     fn check(&self) {
         assert!(self.once.is_done() && self.times.load(Relaxed) == 1);
     }
@@ -387,6 +442,20 @@ pub fn once<W: World>() -> Vec<Scenario> {
             PLAIN,
             make,
             [Deed::panic, Deed::force, Deed::wait_force],
+            check,
+        ),
+        crew::<W, _, _>(
+            "poisoned",
+            PLAIN,
+            make,
+            [Deed::panic, Deed::force, Deed::call_unless_poisoned],
+            check,
+        ),
+        crew::<W, _, _>(
+            "poisoned-wait",
+            PLAIN,
+            make,
+            [Deed::panic, Deed::wait_unless_poisoned, Deed::force],
             check,
         ),
         crew::<W, _, _>(

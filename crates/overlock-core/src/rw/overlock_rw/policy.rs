@@ -7,7 +7,7 @@ use core::fmt::Debug;
 pub enum Bias {
     /// They always count themselves.
     Never,
-    /// From one to two thousand counted reads without a write on, until the next write.
+    /// From one to two thousand counted reads ([`Policy::LOOK_EVERY`]) without a write on, until the next write.
     Learned,
     /// From the first read on, and again after each write.
     Always,
@@ -19,6 +19,8 @@ pub trait Policy: Send + Sync + Debug + 'static {
     const NAME: &'static str;
     /// When readers are visible.
     const BIAS: Bias;
+    /// Where that is [learned](Bias::Learned): counted readers between two looks whether it is time, a power of two.
+    const LOOK_EVERY: u64 = 1 << 10;
 }
 
 macro_rules! policies {
