@@ -30,6 +30,17 @@ const OPTIONS: &[&str] = &[
     "--json",
     "--csv",
     "--svg",
+    "--seed",
+    "--long-hold",
+    "--stutter",
+    "--shuffle",
+    "--churn",
+    "--nest",
+    "--patience",
+    "--no-signals",
+    "--no-boost",
+    "--inject",
+    "--plan",
     "--quiet",
     "-q",
     "--help",
@@ -94,8 +105,8 @@ fn word() -> impl Strategy<Value = String> {
     ]
 }
 
-fn line(words: Vec<String>) -> Vec<OsString> {
-    let start = ["overlock", "bench"].map(OsString::from);
+fn line(command: &str, words: Vec<String>) -> Vec<OsString> {
+    let start = ["overlock", command].map(OsString::from);
     start
         .into_iter()
         .chain(words.into_iter().map(OsString::from))
@@ -106,8 +117,11 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_command_line_surprises(words in vec(word(), 0..5)) {
-        match check(line(words)) {
+    fn no_command_line_surprises(
+        command in select(&["bench", "torture"][..]),
+        words in vec(word(), 0..5),
+    ) {
+        match check(line(command, words)) {
             Err(Exit::Usage(message)) => {
                 prop_assert!(!message.is_empty());
                 prop_assert!(!message.contains(char::is_control), "{message:?}");
@@ -132,7 +146,7 @@ proptest! {
             format!("--seconds={seconds}"),
             format!("--runs={runs}"),
         ];
-        let result = check(line(words.to_vec()));
+        let result = check(line("bench", words.to_vec()));
         prop_assert!(result.is_ok(), "{result:?}");
     }
 
@@ -140,7 +154,7 @@ proptest! {
     fn what_is_out_of_range_is_refused(runs in 10_001..u64::MAX, section in 1e9 + 1.0..f64::MAX) {
         for word in [format!("--runs={runs}"), format!("--cs={section}"), format!("--ncs=-{section}")] {
             let option = word.split('=').next().unwrap_or_default().to_owned();
-            let Err(Exit::Usage(message)) = check(line(vec![word])) else {
+            let Err(Exit::Usage(message)) = check(line("bench", vec![word])) else {
                 return Err(TestCaseError::fail("it was taken"));
             };
             prop_assert!(message.starts_with(&option), "{message}");
