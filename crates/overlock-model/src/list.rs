@@ -72,7 +72,13 @@ pub fn locks<W: World>() -> Vec<Lock> {
     }
     macro_rules! spinning {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            $(add!(stringify!($name), exclusive::<spin::$lock<W>>(exclusive_scenarios!(W, spin::$lock<W>)));)*
+            $(add!(stringify!($name), {
+                let mut scenarios = exclusive_scenarios!(W, spin::$lock<W>);
+                if stringify!($name).starts_with("overlock") {
+                    scenarios.extend(waiting::kept_kicks::<W, spin::$lock<W>>());
+                }
+                exclusive::<spin::$lock<W>>(scenarios)
+            });)*
         };
     }
     macro_rules! sleeping {

@@ -70,8 +70,7 @@ const BEYOND: &[(&str, &str)] = &[
 
 /// Whether loom can run a scenario of a lock.
 pub fn takes(lock: &str, scenario: &Scenario) -> bool {
-    !scenario.setting.signals
-        && scenario.threads <= THREADS
+    scenario.threads <= THREADS
         && !BEYOND.contains(&(lock, &scenario.name))
         // Half of it is the kernel's, whose steps have an order that C11's atomics alone do not give.
         && lock != "rt_mutex"

@@ -58,8 +58,8 @@ impl Engine {
     pub fn takes(self, lock: &str, scenario: &Scenario) -> bool {
         match self {
             Self::Explore => true,
-            Self::Shuttle => !scenario.setting.signals,
-            Self::Loom => loom::takes(lock, scenario),
+            Self::Shuttle => !scenario.setting.signals && !scenario.setting.timed,
+            Self::Loom => Self::Shuttle.takes(lock, scenario) && loom::takes(lock, scenario),
         }
     }
 }
@@ -124,6 +124,8 @@ pub struct Outcome {
     pub executions: u64,
     /// The bound up to which all executions have been run: departures or preemptions. None for random checkers.
     pub complete_to: Option<u64>,
+    /// The scenario is too long for a search.
+    pub long: bool,
     /// How long it took.
     pub seconds: f64,
     /// The first execution that failed.
@@ -203,6 +205,7 @@ fn check(
         engine,
         executions: 0,
         complete_to: None,
+        long: scenario.setting.long,
         seconds: 0.0,
         failure: None,
         coverage: Coverage::default(),
@@ -233,6 +236,16 @@ fn explore(
     outcome: &mut Outcome,
 ) -> Result<(), Box<Failure>> {
     let rules = Rules::of(scenario.setting);
+    let effort = if scenario.setting.long {
+        Effort {
+            departures: 0,
+            executions: effort.executions.div_ceil(100),
+            walks: effort.walks.div_ceil(100),
+            ..effort
+        }
+    } else {
+        effort
+    };
     let mut run = |mode, executions| {
         let body = scenario.body.clone();
         let done = search(mode, rules, executions, move || body())?;

@@ -50,6 +50,12 @@ pub struct Setting {
     pub tick: u64,
     /// Signals are delivered: for checkers that can.
     pub signals: bool,
+    /// What happens depends on how much time passes: for a checker with a clock of its own.
+    pub timed: bool,
+    /// Too long for a search: one in a hundred of the usual executions, and departures by chance alone.
+    pub long: bool,
+    /// A halt may end for no reason at any moment, not only at its beginning: for checkers that can.
+    pub restless: bool,
 }
 
 impl Setting {
@@ -59,5 +65,8 @@ impl Setting {
         parallelism: 2,
         tick: 20,
         signals: false,
+        timed: false,
+        long: false,
+        restless: false,
     };
 }

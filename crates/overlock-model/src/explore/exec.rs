@@ -29,6 +29,8 @@ pub struct Rules {
     pub parallelism: u32,
     /// Threads above this number have no queue nodes.
     pub slots: usize,
+    /// Halts may end for no reason at any moment.
+    pub restless: bool,
     /// Steps after which an execution counts as one that makes no progress.
     pub steps: usize,
 }
@@ -42,6 +44,7 @@ impl Rules {
             tick: setting.tick,
             parallelism: setting.parallelism,
             slots: setting.slots,
+            restless: setting.restless,
             steps: 20_000,
         }
     }
@@ -364,6 +367,11 @@ pub fn now() -> u64 {
     })
 }
 
+/// Time passes; the caller goes on.
+pub fn pass(nanos: u64) {
+    in_execution(|this| this.now += nanos);
+}
+
 /// What the clock showed last.
 pub fn time() -> u64 {
     in_execution(|this| this.now)
@@ -673,11 +681,12 @@ impl Execution {
         self.current != before
     }
 
-    /// A thread's time may run out although others could go on.
+    /// A thread's time may run out although others could go on, or it may wake for no reason.
     fn expire_by_chance(&mut self) -> bool {
         self.options.clear();
         for (index, thread) in self.threads.iter().enumerate() {
-            if thread.deadline().is_some() {
+            let restless = self.rules.restless && matches!(thread.state, State::Halted(..));
+            if thread.deadline().is_some() || restless {
                 self.options.push(index);
             }
         }

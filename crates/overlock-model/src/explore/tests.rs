@@ -18,6 +18,7 @@ const RULES: Rules = Rules {
     tick: 20,
     parallelism: 2,
     slots: 4,
+    restless: false,
     steps: 10_000,
 };
 

@@ -1,9 +1,11 @@
 //! Scenarios for mutual-exclusion locks.
 
+mod timed;
+
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use overlock_core::platform::Instant;
+use overlock_core::platform::{Atomic, Instant};
 use overlock_core::raw::{RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 use overlock_core::sleep::cancel::CancelToken;
 
@@ -35,9 +37,22 @@ enum Act {
     Interrupted,
     /// Acquires; meanwhile, or never, a signal comes whose handler tries to acquire the same lock.
     Tried,
+    /// Acquires, stays for so many nanoseconds, and releases.
+    Hold(u64),
+    /// The same, and gives the lock to whoever sleeps for it.
+    HoldFair(u64),
+    /// Lets so many nanoseconds pass.
+    Rest(u64),
+    /// So many times: stays in a section, then rests.
+    Cycles(u32, u64, u64),
+    /// So many times: a section that takes so many nanoseconds, in which the thread keeps its CPU.
+    Busy(u32, u64),
 }
 
-use Act::{Bump, Cancel, Cancellable, Fair, Interrupted, Lock, Nested, Tried, Try, Within};
+use Act::{
+    Bump, Busy, Cancel, Cancellable, Cycles, Fair, Hold, HoldFair, Interrupted, Lock, Nested, Rest,
+    Tried, Try, Within,
+};
 
 /// A line for each scenario: what each thread does, one after the other.
 struct Script(&'static str, Setting, &'static [&'static [Act]]);
@@ -167,8 +182,9 @@ impl<W: World, L: RawLock> Abilities<W, L> {
         acts.iter().all(|act| match act {
             Within(_) => self.until.is_some(),
             Cancellable | Cancel => self.cancel.is_some(),
-            Fair | Bump => self.fair.is_some(),
+            Fair | Bump | HoldFair(_) => self.fair.is_some(),
             Lock | Try | Nested | Interrupted | Tried => true,
+            Hold(_) | Rest(_) | Cycles(..) | Busy(..) => true,
         })
     }
 }
@@ -177,9 +193,8 @@ impl<W: World, L: RawLock> Abilities<W, L> {
 pub fn scenarios<W: World, L: RawLock<Token: 'static>>(
     abilities: Abilities<W, L>,
 ) -> Vec<Scenario> {
-    SCRIPTS
-        .iter()
-        .filter(|script| script.2.iter().all(|acts| abilities.suffice(acts)))
+    let all = SCRIPTS.iter().chain(timed::scripts(L::NAME));
+    all.filter(|script| script.2.iter().all(|acts| abilities.suffice(acts)))
         .map(|&Script(name, setting, threads)| Scenario {
             name: name.to_owned(),
             threads: threads.len(),
@@ -196,6 +211,8 @@ struct Shared<W: World, L> {
     guarded_by_first: W::Data,
     guarded_by_second: W::Data,
     cancel: CancelToken<W>,
+    /// Who rests sleeps on this; nobody kicks it.
+    nobody: W::U32,
 }
 
 fn play<W: World, L: RawLock<Token: 'static>>(
@@ -209,6 +226,7 @@ fn play<W: World, L: RawLock<Token: 'static>>(
         guarded_by_first: W::Data::new(),
         guarded_by_second: W::Data::new(),
         cancel: CancelToken::create(),
+        nobody: W::U32::new(0),
     });
     let run = move |shared: &'static Shared<W, L>, acts: &[Act]| {
         acts.iter().for_each(|&act| shared.perform(abilities, act));
@@ -269,6 +287,28 @@ impl<W: World, L: RawLock<Token: 'static>> Shared<W, L> {
                 // SAFETY: acquired above by this thread.
                 unsafe { unlock(first, token) };
             }
+            HoldFair(nanos) => {
+                let (unlock, _) = abilities.fair.expect("checked before");
+                let token = first.lock();
+                self.stay(nanos);
+                // SAFETY: acquired above by this thread.
+                unsafe { unlock(first, token) };
+            }
+            Hold(nanos) => self.hold(nanos),
+            Rest(nanos) => self.rest(nanos),
+            Cycles(times, hold, rest) => {
+                for _ in 0..times {
+                    self.hold(hold);
+                    self.rest(rest);
+                }
+            }
+            Busy(times, nanos) => {
+                for _ in 0..times {
+                    let token = first.lock();
+                    exec::pass(nanos);
+                    self.use_and_unlock(token);
+                }
+            }
             Bump => {
                 let (_, bump) = abilities.fair.expect("checked before");
                 let token = first.lock();
@@ -296,6 +336,27 @@ impl<W: World, L: RawLock<Token: 'static>> Shared<W, L> {
                 exec::unsignal();
             }
         }
+    }
+
+    fn rest(&self, nanos: u64) {
+        let end = W::now().plus_nanos(nanos);
+        while W::now() < end {
+            W::halt(&self.nobody, 0, Some(end));
+        }
+    }
+
+    /// A critical section that takes a while.
+    fn stay(&self, nanos: u64) {
+        self.guarded_by_first.write();
+        self.rest(nanos);
+        self.guarded_by_first.write();
+    }
+
+    fn hold(&self, nanos: u64) {
+        let token = self.first.lock();
+        self.stay(nanos);
+        // SAFETY: just acquired by this thread.
+        unsafe { self.first.unlock(token) };
     }
 
     fn use_and_unlock(&self, token: L::Token) {

@@ -289,6 +289,16 @@ impl<W: World, L: RawLock> Store<W, L> {
     }
 }
 
+/// The scenarios for the condition variable in which an owner comes back from a broadcast, and owes the next sleeper a kick: for locks that keep it until they are
+/// released.
+pub fn kept_kicks<W: World, L: RawLock>() -> Vec<Scenario> {
+    condvar::<W, L>()
+        .into_iter()
+        .filter(|scenario| scenario.name.starts_with("all"))
+        .map(|scenario| scenario.with("condvar"))
+        .collect()
+}
+
 /// The scenarios for the condition variable, with one kind of lock.
 pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
     let make: fn() -> Store<W, L> = Store::new;
