@@ -239,7 +239,7 @@ fn explore(
     let effort = if scenario.setting.long {
         Effort {
             departures: 0,
-            executions: effort.executions.div_ceil(100),
+            executions: effort.executions.div_ceil(40),
             walks: effort.walks.div_ceil(100),
             ..effort
         }

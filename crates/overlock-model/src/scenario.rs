@@ -52,7 +52,7 @@ pub struct Setting {
     pub signals: bool,
     /// What happens depends on how much time passes: for a checker with a clock of its own.
     pub timed: bool,
-    /// Too long for a search: one in a hundred of the usual executions, and departures by chance alone.
+    /// Too long for a search with departures: these come in a few random walks alone.
     pub long: bool,
     /// A halt may end for no reason at any moment, not only at its beginning: for checkers that can.
     pub restless: bool,

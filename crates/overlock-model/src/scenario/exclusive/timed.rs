@@ -32,8 +32,8 @@ const OVERLOCK: &[Script] = &[
     Script("gives-up",    TIMED, &[&[Hold(16 * MS + 20 * US)], &[Within(16 * MS + 6 * US)], &[Rest(MS), Lock]]),
     Script("cancelled",   TIMED, &[&[Hold(16 * MS + 20 * US)], &[Cancellable], &[Rest(16 * MS + 5 * US), Cancel, Lock]]),
     Script("claims",      TIMED, &[&[Hold(50 * MS)], &[Lock]]),
-    Script("displaces",   TIMED, &[&[Hold(50 * MS)], &[Lock], &[Rest(32 * MS + 8 * US), Lock], &[Rest(32 * MS + 9 * US + US / 2), Lock],
-                                   &[Rest(32 * MS + 11 * US), Lock], &[Rest(32 * MS + 12 * US + US / 2), Lock]]),
+    Script("displaces",   LONG,  &[&[Hold(50 * MS)], &[Lock], &[Rest(32 * MS + 8 * US), Lock], &[Rest(32 * MS + 9 * US + US / 2), Lock],
+                                   &[Rest(32 * MS + 11 * US), Lock], &[Rest(32 * MS + 35 * US), Lock]]),
     Script("turns",       LONG,  &[&[Cycles(16, 3 * US, US), Cycles(100, 15 * US, 5 * US)],
                                    &[Cycles(16, 3 * US, US), Cycles(100, 15 * US, 5 * US)]]),
     Script("late",        LONG,  &[&[Hold(4 * US), Lock, Busy(1_200, 4_500), Rest(2_490 * US), Hold(20 * US), Rest(90 * US), Hold(20 * US)],
@@ -42,10 +42,12 @@ const OVERLOCK: &[Script] = &[
                                    &[Lock]]),
 ];
 
-/// The second in the queue sleeps from the beginning, since the head does.
+/// The second in the queue sleeps from the beginning, since the head does. And: by the time the head runs, the lock that it was kicked for is
+/// held again.
 #[rustfmt::skip]
 const PV: &[Script] = &[
     Script("restless",    RESTLESS, &[&[Hold(MS)], &[Rest(US), Lock], &[Rest(MS / 2), Lock]]),
+    Script("robbed",      TIMED,    &[&[Hold(MS), Hold(MS)], &[Rest(US), Lock]]),
 ];
 
 /// Those for the lock with this name.
