@@ -44,8 +44,6 @@ pub struct Row {
 pub struct Sum {
     /// Scenarios.
     pub scenarios: usize,
-    /// Those of them that are not too long for a search.
-    pub searched: usize,
     /// Scenarios that failed.
     pub failed: usize,
     /// Executions.
@@ -136,14 +134,6 @@ impl Row {
         let mut found = Vec::new();
         for outcome in outcomes {
             let sum = engines.entry(outcome.engine).or_default();
-            if !outcome.long {
-                sum.complete_to = match (sum.searched, sum.complete_to, outcome.complete_to) {
-                    (0, _, own) => own,
-                    (_, Some(others), Some(own)) => Some(others.min(own)),
-                    _ => None,
-                };
-                sum.searched += 1;
-            }
             sum.scenarios += 1;
             sum.executions += outcome.executions;
             coverage.add(&outcome.coverage);
@@ -169,6 +159,12 @@ impl Row {
                     wrong.push(text);
                 }
             }
+        }
+        for (&engine, sum) in &mut engines {
+            let searched =
+                (outcomes.iter()).filter(|outcome| outcome.engine == engine && !outcome.long);
+            // None comes before all bounds.
+            sum.complete_to = searched.map(|outcome| outcome.complete_to).min().flatten();
         }
         for engine in engines.keys().map(|engine| engine.name()) {
             if lock.broken_for.contains(&engine) && !found.contains(&engine) {

@@ -15,7 +15,7 @@ use crate::explore::search::{Mode, search};
 use crate::failure::Failure;
 use crate::list::{Lock, locks, names};
 use crate::loom::{self, Loom};
-use crate::scenario::Scenario;
+use crate::scenario::{Length, Scenario};
 use crate::shuttle::{self, Schedules, Shuttle};
 use crate::world::World;
 
@@ -59,7 +59,11 @@ impl Engine {
         match self {
             Self::Explore => true,
             Self::Shuttle => !scenario.setting.signals && !scenario.setting.timed,
-            Self::Loom => Self::Shuttle.takes(lock, scenario) && loom::takes(lock, scenario),
+            Self::Loom => {
+                Self::Shuttle.takes(lock, scenario)
+                    && scenario.setting.length == Length::Short
+                    && loom::takes(lock, scenario)
+            }
         }
     }
 }
@@ -205,7 +209,7 @@ fn check(
         engine,
         executions: 0,
         complete_to: None,
-        long: scenario.setting.long,
+        long: scenario.setting.length != Length::Short,
         seconds: 0.0,
         failure: None,
         coverage: Coverage::default(),
@@ -236,15 +240,14 @@ fn explore(
     outcome: &mut Outcome,
 ) -> Result<(), Box<Failure>> {
     let rules = Rules::of(scenario.setting);
-    let effort = if scenario.setting.long {
-        Effort {
-            departures: 0,
-            executions: effort.executions.div_ceil(40),
-            walks: effort.walks.div_ceil(100),
-            ..effort
-        }
-    } else {
-        effort
+    let search_to = match scenario.setting.length {
+        Length::Short => Some(effort.departures),
+        Length::Course => Some(0),
+        Length::Long => None,
+    };
+    let walks = match scenario.setting.length {
+        Length::Course => effort.walks.div_ceil(100),
+        Length::Short | Length::Long => effort.walks,
     };
     let mut run = |mode, executions| {
         let body = scenario.body.clone();
@@ -253,14 +256,14 @@ fn explore(
         Ok::<_, Box<Failure>>(done)
     };
     let mut complete = None;
-    for departures in 0..=effort.departures {
+    for departures in search_to.into_iter().flat_map(|most| 0..=most) {
         if !run(Mode::Exhaustive { departures }, effort.executions)?.complete {
             break;
         }
         complete = Some(u64::from(departures));
     }
-    run(Mode::Random { seed }, effort.walks)?;
-    run(Mode::Pct { seed, depth: 3 }, effort.walks)?;
+    run(Mode::Random { seed }, walks)?;
+    run(Mode::Pct { seed, depth: 3 }, walks)?;
     outcome.complete_to = complete;
     Ok(())
 }

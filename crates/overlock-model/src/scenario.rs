@@ -39,6 +39,17 @@ impl Scenario {
     }
 }
 
+/// How long a scenario is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Short enough for a search.
+    Short,
+    /// For random walks only.
+    Long,
+    /// A course of things that takes one to a certain state: its plain form, and a few random walks.
+    Course,
+}
+
 /// The surroundings of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -52,8 +63,8 @@ pub struct Setting {
     pub signals: bool,
     /// What happens depends on how much time passes: for a checker with a clock of its own.
     pub timed: bool,
-    /// Too long for a search with departures: these come in a few random walks alone.
-    pub long: bool,
+    /// How far a checker can go in it.
+    pub length: Length,
     /// A halt may end for no reason at any moment, not only at its beginning: for checkers that can.
     pub restless: bool,
 }
@@ -66,7 +77,13 @@ impl Setting {
         tick: 20,
         signals: false,
         timed: false,
-        long: false,
+        length: Length::Short,
         restless: false,
     };
+
+    /// The same with another clock.
+    #[must_use]
+    pub const fn ticking(self, tick: u64) -> Self {
+        Setting { tick, ..self }
+    }
 }

@@ -10,7 +10,7 @@ use overlock_core::raw::{
 use overlock_core::rw::Qrwlock;
 use overlock_core::rw::overlock_rw::{Bias, OverlockRw, Policy, Recommended};
 
-use super::{Scenario, Setting};
+use super::{Length, Scenario, Setting};
 use crate::arena::Placed;
 use crate::explore::exec;
 use crate::world::{Data, World};
@@ -76,6 +76,16 @@ const SLOW: Setting = Setting {
     tick: 400_000,
     ..PLAIN
 };
+/// Whoever has waited is told at its next look at the clock that it did so for milliseconds.
+const VERY_SLOW: Setting = Setting {
+    tick: 5_000_000,
+    ..PLAIN
+};
+/// Long enough for the lock to learn: random walks.
+const LONG: Setting = Setting {
+    length: Length::Long,
+    ..PLAIN
+};
 const SIGNALS: Setting = Setting {
     signals: true,
     ..PLAIN
@@ -105,6 +115,14 @@ const SCRIPTS: &[Script] = &[
     Script("one-node",      ONE_NODE, &[&[Write], &[Write, Read], &[Read]]),
     Script("no-node",       NO_NODE,  &[&[Write], &[Read], &[Write]]),
     Script("slow",          SLOW,     &[&[Write, Read, Read, Read], &[Read, Write, Read], &[Read, Read]]),
+    Script("very-slow",     VERY_SLOW, &[&[Write, Write, Write], &[Write, Read], &[Write, Write]]),
+    Script("four-writers",  PLAIN,    &[&[Write], &[Write], &[Write], &[Write]]),
+    Script("long",          LONG,     &[&[Write; 20], &[Write; 20], &[Write; 20]]),
+    Script("long-turns",    LONG.ticking(20_000), &[&[Write; 40], &[Write; 40], &[Read; 40]]),
+    Script("long-slow",     LONG.ticking(400_000), &[&[Write; 20], &[Write; 20], &[Write; 20]]),
+    Script("long-very-slow", LONG.ticking(5_000_000), &[&[Write; 12], &[Write; 12], &[Write; 12], &[Write; 12]]),
+    Script("long-within",   LONG,     &[&[Write; 10], &[WriteWithin(50_000); 10], &[WriteWithin(10_000); 10]]),
+    Script("long-fair",     LONG.ticking(400_000), &[&[WriteFair; 10], &[WriteFair; 10], &[Write; 10]]),
     Script("interrupted",   SIGNALS,  &[&[Interrupted], &[Read], &[Write]]),
     Script("read-twice",    SIGNALS,  &[&[ReadTwice], &[Write, Write], &[Write]]),
     Script("both-twice",    SIGNALS,  &[&[ReadTwice, ReadTwice], &[Write], &[ReadTwice]]),
@@ -146,15 +164,20 @@ impl<W: World> ReadInHandler for Qrwlock<W> {
 }
 
 type Within<L, T> = fn(&L, Instant) -> Option<T>;
+type Timing<L> = (
+    Within<L, <L as RawRwLock>::Read>,
+    Within<L, <L as RawRwLock>::Write>,
+);
+/// Performs the acts of a kind.
+type Perform<W, L> = fn(&Shared<W, L>, Act);
 
 /// What a lock can do beside the plain things.
 #[derive(Debug)]
 pub struct Abilities<W: World, L: RawRwLock> {
-    timed: Option<(Within<L, L::Read>, Within<L, L::Write>)>,
-    /// Each performs the acts of its kind.
-    downgrade: Option<fn(&Shared<W, L>, Act)>,
-    upgrade: Option<fn(&Shared<W, L>, Act)>,
-    fair: Option<fn(&Shared<W, L>, Act)>,
+    timed: Option<Timing<L>>,
+    downgrade: Option<Perform<W, L>>,
+    upgrade: Option<Perform<W, L>>,
+    fair: Option<Perform<W, L>>,
     in_handler: Option<fn(&L) -> L::Read>,
 }
 
@@ -192,10 +215,10 @@ macro_rules! abilities {
 }
 
 abilities! {
-    Timed, NotTimed, timed, RawTimedRwLock, (Within<L, L::Read>, Within<L, L::Write>), (L::read_until, L::write_until);
-    Downgrades, NoDowngrade, downgrade, RawDowngradeRwLock, fn(&Shared<W, L>, Act), Shared::downgrade;
-    Upgrades, NoUpgrade, upgrade, RawUpgradeRwLock, fn(&Shared<W, L>, Act), Shared::upgrade;
-    FairOne, NotFair, fair, RawFairRwLock, fn(&Shared<W, L>, Act), Shared::fair;
+    Timed, NotTimed, timed, RawTimedRwLock, Timing<L>, (L::read_until, L::write_until);
+    Downgrades, NoDowngrade, downgrade, RawDowngradeRwLock, Perform<W, L>, Shared::downgrade;
+    Upgrades, NoUpgrade, upgrade, RawUpgradeRwLock, Perform<W, L>, Shared::upgrade;
+    FairOne, NotFair, fair, RawFairRwLock, Perform<W, L>, Shared::fair;
     InHandler, NotInHandler, in_handler, ReadInHandler, fn(&L) -> L::Read, L::read_in_handler;
 }
 
@@ -222,10 +245,10 @@ macro_rules! reader_writer_scenarios {
 impl<W: World, L: RawRwLock> Abilities<W, L> {
     #[doc(hidden)]
     pub fn new(
-        timed: Option<(Within<L, L::Read>, Within<L, L::Write>)>,
-        downgrade: Option<fn(&Shared<W, L>, Act)>,
-        upgrade: Option<fn(&Shared<W, L>, Act)>,
-        fair: Option<fn(&Shared<W, L>, Act)>,
+        timed: Option<Timing<L>>,
+        downgrade: Option<Perform<W, L>>,
+        upgrade: Option<Perform<W, L>>,
+        fair: Option<Perform<W, L>>,
         in_handler: Option<fn(&L) -> L::Read>,
     ) -> Self {
         Abilities {

@@ -5,14 +5,14 @@
 
 use super::Act::{Busy, Cancel, Cancellable, Cycles, Hold, HoldFair, Lock, Rest, Within};
 use super::{PLAIN, Script};
-use crate::scenario::Setting;
+use crate::scenario::{Length, Setting};
 
 const TIMED: Setting = Setting {
     timed: true,
     ..PLAIN
 };
 const LONG: Setting = Setting {
-    long: true,
+    length: Length::Course,
     ..TIMED
 };
 const RESTLESS: Setting = Setting {
