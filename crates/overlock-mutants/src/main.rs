@@ -147,12 +147,13 @@ fn run(args: &Args) -> Result<ExitCode, String> {
                         let verdict = copy.try_mutant(task);
                         bar.inc(1);
                         let end = verdict.error.clone().or_else(|| verdict.caught_by.clone());
-                        bar.println(format!(
+                        let line = format!(
                             "{} {}: {}",
                             verdict.group,
                             verdict.name,
                             end.as_deref().unwrap_or("SURVIVES")
-                        ));
+                        );
+                        bar.suspend(|| eprintln!("{line}"));
                         lock(verdicts).insert(index, verdict);
                     }
                 })
