@@ -117,7 +117,7 @@ const SCRIPTS: &[Script] = &[
     Script("slow",          SLOW,     &[&[Write, Read, Read, Read], &[Read, Write, Read], &[Read, Read]]),
     Script("very-slow",     VERY_SLOW, &[&[Write, Write, Write], &[Write, Read], &[Write, Write]]),
     Script("four-writers",  PLAIN,    &[&[Write], &[Write], &[Write], &[Write]]),
-    Script("long",          LONG,     &[&[Read; 24], &[Read; 24], &[Write; 24], &[Write; 24]]),
+    Script("long",          LONG,     &[&[Write; 26], &[Write; 26]]),
     Script("long-readers",  LONG.ticking(2_000), &[&[Read; 50], &[Read; 50], &[Read; 50]]),
     Script("long-very-slow", LONG.ticking(5_000_000), &[&[Write; 6], &[Write; 6], &[Write; 6], &[Write; 6], &[Write; 6]]),
     Script("long-within",   LONG,     &[&[Write; 10], &[WriteWithin(50_000); 10], &[WriteWithin(50_000); 10], &[WriteWithin(10_000); 10]]),
