@@ -54,6 +54,20 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         test: "small_tickets_serve_127_threads_and_refuse_the_128th",
         why: "it takes 127 waiters",
     },
+    Elsewhere {
+        diagram: "rt_mutex",
+        arrow: "a waiter | WAITERS | OWNER_DIED: it does not get the lock",
+        file: "sleep/rt_mutex/tests.rs",
+        test: "who_gets_the_lock_of_a_dead_owner_does_not_get_in",
+        why: "a thread would have to end while it holds the lock",
+    },
+    Elsewhere {
+        diagram: "rt_mutex",
+        arrow: "a thread that is no more -> 0: its copy unlocks",
+        file: "sleep/rt_mutex/tests.rs",
+        test: "what_was_held_before_a_fork_is_unlocked_under_the_new_id",
+        why: "the process would have to fork",
+    },
 ];
 
 /// The test that takes this arrow, if no checker can.

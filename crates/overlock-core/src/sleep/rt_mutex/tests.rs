@@ -207,6 +207,7 @@ fn who_gets_the_lock_of_a_dead_owner_does_not_get_in() {
     });
     assert!(lock.try_lock().is_none());
     assert_eq!(left(), 0);
+    assert!(Step::FindDied.was_taken());
 }
 
 #[test]
@@ -260,4 +261,5 @@ fn what_was_held_before_a_fork_is_unlocked_under_the_new_id() {
     lock.word.store((1 + BEFORE_FORK) | WAITERS, Relaxed);
     unlock(lock);
     assert_eq!((word(lock), kicks()), (0, 0));
+    assert!(Step::ReleaseCopy.was_taken());
 }
