@@ -24,7 +24,8 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 /// The sleepers of the recommended lock wake in a section that is longer than any sleep, after 16 ms and some 3 us of spinning: they
-/// spin for 2 us, ask, spin for 2 us more, and sleep again. The third time they claim.
+/// spin for 2 us, ask, spin for 2 us more, and sleep again. The third time they claim, and so the second one may meet a claim of the first when it has just asked, if it came 32 ms and
+/// some us later: how many depends on the policy.
 #[rustfmt::skip]
 const OVERLOCK: &[Script] = &[
     Script("fair-late",   TIMED, &[&[HoldFair(16 * MS + 8 * US)], &[Lock], &[Rest(MS), Lock]]),
@@ -32,8 +33,9 @@ const OVERLOCK: &[Script] = &[
     Script("gives-up",    TIMED, &[&[Hold(16 * MS + 20 * US)], &[Within(16 * MS + 6 * US)], &[Rest(MS), Lock]]),
     Script("cancelled",   TIMED, &[&[Hold(16 * MS + 20 * US)], &[Cancellable], &[Rest(16 * MS + 5 * US), Cancel, Lock]]),
     Script("claims",      TIMED, &[&[Hold(50 * MS)], &[Lock]]),
-    Script("displaces",   LONG,  &[&[Hold(50 * MS)], &[Lock], &[Rest(32 * MS + 8 * US), Lock], &[Rest(32 * MS + 9 * US + US / 2), Lock],
-                                   &[Rest(32 * MS + 11 * US), Lock], &[Rest(32 * MS + 35 * US), Lock]]),
+    Script("displaces",   TIMED, &[&[Hold(50 * MS)], &[Lock], &[Rest(32 * MS + 10_200), Lock]]),
+    Script("displaces-x", TIMED, &[&[Hold(50 * MS)], &[Lock], &[Rest(32 * MS + 7_200), Lock]]),
+    Script("displaces-f", TIMED, &[&[Hold(50 * MS)], &[Lock], &[Rest(32 * MS + 38_000), Lock]]),
     Script("turns",       LONG,  &[&[Cycles(16, 3 * US, US), Cycles(100, 15 * US, 5 * US)],
                                    &[Cycles(16, 3 * US, US), Cycles(100, 15 * US, 5 * US)]]),
     Script("late",        LONG,  &[&[Hold(4 * US), Lock, Busy(1_200, 4_500), Rest(2_490 * US), Hold(20 * US), Rest(90 * US), Hold(20 * US)],
