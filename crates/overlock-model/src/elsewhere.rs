@@ -116,11 +116,13 @@ mod tests {
 
     #[test]
     fn each_arrow_is_drawn() {
+        // A build for single locks leaves diagrams out.
+        let partial = option_env!("OVERLOCK_MODEL_ONLY").is_some();
         let locks = Engine::Explore.locks();
         for one in ELSEWHERE {
             let drawn = (locks.iter().flat_map(|lock| lock.diagrams))
                 .any(|drawn| drawn.name == one.diagram && drawn.arrows.contains(&one.arrow));
-            assert!(drawn, "{}: {}", one.diagram, one.arrow);
+            assert!(drawn || partial, "{}: {}", one.diagram, one.arrow);
         }
     }
 }
