@@ -4,6 +4,8 @@
 /// An arrow of a state diagram, and the unit test that takes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Elsewhere {
+    /// The locks for which this holds; empty for all that have the diagram.
+    pub locks: &'static [&'static str],
     /// Its diagram.
     pub diagram: &'static str,
     /// How the diagram writes it.
@@ -20,6 +22,7 @@ pub struct Elsewhere {
 #[rustfmt::skip]
 pub const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
+        locks: &[],
         diagram: "ticket",
         arrow: "(h, t+1) -> (h, t): refused, number t was never drawn",
         file: "spin/ticket.rs",
@@ -27,6 +30,7 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         why: "it takes 57,344 waiters",
     },
     Elsewhere {
+        locks: &[],
         diagram: "ticket",
         arrow: "(t, *) -> (t+1, *): refused, t's turn is passed on",
         file: "spin/ticket.rs",
@@ -34,6 +38,7 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         why: "it takes 57,344 waiters",
     },
     Elsewhere {
+        locks: &[],
         diagram: "pv_ticket",
         arrow: "(h, n+2) -> (h, n): refused, number n was never drawn",
         file: "spin/pv_ticket/tests.rs",
@@ -41,6 +46,7 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         why: "it takes 28,672 waiters",
     },
     Elsewhere {
+        locks: &[],
         diagram: "pv_ticket",
         arrow: "(n, *) -> (n+2, *): refused, n's turn is passed on",
         file: "spin/pv_ticket/tests.rs",
@@ -48,6 +54,7 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         why: "it takes 28,672 waiters",
     },
     Elsewhere {
+        locks: &[],
         diagram: "pv_ticket",
         arrow: "(h, t): refused, no number was drawn",
         file: "spin/pv_ticket/tests.rs",
@@ -55,6 +62,7 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         why: "it takes 127 waiters",
     },
     Elsewhere {
+        locks: &[],
         diagram: "rt_mutex",
         arrow: "a waiter | WAITERS | OWNER_DIED: it does not get the lock",
         file: "sleep/rt_mutex/tests.rs",
@@ -62,19 +70,40 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         why: "a thread would have to end while it holds the lock",
     },
     Elsewhere {
+        locks: &[],
         diagram: "rt_mutex",
         arrow: "a thread that is no more -> 0: its copy unlocks",
         file: "sleep/rt_mutex/tests.rs",
         test: "what_was_held_before_a_fork_is_unlocked_under_the_new_id",
         why: "the process would have to fork",
     },
+    Elsewhere {
+        locks: GATES,
+        diagram: "overlock",
+        arrow: "spins -> surplus: CPUs are short, asleep",
+        file: "spin/overlock/tests/turns.rs",
+        test: "where_cpus_are_short_a_thread_makes_room_after_its_spell",
+        why: "the gate is the recommended lock, where a scenario takes it after hundreds of acquisitions in one sleep",
+    },
+    Elsewhere {
+        locks: GATES,
+        diagram: "overlock",
+        arrow: "owner: kick = 0, it came late, the others have timers",
+        file: "spin/overlock/tests/turns.rs",
+        test: "after_a_late_wake_up_the_next_sleeper_of_a_busy_lock_is_left_to_its_timer",
+        why: "the gate is the recommended lock, where a scenario takes it after hundreds of acquisitions in one sleep",
+    },
 ];
 
+/// The locks whose gate is the recommended lock.
+const GATES: &[&str] = &["overlock_rw", "overlock_rw_counted", "percpu_rwsem"];
+
 /// The test that takes this arrow, if no checker can.
-pub fn find(diagram: &str, arrow: &str) -> Option<&'static Elsewhere> {
-    ELSEWHERE
-        .iter()
-        .find(|one| (one.diagram, one.arrow) == (diagram, arrow))
+pub fn find(lock: &str, diagram: &str, arrow: &str) -> Option<&'static Elsewhere> {
+    ELSEWHERE.iter().find(|one| {
+        (one.diagram, one.arrow) == (diagram, arrow)
+            && (one.locks.is_empty() || one.locks.contains(&lock))
+    })
 }
 
 #[cfg(test)]

@@ -247,7 +247,7 @@ fn arrows(lock: &Lock, coverage: &Coverage) -> Vec<Taken> {
                 arrow,
                 times: coverage.count(diagram.name, index),
                 lacking: lock.lacks.contains(arrow),
-                elsewhere: elsewhere::find(diagram.name, arrow).map(|one| one.test),
+                elsewhere: elsewhere::find(lock.name, diagram.name, arrow).map(|one| one.test),
             });
         }
     }

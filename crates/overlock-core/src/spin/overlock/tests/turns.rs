@@ -76,6 +76,7 @@ fn where_cpus_are_short_a_thread_makes_room_after_its_spell() {
         lock.lock();
         assert_eq!((kicks(), halts()), (0, 1));
         assert_eq!(lock.turn.load(Relaxed), 0, "several use the lock at a time");
+        assert!(Step::MakeRoom.was_taken());
         unlock(lock);
     });
     assert_clean(lock);
@@ -112,4 +113,5 @@ fn after_a_late_wake_up_the_next_sleeper_of_a_busy_lock_is_left_to_its_timer() {
         lock.queue().unlink(next);
         ended(lock, next);
     }
+    assert!(Step::KickLater.was_taken());
 }
