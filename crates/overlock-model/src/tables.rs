@@ -92,7 +92,7 @@ impl<P: Platform> Tables<P> {
         &self.reader_ids
     }
 
-    /// See [`Kernel::granted`](crate::pi::Kernel::granted).
+    /// A count for each thread, for the kernel's part of a PI futex.
     pub fn granted(&self, thread: usize) -> &P::U32 {
         &self.granted[thread]
     }
