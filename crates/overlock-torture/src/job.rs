@@ -2,7 +2,9 @@
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU8, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -113,16 +115,18 @@ impl Job {
         Ok(())
     }
 
-    /// What the threads are asked to do. Relaxed, as all that goes by it: the gate orders what has to be.
+    /// What the threads are asked to do. Acquire, pairs with the release in [`ask`](Self::ask): a handler that goes on after a rest must
+    /// not touch what is still being looked at.
     pub fn wish(&self) -> Wish {
-        Wish::of(self.wish.load(Relaxed))
+        Wish::of(self.wish.load(Acquire))
     }
 
     /// Asks the threads to rest, or to leave. Who was asked to leave is asked no more.
     pub fn ask(&self, wish: Wish) {
         let mut gate = self.gate();
         if self.wish() != Wish::Stop {
-            self.wish.store(wish as u8, Relaxed);
+            // Release, pairs with the acquire in `wish`.
+            self.wish.store(wish as u8, Release);
         }
         gate.rests += 1;
         gate.resting = 0;

@@ -98,11 +98,16 @@ pub struct Plan {
     threads: u64,
     long_hold: u64,
     sparse: bool,
+    greedy: bool,
     life: Option<u64>,
 }
 
 /// Of so many sections one is long.
 const LONG: u64 = 8192;
+
+/// Greedy threads come back to the first lock at once, again and again, and take so many more steps: who waits for that lock has a
+/// hard time. Some threads are.
+const GREEDY: u64 = 16;
 
 /// How much rarer threads are where waiters spin: their rests are longer, and they exit after fewer steps.
 const SPARSE: u64 = 8;
@@ -122,6 +127,7 @@ impl Plan {
         let sparse = entry.waiting == Waiting::Spins;
         let churn = u64::from(settings.churn).div_ceil(if sparse { SPARSE } else { 1 });
         let life = churn / 2 + random.below(churn + 1);
+        let greedy = random.once_in(8);
         Plan {
             random,
             reads: u64::from(settings.reads),
@@ -129,7 +135,8 @@ impl Plan {
             threads: threads as u64,
             long_hold: nanoseconds(settings.long_hold),
             sparse,
-            life: (churn > 0).then_some(life.max(1)),
+            greedy,
+            life: (churn > 0).then_some(if greedy { life * GREEDY } else { life }.max(1)),
         }
     }
 
@@ -140,6 +147,19 @@ impl Plan {
 
     /// The next step.
     pub fn step(&mut self) -> Step {
+        let step = self.draw();
+        if !self.greedy {
+            return step;
+        }
+        Step {
+            first: 0,
+            depth: 1,
+            rest: Pause::None,
+            ..step
+        }
+    }
+
+    fn draw(&mut self) -> Step {
         let side = match self.random.below(100) {
             dice if dice >= self.reads => Side::Write,
             _ if self.random.clone().once_in(10) => Side::Upgradable,

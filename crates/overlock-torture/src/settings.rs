@@ -50,7 +50,7 @@ impl Default for Settings {
             threads: None,
             reads: 75,
             long_hold: Duration::from_millis(10),
-            stutter: Duration::from_millis(500),
+            stutter: Duration::from_millis(100),
             shuffle: Duration::from_millis(100),
             churn: 1000,
             nest: LOCKS,

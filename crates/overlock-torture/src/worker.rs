@@ -92,14 +92,14 @@ impl Worker {
         self.job.wish()
     }
 
+    /// When it turned to what it does, in nanoseconds.
+    pub fn since(&self) -> u64 {
+        self.place().since()
+    }
+
     /// Where others see what it does.
     pub fn place(&self) -> &'static Place {
         &self.job.places[self.index]
-    }
-
-    /// The others' places too.
-    pub fn places(&self) -> &'static [Place] {
-        &self.job.places
     }
 
     /// Says what it does from now on; when that is, in nanoseconds.
@@ -149,7 +149,7 @@ impl Worker {
             }
             self.set_at(now, Op::Inside, ask.lock);
         } else {
-            self.judge(ask.op, ask.how, &limit);
+            self.judge(ask.op, ask.how, &limit, now);
             self.set_at(now, self.between(), ask.lock);
         }
         got
@@ -175,7 +175,8 @@ impl Worker {
         }
     }
 
-    /// A wait for something else, without the lock, that `f` ends with it: whether for what it waited for.
+    /// A wait for something else than the lock, without it. `f` ends with the lock held again, and says whether what the thread
+    /// waited for has come.
     pub fn wait_outside<T>(
         &self,
         op: Op,
@@ -190,7 +191,7 @@ impl Worker {
         let (result, told) = self.wait(op, lock, Side::Write, || f(&limit));
         self.place().set_token(None);
         if !told {
-            self.judge(op, how, &limit);
+            self.judge(op, how, &limit, Linux::now().as_nanos());
         }
         result
     }
@@ -246,13 +247,13 @@ impl Worker {
         }
     }
 
-    /// A wait has ended without the lock: for a reason?
-    fn judge(&self, op: Op, how: How, limit: &Limit) {
+    /// A wait has ended at `now` without what it was for: is there a reason?
+    fn judge(&self, op: Op, how: How, limit: &Limit, now: u64) {
         let tallies = &self.place().tallies;
         if how == How::Try {
             tallies.refused.add();
         } else if let Some(end) = limit.deadline {
-            self.gave_up(op, end);
+            self.gave_up(op, end, now);
         } else if limit.token().is_cancelled() {
             tallies.cancelled.add();
         } else {
@@ -264,9 +265,9 @@ impl Worker {
         }
     }
 
-    /// A wait that may take until `end` has ended without what it waited for.
-    pub fn gave_up(&self, op: Op, end: Instant) {
-        let now = Linux::now();
+    /// A wait that may take until `end` has ended at `now` without what it was for.
+    pub fn gave_up(&self, op: Op, end: Instant, now: u64) {
+        let now = Instant::from_nanos(now);
         let tallies = &self.place().tallies;
         tallies.timed_out.add();
         tallies.late.raise(now.nanos_since(end));

@@ -43,7 +43,7 @@ pub struct Args {
     pub long_hold: String,
 
     /// Let all threads stop so often, and check what they have left; 0 for the end only
-    #[arg(long, value_name = "MS", default_value = "500")]
+    #[arg(long, value_name = "MS", default_value = "100")]
     pub stutter: String,
 
     /// Give the threads other CPUs so often; 0 for never

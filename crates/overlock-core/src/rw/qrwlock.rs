@@ -20,7 +20,7 @@
 //! | `waiting` | the owner of the queue, a writer, until it is the lock's writer |
 //! | `readers` | each reader, coming and going; also one that has to wait, for a moment |
 //! | `full` | the top bit of `readers`: see [below](#where-this-deviates-from-the-published-form) |
-//! | `queue` | see [`queued`](crate::spin::queued) |
+//! | `queue` | see [`queued`] |
 //!
 //! # States
 //!

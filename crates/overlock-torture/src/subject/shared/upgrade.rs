@@ -104,7 +104,7 @@ fn upgrade<L: RawUpgradeRwLock>(
         _ => Ok(unsafe { raw.upgrade(token) }),
     });
     if op == Op::UpgradeUntil && result.is_err() {
-        worker.gave_up(op, limit.until());
+        worker.gave_up(op, limit.until(), worker.since());
     }
     if result.is_ok() {
         worker.hold(lock, Side::Write);
