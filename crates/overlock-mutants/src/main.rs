@@ -1,21 +1,24 @@
 //! `overlock-mutants`: breaks one line of overlock-core after the other, and shows that a check notices each.
 //!
 //! The lines are in `mutants/*/*.toml`: those that prevent a known race, or carry an ordering that is needed. Each is changed in a copy of the
-//! sources, the checkers run on the locks that the file names, and one of them must fail: the explorer first, for a short and
-//! then for a longer time, then the unit tests of core. A mutant that survives fails the run.
+//! sources, the checkers run on the locks that the file names, and one of them must fail: the explorer for a short time first, then the
+//! unit tests of core, then the explorer for a longer time. A mutant that survives fails the run; so does a check that fails without it.
+
+mod check;
+mod list;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output};
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::{Deserialize, Serialize};
+
+use crate::check::{Copy, Sound, Verdict};
 
 /// Breaks one line of overlock-core after the other, and shows that a check notices each.
 ///
@@ -32,6 +35,9 @@ struct Args {
     /// Show the mutants.
     #[arg(long)]
     list: bool,
+    /// Leave the long search out, which takes minutes for each mutant that survives the rest.
+    #[arg(long)]
+    quick: bool,
     /// Mutants that are tried at a time, each in a copy of its own [default: one for each CPU].
     #[arg(long)]
     jobs: Option<usize>,
@@ -46,63 +52,6 @@ struct Args {
     root: PathBuf,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    locks: Vec<String>,
-    mutant: Vec<Mutant>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Mutant {
-    name: String,
-    file: PathBuf,
-    from: String,
-    to: String,
-    breaks: String,
-}
-
-/// A mutant, with what its file says.
-#[derive(Clone, Debug)]
-struct Task {
-    /// The file's name: `queued`.
-    group: String,
-    locks: String,
-    mutant: Mutant,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Verdict {
-    group: String,
-    name: String,
-    breaks: String,
-    /// Which check noticed; none has where it is missing.
-    caught_by: Option<String>,
-    /// Why it could not be tried.
-    error: Option<String>,
-}
-
-/// How far the explorer goes, at first and where that does not suffice.
-const EFFORTS: [&[&str]; 2] = [
-    &[
-        "--departures",
-        "2",
-        "--executions",
-        "3000",
-        "--walks",
-        "500",
-    ],
-    &[
-        "--departures",
-        "3",
-        "--executions",
-        "150000",
-        "--walks",
-        "20000",
-    ],
-];
-
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(code) => code,
@@ -114,7 +63,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, String> {
-    let tasks = read(args)?;
+    let tasks = list::read(args)?;
     if args.list {
         for task in &tasks {
             println!(
@@ -132,19 +81,20 @@ fn run(args: &Args) -> Result<ExitCode, String> {
             .map_err(|error| error.to_string())?,
     );
     let next = AtomicUsize::new(0);
-    let verdicts = Mutex::new(BTreeMap::new());
+    let (verdicts, sound) = (Mutex::new(BTreeMap::new()), Sound::default());
     let result: Result<(), String> = thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs.max(1))
             .map(|job| {
                 let (tasks, next, verdicts, bar) = (&tasks, &next, &verdicts, &bar);
+                let sound = &sound;
                 scope.spawn(move || -> Result<(), String> {
-                    let copy = Copy::new(&args.root, job)?;
+                    let copy = Copy::new(&args.root, job, !args.quick)?;
                     loop {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(task) = tasks.get(index) else {
                             return Ok(());
                         };
-                        let verdict = copy.try_mutant(task);
+                        let verdict = copy.try_mutant(task, sound);
                         bar.inc(1);
                         let end = verdict.error.clone().or_else(|| verdict.caught_by.clone());
                         let line = format!(
@@ -206,226 +156,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn read(args: &Args) -> Result<Vec<Task>, String> {
-    let mut paths = Vec::new();
-    find(&args.root.join("mutants"), "toml", &mut paths)
-        .map_err(|error| format!("mutants/: {error}"))?;
-    paths.sort();
-    let mut tasks = Vec::new();
-    for path in paths {
-        let group = path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        if !args.only.is_empty() && !args.only.contains(&group) {
-            continue;
-        }
-        let complain = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let text = fs::read_to_string(&path).map_err(|error| complain(&error))?;
-        let file: File = toml::from_str(&text).map_err(|error| complain(&error))?;
-        let locks = file.locks.join(",");
-        tasks.extend(file.mutant.into_iter().map(|mutant| Task {
-            group: group.clone(),
-            locks: locks.clone(),
-            mutant,
-        }));
-    }
-    tasks.retain(|task| args.names.is_empty() || args.names.contains(&task.mutant.name));
-    if tasks.is_empty() {
-        return Err("there is no such mutant (see --list)".to_owned());
-    }
-    Ok(tasks)
-}
-
-fn find(folder: &Path, extension: &str, paths: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            find(&path, extension, paths)?;
-        } else if path.extension().is_some_and(|found| found == extension) {
-            paths.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// A copy of what a mutant is built from, with a target directory of its own.
-struct Copy {
-    root: PathBuf,
-    target: PathBuf,
-}
-
-impl Copy {
-    fn new(root: &Path, job: usize) -> Result<Self, String> {
-        let complain = |error: io::Error| format!("copying the sources: {error}");
-        let base = root.join("target/mutants");
-        fs::create_dir_all(&base).map_err(complain)?;
-        let base = base.canonicalize().map_err(complain)?;
-        let copy = Copy {
-            root: base.join(format!("sources-{job}")),
-            target: base.join(format!("build-{job}")),
-        };
-        for part in ["crates/overlock-core", "crates/overlock-model"] {
-            let mut paths = Vec::new();
-            for extension in ["rs", "toml"] {
-                find(&root.join(part), extension, &mut paths).map_err(complain)?;
-            }
-            for path in paths {
-                let name = path.strip_prefix(root).unwrap_or(&path);
-                copy.restore(root, name).map_err(complain)?;
-            }
-        }
-        for name in ["Cargo.lock", "rust-toolchain.toml"] {
-            if root.join(name).exists() {
-                copy.restore(root, Path::new(name)).map_err(complain)?;
-            }
-        }
-        let manifest = fs::read_to_string(root.join("Cargo.toml")).map_err(complain)?;
-        let mut manifest: toml::Table = manifest
-            .parse()
-            .map_err(|error| format!("Cargo.toml: {error}"))?;
-        let members = toml::Value::try_from(["crates/overlock-core", "crates/overlock-model"])
-            .map_err(|error| error.to_string())?;
-        if let Some(workspace) = manifest
-            .get_mut("workspace")
-            .and_then(toml::Value::as_table_mut)
-        {
-            workspace.insert("members".to_owned(), members);
-            workspace.remove("exclude");
-        }
-        fs::write(copy.root.join("Cargo.toml"), manifest.to_string()).map_err(complain)?;
-        Ok(copy)
-    }
-
-    /// Brings a file of the copy up to date, and leaves it alone where it is: builds go by the time of change.
-    fn restore(&self, root: &Path, name: &Path) -> io::Result<()> {
-        let (text, to) = (fs::read(root.join(name))?, self.root.join(name));
-        if fs::read(&to).is_ok_and(|old| old == text) {
-            return Ok(());
-        }
-        if let Some(folder) = to.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        fs::write(to, text)
-    }
-
-    fn try_mutant(&self, task: &Task) -> Verdict {
-        let mut verdict = Verdict {
-            group: task.group.clone(),
-            name: task.mutant.name.clone(),
-            breaks: task.mutant.breaks.clone(),
-            caught_by: None,
-            error: None,
-        };
-        let path = self.root.join(&task.mutant.file);
-        match fs::read_to_string(&path) {
-            Err(error) => verdict.error = Some(format!("{}: {error}", task.mutant.file.display())),
-            Ok(text) => match text.matches(&task.mutant.from).count() {
-                1 => {
-                    let broken = text.replacen(&task.mutant.from, &task.mutant.to, 1);
-                    match fs::write(&path, broken)
-                        .map_err(|error| error.to_string())
-                        .and_then(|()| self.check(task))
-                    {
-                        Ok(caught_by) => verdict.caught_by = caught_by,
-                        Err(error) => verdict.error = Some(error),
-                    }
-                    if let Err(error) = fs::write(&path, text) {
-                        verdict.error = Some(error.to_string());
-                    }
-                }
-                times => {
-                    verdict.error = Some(format!(
-                        "its text occurs {times} times in {}",
-                        task.mutant.file.display()
-                    ))
-                }
-            },
-        }
-        verdict
-    }
-
-    /// Which check fails on the copy as it is; none does where all pass.
-    fn check(&self, task: &Task) -> Result<Option<String>, String> {
-        let build = self.cargo(
-            task,
-            &[
-                "build",
-                "--profile",
-                "mutant",
-                "-p",
-                "overlock-model",
-                "--bin",
-                "overlock-model",
-            ],
-        )?;
-        if !build.status.success() {
-            let errors = String::from_utf8_lossy(&build.stderr);
-            let first = errors
-                .lines()
-                .find(|line| line.starts_with("error"))
-                .unwrap_or("error");
-            return Err(format!("it does not compile: {first}"));
-        }
-        for effort in EFFORTS {
-            let output = Command::new(self.target.join("mutant/overlock-model"))
-                .args([
-                    "--engines",
-                    "explore",
-                    "--jobs",
-                    "1",
-                    "--fail-fast",
-                    "--locks",
-                    &task.locks,
-                ])
-                .args(effort)
-                .output()
-                .map_err(|error| format!("the checker: {error}"))?;
-            if !output.status.success() {
-                return Ok(Some(culprit(&output, "fails on")));
-            }
-        }
-        let tests = self.cargo(
-            task,
-            &[
-                "test",
-                "-p",
-                "overlock-core",
-                "--lib",
-                "--features",
-                "busted",
-            ],
-        )?;
-        Ok((!tests.status.success()).then(|| culprit(&tests, "FAILED")))
-    }
-
-    fn cargo(&self, task: &Task, arguments: &[&str]) -> Result<Output, String> {
-        Command::new("cargo")
-            .args(arguments)
-            .current_dir(&self.root)
-            .env("CARGO_TARGET_DIR", &self.target)
-            .env("OVERLOCK_MODEL_ONLY", &task.locks)
-            .env("OVERLOCK_MODEL_ENGINES", "explore")
-            .output()
-            .map_err(|error| format!("cargo: {error}"))
-    }
-}
-
-/// The first line of a check's output that says what failed.
-fn culprit(output: &Output, mark: &str) -> String {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text
-        .lines()
-        .find(|line| line.contains(mark))
-        .unwrap_or("the checker ended early");
-    let line = line
-        .trim()
-        .trim_start_matches("test ")
-        .replace(" ... FAILED", "");
-    line.replace(" fails on explore", "")
 }
 
 fn table(verdicts: &[Verdict]) -> String {

@@ -1,0 +1,130 @@
+//! The scenarios for reader-writer locks, a line for each.
+
+use crate::scenario::{Length, Setting};
+
+/// One thing that a thread does with the lock, down to its release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Reads.
+    Read,
+    /// Reads if that needs no waiting.
+    TryRead,
+    /// Reads unless so many nanoseconds pass first.
+    ReadWithin(u64),
+    /// Writes.
+    Write,
+    /// Writes if that needs no waiting.
+    TryWrite,
+    /// Writes unless so many nanoseconds pass first.
+    WriteWithin(u64),
+    /// Writes; meanwhile, or never, a signal comes whose handler tries to read.
+    Interrupted,
+    /// Reads; meanwhile, or never, a signal comes whose handler reads too, past writers that wait.
+    ReadTwice,
+    /// Writes, then goes on reading.
+    Downgrade,
+    /// Reads as the upgradable reader.
+    Upgradable,
+    /// The same if that needs no waiting.
+    TryUpgradable,
+    /// The same unless so many nanoseconds pass first.
+    UpgradableWithin(u64),
+    /// Reads as the upgradable reader, then writes.
+    Upgrade,
+    /// The same if the upgrade needs no waiting.
+    TryUpgrade,
+    /// The same unless so many nanoseconds pass first.
+    UpgradeWithin(u64),
+    /// Reads as the upgradable reader, then as a plain one.
+    DowngradeUpgradable,
+    /// Writes, then reads as the upgradable reader.
+    DowngradeToUpgradable,
+    /// Reads, and gives the lock to those that wait.
+    ReadFair,
+    /// Writes, and gives the lock to those that wait.
+    WriteFair,
+    /// Reads as the upgradable reader, and gives the lock to those that wait.
+    UpgradableFair,
+    /// Reads, lets others come, and reads on.
+    BumpRead,
+    /// Writes, lets others come, and writes on.
+    BumpWrite,
+}
+
+use Act::*;
+
+/// A scenario: what each thread does, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Script(pub &'static str, pub Setting, pub &'static [&'static [Act]]);
+
+const PLAIN: Setting = Setting::PLAIN;
+const ONE_NODE: Setting = Setting { slots: 1, ..PLAIN };
+const NO_NODE: Setting = Setting { slots: 0, ..PLAIN };
+const SLOW: Setting = Setting {
+    tick: 400_000,
+    ..PLAIN
+};
+/// Whoever has waited is told at its next look at the clock that it did so for milliseconds.
+const VERY_SLOW: Setting = Setting {
+    tick: 5_000_000,
+    ..PLAIN
+};
+/// Long enough for the lock to learn: random walks.
+const LONG: Setting = Setting {
+    length: Length::Long,
+    ..PLAIN
+};
+const SIGNALS: Setting = Setting {
+    signals: true,
+    ..PLAIN
+};
+
+/// For every reader-writer lock that can do what a line asks.
+#[rustfmt::skip]
+pub const SCRIPTS: &[Script] = &[
+    Script("write-write",   PLAIN,    &[&[Write], &[Write]]),
+    Script("read-write",    PLAIN,    &[&[Read], &[Write]]),
+    Script("again",         PLAIN,    &[&[Write, Read], &[Read, Write]]),
+    Script("two-readers",   PLAIN,    &[&[Read], &[Read], &[Write]]),
+    Script("two-writers",   PLAIN,    &[&[Write], &[Write], &[Read]]),
+    Script("three-readers", PLAIN,    &[&[Write], &[Read], &[Read], &[Read]]),
+    Script("alternating",   PLAIN,    &[&[Write], &[Read], &[Write], &[Read]]),
+    Script("try",           PLAIN,    &[&[Write, Read], &[TryRead, TryWrite], &[TryWrite, TryRead]]),
+    Script("within",        PLAIN,    &[&[Write, Read], &[ReadWithin(1_000), Write], &[WriteWithin(1_000)]]),
+    Script("give-up",       PLAIN,    &[&[Read, Write], &[WriteWithin(1_000)], &[Read, Read]]),
+    Script("downgrade",     PLAIN,    &[&[Downgrade], &[Read], &[Write]]),
+    Script("upgrade",       PLAIN,    &[&[Upgrade], &[Read], &[Upgrade]]),
+    Script("upgrade-write", PLAIN,    &[&[Upgrade], &[Write], &[Upgradable, Read]]),
+    Script("try-upgrade",   PLAIN,    &[&[TryUpgrade], &[Read, TryUpgradable], &[Write]]),
+    Script("upgrade-within", PLAIN,   &[&[UpgradeWithin(1_000)], &[Read, Read], &[UpgradableWithin(1_000), Write]]),
+    Script("downgrades",    PLAIN,    &[&[DowngradeUpgradable], &[DowngradeToUpgradable], &[Write]]),
+    Script("fair",          PLAIN,    &[&[WriteFair, Read], &[ReadFair], &[Write]]),
+    Script("upgradable-fair", PLAIN,  &[&[UpgradableFair], &[Upgradable], &[Write]]),
+    Script("bump",          PLAIN,    &[&[BumpWrite], &[BumpRead], &[Write]]),
+    Script("one-node",      ONE_NODE, &[&[Write], &[Write, Read], &[Read]]),
+    Script("no-node",       NO_NODE,  &[&[Write], &[Read], &[Write]]),
+    Script("slow",          SLOW,     &[&[Write, Read, Read, Read], &[Read, Write, Read], &[Read, Read]]),
+    Script("very-slow",     VERY_SLOW, &[&[Write, Write, Write], &[Write, Read], &[Write, Write]]),
+    Script("four-writers",  PLAIN,    &[&[Write], &[Write], &[Write], &[Write]]),
+    Script("long",          LONG,     &[&[Write; 26], &[Write; 26]]),
+    Script("long-readers",  LONG.ticking(2_000), &[&[Read; 50], &[Read; 50], &[Read; 50]]),
+    Script("long-very-slow", LONG.ticking(5_000_000), &[&[Write; 6], &[Write; 6], &[Write; 6], &[Write; 6], &[Write; 6]]),
+    Script("long-within",   LONG,     &[&[Write; 10], &[WriteWithin(50_000); 10], &[WriteWithin(50_000); 10], &[WriteWithin(10_000); 10]]),
+    Script("long-fair",     LONG.ticking(400_000), &[&[WriteFair; 10], &[WriteFair; 10], &[Write; 10]]),
+    Script("interrupted",   SIGNALS,  &[&[Interrupted], &[Read], &[Write]]),
+    Script("read-twice",    SIGNALS,  &[&[ReadTwice], &[Write, Write], &[Write]]),
+    Script("both-twice",    SIGNALS,  &[&[ReadTwice, ReadTwice], &[Write], &[ReadTwice]]),
+];
+
+/// For a lock that is biased from the third read on, until somebody writes.
+#[rustfmt::skip]
+pub const BIASED: &[Script] = &[
+    Script("biased",         PLAIN,    &[&[Read, Read, Read, Read], &[Write]]),
+    Script("biased-writers", PLAIN,    &[&[Read, Read, Read, Read], &[Write], &[Write, Read]]),
+    Script("biased-readers", PLAIN,    &[&[Read, Read, Read, Read], &[Read, Read, Read], &[Write]]),
+    Script("biased-try",     PLAIN,    &[&[Read, Read, Read, TryRead], &[TryWrite, TryRead, TryWrite], &[Write]]),
+    Script("biased-within",  PLAIN,    &[&[Read, Read, Read, Read], &[WriteWithin(1_000), ReadWithin(1_000)], &[Write]]),
+    Script("biased-upgrade", PLAIN,    &[&[Read, Read, Read, Read], &[Upgrade], &[UpgradeWithin(1_000)]]),
+    Script("biased-one-node", ONE_NODE, &[&[Read, Read, Read, Read], &[Write], &[Read]]),
+    Script("biased-slow",    SLOW,     &[&[Read, Read, Read, Read, Write], &[Read, Write, Read]]),
+];

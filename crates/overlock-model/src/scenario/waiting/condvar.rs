@@ -1,0 +1,176 @@
+//! Scenarios for the condition variable.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use overlock_core::platform::Atomic;
+use overlock_core::raw::RawLock;
+use overlock_core::sleep::Condvar;
+use overlock_core::sleep::cancel::CancelToken;
+
+use super::{ONE_NODE, PLAIN};
+use crate::scenario::Scenario;
+use crate::scenario::crew::{Part, crew};
+use crate::world::{Data, World};
+
+/// A store of goods under a lock, and a condition variable for those that wait for them.
+struct Store<W: World, L> {
+    lock: L,
+    guarded: W::Data,
+    goods: W::U32,
+    condvar: Condvar<W>,
+    cancel: CancelToken<W>,
+}
+
+impl<W: World, L: RawLock> Store<W, L> {
+    fn new() -> Self {
+        Store {
+            lock: L::create().expect("room for a lock"),
+            guarded: W::Data::new(),
+            goods: W::U32::new(0),
+            condvar: Condvar::create(),
+            cancel: CancelToken::create(),
+        }
+    }
+
+    fn locked<R>(&self, work: impl FnOnce(L::Token) -> (L::Token, R)) -> R {
+        let token = self.lock.lock();
+        self.guarded.write();
+        let (token, result) = work(token);
+        self.guarded.write();
+        // SAFETY: acquired by this thread, above or by the wait.
+        unsafe { self.lock.unlock(token) };
+        result
+    }
+
+    fn put(&self, goods: u32) {
+        self.locked(|token| {
+            self.goods.store(self.goods.load(Relaxed) + goods, Relaxed);
+            (token, ())
+        });
+    }
+
+    fn take_one(&self) {
+        self.goods.store(self.goods.load(Relaxed) - 1, Relaxed);
+    }
+
+    /// Waits for goods, and takes one.
+    fn get(&'static self) {
+        self.locked(|mut token| {
+            while self.goods.load(Relaxed) == 0 {
+                // SAFETY: acquired by this thread.
+                token = unsafe { self.condvar.wait(&self.lock, token) };
+                self.guarded.write();
+            }
+            self.take_one();
+            (token, ())
+        });
+    }
+
+    /// The same, unless the time is over, or it is cancelled, first. Then it takes nothing, and has not been notified.
+    fn get_limited(&'static self, timed: bool) {
+        self.locked(|mut token| {
+            while self.goods.load(Relaxed) == 0 {
+                let deadline = timed.then(|| W::now().plus_nanos(1_000));
+                let cancel = (!timed).then_some(&self.cancel);
+                // SAFETY: acquired by this thread.
+                let (again, notified) = unsafe {
+                    self.condvar
+                        .wait_limited(&self.lock, token, deadline, cancel)
+                };
+                token = again;
+                self.guarded.write();
+                if !notified {
+                    return (token, ());
+                }
+            }
+            self.take_one();
+            (token, ())
+        });
+    }
+
+    fn check(&self) {
+        assert!(!self.lock.is_locked());
+        assert!(
+            !self.condvar.is_in_use(),
+            "somebody waits when all threads have ended"
+        );
+    }
+}
+
+/// The scenarios for the condition variable in which an owner comes back from a broadcast, and owes the next sleeper a kick: for locks that keep it until they are
+/// released.
+pub fn kept_kicks<W: World, L: RawLock>() -> Vec<Scenario> {
+    condvar::<W, L>()
+        .into_iter()
+        .filter(|scenario| scenario.name.starts_with("all"))
+        .map(|scenario| scenario.with("condvar"))
+        .collect()
+}
+
+/// The scenarios for the condition variable, with one kind of lock.
+pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
+    let make: fn() -> Store<W, L> = Store::new;
+    let check: fn(&Store<W, L>) = Store::check;
+    let one: Part<Store<W, L>> = |shared| {
+        shared.put(1);
+        shared.condvar.notify_one();
+    };
+    let twice: Part<Store<W, L>> = |shared| {
+        shared.put(1);
+        shared.condvar.notify_one();
+        shared.put(1);
+        shared.condvar.notify_one();
+    };
+    let all: Part<Store<W, L>> = |shared| {
+        shared.put(2);
+        shared.condvar.notify_all();
+    };
+    let locked: Part<Store<W, L>> = |shared| {
+        shared.locked(|token| {
+            shared.goods.store(2, Relaxed);
+            shared.condvar.notify_all();
+            (token, ())
+        });
+    };
+    let timed: Part<Store<W, L>> = |shared| shared.get_limited(true);
+    let cancelled: Part<Store<W, L>> = |shared| shared.get_limited(false);
+    let cancel: Part<Store<W, L>> = |shared| {
+        shared.put(1);
+        shared.condvar.notify_one();
+        shared.cancel.cancel();
+    };
+    let one_there: fn() -> Store<W, L> = || {
+        let store = Store::<W, L>::new();
+        store.goods.store(1, Relaxed);
+        store
+    };
+    vec![
+        crew::<W, _, _>("one", PLAIN, make, [Store::get, one], check),
+        crew::<W, _, _>("twice", PLAIN, make, [Store::get, Store::get, twice], check),
+        crew::<W, _, _>("all", PLAIN, make, [Store::get, Store::get, all], check),
+        crew::<W, _, _>(
+            "all-of-three",
+            PLAIN,
+            one_there,
+            [Store::get, Store::get, Store::get, all],
+            check,
+        ),
+        crew::<W, _, _>(
+            "all-locked",
+            PLAIN,
+            make,
+            [Store::get, Store::get, locked],
+            check,
+        ),
+        crew::<W, _, _>("within", PLAIN, make, [timed, Store::get, twice], check),
+        crew::<W, _, _>("within-all", PLAIN, make, [timed, Store::get, all], check),
+        crew::<W, _, _>("cancel", PLAIN, make, [cancelled, cancel], check),
+        crew::<W, _, _>(
+            "one-node",
+            ONE_NODE,
+            make,
+            [Store::get, Store::get, all],
+            check,
+        ),
+    ]
+}
