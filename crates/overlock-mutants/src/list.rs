@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::Args;
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -34,9 +32,10 @@ pub struct Task {
     pub mutant: Mutant,
 }
 
-pub fn read(args: &Args) -> Result<Vec<Task>, String> {
+/// The mutants of these files, with these names; all where there are none.
+pub fn read(root: &Path, files: &[String], names: &[String]) -> Result<Vec<Task>, String> {
     let mut paths = Vec::new();
-    find(&args.root.join("mutants"), "toml", &mut paths)
+    find(&root.join("mutants"), "toml", &mut paths)
         .map_err(|error| format!("mutants/: {error}"))?;
     paths.sort();
     let mut tasks = Vec::new();
@@ -46,7 +45,7 @@ pub fn read(args: &Args) -> Result<Vec<Task>, String> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        if !args.only.is_empty() && !args.only.contains(&group) {
+        if !files.is_empty() && !files.contains(&group) {
             continue;
         }
         let complain = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
@@ -59,7 +58,7 @@ pub fn read(args: &Args) -> Result<Vec<Task>, String> {
             mutant,
         }));
     }
-    tasks.retain(|task| args.names.is_empty() || args.names.contains(&task.mutant.name));
+    tasks.retain(|task| names.is_empty() || names.contains(&task.mutant.name));
     if tasks.is_empty() {
         return Err("there is no such mutant (see --list)".to_owned());
     }
@@ -76,4 +75,73 @@ pub fn find(folder: &Path, extension: &str, paths: &mut Vec<PathBuf>) -> io::Res
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs of docs/orderings.md that no mutant weakens, and why.
+    const NOT_WEAKENED: [(&str, &str); 3] = [
+        (
+            "FC",
+            "compiler fences: no checker moves code as a compiler may",
+        ),
+        (
+            "PG",
+            "the pool of tickets: a stale link loses a ticket, and is refused by the exchange's tag",
+        ),
+        ("PT", "as PG"),
+    ];
+
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
+
+    /// `QA` in `QA of the guard`.
+    fn labels(text: &str) -> impl Iterator<Item = &str> {
+        text.split(|letter: char| !letter.is_ascii_alphanumeric())
+            .filter(|word| word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_uppercase()))
+    }
+
+    #[test]
+    fn each_pair_of_orderings_is_weakened_by_a_mutant() {
+        let page = fs::read_to_string(root().join("docs/orderings.md")).expect("the page");
+        let mutants = read(&root(), &[], &[]).expect("the mutants");
+        let breaks = |label: &str| {
+            (mutants.iter()).any(|task| labels(&task.mutant.breaks).any(|one| one == label))
+        };
+        let pairs: Vec<_> = page
+            .lines()
+            .skip_while(|line| *line != "## Shared parts")
+            .take_while(|line| *line != "## Stronger than needed")
+            .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
+            .flat_map(labels)
+            .collect();
+        assert!(pairs.len() > 60, "the page's tables are not found");
+        for label in pairs {
+            let excused = NOT_WEAKENED.iter().any(|(one, _)| *one == label);
+            assert_ne!(
+                excused,
+                breaks(label),
+                "{label}: a mutant, or a reason in NOT_WEAKENED"
+            );
+        }
+    }
+
+    #[test]
+    fn each_mutant_fits_the_sources() {
+        for task in read(&root(), &[], &[]).expect("the mutants") {
+            let path = root().join(&task.mutant.file);
+            let text = fs::read_to_string(&path).expect("a file of core");
+            let Task { group, mutant, .. } = &task;
+            assert_eq!(
+                text.matches(&mutant.from).count(),
+                1,
+                "{group} {}",
+                mutant.name
+            );
+            assert_ne!(mutant.from, mutant.to, "{group} {}", mutant.name);
+        }
+    }
 }

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, String> {
-    let tasks = list::read(args)?;
+    let tasks = list::read(&args.root, &args.only, &args.names)?;
     if args.list {
         for task in &tasks {
             println!(

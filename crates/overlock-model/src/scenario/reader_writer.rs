@@ -140,7 +140,7 @@ impl<W: World, L: RawRwLock> Abilities<W, L> {
 
     fn suffice(&self, acts: &[Act]) -> bool {
         acts.iter().all(|act| match act {
-            Read | TryRead | Write | TryWrite | Interrupted => true,
+            Read | TryRead | ReadOther | Write | TryWrite | Interrupted => true,
             ReadWithin(_) | WriteWithin(_) => self.timed.is_some(),
             Downgrade => self.downgrade.is_some(),
             Upgradable
@@ -196,12 +196,18 @@ fn of_scripts<W: World, L: RawRwLock>(
 pub struct Shared<W: World, L> {
     lock: L,
     guarded: W::Data,
+    /// Another lock, where a thread reads one: it guards nothing.
+    other: Option<L>,
 }
 
 fn play<W: World, L: RawRwLock>(abilities: Abilities<W, L>, threads: &'static [&'static [Act]]) {
     let shared = Placed::new(Shared::<W, L> {
         lock: L::create().expect("room for a lock"),
         guarded: W::Data::new(),
+        other: threads
+            .iter()
+            .any(|acts| acts.contains(&ReadOther))
+            .then(|| L::create().expect("room for a lock")),
     });
     let run = move |shared: &'static Shared<W, L>, acts: &[Act]| {
         acts.iter().for_each(|&act| shared.perform(abilities, act));
@@ -240,6 +246,13 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
         match act {
             Read => self.read_and_unlock(Some(self.lock.read())),
             TryRead => self.read_and_unlock(self.lock.try_read()),
+            ReadOther => {
+                let other = self.other.as_ref().expect("created for this");
+                let token = other.read();
+                W::breathe();
+                // SAFETY: just acquired by this thread.
+                unsafe { other.unlock_read(token) };
+            }
             ReadWithin(nanos) => {
                 let (read, _) = abilities.timed.expect("checked before");
                 self.read_and_unlock(read(&self.lock, deadline(nanos)));

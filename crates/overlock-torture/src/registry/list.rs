@@ -162,7 +162,9 @@ fn types() -> Vec<Entry> {
 /// The locks that are broken on purpose.
 #[cfg(feature = "inject")]
 pub fn flaws() -> Vec<(&'static str, Entry)> {
-    use overlock::core::spin::busted::{Busted, BustedRw, LostKick, NoExclusion, Starving};
+    use overlock::core::spin::busted::{
+        Busted, BustedRw, LostKick, NoExclusion, Relaxed, Starving,
+    };
 
     macro_rules! busted {
         ($flaw:ty) => {
@@ -202,6 +204,15 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
                 Bound::Order,
                 "last come, first served",
                 busted!(Starving),
+            )),
+        ),
+        (
+            "relaxed",
+            spins(sleeper(
+                "busted_relaxed",
+                Bound::None,
+                "its release orders nothing; only a sanitizer sees that",
+                busted!(Relaxed),
             )),
         ),
         (

@@ -11,6 +11,8 @@ pub enum Act {
     TryRead,
     /// Reads unless so many nanoseconds pass first.
     ReadWithin(u64),
+    /// Reads under another lock.
+    ReadOther,
     /// Writes.
     Write,
     /// Writes if that needs no waiting.
@@ -89,6 +91,7 @@ pub const SCRIPTS: &[Script] = &[
     Script("two-writers",   PLAIN,    &[&[Write], &[Write], &[Read]]),
     Script("three-readers", PLAIN,    &[&[Write], &[Read], &[Read], &[Read]]),
     Script("alternating",   PLAIN,    &[&[Write], &[Read], &[Write], &[Read]]),
+    Script("another-lock",  PLAIN,    &[&[Read, ReadOther], &[Write]]),
     Script("try",           PLAIN,    &[&[Write, Read], &[TryRead, TryWrite], &[TryWrite, TryRead]]),
     Script("within",        PLAIN,    &[&[Write, Read], &[ReadWithin(1_000), Write], &[WriteWithin(1_000)]]),
     Script("give-up",       PLAIN,    &[&[Read, Write], &[WriteWithin(1_000)], &[Read, Read]]),
@@ -122,6 +125,7 @@ pub const BIASED: &[Script] = &[
     Script("biased",         PLAIN,    &[&[Read, Read, Read, Read], &[Write]]),
     Script("biased-writers", PLAIN,    &[&[Read, Read, Read, Read], &[Write], &[Write, Read]]),
     Script("biased-readers", PLAIN,    &[&[Read, Read, Read, Read], &[Read, Read, Read], &[Write]]),
+    Script("biased-another-lock", PLAIN, &[&[Read, ReadOther, Read, ReadOther, Read, ReadOther, Read, ReadOther], &[Write]]),
     Script("biased-try",     PLAIN,    &[&[Read, Read, Read, TryRead], &[TryWrite, TryRead, TryWrite], &[Write]]),
     Script("biased-within",  PLAIN,    &[&[Read, Read, Read, Read], &[WriteWithin(1_000), ReadWithin(1_000)], &[Write]]),
     Script("biased-upgrade", PLAIN,    &[&[Read, Read, Read, Read], &[Upgrade], &[UpgradeWithin(1_000)]]),
