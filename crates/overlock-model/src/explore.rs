@@ -304,7 +304,9 @@ impl Platform for Explorer {
         exec::kick(word.at);
     }
 
-    fn light_barrier() {}
+    fn light_barrier() {
+        exec::light_barrier();
+    }
 
     fn heavy_barrier() {
         exec::heavy_barrier();

@@ -354,9 +354,14 @@ pub fn kick(at: At) {
     });
 }
 
-/// The two barriers.
+/// `Platform::heavy_barrier`.
 pub fn heavy_barrier() {
-    in_execution(|this| this.memory.fence_all(this.current));
+    in_execution(|this| this.memory.heavy_barrier(this.current));
+}
+
+/// `Platform::light_barrier`.
+pub fn light_barrier() {
+    in_execution(|this| this.memory.light_barrier(this.current));
 }
 
 /// Looks at the clock.

@@ -63,7 +63,7 @@ impl View {
     }
 }
 
-/// A thread's three views.
+/// A thread's views.
 #[derive(Debug, Default)]
 struct Views {
     /// What it has seen.
@@ -72,6 +72,8 @@ struct Views {
     acquirable: View,
     /// What its relaxed stores carry: its view at its last release fence.
     released: View,
+    /// What it had seen, and done, at its last light barrier.
+    light: View,
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +120,8 @@ pub struct Memory {
     views: Vec<Views>,
     /// What sequentially consistent fences and accesses have agreed on.
     agreed: View,
+    /// What the threads had seen, and done, that have passed a heavy barrier.
+    heavy: View,
     /// Whether old messages are kept at all.
     weak: bool,
 }
@@ -142,6 +146,7 @@ impl Memory {
         }
         self.used = 0;
         self.agreed.clear();
+        self.heavy.clear();
         self.views.clear();
         self.views.push(Views::default());
     }
@@ -308,12 +313,28 @@ impl Memory {
         views.released.set(&views.now);
     }
 
-    /// What membarrier promises: each thread passes a full fence before the call returns.
-    pub fn fence_all(&mut self, thread: usize) {
+    /// The light side of an asymmetric fence: it orders the thread's accesses around it against a heavy barrier, and nothing else.
+    pub fn light_barrier(&mut self, thread: usize) {
+        self.step(thread);
+        let views = &mut self.views[thread];
+        views.now.join(&views.acquirable);
+        views.now.join(&self.heavy);
+        views.light.set(&views.now);
+    }
+
+    /// What membarrier promises, seen from the light barriers of each other thread: one that was before this call is before it for
+    /// the caller too, and one that comes after it is after. Without a light barrier a compiler may move the accesses
+    /// that the other thread's fence should stand between.
+    pub fn heavy_barrier(&mut self, thread: usize) {
         self.fence(thread);
         for other in 0..self.views.len() {
-            self.fence(other);
+            let [caller, other] = match self.views.get_disjoint_mut([thread, other]) {
+                Ok(both) => both,
+                Err(_) => continue,
+            };
+            caller.now.join(&other.light);
         }
+        self.heavy.join(&self.views[thread].now);
         self.fence(thread);
     }
 

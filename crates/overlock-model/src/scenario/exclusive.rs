@@ -4,8 +4,9 @@ mod timed;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
-use overlock_core::platform::{Atomic, Instant};
+use overlock_core::platform::{Atomic, Instant, Spin};
 use overlock_core::raw::{RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 use overlock_core::sleep::cancel::CancelToken;
 
@@ -27,6 +28,8 @@ enum Act {
     Cancellable,
     /// Cancels those.
     Cancel,
+    /// Holds the lock, cancels those, and releases it when so many of them have ended: nothing but the cancellation ends them.
+    CancelInside(u32),
     /// Acquires, and gives the lock to whoever sleeps for it.
     Fair,
     /// Acquires, lets the others come, and releases.
@@ -50,8 +53,8 @@ enum Act {
 }
 
 use Act::{
-    Bump, Busy, Cancel, Cancellable, Cycles, Fair, Hold, HoldFair, Interrupted, Lock, Nested, Rest,
-    Tried, Try, Within,
+    Bump, Busy, Cancel, CancelInside, Cancellable, Cycles, Fair, Hold, HoldFair, Interrupted, Lock,
+    Nested, Rest, Tried, Try, Within,
 };
 
 /// A line for each scenario: what each thread does, one after the other.
@@ -82,6 +85,8 @@ const SCRIPTS: &[Script] = &[
     Script("try",         PLAIN,    &[&[Lock], &[Try, Try], &[Lock]]),
     Script("within",      PLAIN,    &[&[Lock], &[Within(1_000), Lock], &[Within(1_000)]]),
     Script("cancel",      PLAIN,    &[&[Lock, Cancel], &[Cancellable, Lock], &[Cancellable]]),
+    Script("cancel-inside", PLAIN,  &[&[CancelInside(1)], &[Cancellable]]),
+    Script("cancel-both", PLAIN,    &[&[CancelInside(2)], &[Cancellable], &[Cancellable]]),
     Script("fair",        PLAIN,    &[&[Fair, Lock], &[Fair], &[Lock]]),
     Script("fair-within", PLAIN,    &[&[Fair, Lock], &[Within(1_000)], &[Fair]]),
     Script("bump",        PLAIN,    &[&[Bump], &[Lock], &[Bump]]),
@@ -181,7 +186,7 @@ impl<W: World, L: RawLock> Abilities<W, L> {
     fn suffice(&self, acts: &[Act]) -> bool {
         acts.iter().all(|act| match act {
             Within(_) => self.until.is_some(),
-            Cancellable | Cancel => self.cancel.is_some(),
+            Cancellable | Cancel | CancelInside(_) => self.cancel.is_some(),
             Fair | Bump | HoldFair(_) => self.fair.is_some(),
             Lock | Try | Nested | Interrupted | Tried => true,
             Hold(_) | Rest(_) | Cycles(..) | Busy(..) => true,
@@ -211,6 +216,8 @@ struct Shared<W: World, L> {
     guarded_by_first: W::Data,
     guarded_by_second: W::Data,
     cancel: CancelToken<W>,
+    /// How many that could be cancelled have ended.
+    ended: W::U32,
     /// Who rests sleeps on this; nobody kicks it.
     nobody: W::U32,
 }
@@ -226,6 +233,7 @@ fn play<W: World, L: RawLock<Token: 'static>>(
         guarded_by_first: W::Data::new(),
         guarded_by_second: W::Data::new(),
         cancel: CancelToken::create(),
+        ended: W::U32::new(0),
         nobody: W::U32::new(0),
     });
     let run = move |shared: &'static Shared<W, L>, acts: &[Act]| {
@@ -278,8 +286,16 @@ impl<W: World, L: RawLock<Token: 'static>> Shared<W, L> {
                 if let Some(token) = cancellable(first, &self.cancel) {
                     self.use_and_unlock(token);
                 }
+                self.ended.fetch_add(1, Release);
             }
             Cancel => self.cancel.cancel(),
+            CancelInside(others) => {
+                let token = first.lock();
+                self.cancel.cancel();
+                let all = |ended: u32| ended == others;
+                let _ = W::wait_until(&self.ended, Acquire, Spin::Forever, all);
+                self.use_and_unlock(token);
+            }
             Fair => {
                 let (unlock, _) = abilities.fair.expect("checked before");
                 let token = first.lock();

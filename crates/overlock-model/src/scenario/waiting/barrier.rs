@@ -1,6 +1,6 @@
 //! Scenarios for the barrier.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use overlock_core::platform::Atomic;
 use overlock_core::sleep::Barrier;
@@ -15,6 +15,9 @@ struct Meeting<W: World> {
     barrier: Barrier<W>,
     data: [W::Data; 3],
     leaders: W::U32,
+    /// How many have come, and have gone.
+    came: W::U32,
+    went: W::U32,
 }
 
 impl<W: World> Meeting<W> {
@@ -23,7 +26,18 @@ impl<W: World> Meeting<W> {
             barrier: Barrier::create(threads),
             data: std::array::from_fn(|_| W::Data::new()),
             leaders: W::U32::new(0),
+            came: W::U32::new(0),
+            went: W::U32::new(0),
         }
+    }
+
+    /// One of more threads than there are in a round of two.
+    fn pass(&'static self) {
+        self.came.fetch_add(1, Relaxed);
+        self.barrier.wait();
+        let went = self.went.fetch_add(1, AcqRel) + 1;
+        let came = self.came.load(Relaxed);
+        assert!(came >= went.next_multiple_of(2), "who was alone has gone");
     }
 
     fn meet(&'static self, own: usize, threads: usize) {
@@ -68,6 +82,13 @@ pub fn barrier<W: World>() -> Vec<Scenario> {
                 |shared| shared.meet(2, 3),
             ],
             check,
+        ),
+        crew::<W, _, _>(
+            "two-rounds",
+            PLAIN,
+            || Meeting::<W>::new(2),
+            [Meeting::pass; 4],
+            |_| {},
         ),
         crew::<W, _, _>(
             "one-node",

@@ -166,6 +166,13 @@ pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
         crew::<W, _, _>("within-all", PLAIN, make, [timed, Store::get, all], check),
         crew::<W, _, _>("cancel", PLAIN, make, [cancelled, cancel], check),
         crew::<W, _, _>(
+            "cancel-all",
+            PLAIN,
+            make,
+            [|shared| shared.cancel.cancel(), cancelled, cancelled],
+            check,
+        ),
+        crew::<W, _, _>(
             "one-node",
             ONE_NODE,
             make,

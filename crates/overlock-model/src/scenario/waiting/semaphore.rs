@@ -122,6 +122,17 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
             full,
         ),
         crew::<W, _, _>(
+            "cancel-all",
+            PLAIN,
+            none,
+            [
+                |shared| shared.cancel.cancel(),
+                |shared| assert!(!shared.semaphore.acquire_cancellable(&shared.cancel, None)),
+                |shared| assert!(!shared.semaphore.acquire_cancellable(&shared.cancel, None)),
+            ],
+            |shared| shared.check(0),
+        ),
+        crew::<W, _, _>(
             "many",
             PLAIN,
             two,
