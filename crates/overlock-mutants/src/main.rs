@@ -41,7 +41,7 @@ struct Args {
     /// Mutants that are tried at a time, each in a copy of its own [default: one for each CPU].
     #[arg(long)]
     jobs: Option<usize>,
-    /// Write the table there, as Markdown.
+    /// Write the table there instead, as a page of Markdown.
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
     /// Write the results there, as JSON.
@@ -121,7 +121,7 @@ fn run(args: &Args) -> Result<ExitCode, String> {
     let verdicts: Vec<_> = lock(&verdicts).values().cloned().collect();
     let table = table(&verdicts);
     if let Some(path) = &args.table {
-        write(path, &table)?;
+        write(path, &(page(&verdicts) + &table))?;
     } else {
         print!("{table}");
     }
@@ -156,6 +156,21 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// What stands before the table where it is a page.
+fn page(verdicts: &[Verdict]) -> String {
+    format!(
+        "# Mutants\n\n\
+         {} ways to break a line of overlock-core, one at a time: a barrier left out, two stores swapped, an ordering weakened, a look \n\
+         forgotten. Each prevents a race or a hang, and a check has to notice that it is broken: the explorer (the lock and the scenario are\n\
+         named, and how it failed) or a unit test of core (its path). They are listed in [mutants/](../mutants), with the lines they change;\n\
+         [orderings.md](orderings.md) has the pairs of orderings by the names used here. This page is what this command wrote:\n\n\
+         ```sh\n\
+         cargo run -p overlock-mutants -- --table docs/mutants.md\n\
+         ```\n\n",
+        verdicts.len()
+    )
 }
 
 fn table(verdicts: &[Verdict]) -> String {

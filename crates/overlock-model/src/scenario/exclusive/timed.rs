@@ -33,6 +33,7 @@ const OVERLOCK: &[Script] = &[
     Script("gives-up",    TIMED, &[&[Hold(16 * MS + 20 * US)], &[Within(16 * MS + 6 * US)], &[Rest(MS), Lock]]),
     Script("cancelled",   TIMED, &[&[Hold(16 * MS + 20 * US)], &[Cancellable], &[Rest(16 * MS + 5 * US), Cancel, Lock]]),
     Script("claims",      TIMED, &[&[Hold(50 * MS)], &[Lock]]),
+    Script("leaves",      TIMED, &[&[Hold(50 * MS)], &[Lock], &[Rest(32 * MS), Within(18 * MS)]]),
     Script("displaces",   TIMED, &[&[Hold(48 * MS + 100 * US)], &[Lock], &[Rest(32 * MS + 10_200), Lock]]),
     Script("displaces-x", TIMED, &[&[Hold(48 * MS + 100 * US)], &[Lock], &[Rest(32 * MS + 7_200), Lock]]),
     Script("displaces-f", TIMED, &[&[Hold(48 * MS + 100 * US)], &[Lock], &[Rest(32 * MS + 38_000), Lock]]),

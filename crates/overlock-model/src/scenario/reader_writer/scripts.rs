@@ -91,7 +91,7 @@ pub const SCRIPTS: &[Script] = &[
     Script("two-writers",   PLAIN,    &[&[Write], &[Write], &[Read]]),
     Script("three-readers", PLAIN,    &[&[Write], &[Read], &[Read], &[Read]]),
     Script("alternating",   PLAIN,    &[&[Write], &[Read], &[Write], &[Read]]),
-    Script("another-lock",  PLAIN,    &[&[Read, ReadOther], &[Write]]),
+    Script("another-lock",  PLAIN,    &[&[ReadOther, Read, Read, ReadOther], &[Write]]),
     Script("try",           PLAIN,    &[&[Write, Read], &[TryRead, TryWrite], &[TryWrite, TryRead]]),
     Script("within",        PLAIN,    &[&[Write, Read], &[ReadWithin(1_000), Write], &[WriteWithin(1_000)]]),
     Script("give-up",       PLAIN,    &[&[Read, Write], &[WriteWithin(1_000)], &[Read, Read]]),

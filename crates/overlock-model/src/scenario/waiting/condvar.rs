@@ -169,7 +169,7 @@ pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
             "cancel-all",
             PLAIN,
             make,
-            [|shared| shared.cancel.cancel(), cancelled, cancelled],
+            [|shared| shared.cancel.cancel(), cancelled],
             check,
         ),
         crew::<W, _, _>(

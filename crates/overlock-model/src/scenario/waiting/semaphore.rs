@@ -128,7 +128,6 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
             [
                 |shared| shared.cancel.cancel(),
                 |shared| assert!(!shared.semaphore.acquire_cancellable(&shared.cancel, None)),
-                |shared| assert!(!shared.semaphore.acquire_cancellable(&shared.cancel, None)),
             ],
             |shared| shared.check(0),
         ),
