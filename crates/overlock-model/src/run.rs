@@ -107,11 +107,11 @@ impl Effort {
     /// For releases: hours.
     pub const LONG: Self = Effort {
         departures: 3,
-        executions: 4_000_000,
-        walks: 100_000,
+        executions: 400_000,
+        walks: 20_000,
         schedules: 200_000,
-        preemptions: 3,
-        seconds: 60,
+        preemptions: 2,
+        seconds: 20,
     };
 }
 

@@ -1,5 +1,5 @@
 //! What the mutex promises beyond exclusion, and its spin queue, on real threads.
-#![cfg(not(miri))] // knows no sched_getcpu
+#![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
 use std::cell::UnsafeCell;
 use std::ptr;

@@ -1,6 +1,6 @@
 //! The mutual-exclusion locks whose waiters sleep, on real threads: they exclude, they get on, waiters give up in time,
 //! 10,000 of them at one lock are all served, and threads come and go.
-#![cfg(not(miri))] // knows no sched_getcpu
+#![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
 mod common;
 #[path = "common/until.rs"]
