@@ -5,7 +5,7 @@ mod scripts;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use overlock_core::platform::Instant;
+use overlock_core::platform::{Atomic, Instant};
 use overlock_core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
@@ -140,7 +140,7 @@ impl<W: World, L: RawRwLock> Abilities<W, L> {
 
     fn suffice(&self, acts: &[Act]) -> bool {
         acts.iter().all(|act| match act {
-            Read | TryRead | ReadOther | Write | TryWrite | Interrupted => true,
+            Read | TryRead | ReadFor(_) | ReadOther | Write | TryWrite | Interrupted => true,
             ReadWithin(_) | WriteWithin(_) => self.timed.is_some(),
             Downgrade => self.downgrade.is_some(),
             Upgradable
@@ -198,6 +198,8 @@ pub struct Shared<W: World, L> {
     guarded: W::Data,
     /// Another lock, where a thread reads one: it guards nothing.
     other: Option<L>,
+    /// Who stays sleeps on this; nobody kicks it.
+    nobody: W::U32,
 }
 
 fn play<W: World, L: RawRwLock>(abilities: Abilities<W, L>, threads: &'static [&'static [Act]]) {
@@ -208,6 +210,7 @@ fn play<W: World, L: RawRwLock>(abilities: Abilities<W, L>, threads: &'static [&
             .iter()
             .any(|acts| acts.contains(&ReadOther))
             .then(|| L::create().expect("room for a lock")),
+        nobody: W::U32::new(0),
     });
     let run = move |shared: &'static Shared<W, L>, acts: &[Act]| {
         acts.iter().for_each(|&act| shared.perform(abilities, act));
@@ -246,6 +249,12 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
         match act {
             Read => self.read_and_unlock(Some(self.lock.read())),
             TryRead => self.read_and_unlock(self.lock.try_read()),
+            ReadFor(nanos) => {
+                let token = self.lock.read();
+                self.guarded.read();
+                W::halt(&self.nobody, 0, Some(deadline(nanos)));
+                self.read_and_unlock(Some(token));
+            }
             ReadOther => {
                 let other = self.other.as_ref().expect("created for this");
                 let token = other.read();

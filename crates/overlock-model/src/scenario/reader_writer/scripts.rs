@@ -11,6 +11,8 @@ pub enum Act {
     TryRead,
     /// Reads unless so many nanoseconds pass first.
     ReadWithin(u64),
+    /// Reads, and stays for so many nanoseconds.
+    ReadFor(u64),
     /// Reads under another lock.
     ReadOther,
     /// Writes.
@@ -76,6 +78,11 @@ const LONG: Setting = Setting {
     length: Length::Long,
     ..PLAIN
 };
+/// A writer that finds a reader there has spun and fallen asleep when it leaves.
+const STAYS: Setting = Setting {
+    timed: true,
+    ..PLAIN
+};
 const SIGNALS: Setting = Setting {
     signals: true,
     ..PLAIN
@@ -114,6 +121,7 @@ pub const SCRIPTS: &[Script] = &[
     Script("long-very-slow", LONG.ticking(5_000_000), &[&[Write; 6], &[Write; 6], &[Write; 6], &[Write; 6], &[Write; 6]]),
     Script("long-within",   LONG,     &[&[Write; 10], &[WriteWithin(50_000); 10], &[WriteWithin(50_000); 10], &[WriteWithin(10_000); 10]]),
     Script("long-fair",     LONG.ticking(400_000), &[&[WriteFair; 10], &[WriteFair; 10], &[Write; 10]]),
+    Script("stays",         STAYS,    &[&[Read, Read, ReadFor(1_000_000)], &[Write]]),
     Script("interrupted",   SIGNALS,  &[&[Interrupted], &[Read], &[Write]]),
     Script("read-twice",    SIGNALS,  &[&[ReadTwice], &[Write, Write], &[Write]]),
     Script("both-twice",    SIGNALS,  &[&[ReadTwice, ReadTwice], &[Write], &[ReadTwice]]),
@@ -130,5 +138,6 @@ pub const BIASED: &[Script] = &[
     Script("biased-within",  PLAIN,    &[&[Read, Read, Read, Read], &[WriteWithin(1_000), ReadWithin(1_000)], &[Write]]),
     Script("biased-upgrade", PLAIN,    &[&[Read, Read, Read, Read], &[Upgrade], &[UpgradeWithin(1_000)]]),
     Script("biased-one-node", ONE_NODE, &[&[Read, Read, Read, Read], &[Write], &[Read]]),
+    Script("biased-stays",   STAYS,    &[&[Read, Read, Read, Read, ReadFor(1_000_000)], &[Write]]),
     Script("biased-slow",    SLOW,     &[&[Read, Read, Read, Read, Write], &[Read, Write, Read]]),
 ];
