@@ -224,6 +224,9 @@ impl Copy {
                 let mut checker = bounded(checker, check.limit());
                 checker.args(["--engines", "explore", "--jobs", "1", "--fail-fast"]);
                 checker.args(["--locks", &task.locks]).args(check.effort());
+                if let Some(scenario) = &task.mutant.scenario {
+                    checker.args(["--scenarios", scenario]);
+                }
                 checker
             }
         };

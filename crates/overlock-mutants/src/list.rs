@@ -20,6 +20,8 @@ pub struct Mutant {
     pub file: PathBuf,
     pub from: String,
     pub to: String,
+    /// The scenario that shows it, where a search of all would take long.
+    pub scenario: Option<String>,
     pub breaks: String,
 }
 
