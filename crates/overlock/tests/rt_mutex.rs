@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::sync::Barrier;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread;
@@ -53,10 +54,13 @@ const HOG: Duration = Duration::from_secs(1);
 fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
     let [held, hogging, through, refused] = [const { AtomicBool::new(false) }; 4];
     let [held, hogging, through, refused] = [&held, &hogging, &through, &refused];
+    let ready = &Barrier::new(3);
     let part = move |priority, cue: Option<&AtomicBool>| {
         if !take_part(priority) {
             refused.store(true, Release);
         }
+        // Who has no priority yet would not run beside `middle`, and come to the lock when that has given up.
+        ready.wait();
         // At its own priority from here on: a sleeper with a higher one runs as soon as its timer is over.
         cue.is_none_or(|cue| {
             while !cue.load(Acquire) && !refused.load(Acquire) {
