@@ -75,5 +75,5 @@ fn manual_pages_are_printed() {
         .args(["man", "lunch"])
         .assert()
         .code(2)
-        .stderr(predicate::str::contains("bench, completions"));
+        .stderr(predicate::str::contains("bench, torture, completions"));
 }
