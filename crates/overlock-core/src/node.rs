@@ -317,3 +317,27 @@ impl<A: Atomic<u64>> Bitmap<'_, A> {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::watch::{Access, Watch, before, left, watch};
+
+    /// A handler runs between the look and the exchange, and keeps the context that was free. Fails where `Claim::new` does not look at what
+    /// the exchange found.
+    #[test]
+    fn a_context_that_a_handler_keeps_is_not_claimed_twice() {
+        let claim = Claim::<Watch>::new;
+        watch(&Watch::slots()[0].busy);
+        before(Access::Or, move || core::mem::forget(claim()));
+        let outer = claim().unwrap();
+        assert_eq!(outer.id(), NodeId::new(0, 1));
+        // The same with the last one.
+        let third = claim().unwrap();
+        before(Access::Or, move || core::mem::forget(claim()));
+        assert!(claim().is_none());
+        drop((outer, third));
+        assert_eq!(claim().unwrap().id(), NodeId::new(0, 1));
+        assert_eq!(left(), 0);
+    }
+}

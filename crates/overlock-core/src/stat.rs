@@ -347,14 +347,34 @@ pub(crate) fn timed<P: crate::Platform, R>(latency: Latency, work: impl FnOnce()
     result
 }
 
-#[cfg(all(test, feature = "stat"))]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toy::Toy;
+
+    /// Each bucket has a width of its own, so only the sum tells; and the sum of a busy lock needs more than 32 bits.
+    #[test]
+    fn the_mean_is_the_sum_over_the_number() {
+        let mut some = Histogram {
+            buckets: [0; BUCKETS],
+            total_ns: 0,
+        };
+        assert_eq!((some.count(), some.mean_ns()), (0, 0));
+        // Twice 1000 ns and once 400 ns.
+        (some.buckets[10], some.buckets[9]) = (2, 1);
+        some.total_ns = 2400;
+        assert_eq!((some.count(), some.mean_ns()), (3, 800));
+        // 2^33 times 2^20 ns.
+        some.buckets[21] = (1 << 33) - 3;
+        some.total_ns = 1 << 53;
+        assert_eq!((some.count(), some.mean_ns()), (1 << 33, 1 << 20));
+    }
 
     // One test, since the counters belong to the whole process.
     #[test]
+    #[cfg(feature = "stat")]
     fn counts_only_when_enabled_and_resets_to_zero() {
+        use crate::toy::Toy;
+
         count::<Toy>(Event::TakenSlowSpurious);
         assert_eq!(snapshot().count(Event::TakenSlowSpurious), 0);
         enable(true);

@@ -85,7 +85,7 @@
 //! - Hand-over and sleeping meet in one word. The published form has a word each, "handed over" and `state`,
 //!   and needs a full fence on both sides between writing one and reading the other. It also lets a
 //!   waiter become the head before its predecessor has entered it; that entry then could come
-//!   second to one that the waiter itself had made (a bug of 2015). Here it comes first (I1).
+//!   second to one that the waiter itself had made (in the code of 2015, found in 2016). Here it comes first (I1).
 //! - The published head waits for a change of the locked byte, the others for one of `state`; a hypervisor
 //!   can wait on any byte, a futex on one aligned word. Here both wait for `kicks`, which is the
 //!   same for the kicker: the latch of a hypervisor's "unhalt" flag, as a counter.

@@ -274,6 +274,25 @@ fn c_names_the_predecessor_before_it_can_hand_over() {
     assert_eq!(after_node.wait.load(Relaxed), OURS, "undone");
 }
 
+/// OT: a successor that links, or looks at the CPU, as soon as it finds the name meets a node of this wait. Fails where `arrive` writes
+/// `next` or `info` behind the exchange.
+#[test]
+fn a_node_is_ready_before_its_name_can_be_seen() {
+    let queue: &'static Osq<Watch> = Box::leak(Box::new(Osq::new()));
+    let node = NodeId::new(3, 0).node::<Watch>();
+    // From an earlier wait.
+    node.next.store(77, Relaxed);
+    node.info.store(77, Relaxed);
+    watch::watch(queue);
+    watch::before(Access::Swap, move || {
+        let seen = (node.next.load(Relaxed), node.info.load(Relaxed));
+        assert_eq!(seen, (0, 3 + 1));
+    });
+    let head = as_thread(3, || queue.lock(Spin::Turns(1), || true));
+    assert!(head.is_some());
+    assert_eq!(watch::left(), 0);
+}
+
 /// A, B and C of adjacent waiters, in each order in which they may get on; `steps` has the orders within the calls.
 #[test]
 fn adjacent_waiters_leave_at_once() {

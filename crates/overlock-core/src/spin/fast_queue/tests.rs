@@ -9,7 +9,7 @@ use std::vec::Vec;
 use super::*;
 use crate::node::CONTEXTS;
 use crate::toy::stage::{Actor, actor};
-use crate::toy::watch::{self, Access, Watch, watch};
+use crate::toy::watch::{self, Access, Watch, freed, touches, watch};
 use crate::toy::{LOCK_TICKETS, Point, SLOTS, Toy, as_thread};
 
 type Lock = &'static FastQueue<Toy>;
@@ -289,6 +289,30 @@ fn a_snapshot_of_a_lock_that_changes_hands_says_locked() {
         let _held = lock.lock();
     });
     assert!(lock.is_locked());
+}
+
+/// The next owner may destroy the lock: the release is one store, to the ticket, and the lock is not looked at.
+#[test]
+fn a_release_does_not_touch_the_lock() {
+    let lock = FastQueue::<Watch>::try_new().unwrap();
+    let token = lock.lock();
+    watch(&lock);
+    freed();
+    // SAFETY: just locked.
+    unsafe { lock.unlock(token) };
+    assert_eq!(touches(), []);
+}
+
+/// Q2: from then on the ticket is whose watcher it was, who may bring it to another lock.
+#[test]
+fn nothing_of_the_ticket_is_touched_after_its_release() {
+    let lock = FastQueue::<Watch>::try_new().unwrap();
+    let token = lock.lock();
+    watch(token.0.ticket::<Watch>());
+    watch::after(Access::Store, freed);
+    // SAFETY: just locked.
+    unsafe { lock.unlock(token) };
+    assert_eq!((watch::left(), touches()), (0, [].into()));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use super::*;
-use crate::node::CONTEXTS;
+use crate::node::{CONTEXTS, Node};
 use crate::toy::stage::{Actor, actor};
+use crate::toy::watch::{self, Access, Watch, freed, touches, watch};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, left};
 use std::boxed::Box;
 use std::sync::{Arc, Mutex};
@@ -99,6 +100,83 @@ fn an_owner_waits_for_a_successor_that_has_come_but_not_linked() {
     assert!(Toy::slots()[0].is_idle());
     unlock(lock, McsToken(Some(claim)));
     assert_eq!((tail(lock), left()), (0, 0));
+}
+
+fn watched() -> &'static Mcs<Watch> {
+    let lock = Box::leak(Box::new(Mcs::new()));
+    watch(lock);
+    lock
+}
+
+/// Thread 1 arrives, to link itself to the owner's `link` when it likes.
+fn arrive(lock: &Mcs<Watch>) -> (&'static Node<Watch>, impl FnOnce(&<Watch as Platform>::U32)) {
+    let claim = as_thread(1, || Claim::<Watch>::new().unwrap());
+    claim.node().wait.store(WAITING, Relaxed);
+    lock.tail.store(name(&claim), Relaxed);
+    (claim.node(), move |link| link.store(name(&claim), Release))
+}
+
+/// From here on the next owner may free the lock. Fails where `empty` looks at the lock once more.
+#[test]
+fn the_tails_exchange_is_the_last_that_an_unlock_touches_where_nobody_waits() {
+    for spare in [false, true] {
+        let lock = watched();
+        let token = if spare {
+            lock.tail.store(SPARE, Relaxed);
+            McsToken(None)
+        } else {
+            lock.lock()
+        };
+        watch::after(Access::Exchange, || {
+            touches();
+            freed();
+        });
+        // SAFETY: just locked.
+        unsafe { lock.unlock(token) };
+        assert_eq!((watch::left(), touches()), (0, [].into()));
+    }
+}
+
+/// An owner with a node needs nothing of the lock once it knows that somebody has come. Fails where `hand_over` looks at the lock.
+#[test]
+fn a_hand_over_does_not_touch_the_lock() {
+    let link = &NodeId::new(0, 0).node::<Watch>().next;
+    for linked in [false, true] {
+        let lock = watched();
+        let token = lock.lock();
+        let (successor, links) = arrive(lock);
+        if linked {
+            links(link);
+            freed();
+        } else {
+            watch::after(Access::Exchange, move || {
+                links(link);
+                freed();
+            });
+        }
+        touches();
+        // SAFETY: locked above.
+        unsafe { lock.unlock(token) };
+        assert_eq!((watch::left(), touches()), (0, [].into()));
+        assert_eq!(successor.wait.load(Relaxed), OWNER);
+    }
+}
+
+/// Fails where `hand_over` clears `spare_next` behind the hand-over.
+#[test]
+fn the_spares_link_is_cleared_before_the_hand_over_and_nothing_touched_after_it() {
+    let lock = watched();
+    lock.tail.store(SPARE, Relaxed);
+    let (successor, links) = arrive(lock);
+    links(&lock.spare_next);
+    watch::before(Access::Store, || {
+        assert_eq!(successor.wait.load(Relaxed), WAITING);
+    });
+    watch::after(Access::Store, freed);
+    // SAFETY: locked with the spare, above.
+    unsafe { lock.unlock(McsToken(None)) };
+    assert_eq!((watch::left(), touches()), (0, [].into()));
+    assert_eq!(successor.wait.load(Relaxed), OWNER);
 }
 
 /// More locks held than a thread has nodes, and handlers nested deeper: each takes the spare of its

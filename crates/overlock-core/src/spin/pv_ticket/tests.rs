@@ -342,6 +342,22 @@ fn a_refused_waiter_with_others_behind_it_passes_its_turn_on() {
     assert_eq!(left(), 0);
 }
 
+/// `try_lock` compares the whole word. By head alone the lock of a newcomer, and by tail alone one that went round, would pass for
+/// the free lock that was seen.
+#[test]
+fn try_lock_is_not_fooled_by_half_of_the_word_that_it_saw() {
+    fn by<W: Width, F: SlowFlag>() {
+        for (head, tail) in [(8, 10), (6, 8)] {
+            let lock = with::<Watch, W, F>(8, 8);
+            watch(lock);
+            watch::before(Access::Exchange, move || set(lock, head, tail));
+            assert!(lock.try_lock().is_none());
+            assert_eq!((word(lock), watch::left()), (join::<W>(head, tail), 0));
+        }
+    }
+    for_every_form!(by);
+}
+
 /// Thread 0 releases a lock that thread 1 then locks, unlocks and frees before thread 0 goes on. Returns
 /// what thread 0 does to the lock after that, and the word, which by then is somebody else's data.
 fn unlock_then_free<F: SlowFlag>(slow: bool) -> (Vec<Access>, u32, u32) {

@@ -7,6 +7,7 @@ use std::vec::Vec;
 use super::*;
 use crate::node::CONTEXTS;
 use crate::toy::stage::{Actor, actor};
+use crate::toy::watch::{self, Access, Watch, freed, touches, watch};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, left};
 
 type Lock = &'static Queued<Toy>;
@@ -252,6 +253,24 @@ fn a_thread_without_a_slot_waits_without_a_node() {
     as_thread(SLOTS, || lock.lock());
     assert_eq!(word(lock), LOCKED);
     assert_eq!(left(), 0);
+}
+
+/// The store of the locked byte is all that there is to a release: the next owner may free the lock after it.
+#[test]
+fn nothing_of_the_lock_is_touched_after_its_release() {
+    for waiters in [0, PENDING, node(1) | PENDING] {
+        let lock = Queued::<Watch>::new();
+        lock.lock();
+        lock.word.fetch_or(waiters, Relaxed);
+        watch(&lock);
+        watch::after(Access::Store, || {
+            touches();
+            freed();
+        });
+        // SAFETY: just locked.
+        unsafe { lock.unlock(()) };
+        assert_eq!((watch::left(), touches()), (0, [].into()));
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What releases and called writers say to each other, and the handoff.
 
+use std::rc::Rc;
+
 use super::*;
 use crate::platform::Spin;
 use crate::toy::watch::{self, Access, Watch, after, before, watch};
@@ -93,6 +95,20 @@ fn a_reader_that_came_in_vain_wakes_for_the_release_that_it_has_hidden() {
     assert_eq!((left(), watch::left()), (0, 0));
 }
 
+/// The loop in `take_share_if`: a lock that is open to readers is so whatever the others do to its word meanwhile.
+#[test]
+fn an_attempt_to_read_does_not_fail_beside_another_reader() {
+    let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
+    watch(lock);
+    before(Access::Exchange, || as_thread(1, || lock.read()));
+    assert!(lock.try_read().is_some());
+    // SAFETY: thread 1 reads.
+    before(Access::Exchange, || unsafe { lock.unlock_read(()) });
+    assert!(lock.try_upgradable().is_some());
+    assert_eq!(lock.count.load(Relaxed), (2 * READER) | UPGRADABLE);
+    assert_eq!(watch::left(), 0);
+}
+
 /// I5, `must_queue`: beside readers nobody passes a waiter; a lock that is free may be taken.
 #[test]
 fn newcomers_pass_waiters_only_where_the_lock_is_free() {
@@ -151,6 +167,29 @@ fn a_writer_is_passed_for_4_ms_and_no_longer() {
     nobody_but_the_first_acquires(lock);
     first.end();
     assert_eq!(count(lock), WRITER);
+    end_write(lock);
+    assert_clean(lock);
+}
+
+/// `first` in `take_queued`: a writer that has waited for long enough, but behind an upgrader by now. Else handoff would be set and belong
+/// to the upgrader, and stay when the writer gives up.
+#[test]
+fn who_is_not_the_first_does_not_ask_for_the_handoff() {
+    let lock = leak::<Timed>();
+    lock.upgradable();
+    lock.read();
+    // SAFETY: thread 0 is the upgradable reader.
+    let upgrader = Rc::new(actor(0, move || unsafe { lock.upgrade(()) }));
+    let comes = upgrader.clone();
+    at(Point::Halt, move || {
+        assert!(has_flags(lock, WAITERS));
+        comes.sleep();
+    });
+    let soon = Toy::now().plus_nanos(5_000_000);
+    assert!(as_thread(2, || lock.write_until(soon)).is_none());
+    assert_eq!(count(lock), WRITER | UPGRADABLE | WAITERS | READER);
+    end_read(lock);
+    Rc::into_inner(upgrader).unwrap().end();
     end_write(lock);
     assert_clean(lock);
 }
