@@ -62,8 +62,10 @@ pub const THREADS: usize = 3;
 const BEYOND: &[(&str, &str)] = &[
     ("fast_queue", "one-node"),
     ("fast_queue", "no-node"),
+    ("fast_queue", "no-node-try"),
     ("fast_queue_lazy", "one-node"),
     ("fast_queue_lazy", "no-node"),
+    ("fast_queue_lazy", "no-node-try"),
     ("osq", "one-leaves"),
     ("osq", "two-leave"),
 ];
