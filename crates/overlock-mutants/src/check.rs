@@ -54,8 +54,8 @@ impl Check {
         ]
     }
 
-    /// Seconds after which it has failed: ten times what the slowest takes on two CPUs that do other work too. A mutant may well loop
-    /// where the explorer has no hold on it.
+    /// Seconds after which it has failed: a mutant may loop where the explorer has no hold on it. The unbroken sources pass within them, or
+    /// the verdict is an error.
     fn limit(self) -> u32 {
         match self {
             Self::Quick | Self::UnitTests => 600,
