@@ -46,3 +46,11 @@ pub fn change<W: World>(data: &W::Data) {
     W::breathe();
     data.write();
 }
+
+/// Lets so many nanoseconds pass, asleep on `nobody`, which nobody kicks.
+pub fn rest<W: World>(nobody: &W::U32, nanos: u64) {
+    let end = W::now().plus_nanos(nanos);
+    while W::now() < end {
+        W::halt(nobody, 0, Some(end));
+    }
+}

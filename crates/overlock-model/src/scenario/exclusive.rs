@@ -10,6 +10,7 @@ use overlock_core::platform::{Atomic, Instant, Spin};
 use overlock_core::raw::{RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 use overlock_core::sleep::cancel::CancelToken;
 
+use super::crew::rest;
 use super::{Scenario, Setting};
 use crate::arena::Placed;
 use crate::explore::exec;
@@ -356,10 +357,7 @@ impl<W: World, L: RawLock<Token: 'static>> Shared<W, L> {
     }
 
     fn rest(&self, nanos: u64) {
-        let end = W::now().plus_nanos(nanos);
-        while W::now() < end {
-            W::halt(&self.nobody, 0, Some(end));
-        }
+        rest::<W>(&self.nobody, nanos);
     }
 
     /// A critical section that takes a while.

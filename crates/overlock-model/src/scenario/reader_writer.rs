@@ -15,6 +15,7 @@ use overlock_core::rw::overlock_rw::{Bias, OverlockRw, Policy, Recommended};
 use self::scripts::Act::{self, *};
 use self::scripts::{BIASED, SCRIPTS, Script};
 use super::Scenario;
+use super::crew::rest;
 use crate::arena::Placed;
 use crate::explore::exec;
 use crate::world::{Data, World};
@@ -252,7 +253,7 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
             ReadFor(nanos) => {
                 let token = self.lock.read();
                 self.guarded.read();
-                W::halt(&self.nobody, 0, Some(deadline(nanos)));
+                rest::<W>(&self.nobody, nanos);
                 self.read_and_unlock(Some(token));
             }
             ReadOther => {

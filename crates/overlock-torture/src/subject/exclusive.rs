@@ -237,12 +237,8 @@ where
 
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
         for (lock, seat) in self.seats.iter().enumerate() {
-            if seat.lock.is_locked() || seat.lock.is_contended() {
-                return Err(Violation::new(
-                    Kind::State,
-                    format!("nobody uses lock {lock}: {}", self.state(lock)),
-                ));
-            }
+            let used = seat.lock.is_locked() || seat.lock.is_contended();
+            unused(lock, used, || self.state(lock))?;
             counts(lock, &seat.ledger, written(lock))?;
         }
         Ok(())
@@ -255,6 +251,19 @@ impl<L: RawLock + Debug> Debug for Exclusive<L> {
             .entries(self.seats.iter().map(|seat| &seat.lock))
             .finish()
     }
+}
+
+/// A lock that no thread uses must not look `used`; `state` is for the report.
+pub(super) fn unused(
+    lock: usize,
+    used: bool,
+    state: impl FnOnce() -> String,
+) -> Result<(), Violation> {
+    if used {
+        let message = format!("nobody uses lock {lock}: {}", state());
+        return Err(Violation::new(Kind::State, message));
+    }
+    Ok(())
 }
 
 /// Whether the ledger of lock `lock` says what was done, while nobody is inside.

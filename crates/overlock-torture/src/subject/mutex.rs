@@ -8,12 +8,12 @@ use std::time::Duration;
 use overlock::{Mutex, MutexGuard};
 
 use super::Subject;
-use super::exclusive::counts;
+use super::exclusive::{counts, unused};
 use crate::ledger::Ledger;
 use crate::place::Op;
 use crate::plan::{How, Side, Step, Then};
 use crate::settings::LOCKS;
-use crate::violation::{Kind, Violation};
+use crate::violation::Violation;
 use crate::worker::{Ask, Limit, Worker};
 
 /// What the mutexes protect. By reference, so that others can ask it for its counts.
@@ -156,12 +156,8 @@ impl Subject for GuardedMutex {
 
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
         for (lock, seat) in self.seats.iter().enumerate() {
-            if seat.mutex.is_locked() || seat.mutex.is_contended() {
-                return Err(Violation::new(
-                    Kind::State,
-                    format!("nobody uses lock {lock}: {}", self.state(lock)),
-                ));
-            }
+            let used = seat.mutex.is_locked() || seat.mutex.is_contended();
+            unused(lock, used, || self.state(lock))?;
             counts(lock, &seat.ledger, written(lock))?;
         }
         Ok(())

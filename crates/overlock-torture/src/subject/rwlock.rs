@@ -8,12 +8,12 @@ use std::time::Duration;
 use overlock::{RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
 
 use super::Subject;
-use super::exclusive::counts;
+use super::exclusive::{counts, unused};
 use crate::ledger::{Ledger, Torn};
 use crate::place::Op;
 use crate::plan::{How, Side, Step, Then};
 use crate::settings::LOCKS;
-use crate::violation::{Kind, Violation};
+use crate::violation::Violation;
 use crate::worker::{Ask, Worker};
 
 /// What the locks protect. By reference, so that others can ask it for its counts.
@@ -310,12 +310,8 @@ impl Subject for GuardedRwLock {
 
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
         for (index, Seat { lock, ledger }) in self.seats.iter().enumerate() {
-            if lock.is_locked() || lock.is_contended() {
-                return Err(Violation::new(
-                    Kind::State,
-                    format!("nobody uses lock {index}: {}", self.state(index)),
-                ));
-            }
+            let used = lock.is_locked() || lock.is_contended();
+            unused(index, used, || self.state(index))?;
             counts(index, ledger, written(index))?;
         }
         Ok(())

@@ -8,12 +8,12 @@ use std::fmt::{self, Debug};
 use overlock::core::raw::{CreateError, RawRwLock};
 
 use super::Subject;
-use super::exclusive::counts;
+use super::exclusive::{counts, unused};
 use crate::ledger::Ledger;
 use crate::place::{Handled, Op};
 use crate::plan::{How, Side, Step, Then};
 use crate::settings::LOCKS;
-use crate::violation::{Kind, Violation};
+use crate::violation::Violation;
 use crate::worker::{Ask, Limit, Worker};
 
 pub(crate) use extras::shared_extras;
@@ -268,13 +268,9 @@ impl<L: RawRwLock + Debug> Subject for Shared<L> {
 
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
         for (lock, seat) in self.seats.iter().enumerate() {
-            let used = seat.lock.is_locked() || seat.lock.is_write_locked();
-            if used || seat.lock.is_contended() {
-                return Err(Violation::new(
-                    Kind::State,
-                    format!("nobody uses lock {lock}: {}", self.state(lock)),
-                ));
-            }
+            let used =
+                seat.lock.is_locked() || seat.lock.is_write_locked() || seat.lock.is_contended();
+            unused(lock, used, || self.state(lock))?;
             counts(lock, &seat.ledger, written(lock))?;
         }
         Ok(())
@@ -295,6 +291,7 @@ mod tests {
 
     use super::*;
     use crate::subject::Permits;
+    use crate::violation::Kind;
 
     #[test]
     fn a_lock_that_looks_used_while_all_rest_is_noticed() {

@@ -7,7 +7,7 @@ use overlock::core::raw::RawLock;
 use overlock::core::sleep::ww_mutex::{self, Class, Context, Error, WwMutex};
 
 use super::Subject;
-use super::exclusive::counts;
+use super::exclusive::{counts, unused};
 use crate::ledger::Ledger;
 use crate::place::Op;
 use crate::plan::{How, Side, Step};
@@ -170,12 +170,8 @@ impl Subject for Contexts {
 
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
         for (lock, seat) in self.seats.iter().enumerate() {
-            if seat.lock.is_locked() || seat.lock.is_contended() {
-                return Err(Violation::new(
-                    Kind::State,
-                    format!("nobody uses lock {lock}: {}", self.state(lock)),
-                ));
-            }
+            let used = seat.lock.is_locked() || seat.lock.is_contended();
+            unused(lock, used, || self.state(lock))?;
             counts(lock, &seat.ledger, written(lock))?;
         }
         Ok(())
