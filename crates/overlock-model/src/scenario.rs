@@ -81,6 +81,33 @@ impl Setting {
         restless: false,
     };
 
+    /// One thread has a node.
+    pub const ONE_NODE: Self = Setting {
+        slots: 1,
+        ..Self::PLAIN
+    };
+
+    /// Nobody has one.
+    pub const NO_NODE: Self = Setting {
+        slots: 0,
+        ..Self::PLAIN
+    };
+
+    /// A machine, or a clock, on which waits seem long.
+    pub const SLOW: Self = Self::PLAIN.ticking(400_000);
+
+    /// Signals come.
+    pub const SIGNALS: Self = Setting {
+        signals: true,
+        ..Self::PLAIN
+    };
+
+    /// What happens depends on the time that passes.
+    pub const TIMED: Self = Setting {
+        timed: true,
+        ..Self::PLAIN
+    };
+
     /// The same with another clock.
     #[must_use]
     pub const fn ticking(self, tick: u64) -> Self {

@@ -62,20 +62,14 @@ use Act::{
 struct Script(&'static str, Setting, &'static [&'static [Act]]);
 
 const PLAIN: Setting = Setting::PLAIN;
-const ONE_NODE: Setting = Setting { slots: 1, ..PLAIN };
-const NO_NODE: Setting = Setting { slots: 0, ..PLAIN };
+const ONE_NODE: Setting = Setting::ONE_NODE;
+const NO_NODE: Setting = Setting::NO_NODE;
 const ONE_CPU: Setting = Setting {
     parallelism: 1,
     ..PLAIN
 };
-const SLOW: Setting = Setting {
-    tick: 400_000,
-    ..PLAIN
-};
-const SIGNALS: Setting = Setting {
-    signals: true,
-    ..PLAIN
-};
+const SLOW: Setting = Setting::SLOW;
+const SIGNALS: Setting = Setting::SIGNALS;
 
 #[rustfmt::skip]
 const SCRIPTS: &[Script] = &[

@@ -16,8 +16,5 @@ pub use self::semaphore::semaphore;
 use super::Setting;
 
 const PLAIN: Setting = Setting::PLAIN;
-const ONE_NODE: Setting = Setting { slots: 1, ..PLAIN };
-const SIGNALS: Setting = Setting {
-    signals: true,
-    ..PLAIN
-};
+const ONE_NODE: Setting = Setting::ONE_NODE;
+const SIGNALS: Setting = Setting::SIGNALS;

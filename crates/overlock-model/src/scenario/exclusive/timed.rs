@@ -4,13 +4,10 @@
 //! far into a lock without a single departure, and the search departs from there.
 
 use super::Act::{Busy, Cancel, Cancellable, Cycles, Hold, HoldFair, Lock, Rest, Within};
-use super::{PLAIN, Script};
+use super::Script;
 use crate::scenario::{Length, Setting};
 
-const TIMED: Setting = Setting {
-    timed: true,
-    ..PLAIN
-};
+const TIMED: Setting = Setting::TIMED;
 const LONG: Setting = Setting {
     length: Length::Course,
     ..TIMED

@@ -62,12 +62,9 @@ use Act::*;
 pub struct Script(pub &'static str, pub Setting, pub &'static [&'static [Act]]);
 
 const PLAIN: Setting = Setting::PLAIN;
-const ONE_NODE: Setting = Setting { slots: 1, ..PLAIN };
-const NO_NODE: Setting = Setting { slots: 0, ..PLAIN };
-const SLOW: Setting = Setting {
-    tick: 400_000,
-    ..PLAIN
-};
+const ONE_NODE: Setting = Setting::ONE_NODE;
+const NO_NODE: Setting = Setting::NO_NODE;
+const SLOW: Setting = Setting::SLOW;
 /// Whoever has waited is told at its next look at the clock that it did so for milliseconds.
 const VERY_SLOW: Setting = Setting {
     tick: 5_000_000,
@@ -79,14 +76,8 @@ const LONG: Setting = Setting {
     ..PLAIN
 };
 /// A writer that finds a reader there has spun and fallen asleep when it leaves.
-const STAYS: Setting = Setting {
-    timed: true,
-    ..PLAIN
-};
-const SIGNALS: Setting = Setting {
-    signals: true,
-    ..PLAIN
-};
+const STAYS: Setting = Setting::TIMED;
+const SIGNALS: Setting = Setting::SIGNALS;
 
 /// For every reader-writer lock that can do what a line asks.
 #[rustfmt::skip]
