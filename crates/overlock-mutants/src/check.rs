@@ -207,17 +207,14 @@ impl Copy {
     fn run(&self, task: &Task, check: Check) -> Result<Option<String>, String> {
         let mut command = match check {
             Check::UnitTests => {
-                let mut cargo = self.cargo(task);
-                cargo.args(["test", "-p", "overlock-core", "--lib"]);
-                cargo.args(["--features", "busted", "--no-run"]);
-                let build = output(&mut cargo)?;
-                if !build.status.success() {
+                let mut build = self.cargo(task);
+                build.args(UNIT_TESTS).arg("--no-run");
+                if !output(&mut build)?.status.success() {
                     return Err("its unit tests do not compile".to_owned());
                 }
-                let mut cargo = bounded(self.cargo(task), check.limit());
-                cargo.args(["test", "-p", "overlock-core", "--lib"]);
-                cargo.args(["--features", "busted"]);
-                cargo
+                let mut tests = bounded(self.cargo(task), check.limit());
+                tests.args(UNIT_TESTS);
+                tests
             }
             Check::Quick | Check::Thorough => {
                 let checker = Command::new(self.target.join("mutant/overlock-model"));
@@ -248,6 +245,16 @@ impl Copy {
         cargo
     }
 }
+
+/// Core's unit tests, for cargo.
+const UNIT_TESTS: [&str; 6] = [
+    "test",
+    "-p",
+    "overlock-core",
+    "--lib",
+    "--features",
+    "busted",
+];
 
 /// The exit code of coreutils' `timeout` where it had to end a command.
 const OUT_OF_TIME: i32 = 124;
