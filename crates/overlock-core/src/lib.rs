@@ -36,7 +36,7 @@ pub mod node;
 pub mod platform;
 pub mod pool;
 pub mod raw;
-mod registry;
+pub mod registry;
 pub mod rw;
 pub mod sleep;
 pub mod spin;

@@ -1,6 +1,8 @@
 //! The lists of all locks. Adding a lock means adding one line here; the tests, `lock_api`'s
 //! traits, the checkers and the benchmarks run on the lists.
 
+use core::marker::PhantomData;
+
 /// Calls `$callback!` with one line a lock: `name: Type, kind;`. The kind says what is known of the
 /// type: `plain` (no token), `node` (a queue node is the token), `fallible` (the lock needs a
 /// resource of its own: created by [`RawLock::create`](crate::raw::RawLock::create), which may fail, and never
@@ -65,6 +67,76 @@ macro_rules! rw_locks {
     };
 }
 
+/// What is asked by name for what the lock `L` can do: see [`abilities`](crate::abilities). `W` is for those that run on several platforms.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe<L, W = ()>(PhantomData<fn(L, W)>);
+
+impl<L, W> Probe<L, W> {
+    /// A probe of a lock type.
+    #[must_use]
+    pub const fn new() -> Self {
+        Probe(PhantomData)
+    }
+}
+
+impl<L, W> Default for Probe<L, W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Finds out what a lock can do beyond its first trait, for code that runs on the lists above: they do not say, the compiler does.
+///
+/// First the trait that all the locks have, then one line an ability: the names of two traits to declare, that of their method, the trait
+/// that the ability comes with, and the type and value of what the method gives: `Some` of it where the lock has the trait, else `None`. The
+/// method is called as `(&Probe::<Lock>::new()).until()`, with both traits in scope, on a type that is named, not a parameter.
+///
+/// ```
+/// use overlock_core::Instant;
+/// use overlock_core::raw::{RawFairLock, RawLock, RawTimedLock};
+///
+/// overlock_core::abilities! {
+///     [L: RawLock]
+///     Timed, Untimed, until, RawTimedLock, fn(&L, Instant) -> Option<L::Token>, L::lock_until;
+///     Fair, Unfair, fair, RawFairLock, unsafe fn(&L, L::Token), L::unlock_fair;
+/// }
+/// ```
+#[macro_export]
+macro_rules! abilities {
+    (@ [$lock:ident: $base:path $(, $world:ident: $of:path)?]
+        $with:ident, $without:ident, $find:ident, $bound:path, $type:ty, $value:expr) => {
+        #[doc(hidden)]
+        pub trait $with<$lock: $base $(, $world: $of)?> {
+            fn $find(&self) -> Option<$type>;
+        }
+
+        // Method lookup tries this one first, since it needs no further reference.
+        impl<$lock: $bound $(, $world: $of)?> $with<$lock $(, $world)?>
+            for $crate::registry::Probe<$lock $(, $world)?>
+        {
+            fn $find(&self) -> Option<$type> {
+                Some($value)
+            }
+        }
+
+        #[doc(hidden)]
+        pub trait $without<$lock: $base $(, $world: $of)?> {
+            fn $find(&self) -> Option<$type> {
+                None
+            }
+        }
+
+        impl<$lock: $base $(, $world: $of)?> $without<$lock $(, $world)?>
+            for &$crate::registry::Probe<$lock $(, $world)?>
+        {
+        }
+    };
+    ($generics:tt
+        $($with:ident, $without:ident, $find:ident, $bound:path, $type:ty, $value:expr;)*) => {
+        $($crate::abilities!(@ $generics $with, $without, $find, $bound, $type, $value);)*
+    };
+}
+
 macro_rules! const_lock {
     ($($name:ident: $lock:ident, $kind:ident;)*) => {
         $(const_lock!(@ $lock, $kind);)*
@@ -80,3 +152,32 @@ macro_rules! const_lock {
 
 crate::spin_locks!(const_lock);
 const_lock!(@ LazyFastQueue, node);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::Instant;
+    use crate::raw::{RawFairLock, RawLock, RawTimedLock};
+    use crate::spin::{Mcs, Overlock, Unfair};
+    use crate::toy::Toy;
+
+    crate::abilities! {
+        [L: RawLock]
+        Timed, Untimed, until, RawTimedLock, fn(&L, Instant) -> Option<L::Token>, L::lock_until;
+        Fair, Biased, fair, RawFairLock, unsafe fn(&L, L::Token), L::unlock_fair;
+    }
+
+    macro_rules! has {
+        ($lock:ty, $ability:ident) => {
+            (&Probe::<$lock>::new()).$ability().is_some()
+        };
+    }
+
+    #[test]
+    #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+    fn a_lock_has_the_abilities_that_its_traits_give() {
+        assert!(has!(Overlock<Toy>, until) && has!(Overlock<Toy>, fair));
+        assert!(has!(Unfair<Toy>, until) && !has!(Unfair<Toy>, fair));
+        assert!(!has!(Mcs<Toy>, until) && !has!(Mcs<Toy>, fair));
+    }
+}

@@ -7,7 +7,7 @@
 //!
 //! | module | what is there |
 //! |---|---|
-//! | [`exec`] | threads as fibres, scheduling, halt and kick |
+//! | [`exec`] | threads as fibres, who runs next, what a step does |
 //! | [`memory`] | messages, views, happens-before |
 //! | [`search`] | execution after execution |
 //! | [`strategy`] | all executions within a bound, random walks, PCT, replay |
@@ -36,6 +36,7 @@ use crate::pi::{self, Kernel, Sleepers};
 use crate::tables::Tables;
 use crate::world::{Data, World};
 use crate::{arena, coverage};
+use exec::step;
 use memory::{At, Plain};
 
 /// The platform of the explorer.
@@ -95,11 +96,11 @@ macro_rules! words {
             }
             #[track_caller]
             fn load(&self, order: Ordering) -> $int {
-                exec::load(self.at, order) as $int
+                step::load(self.at, order) as $int
             }
             #[track_caller]
             fn store(&self, value: $int, order: Ordering) {
-                exec::store(self.at, value as u64, order);
+                step::store(self.at, value as u64, order);
             }
             #[track_caller]
             fn swap(&self, value: $int, order: Ordering) -> $int {
@@ -113,7 +114,7 @@ macro_rules! words {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
-                exec::update(self.at, success, failure, |old| {
+                step::update(self.at, success, failure, |old| {
                     (old as $int == current).then_some(new as u64)
                 })
                 .map(|old| old as $int)
@@ -127,8 +128,8 @@ macro_rules! words {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
-                let refuse = exec::chance();
-                exec::update(self.at, success, failure, |old| {
+                let refuse = step::chance();
+                step::update(self.at, success, failure, |old| {
                     (!refuse && old as $int == current).then_some(new as u64)
                 })
                 .map(|old| old as $int)
@@ -166,7 +167,7 @@ macro_rules! words {
                 order: Ordering,
                 change: impl FnOnce($int) -> Option<$int>,
             ) -> Result<$int, $int> {
-                exec::update(self.at, order, Ordering::Relaxed, |old| {
+                step::update(self.at, order, Ordering::Relaxed, |old| {
                     change(old as $int).map(|new| new as u64)
                 })
                 .map(|old| old as $int)
@@ -272,12 +273,12 @@ impl Platform for Explorer {
     {
         let until = match limit {
             Spin::Forever => None,
-            Spin::Turns(turns) => Some(exec::time() + u64::from(turns.saturating_sub(1)) * TURN_NS),
+            Spin::Turns(turns) => Some(step::time() + u64::from(turns.saturating_sub(1)) * TURN_NS),
             Spin::Until(end) => Some(end.as_nanos()),
         };
-        let mut over = until.is_some_and(|until| until <= exec::time());
+        let mut over = until.is_some_and(|until| until <= step::time());
         loop {
-            exec::begin_look();
+            step::begin_look();
             let seen = word.load(order);
             if done(seen) {
                 return Ok(seen);
@@ -285,47 +286,47 @@ impl Platform for Explorer {
             if over {
                 return Err(seen);
             }
-            over = exec::watch(until);
+            over = step::watch(until);
         }
     }
 
     #[track_caller]
     fn pause(_turns: u32) {
-        exec::pause();
+        step::pause();
     }
 
     #[track_caller]
     fn halt(word: &Word<u32>, expected: u32, until: Option<Instant>) {
-        exec::halt(word.at, expected.into(), until.map(Instant::as_nanos));
+        step::halt(word.at, expected.into(), until.map(Instant::as_nanos));
     }
 
     #[track_caller]
     fn kick(word: &Word<u32>) {
-        exec::kick(word.at);
+        step::kick(word.at);
     }
 
     fn light_barrier() {
-        exec::light_barrier();
+        step::light_barrier();
     }
 
     fn heavy_barrier() {
-        exec::heavy_barrier();
+        step::heavy_barrier();
     }
 
     fn cpu() -> Cpu {
-        Cpu(exec::me() as u32 % 2)
+        Cpu(step::me() as u32 % 2)
     }
 
     fn preempted(cpu: Cpu) -> bool {
-        cpu != Cpu::UNKNOWN && exec::chance()
+        cpu != Cpu::UNKNOWN && step::chance()
     }
 
     fn now() -> Instant {
-        Instant::from_nanos(exec::now())
+        Instant::from_nanos(step::now())
     }
 
     fn parallelism() -> u32 {
-        exec::rules().parallelism
+        step::rules().parallelism
     }
 
     fn slots() -> &'static [Slot<Self>] {
@@ -341,8 +342,8 @@ impl Platform for Explorer {
     }
 
     fn slot() -> Option<usize> {
-        let me = exec::me();
-        (me < exec::rules().slots).then_some(me)
+        let me = step::me();
+        (me < step::rules().slots).then_some(me)
     }
 
     fn tickets() -> &'static [QueueTicket<Self>] {
@@ -368,7 +369,7 @@ impl Platform for Explorer {
 
 impl Kernel for Explorer {
     fn number() -> usize {
-        exec::me()
+        step::me()
     }
 
     fn sleepers<R>(work: impl FnOnce(&mut Sleepers) -> R) -> R {
@@ -376,7 +377,7 @@ impl Kernel for Explorer {
     }
 
     fn refuses() -> bool {
-        exec::chance()
+        step::chance()
     }
 
     fn granted(thread: usize) -> &'static Word<u32> {
@@ -408,15 +409,15 @@ impl World for Explorer {
     type Handle = usize;
 
     fn spawn(body: impl FnOnce() + Send + 'static) -> usize {
-        exec::spawn(Box::new(body))
+        step::spawn(Box::new(body))
     }
 
     fn join(thread: usize) {
-        exec::join(thread);
+        step::join(thread);
     }
 
     fn breathe() {
-        exec::breathe();
+        step::breathe();
     }
 }
 
@@ -436,11 +437,11 @@ impl Data for Checked {
 
     #[track_caller]
     fn write(&self) {
-        exec::access(&self.0, true);
+        step::access(&self.0, true);
     }
 
     #[track_caller]
     fn read(&self) {
-        exec::access(&self.0, false);
+        step::access(&self.0, false);
     }
 }

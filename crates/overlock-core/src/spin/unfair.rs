@@ -160,8 +160,10 @@ unsafe impl<P: Platform> RawTimedLock for Unfair<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toy::watch::{self, Access, Watch, freed, touches, watch};
     use crate::toy::{Point, Toy, at, left};
     use std::boxed::Box;
+    use std::vec;
 
     fn leak() -> &'static Unfair<Toy> {
         Box::leak(Box::new(Unfair::new()))
@@ -220,6 +222,18 @@ mod tests {
         unsafe { lock.unlock(()) };
         assert!(lock.lock_until(deadline).is_some());
         assert_eq!(left(), 0);
+    }
+
+    /// The store of 0 is all that there is to a release: the next owner may free the lock after it.
+    #[test]
+    fn nothing_of_the_lock_is_touched_after_its_release() {
+        let lock = Unfair::<Watch>::new();
+        lock.lock();
+        watch(&lock);
+        watch::after(Access::Store, freed);
+        // SAFETY: just locked.
+        unsafe { lock.unlock(()) };
+        assert_eq!((watch::left(), touches()), (0, vec![]));
     }
 
     #[test]

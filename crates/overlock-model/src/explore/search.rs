@@ -30,11 +30,11 @@ pub enum Mode {
 }
 
 impl Mode {
-    fn strategy(self, execution: u64) -> Strategy {
+    fn strategy(self) -> Strategy {
         match self {
             Mode::Exhaustive { departures } => Strategy::exhaustive(departures),
-            Mode::Random { seed } => Strategy::random(seed.wrapping_add(execution)),
-            Mode::Pct { seed, depth } => Strategy::pct(seed.wrapping_add(execution), depth),
+            Mode::Random { seed } => Strategy::random(seed),
+            Mode::Pct { seed, depth } => Strategy::pct(seed, depth),
         }
     }
 }
@@ -66,14 +66,14 @@ pub fn search(
 ) -> Result<Done, Box<Failure>> {
     let body: Rc<dyn Fn()> = Rc::new(body);
     let exhaustive = matches!(mode, Mode::Exhaustive { .. });
-    let mut run = Execution::new(mode.strategy(0), rules);
+    let mut run = Execution::new(mode.strategy(), rules);
     let mut done = Done::default();
     if exhaustive {
         for seed in 0..WARM_UP {
             run.restart(Strategy::random(seed));
             step(&mut run, rules, &body, &mut done)?;
         }
-        run.restart(mode.strategy(0));
+        run.restart(mode.strategy());
         run.take_discovered();
         done.executions = 0;
     } else {
@@ -81,17 +81,13 @@ pub fn search(
     }
     while done.executions < executions {
         step(&mut run, rules, &body, &mut done)?;
-        if exhaustive {
-            if run.take_discovered() {
-                // What was searched so far has left out changes of thread at this atomic.
-                run.restart(mode.strategy(0));
-                done.executions = 0;
-            } else if !run.more() {
-                done.complete = true;
-                break;
-            }
-        } else {
-            run.restart(mode.strategy(done.executions));
+        if exhaustive && run.take_discovered() {
+            // What was searched so far has left out changes of thread at this atomic.
+            run.restart(mode.strategy());
+            done.executions = 0;
+        } else if !run.more() {
+            done.complete = true;
+            break;
         }
     }
     Ok(done)

@@ -191,6 +191,7 @@ pub struct Pct {
     /// Steps at which the running thread's priority falls.
     changes: Vec<usize>,
     step: usize,
+    /// Of all executions so far: the changes are spread over so many steps.
     longest: usize,
 }
 

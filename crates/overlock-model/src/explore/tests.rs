@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use overlock_core::platform::{Atomic, Instant, Platform, Spin};
 
-use super::exec::Rules;
+use super::exec::{Rules, step};
 use super::search::{Done, Mode, search};
 use super::{Explorer, Word};
 use crate::failure::Kind;
@@ -317,6 +317,32 @@ fn every_mode_finds_two_owners() {
     }
 }
 
+/// An update in two steps is lost where one thread runs between another's: by a change of priorities on the way, since memory and
+/// chance do nothing here. Fails where each execution forgets how long the last ones were.
+#[test]
+fn pct_changes_priorities_at_every_depth_of_an_execution() {
+    let rules = Rules {
+        weak: false,
+        chance: false,
+        ..RULES
+    };
+    let result = search(Mode::Pct { seed: 1, depth: 2 }, rules, 1000, || {
+        let counter = Arc::new(Word::new(0u32));
+        let count = |counter: &Word<u32>| {
+            let seen = counter.load(Relaxed);
+            counter.store(seen + 1, Relaxed);
+        };
+        let other = {
+            let counter = Arc::clone(&counter);
+            Explorer::spawn(move || (0..8).for_each(|_| count(&counter)))
+        };
+        (0..8).for_each(|_| count(&counter));
+        Explorer::join(other);
+        assert_eq!(counter.load(Relaxed), 16);
+    });
+    assert_eq!(result.unwrap_err().kind, Kind::Panic);
+}
+
 #[test]
 fn a_signal_comes_at_any_step_or_never() {
     let seen = Arc::new(Mutex::new(BTreeSet::new()));
@@ -324,10 +350,10 @@ fn a_signal_comes_at_any_step_or_never() {
     let done = check(move || {
         let x = Arc::new(Word::new(0u32));
         let y = Arc::clone(&x);
-        super::exec::signal(Box::new(move || y.store(1, Relaxed)));
+        step::signal(Box::new(move || y.store(1, Relaxed)));
         let before = x.load(Relaxed);
         let after = x.load(Relaxed);
-        super::exec::unsignal();
+        step::unsignal();
         results.lock().unwrap().insert((before, after));
     });
     assert!(done.unwrap().complete);

@@ -2,7 +2,6 @@
 
 mod timed;
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -13,7 +12,7 @@ use overlock_core::sleep::cancel::CancelToken;
 use super::crew::rest;
 use super::{Scenario, Setting};
 use crate::arena::Placed;
-use crate::explore::exec;
+use crate::explore::exec::step;
 use crate::world::{Data, World};
 
 /// One thing that a thread does with the lock.
@@ -116,33 +115,8 @@ impl<W: World, L: RawLock> Clone for Abilities<W, L> {
 
 impl<W: World, L: RawLock> Copy for Abilities<W, L> {}
 
-/// Finds out which of the traits a lock has: `ability!(W, Lock)`. Where it has one, the method of `Probe` itself is nearer
-/// than that of a reference to it.
-#[derive(Debug)]
-pub struct Probe<W, L>(pub PhantomData<(W, L)>);
-
-macro_rules! abilities {
-    ($($with:ident, $without:ident, $find:ident, $bound:ident $(<$world:ident>)?, $type:ty, $value:expr;)*) => {$(
-        #[doc(hidden)]
-        pub trait $with<W: World, L: RawLock> {
-            fn $find(&self) -> Option<$type>;
-        }
-        impl<W: World, L: $bound $(<$world>)?> $with<W, L> for Probe<W, L> {
-            fn $find(&self) -> Option<$type> {
-                Some($value)
-            }
-        }
-        #[doc(hidden)]
-        pub trait $without<W: World, L: RawLock> {
-            fn $find(&self) -> Option<$type> {
-                None
-            }
-        }
-        impl<W: World, L: RawLock> $without<W, L> for &Probe<W, L> {}
-    )*};
-}
-
-abilities! {
+overlock_core::abilities! {
+    [L: RawLock, W: World]
     Timed, NotTimed, until, RawTimedLock, Until<L>, L::lock_until;
     Cancels, DoesNotCancel, cancel, RawCancelLock<W>, UntilCancelled<L, W>, |lock, token| lock.lock_cancellable(token, None);
     FairOne, NotFair, fair, RawFairLock, (Unlock<L>, Again<L>), (L::unlock_fair, L::bump);
@@ -154,9 +128,9 @@ macro_rules! exclusive_scenarios {
     ($world:ty, $lock:ty) => {{
         #[allow(unused_imports)]
         use $crate::scenario::exclusive::{
-            Abilities, Cancels, DoesNotCancel, FairOne, NotFair, NotTimed, Probe, Timed, scenarios,
+            Abilities, Cancels, DoesNotCancel, FairOne, NotFair, NotTimed, Timed, scenarios,
         };
-        let probe = Probe::<$world, $lock>(::std::marker::PhantomData);
+        let probe = ::overlock_core::registry::Probe::<$lock, $world>::new();
         scenarios(Abilities::new(
             (&probe).until(),
             (&probe).cancel(),
@@ -317,7 +291,7 @@ impl<W: World, L: RawLock<Token: 'static>> Shared<W, L> {
             Busy(times, nanos) => {
                 for _ in 0..times {
                     let token = first.lock();
-                    exec::pass(nanos);
+                    step::pass(nanos);
                     self.use_and_unlock(token);
                 }
             }
@@ -334,18 +308,18 @@ impl<W: World, L: RawLock<Token: 'static>> Shared<W, L> {
                 self.use_and_unlock(token);
             }
             Interrupted => {
-                exec::signal(Box::new(|| self.use_second(second.lock())));
+                step::signal(Box::new(|| self.use_second(second.lock())));
                 self.use_and_unlock(first.lock());
-                exec::unsignal();
+                step::unsignal();
             }
             Tried => {
-                exec::signal(Box::new(|| {
+                step::signal(Box::new(|| {
                     if let Some(token) = first.try_lock() {
                         self.use_and_unlock(token);
                     }
                 }));
                 self.use_and_unlock(first.lock());
-                exec::unsignal();
+                step::unsignal();
             }
         }
     }

@@ -2,7 +2,6 @@
 
 mod scripts;
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use overlock_core::platform::{Atomic, Instant};
@@ -17,7 +16,7 @@ use self::scripts::{BIASED, SCRIPTS, Script};
 use super::Scenario;
 use super::crew::rest;
 use crate::arena::Placed;
-use crate::explore::exec;
+use crate::explore::exec::step;
 use crate::world::{Data, World};
 
 /// The recommended lock with its bias learned from a few reads: no scenario has two thousand.
@@ -68,32 +67,8 @@ impl<W: World, L: RawRwLock> Clone for Abilities<W, L> {
 
 impl<W: World, L: RawRwLock> Copy for Abilities<W, L> {}
 
-/// Finds out which of the traits a lock has, as [`exclusive::Probe`](super::exclusive::Probe) does.
-#[derive(Debug)]
-pub struct Probe<W, L>(pub PhantomData<(W, L)>);
-
-macro_rules! abilities {
-    ($($with:ident, $without:ident, $find:ident, $bound:ident, $type:ty, $value:expr;)*) => {$(
-        #[doc(hidden)]
-        pub trait $with<W: World, L: RawRwLock> {
-            fn $find(&self) -> Option<$type>;
-        }
-        impl<W: World, L: $bound> $with<W, L> for Probe<W, L> {
-            fn $find(&self) -> Option<$type> {
-                Some($value)
-            }
-        }
-        #[doc(hidden)]
-        pub trait $without<W: World, L: RawRwLock> {
-            fn $find(&self) -> Option<$type> {
-                None
-            }
-        }
-        impl<W: World, L: RawRwLock> $without<W, L> for &Probe<W, L> {}
-    )*};
-}
-
-abilities! {
+overlock_core::abilities! {
+    [L: RawRwLock, W: World]
     Timed, NotTimed, timed, RawTimedRwLock, Timing<L>, (L::read_until, L::write_until);
     Downgrades, NoDowngrade, downgrade, RawDowngradeRwLock, Perform<W, L>, Shared::downgrade;
     Upgrades, NoUpgrade, upgrade, RawUpgradeRwLock, Perform<W, L>, Shared::upgrade;
@@ -108,9 +83,9 @@ macro_rules! reader_writer_scenarios {
         #[allow(unused_imports)]
         use $crate::scenario::reader_writer::{
             Abilities, Downgrades, FairOne, InHandler, NoDowngrade, NoUpgrade, NotFair,
-            NotInHandler, NotTimed, Probe, Timed, Upgrades, scenarios,
+            NotInHandler, NotTimed, Timed, Upgrades, scenarios,
         };
-        let probe = Probe::<$world, $lock>(::std::marker::PhantomData);
+        let probe = ::overlock_core::registry::Probe::<$lock, $world>::new();
         scenarios(Abilities::new(
             (&probe).timed(),
             (&probe).downgrade(),
@@ -274,17 +249,17 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
                 self.write_and_unlock(write(&self.lock, deadline(nanos)));
             }
             Interrupted => {
-                exec::signal(Box::new(|| self.read_and_unlock(self.lock.try_read())));
+                step::signal(Box::new(|| self.read_and_unlock(self.lock.try_read())));
                 self.write_and_unlock(Some(self.lock.write()));
-                exec::unsignal();
+                step::unsignal();
             }
             ReadTwice => {
                 let read = abilities.in_handler.expect("checked before");
-                exec::signal(Box::new(move || {
+                step::signal(Box::new(move || {
                     self.read_and_unlock(Some(read(&self.lock)));
                 }));
                 self.read_and_unlock(Some(self.lock.read()));
-                exec::unsignal();
+                step::unsignal();
             }
             Downgrade => special(abilities.downgrade),
             Upgradable

@@ -1,7 +1,6 @@
 //! Locks that exclude, by their raw trait.
 
 use std::fmt::{self, Debug};
-use std::marker::PhantomData;
 
 use overlock::core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 use overlock::{CancelToken, Instant, Linux};
@@ -39,58 +38,12 @@ pub struct ExclusiveExtras<L: RawLock> {
     pub fair: Option<(UnlockFair<L>, Bump<L>)>,
 }
 
-/// Finds out what a lock can do: the compiler does, for a type that is named.
-pub struct Probe<L>(pub PhantomData<L>);
-
-macro_rules! probe {
-    ($has:ident, $has_not:ident, $method:ident, $bound:path, $result:ty, $value:expr) => {
-        /// Method lookup tries this one first, since it needs no further reference.
-        pub trait $has<L: RawLock> {
-            fn $method(&self) -> Option<$result>;
-        }
-
-        impl<L: $bound> $has<L> for Probe<L> {
-            fn $method(&self) -> Option<$result> {
-                Some($value)
-            }
-        }
-
-        pub trait $has_not<L: RawLock> {
-            fn $method(&self) -> Option<$result>;
-        }
-
-        impl<L: RawLock> $has_not<L> for &Probe<L> {
-            fn $method(&self) -> Option<$result> {
-                None
-            }
-        }
-    };
+::overlock::core::abilities! {
+    [L: RawLock]
+    HasUntil, NoUntil, until, RawTimedLock, Until<L>, L::lock_until;
+    HasCancel, NoCancel, cancellable, RawCancelLock<Linux>, Cancellable<L>, L::lock_cancellable;
+    HasFair, NoFair, fair, RawFairLock, (UnlockFair<L>, Bump<L>), (L::unlock_fair, L::bump);
 }
-
-probe!(
-    HasUntil,
-    NoUntil,
-    until,
-    RawTimedLock,
-    Until<L>,
-    L::lock_until
-);
-probe!(
-    HasCancel,
-    NoCancel,
-    cancellable,
-    RawCancelLock<Linux>,
-    Cancellable<L>,
-    L::lock_cancellable
-);
-probe!(
-    HasFair,
-    NoFair,
-    fair,
-    RawFairLock,
-    (UnlockFair<L>, Bump<L>),
-    (L::unlock_fair, L::bump)
-);
 
 /// The [`ExclusiveExtras`] of a lock type that is named, not a parameter.
 macro_rules! exclusive_extras {
@@ -99,7 +52,7 @@ macro_rules! exclusive_extras {
         use crate::subject::exclusive::{
             HasCancel as _, HasFair as _, HasUntil as _, NoCancel as _, NoFair as _, NoUntil as _,
         };
-        let probe = crate::subject::exclusive::Probe::<$lock>(std::marker::PhantomData);
+        let probe = ::overlock::core::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
         crate::subject::ExclusiveExtras::<$lock> {
             until: (&probe).until(),

@@ -19,7 +19,7 @@ use crate::worker::{Ask, Limit, Worker};
 pub(crate) use extras::shared_extras;
 pub use extras::{
     Cancellable, HasDowngrade, HasFair, HasTimed, HasUpgrade, NoDowngrade, NoFair, NoTimed,
-    NoUpgrade, Probe, SharedExtras, Timed,
+    NoUpgrade, SharedExtras, Timed,
 };
 
 /// A few locks of one type, each with its ledger.

@@ -2,7 +2,6 @@
 //! compiler: the registry does not say.
 
 use std::cell::UnsafeCell;
-use std::marker::PhantomData;
 use std::thread;
 use std::time::Duration;
 
@@ -103,66 +102,17 @@ pub struct Extras<L: RawRwLock> {
     pub fair_turns: Option<[(&'static str, FairTurn<L>); 6]>,
 }
 
-pub struct Probe<L>(pub PhantomData<L>);
-
-macro_rules! probe {
-    ($has:ident, $has_not:ident, $method:ident, $bound:ident, $result:ty, $value:expr) => {
-        /// Method lookup tries this one first, since it needs no further reference.
-        pub trait $has<L: RawRwLock> {
-            fn $method(&self) -> Option<$result>;
-        }
-
-        impl<L: $bound> $has<L> for Probe<L> {
-            fn $method(&self) -> Option<$result> {
-                Some($value)
-            }
-        }
-
-        pub trait $has_not<L: RawRwLock> {
-            fn $method(&self) -> Option<$result>;
-        }
-
-        impl<L: RawRwLock> $has_not<L> for &Probe<L> {
-            fn $method(&self) -> Option<$result> {
-                None
-            }
-        }
-    };
-}
-
-probe!(
-    HasTimed,
-    HasNoTimed,
-    timed,
-    RawTimedRwLock,
+::overlock::core::abilities! {
+    [L: RawRwLock]
+    HasTimed, HasNoTimed, timed, RawTimedRwLock,
     Timed<L>,
     Timed {
         read: L::read_until,
         write: L::write_until
-    }
-);
-probe!(
-    HasDowngrade,
-    HasNoDowngrade,
-    downgrade,
-    RawDowngradeRwLock,
-    Downgrade<L>,
-    L::downgrade
-);
-probe!(
-    HasUpgrade,
-    HasNoUpgrade,
-    upgradable_visit,
-    RawUpgradeRwLock,
-    Visit<L>,
-    upgradable_visit::<L>
-);
-
-probe!(
-    HasFair,
-    HasNotFair,
-    fair_turns,
-    RawFairRwLock,
+    };
+    HasDowngrade, HasNoDowngrade, downgrade, RawDowngradeRwLock, Downgrade<L>, L::downgrade;
+    HasUpgrade, HasNoUpgrade, upgradable_visit, RawUpgradeRwLock, Visit<L>, upgradable_visit::<L>;
+    HasFair, HasNotFair, fair_turns, RawFairRwLock,
     [(&'static str, FairTurn<L>); 6],
     [
         ("unlock_read_fair", |lock, before, after| {
@@ -222,8 +172,8 @@ probe!(
             // SAFETY: as above.
             unsafe { lock.unlock_upgradable(token) };
         }),
-    ]
-);
+    ];
+}
 
 /// The [`Extras`] of a lock type that is named, not a parameter.
 macro_rules! extras_of {
@@ -233,7 +183,7 @@ macro_rules! extras_of {
             HasDowngrade as _, HasFair as _, HasNoDowngrade as _, HasNoTimed as _,
             HasNoUpgrade as _, HasNotFair as _, HasTimed as _, HasUpgrade as _,
         };
-        let probe = crate::rw::Probe::<$lock>(std::marker::PhantomData);
+        let probe = ::overlock::core::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
         crate::rw::Extras::<$lock> {
             timed: (&probe).timed(),

@@ -1,7 +1,6 @@
 //! What a lock can do beyond `RawLock` and `RawRwLock`, found by the compiler: the registry does not say.
 
 use std::any::Any;
-use std::marker::PhantomData;
 
 use overlock::core::Platform;
 use overlock::core::raw::{
@@ -12,74 +11,34 @@ use overlock::{CancelToken, Instant, Linux};
 
 use crate::how::How;
 
-pub struct Probe<L>(pub PhantomData<L>);
-
-macro_rules! probe {
-    ($has:ident, $has_not:ident, $method:ident, $base:path, $bound:path, $result:ty, $value:expr) => {
-        /// Method lookup tries this one first, since it needs no further reference.
-        pub trait $has<L: $base> {
-            fn $method(&self) -> Option<$result>;
-        }
-
-        impl<L: $bound> $has<L> for Probe<L> {
-            fn $method(&self) -> Option<$result> {
-                Some($value)
-            }
-        }
-
-        pub trait $has_not<L: $base> {
-            fn $method(&self) -> Option<$result>;
-        }
-
-        impl<L: $base> $has_not<L> for &Probe<L> {
-            fn $method(&self) -> Option<$result> {
-                None
-            }
-        }
-    };
-}
-
 type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
 
-probe!(
-    HasUntil,
-    HasNoUntil,
-    until,
-    RawLock,
-    RawTimedLock,
-    Until<L>,
-    L::lock_until
-);
+::overlock::core::abilities! {
+    [L: RawLock]
+    HasUntil, HasNoUntil, until, RawTimedLock, Until<L>, L::lock_until;
+}
 
 type Cancellable<L> = fn(&L, &CancelToken, Option<Instant>) -> Option<<L as RawLock>::Token>;
 
-probe!(
-    HasCancel,
-    HasNoCancel,
-    cancellable,
-    RawLock,
-    RawCancelLock<Linux>,
-    Cancellable<L>,
-    L::lock_cancellable
-);
+::overlock::core::abilities! {
+    [L: RawLock]
+    HasCancel, HasNoCancel, cancellable, RawCancelLock<Linux>, Cancellable<L>, L::lock_cancellable;
+}
 
 pub struct Fair<L: RawLock> {
     pub unlock: unsafe fn(&L, L::Token),
     pub bump: unsafe fn(&L, L::Token) -> L::Token,
 }
 
-probe!(
-    HasFair,
-    HasNoFair,
-    fair,
-    RawLock,
-    RawFairLock,
+::overlock::core::abilities! {
+    [L: RawLock]
+    HasFair, HasNoFair, fair, RawFairLock,
     Fair<L>,
     Fair {
         unlock: L::unlock_fair,
         bump: L::bump
-    }
-);
+    };
+}
 
 /// What a [`RawLock`] can do.
 pub struct Extras<L: RawLock> {
@@ -127,7 +86,7 @@ macro_rules! extras_of {
             HasCancel as _, HasFair as _, HasNoCancel as _, HasNoFair as _, HasNoUntil as _,
             HasUntil as _,
         };
-        let probe = crate::extras::Probe::<$lock>(std::marker::PhantomData);
+        let probe = ::overlock::core::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
         crate::extras::Extras::<$lock> {
             until: (&probe).until(),
@@ -141,27 +100,19 @@ pub(crate) use extras_of;
 type ReadUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Read>;
 type WriteUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Write>;
 
-probe!(
-    HasRwUntil,
-    HasNoRwUntil,
-    rw_until,
-    RawRwLock,
-    RawTimedRwLock,
+::overlock::core::abilities! {
+    [L: RawRwLock]
+    HasRwUntil, HasNoRwUntil, rw_until, RawTimedRwLock,
     (ReadUntil<L>, WriteUntil<L>),
-    (L::read_until, L::write_until)
-);
+    (L::read_until, L::write_until);
+}
 
 type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLock>::Read;
 
-probe!(
-    HasDowngrade,
-    HasNoDowngrade,
-    downgrade,
-    RawRwLock,
-    RawDowngradeRwLock,
-    Downgrade<L>,
-    L::downgrade
-);
+::overlock::core::abilities! {
+    [L: RawRwLock]
+    HasDowngrade, HasNoDowngrade, downgrade, RawDowngradeRwLock, Downgrade<L>, L::downgrade;
+}
 
 /// An upgradable reader's token, of whatever type it is.
 pub type Upgradable = Box<dyn Any>;
@@ -182,12 +133,9 @@ fn own<T: 'static>(token: Upgradable) -> T {
     *token.downcast().expect("a token of this lock")
 }
 
-probe!(
-    HasUpgrades,
-    HasNoUpgrades,
-    upgrades,
-    RawRwLock,
-    RawUpgradeRwLock<Upgradable: 'static>,
+::overlock::core::abilities! {
+    [L: RawRwLock]
+    HasUpgrades, HasNoUpgrades, upgrades, RawUpgradeRwLock<Upgradable: 'static>,
     Upgrades<L>,
     Upgrades {
         acquire: |lock, how, may_wait| {
@@ -224,8 +172,8 @@ probe!(
         downgrade: |lock, token| unsafe { lock.downgrade_upgradable(own(token)) },
         // SAFETY: as above.
         downgrade_write: |lock, token| unsafe { Box::new(lock.downgrade_to_upgradable(token)) },
-    }
-);
+    };
+}
 
 /// What a [`RawFairRwLock`] does; as for [`Upgrades`].
 pub struct FairRw<L: RawRwLock> {
@@ -237,12 +185,9 @@ pub struct FairRw<L: RawRwLock> {
     pub bump_upgradable: unsafe fn(&L, Upgradable) -> Upgradable,
 }
 
-probe!(
-    HasFairRw,
-    HasNoFairRw,
-    fair_rw,
-    RawRwLock,
-    RawFairRwLock<Upgradable: 'static>,
+::overlock::core::abilities! {
+    [L: RawRwLock]
+    HasFairRw, HasNoFairRw, fair_rw, RawFairRwLock<Upgradable: 'static>,
     FairRw<L>,
     FairRw {
         unlock_read: L::unlock_read_fair,
@@ -253,8 +198,8 @@ probe!(
         bump_write: L::bump_write,
         // SAFETY: as above.
         bump_upgradable: |lock, token| unsafe { Box::new(lock.bump_upgradable(own(token))) },
-    }
-);
+    };
+}
 
 /// What a [`RawRwLock`] can do beyond that.
 pub struct RwExtras<L: RawRwLock> {
@@ -300,7 +245,7 @@ macro_rules! rw_extras_of {
             HasDowngrade as _, HasFairRw as _, HasNoDowngrade as _, HasNoFairRw as _,
             HasNoRwUntil as _, HasNoUpgrades as _, HasRwUntil as _, HasUpgrades as _,
         };
-        let probe = crate::extras::Probe::<$lock>(std::marker::PhantomData);
+        let probe = ::overlock::core::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
         crate::extras::RwExtras::<$lock> {
             until: (&probe).rw_until(),

@@ -7,7 +7,7 @@ use overlock_core::sleep::Semaphore;
 use overlock_core::sleep::cancel::CancelToken;
 
 use super::{ONE_NODE, PLAIN, SIGNALS};
-use crate::explore::exec;
+use crate::explore::exec::step;
 use crate::scenario::Scenario;
 use crate::scenario::crew::{change, crew};
 use crate::world::{Data, World};
@@ -59,14 +59,14 @@ impl<W: World> Permits<W> {
 
     /// Takes the permit and gives it back; meanwhile, or never, a signal comes whose handler gives a new one.
     fn interrupted(&'static self) {
-        exec::signal(Box::new(|| {
+        step::signal(Box::new(|| {
             self.inside.fetch_add(1, Relaxed);
             self.semaphore.release();
         }));
         self.semaphore.acquire();
         W::breathe();
         self.semaphore.release();
-        exec::unsignal();
+        step::unsignal();
     }
 
     fn check(&self, permits: u32) {

@@ -1,7 +1,5 @@
 //! What a reader-writer lock can do beyond its raw trait, found by the compiler: the lists of locks do not say.
 
-use std::marker::PhantomData;
-
 use overlock::core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
@@ -53,58 +51,16 @@ pub struct SharedExtras<L: RawRwLock> {
     pub most_readers: Option<u64>,
 }
 
-/// What is asked for its abilities.
-pub struct Probe<L>(pub PhantomData<L>);
-
-macro_rules! probe {
-    ($has:ident, $has_not:ident, $method:ident, $bound:ident, $result:ty, $value:expr) => {
-        /// Method lookup tries this one first, since it needs no further reference.
-        pub trait $has<L: RawRwLock> {
-            fn $method(&self) -> Option<$result>;
-        }
-
-        impl<L: $bound> $has<L> for Probe<L> {
-            fn $method(&self) -> Option<$result> {
-                Some($value)
-            }
-        }
-
-        pub trait $has_not<L: RawRwLock> {
-            fn $method(&self) -> Option<$result>;
-        }
-
-        impl<L: RawRwLock> $has_not<L> for &Probe<L> {
-            fn $method(&self) -> Option<$result> {
-                None
-            }
-        }
-    };
-}
-
-probe!(
-    HasTimed,
-    NoTimed,
-    timed,
-    RawTimedRwLock,
+::overlock::core::abilities! {
+    [L: RawRwLock]
+    HasTimed, NoTimed, timed, RawTimedRwLock,
     Timed<L>,
     Timed {
         read: L::read_until,
         write: L::write_until
-    }
-);
-probe!(
-    HasDowngrade,
-    NoDowngrade,
-    downgrade,
-    RawDowngradeRwLock,
-    Downgrade<L>,
-    L::downgrade
-);
-probe!(
-    HasFair,
-    NoFair,
-    fair,
-    RawFairRwLock,
+    };
+    HasDowngrade, NoDowngrade, downgrade, RawDowngradeRwLock, Downgrade<L>, L::downgrade;
+    HasFair, NoFair, fair, RawFairRwLock,
     Fair<L>,
     Fair {
         unlock_read: L::unlock_read_fair,
@@ -112,16 +68,9 @@ probe!(
         bump_read: L::bump_read,
         bump_write: L::bump_write,
         upgradable: fair_visit::<L>
-    }
-);
-probe!(
-    HasUpgrade,
-    NoUpgrade,
-    upgradable,
-    RawUpgradeRwLock,
-    Upgradable<L>,
-    visit::<L>
-);
+    };
+    HasUpgrade, NoUpgrade, upgradable, RawUpgradeRwLock, Upgradable<L>, visit::<L>;
+}
 
 /// The [`SharedExtras`] of a lock type that is named, not a parameter.
 macro_rules! shared_extras {
@@ -131,7 +80,7 @@ macro_rules! shared_extras {
             HasDowngrade as _, HasFair as _, HasTimed as _, HasUpgrade as _, NoDowngrade as _,
             NoFair as _, NoTimed as _, NoUpgrade as _,
         };
-        let probe = crate::subject::shared::Probe::<$lock>(std::marker::PhantomData);
+        let probe = ::overlock::core::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
         crate::subject::SharedExtras::<$lock> {
             timed: (&probe).timed(),
