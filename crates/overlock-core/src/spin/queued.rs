@@ -50,6 +50,8 @@
 //! - I4: a node is used by one queue at a time: its context is free again only after the head was handed over.
 //! - I5: waiters in the queue are served in the order of their exchanges of the tail. One pending waiter
 //!   may come before the first of them: it came earlier.
+//! - I6: a waiter waits for a link only after it has seen another's tail, or its own gone: a set pending bit does not mean
+//!   that somebody will queue. Its owner may have no node.
 //!
 //! # Orderings
 //!
@@ -74,6 +76,9 @@
 //! - The kernel disables preemption while a CPU's node is in use. Here a node belongs to a context
 //!   of a thread ([`node`](crate::node)), and a waiter may lose its CPU anywhere.
 //! - There is one layout for all sizes: a slot has 14 bits, and there are no more slots than that.
+//! - The published head that finds pending set beside its own tail takes the lock and waits for the newcomer to queue. One
+//!   without a node never does, and the head hangs with the lock held. There that takes a fifth nested context; here threads without a
+//!   slot are enough. Our head waits for the bit to go, and looks again.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -94,6 +99,7 @@ diagram! {
         JoinBehind = "(p, *, *) -> (n, *, *): behind p",
         Handed = "behind p -> the head",
         LastTakes = "(n, 0, 0) -> (0, 0, 1)",
+        PendingBeforeHead = "(n, 1, 0): the bit of a newcomer, which takes it back",
         HeadTakes = "(m, *, 0) -> (m, *, 1): hands the head over",
         NoNode = "no node: waits for a free lock",
         Release = "(*, *, 1) -> (*, *, 0)",
@@ -189,23 +195,32 @@ impl<P: Platform> Queued<P> {
             let _ = P::wait_until(&node.wait, Acquire, Spin::Forever, |wait: u32| wait != 0);
             Step::Handed.taken::<P>();
         }
-        // We are the head. QA: acquire, pairs with QU.
-        let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
-            word & (PENDING_BYTE | LOCKED_BYTE) == 0
-        });
-        // (n, 0, 0) -> (0, 0, 1). It also fails where our tail is still there and a newcomer has
-        // just set pending. That one then sees our tail, and queues. Relaxed: QA came before.
-        let alone = self
-            .word
-            .compare_exchange(tail(claim.id()), LOCKED, Relaxed, Relaxed);
-        if alone.is_ok() {
-            Step::LastTakes.taken::<P>();
-        } else {
-            // (m, *, 0) -> (m, *, 1), by I3. Relaxed: QA came before.
-            self.word.byte0_store(LOCKED as u8, Relaxed);
-            Step::HeadTakes.taken::<P>();
-            // QH: release, pairs with the successor's acquire look.
-            successor(node).node::<P>().wait.store(1, Release);
+        let alone = tail(claim.id());
+        loop {
+            // We are the head. QA: acquire, pairs with QU.
+            let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
+                word & (PENDING_BYTE | LOCKED_BYTE) == 0
+            });
+            // (n, 0, 0) -> (0, 0, 1). Relaxed: QA came before.
+            match self.word.compare_exchange(alone, LOCKED, Relaxed, Relaxed) {
+                Ok(_) => {
+                    Step::LastTakes.taken::<P>();
+                    break;
+                }
+                // A newcomer has just set pending. It sees our tail and takes the bit back; but it queues only if it has a
+                // node, so we must not wait for its link (I6).
+                Err(now) if now & !(PENDING_BYTE | LOCKED_BYTE) == alone => {
+                    Step::PendingBeforeHead.taken::<P>();
+                }
+                Err(_) => {
+                    // (m, *, 0) -> (m, *, 1), by I3. Relaxed: QA came before.
+                    self.word.byte0_store(LOCKED as u8, Relaxed);
+                    Step::HeadTakes.taken::<P>();
+                    // QH: release, pairs with the successor's acquire look.
+                    successor(node).node::<P>().wait.store(1, Release);
+                    break;
+                }
+            }
         }
         // Here the claim ends, not before (I4).
     }

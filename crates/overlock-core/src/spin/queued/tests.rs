@@ -161,11 +161,8 @@ fn a_newcomer_does_not_wait_for_ever_for_a_hand_over() {
     assert_eq!(left(), 0);
 }
 
-/// The head's exchange of its own tail fails though nobody has queued, since a newcomer has just set
-/// pending. Fails where `lock_queued` takes that for success (no `if alone.is_err()`).
-#[test]
-fn a_pending_bit_that_comes_and_goes_does_not_confuse_the_head() {
-    let lock = leak();
+/// Thread 2 is the head of a queue of one; it has seen the lock free and not taken it yet.
+fn head_before_its_exchange(lock: Lock) -> Actor {
     lock.lock();
     let [pending, head] = [1, 2].map(|thread| locker(thread, lock));
     pending.to(Point::Wait);
@@ -173,12 +170,34 @@ fn a_pending_bit_that_comes_and_goes_does_not_confuse_the_head() {
     unlock(lock);
     pending.end();
     unlock(lock);
-    head.to(Point::Seen); // It has seen the lock free and not taken it yet.
+    head.to(Point::Seen);
+    head
+}
+
+/// I6: the head's exchange of its own tail fails though nobody has queued, since a newcomer has just set
+/// pending. That one takes the bit back, and has no node to queue with. Fails where `lock_queued` takes the
+/// bit for a follower (no `PendingBeforeHead`): the head holds the lock and waits for a link.
+#[test]
+fn a_pending_bit_that_comes_and_goes_does_not_confuse_the_head() {
+    let lock = leak();
+    let head = head_before_its_exchange(lock);
     lock.word.fetch_or(PENDING, Relaxed); // Half a newcomer.
     head.to(Point::Wait);
-    assert_eq!(word(lock), node(2) | PENDING | LOCKED); // Taken; now it waits for a link.
+    assert_eq!(word(lock), node(2) | PENDING);
+    lock.word.byte1_store(0, Relaxed); // The other half of one without a node.
+    head.end();
+    assert_eq!(word(lock), LOCKED);
+}
+
+/// The newcomer queues after all, before the head has seen that the bit is gone.
+#[test]
+fn a_newcomer_whose_pending_bit_met_the_head_is_served_next() {
+    let lock = leak();
+    let head = head_before_its_exchange(lock);
+    lock.word.fetch_or(PENDING, Relaxed);
+    head.to(Point::Wait);
     lock.word.byte1_store(0, Relaxed);
-    let newcomer = slow_locker(3, lock, node(2) | LOCKED); // The other half.
+    let newcomer = slow_locker(3, lock, node(2));
     newcomer.to(Point::Wait);
     head.end();
     assert_eq!(word(lock), node(3) | LOCKED);
@@ -192,27 +211,21 @@ fn a_pending_bit_that_comes_and_goes_does_not_confuse_the_head() {
 #[test]
 fn a_node_is_in_use_until_the_head_is_handed_over() {
     let (lock, other) = (leak(), leak());
-    lock.lock();
     other.lock();
-    let [pending, head] = [1, 2].map(|thread| locker(thread, lock));
-    pending.to(Point::Wait);
+    let head = head_before_its_exchange(lock);
+    // Thread 3 has exchanged the tail, and not linked its node yet: the head must wait for that.
+    lock.word.high_swap(NodeId::new(3, 0).bits(), Relaxed);
     head.to(Point::Wait);
-    unlock(lock);
-    pending.end();
-    unlock(lock);
-    head.to(Point::Seen);
-    lock.word.fetch_or(PENDING, Relaxed); // Half a newcomer, as above: the head must wait for a link.
-    head.to(Point::Wait);
+    assert_eq!(word(lock), node(3) | LOCKED);
     head.interrupt_to(Point::Wait, move || other.lock_queued());
     assert_eq!(word(other), tail(NodeId::new(2, 1)) | LOCKED);
     unlock(other);
     head.end_handler();
-    lock.word.byte1_store(0, Relaxed);
-    let newcomer = slow_locker(3, lock, node(2) | LOCKED);
-    newcomer.to(Point::Wait);
+    let behind = NodeId::new(3, 0);
+    let before = NodeId::new(2, 0).node::<Toy>();
+    before.next.store(behind.bits().into(), Relaxed);
     head.end();
-    unlock(lock);
-    newcomer.end();
+    assert_eq!(behind.node::<Toy>().wait.load(Relaxed), 1);
 }
 
 /// Four contexts of one thread wait for four locks, a node each; a fifth gets its lock without one.
