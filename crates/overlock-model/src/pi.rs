@@ -99,13 +99,10 @@ pub fn unlock<K: Kernel>(word: &K::U32) {
             // Whether others sleep is not looked at: an unlock that finds nobody does no harm.
             if owned {
                 word.store(id(next) | WAITERS, Release);
-            } else if word
-                .compare_exchange(0, id(next) | WAITERS, AcqRel, Relaxed)
-                .is_err()
-            {
-                // Somebody has taken the free lock past the sleeper: its unlock finds the sleeper.
+            } else if !grant_free::<K>(word, next) {
+                // Somebody has taken the free lock past the sleeper: its unlock finds the sleeper. Nobody has run since
+                // the exchange that told it.
                 K::sleepers(|sleepers| sleepers.0.push_front((address, next)));
-                word.fetch_or(WAITERS, Relaxed);
                 return;
             }
             // Release: pairs with the look in `lock`.
@@ -119,5 +116,19 @@ pub fn unlock<K: Kernel>(word: &K::U32) {
         word.store(0, Release);
         // One that has come since saw the owner's name, and sleeps.
         owned = false;
+    }
+}
+
+/// Makes `next` the owner of a lock that was free; or tells its owner, where it has one, that somebody sleeps, and returns false.
+fn grant_free<K: Kernel>(word: &K::U32, next: usize) -> bool {
+    let mut seen = 0;
+    loop {
+        let free = seen & THREAD_ID == 0;
+        let owner = if free { id(next) } else { seen };
+        // Acquire and release, as an unlock and a lock in one.
+        match word.compare_exchange(seen, owner | WAITERS, AcqRel, Relaxed) {
+            Ok(_) => return free,
+            Err(now) => seen = now,
+        }
     }
 }
