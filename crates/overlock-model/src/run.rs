@@ -109,7 +109,7 @@ impl Effort {
         departures: 3,
         executions: 400_000,
         walks: 20_000,
-        schedules: 200_000,
+        schedules: 1_000_000,
         preemptions: 2,
         seconds: 20,
     };
@@ -152,9 +152,10 @@ pub fn run(
     let mut tasks = Vec::new();
     for &engine in engines {
         for lock in engine.locks() {
-            let scenarios = lock.scenarios.len();
-            for scenario in &lock.scenarios {
-                if engine.takes(lock.name, scenario) && chosen(&lock, scenario) {
+            let taken = || (lock.scenarios.iter()).filter(|it| engine.takes(lock.name, it));
+            let scenarios = taken().count();
+            for scenario in taken() {
+                if chosen(&lock, scenario) {
                     tasks.push((engine, lock.name, scenarios, scenario.clone()));
                 }
             }
@@ -218,7 +219,7 @@ fn check(
     let work = panic::catch_unwind(AssertUnwindSafe(|| match engine {
         Engine::Explore => explore(scenario, effort, seed, &mut outcome),
         Engine::Shuttle => walk(scenario, scenarios, effort, seed, &mut outcome),
-        Engine::Loom => permute(scenario, effort, &mut outcome),
+        Engine::Loom => permute(lock, scenario, effort, &mut outcome),
     }));
     outcome.failure = match work {
         Ok(Ok(())) => None,
@@ -283,9 +284,15 @@ fn walk(
     Ok(())
 }
 
-fn permute(scenario: &Scenario, effort: Effort, outcome: &mut Outcome) -> Result<(), Box<Failure>> {
+fn permute(
+    lock: &str,
+    scenario: &Scenario,
+    effort: Effort,
+    outcome: &mut Outcome,
+) -> Result<(), Box<Failure>> {
     let end = Instant::now() + Duration::from_secs(effort.seconds);
-    for preemptions in 0..=effort.preemptions {
+    let bound = loom::bound(lock, &scenario.name);
+    for preemptions in (0..=effort.preemptions).take_while(|&it| it < bound) {
         let time = end.saturating_duration_since(Instant::now());
         let done = loom::check(scenario, loom::Bounds { preemptions, time })?;
         outcome.executions += done.executions as u64;
