@@ -185,17 +185,16 @@ fn waiters_are_served_one_after_another() {
 #[test]
 fn a_circle_with_a_deadline_in_it_is_broken() {
     let [a, b] = &[Lock::new(), Lock::new()];
-    let asleep = &AtomicBool::new(false);
+    let gone_on = &AtomicBool::new(false);
+    b.lock();
     thread::scope(|scope| {
         scope.spawn(move || {
             a.lock();
-            asleep.store(true, Release);
             assert!(b.lock_until(after(Duration::from_millis(40))).is_none());
             unlock(a);
+            gone_on.store(true, Release);
         });
-        b.lock();
-        wait_for(asleep);
-        while !a.is_locked() || !b.is_contended() {
+        while !b.is_contended() && !gone_on.load(Acquire) {
             thread::sleep(Duration::from_millis(1));
         }
         // Closes the circle, and naps until it is open.

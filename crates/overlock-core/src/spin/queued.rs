@@ -50,8 +50,8 @@
 //! - I4: a node is used by one queue at a time: its context is free again only after the head was handed over.
 //! - I5: waiters in the queue are served in the order of their exchanges of the tail. One pending waiter
 //!   may come before the first of them: it came earlier.
-//! - I6: a waiter waits for a link only after it has seen another's tail, or its own gone: a set pending bit does not mean
-//!   that somebody will queue. Its owner may have no node.
+//! - I6: a head waits for a link only after it has seen another's tail in the place of its own. A set pending bit does not
+//!   mean that somebody will queue: who has set it may have no node.
 //!
 //! # Orderings
 //!
@@ -209,7 +209,7 @@ impl<P: Platform> Queued<P> {
                 }
                 // A newcomer has just set pending. It sees our tail and takes the bit back; but it queues only if it has a
                 // node, so we must not wait for its link (I6).
-                Err(now) if now & !(PENDING_BYTE | LOCKED_BYTE) == alone => {
+                Err(now) if now == alone | PENDING => {
                     Step::PendingBeforeHead.taken::<P>();
                 }
                 Err(_) => {
