@@ -2,6 +2,8 @@
 //! its binary: the counters are the whole process's.
 #![cfg(feature = "stat")]
 
+#[path = "common/caller.rs"]
+mod caller;
 mod common;
 #[path = "common/watch.rs"]
 mod watch;
@@ -10,6 +12,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use caller::{Caller, until};
 use common::Pair;
 use overlock::spin::RawLock;
 use overlock::stat::{self, Event, Latency};
@@ -17,11 +20,8 @@ use watch::{Place, join};
 
 const WAITERS: usize = 4;
 const ROUNDS: usize = 6;
-/// No code takes so long between its decision to lock and the first try, in CPU time, page faults included.
-const BEYOND_FIRST_TRY: Duration = Duration::from_micros(200);
 /// By then the head of a paravirtual queue sleeps: 2^15 turns, a few ms.
 const HEAD_SLEEPS: Duration = Duration::from_millis(20);
-const GIVE_UP: Duration = Duration::from_secs(10);
 /// For how long two threads pass a lock to and fro.
 const TRAFFIC: Duration = Duration::from_millis(100);
 
@@ -44,71 +44,12 @@ fn slow(lock: &str) -> Slow {
     }
 }
 
-/// A thread that is about to lock, as others see it.
-#[derive(Clone, Copy)]
-struct Caller {
-    task: libc::pid_t,
-    clock: libc::clockid_t,
-    called: Duration,
-}
-
-fn cpu_time(clock: libc::clockid_t) -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is valid for the write.
-    let result = unsafe { libc::clock_gettime(clock, &mut time) };
-    assert_eq!(result, 0, "the thread is alive");
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-impl Caller {
-    fn here() -> Self {
-        let mut clock = 0;
-        // SAFETY: no preconditions.
-        let this = unsafe { libc::pthread_self() };
-        // SAFETY: the thread is alive, and `clock` is valid for the write.
-        let result = unsafe { libc::pthread_getcpuclockid(this, &mut clock) };
-        assert_eq!(result, 0);
-        Caller {
-            // SAFETY: no preconditions.
-            task: unsafe { libc::gettid() },
-            clock,
-            called: cpu_time(clock),
-        }
-    }
-
-    fn sleeps(self) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.task));
-        // The state follows the name, which ends with the last parenthesis.
-        stat.unwrap().rsplit(") ").next().unwrap().starts_with('S')
-    }
-
-    /// Whether it is certainly past its first try at a lock that is held, and so in the slow path.
-    fn is_waiting(self) -> bool {
-        cpu_time(self.clock) > self.called + BEYOND_FIRST_TRY || self.sleeps()
-    }
-}
-
-fn until(lock: &str, what: &str, mut done: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !done() {
-        assert!(begin.elapsed() < GIVE_UP, "{lock}: no {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
 /// Has `WAITERS` threads wait; one by one with `HEAD_SLEEPS` after the first, or all at once.
 fn round<L: RawLock>(one_by_one: bool) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let places: &'static [Place; WAITERS] = Box::leak(Box::default());
     let callers: &'static [OnceLock<Caller>; WAITERS] = Box::leak(Box::default());
-    let wait = |caller: &OnceLock<Caller>| {
-        until(L::NAME, "waiter", || {
-            caller.get().is_some_and(|caller| caller.is_waiting())
-        });
-    };
+    let wait = |caller| assert!(until(caller, Caller::is_waiting), "{}: no waiter", L::NAME);
     let token = pair.lock.try_lock().unwrap();
     let mut threads = Vec::new();
     for number in 0..WAITERS {

@@ -1,33 +1,36 @@
 //! The locks that promise first come, first served, measured: threads line up one by one behind a holder, and
 //! enter in that order.
 
-use std::sync::Mutex;
+#[path = "common/caller.rs"]
+mod caller;
+
+use std::sync::{Mutex, OnceLock};
 use std::thread;
-use std::time::Duration;
 
+use caller::{Caller, until};
 use overlock::spin::{FastQueue, Mcs, PvTicket, Queued, RawLock, Ticket};
-
-/// Long enough for a thread that was started to be in line, on a busy machine too.
-const IN_LINE: Duration = Duration::from_millis(60);
 
 fn first_come_first_served<L: RawLock>() {
     let lock = &L::create().unwrap();
     let order = &Mutex::new(Vec::new());
+    let callers = &[const { OnceLock::new() }; 4];
     let token = lock.lock();
-    thread::scope(|scope| {
-        for number in 0..4 {
+    let in_line = thread::scope(|scope| {
+        let in_line = (0..4).all(|number| {
             scope.spawn(move || {
+                let _ = callers[number].set(Caller::here());
                 let token = lock.lock();
                 order.lock().unwrap().push(number);
                 // SAFETY: the token is of this lock and this thread.
                 unsafe { lock.unlock(token) };
             });
-            thread::sleep(IN_LINE);
-            assert!(lock.is_contended());
-        }
+            until(&callers[number], Caller::is_waiting) && lock.is_contended()
+        });
         // SAFETY: the token is of this lock and this thread.
         unsafe { lock.unlock(token) };
+        in_line
     });
+    assert!(in_line, "{}", L::NAME);
     assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3], "{}", L::NAME);
 }
 

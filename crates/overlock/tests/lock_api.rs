@@ -1,8 +1,13 @@
 //! The traits of lock_api that raw locks have, 0.5 and 0.4: they do what their names say, and are there where they are due.
 #![cfg(feature = "lock_api")]
 
+#[path = "common/caller.rs"]
+mod caller;
+
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use caller::{Caller, until};
 use overlock::core::raw::{
     RawFairLock, RawFairRwLock, RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
 };
@@ -159,15 +164,15 @@ fn a_bump_lets_a_writer_in() {
         G: std::ops::Deref<Target = u32>,
     {
         let before = *guard;
+        let writer = &OnceLock::new();
         std::thread::scope(|scope| {
             // Dropped where this panics, or the writer would wait for ever.
             let mut guard = guard;
-            scope.spawn(|| *lock.write() += 1);
-            // SAFETY: the raw lock is only looked at.
-            while !unsafe { lock.raw() }.is_contended() {
-                std::thread::yield_now();
-            }
-            std::thread::sleep(SHORT);
+            scope.spawn(|| {
+                let _ = writer.set(Caller::here());
+                *lock.write() += 1;
+            });
+            assert!(until(writer, Caller::is_asleep));
             bump(&mut guard);
             assert_eq!(*guard, before + 1);
         });

@@ -1,13 +1,17 @@
 //! What the mutex promises beyond exclusion, and its spin queue, on real threads.
 #![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
+#[path = "common/caller.rs"]
+mod caller;
+
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Barrier, mpsc};
+use std::sync::{Barrier, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use caller::{Caller, until};
 use overlock::Linux;
 use overlock::core::sleep::Osq;
 use overlock::core::sleep::cancel::CancelToken;
@@ -16,9 +20,6 @@ use overlock::sleep::{
     Mutex, MutexInside, MutexNone, RawCancelLock, RawFairLock, RawLock, RawTimedLock,
 };
 
-/// Long enough for a thread that was started to be asleep, on a busy machine too.
-const ASLEEP: Duration = Duration::from_millis(40);
-
 trait Form: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux> {}
 impl<L: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux>> Form for L {}
 
@@ -26,21 +27,27 @@ impl<L: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux>>
 fn cancels<L: Form>() {
     let lock = &L::create().unwrap();
     let token = &CancelToken::<Linux>::new();
+    let callers = &[const { OnceLock::new() }; 6];
     lock.lock();
-    thread::scope(|scope| {
-        let cancelled: Vec<_> = (0..6)
-            .map(|_| scope.spawn(move || lock.lock_cancellable(token, None)))
-            .collect();
-        thread::sleep(ASLEEP);
+    let (asleep, left) = thread::scope(|scope| {
+        let cancelled = callers.each_ref().map(|caller| {
+            scope.spawn(move || {
+                let _ = caller.set(Caller::here());
+                lock.lock_cancellable(token, None).is_none()
+            })
+        });
+        let asleep = callers
+            .iter()
+            .all(|caller| until(caller, Caller::is_asleep));
         let staying = scope.spawn(move || lock.lock());
         token.cancel();
-        for waiter in cancelled {
-            assert!(waiter.join().unwrap().is_none(), "{}", L::NAME);
-        }
+        let left = cancelled.map(|waiter| waiter.join().unwrap());
         // SAFETY: this thread has locked it.
         unsafe { lock.unlock(()) };
         staying.join().unwrap();
+        (asleep, left)
     });
+    assert_eq!((asleep, left), (true, [true; 6]), "{}", L::NAME);
     assert!(lock.is_locked() && !lock.is_contended());
 }
 
@@ -48,43 +55,52 @@ fn cancels<L: Form>() {
 fn hands_over<L: Form>() {
     let lock = &L::create().unwrap();
     let inside = &AtomicBool::new(false);
+    let caller = &OnceLock::new();
     lock.lock();
-    thread::scope(|scope| {
+    let (asleep, came_between) = thread::scope(|scope| {
         scope.spawn(move || {
+            let _ = caller.set(Caller::here());
             lock.lock();
             inside.store(true, Ordering::Relaxed);
             // SAFETY: this thread has locked it.
             unsafe { lock.unlock(()) };
         });
-        thread::sleep(ASLEEP);
+        let asleep = until(caller, Caller::is_asleep);
         // SAFETY: this thread has locked it.
         unsafe { lock.unlock_fair(()) };
         lock.lock();
-        assert!(inside.load(Ordering::Relaxed), "{} was taken back", L::NAME);
+        let came_between = inside.load(Ordering::Relaxed);
         // SAFETY: this thread has locked it.
         unsafe { lock.unlock(()) };
+        (asleep, came_between)
     });
+    assert!(asleep, "{}", L::NAME);
+    assert!(came_between, "{} was taken back", L::NAME);
 }
 
 /// Sleepers enter in the order in which they came, when nobody passes them.
 fn first_come_first_served<L: Form>() {
     let lock = &L::create().unwrap();
     let (sender, receiver) = mpsc::channel();
+    let callers = &[const { OnceLock::new() }; 4];
     lock.lock();
-    thread::scope(|scope| {
-        for number in 0..4 {
+    let asleep = thread::scope(|scope| {
+        let asleep = (0..4).all(|number| {
             let sender = sender.clone();
             scope.spawn(move || {
+                let _ = callers[number].set(Caller::here());
                 lock.lock();
                 sender.send(number).unwrap();
                 // SAFETY: this thread has locked it.
                 unsafe { lock.unlock_fair(()) };
             });
-            thread::sleep(ASLEEP);
-        }
+            until(&callers[number], Caller::is_asleep)
+        });
         // SAFETY: this thread has locked it.
         unsafe { lock.unlock_fair(()) };
+        asleep
     });
+    assert!(asleep, "{}", L::NAME);
     assert_eq!(
         receiver.try_iter().collect::<Vec<_>>(),
         [0, 1, 2, 3],

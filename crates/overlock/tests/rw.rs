@@ -1,5 +1,7 @@
 //! Every reader-writer lock, on real threads.
 
+#[path = "common/caller.rs"]
+mod caller;
 #[path = "common/rw.rs"]
 mod rw;
 #[path = "rw/starvation.rs"]
@@ -8,10 +10,11 @@ mod starvation;
 mod watch;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use caller::{Caller, until};
 use overlock::Linux;
 use overlock::core::Platform;
 use overlock::rw::RawRwLock;
@@ -299,15 +302,14 @@ fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTur
     let _turn = turn();
     for (name, fair_turn) in turns.into_iter().flatten() {
         let trial = Trial::<L>::new(2);
+        let writer: &'static _ = Box::leak(Box::new(OnceLock::new()));
         trial.run(move |number, place| {
             let lock = &trial.pair.lock;
             if number == 0 {
                 let wait_for_sleeper = || {
                     trial.ends.store(true, Relaxed);
-                    while !lock.is_contended() {
-                        thread::yield_now();
-                    }
-                    thread::sleep(Duration::from_millis(2));
+                    assert!(until(writer, Caller::is_asleep), "{}", L::NAME);
+                    assert!(lock.is_contended());
                 };
                 let look = || {
                     let writes = trial.pair.look(|| {});
@@ -319,6 +321,7 @@ fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTur
                     thread::yield_now();
                 }
                 place.waits(false);
+                let _ = writer.set(Caller::here());
                 let token = lock.write();
                 trial.pair.change(|| {});
                 trial.pair.end_write(token);
@@ -401,6 +404,7 @@ macro_rules! tests {
             }
 
             #[test]
+            #[cfg_attr(miri, ignore = "it asks the operating system")]
             fn fairness_lets_a_writer_in() {
                 super::fairness_lets_a_writer_in::<Lock>(extras_of!(Lock).fair_turns);
             }

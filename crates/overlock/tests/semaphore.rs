@@ -1,5 +1,7 @@
 //! The core semaphore on real threads.
 
+#[path = "common/caller.rs"]
+mod caller;
 #[path = "common/crew.rs"]
 mod crew;
 #[path = "common/watch.rs"]
@@ -7,9 +9,9 @@ mod watch;
 
 use std::cell::UnsafeCell;
 use std::ptr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::channel;
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,7 @@ use overlock::Linux;
 use overlock::core::Platform;
 use overlock::core::sleep::cancel::CancelToken;
 
+use caller::{Caller, until};
 use crew::crew;
 
 type Semaphore = overlock::core::sleep::Semaphore<Linux>;
@@ -128,23 +131,19 @@ fn permits_are_neither_lost_nor_made() {
 #[test]
 #[cfg_attr(miri, ignore = "it goes by the clock")]
 fn first_come_first_served() {
-    /// Long enough for a thread that is about to be in line, on a busy machine too.
-    const IN_LINE: Duration = Duration::from_millis(60);
     let _turn = turn();
     let semaphore = &Semaphore::new(0);
     let order = &Mutex::new(Vec::new());
-    let (sender, receiver) = channel();
-    thread::scope(|scope| {
-        for number in 0..4 {
-            let sender = sender.clone();
+    let callers = &[const { OnceLock::new() }; 4];
+    let asleep = thread::scope(|scope| {
+        let asleep = (0..4).all(|number| {
             scope.spawn(move || {
-                sender.send(()).unwrap();
-                semaphore.acquire_many(1 + number % 2);
+                let _ = callers[number].set(Caller::here());
+                semaphore.acquire_many(1 + number as u32 % 2);
                 order.lock().unwrap().push(number);
             });
-            receiver.recv().unwrap();
-            thread::sleep(IN_LINE);
-        }
+            until(&callers[number], Caller::is_asleep)
+        });
         // How many are through after each permit.
         for served in [1, 1, 2, 3, 3, 4] {
             semaphore.release();
@@ -153,7 +152,9 @@ fn first_come_first_served() {
                 thread::yield_now();
             }
         }
+        asleep
     });
+    assert!(asleep);
     assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3]);
     assert_eq!(
         (semaphore.available(), semaphore.is_contended()),
