@@ -70,9 +70,10 @@ pub fn locate(controller: &str, cgroups: &str, mounts: &str) -> Option<Place> {
     })?;
     // Inside a container the mount shows a part of the hierarchy only, and the path may or may not
     // be told relative to it.
-    let below = Path::new(path)
-        .strip_prefix(root)
-        .unwrap_or_else(|_| Path::new(path.trim_start_matches('/')));
+    let below = Path::new(path).strip_prefix(root);
+    let below = below.unwrap_or(Path::new(path));
+    // What is joined to the mount must not start at the root of all: with an empty `root` it still does.
+    let below = below.strip_prefix("/").unwrap_or(below);
     let mount = PathBuf::from(mount);
     let dir = mount.join(below);
     Some(Place {
@@ -151,6 +152,14 @@ mod tests {
         let place = locate("cpu", "0::/box/job\n", mounts).unwrap();
         assert_eq!(place.version, Version::V2);
         // The directory does not exist here, so the mount stands in.
+        assert_eq!(place.dir, Path::new("/nowhere/cgroup"));
+    }
+
+    /// Two spaces: the root is empty, and all of the path is below it.
+    #[test]
+    fn the_place_is_never_outside_the_mount() {
+        let mounts = "25 1 0:22  /nowhere/cgroup rw - cgroup2 cgroup2 rw\n";
+        let place = locate("cpu", "0::/\n", mounts).unwrap();
         assert_eq!(place.dir, Path::new("/nowhere/cgroup"));
     }
 

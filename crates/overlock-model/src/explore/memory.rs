@@ -1,14 +1,16 @@
 //! The explorer's memory: C11 atomics as an operational model, and happens-before for plain data.
 //!
-//! Each location keeps the messages that were stored to it, oldest first. A thread has a *view*: for each location the
-//! oldest message that it may still read, and for each thread the step up to which that thread's past
+//! Each location keeps the messages that were stored to it, in their modification order, oldest first. A thread has a *view*: for each
+//! location the oldest message that it may still read, and for each thread the step up to which that thread's past
 //! lies before it. A load may read any message from its view on; a read-modify-write reads the newest. A
 //! message carries the view that its reader acquires: the storing thread's, if it was a release, joined with
 //! the one of the message that a read-modify-write replaced (release sequences).
 //!
-//! What it leaves out: a store always becomes the newest message (no reordering of two stores to one location by different
-//! threads after the fact), and no load reads what is stored later (no load buffering). Miri leaves out
-//! the same. Everything that x86 and store buffers can do is in.
+//! A store becomes the newest message, or comes late: it takes a place before messages that its thread has not seen, but not
+//! between a read-modify-write and the message that this replaced. So two stores by different threads
+//! that nothing orders may take effect in either order, whichever was executed first; x86 does not do that, and Miri leaves it out.
+//!
+//! What it leaves out: no load reads what is stored later (no load buffering), and a read-modify-write always comes last.
 
 use std::sync::atomic::Ordering;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
@@ -19,13 +21,16 @@ pub const THREADS: usize = 8;
 /// Old messages that stay readable, at most.
 const KEPT: usize = 4;
 
+/// Between the stamps of a message and of the next newest one: room for those that come late.
+const ROOM: u32 = 1 << 10;
+
 /// What lies before a point of a thread's program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// For each thread, how many of its steps.
     clock: [u16; THREADS],
-    /// For each location, by its number in this execution, the index of its oldest message that may still be read.
-    oldest: Vec<u16>,
+    /// For each location, by its number in this execution, the stamp of its oldest message that may still be read.
+    oldest: Vec<u32>,
 }
 
 impl View {
@@ -41,15 +46,15 @@ impl View {
         }
     }
 
-    fn oldest(&self, location: usize) -> u16 {
+    fn oldest(&self, location: usize) -> u32 {
         self.oldest.get(location).copied().unwrap_or(0)
     }
 
-    fn raise(&mut self, location: usize, index: u16) {
+    fn raise(&mut self, location: usize, stamp: u32) {
         if self.oldest.len() <= location {
             self.oldest.resize(location + 1, 0);
         }
-        self.oldest[location] = self.oldest[location].max(index);
+        self.oldest[location] = self.oldest[location].max(stamp);
     }
 
     fn clear(&mut self) {
@@ -80,14 +85,16 @@ struct Views {
 struct Message {
     value: u64,
     view: View,
+    /// Grows along the modification order.
+    stamp: u32,
+    /// Whether a read-modify-write replaced the message before: nothing comes between the two.
+    continues: bool,
 }
 
 #[derive(Debug, Default)]
 struct Location {
     /// The newest messages, oldest first; empty where nobody has been here.
     messages: Vec<Message>,
-    /// The index of the first of `messages` among all that there were.
-    first: u16,
     /// How many messages there have been.
     version: u32,
     /// Which threads have accessed it, a bit each.
@@ -95,8 +102,25 @@ struct Location {
 }
 
 impl Location {
-    fn newest(&self) -> u16 {
-        self.first + self.messages.len() as u16 - 1
+    /// Behind which messages a store may come whose thread has seen the one with the stamp `seen`: the newest first.
+    fn places(&self, seen: u32) -> impl Iterator<Item = usize> {
+        let last = self.messages.len() - 1;
+        (0..=last).rev().filter(move |&place| {
+            let before = &self.messages[place];
+            let Some(after) = self.messages.get(place + 1) else {
+                return true;
+            };
+            before.stamp >= seen && !after.continues && after.stamp - before.stamp > 1
+        })
+    }
+
+    /// The stamp of a message that comes behind the one at `place`.
+    fn stamp(&self, place: usize) -> u32 {
+        let before = self.messages[place].stamp;
+        match self.messages.get(place + 1) {
+            Some(after) => before.midpoint(after.stamp),
+            None => before + ROOM,
+        }
     }
 }
 
@@ -166,12 +190,13 @@ impl Memory {
             self.locations.push(Location::default());
         }
         let location = &mut self.locations[number];
-        location.first = 0;
         if location.messages.is_empty() {
             location.messages.push(Message::default());
         }
-        location.messages[0].value = at.init;
-        location.messages[0].view.clear();
+        let message = &mut location.messages[0];
+        message.value = at.init;
+        message.view.clear();
+        (message.stamp, message.continues) = (0, false);
         number
     }
 
@@ -218,78 +243,114 @@ impl Memory {
         location.messages[location.messages.len() - 1].value
     }
 
+    /// The oldest message that `thread` may read with this order, and behind which it may store.
+    fn seen(&self, thread: usize, number: usize, order: Ordering) -> u32 {
+        let seen = self.views[thread].now.oldest(number);
+        if order == SeqCst {
+            seen.max(self.agreed.oldest(number))
+        } else {
+            seen
+        }
+    }
+
     /// How many messages a load by `thread` may choose from, the newest counted as one of them.
     pub fn readable(&mut self, thread: usize, at: At, order: Ordering) -> usize {
         if !self.weak {
             return 1;
         }
         let number = self.find(at);
-        let mut oldest = self.views[thread].now.oldest(number);
-        if order == SeqCst {
-            oldest = oldest.max(self.agreed.oldest(number));
+        let seen = self.seen(thread, number, order);
+        let messages = self.locations[number].messages.iter().rev();
+        messages
+            .take_while(|message| message.stamp >= seen)
+            .count()
+            .max(1)
+    }
+
+    /// How many places a store by `thread` may choose from, the newest counted as one of them.
+    pub fn places(&mut self, thread: usize, at: At, order: Ordering) -> usize {
+        if !self.weak {
+            return 1;
         }
-        let location = &self.locations[number];
-        usize::from(location.newest() - oldest.max(location.first)) + 1
+        let number = self.find(at);
+        let seen = self.seen(thread, number, order);
+        self.locations[number].places(seen).count()
     }
 
     /// Loads the message that is `back` before the newest.
     pub fn load(&mut self, thread: usize, at: At, order: Ordering, back: usize) -> u64 {
         let number = self.find(at);
         let location = &self.locations[number];
-        let place = location.messages.len() - 1 - back;
-        let index = location.first + place as u16;
-        let message = &location.messages[place];
+        let message = &location.messages[location.messages.len() - 1 - back];
         let views = &mut self.views[thread];
         if self.weak {
-            views.now.raise(number, index);
+            views.now.raise(number, message.stamp);
             views.acquirable.join(&message.view);
         }
         if matches!(order, Acquire | AcqRel | SeqCst) {
             views.now.join(&message.view);
         }
         if order == SeqCst && self.weak {
-            self.agreed.raise(number, index);
+            self.agreed.raise(number, message.stamp);
         }
         message.value
     }
 
-    /// Stores a new newest message.
-    pub fn store(&mut self, thread: usize, at: At, value: u64, order: Ordering) {
-        self.push(thread, at, value, order, false);
+    /// Stores a new message: the newest, or at the place that is `late` before that among its [`places`](Self::places).
+    pub fn store(&mut self, thread: usize, at: At, value: u64, order: Ordering, late: usize) {
+        let number = self.find(at);
+        let seen = self.seen(thread, number, order);
+        let place = self.locations[number].places(seen).nth(late);
+        let place = place.expect("one of the places");
+        self.push(thread, number, value, order, place, false);
     }
 
     /// Replaces the newest message, after a [`load`](Self::load) of it.
     pub fn replace(&mut self, thread: usize, at: At, value: u64, order: Ordering) {
-        self.push(thread, at, value, order, true);
+        let number = self.find(at);
+        let newest = self.locations[number].messages.len() - 1;
+        self.push(thread, number, value, order, newest, true);
     }
 
-    fn push(&mut self, thread: usize, at: At, value: u64, order: Ordering, continues: bool) {
-        let number = self.find(at);
+    fn push(
+        &mut self,
+        thread: usize,
+        number: usize,
+        value: u64,
+        order: Ordering,
+        place: usize,
+        continues: bool,
+    ) {
         self.step(thread);
         let location = &mut self.locations[number];
         location.version += 1;
         let views = &mut self.views[thread];
         let release = matches!(order, Release | AcqRel | SeqCst);
         if self.weak {
-            let index = location.newest() + 1;
-            views.now.raise(number, index);
+            let stamp = location.stamp(place);
+            views.now.raise(number, stamp);
             let mut view = if release {
                 views.now.clone()
             } else {
                 let mut view = views.released.clone();
-                view.raise(number, index);
+                view.raise(number, stamp);
                 view
             };
             if continues {
-                view.join(&location.messages[location.messages.len() - 1].view);
+                view.join(&location.messages[place].view);
             }
-            location.messages.push(Message { value, view });
+            let message = Message {
+                value,
+                view,
+                stamp,
+                continues,
+            };
+            location.messages.insert(place + 1, message);
             if location.messages.len() > KEPT {
                 location.messages.remove(0);
-                location.first += 1;
             }
             if order == SeqCst {
-                self.agreed.raise(number, index);
+                self.agreed.raise(number, stamp);
             }
         } else {
             let newest = &mut location.messages[0];

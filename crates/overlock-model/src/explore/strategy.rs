@@ -15,6 +15,8 @@ pub enum Question {
     },
     /// Which message a load reads, 0 the newest.
     Message,
+    /// How far from the newest a store takes its place, 0 behind that.
+    Place,
     /// Whether something that may happen at any time does: a spurious wake-up, a spurious failure, a thread that was
     /// preempted, a signal.
     Chance,
@@ -121,7 +123,7 @@ fn wander(rng: &mut SmallRng, question: Question, options: usize) -> usize {
     let plain = match question {
         Question::Thread { stay: true } => 0.7,
         Question::Thread { stay: false } => 0.0,
-        Question::Message => 0.7,
+        Question::Message | Question::Place => 0.7,
         Question::Chance => 0.95,
     };
     if options == 1 || rng.random_bool(plain) {

@@ -1,7 +1,7 @@
 //! Litmus tests: what the explorer's memory allows, and what it does not.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
 use std::sync::{Arc, Mutex};
 
 use overlock_core::platform::{Atomic, Instant, Platform, Spin};
@@ -27,6 +27,32 @@ fn outcomes(
     left: impl Fn(&[Word<u32>; 2]) -> u32 + Copy + Send + Sync + 'static,
     right: impl Fn(&[Word<u32>; 2]) -> u32 + Copy + Send + Sync + 'static,
 ) -> BTreeSet<(u32, u32)> {
+    observed(left, right, |_, mine, other| (mine, other))
+}
+
+/// All values that the words can have in the end.
+fn ends(
+    left: impl Fn(&[Word<u32>; 2]) + Copy + Send + Sync + 'static,
+    right: impl Fn(&[Word<u32>; 2]) + Copy + Send + Sync + 'static,
+) -> BTreeSet<(u32, u32)> {
+    observed(
+        move |words| {
+            left(words);
+            0
+        },
+        move |words| {
+            right(words);
+            0
+        },
+        |[x, y], _, _| (x.load(Relaxed), y.load(Relaxed)),
+    )
+}
+
+fn observed(
+    left: impl Fn(&[Word<u32>; 2]) -> u32 + Copy + Send + Sync + 'static,
+    right: impl Fn(&[Word<u32>; 2]) -> u32 + Copy + Send + Sync + 'static,
+    look: impl Fn(&[Word<u32>; 2], u32, u32) -> (u32, u32) + 'static,
+) -> BTreeSet<(u32, u32)> {
     let seen = Arc::new(Mutex::new(BTreeSet::new()));
     let results = Arc::clone(&seen);
     let done = search(
@@ -42,10 +68,8 @@ fn outcomes(
             };
             let mine = left(&words);
             Explorer::join(other);
-            results
-                .lock()
-                .unwrap()
-                .insert((mine, *result.lock().unwrap()));
+            let observed = look(&words, mine, *result.lock().unwrap());
+            results.lock().unwrap().insert(observed);
         },
     );
     assert!(done.unwrap().complete);
@@ -157,6 +181,66 @@ fn a_read_modify_write_continues_a_release_sequence() {
         },
     );
     assert!(!seen.contains(&(0, 10)), "{seen:?}");
+}
+
+/// Of two stores that nothing orders the one that is executed first may take effect last: 2+2W.
+#[test]
+fn stores_can_come_late() {
+    let both = |order| {
+        ends(
+            move |[x, y]| {
+                x.store(1, order);
+                y.store(2, order);
+            },
+            move |[x, y]| {
+                y.store(1, order);
+                x.store(2, order);
+            },
+        )
+    };
+    let all = BTreeSet::from([(1, 1), (1, 2), (2, 1), (2, 2)]);
+    assert_eq!(both(Release), all);
+    assert_eq!(both(SeqCst), &all - &BTreeSet::from([(1, 1)]));
+}
+
+/// A store by a thread that has acquired what lies behind another store comes after it: what a queue's link is for.
+#[test]
+fn stores_do_not_come_before_what_was_seen() {
+    let overtaken = |link: Ordering, look: Ordering| {
+        let seen = observed(
+            move |[wait, next]| {
+                wait.store(1, Relaxed);
+                next.store(1, link);
+                0
+            },
+            move |[wait, next]| {
+                let linked = next.load(look);
+                if linked == 1 {
+                    wait.store(2, Relaxed);
+                }
+                linked
+            },
+            |[wait, _], _, linked| (linked, wait.load(Relaxed)),
+        );
+        seen.contains(&(1, 1))
+    };
+    assert!(!overtaken(Release, Acquire));
+    assert!(overtaken(Relaxed, Acquire));
+    assert!(overtaken(Release, Relaxed));
+}
+
+/// Nothing comes between a read-modify-write and the message that it replaced.
+#[test]
+fn stores_do_not_split_an_exchange() {
+    let seen = ends(
+        |[x, _]| {
+            x.store(1, Relaxed);
+            x.fetch_add(1, Relaxed);
+        },
+        |[x, _]| x.store(10, Relaxed),
+    );
+    let want = [2, 10, 11].map(|end| (end, 0));
+    assert_eq!(seen, BTreeSet::from(want));
 }
 
 #[test]

@@ -114,9 +114,14 @@ pub fn store(at: At, value: u64, order: Ordering) {
     point(at);
     let place = Place::caller();
     in_execution(|this| {
-        this.memory.store(this.current, at, value, order);
+        let places = this.memory.places(this.current, at, order);
+        let late = this.choose(Question::Place, places);
+        this.memory.store(this.current, at, value, order, late);
         this.wake_watchers(at.key);
-        this.note(place, || format!("store {order:?} {value:#x}"));
+        this.note(place, || {
+            let late = if late > 0 { " (late)" } else { "" };
+            format!("store {order:?} {value:#x}{late}")
+        });
     });
 }
 
