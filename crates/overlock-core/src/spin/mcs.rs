@@ -48,7 +48,7 @@
 //! - MT, the exchange of the tail, acquire and release, pairs with itself: a node is ready before its
 //!   name can be seen. The release in the unlock's exchange to 0 pairs with the acquire of the next
 //!   owner's: what happened under the lock.
-//! - MN, the release store of the predecessor's `next`, pairs with the acquire look in the unlock: our
+//! - MN, the release store of the predecessor's `next`, pairs with the acquire look in `hand_over`: our
 //!   own `wait = WAITING` comes before its `wait = OWNER`. (Without it a late initialisation undoes the
 //!   hand-over, and the waiter hangs: a known bug of such locks on weakly ordered machines.)
 //! - MH, the release store of `wait = OWNER`, pairs with the acquire look of the waiter: what happened
@@ -147,7 +147,7 @@ impl<P: Platform> Mcs<P> {
             Some(id) => (&id.node::<P>().next, Step::Link),
             None => (&self.spare_next, Step::LinkToSpare),
         };
-        // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the unlock's look. After this, b is not ours
+        // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the look in `hand_over`. After this, b is not ours
         // to touch (N2).
         link.store(name(claim), Release);
         linked.taken::<P>();
@@ -287,8 +287,8 @@ unsafe impl<P: Platform> RawLock for Mcs<P> {
             Some(claim) => (name(claim), &claim.node().next),
             None => (SPARE, &self.spare_next),
         };
-        // MN: acquire, pairs with the successor's link.
-        if link.load(Acquire) != 0 || !self.empty(name) {
+        // Relaxed: `hand_over` looks again, and acquires.
+        if link.load(Relaxed) != 0 || !self.empty(name) {
             self.hand_over(link);
         }
         // Here the token's claim ends, not before (N2). It touches the node's slot, not the lock.
