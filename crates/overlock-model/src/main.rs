@@ -219,6 +219,18 @@ mod tests {
     }
 
     #[test]
+    fn one_checker_named_three_times_is_not_all_three() {
+        let thrice = [
+            "--locks",
+            "overlock_rw",
+            "--engines",
+            "explore,explore,explore",
+        ];
+        let little = ["--departures", "0", "--executions", "1", "--walks", "1"];
+        assert_eq!(check_with(&[&thrice[..], &little].concat()), Ok(true));
+    }
+
+    #[test]
     fn a_run_that_checks_nothing_is_an_error() {
         for options in [
             ["--locks", "rt_mutex", "--engines", "loom"],
