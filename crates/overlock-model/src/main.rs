@@ -9,12 +9,13 @@ use std::thread;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use overlock_model::report::Report;
-use overlock_model::run::{Effort, Engine, run};
+use overlock_model::run::{Effort, Engine, SEED, run};
 
 /// Checks overlock's locks with model checkers: an explorer with weak memory and blocking waits, shuttle, and loom.
 ///
 /// Exits with 1 where a check fails, where an arrow of a lock's state diagram was not executed, or where a lock that is broken on
-/// purpose was not found out.
+/// purpose was not found out; with 2 where there is nothing to check. That all arrows are executed is demanded of a lock only where all
+/// checkers run all of its scenarios (neither --engines nor --scenarios leaves one out) and no check has failed.
 #[derive(Debug, Parser)]
 #[command(name = "overlock-model", version)]
 struct Args {
@@ -55,7 +56,7 @@ struct Args {
     #[arg(long)]
     seconds: Option<u64>,
     /// Where random numbers start.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = SEED)]
     seed: u64,
     /// Checks that run at a time [default: one for each CPU].
     #[arg(long)]
@@ -105,10 +106,11 @@ fn check(args: &Args) -> Result<bool, String> {
     }
     let wanted =
         |list: &[String], name: &str| list.is_empty() || list.iter().any(|one| one == name);
-    let mut all = locks.iter().flat_map(|lock| &lock.scenarios);
-    if let Some(name) =
-        (args.scenarios.iter()).find(|name| !all.any(|scenario| scenario.name == **name))
-    {
+    let has = |name: &String| {
+        let mut all = locks.iter().flat_map(|lock| &lock.scenarios);
+        all.any(|scenario| scenario.name == *name)
+    };
+    if let Some(name) = args.scenarios.iter().find(|name| !has(name)) {
         return Err(format!("there is no scenario `{name}` (see --list)"));
     }
     if args.list {
@@ -135,11 +137,10 @@ fn check(args: &Args) -> Result<bool, String> {
         preemptions: args.preemptions.unwrap_or(base.preemptions),
         seconds: args.seconds.unwrap_or(base.seconds),
     };
-    let engines: Vec<Engine> = if args.engines.is_empty() {
-        Engine::ALL.to_vec()
-    } else {
-        args.engines.iter().map(|&name| name.into()).collect()
-    };
+    let mut engines = Engine::ALL.to_vec();
+    engines.retain(|&engine| {
+        args.engines.is_empty() || args.engines.iter().any(|&name| engine == name.into())
+    });
     let jobs = args
         .jobs
         .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
@@ -166,6 +167,9 @@ fn check(args: &Args) -> Result<bool, String> {
         },
     );
     bar.finish_and_clear();
+    if outcomes.is_empty() {
+        return Err("there is nothing to check: no such lock has such a scenario that such a checker runs (see --list)".to_owned());
+    }
     let whole = args.scenarios.is_empty()
         && engines.len() == Engine::ALL.len()
         && failed.load(Ordering::Relaxed) == 0;
@@ -192,4 +196,51 @@ fn check(args: &Args) -> Result<bool, String> {
         fs::write(path, text + "\n").map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(report.is_good())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_with(options: &[&str]) -> Result<bool, String> {
+        check(&Args::parse_from([&["overlock-model"], options].concat()))
+    }
+
+    #[test]
+    fn scenarios_of_different_locks_are_known_in_any_order() {
+        for names in ["mutex-one,biased", "biased,mutex-one", "biased,biased"] {
+            assert_eq!(check_with(&["--list", "--scenarios", names]), Ok(true));
+        }
+        let known_and_unknown = check_with(&["--list", "--scenarios", "biased,besides"]);
+        assert_eq!(
+            known_and_unknown,
+            Err("there is no scenario `besides` (see --list)".to_owned())
+        );
+    }
+
+    #[test]
+    fn one_checker_named_three_times_is_not_all_three() {
+        let thrice = [
+            "--locks",
+            "overlock_rw",
+            "--engines",
+            "explore,explore,explore",
+        ];
+        let little = ["--departures", "0", "--executions", "1", "--walks", "1"];
+        assert_eq!(check_with(&[&thrice[..], &little].concat()), Ok(true));
+    }
+
+    #[test]
+    fn a_run_that_checks_nothing_is_an_error() {
+        for options in [
+            ["--locks", "rt_mutex", "--engines", "loom"],
+            ["--locks", "mutex", "--scenarios", "biased"],
+        ] {
+            let end = check_with(&options);
+            assert!(
+                end.as_ref().is_err_and(|text| text.contains("nothing")),
+                "{options:?}: {end:?}"
+            );
+        }
+    }
 }

@@ -78,13 +78,14 @@ impl Report {
     /// Puts outcomes together. `whole`: all checkers have run all scenarios of these locks, so that every arrow must have been taken.
     pub fn new(effort: Effort, seed: u64, outcomes: Vec<Outcome>, whole: bool) -> Self {
         let mut locks = Vec::new();
+        let options = effort.options(seed);
         for lock in Engine::Explore.locks() {
             let of_lock: Vec<_> = outcomes
                 .iter()
                 .filter(|outcome| outcome.lock == lock.name)
                 .collect();
             if !of_lock.is_empty() {
-                locks.push(Row::new(&lock, &of_lock, whole));
+                locks.push(Row::new(&lock, &of_lock, whole, &options));
             }
         }
         Report {
@@ -127,7 +128,7 @@ impl Report {
 }
 
 impl Row {
-    fn new(lock: &Lock, outcomes: &[&Outcome], whole: bool) -> Self {
+    fn new(lock: &Lock, outcomes: &[&Outcome], whole: bool, options: &str) -> Self {
         let mut engines = BTreeMap::<Engine, Sum>::new();
         let mut coverage = Coverage::default();
         let mut wrong = Vec::new();
@@ -151,7 +152,7 @@ impl Row {
                     }
                     let _ = write!(
                         text,
-                        "\n  to see it again: overlock-model --locks {} --scenarios {} --engines {}",
+                        "\n  to see it again: overlock-model --locks {} --scenarios {} --engines {}{options}",
                         lock.name,
                         outcome.scenario,
                         outcome.engine.name()
@@ -264,4 +265,53 @@ fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::{Failure, Kind};
+
+    /// What the report of a failure says after `to see it again`.
+    fn again(effort: Effort, seed: u64) -> String {
+        let outcome = Outcome {
+            lock: "mutex",
+            scenario: "two".to_owned(),
+            engine: Engine::Explore,
+            executions: 1,
+            complete_to: None,
+            long: false,
+            seconds: 0.0,
+            failure: Some(Failure::new(Kind::Panic, "a test".to_owned())),
+            coverage: Coverage::default(),
+        };
+        let text = Report::new(effort, seed, vec![outcome], false).text();
+        let (_, command) = text
+            .split_once("to see it again: overlock-model --locks mutex --scenarios two ")
+            .expect("a command");
+        command.trim_end().to_owned()
+    }
+
+    #[test]
+    fn the_command_to_see_it_again_says_all_that_is_not_usual() {
+        assert_eq!(again(Effort::QUICK, 1), "--engines explore");
+        assert_eq!(again(Effort::LONG, 7), "--engines explore --long --seed 7");
+        let few = Effort {
+            walks: 5,
+            ..Effort::QUICK
+        };
+        assert_eq!(again(few, 1), "--engines explore --walks 5");
+        let other = Effort {
+            departures: 4,
+            executions: 1,
+            walks: 2,
+            schedules: 3,
+            preemptions: 0,
+            ..Effort::LONG
+        };
+        assert_eq!(
+            again(other, 1),
+            "--engines explore --long --departures 4 --executions 1 --walks 2 --schedules 3 --preemptions 0"
+        );
+    }
 }

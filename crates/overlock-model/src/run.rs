@@ -93,6 +93,9 @@ pub struct Effort {
     pub seconds: u64,
 }
 
+/// Where random numbers start if nobody says where.
+pub const SEED: u64 = 1;
+
 impl Effort {
     /// For every change: a few minutes.
     pub const QUICK: Self = Effort {
@@ -113,6 +116,40 @@ impl Effort {
         preemptions: 2,
         seconds: 20,
     };
+
+    /// The options of a run with this effort and this seed that are not the usual ones.
+    pub(crate) fn options(self, seed: u64) -> String {
+        let beyond = |usual: Self, mut text: String| {
+            let mut say = |name: &str, mine: u64, usual: u64| {
+                if mine != usual {
+                    text += &format!(" --{name} {mine}");
+                }
+            };
+            say(
+                "departures",
+                self.departures.into(),
+                usual.departures.into(),
+            );
+            say("executions", self.executions, usual.executions);
+            say("walks", self.walks, usual.walks);
+            say("schedules", self.schedules as u64, usual.schedules as u64);
+            say(
+                "preemptions",
+                self.preemptions as u64,
+                usual.preemptions as u64,
+            );
+            say("seconds", self.seconds, usual.seconds);
+            say("seed", seed, SEED);
+            text
+        };
+        let quick = beyond(Self::QUICK, String::new());
+        let long = beyond(Self::LONG, " --long".to_owned());
+        if long.len() < quick.len() {
+            long
+        } else {
+            quick
+        }
+    }
 }
 
 /// What one checker did with one scenario of one lock.

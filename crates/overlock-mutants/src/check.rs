@@ -64,8 +64,15 @@ impl Check {
     }
 }
 
-/// The checks that were seen to pass on the sources as they are, each with its locks: what fails on a mutant is the mutant's doing.
-pub type Sound = Mutex<BTreeSet<(Check, String)>>;
+/// The checks that were seen to pass on the sources as they are: what fails on a mutant is the mutant's doing.
+pub type Sound = Mutex<BTreeSet<Key>>;
+
+/// A check, and what it runs on: the locks, and the scenario where it is not all of them.
+pub type Key = (Check, String, Option<String>);
+
+fn key(task: &Task, check: Check) -> Key {
+    (check, task.locks.clone(), task.mutant.scenario.clone())
+}
 
 /// A copy of what a mutant is built from, with a target directory of its own.
 pub struct Copy {
@@ -168,7 +175,7 @@ impl Copy {
         let Some((check, culprit)) = caught? else {
             return Ok(None);
         };
-        let key = (check, task.locks.clone());
+        let key = key(task, check);
         if !lock(sound).contains(&key) {
             self.build(task)?;
             if let Some(culprit) = self.run(task, check)? {
@@ -227,12 +234,7 @@ impl Copy {
                 checker
             }
         };
-        let output = output(&mut command)?;
-        Ok(match output.status.code() {
-            Some(0) => None,
-            Some(OUT_OF_TIME) => Some("does not end".to_owned()),
-            _ => Some(culprit(&output)),
-        })
+        judge(check, &output(&mut command)?)
     }
 
     fn cargo(&self, task: &Task) -> Command {
@@ -259,6 +261,9 @@ const UNIT_TESTS: [&str; 6] = [
 /// The exit code of coreutils' `timeout` where it had to end a command.
 const OUT_OF_TIME: i32 = 124;
 
+/// The exit code of the explorer where its options make no sense: a scenario of the list that does not exist, say.
+const NOT_BEGUN: i32 = 2;
+
 /// The command, killed with its children if it takes longer than so many seconds.
 fn bounded(command: Command, seconds: u32) -> Command {
     let mut timeout = Command::new("timeout");
@@ -279,6 +284,19 @@ fn output(command: &mut Command) -> Result<Output, String> {
     command.output().map_err(|error| format!("{name}: {error}"))
 }
 
+/// What a check that has ended failed on, if it did.
+fn judge(check: Check, output: &Output) -> Result<Option<String>, String> {
+    match output.status.code() {
+        Some(0) => Ok(None),
+        Some(OUT_OF_TIME) => Ok(Some("does not end".to_owned())),
+        Some(NOT_BEGUN) if check != Check::UnitTests => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            Err(text.lines().next().unwrap_or("error").to_owned())
+        }
+        _ => Ok(Some(culprit(output))),
+    }
+}
+
 /// The first line of a check's output that says what failed.
 fn culprit(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout);
@@ -290,4 +308,55 @@ fn culprit(output: &Output) -> String {
         .trim_start_matches("test ")
         .replace(" ... FAILED", "")
         .replace(" fails on explore", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    fn ended(code: i32, stdout: &str, stderr: &str) -> Output {
+        Output {
+            status: ExitStatus::from_raw(code << 8),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        }
+    }
+
+    #[test]
+    fn a_check_that_has_not_begun_catches_nothing() {
+        let misspelt = ended(2, "", "error: there is no scenario `biassed`\n");
+        assert_eq!(
+            judge(Check::Quick, &misspelt),
+            Err("error: there is no scenario `biassed`".to_owned())
+        );
+        let fails = ended(1, "\nmutex: two fails on explore: a deadlock\n", "");
+        assert_eq!(
+            judge(Check::Quick, &fails),
+            Ok(Some("mutex: two: a deadlock".to_owned()))
+        );
+        assert_eq!(judge(Check::Thorough, &ended(0, "", "")), Ok(None));
+        let for_ever = judge(Check::UnitTests, &ended(OUT_OF_TIME, "", ""));
+        assert_eq!(for_ever, Ok(Some("does not end".to_owned())));
+    }
+
+    #[test]
+    fn a_scenario_that_passes_says_nothing_of_another() {
+        let task = |scenario: Option<&str>| Task {
+            group: "overlock".to_owned(),
+            locks: "overlock".to_owned(),
+            mutant: Mutant {
+                name: "a test".to_owned(),
+                file: PathBuf::new(),
+                from: String::new(),
+                to: String::new(),
+                scenario: scenario.map(str::to_owned),
+                breaks: String::new(),
+            },
+        };
+        let keys = [None, Some("leaves"), Some("claims")].map(|it| key(&task(it), Check::Quick));
+        assert_eq!(BTreeSet::from(keys).len(), 3);
+    }
 }

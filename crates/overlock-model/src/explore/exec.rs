@@ -202,11 +202,6 @@ impl Execution {
         self.strategy.more()
     }
 
-    /// Steps of the last execution.
-    pub fn steps(&self) -> usize {
-        self.steps
-    }
-
     /// Runs `body` and all threads that it starts to their end.
     ///
     /// # Errors

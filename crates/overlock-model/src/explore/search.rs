@@ -46,8 +46,6 @@ pub struct Done {
     pub executions: u64,
     /// Whether there are no others within the bounds.
     pub complete: bool,
-    /// Steps of the longest execution.
-    pub longest: usize,
 }
 
 /// Executions by which an exhaustive search learns which atomics are shared.
@@ -104,7 +102,6 @@ fn step(
     let again = Rc::clone(body);
     let result = run.run(move || again());
     done.executions += 1;
-    done.longest = done.longest.max(run.steps());
     result.map_err(|mut failure| {
         let path = failure.path.clone().unwrap_or_default();
         let mut replay = Execution::new(Strategy::Replay(path), rules).traced(sharing);

@@ -54,7 +54,7 @@ const PV: &[Script] = &[
 pub(super) fn scripts(lock: &str) -> &'static [Script] {
     match lock {
         "overlock" | "overlock_exchange" | "overlock_fixed" | "overlock_owner_cpu" => OVERLOCK,
-        "pv_queued" | "pv_queued_short" | "hybrid" | "hybrid_short" => PV,
+        "pv_queued" | "hybrid" | "hybrid_short" => PV,
         _ => &[],
     }
 }
