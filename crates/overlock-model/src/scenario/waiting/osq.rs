@@ -15,6 +15,9 @@ struct Line<W: World> {
     queue: Osq<W>,
     guarded: W::Data,
     stop: W::U32,
+    /// Another queue, in which the same nodes are used.
+    other: Osq<W>,
+    guarded_there: W::Data,
 }
 
 impl<W: World> Line<W> {
@@ -23,6 +26,8 @@ impl<W: World> Line<W> {
             queue: Osq::create(),
             guarded: W::Data::new(),
             stop: W::U32::new(0),
+            other: Osq::create(),
+            guarded_there: W::Data::new(),
         }
     }
 
@@ -42,6 +47,18 @@ impl<W: World> Line<W> {
         self.wait();
     }
 
+    fn there(&'static self) {
+        if let Some(head) = self.other.lock(Spin::Forever, || false) {
+            change::<W>(&self.guarded_there);
+            drop(head);
+        }
+    }
+
+    fn here_and_there(&'static self) {
+        self.wait();
+        self.there();
+    }
+
     fn briefly(&'static self) {
         self.stay(Spin::Turns(10), || false);
     }
@@ -57,7 +74,7 @@ impl<W: World> Line<W> {
 
     fn check(&self) {
         assert!(
-            !self.queue.is_locked(),
+            !self.queue.is_locked() && !self.other.is_locked(),
             "somebody is in the queue when all threads have ended"
         );
     }
@@ -95,6 +112,13 @@ pub fn osq<W: World>() -> Vec<Scenario> {
             PLAIN,
             make,
             [Line::again, Line::briefly, Line::briefly, Line::briefly],
+            check,
+        ),
+        crew::<W, _, _>(
+            "elsewhere",
+            PLAIN,
+            make,
+            [Line::here_and_there, Line::briefly, Line::there],
             check,
         ),
         crew::<W, _, _>(
