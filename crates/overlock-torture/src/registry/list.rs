@@ -61,7 +61,7 @@ const NOTES: &[Note] = &[
     Note { name: "overlock_rw", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "the reader-writer lock we recommend" },
     Note { name: "overlock_rw_counted", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock_rw whose readers always count" },
     Note { name: "percpu_rwsem", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "reading touches no shared line" },
-    Note { name: "qrwlock", bound: Bound::Running, waiting: SPINS, most_threads: None, about: "queued reader-writer spinlock" },
+    Note { name: "qrwlock", bound: Bound::Finite, waiting: SPINS, most_threads: None, about: "queued reader-writer spinlock" },
     Note { name: "rwsem", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "the kernel's reader-writer semaphore, spinning on readers for a time" },
     Note { name: "rwsem_none", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "rwsem that does not spin on readers" },
     Note { name: "rwsem_count", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "rwsem that spins on readers for a count" },
@@ -146,8 +146,8 @@ fn others() -> Vec<Entry> {
         sleeper("condvar_mutex", Bound::None, "a bounded queue over mutex", |_| Ok(Box::new(Queue::<overlock::sleep::Mutex>::new()?))),
         sleeper("once", Bound::None, "initialisation, with panics", |_| Ok(Box::new(Cells::new()))),
         sleeper("barrier", Bound::None, "all threads wait for each other", |threads| Ok(Box::new(Gathering::new(threads)))),
-        sleeper("ww_mutex", Bound::None, "several locks in any order, wound-wait", |_| Ok(Box::new(Contexts::new(&WOUND_WAIT)))),
-        sleeper("ww_mutex_wait_die", Bound::None, "several locks in any order, wait-die", |_| Ok(Box::new(Contexts::new(&WAIT_DIE)))),
+        sleeper("ww_mutex", Bound::Finite, "several locks in any order, wound-wait", |_| Ok(Box::new(Contexts::new(&WOUND_WAIT)))),
+        sleeper("ww_mutex_wait_die", Bound::Finite, "several locks in any order, wait-die", |_| Ok(Box::new(Contexts::new(&WAIT_DIE)))),
     ]
 }
 
