@@ -7,13 +7,12 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use overlock::core::raw::RawLock;
 
 use crate::place::Op;
-use crate::plan::{How, Side, Step, Then};
+use crate::plan::{How, Pause, Side, Step, Then};
 use crate::settings::LOCKS;
 use crate::violation::{Kind, Violation};
 use crate::worker::{Ask, Worker};
@@ -29,6 +28,9 @@ const GUESTS: u32 = 3;
 
 /// How long it is shown.
 const SHOWN: Duration = Duration::from_micros(100);
+
+/// From one look at who has come to the next, in nanoseconds.
+const LOOK: u64 = 2_000;
 
 /// A way to unlock.
 type Unlock<L> = unsafe fn(&L, <L as RawLock>::Token);
@@ -100,17 +102,18 @@ impl<L: RawLock> Mortals<L> {
             }
             free
         };
-        let guests = if mine { self.show() } else { 0 };
+        let guests = if mine { self.show(worker) } else { 0 };
         // SAFETY: nobody frees it before the guests have acquired it, and this thread holds it.
         unsafe { (*mortal.as_ptr()).left = guests };
         self.leave(worker, mortal, token, unlock, guests == 0);
     }
 
     /// Shows the lock that this thread has made for a moment; how many have come.
-    fn show(&self) -> u32 {
+    fn show(&self, worker: &Worker) -> u32 {
         let end = Instant::now() + SHOWN;
         loop {
-            thread::yield_now();
+            // Not a yield: on a crowded machine that costs a slice, or many.
+            worker.pause(Pause::Spin(LOOK));
             let mut shown = self.shown();
             let come = shown.map_or(0, |(_, come)| come);
             if come == GUESTS || Instant::now() >= end {

@@ -1,5 +1,7 @@
 //! On real threads.
 
+use std::thread;
+
 use overlock::sleep::Mutex;
 
 use super::*;
