@@ -73,7 +73,7 @@ fn an_unknown_flaw_is_refused_with_those_that_there_are() {
         .code(2);
     let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
     assert!(
-        text.contains("no-exclusion, lost-kick, starving, relaxed, rw"),
+        text.contains("no-exclusion, lost-kick, starving, relaxed, lingering, rw"),
         "{text}"
     );
 }

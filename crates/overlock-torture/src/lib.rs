@@ -6,7 +6,7 @@
 //! | [`settings`], [`plan`], `random` | what a run is asked to do, and what each thread is going to do |
 //! | `subject` | what is done with each kind of lock |
 //! | `ledger` | the torn-write detector |
-//! | `watch`, `proc` | the watchdog, and what the kernel knows of a thread |
+//! | `watch`, [`proc`] | the watchdog, and what the kernel knows of a thread |
 //! | `job`, `worker`, `place` | the threads, and what each of them does |
 //! | `torment`, `signal`, `boost` | what happens to them from outside |
 //! | [`run`] | one lock after the other |
@@ -19,7 +19,7 @@ mod job;
 mod ledger;
 mod place;
 pub mod plan;
-mod proc;
+pub mod proc;
 mod random;
 pub mod registry;
 pub mod report;

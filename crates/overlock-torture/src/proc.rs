@@ -13,7 +13,11 @@ pub struct Ran {
 
 /// What the thread `id` of this process has had; none where the kernel does not tell.
 pub fn ran(id: u32) -> Option<Ran> {
-    let text = fs::read_to_string(format!("/proc/self/task/{id}/schedstat")).ok()?;
+    ran_of(&fs::read_to_string(format!("/proc/self/task/{id}/schedstat")).ok()?)
+}
+
+/// What a `schedstat` says; none where it is something else.
+pub fn ran_of(text: &str) -> Option<Ran> {
     let mut numbers = text.split_whitespace().map(str::parse);
     let (time, _waited, turns) = (numbers.next()?, numbers.next()?, numbers.next()?);
     Some(Ran {
@@ -24,7 +28,11 @@ pub fn ran(id: u32) -> Option<Ran> {
 
 /// Whether the thread `id` of this process has a CPU, waits for one, or sleeps, in words.
 pub fn state(id: u32) -> &'static str {
-    let text = fs::read_to_string(format!("/proc/self/task/{id}/stat")).unwrap_or_default();
+    state_of(&fs::read_to_string(format!("/proc/self/task/{id}/stat")).unwrap_or_default())
+}
+
+/// What a `stat` says.
+pub fn state_of(text: &str) -> &'static str {
     // The name before it may hold anything, parentheses and blanks too.
     let after = text.rsplit_once(") ").map_or("", |(_, after)| after);
     match after.chars().next() {
@@ -39,7 +47,57 @@ pub fn state(id: u32) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_text_surprises(text in any::<String>(), words in "[0-9 ()RS\\n-]{0,80}") {
+            for text in [text, words] {
+                let _ = (ran_of(&text), state_of(&text));
+            }
+        }
+
+        #[test]
+        fn what_a_thread_had_is_read_back(time: u64, waited: u64, turns: u64) {
+            let text = format!("{time} {waited} {turns}\n");
+            prop_assert_eq!(ran_of(&text), Some(Ran { time, turns }));
+        }
+
+        /// The kernel does not escape the name.
+        #[test]
+        fn the_state_is_read_whatever_the_thread_is_called(id: u32, name in "[ ()RSDZx]{0,15}", state in 0..5_usize) {
+            let (letter, words) = [
+                ('R', "runnable"),
+                ('S', "asleep"),
+                ('D', "asleep, uninterruptible"),
+                ('t', "stopped"),
+                ('Z', "dead"),
+            ][state];
+            let text = format!("{id} ({name}) {letter} 1 2 2 0 -1\n");
+            prop_assert_eq!(state_of(&text), words);
+        }
+    }
+
+    #[test]
+    fn a_file_that_ends_early_or_has_no_numbers_says_nothing() {
+        for text in [
+            "",
+            "\n",
+            "1 2",
+            "1 2 three",
+            "-1 2 3",
+            "18446744073709551616 0 0",
+        ] {
+            assert_eq!(ran_of(text), None, "{text}");
+        }
+        for text in ["", "1 (name", "1 (name)", "1 (name) ?"] {
+            assert_eq!(state_of(text), "in an unknown state", "{text}");
+        }
+    }
 
     #[test]
     fn the_kernel_knows_this_thread() {

@@ -11,6 +11,7 @@ use crate::worker::Worker;
 mod barrier;
 mod condvar;
 pub mod exclusive;
+mod mortal;
 mod mutex;
 mod once;
 mod rwlock;

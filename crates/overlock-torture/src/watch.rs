@@ -4,20 +4,23 @@
 //!
 //! A thread that is in one and the same operation for longer than its lock's bound plus the patience has lost its wake-up, or
 //! waits in a circle. Only time during which the watchdog itself ran counts, so that a machine that stood still, or a
-//! debugger, is not taken for a hang. Where others still get the lock it is starvation, which a lock without bound may do.
+//! debugger, is not taken for a hang. Where others still get the lock it is starvation, which some locks may do ([`Bound::ends`]).
 //!
 //! # Starvation
 //!
 //! Time alone says little of a waiter on a crowded machine: it may not have had a CPU. So the watchdog asks the kernel how
 //! much a waiter ran. A waiter whose bound is over, that has had a CPU since, so that it could have done what the lock makes it do,
 //! and again after that, must not see others get the lock more often in between than four times the number of threads.
-//! The scheduler cannot explain that: it did run. Where the kernel does not tell, only the patience is left.
+//! The scheduler cannot explain that: it did run. Where the kernel does not tell, only the patience is left. And so for a lock
+//! whose waiters may be passed though they run, while somebody before them does not: who that is only the lock knows.
 
 use std::time::{Duration, Instant};
 
 use overlock::Linux;
 use overlock::core::Platform;
 
+#[cfg(doc)]
+use crate::bound::Bound;
 use crate::job::Job;
 use crate::place::{Doing, Op, Place};
 use crate::proc::{self, Ran};
@@ -135,7 +138,8 @@ impl Watch {
         let bound = self.job.entry.bound.time(threads);
         let limit = self.patience + bound.unwrap_or_default();
         let others_pass = suspect.quiet < limit / 2;
-        if suspect.age > limit && (!others_pass || bound.is_some() || !doing.op.is_wait()) {
+        let ends = self.job.entry.bound.ends();
+        if suspect.age > limit && (!others_pass || ends || !doing.op.is_wait()) {
             let passed = (others_pass && doing.op.is_wait()).then_some(());
             return Some(self.report(index, passed.map_or(Kind::Hang, |()| Kind::Starvation)));
         }

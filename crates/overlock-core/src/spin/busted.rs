@@ -10,6 +10,7 @@
 //! | [`LostKick`] | a sleeper that was woken takes the lock as if nobody else slept: the others are not kicked (three threads) | all |
 //! | [`Starving`] | last come, first served: the first to wait is passed for as long as others come | those that count how often a waiter is passed |
 //! | [`Relaxed`] | excludes, but what was written under it may be seen late | those that know weak memory |
+//! | [`Lingering`] | the unlock looks at the lock once more after its kick: it may be another's by then, and freed | address sanitizers, where whoever acquires last frees it |
 //! | [`BustedRw`] | a writer does not look for readers | all |
 //!
 //! # Layout
@@ -143,6 +144,25 @@ pub struct Relaxed;
 impl Flaw for Relaxed {
     const NAME: &'static str = "busted_relaxed";
     const RELEASE: Ordering = Unordered;
+}
+
+/// Its unlock looks at the lock once more after the release and the kick. The next owner may have freed it by then.
+#[derive(Debug)]
+pub struct Lingering;
+
+impl Flaw for Lingering {
+    const NAME: &'static str = "busted_lingering";
+
+    fn unlock<P: Platform>(word: &P::U32) {
+        // held, sleepers -> free. Release, pairs with the acquire in `take`.
+        if word.swap(FREE, Release) == SLEEPERS {
+            P::kick(word);
+            // The flaw: who was kicked has had the lock, maybe. What it leads to, another kick, harms nobody.
+            if word.load(Unordered) == SLEEPERS {
+                P::kick(word);
+            }
+        }
+    }
 }
 
 /// Last come, first served: the first to wait is passed for as long as others come.

@@ -61,7 +61,7 @@ const NOTES: &[Note] = &[
     Note { name: "overlock_rw", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "the reader-writer lock we recommend" },
     Note { name: "overlock_rw_counted", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock_rw whose readers always count" },
     Note { name: "percpu_rwsem", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "reading touches no shared line" },
-    Note { name: "qrwlock", bound: Bound::Running, waiting: SPINS, most_threads: None, about: "queued reader-writer spinlock" },
+    Note { name: "qrwlock", bound: Bound::Finite, waiting: SPINS, most_threads: None, about: "queued reader-writer spinlock" },
     Note { name: "rwsem", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "the kernel's reader-writer semaphore, spinning on readers for a time" },
     Note { name: "rwsem_none", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "rwsem that does not spin on readers" },
     Note { name: "rwsem_count", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "rwsem that spins on readers for a count" },
@@ -73,6 +73,24 @@ const READ_IN_HANDLERS: &[&str] = &[
     "overlock_rw_counted",
     "percpu_rwsem",
     "semaphore",
+];
+
+/// Locks that whoever acquires them last may free, by their docs: while the unlock that let it in may not have returned.
+const FREED: &[&str] = &[
+    "ticket",
+    "backoff_ticket",
+    "pv_ticket",
+    "pv_ticket_small",
+    "mcs",
+    "fast_queue",
+    "queued",
+    "unfair",
+    "pv_queued",
+    "hybrid",
+    "hybrid_short",
+    "mutex",
+    "mutex_inside",
+    "mutex_none",
 ];
 
 static WOUND_WAIT: Class<Linux> = Class::new();
@@ -94,7 +112,8 @@ fn spinning() -> Vec<Entry> {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
             vec![$(noted(stringify!($name), |_| {
                 let extras = exclusive_extras!(overlock::spin::$lock);
-                Ok(Box::new(Exclusive::new(extras, true)?))
+                let freed = FREED.contains(&stringify!($name));
+                Ok(Box::new(Exclusive::new(extras, true, freed)?))
             })),*]
         };
     }
@@ -106,7 +125,8 @@ fn sleeping() -> Vec<Entry> {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
             vec![$(noted(stringify!($name), |_| {
                 let extras = exclusive_extras!(overlock::sleep::$lock);
-                Ok(Box::new(Exclusive::new(extras, false)?))
+                let freed = FREED.contains(&stringify!($name));
+                Ok(Box::new(Exclusive::new(extras, false, freed)?))
             })),*]
         };
     }
@@ -131,7 +151,7 @@ fn rt_mutex() -> Entry {
     let about = "mutex with priority inheritance, by the kernel";
     sleeper("rt_mutex", Bound::None, about, |_| {
         let extras = exclusive_extras!(RtMutex<Linux>);
-        Ok(Box::new(Exclusive::new(extras, false)?))
+        Ok(Box::new(Exclusive::new(extras, false, false)?))
     })
 }
 
@@ -146,8 +166,8 @@ fn others() -> Vec<Entry> {
         sleeper("condvar_mutex", Bound::None, "a bounded queue over mutex", |_| Ok(Box::new(Queue::<overlock::sleep::Mutex>::new()?))),
         sleeper("once", Bound::None, "initialisation, with panics", |_| Ok(Box::new(Cells::new()))),
         sleeper("barrier", Bound::None, "all threads wait for each other", |threads| Ok(Box::new(Gathering::new(threads)))),
-        sleeper("ww_mutex", Bound::None, "several locks in any order, wound-wait", |_| Ok(Box::new(Contexts::new(&WOUND_WAIT)))),
-        sleeper("ww_mutex_wait_die", Bound::None, "several locks in any order, wait-die", |_| Ok(Box::new(Contexts::new(&WAIT_DIE)))),
+        sleeper("ww_mutex", Bound::Finite, "several locks in any order, wound-wait", |_| Ok(Box::new(Contexts::new(&WOUND_WAIT)))),
+        sleeper("ww_mutex_wait_die", Bound::Finite, "several locks in any order, wait-die", |_| Ok(Box::new(Contexts::new(&WAIT_DIE)))),
     ]
 }
 
@@ -163,14 +183,17 @@ fn types() -> Vec<Entry> {
 #[cfg(feature = "inject")]
 pub fn flaws() -> Vec<(&'static str, Entry)> {
     use overlock::core::spin::busted::{
-        Busted, BustedRw, LostKick, NoExclusion, Relaxed, Starving,
+        Busted, BustedRw, Lingering, LostKick, NoExclusion, Relaxed, Starving,
     };
 
     macro_rules! busted {
         ($flaw:ty) => {
+            busted!($flaw, false)
+        };
+        ($flaw:ty, $freed:literal) => {
             |_| {
                 let extras = exclusive_extras!(Busted<Linux, $flaw>);
-                Ok(Box::new(Exclusive::new(extras, false)?))
+                Ok(Box::new(Exclusive::new(extras, false, $freed)?))
             }
         };
     }
@@ -214,6 +237,15 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
                 "its release orders nothing; only a sanitizer sees that",
                 busted!(Relaxed),
             )),
+        ),
+        (
+            "lingering",
+            sleeper(
+                "busted_lingering",
+                WOKEN,
+                "its unlock touches what may be freed; only a sanitizer sees that",
+                busted!(Lingering, true),
+            ),
         ),
         (
             "rw",
@@ -278,7 +310,7 @@ mod tests {
                 note.name
             );
         }
-        for name in READ_IN_HANDLERS {
+        for name in READ_IN_HANDLERS.iter().chain(FREED) {
             assert!(all.iter().any(|entry| entry.name == *name), "{name}");
         }
     }

@@ -6,6 +6,7 @@ use overlock::core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawT
 use overlock::{CancelToken, Instant, Linux};
 
 use super::Subject;
+use super::mortal::{LOCK as MORTAL, Mortals};
 use crate::ledger::{HANDLER, Ledger};
 use crate::place::{Handled, Op};
 use crate::plan::{How, Side, Step, Then};
@@ -18,6 +19,7 @@ pub struct Exclusive<L: RawLock> {
     seats: [Seat<L>; LOCKS],
     extras: ExclusiveExtras<L>,
     in_handlers: bool,
+    mortals: Option<Mortals<L>>,
 }
 
 struct Seat<L> {
@@ -64,12 +66,17 @@ macro_rules! exclusive_extras {
 pub(crate) use exclusive_extras;
 
 impl<L: RawLock> Exclusive<L> {
-    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try them.
+    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try them, `freed` where whoever has acquired one
+    /// last may free it.
     ///
     /// # Errors
     ///
     /// Where they cannot be created.
-    pub fn new(extras: ExclusiveExtras<L>, in_handlers: bool) -> Result<Self, CreateError> {
+    pub fn new(
+        extras: ExclusiveExtras<L>,
+        in_handlers: bool,
+        freed: bool,
+    ) -> Result<Self, CreateError> {
         let seat = || {
             Ok(Seat {
                 lock: L::create()?,
@@ -80,6 +87,7 @@ impl<L: RawLock> Exclusive<L> {
             seats: [seat()?, seat()?, seat()?, seat()?],
             extras,
             in_handlers,
+            mortals: freed.then(Mortals::default),
         })
     }
 
@@ -153,6 +161,9 @@ where
 {
     fn step(&self, worker: &Worker, step: &Step) {
         self.nest(worker, step, step.first, step.first + step.depth);
+        if let Some(mortals) = &self.mortals {
+            mortals.step(worker, step, self.extras.fair.map(|(unlock, _)| unlock));
+        }
     }
 
     fn interrupt(&self, index: usize, handled: &Handled) {
@@ -174,10 +185,17 @@ where
     }
 
     fn visits(&self, lock: usize) -> u64 {
+        if lock == MORTAL {
+            // Whom others pass at one of them is not known; who waits for one gets it or hangs.
+            return 0;
+        }
         self.seats[lock].ledger.visits()
     }
 
     fn state(&self, lock: usize) -> String {
+        if lock == MORTAL {
+            return "whoever acquires it last frees it".to_owned();
+        }
         let seat = &self.seats[lock];
         format!(
             "locked: {}, contended: {}, sections: {}, {:?}",
@@ -194,7 +212,7 @@ where
             unused(lock, used, || self.state(lock))?;
             counts(lock, &seat.ledger, written(lock))?;
         }
-        Ok(())
+        self.mortals.as_ref().map_or(Ok(()), Mortals::at_rest)
     }
 }
 
@@ -246,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_looks_used_while_all_rest_is_noticed() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true).unwrap();
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
         assert_eq!(subject.at_rest(&nothing), Ok(()));
         subject.seats[2].lock.lock();
         let violation = subject.at_rest(&nothing).unwrap_err();
@@ -257,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_write_that_is_lost_is_noticed() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true).unwrap();
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
         let _ = subject.seats[1].ledger.write(0, |_| {});
         let violation = subject.at_rest(&nothing).unwrap_err();
         assert_eq!(violation.kind, Kind::Count);
@@ -268,7 +286,7 @@ mod tests {
     /// Signals come anywhere, also while the thread itself holds the lock.
     #[test]
     fn a_handler_takes_what_is_free_and_leaves_it_so() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true).unwrap();
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
         let handled = Handled::default();
         subject.interrupt(0, &handled);
         subject.seats[1].lock.lock();
@@ -284,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_handler_that_finds_somebody_inside_says_so() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true).unwrap();
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
         let handled = Handled::default();
         let _ = subject.seats[0].ledger.write(5, |word| {
             if word == 3 {

@@ -201,6 +201,28 @@ fn with_a_bound_a_waiter_that_is_passed_for_too_long_starves() {
     assert_eq!(violation.kind, Kind::Starvation);
 }
 
+#[test]
+fn who_may_be_passed_though_not_without_end_starves_when_the_patience_ends() {
+    let mut scene = Scene::new(Bound::Finite);
+    scene.turn(0, Op::Resting, 0);
+    scene.turn(1, Op::Lock, 0);
+    let violation = scene.watch(LONG, |scene| scene.visit()).unwrap();
+    assert_eq!(violation.kind, Kind::Starvation);
+}
+
+/// It runs, but who is before it may not.
+#[test]
+fn who_may_be_passed_though_it_runs_does_not_starve_before() {
+    let spinner = Thread::new(true);
+    let mut scene = Scene::new(Bound::Finite);
+    scene.watch = Watch::new(scene.job, LONG);
+    scene.turn(0, Op::Resting, 0);
+    scene.turn(1, Op::Lock, 0);
+    scene.job.places[1].set_thread(spinner.id);
+    let found = scene.watch(Duration::from_millis(200), |scene| scene.visit());
+    assert_eq!(found, None);
+}
+
 /// Without looking at what the thread has had of a CPU it would take the patience.
 #[test]
 fn a_waiter_that_runs_and_is_passed_starves_at_once() {

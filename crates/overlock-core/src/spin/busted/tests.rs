@@ -38,6 +38,7 @@ fn alone_each_of_them_works() {
     works::<NoExclusion>();
     works::<LostKick>();
     works::<Relaxed>();
+    works::<Lingering>();
     works::<Starving>();
 }
 
@@ -94,4 +95,18 @@ fn a_writer_comes_in_beside_readers_but_not_beside_a_writer() {
     }
     assert!(!writer.is_locked());
     assert_eq!(left(), 0);
+}
+
+#[test]
+fn a_lock_is_looked_at_after_its_release() {
+    use crate::toy::watch::{Access, Watch, after, freed, left, touches, watch};
+
+    let lock: &'static Busted<Watch, Lingering> = Box::leak(Box::new(Busted::new()));
+    lock.lock();
+    lock.word.store(SLEEPERS, Unordered);
+    watch(lock);
+    after(Access::Swap, freed);
+    // SAFETY: locked above.
+    unsafe { lock.unlock(()) };
+    assert_eq!((touches(), left()), (std::vec![Access::Load], 0));
 }
