@@ -25,14 +25,14 @@ impl<L: RawRwLock> Shared<L> {
             (2, Some((read_until, _))) => read_until(lock, soon()),
             _ => None,
         };
-        let mut token = token.unwrap_or_else(|| lock.read());
+        let token = token.unwrap_or_else(|| lock.read());
         let seen = self.data.look();
         match (turn % 3, &extras.fair) {
             // SAFETY: the token is of this lock and this thread, here and below.
             (1, Some(fair)) => unsafe { (fair.unlock_read)(lock, token) },
             (2, Some(fair)) => {
                 // SAFETY: as above.
-                token = unsafe { (fair.bump_read)(lock, token) };
+                let token = unsafe { (fair.bump_read)(lock, token) };
                 assert!(self.data.look() >= seen, "a write was undone");
                 self.end_read(token);
             }
@@ -44,38 +44,34 @@ impl<L: RawRwLock> Shared<L> {
     /// Writes once, in the way that it is the turn of, as far as the lock can.
     fn write(&self, turn: usize, extras: &RwExtras<L>) {
         let lock = &self.lock;
-        match (turn % 3, &extras.upgrades, extras.until) {
-            (1, Some(upgrades), _) => return self.upgrade(upgrades, extras.fair.as_ref()),
-            (2, _, Some((_, write_until))) => {
-                let mut token = write_until(lock, far()).expect("there is time");
-                self.data.add_one();
-                let Some(fair) = &extras.fair else {
-                    // SAFETY: as above.
-                    return unsafe { lock.unlock_write(token) };
-                };
-                // SAFETY: as above.
-                token = unsafe { (fair.bump_write)(lock, token) };
-                assert!(self.data.look() > 0);
-                // SAFETY: as above.
-                unsafe { (fair.unlock_write)(lock, token) };
-                return;
-            }
-            _ => {}
+        if let (1, Some(upgrades)) = (turn % 3, &extras.upgrades) {
+            return self.upgrade(upgrades, extras.fair.as_ref());
         }
-        let token = extras
-            .until
-            .and_then(|(_, write_until)| write_until(lock, soon()));
+        let token = match (turn % 3, extras.until) {
+            (2, Some((_, write_until))) => Some(write_until(lock, far()).expect("there is time")),
+            (_, Some((_, write_until))) => write_until(lock, soon()),
+            _ => None,
+        };
         let token = token.unwrap_or_else(|| lock.write());
         self.data.add_one();
-        let Some(downgrade) = extras.downgrade else {
-            // SAFETY: as above.
-            return unsafe { lock.unlock_write(token) };
-        };
         let written = self.data.look();
-        // SAFETY: as above.
-        let token = unsafe { downgrade(lock, token) };
-        assert_eq!(self.data.look(), written, "a writer came between");
-        self.end_read(token);
+        match (turn % 3, extras.downgrade, &extras.fair) {
+            (2, _, Some(fair)) => {
+                // SAFETY: as above.
+                let token = unsafe { (fair.bump_write)(lock, token) };
+                assert!(self.data.look() >= written, "a write was undone");
+                // SAFETY: as above.
+                unsafe { (fair.unlock_write)(lock, token) };
+            }
+            (_, Some(downgrade), _) => {
+                // SAFETY: as above.
+                let token = unsafe { downgrade(lock, token) };
+                assert_eq!(self.data.look(), written, "a writer came between");
+                self.end_read(token);
+            }
+            // SAFETY: as above.
+            _ => unsafe { lock.unlock_write(token) },
+        }
     }
 
     /// Writes once, as the upgradable reader that becomes the writer; then it is the upgradable reader, and a reader.
