@@ -1,6 +1,7 @@
 //! The locks that exclude.
 
 use std::thread;
+use std::time::Duration;
 
 use overlock::CancelToken;
 use overlock::core::raw::RawLock;
@@ -24,7 +25,8 @@ fn lock<L: RawLock>(lock: &L, turn: usize, extras: &Extras<L>, cancel: &CancelTo
 fn section<L: RawLock>(pair: &Pair<L>, token: L::Token, turn: usize, extras: &Extras<L>) {
     match (turn % 3, &extras.fair) {
         (1, Some(fair)) => {
-            pair.change(thread::yield_now);
+            // The others go to sleep.
+            pair.change(|| thread::sleep(Duration::from_millis(1)));
             // SAFETY: the token is of this lock and this thread.
             unsafe { (fair.unlock)(&pair.lock, token) };
         }

@@ -1,5 +1,7 @@
 //! The reader-writer locks.
 
+use std::thread;
+
 use overlock::core::raw::RawRwLock;
 
 use crate::extras::{FairRw, RwExtras, Upgrades, rw_extras_of};
@@ -20,15 +22,24 @@ impl<L: RawRwLock> Shared<L> {
     /// Reads in the way that it is the turn of, as far as the lock can.
     fn read(&self, turn: usize, extras: &RwExtras<L>) -> usize {
         let lock = &self.lock;
+        if let (0, Some(upgrades)) = (turn % 3, &extras.upgrades) {
+            let token = (upgrades.acquire)(lock, How::Wait, true).expect("it waits");
+            thread::yield_now();
+            let seen = self.data.look();
+            // SAFETY: the token is of this lock and this thread, here and below.
+            unsafe { (upgrades.unlock)(lock, token) };
+            return seen;
+        }
         let token = match (turn % 3, extras.until) {
             (1, Some((read_until, _))) => Some(read_until(lock, far()).expect("there is time")),
             (2, Some((read_until, _))) => read_until(lock, soon()),
             _ => None,
         };
         let token = token.unwrap_or_else(|| lock.read());
+        thread::yield_now();
         let seen = self.data.look();
         match (turn % 3, &extras.fair) {
-            // SAFETY: the token is of this lock and this thread, here and below.
+            // SAFETY: as above.
             (1, Some(fair)) => unsafe { (fair.unlock_read)(lock, token) },
             (2, Some(fair)) => {
                 // SAFETY: as above.
@@ -53,6 +64,7 @@ impl<L: RawRwLock> Shared<L> {
             _ => None,
         };
         let token = token.unwrap_or_else(|| lock.write());
+        thread::yield_now();
         self.data.add_one();
         let written = self.data.look();
         match (turn % 3, extras.downgrade, &extras.fair) {
@@ -81,6 +93,7 @@ impl<L: RawRwLock> Shared<L> {
         let upgradable = acquire(How::Soon(500)).or_else(|| acquire(How::Wait));
         let mut upgradable = upgradable.expect("it waits");
         let seen = self.data.look();
+        thread::yield_now();
         let mut ways = [How::Try, How::Soon(500), How::Wait].into_iter();
         let token = loop {
             let how = ways.next().expect("the last one waits");
