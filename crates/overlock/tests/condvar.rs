@@ -1,4 +1,5 @@
 //! The core condition variable on real threads, with every mutual-exclusion lock.
+#![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
 #[path = "common/crew.rs"]
 mod crew;
@@ -23,7 +24,7 @@ use overlock::{Instant, Linux};
 
 use crew::crew;
 
-const HERD: usize = if cfg!(miri) { 20 } else { 1000 };
+const HERD: usize = 1000;
 
 /// One test at a time has the CPUs.
 fn turn() -> std::sync::MutexGuard<'static, ()> {
@@ -115,7 +116,7 @@ impl<T, L: RawLock> Drop for Guard<'_, T, L> {
 
 /// Two threads take turns, each waking the other and then waiting for it.
 fn ping_pong<L: RawLock>() {
-    const ROUNDS: usize = if cfg!(miri) { 10 } else { 100 };
+    const ROUNDS: usize = 100;
     let _turn = turn();
     let count = leak(Guarded::<_, L>::new(0));
     let changed = leak(Condvar::<Linux>::new());
@@ -167,7 +168,7 @@ mod ping_pongs {
 
 /// Four producers and four consumers, each item once.
 fn bounded_queue<L: RawLock>() {
-    const ITEMS: u64 = if cfg!(miri) { 20 } else { 2000 };
+    const ITEMS: u64 = 2000;
     const PRODUCERS: u64 = 4;
     let _turn = turn();
     let queue = leak(Guarded::<_, L>::new(VecDeque::with_capacity(4)));
@@ -308,17 +309,14 @@ fn random(seed: &mut u64, below: u64) -> u64 {
 #[test]
 fn every_notification_is_one_waiters() {
     const NOTIFIERS: usize = 2;
-    const WAITERS: usize = if cfg!(miri) { 2 } else { 6 };
-    const ROUNDS: u64 = if cfg!(miri) { 10 } else { 3000 };
-    // Miri's clock counts what is executed, some microseconds for each line.
-    const LONGEST_NS: u64 = if cfg!(miri) { 5_000_000 } else { 60_000 };
+    const ROUNDS: u64 = 3000;
     let _turn = turn();
     let ended = leak(Guarded::<_, Overlock>::new(0));
     let condvar = leak(Condvar::<Linux>::new());
     let [sent, received] = leak([const { AtomicUsize::new(0) }; 2]);
     let wait = |seed: &mut u64| {
         let mut ended = ended.lock();
-        let deadline = Linux::now().plus_nanos(random(seed, LONGEST_NS));
+        let deadline = Linux::now().plus_nanos(random(seed, 60_000));
         if ended.wait_limited(condvar, Some(deadline), None) {
             received.fetch_add(1, Relaxed);
         } else {
@@ -338,7 +336,7 @@ fn every_notification_is_one_waiters() {
     };
     crew(
         "a wait with a deadline",
-        WAITERS + NOTIFIERS,
+        6 + NOTIFIERS,
         move |number, place| {
             let mut seed = number as u64 * 2 + 1;
             if number < NOTIFIERS {
