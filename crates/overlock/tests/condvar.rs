@@ -1,4 +1,5 @@
 //! The core condition variable on real threads, with every mutual-exclusion lock.
+#![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
 #[path = "common/crew.rs"]
 mod crew;
@@ -23,7 +24,7 @@ use overlock::{Instant, Linux};
 
 use crew::crew;
 
-const HERD: usize = if cfg!(miri) { 20 } else { 1000 };
+const HERD: usize = 1000;
 
 /// One test at a time has the CPUs.
 fn turn() -> std::sync::MutexGuard<'static, ()> {
@@ -115,7 +116,7 @@ impl<T, L: RawLock> Drop for Guard<'_, T, L> {
 
 /// Two threads take turns, each waking the other and then waiting for it.
 fn ping_pong<L: RawLock>() {
-    const ROUNDS: usize = if cfg!(miri) { 10 } else { 100 };
+    const ROUNDS: usize = 100;
     let _turn = turn();
     let count = leak(Guarded::<_, L>::new(0));
     let changed = leak(Condvar::<Linux>::new());
@@ -167,7 +168,7 @@ mod ping_pongs {
 
 /// Four producers and four consumers, each item once.
 fn bounded_queue<L: RawLock>() {
-    const ITEMS: u64 = if cfg!(miri) { 20 } else { 2000 };
+    const ITEMS: u64 = 2000;
     const PRODUCERS: u64 = 4;
     let _turn = turn();
     let queue = leak(Guarded::<_, L>::new(VecDeque::with_capacity(4)));
@@ -308,7 +309,7 @@ fn random(seed: &mut u64, below: u64) -> u64 {
 #[test]
 fn every_notification_is_one_waiters() {
     const NOTIFIERS: usize = 2;
-    const ROUNDS: u64 = if cfg!(miri) { 20 } else { 3000 };
+    const ROUNDS: u64 = 3000;
     let _turn = turn();
     let ended = leak(Guarded::<_, Overlock>::new(0));
     let condvar = leak(Condvar::<Linux>::new());

@@ -112,16 +112,17 @@ mod tests {
 
     #[test]
     fn threads_that_live_together_have_different_slots_and_those_that_follow_share_one() {
+        const FOLLOWERS: usize = if cfg!(miri) { 20 } else { 200 };
         let mine = current().unwrap();
         assert_eq!(current(), Some(mine));
         let mut seen = std::collections::BTreeSet::new();
-        for _ in 0..200 {
+        for _ in 0..FOLLOWERS {
             let slot = std::thread::spawn(|| current().unwrap()).join().unwrap();
             assert_ne!(slot, mine);
             seen.insert(slot);
         }
         // Other tests run meanwhile and take slots too, so not exactly one.
-        assert!(seen.len() < 100, "{seen:?}");
+        assert!(seen.len() < FOLLOWERS / 2, "{seen:?}");
     }
 
     /// What `CancelToken::cancel` rests on. A waiter takes its slot, says what it waits for, and looks at the token's flag; the

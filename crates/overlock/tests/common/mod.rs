@@ -23,7 +23,14 @@ impl<L: RawLock> Pair<L> {
 
     /// One section, after `token` was got from this pair's lock: finds torn writes.
     pub fn section(&self, token: L::Token, inside: impl FnOnce()) {
-        // SAFETY: the caller holds the lock.
+        self.change(inside);
+        // SAFETY: the token is of this lock and this thread.
+        unsafe { self.lock.unlock(token) };
+    }
+
+    /// What a section does inside. The caller holds the lock.
+    pub fn change(&self, inside: impl FnOnce()) {
+        // SAFETY: the caller's promise.
         let numbers = unsafe { &mut *self.numbers.get() };
         numbers[0] += 1;
         inside();
@@ -34,8 +41,6 @@ impl<L: RawLock> Pair<L> {
             "two threads were inside {}",
             L::NAME
         );
-        // SAFETY: the token is of this lock and this thread.
-        unsafe { self.lock.unlock(token) };
     }
 
     pub fn count(&self) -> u64 {

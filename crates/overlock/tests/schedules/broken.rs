@@ -1,0 +1,46 @@
+//! A lock that is broken on purpose: who does not find what is wrong with it proves nothing by finding the others in order.
+
+use std::hint;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
+
+use overlock::core::raw::{CreateError, RawLock};
+
+use crate::exclusive::excludes;
+use crate::extras::extras_of;
+
+/// Excludes, but the release orders nothing, as `Relaxed` of core's `busted`: x86 does not show it, Miri has to.
+struct ReleasesNothing(AtomicBool);
+
+// SAFETY: there is none: what was written inside may be seen late.
+unsafe impl RawLock for ReleasesNothing {
+    type Token = ();
+    const NAME: &'static str = "releases_nothing";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(ReleasesNothing(AtomicBool::new(false)))
+    }
+    fn lock(&self) {
+        while self.try_lock().is_none() {
+            hint::spin_loop();
+        }
+    }
+    fn try_lock(&self) -> Option<()> {
+        // Acquire, and its partner is missing.
+        (!self.0.swap(true, Acquire)).then_some(())
+    }
+    unsafe fn unlock(&self, (): ()) {
+        self.0.store(false, Relaxed);
+    }
+    fn is_locked(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+    fn is_contended(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+#[ignore = "it is broken: scripts/miri wants Miri to find it"]
+fn releases_nothing() {
+    excludes(|| extras_of!(ReleasesNothing));
+}

@@ -1,0 +1,91 @@
+//! The locks that exclude.
+
+use std::thread;
+use std::time::Duration;
+
+use overlock::CancelToken;
+use overlock::core::raw::RawLock;
+
+use crate::common::Pair;
+use crate::extras::{Extras, extras_of};
+use crate::{SECTIONS, THREADS, far, on_threads, soon};
+
+/// Locks in the way that it is the turn of, as far as the lock can.
+fn lock<L: RawLock>(lock: &L, turn: usize, extras: &Extras<L>, cancel: &CancelToken) -> L::Token {
+    let token = match (turn % 4, extras.until, extras.cancellable) {
+        (1, Some(lock_until), _) => Some(lock_until(lock, far()).expect("there is time")),
+        (2, _, Some(lock_cancellable)) => lock_cancellable(lock, cancel, None),
+        (3, Some(lock_until), _) => lock_until(lock, soon()),
+        _ => None,
+    };
+    token.unwrap_or_else(|| lock.lock())
+}
+
+/// One section, which ends in the way that it is the turn of, as far as the lock can.
+fn section<L: RawLock>(pair: &Pair<L>, token: L::Token, turn: usize, extras: &Extras<L>) {
+    match (turn % 3, &extras.fair) {
+        (1, Some(fair)) => {
+            // The others go to sleep.
+            pair.change(|| thread::sleep(Duration::from_millis(1)));
+            // SAFETY: the token is of this lock and this thread.
+            unsafe { (fair.unlock)(&pair.lock, token) };
+        }
+        (2, Some(fair)) => {
+            pair.change(thread::yield_now);
+            // SAFETY: as above.
+            let token = unsafe { (fair.bump)(&pair.lock, token) };
+            pair.section(token, || {});
+        }
+        _ => pair.section(token, thread::yield_now),
+    }
+}
+
+pub fn excludes<L: RawLock>(extras: fn() -> Extras<L>) {
+    let pair = &Pair::<L>::new();
+    let cancel = &CancelToken::new();
+    let changes = on_threads(THREADS, |number| {
+        let extras = extras();
+        let before = |turn| usize::from(turn % 3 == 2 && extras.fair.is_some());
+        let mut changes = 0;
+        for turn in number..number + SECTIONS {
+            let token = lock(&pair.lock, turn, &extras, cancel);
+            section(pair, token, turn, &extras);
+            changes += 1 + before(turn);
+            if turn == 0 {
+                cancel.cancel();
+            }
+        }
+        if let Some(token) = pair.lock.try_lock() {
+            pair.section(token, || {});
+            changes += 1;
+        }
+        changes
+    });
+    assert_eq!(pair.count() as usize, changes);
+    assert!(!pair.lock.is_locked() && !pair.lock.is_contended());
+}
+
+macro_rules! spinning {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            excludes(|| extras_of!(overlock::spin::$lock));
+        }
+    )*};
+}
+
+macro_rules! sleeping {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            excludes(|| extras_of!(overlock::sleep::$lock));
+        }
+    )*};
+}
+
+overlock::core::spin_locks!(spinning);
+overlock::core::sleep_locks!(sleeping);
+
+spinning! {
+    fast_queue_lazy: LazyFastQueue, node;
+}
