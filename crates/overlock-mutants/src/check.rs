@@ -38,11 +38,12 @@ pub enum Check {
 impl Check {
     const ALL: [Self; 3] = [Self::Quick, Self::UnitTests, Self::Thorough];
 
-    /// How far the explorer goes.
-    fn effort(self) -> [&'static str; 6] {
-        let [departures, executions, walks] = match self {
-            Self::Quick | Self::UnitTests => ["2", "3000", "500"],
-            Self::Thorough => ["3", "150000", "20000"],
+    /// How far the explorer goes; farther where it has one scenario only.
+    fn effort(self, one_scenario: bool) -> [&'static str; 6] {
+        let [departures, executions, walks] = match (self, one_scenario) {
+            (Self::Quick | Self::UnitTests, _) => ["2", "3000", "500"],
+            (Self::Thorough, false) => ["3", "150000", "20000"],
+            (Self::Thorough, true) => ["3", "150000", "2000000"],
         };
         [
             "--departures",
@@ -227,7 +228,9 @@ impl Copy {
                 let checker = Command::new(self.target.join("mutant/overlock-model"));
                 let mut checker = bounded(checker, check.limit());
                 checker.args(["--engines", "explore", "--jobs", "1", "--fail-fast"]);
-                checker.args(["--locks", &task.locks]).args(check.effort());
+                checker
+                    .args(["--locks", &task.locks])
+                    .args(check.effort(task.mutant.scenario.is_some()));
                 if let Some(scenario) = &task.mutant.scenario {
                     checker.args(["--scenarios", scenario]);
                 }

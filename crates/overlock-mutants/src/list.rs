@@ -96,7 +96,7 @@ mod tests {
         ("HT", "as HF"),
         (
             "PH",
-            "a store that is late in the order of its location, behind another thread's exchange: as HF",
+            "those that rest on it go on by exchanges, which find the newest word in the checkers",
         ),
         (
             "PG",
@@ -104,6 +104,26 @@ mod tests {
         ),
         ("PT", "as PG"),
     ];
+
+    /// Pairs that stand on something else than the orderings of accesses, which the mutants take away.
+    const BARRIERS: [&str; 3] = ["OK", "UK", "WB"];
+
+    /// The text with each ordering replaced by the same word: a mutant that only weakens an ordering changes nothing else.
+    fn without_orderings(text: &str) -> String {
+        let text = text.replace("core::sync::atomic::Ordering::", "");
+        [
+            "Y::ACQUIRE",
+            "Relaxed",
+            "AcqRel",
+            "Acquire",
+            "Release",
+            "SeqCst",
+        ]
+        .iter()
+        .fold(text, |text, ordering| text.replace(ordering, "_"))
+        .split_whitespace()
+        .collect()
+    }
 
     fn root() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -119,8 +139,13 @@ mod tests {
     fn each_pair_of_orderings_is_weakened_by_a_mutant() {
         let page = fs::read_to_string(root().join("docs/orderings.md")).expect("the page");
         let mutants = read(&root(), &[], &[]).expect("the mutants");
+        let weakens =
+            |mutant: &Mutant| without_orderings(&mutant.from) == without_orderings(&mutant.to);
         let breaks = |label: &str| {
-            (mutants.iter()).any(|task| labels(&task.mutant.breaks).any(|one| one == label))
+            mutants.iter().any(|Task { mutant, .. }| {
+                (BARRIERS.contains(&label) || weakens(mutant))
+                    && labels(&mutant.breaks).any(|one| one == label)
+            })
         };
         let pairs: Vec<_> = page
             .lines()
