@@ -127,6 +127,23 @@ impl Report {
     }
 }
 
+/// The steps of a trace, for people: an execution without end has thousands, all alike.
+fn shortened(trace: &[String]) -> Vec<String> {
+    const FIRST: usize = 200;
+    const LAST: usize = 40;
+    let Some(left_out) = trace
+        .len()
+        .checked_sub(FIRST + LAST)
+        .filter(|&more| more > 1)
+    else {
+        return trace.to_vec();
+    };
+    let mut steps = trace[..FIRST].to_vec();
+    steps.push(format!("... {left_out} more: --json has them all ..."));
+    steps.extend_from_slice(&trace[FIRST + left_out..]);
+    steps
+}
+
 impl Row {
     fn new(lock: &Lock, outcomes: &[&Outcome], whole: bool, options: &str) -> Self {
         let mut engines = BTreeMap::<Engine, Sum>::new();
@@ -147,7 +164,7 @@ impl Row {
                         outcome.scenario,
                         outcome.engine.name()
                     );
-                    for step in &failure.trace {
+                    for step in shortened(&failure.trace) {
                         let _ = write!(text, "\n    {step}");
                     }
                     let _ = write!(
@@ -312,6 +329,20 @@ mod tests {
         assert_eq!(
             again(other, 1),
             "--engines explore --long --departures 4 --executions 1 --walks 2 --schedules 3 --preemptions 0"
+        );
+    }
+
+    #[test]
+    fn a_long_trace_is_shortened_in_the_middle() {
+        let trace = |steps: usize| (0..steps).map(|step| step.to_string()).collect::<Vec<_>>();
+        assert_eq!(shortened(&trace(241)), trace(241));
+        let all = trace(20_000);
+        let short = shortened(&all);
+        assert_eq!(short.len(), 241);
+        assert_eq!(short[200], "... 19760 more: --json has them all ...");
+        assert_eq!(
+            (&short[..200], &short[201..]),
+            (&all[..200], &all[19_960..])
         );
     }
 }

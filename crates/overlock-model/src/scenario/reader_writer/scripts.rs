@@ -77,6 +77,8 @@ const LONG: Setting = Setting {
 };
 /// A writer that finds a reader there has spun and fallen asleep when it leaves.
 const STAYS: Setting = Setting::TIMED;
+/// The same for one that cannot fall asleep.
+const STAYS_NO_NODE: Setting = Setting { slots: 0, ..STAYS };
 const SIGNALS: Setting = Setting::SIGNALS;
 
 /// For every reader-writer lock that can do what a line asks.
@@ -113,6 +115,7 @@ pub const SCRIPTS: &[Script] = &[
     Script("long-within",   LONG,     &[&[Write; 10], &[WriteWithin(50_000); 10], &[WriteWithin(50_000); 10], &[WriteWithin(10_000); 10]]),
     Script("long-fair",     LONG.ticking(400_000), &[&[WriteFair; 10], &[WriteFair; 10], &[Write; 10]]),
     Script("stays",         STAYS,    &[&[Read, Read, ReadFor(1_000_000)], &[Write]]),
+    Script("stays-no-node", STAYS_NO_NODE, &[&[ReadFor(1_000_000)], &[Write]]),
     Script("interrupted",   SIGNALS,  &[&[Interrupted], &[Read], &[Write]]),
     Script("read-twice",    SIGNALS,  &[&[ReadTwice], &[Write, Write], &[Write]]),
     Script("both-twice",    SIGNALS,  &[&[ReadTwice, ReadTwice], &[Write], &[ReadTwice]]),
