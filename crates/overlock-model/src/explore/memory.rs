@@ -261,10 +261,7 @@ impl Memory {
         let number = self.find(at);
         let seen = self.seen(thread, number, order);
         let messages = self.locations[number].messages.iter().rev();
-        messages
-            .take_while(|message| message.stamp >= seen)
-            .count()
-            .max(1)
+        messages.take_while(|message| message.stamp >= seen).count()
     }
 
     /// How many places a store by `thread` may choose from, the newest counted as one of them.
