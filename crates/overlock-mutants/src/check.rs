@@ -351,6 +351,7 @@ mod tests {
             group: "overlock".to_owned(),
             locks: "overlock".to_owned(),
             mutant: Mutant {
+                locks: None,
                 name: "a test".to_owned(),
                 file: PathBuf::new(),
                 from: String::new(),

@@ -20,6 +20,8 @@ pub struct Mutant {
     pub file: PathBuf,
     pub from: String,
     pub to: String,
+    /// The locks that show it, where they are not the file's.
+    pub locks: Option<Vec<String>>,
     /// The scenario that shows it, where a search of all would take long.
     pub scenario: Option<String>,
     pub breaks: String,
@@ -53,10 +55,9 @@ pub fn read(root: &Path, files: &[String], names: &[String]) -> Result<Vec<Task>
         let complain = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let text = fs::read_to_string(&path).map_err(|error| complain(&error))?;
         let file: File = toml::from_str(&text).map_err(|error| complain(&error))?;
-        let locks = file.locks.join(",");
         tasks.extend(file.mutant.into_iter().map(|mutant| Task {
             group: group.clone(),
-            locks: locks.clone(),
+            locks: mutant.locks.as_ref().unwrap_or(&file.locks).join(","),
             mutant,
         }));
     }
