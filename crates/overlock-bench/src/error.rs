@@ -32,6 +32,8 @@ pub enum Error {
         /// The system's reason.
         why: String,
     },
+    /// A simulation did not end.
+    Simulation(String),
     /// The user asked to stop.
     Interrupted,
 }
@@ -64,6 +66,7 @@ impl fmt::Display for Error {
                     "this machine started {got} of {wanted} threads and no more: {why}"
                 )
             }
+            Self::Simulation(why) => write!(f, "did not end: {why}"),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }

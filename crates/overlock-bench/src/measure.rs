@@ -6,11 +6,10 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::plan::{Plan, Step};
 use crate::probe::{Pass, Roles, Waits};
-use crate::registry::{Entry, Kind};
+use crate::registry::{Entry, Kind, Listed};
 use crate::stats::median;
 use crate::workload::{Sample, Workload};
 use crate::world::Team;
-use crate::world::native::Native;
 
 /// All rounds of one lock with one number of threads.
 #[derive(Debug)]
@@ -88,8 +87,12 @@ impl<F: FnMut(usize, &'static Entry, usize)> Observer for F {
 /// # Errors
 ///
 /// The first round that fails ends the run.
-pub fn run(
-    world: &Native,
+///
+/// # Panics
+///
+/// If a lock of the plan does not run in this world.
+pub fn run<W: Listed>(
+    world: &W,
     workload: &Workload,
     plan: &Plan,
     cpus: f64,
@@ -141,8 +144,10 @@ pub fn run(
         if counters.is_some() {
             Counters::start();
         }
+        let rounds = W::rounds(entry).expect("plans are made for a world");
+        world.begin();
         let sample = prepared
-            .round(&entry.rounds, world, &team, pass)
+            .round(rounds, world, &team, pass)
             .map_err(|error| Failure {
                 entry,
                 threads: team.threads,

@@ -10,7 +10,9 @@ use std::sync::LazyLock;
 
 use crate::lock::Nothing;
 use crate::workload::{Rounds, Workload};
+use crate::world::World;
 use crate::world::native::Native;
+use crate::world::sim::Simulated;
 
 pub use select::{NoSuchLock, select};
 
@@ -123,12 +125,37 @@ pub struct Entry {
     pub most_threads: Option<usize>,
     /// The workloads that it is for, compiled for it.
     pub rounds: Rounds<Native>,
+    /// The same for a simulated machine, where the lock runs on one: locks that are written against a platform do.
+    pub simulated: Option<Rounds<Simulated>>,
 }
 
-static LIMIT: Entry = limit(Rounds::exclusive::<Nothing>());
-static RW_LIMIT: Entry = limit(Rounds::reader_writer::<Nothing>());
+/// A world that locks of the lists run in.
+pub trait Listed: World {
+    /// The workloads of a lock, compiled for this world; `None` where it does not run in it.
+    fn rounds(entry: &Entry) -> Option<&Rounds<Self>>
+    where
+        Self: Sized;
+}
 
-const fn limit(rounds: Rounds<Native>) -> Entry {
+impl Listed for Native {
+    fn rounds(entry: &Entry) -> Option<&Rounds<Self>> {
+        Some(&entry.rounds)
+    }
+}
+
+impl Listed for Simulated {
+    fn rounds(entry: &Entry) -> Option<&Rounds<Self>> {
+        entry.simulated.as_ref()
+    }
+}
+
+static LIMIT: Entry = limit(Rounds::exclusive::<Nothing>(), Rounds::exclusive::<Nothing>());
+static RW_LIMIT: Entry = limit(
+    Rounds::reader_writer::<Nothing>(),
+    Rounds::reader_writer::<Nothing>(),
+);
+
+const fn limit(rounds: Rounds<Native>, simulated: Rounds<Simulated>) -> Entry {
     Entry {
         name: "none",
         aliases: &[],
@@ -137,6 +164,7 @@ const fn limit(rounds: Rounds<Native>) -> Entry {
         about: "no lock at all: the limit",
         most_threads: None,
         rounds,
+        simulated: Some(simulated),
     }
 }
 

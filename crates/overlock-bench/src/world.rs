@@ -6,6 +6,7 @@
 pub mod calibrate;
 pub mod clock;
 pub mod native;
+pub mod sim;
 
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ pub trait World {
 
     /// What a thread of a team knows of itself.
     type Worker: Worker;
+
+    /// A round begins: nothing that earlier rounds have left in this world has an influence on it.
+    fn begin(&self) {}
 
     /// Runs a team of threads, all of which start together, until the last has ended; asks them to
     /// stop when their time is up.

@@ -128,10 +128,8 @@ fn key<L>(lock: &L) -> usize {
 /// Every bucket once, from the first one of the key's line on.
 fn probe<P: Platform>(key: usize) -> impl Iterator<Item = &'static Bucket<P>> {
     let lines = P::lock_hash();
-    // Fibonacci hashing: multiplying by 2^64 over the golden ratio spreads nearby addresses; the product's
-    // high half, as a fraction, times the number of lines.
-    let spread = (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    let start = ((spread * lines.len() as u64) >> 32) as usize;
+    // As a fraction, times the number of lines.
+    let start = ((u64::from(P::spread(key)) * lines.len() as u64) >> 32) as usize;
     let (before, from) = lines.split_at(start);
     from.iter().chain(before).flat_map(|line| &line.0)
 }

@@ -137,9 +137,23 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
         let _ = arrow;
     }
 
+    /// Spreads addresses evenly over 32 bits: where in a table a lock's entry lies. A platform whose results are to be the
+    /// same wherever its memory happens to lie has its own.
+    #[inline(always)]
+    fn spread(address: usize) -> u32 {
+        spread(address)
+    }
+
     /// The table in which the unlocker of a paravirtual queued lock finds the waiter to kick: at least
     /// as many lines as there are [`slots`](Self::slots), immortal.
     fn lock_hash() -> &'static [Line<Self>];
+}
+
+/// Fibonacci hashing: multiplying by 2^64 over the golden ratio spreads nearby addresses, and the high half of the product
+/// depends on all of their bits. What [`Platform::spread`] does unless a platform does otherwise.
+#[inline(always)]
+pub const fn spread(address: usize) -> u32 {
+    ((address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
 /// A [`Platform`] whose atomics can be built in a `const`, so that its locks can be statics.

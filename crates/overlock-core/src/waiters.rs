@@ -109,10 +109,8 @@ impl<P: Platform> WaiterTable<P> {
     }
 
     fn line(&self, lock: usize, ticket: u32) -> &'static WaiterLine<P> {
-        // The usual multiplicative hash of the address; locks lie at multiples of 4 or so, and the high
-        // half of the product depends on all of its bits. The ticket is added afterwards, unmixed.
-        let spread = (lock as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let index = (spread + u64::from(ticket)) % self.lines.len() as u64;
+        // The ticket is added afterwards, unmixed.
+        let index = (u64::from(P::spread(lock)) + u64::from(ticket)) % self.lines.len() as u64;
         &self.lines[index as usize]
     }
 

@@ -12,6 +12,7 @@ use crate::ours::{self, Ours, types};
 use crate::peers;
 use crate::workload::Rounds;
 use crate::world::native::Native;
+use crate::world::sim::{Marked, Platform as Sim, Simulated};
 
 /// What the traits do not tell of a lock of ours.
 struct Note {
@@ -62,14 +63,15 @@ pub fn of(family: Family) -> Vec<Entry> {
 }
 
 fn exclusive() -> Vec<Entry> {
-    fn ours<L: RawLock>() -> Entry {
-        Entry::noted(L::NAME, Rounds::exclusive::<Ours<L>>())
+    fn ours<L: RawLock, S: RawLock>() -> Entry {
+        let simulated = Rounds::exclusive::<Marked<Ours<S>>>();
+        Entry::noted(L::NAME, Rounds::exclusive::<Ours<L>>(), simulated)
     }
     macro_rules! spin {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock::core::spin::$lock<Linux>>()),*] };
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock::core::spin::$lock<Linux>, overlock::core::spin::$lock<Sim>>()),*] };
     }
     macro_rules! sleep {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock::core::sleep::$lock<Linux>>()),*] };
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock::core::sleep::$lock<Linux>, overlock::core::sleep::$lock<Sim>>()),*] };
     }
     let mut all = Vec::new();
     all.extend(overlock::core::spin_locks!(spin));
@@ -116,11 +118,12 @@ fn exclusive_peers() -> Vec<Entry> {
 }
 
 fn reader_writer() -> Vec<Entry> {
-    fn ours<L: RawRwLock>() -> Entry {
-        Entry::noted(L::NAME, Rounds::reader_writer::<ours::rw::Ours<L>>())
+    fn ours<L: RawRwLock, S: RawRwLock>() -> Entry {
+        let simulated = Rounds::reader_writer::<Marked<ours::rw::Ours<S>>>();
+        Entry::noted(L::NAME, Rounds::reader_writer::<ours::rw::Ours<L>>(), simulated)
     }
     macro_rules! entries {
-        ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock::core::$module::$lock<Linux>>()),*] };
+        ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock::core::$module::$lock<Linux>, overlock::core::$module::$lock<Sim>>()),*] };
     }
     let mut all = Vec::new();
     all.extend(overlock::core::rw_locks!(entries));
@@ -194,11 +197,12 @@ fn condvar_peers() -> Vec<Entry> {
 
 impl Entry {
     /// A lock of ours by its line in [`NOTES`].
-    fn noted(name: &'static str, rounds: Rounds<Native>) -> Self {
+    fn noted(name: &'static str, rounds: Rounds<Native>, simulated: Rounds<Simulated>) -> Self {
         let note = NOTES.iter().find(|note| note.name == name);
         Self {
             default: note.is_some_and(|note| note.default),
             most_threads: note.and_then(|note| note.most_threads),
+            simulated: Some(simulated),
             ..Self::new(Kind::Ours, name, note.map_or("", |note| note.about), rounds)
         }
     }
@@ -212,6 +216,7 @@ impl Entry {
             about,
             most_threads: None,
             rounds,
+            simulated: None,
         }
     }
 

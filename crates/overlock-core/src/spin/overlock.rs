@@ -190,9 +190,9 @@ pub type OverlockOwnerCpu<P> = Overlock<P, OwnerCpu>;
 #[inline(always)]
 fn kick_entry<P: Platform>(lock: usize) -> &'static P::U32 {
     let table = P::kick_table();
-    // Fibonacci hashing: the top bits of the product depend on all of the address.
-    let spread = (lock as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    &table[(spread >> (64 - table.len().trailing_zeros())) as usize % table.len()]
+    // The top bits.
+    let index = P::spread(lock) >> (32 - table.len().trailing_zeros());
+    &table[index as usize % table.len()]
 }
 
 impl<P: ConstPlatform, Y: Policy> Overlock<P, Y> {

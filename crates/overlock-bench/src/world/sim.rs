@@ -1,0 +1,283 @@
+//! Another machine, simulated: many vCPUs, caches, a host's scheduler.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use overlock_sim::account::{Account, Counts, State};
+use overlock_sim::cache::Traffic;
+use overlock_sim::engine::{self, Outcome, Setup, Stuck};
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
+use overlock_sim::trace::Mark;
+use overlock_sim::word::U64;
+use overlock_sim::{Sim, Time};
+
+use overlock::core::platform::Atomic;
+use overlock::core::raw::{RawLock, RawRwLock};
+
+use super::{Crew, Team, Word, Work, Worker, World};
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::lock::{BenchLock, BenchRwLock, CreateError};
+use crate::ours::{self, Ours};
+
+/// How long, in simulated time, vCPUs may take to end after they were asked to.
+const PATIENCE: Time = Time::ms(30_000);
+
+/// A simulated machine.
+#[derive(Debug)]
+pub struct Simulated {
+    machine: Machine,
+    host: Host,
+    seed: u64,
+    trace: bool,
+    interrupt: Arc<Interrupt>,
+    rounds: AtomicU64,
+    last: Mutex<Option<Report>>,
+}
+
+/// What a simulation tells beyond what a workload does.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How long it took, in simulated time.
+    pub elapsed: Duration,
+    /// Where the vCPUs' time went.
+    pub accounts: Vec<Account>,
+    /// What happened to them.
+    pub counts: Counts,
+    /// What happened to cache lines.
+    pub traffic: Traffic,
+    /// Acquisitions on the slow path of a paravirtual queued lock: in the queue, and past it.
+    pub modes: (u64, u64),
+    /// The trace, where one was asked for.
+    pub trace: Vec<Mark>,
+    /// Events of the simulation.
+    pub events: u64,
+}
+
+impl Simulated {
+    /// A machine with its host. The same `seed` brings the same results.
+    pub fn new(machine: Machine, host: Host, seed: u64, interrupt: Arc<Interrupt>) -> Self {
+        Self {
+            machine,
+            host,
+            seed,
+            trace: false,
+            interrupt,
+            rounds: AtomicU64::new(0),
+            last: Mutex::new(None),
+        }
+    }
+
+    /// The same, leaving a trace of every round.
+    #[must_use]
+    pub fn traced(self) -> Self {
+        Self {
+            trace: true,
+            ..self
+        }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// What runs its vCPUs.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// What the last round told.
+    pub fn report(&self) -> Option<Report> {
+        self.last.lock().ok()?.take()
+    }
+
+    fn keep<T>(&self, outcome: &mut Outcome<T>) {
+        let join = ["(0, *, *) -> (n, *, *): the head", "(p, *, *) -> (n, *, *): RUNNING"];
+        let steal = "(*, 0, 0) -> (*, 0, 1): past the queue";
+        let report = Report {
+            elapsed: outcome.elapsed.duration(),
+            accounts: std::mem::take(&mut outcome.accounts),
+            counts: outcome.counts,
+            traffic: outcome.traffic,
+            modes: (
+                join.iter().map(|text| outcome.arrow("pv", text)).sum(),
+                outcome.arrow("pv", steal),
+            ),
+            trace: std::mem::take(&mut outcome.trace),
+            events: outcome.events,
+        };
+        if let Ok(mut last) = self.last.lock() {
+            *last = Some(report);
+        }
+    }
+}
+
+/// A vCPU that takes part in a team.
+#[derive(Debug)]
+pub struct SimulatedWorker {
+    index: usize,
+}
+
+impl Worker for SimulatedWorker {
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    fn stopped(&self) -> bool {
+        engine::stopped()
+    }
+
+    fn work(&self, work: Work) {
+        engine::work(Time::ps(work.0));
+    }
+
+    fn rest(&self) {
+        engine::rest();
+    }
+
+    fn ticks(&self) -> u64 {
+        engine::now().as_ps()
+    }
+}
+
+impl Word for U64 {
+    fn new(value: u64) -> Self {
+        Atomic::new(value)
+    }
+
+    fn get(&self) -> u64 {
+        self.load(Relaxed)
+    }
+
+    fn set(&self, value: u64) {
+        self.store(value, Relaxed);
+    }
+}
+
+impl World for Simulated {
+    type Word = U64;
+    type Worker = SimulatedWorker;
+
+    fn begin(&self) {
+        overlock_sim::forget();
+        self.rounds.fetch_add(1, Relaxed);
+    }
+
+    fn run<T: Send>(
+        &self,
+        team: &Team,
+        body: impl Fn(&SimulatedWorker) -> T + Sync,
+    ) -> Result<Crew<T>, Error> {
+        let round = self.rounds.load(Relaxed).saturating_sub(1);
+        let setup = Setup {
+            machine: &self.machine,
+            host: &self.host,
+            vcpus: team.threads,
+            seed: self.seed.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            stop_after: team.stop_after.into(),
+            patience: PATIENCE,
+            trace: self.trace,
+        };
+        let member = |index| body(&SimulatedWorker { index });
+        let go_on = || !self.interrupt.is_raised();
+        let mut outcome = engine::run(&setup, member, go_on).map_err(|stuck| match stuck {
+            Stuck::Interrupted => Error::Interrupted,
+            stuck => Error::Simulation(stuck.to_string()),
+        })?;
+        let cpu = outcome.account().on_cpu();
+        self.keep(&mut outcome);
+        Ok(Crew {
+            elapsed: outcome.elapsed.duration(),
+            stopped: outcome.stopped,
+            cpu: cpu.duration(),
+            results: outcome.results,
+        })
+    }
+
+    fn work(&self, nanoseconds: f64) -> Work {
+        Work(Time::from_ns(nanoseconds).as_ps())
+    }
+
+    fn measure(&self, work: Work) -> f64 {
+        Time::ps(work.0).as_ns_f64()
+    }
+
+    fn nanoseconds(&self, ticks: u64) -> f64 {
+        Time::ps(ticks).as_ns_f64()
+    }
+}
+
+impl Report {
+    /// How long all vCPUs together were in a state.
+    pub fn time(&self, state: State) -> Duration {
+        let sum: Time = self.accounts.iter().map(|account| account[state]).sum();
+        sum.duration()
+    }
+}
+
+/// A lock of ours on the simulated platform, which is told who waits and who holds, at no cost: so it can say whether a vCPU that loses its
+/// CPU held a lock or waited for one.
+#[derive(Debug)]
+pub struct Marked<L>(L);
+
+impl<L> Marked<L> {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+}
+
+/// Tells that its lock has been released, after it has been.
+#[derive(Debug)]
+pub struct MarkedGuard<G> {
+    guard: Option<G>,
+    lock: usize,
+}
+
+impl<G> Drop for MarkedGuard<G> {
+    fn drop(&mut self) {
+        self.guard = None;
+        engine::releases(self.lock);
+    }
+}
+
+fn marked<G>(lock: usize, acquire: impl FnOnce() -> G) -> MarkedGuard<G> {
+    engine::waits(lock);
+    let guard = Some(acquire());
+    engine::holds(lock);
+    MarkedGuard { guard, lock }
+}
+
+impl<L: RawLock> BenchLock for Marked<Ours<L>> {
+    type Guard<'a> = MarkedGuard<ours::Guard<'a, L>>;
+
+    fn create() -> Result<Self, CreateError> {
+        Ours::create().map(Self)
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        marked(self.address(), || self.0.lock())
+    }
+}
+
+impl<L: RawRwLock> BenchRwLock for Marked<ours::rw::Ours<L>> {
+    type Read<'a> = MarkedGuard<ours::rw::ReadGuard<'a, L>>;
+    type Write<'a> = MarkedGuard<ours::rw::WriteGuard<'a, L>>;
+
+    fn create() -> Result<Self, CreateError> {
+        ours::rw::Ours::create().map(Self)
+    }
+
+    fn read(&self) -> Self::Read<'_> {
+        marked(self.address(), || self.0.read())
+    }
+
+    fn write(&self) -> Self::Write<'_> {
+        marked(self.address(), || self.0.write())
+    }
+}
+
+/// The platform that simulated locks are for.
+pub type Platform = Sim;

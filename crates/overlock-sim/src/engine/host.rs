@@ -1,0 +1,307 @@
+//! What the host does to its vCPUs: gives them CPUs and takes these away, puts them to sleep and wakes them.
+
+use rand::RngExt;
+
+use super::state::{Doing, Engine, Event};
+use crate::account::State;
+use crate::schedule::Placed;
+use crate::time::Time;
+use crate::trace::What;
+
+/// A host that polls in vain polls less, one that would have been right to poll longer polls longer; from here on.
+const FIRST_POLL: Time = Time::us(10);
+
+impl Engine {
+    /// A CPU that nobody has gets the next vCPU, if there is one.
+    pub fn dispatch(&mut self, cpu: usize) {
+        self.slices[cpu] = (None, self.slices[cpu].1 + 1);
+        let Some(pick) = self.schedule.pick(self.now, cpu) else {
+            return;
+        };
+        let delay = std::mem::take(&mut self.vcpus[pick.vcpu].delay);
+        let switch = if pick.same { Time::ZERO } else { self.host.scheduler.switch };
+        self.put_on(pick.vcpu, cpu, delay + switch);
+        self.plan_slice(cpu);
+    }
+
+    /// Somebody waits for the CPU now, or no longer.
+    fn plan_slice(&mut self, cpu: usize) {
+        let Some(end) = self.schedule.slice_end(cpu) else {
+            return;
+        };
+        let (planned, stamp) = &mut self.slices[cpu];
+        if planned.is_none_or(|planned| planned > end) {
+            *planned = Some(end);
+            *stamp += 1;
+            let stamp = *stamp;
+            self.plan(end, Event::Slice { cpu, stamp });
+        }
+    }
+
+    pub fn slice(&mut self, cpu: usize) {
+        self.slices[cpu].0 = None;
+        match self.schedule.slice_end(cpu) {
+            Some(end) if end <= self.now => self.reschedule(cpu),
+            _ => self.plan_slice(cpu),
+        }
+    }
+
+    /// The CPU is to choose again.
+    fn reschedule(&mut self, cpu: usize) {
+        let Some(current) = self.schedule.current(cpu) else {
+            return self.dispatch(cpu);
+        };
+        match self.vcpus[current].doing {
+            Doing::Access | Doing::Running => self.vcpus[current].evicted = true,
+            Doing::Polled { .. } => self.stops_polling(current),
+            _ => self.evict(current),
+        }
+    }
+
+    /// `vcpu`, which has a CPU, goes back to the queue.
+    fn evict(&mut self, vcpu: usize) {
+        let cpu = self.schedule.cpu(vcpu);
+        self.take_off(vcpu);
+        self.schedule.preempt(self.now, cpu);
+        self.dispatch(cpu);
+        if self.schedule.current(cpu) != Some(vcpu) {
+            let state = &self.vcpus[vcpu];
+            self.counts.preemptions += 1;
+            self.counts.holders += u64::from(state.holds > 0);
+            self.counts.waiters += u64::from(state.waits);
+            self.mark(vcpu, What::Preempted);
+        }
+    }
+
+    /// Whether `vcpu` was to lose its CPU after its instruction; then it has lost it.
+    pub fn gives_way(&mut self, vcpu: usize) -> bool {
+        let evicted = std::mem::take(&mut self.vcpus[vcpu].evicted);
+        if evicted {
+            self.evict(vcpu);
+        }
+        evicted
+    }
+
+    /// `vcpu` lets others run, if any wait for its CPU.
+    pub fn rests(&mut self, vcpu: usize) -> bool {
+        let cpu = self.schedule.cpu(vcpu);
+        if self.schedule.waiting(cpu) == 0 {
+            return false;
+        }
+        self.schedule.skips(vcpu);
+        self.evict(vcpu);
+        true
+    }
+
+    /// `vcpu` halts; false where it need not be suspended.
+    pub fn halts(&mut self, vcpu: usize, address: usize, until: Option<Time>) -> bool {
+        if until.is_some_and(|until| until <= self.now) {
+            return false;
+        }
+        self.counts.halts += 1;
+        self.sleepers.entry(address).or_default().push(vcpu);
+        let cpu = self.schedule.cpu(vcpu);
+        let since = self.now;
+        let poll = self.vcpus[vcpu].poll;
+        let polls = poll > Time::ZERO && self.schedule.waiting(cpu) == 0;
+        self.mark(vcpu, What::Sleeps);
+        self.vcpus[vcpu].stamp += 1;
+        if let Some(until) = until {
+            let stamp = self.vcpus[vcpu].stamp;
+            self.plan(until, Event::Timeout { vcpu, stamp });
+        }
+        self.vcpus[vcpu].doing = if polls {
+            self.enter(vcpu, State::Host);
+            let stamp = self.vcpus[vcpu].stamp;
+            self.plan(self.now + poll, Event::PollEnd { vcpu, stamp });
+            Doing::Polled { address, since, until }
+        } else {
+            self.enter(vcpu, State::Asleep);
+            Doing::Asleep { address, since, until }
+        };
+        if !polls {
+            self.schedule.leave(self.now, cpu);
+            self.dispatch(cpu);
+        }
+        true
+    }
+
+    /// The host of `vcpu` gives its CPU away.
+    pub fn stops_polling(&mut self, vcpu: usize) {
+        let Doing::Polled { address, since, until } = self.vcpus[vcpu].doing else {
+            return;
+        };
+        self.enter(vcpu, State::Asleep);
+        self.vcpus[vcpu].doing = Doing::Asleep { address, since, until };
+        let cpu = self.schedule.cpu(vcpu);
+        self.schedule.leave(self.now, cpu);
+        self.dispatch(cpu);
+    }
+
+    /// What a kick of whoever halted there costs.
+    pub fn kick_costs(&self, address: usize) -> Time {
+        match self.sleepers.contains_key(&address) {
+            true => self.host.kick,
+            false => self.host.kick_nobody,
+        }
+    }
+
+    /// Wakes one that halted there.
+    pub fn kick(&mut self, by: usize, address: usize) {
+        self.counts.kicks += 1;
+        if let Some(&vcpu) = self.sleepers.get(&address).and_then(|waiting| waiting.first()) {
+            self.mark(vcpu, What::Kicked(by));
+            self.wakes(vcpu, Some(by));
+        }
+    }
+
+    /// `vcpu`, which halted, goes on.
+    pub fn wakes(&mut self, vcpu: usize, by: Option<usize>) {
+        let (address, since) = match self.vcpus[vcpu].doing {
+            Doing::Asleep { address, since, .. } | Doing::Polled { address, since, .. } => (address, since),
+            _ => return,
+        };
+        if let Some(waiting) = self.sleepers.get_mut(&address) {
+            waiting.retain(|&waiting| waiting != vcpu);
+            if waiting.is_empty() {
+                self.sleepers.remove(&address);
+            }
+        }
+        self.learn_poll(vcpu, self.now - since);
+        self.vcpus[vcpu].stamp += 1;
+        if matches!(self.vcpus[vcpu].doing, Doing::Polled { .. }) {
+            return self.busy(vcpu, self.now + self.host.brief);
+        }
+        self.enter(vcpu, State::Ready);
+        self.vcpus[vcpu].doing = Doing::Off { left: Time::ZERO };
+        let by = by.map(|by| self.schedule.cpu(by));
+        match self.schedule.wake(self.now, vcpu, by) {
+            Placed::Idle(cpu, idle) => {
+                let asleep = idle >= self.host.awake;
+                self.vcpus[vcpu].delay = if asleep { self.host.wake_idle } else { self.host.wake_busy };
+                self.dispatch(cpu);
+            }
+            Placed::Preempts(cpu) => {
+                self.vcpus[vcpu].delay = self.host.wake_busy;
+                self.reschedule(cpu);
+            }
+            Placed::Queued(cpu) => {
+                let current = self.schedule.current(cpu);
+                // A host that polls does so for nobody else's sake.
+                let polled = current.filter(|&current| matches!(self.vcpus[current].doing, Doing::Polled { .. }));
+                match polled {
+                    Some(polled) => self.stops_polling(polled),
+                    None => self.plan_slice(cpu),
+                }
+            }
+        }
+    }
+
+    /// The sleep took so long: what that says about polling.
+    fn learn_poll(&mut self, vcpu: usize, slept: Time) {
+        let most = self.host.poll;
+        let poll = &mut self.vcpus[vcpu].poll;
+        if slept > *poll && slept < most {
+            *poll = (*poll).max(FIRST_POLL.half()).times(2).min(most);
+        } else if slept > most {
+            *poll = Time::ZERO;
+        }
+    }
+
+    /// The processor has seen `vcpu` spin for long, and leaves the guest.
+    pub fn exits(&mut self, vcpu: usize) -> bool {
+        let Some(exit) = self.host.pause_exit else {
+            return false;
+        };
+        self.counts.pause_exits += 1;
+        self.forgets_pauses(vcpu);
+        let state = &mut self.vcpus[vcpu];
+        state.spinning = true;
+        state.window = state.window.times(exit.grow);
+        let cost = exit.cost;
+        self.pass(vcpu, cost, State::Host)
+    }
+
+    /// `vcpu` offers its CPU to one that has lost its own; true where the fibre has to be suspended.
+    pub fn yields(&mut self, vcpu: usize) -> bool {
+        let target = self.helped(vcpu);
+        let away = target.is_some_and(|target| {
+            self.boosted = target;
+            self.yield_to(vcpu, target)
+        });
+        if !away {
+            self.stays(vcpu);
+        }
+        away
+    }
+
+    fn stays(&mut self, vcpu: usize) {
+        self.vcpus[vcpu].spinning = false;
+    }
+
+    /// The next one, from the last that was helped on, which has been robbed of its CPU. One that was spinning itself is helped
+    /// every other time.
+    fn helped(&mut self, vcpu: usize) -> Option<usize> {
+        let count = self.vcpus.len();
+        (1..=count).map(|step| (self.boosted + step) % count).find(|&other| {
+            let candidate = &mut self.vcpus[other];
+            if other == vcpu || !candidate.robbed || !matches!(candidate.doing, Doing::Off { .. }) {
+                return false;
+            }
+            let eligible = !candidate.spinning || candidate.eligible;
+            if candidate.spinning {
+                candidate.eligible = !candidate.eligible;
+            }
+            eligible
+        })
+    }
+
+    fn yield_to(&mut self, vcpu: usize, target: usize) -> bool {
+        let Some(other) = self.schedule.yield_to(vcpu, target) else {
+            return false;
+        };
+        self.counts.yields += 1;
+        let own = self.schedule.cpu(vcpu);
+        if other != own {
+            self.reschedule(other);
+        }
+        if self.schedule.waiting(own) == 0 {
+            return false;
+        }
+        self.evict(vcpu);
+        true
+    }
+
+    /// When the host's own work is due on a CPU again, and how long it is: as chance has it, the mean being what is said.
+    pub fn plan_chore(&mut self, cpu: usize) {
+        if let Some(chores) = self.host.chores {
+            let mut draw = |mean: Time| mean.scale(-self.random.random_range(1e-9..1.0_f64).ln());
+            let (pause, length) = (draw(chores.every), draw(chores.length));
+            let length = Some(length);
+            self.plan(self.now + pause, Event::Chore { cpu, length });
+        }
+    }
+
+    /// The host takes a CPU, or gives it back.
+    pub fn chore(&mut self, cpu: usize, length: Option<Time>) {
+        self.schedule.reserve(cpu, length.is_some());
+        if let Some(length) = length {
+            self.plan(self.now + length, Event::Chore { cpu, length: None });
+        } else {
+            self.plan_chore(cpu);
+        }
+        self.reschedule(cpu);
+    }
+
+    pub fn balance(&mut self, all: bool) {
+        for cpu in 0..self.schedule.cpus() {
+            if self.schedule.is_idle(cpu) {
+                if self.schedule.pull(self.now, cpu, 1) {
+                    self.dispatch(cpu);
+                }
+            } else if all && self.schedule.pull(self.now, cpu, 2) {
+                self.plan_slice(cpu);
+            }
+        }
+    }
+}

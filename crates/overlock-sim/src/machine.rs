@@ -1,0 +1,157 @@
+//! Machines: sockets, cores, hardware threads, and what moving a cache line costs.
+
+mod presets;
+
+use crate::time::Time;
+
+pub use presets::PRESETS;
+
+/// The most cores of a machine: as many as a set of them in one word names.
+pub const MOST_CORES: usize = 128;
+
+/// How the sockets are connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// Each with each.
+    All,
+    /// In the corners of a square or of a cube, their numbers being the coordinates: one hop along each edge.
+    Cube,
+}
+
+/// What things cost on a machine, all of it as seen by one core while nobody else disturbs it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// A load or a store that hits the first-level cache.
+    pub hit: Time,
+    /// A locked instruction on a line that the core owns.
+    pub locked: Time,
+    /// Getting a line that another core of the socket has changed, or has to lose.
+    pub socket: Time,
+    /// Reading a line that the socket's last-level cache has.
+    pub shared: Time,
+    /// The same from a socket one hop away.
+    pub across: Time,
+    /// What each further hop adds.
+    pub hop: Time,
+    /// Between two readers that one cache serves in turn.
+    pub gap: Time,
+    /// A line that no cache has.
+    pub memory: Time,
+    /// One turn of a spin loop: a pause instruction, a load that hits, a branch.
+    pub turn: Time,
+    /// How much any transfer of a line may be shorter or longer, as a share of its length.
+    pub jitter: f64,
+    /// How fast a hardware thread computes while its sibling does too, as a share of its speed alone.
+    pub sibling: f64,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// What the user types.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Sockets.
+    pub sockets: usize,
+    /// Cores of a socket.
+    pub cores: usize,
+    /// Hardware threads of a core.
+    pub threads: usize,
+    /// Between sockets.
+    pub links: Links,
+    /// What things cost.
+    pub costs: Costs,
+}
+
+impl Machine {
+    /// The preset of that name.
+    pub fn preset(name: &str) -> Option<&'static Self> {
+        PRESETS.iter().find(|machine| machine.name == name)
+    }
+
+    /// Cores of all sockets.
+    pub fn all_cores(&self) -> usize {
+        self.sockets * self.cores
+    }
+
+    /// CPUs, as the operating system counts them: hardware threads of all cores.
+    pub fn cpus(&self) -> usize {
+        self.all_cores() * self.threads
+    }
+
+    /// The core of a CPU. As in Linux, the first threads of all cores come first, then their siblings.
+    pub fn core_of(&self, cpu: usize) -> usize {
+        cpu % self.all_cores()
+    }
+
+    /// The socket of a core.
+    pub fn socket_of(&self, core: usize) -> usize {
+        core / self.cores
+    }
+
+    /// Hops between two sockets.
+    pub fn hops(&self, one: usize, other: usize) -> u32 {
+        match self.links {
+            Links::All => u32::from(one != other),
+            Links::Cube => (one ^ other).count_ones(),
+        }
+    }
+
+    /// What it takes to get a changed line from the one socket to a core of the other.
+    pub fn transfer(&self, from: usize, to: usize) -> Time {
+        match self.hops(from, to) {
+            0 => self.costs.socket,
+            hops => self.costs.across + self.costs.hop.times(u64::from(hops) - 1),
+        }
+    }
+
+    /// The same machine with so many of its cores, of whole sockets first: what affinity leaves of it.
+    #[must_use]
+    pub fn with_cores(&self, cores: usize) -> Self {
+        let cores = cores.clamp(1, self.all_cores());
+        let sockets = cores.div_ceil(self.cores);
+        Self {
+            sockets,
+            cores: cores.div_ceil(sockets),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_have_names_of_their_own_and_fit() {
+        for machine in PRESETS {
+            assert!(machine.all_cores() <= MOST_CORES, "{}", machine.name);
+            let same = PRESETS.iter().filter(|other| other.name == machine.name);
+            assert_eq!(same.count(), 1, "{}", machine.name);
+            assert_eq!(Machine::preset(machine.name), Some(machine));
+        }
+    }
+
+    #[test]
+    fn hops_follow_the_edges() {
+        let square = Machine {
+            links: Links::Cube,
+            sockets: 4,
+            ..PRESETS[0].clone()
+        };
+        assert_eq!([0, 1, 2, 3].map(|to| square.hops(0, to)), [0, 1, 1, 2]);
+        assert_eq!(
+            square.transfer(1, 2),
+            square.costs.across + square.costs.hop
+        );
+    }
+
+    #[test]
+    fn siblings_share_a_core() {
+        let machine = Machine::preset("e5-2620v4").unwrap();
+        assert_eq!(machine.cpus(), 32);
+        assert_eq!([0, 8, 16, 24].map(|cpu| machine.core_of(cpu)), [0, 8, 0, 8]);
+        assert_eq!([0, 7, 8, 15].map(|core| machine.socket_of(core)), [0, 0, 1, 1]);
+    }
+}

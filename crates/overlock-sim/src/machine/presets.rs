@@ -1,0 +1,117 @@
+//! The machines that the published figures come from. docs/simulator-sources.md has the source of each figure.
+
+use super::{Costs, Links, Machine};
+use crate::time::Time;
+
+const fn ns(nanoseconds: f64) -> Time {
+    Time::from_ns(nanoseconds)
+}
+
+/// All machines that have a name.
+pub static PRESETS: &[Machine] = &[
+    Machine {
+        name: "e5-2699v3",
+        about: "2 x 18 cores, Xeon E5-2699 v3 (Haswell-EP, 2.3 GHz), one thread a core",
+        sockets: 2,
+        cores: 18,
+        threads: 1,
+        links: Links::All,
+        costs: Costs {
+            hit: ns(1.7),
+            locked: ns(8.3),
+            socket: ns(50.0),
+            shared: ns(22.0),
+            across: ns(114.0),
+            hop: Time::ZERO,
+            gap: ns(3.0),
+            memory: ns(96.0),
+            turn: ns(5.0),
+            jitter: 0.25,
+            sibling: 1.0,
+        },
+    },
+    Machine {
+        name: "e5-2620v4",
+        about: "2 x 8 cores, 2 threads each, Xeon E5-2620 v4 (Broadwell-EP, 2.1 GHz)",
+        sockets: 2,
+        cores: 8,
+        threads: 2,
+        links: Links::All,
+        costs: Costs {
+            hit: ns(1.9),
+            locked: ns(8.6),
+            socket: ns(48.0),
+            shared: ns(22.0),
+            across: ns(112.0),
+            hop: Time::ZERO,
+            gap: ns(3.0),
+            memory: ns(95.0),
+            turn: ns(5.2),
+            jitter: 0.25,
+            sibling: 0.62,
+        },
+    },
+    Machine {
+        name: "sandy-bridge",
+        about: "2 x 8 cores, 2 threads each, Sandy Bridge-EP, 2.6 GHz",
+        sockets: 2,
+        cores: 8,
+        threads: 2,
+        links: Links::All,
+        costs: Costs {
+            hit: ns(1.5),
+            locked: ns(7.7),
+            socket: ns(36.0),
+            shared: ns(15.0),
+            across: ns(100.0),
+            hop: Time::ZERO,
+            gap: ns(3.0),
+            memory: ns(81.0),
+            turn: ns(5.0),
+            jitter: 0.25,
+            sibling: 0.6,
+        },
+    },
+    Machine {
+        name: "barcelona",
+        about: "4 x 4 cores, Opteron 8350 (Barcelona, 2.0 GHz)",
+        sockets: 4,
+        cores: 4,
+        threads: 1,
+        links: Links::Cube,
+        costs: Costs {
+            hit: ns(1.5),
+            locked: ns(9.0),
+            socket: ns(83.0),
+            shared: ns(25.0),
+            across: ns(130.0),
+            hop: ns(40.0),
+            gap: ns(4.0),
+            memory: ns(105.0),
+            turn: ns(2.5),
+            jitter: 0.25,
+            sibling: 1.0,
+        },
+    },
+    Machine {
+        name: "westmere-ex",
+        about: "8 x 10 cores, Xeon E7-8870 (Westmere-EX, 2.4 GHz), one thread a core",
+        sockets: 8,
+        cores: 10,
+        threads: 1,
+        links: Links::Cube,
+        costs: Costs {
+            hit: ns(1.7),
+            locked: ns(8.3),
+            socket: ns(45.0),
+            shared: ns(25.0),
+            across: ns(145.0),
+            hop: ns(60.0),
+            gap: ns(4.0),
+            memory: ns(130.0),
+            turn: ns(5.0),
+            jitter: 0.25,
+            sibling: 1.0,
+        },
+    },
+];

@@ -1,0 +1,143 @@
+//! The platform itself.
+
+use std::sync::atomic::Ordering;
+
+use overlock_core::diagram::Arrow;
+use overlock_core::lock_hash::Line;
+use overlock_core::node::Slot;
+use overlock_core::platform::Atomic;
+use overlock_core::pool::{QueueTicket, TicketPool};
+use overlock_core::waiters::WaiterTable;
+use overlock_core::{Cpu, Instant, Platform, Spin};
+
+use crate::engine;
+use crate::tables;
+use crate::time::Time;
+use crate::word::{U8, U16, U32, U64, Usize};
+
+/// The simulated machine as the locks see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sim;
+
+fn time(instant: Instant) -> Time {
+    Time::ns(instant.as_nanos())
+}
+
+impl Platform for Sim {
+    type U8 = U8;
+    type U16 = U16;
+    type U32 = U32;
+    type U64 = U64;
+    type Usize = Usize;
+
+    fn wait_until<T, A>(
+        word: &A,
+        order: Ordering,
+        limit: Spin,
+        mut done: impl FnMut(T) -> bool,
+    ) -> Result<T, T>
+    where
+        T: Copy + Eq,
+        A: Atomic<T>,
+    {
+        let address = std::ptr::from_ref(word).addr();
+        let mut seen = word.load(order);
+        if done(seen) {
+            return Ok(seen);
+        }
+        let begin = engine::now();
+        let until = match limit {
+            Spin::Forever => None,
+            Spin::Turns(turns) => Some(begin + engine::turn().times(u64::from(turns))),
+            Spin::Until(end) => Some(time(end)),
+        };
+        loop {
+            if until.is_some_and(|until| engine::now() >= until) {
+                return Err(seen);
+            }
+            engine::watch(address, until);
+            seen = word.load(order);
+            if done(seen) {
+                return Ok(seen);
+            }
+        }
+    }
+
+    fn pause(turns: u32) {
+        engine::pause(turns);
+    }
+
+    fn halt(word: &U32, expected: u32, until: Option<Instant>) {
+        engine::halt(word.address(), until.map(time), || word.peek() == expected);
+    }
+
+    fn kick(word: &U32) {
+        engine::kick(word.address());
+    }
+
+    fn light_barrier() {}
+
+    fn heavy_barrier() {
+        engine::heavy_barrier();
+    }
+
+    fn cpu() -> Cpu {
+        engine::cpu().map_or(Cpu::UNKNOWN, |cpu| Cpu(cpu as u32))
+    }
+
+    fn preempted(cpu: Cpu) -> bool {
+        cpu != Cpu::UNKNOWN && engine::preempted(cpu.0 as usize)
+    }
+
+    fn now() -> Instant {
+        Instant::from_nanos(engine::now().as_ns())
+    }
+
+    fn parallelism() -> u32 {
+        engine::sizes().map_or(1, |(_, cpus)| cpus as u32)
+    }
+
+    fn slots() -> &'static [Slot<Self>] {
+        &tables::set().tables.slots
+    }
+
+    fn slots_in_use() -> usize {
+        engine::sizes().map_or(0, |(vcpus, _)| vcpus)
+    }
+
+    fn reader_ids() -> &'static U32 {
+        &tables::set().tables.reader_ids.0
+    }
+
+    fn kick_table() -> &'static [U32] {
+        &tables::set().tables.kicks.0
+    }
+
+    fn slot() -> Option<usize> {
+        engine::current()
+    }
+
+    fn tickets() -> &'static [QueueTicket<Self>] {
+        &tables::set().tables.tickets
+    }
+
+    fn ticket_pool() -> &'static TicketPool<Self> {
+        &tables::set().tables.pool
+    }
+
+    fn waiters() -> &'static WaiterTable<Self> {
+        &tables::set().waiters
+    }
+
+    fn lock_hash() -> &'static [Line<Self>] {
+        &tables::set().tables.lock_hash
+    }
+
+    fn spread(address: usize) -> u32 {
+        overlock_core::platform::spread(engine::stable(address))
+    }
+
+    fn arrow(arrow: Arrow) {
+        engine::arrow(arrow);
+    }
+}
