@@ -149,7 +149,10 @@ impl Listed for Simulated {
     }
 }
 
-static LIMIT: Entry = limit(Rounds::exclusive::<Nothing>(), Rounds::exclusive::<Nothing>());
+static LIMIT: Entry = limit(
+    Rounds::exclusive::<Nothing>(),
+    Rounds::exclusive::<Nothing>(),
+);
 static RW_LIMIT: Entry = limit(
     Rounds::reader_writer::<Nothing>(),
     Rounds::reader_writer::<Nothing>(),

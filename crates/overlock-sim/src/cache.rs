@@ -273,7 +273,9 @@ impl Cache {
 
     /// `vcpu` no longer watches.
     pub fn unwatch(&mut self, vcpu: usize, line: usize) {
-        self.lines[line].watchers.retain(|watcher| watcher.vcpu != vcpu);
+        self.lines[line]
+            .watchers
+            .retain(|watcher| watcher.vcpu != vcpu);
     }
 
     /// Serves whoever is next, if it is time.
@@ -343,7 +345,9 @@ impl Cache {
             chosen = chosen.wrapping_sub(usize::from(here));
             here && chosen == usize::MAX
         });
-        let request = self.lines[line].queue.remove(index.expect("so many have arrived"));
+        let request = self.lines[line]
+            .queue
+            .remove(index.expect("so many have arrived"));
         let path = self.path(line, &request);
         Some((request, path))
     }
@@ -380,10 +384,11 @@ impl Cache {
         let socket = self.machine.socket_of(request.core);
         let state = &self.lines[line];
         let costs = &self.machine.costs;
+        let way = self.machine.way(request.core, line);
         let whole = |time: Time| Path {
-            request: time.third(),
+            request: time.third().scale(way),
             snoop: time.third(),
-            data: time.third(),
+            data: time.third().scale(way),
             pipelined: false,
         };
         match state.copies {
@@ -392,9 +397,9 @@ impl Cache {
             Copies::Shared(cores) if request.access == Access::Read => {
                 if self.reaches(cores, socket) {
                     Path {
-                        request: costs.shared.half(),
+                        request: costs.shared.half().scale(way),
                         snoop: Time::ZERO,
-                        data: costs.shared.half(),
+                        data: costs.shared.half().scale(way),
                         pipelined: true,
                     }
                 } else {

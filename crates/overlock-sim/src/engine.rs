@@ -109,8 +109,12 @@ pub enum Stuck {
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Asleep { vcpus } => write!(f, "{vcpus} vCPUs sleep and nobody is left to wake them"),
-            Self::Running { vcpus } => write!(f, "{vcpus} vCPUs go on long after they were asked to stop"),
+            Self::Asleep { vcpus } => {
+                write!(f, "{vcpus} vCPUs sleep and nobody is left to wake them")
+            }
+            Self::Running { vcpus } => {
+                write!(f, "{vcpus} vCPUs go on long after they were asked to stop")
+            }
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -224,7 +228,9 @@ pub fn work(time: Time) {
 /// Whether it is time to end.
 pub fn stopped() -> bool {
     let Some(me) = current() else { return true };
-    ask(me, |engine| engine.pass(me, engine.machine.costs.hit, State::Work));
+    ask(me, |engine| {
+        engine.pass(me, engine.machine.costs.hit, State::Work)
+    });
     with(|engine| engine.now >= engine.stop_after)
 }
 
@@ -320,7 +326,9 @@ pub(crate) fn kick(address: usize) {
 pub(crate) fn heavy_barrier() {
     if let Some(me) = current() {
         ask(me, |engine| engine.drain(me));
-        ask(me, |engine| engine.pass(me, engine.host.heavy_barrier, State::Host));
+        ask(me, |engine| {
+            engine.pass(me, engine.host.heavy_barrier, State::Host)
+        });
     }
 }
 
@@ -348,7 +356,10 @@ pub(crate) fn turn() -> Time {
 /// of their first use. The offset within the line comes in the low bits.
 pub(crate) fn stable(address: usize) -> usize {
     match current() {
-        Some(_) => with(|engine| engine.cache.line(address) * crate::cache::LINE) + address % crate::cache::LINE,
+        Some(_) => {
+            with(|engine| engine.cache.line(address) * crate::cache::LINE)
+                + address % crate::cache::LINE
+        }
         None => address,
     }
 }

@@ -146,7 +146,8 @@ impl Host {
     };
 
     /// All that have a name.
-    pub const PRESETS: &'static [Self] = &[Self::KVM, Self::KVM_2013, Self::KVM_NO_PLE, Self::THREADS];
+    pub const PRESETS: &'static [Self] =
+        &[Self::KVM, Self::KVM_2013, Self::KVM_NO_PLE, Self::THREADS];
 
     /// The preset of that name.
     pub fn preset(name: &str) -> Option<&'static Self> {

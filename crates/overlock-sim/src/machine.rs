@@ -41,6 +41,9 @@ pub struct Costs {
     pub turn: Time,
     /// How much any transfer of a line may be shorter or longer, as a share of its length.
     pub jitter: f64,
+    /// How much shorter or longer a core's way to a line is that lies nearest to it, or farthest, in the last-level cache: a line
+    /// has a place there, on a ring with the cores.
+    pub ring: f64,
     /// How fast a hardware thread computes while its sibling does too, as a share of its speed alone.
     pub sibling: f64,
 }
@@ -106,6 +109,16 @@ impl Machine {
         }
     }
 
+    /// How long the way of `core` to `line` is compared to the mean, by where on the ring the two lie.
+    pub fn way(&self, core: usize, line: usize) -> f64 {
+        // Addresses are spread over the slices by a hash.
+        let slice = (line.wrapping_mul(0x9e37_79b9) >> 7) % self.cores;
+        let apart = (core % self.cores).abs_diff(slice);
+        let apart = apart.min(self.cores - apart) as f64;
+        let farthest = (self.cores / 2).max(1) as f64;
+        1.0 + self.costs.ring * (2.0 * apart / farthest - 1.0)
+    }
+
     /// The same machine with so many of its cores, of whole sockets first: what affinity leaves of it.
     #[must_use]
     pub fn with_cores(&self, cores: usize) -> Self {
@@ -152,6 +165,9 @@ mod tests {
         let machine = Machine::preset("e5-2620v4").unwrap();
         assert_eq!(machine.cpus(), 32);
         assert_eq!([0, 8, 16, 24].map(|cpu| machine.core_of(cpu)), [0, 8, 0, 8]);
-        assert_eq!([0, 7, 8, 15].map(|core| machine.socket_of(core)), [0, 0, 1, 1]);
+        assert_eq!(
+            [0, 7, 8, 15].map(|core| machine.socket_of(core)),
+            [0, 0, 1, 1]
+        );
     }
 }

@@ -294,7 +294,8 @@ impl Schedule {
         let busiest = (0..self.cpus.len())
             .filter(|&other| other != cpu && !self.cpus[other].queue.is_empty())
             .max_by_key(|&other| (self.load(other), other));
-        let Some(busiest) = busiest.filter(|&busiest| self.load(busiest) >= own + excess + 1) else {
+        let Some(busiest) = busiest.filter(|&busiest| self.load(busiest) >= own + excess + 1)
+        else {
             return false;
         };
         self.charge(now, busiest);

@@ -106,7 +106,10 @@ pub fn set() -> &'static Set {
 ///
 /// Where a simulation runs.
 pub fn forget() {
-    assert!(crate::engine::current().is_none(), "the simulation that runs needs its tables");
+    assert!(
+        crate::engine::current().is_none(),
+        "the simulation that runs needs its tables"
+    );
     let tables = ptr::from_ref(set().tables).cast_mut();
     // SAFETY: the range is the whole of our private mapping. Its pages read as zero afterwards, which is a valid value, through
     // atomics only; the only thread that uses them is this one.

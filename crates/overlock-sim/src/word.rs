@@ -124,12 +124,22 @@ macro_rules! lanes {
                 Self::join(Self::low(word).wrapping_add(value), Self::high(word))
             }
             fn low_store(&self, value: $half, order: Ordering) {
-                part!(self, stores(order), |old| Some(Self::join(value, Self::high(old))));
+                part!(self, stores(order), |old| Some(Self::join(
+                    value,
+                    Self::high(old)
+                )));
             }
             fn low_fetch_add(&self, value: $half, _: Ordering) -> $half {
-                Self::low(part!(self, Access::Locked, |old| Some(Self::add_low(old, value))))
+                Self::low(part!(self, Access::Locked, |old| Some(Self::add_low(
+                    old, value
+                ))))
             }
-            fn low_compare_exchange(&self, current: $half, new: $half, _: Ordering) -> Result<$half, $half> {
+            fn low_compare_exchange(
+                &self,
+                current: $half,
+                new: $half,
+                _: Ordering,
+            ) -> Result<$half, $half> {
                 let old = part!(self, Access::Locked, |old| {
                     (Self::low(old) == current).then(|| Self::join(new, Self::high(old)))
                 });
@@ -137,7 +147,10 @@ macro_rules! lanes {
                 if old == current { Ok(old) } else { Err(old) }
             }
             fn high_swap(&self, value: $half, _: Ordering) -> $half {
-                Self::high(part!(self, Access::Locked, |old| Some(Self::join(Self::low(old), value))))
+                Self::high(part!(self, Access::Locked, |old| Some(Self::join(
+                    Self::low(old),
+                    value
+                ))))
             }
         }
     };
@@ -148,13 +161,19 @@ lanes!(U32, u32, u16, 16);
 
 impl ByteLanes for U32 {
     fn byte0_store(&self, value: u8, order: Ordering) {
-        part!(self, stores(order), |old| Some(old & !0xff | u32::from(value)));
+        part!(self, stores(order), |old| Some(
+            old & !0xff | u32::from(value)
+        ));
     }
     fn byte1_store(&self, value: u8, order: Ordering) {
-        part!(self, stores(order), |old| Some(old & !0xff00 | u32::from(value) << 8));
+        part!(self, stores(order), |old| Some(
+            old & !0xff00 | u32::from(value) << 8
+        ));
     }
     fn byte0_swap(&self, value: u8, _: Ordering) -> u8 {
-        part!(self, Access::Locked, |old| Some(old & !0xff | u32::from(value))) as u8
+        part!(self, Access::Locked, |old| Some(
+            old & !0xff | u32::from(value)
+        )) as u8
     }
     fn byte0_compare_exchange(&self, current: u8, new: u8, _: Ordering) -> Result<u8, u8> {
         let old = part!(self, Access::Locked, |old: u32| {

@@ -120,7 +120,11 @@ fn exclusive_peers() -> Vec<Entry> {
 fn reader_writer() -> Vec<Entry> {
     fn ours<L: RawRwLock, S: RawRwLock>() -> Entry {
         let simulated = Rounds::reader_writer::<Marked<ours::rw::Ours<S>>>();
-        Entry::noted(L::NAME, Rounds::reader_writer::<ours::rw::Ours<L>>(), simulated)
+        Entry::noted(
+            L::NAME,
+            Rounds::reader_writer::<ours::rw::Ours<L>>(),
+            simulated,
+        )
     }
     macro_rules! entries {
         ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock::core::$module::$lock<Linux>, overlock::core::$module::$lock<Sim>>()),*] };

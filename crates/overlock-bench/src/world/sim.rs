@@ -95,7 +95,10 @@ impl Simulated {
     }
 
     fn keep<T>(&self, outcome: &mut Outcome<T>) {
-        let join = ["(0, *, *) -> (n, *, *): the head", "(p, *, *) -> (n, *, *): RUNNING"];
+        let join = [
+            "(0, *, *) -> (n, *, *): the head",
+            "(p, *, *) -> (n, *, *): RUNNING",
+        ];
         let steal = "(*, 0, 0) -> (*, 0, 1): past the queue";
         let report = Report {
             elapsed: outcome.elapsed.duration(),
@@ -176,7 +179,9 @@ impl World for Simulated {
             machine: &self.machine,
             host: &self.host,
             vcpus: team.threads,
-            seed: self.seed.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            seed: self
+                .seed
+                .wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             stop_after: team.stop_after.into(),
             patience: PATIENCE,
             trace: self.trace,

@@ -19,7 +19,11 @@ impl Engine {
             return;
         };
         let delay = std::mem::take(&mut self.vcpus[pick.vcpu].delay);
-        let switch = if pick.same { Time::ZERO } else { self.host.scheduler.switch };
+        let switch = if pick.same {
+            Time::ZERO
+        } else {
+            self.host.scheduler.switch
+        };
         self.put_on(pick.vcpu, cpu, delay + switch);
         self.plan_slice(cpu);
     }
@@ -114,10 +118,18 @@ impl Engine {
             self.enter(vcpu, State::Host);
             let stamp = self.vcpus[vcpu].stamp;
             self.plan(self.now + poll, Event::PollEnd { vcpu, stamp });
-            Doing::Polled { address, since, until }
+            Doing::Polled {
+                address,
+                since,
+                until,
+            }
         } else {
             self.enter(vcpu, State::Asleep);
-            Doing::Asleep { address, since, until }
+            Doing::Asleep {
+                address,
+                since,
+                until,
+            }
         };
         if !polls {
             self.schedule.leave(self.now, cpu);
@@ -128,11 +140,20 @@ impl Engine {
 
     /// The host of `vcpu` gives its CPU away.
     pub fn stops_polling(&mut self, vcpu: usize) {
-        let Doing::Polled { address, since, until } = self.vcpus[vcpu].doing else {
+        let Doing::Polled {
+            address,
+            since,
+            until,
+        } = self.vcpus[vcpu].doing
+        else {
             return;
         };
         self.enter(vcpu, State::Asleep);
-        self.vcpus[vcpu].doing = Doing::Asleep { address, since, until };
+        self.vcpus[vcpu].doing = Doing::Asleep {
+            address,
+            since,
+            until,
+        };
         let cpu = self.schedule.cpu(vcpu);
         self.schedule.leave(self.now, cpu);
         self.dispatch(cpu);
@@ -149,7 +170,11 @@ impl Engine {
     /// Wakes one that halted there.
     pub fn kick(&mut self, by: usize, address: usize) {
         self.counts.kicks += 1;
-        if let Some(&vcpu) = self.sleepers.get(&address).and_then(|waiting| waiting.first()) {
+        if let Some(&vcpu) = self
+            .sleepers
+            .get(&address)
+            .and_then(|waiting| waiting.first())
+        {
             self.mark(vcpu, What::Kicked(by));
             self.wakes(vcpu, Some(by));
         }
@@ -158,7 +183,9 @@ impl Engine {
     /// `vcpu`, which halted, goes on.
     pub fn wakes(&mut self, vcpu: usize, by: Option<usize>) {
         let (address, since) = match self.vcpus[vcpu].doing {
-            Doing::Asleep { address, since, .. } | Doing::Polled { address, since, .. } => (address, since),
+            Doing::Asleep { address, since, .. } | Doing::Polled { address, since, .. } => {
+                (address, since)
+            }
             _ => return,
         };
         if let Some(waiting) = self.sleepers.get_mut(&address) {
@@ -178,7 +205,11 @@ impl Engine {
         match self.schedule.wake(self.now, vcpu, by) {
             Placed::Idle(cpu, idle) => {
                 let asleep = idle >= self.host.awake;
-                self.vcpus[vcpu].delay = if asleep { self.host.wake_idle } else { self.host.wake_busy };
+                self.vcpus[vcpu].delay = if asleep {
+                    self.host.wake_idle
+                } else {
+                    self.host.wake_busy
+                };
                 self.dispatch(cpu);
             }
             Placed::Preempts(cpu) => {
@@ -188,7 +219,8 @@ impl Engine {
             Placed::Queued(cpu) => {
                 let current = self.schedule.current(cpu);
                 // A host that polls does so for nobody else's sake.
-                let polled = current.filter(|&current| matches!(self.vcpus[current].doing, Doing::Polled { .. }));
+                let polled = current
+                    .filter(|&current| matches!(self.vcpus[current].doing, Doing::Polled { .. }));
                 match polled {
                     Some(polled) => self.stops_polling(polled),
                     None => self.plan_slice(cpu),
@@ -243,17 +275,22 @@ impl Engine {
     /// every other time.
     fn helped(&mut self, vcpu: usize) -> Option<usize> {
         let count = self.vcpus.len();
-        (1..=count).map(|step| (self.boosted + step) % count).find(|&other| {
-            let candidate = &mut self.vcpus[other];
-            if other == vcpu || !candidate.robbed || !matches!(candidate.doing, Doing::Off { .. }) {
-                return false;
-            }
-            let eligible = !candidate.spinning || candidate.eligible;
-            if candidate.spinning {
-                candidate.eligible = !candidate.eligible;
-            }
-            eligible
-        })
+        (1..=count)
+            .map(|step| (self.boosted + step) % count)
+            .find(|&other| {
+                let candidate = &mut self.vcpus[other];
+                if other == vcpu
+                    || !candidate.robbed
+                    || !matches!(candidate.doing, Doing::Off { .. })
+                {
+                    return false;
+                }
+                let eligible = !candidate.spinning || candidate.eligible;
+                if candidate.spinning {
+                    candidate.eligible = !candidate.eligible;
+                }
+                eligible
+            })
     }
 
     fn yield_to(&mut self, vcpu: usize, target: usize) -> bool {

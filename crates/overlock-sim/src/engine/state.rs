@@ -31,9 +31,17 @@ pub(super) enum Doing {
     /// Spins on this line since then.
     Watch { line: usize, since: Time },
     /// Has halted on the word at this address; its host polls for a kick, on its CPU.
-    Polled { address: usize, since: Time, until: Option<Time> },
+    Polled {
+        address: usize,
+        since: Time,
+        until: Option<Time>,
+    },
     /// Has halted on the word at this address.
-    Asleep { address: usize, since: Time, until: Option<Time> },
+    Asleep {
+        address: usize,
+        since: Time,
+        until: Option<Time>,
+    },
     /// Has ended.
     Ended,
 }
@@ -81,18 +89,37 @@ pub(super) struct Vcpu {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
     /// The vCPU's fibre is resumed.
-    Go { vcpu: usize, stamp: u64 },
+    Go {
+        vcpu: usize,
+        stamp: u64,
+    },
     /// A line's queue is served.
-    Serve { line: usize },
+    Serve {
+        line: usize,
+    },
     /// A slice may be over.
-    Slice { cpu: usize, stamp: u64 },
+    Slice {
+        cpu: usize,
+        stamp: u64,
+    },
     /// A sleeper's time is up, or its host no longer polls.
-    Timeout { vcpu: usize, stamp: u64 },
-    PollEnd { vcpu: usize, stamp: u64 },
+    Timeout {
+        vcpu: usize,
+        stamp: u64,
+    },
+    PollEnd {
+        vcpu: usize,
+        stamp: u64,
+    },
     /// The host takes a CPU for itself, for so long; or gives it back.
-    Chore { cpu: usize, length: Option<Time> },
+    Chore {
+        cpu: usize,
+        length: Option<Time>,
+    },
     /// CPUs compare their queues.
-    Balance { all: bool },
+    Balance {
+        all: bool,
+    },
 }
 
 #[derive(Debug)]
@@ -127,7 +154,12 @@ pub(super) struct Engine {
 impl Engine {
     pub fn new(setup: &Setup<'_>) -> Self {
         let mut random = Random::seed_from_u64(setup.seed);
-        let schedule = Schedule::new(setup.machine, setup.host.scheduler, setup.vcpus, &mut random);
+        let schedule = Schedule::new(
+            setup.machine,
+            setup.host.scheduler,
+            setup.vcpus,
+            &mut random,
+        );
         let vcpu = || Vcpu {
             doing: Doing::Off { left: Time::ZERO },
             state: State::Ready,
@@ -185,7 +217,11 @@ impl Engine {
         };
         Outcome {
             results,
-            elapsed: if self.stopped { self.stop_after } else { self.last_end },
+            elapsed: if self.stopped {
+                self.stop_after
+            } else {
+                self.last_end
+            },
             stopped: self.stopped,
             accounts: self.vcpus.iter().map(|vcpu| vcpu.account).collect(),
             counts: self.counts,
@@ -211,7 +247,8 @@ impl Engine {
 
     pub fn plan(&mut self, at: Time, event: Event) {
         self.planned += 1;
-        self.events.push(Reverse((at.max(self.now), self.planned, event)));
+        self.events
+            .push(Reverse((at.max(self.now), self.planned, event)));
     }
 
     /// Moves the clock to the next event. `None` where nothing is left that could wake anybody.
@@ -293,7 +330,10 @@ impl Engine {
     pub fn pass(&mut self, vcpu: usize, time: Time, state: State) -> bool {
         self.enter(vcpu, state);
         let until = self.now + time;
-        let free = self.events.peek().is_none_or(|Reverse((at, ..))| *at > until);
+        let free = self
+            .events
+            .peek()
+            .is_none_or(|Reverse((at, ..))| *at > until);
         if free {
             self.now = until;
             return false;
@@ -469,7 +509,11 @@ impl Engine {
         let Doing::Off { left } = self.vcpus[vcpu].doing else {
             unreachable!("only those without a CPU get one")
         };
-        if self.vcpus[vcpu].ran_on.replace(cpu).is_some_and(|before| before != cpu) {
+        if self.vcpus[vcpu]
+            .ran_on
+            .replace(cpu)
+            .is_some_and(|before| before != cpu)
+        {
             self.counts.migrations += 1;
             delay += self.host.scheduler.migration;
         }
@@ -510,9 +554,13 @@ impl Engine {
     }
 
     pub fn arrow(&mut self, arrow: Arrow) {
-        let known = self.arrows.iter().position(|(diagram, _)| std::ptr::eq(*diagram, arrow.diagram));
+        let known = self
+            .arrows
+            .iter()
+            .position(|(diagram, _)| std::ptr::eq(*diagram, arrow.diagram));
         let index = known.unwrap_or_else(|| {
-            self.arrows.push((arrow.diagram, vec![0; arrow.diagram.arrows.len()]));
+            self.arrows
+                .push((arrow.diagram, vec![0; arrow.diagram.arrows.len()]));
             self.arrows.len() - 1
         });
         self.arrows[index].1[arrow.index] += 1;
