@@ -252,20 +252,21 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
         // The store buffer: stores leave in their order, and before any locked instruction.
         ask(me, |engine| engine.drain(me));
     }
-    let waits = with(|engine| {
-        let answer = engine.access(me, address, access);
-        match answer {
-            Answer::Hit(time) => engine.pass(me, time, State::Memory),
-            Answer::Wait => true,
+    match with(|engine| engine.access(me, address, access)) {
+        Answer::Hit(time) => {
+            // Now, since a sibling on the same core that watches the line looks again from now on.
+            let result = effect();
+            ask(me, |engine| engine.pass(me, time, State::Memory));
+            result
         }
-    });
-    if waits {
-        fibre::suspend(me);
-        with(|engine| engine.accessed(me, access));
+        Answer::Wait => {
+            fibre::suspend(me);
+            with(|engine| engine.accessed(me, access));
+            let result = effect();
+            ask(me, |_| false);
+            result
+        }
     }
-    let result = effect();
-    ask(me, |_| false);
-    result
 }
 
 /// Waits, spinning, until the word at `address` may have changed or `until` has come.
