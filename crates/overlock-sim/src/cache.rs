@@ -119,6 +119,8 @@ struct Line {
     planned: Option<Time>,
     /// When the owner has it.
     arrival: Time,
+    /// How often it has been changed, or sent to be changed.
+    changes: u64,
     watchers: Vec<Watcher>,
 }
 
@@ -192,10 +194,16 @@ impl Cache {
                 leaving: None,
                 planned: None,
                 arrival: Time::ZERO,
+                changes: 0,
                 watchers: Vec::new(),
             });
         }
         line
+    }
+
+    /// How often the line has been changed, or sent to be changed.
+    pub fn changes(&self, line: usize) -> u64 {
+        self.lines[line].changes
     }
 
     /// Whether `core` could do this without asking.
@@ -487,6 +495,7 @@ impl Cache {
     /// All watchers but one have to look again.
     fn lose(&mut self, line: usize, but: usize) {
         let signals = &mut self.signals;
+        self.lines[line].changes += 1;
         self.lines[line].watchers.retain(|watcher| {
             let stays = watcher.vcpu == but;
             if !stays {

@@ -261,7 +261,7 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
         }
         Answer::Wait => {
             fibre::suspend(me);
-            with(|engine| engine.accessed(me, access));
+            with(|engine| engine.accessed(me, address, access));
             let result = effect();
             ask(me, |_| false);
             result

@@ -69,6 +69,8 @@ pub(super) struct Vcpu {
     drained: Time,
     /// Time that it has waited for stores which a core would not wait for.
     credit: Time,
+    /// How often the line that it read last had been changed by then.
+    seen: u64,
     /// When the access began that it waits for.
     asked: Time,
     /// What its host adds the next time that it gets a CPU.
@@ -174,6 +176,7 @@ impl Engine {
             drained: Time::ZERO,
             credit: Time::ZERO,
             asked: Time::ZERO,
+            seen: 0,
             delay: Time::ZERO,
             poll: Time::ZERO,
             spinning: false,
@@ -379,6 +382,7 @@ impl Engine {
             return Answer::Hit(self.machine.costs.hit);
         }
         let answer = self.cache.access(self.now, vcpu, core, line, access);
+        self.vcpus[vcpu].seen = self.cache.changes(line);
         if answer == Answer::Wait {
             self.enter(vcpu, State::Memory);
             self.vcpus[vcpu].doing = Doing::Access;
@@ -389,8 +393,10 @@ impl Engine {
     }
 
     /// The line of an access that had to wait is there.
-    pub fn accessed(&mut self, vcpu: usize, access: Access) {
+    pub fn accessed(&mut self, vcpu: usize, address: usize, access: Access) {
+        let line = self.cache.line(address);
         let state = &mut self.vcpus[vcpu];
+        state.seen = self.cache.changes(line);
         if access == Access::Write {
             state.credit = self.now - state.asked;
         }
@@ -441,12 +447,14 @@ impl Engine {
         self.goes(vcpu, since + Time::ps(turns * turn));
     }
 
-    /// Spins on the line of `address`; false where it is not even there.
+    /// Spins on the line of `address`, which `vcpu` has just looked at, for no more than a turn where it has been changed since; a
+    /// sibling on the same core does that without taking the line away.
     pub fn watch(&mut self, vcpu: usize, address: usize, until: Option<Time>) -> bool {
         let line = self.cache.line(address);
         let core = self.core(vcpu);
         let turn = self.machine.costs.turn;
-        if !self.cache.watch(vcpu, core, line) {
+        let changed = self.cache.changes(line) != self.vcpus[vcpu].seen;
+        if changed || !self.cache.watch(vcpu, core, line) {
             return self.pass(vcpu, turn, State::Spin);
         }
         self.enter(vcpu, State::Spin);
