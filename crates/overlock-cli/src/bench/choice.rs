@@ -125,7 +125,10 @@ fn workload(args: &Args) -> Result<Workload, Exit> {
             arrays: many("--arrays", &args.arrays, 4)?,
         },
         Kind::Qdisc => Workload::Qdisc,
-        Kind::Build => Workload::Build,
+        Kind::Build => Workload::Build {
+            cs: section("--cs", &args.cs)?,
+            ncs: section("--ncs", &args.ncs)?,
+        },
         Kind::Fserver => Workload::Fserver,
         Kind::Rw => Workload::Rw {
             cs: section("--cs", &args.cs)?,
