@@ -13,6 +13,7 @@
 mod fibre;
 mod host;
 mod state;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
@@ -261,10 +262,9 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     });
     if waits {
         fibre::suspend(me);
-        with(|engine| engine.accessed(me, access));
     }
     let result = effect();
-    ask(me, |_| false);
+    ask(me, |engine| engine.accessed(me, access));
     result
 }
 

@@ -69,8 +69,8 @@ pub(super) struct Vcpu {
     drained: Time,
     /// Time that it has waited for stores which a core would not wait for.
     credit: Time,
-    /// When the access began that it waits for.
-    asked: Time,
+    /// When the access began that it waits for, where the line was not there.
+    asked: Option<Time>,
     /// What its host adds the next time that it gets a CPU.
     pub delay: Time,
     /// How long its host polls for it.
@@ -173,7 +173,7 @@ impl Engine {
             spun_long: false,
             drained: Time::ZERO,
             credit: Time::ZERO,
-            asked: Time::ZERO,
+            asked: None,
             delay: Time::ZERO,
             poll: Time::ZERO,
             spinning: false,
@@ -382,18 +382,22 @@ impl Engine {
         if answer == Answer::Wait {
             self.enter(vcpu, State::Memory);
             self.vcpus[vcpu].doing = Doing::Access;
-            self.vcpus[vcpu].asked = self.now;
+            self.vcpus[vcpu].asked = Some(self.now);
         }
         self.answer();
         answer
     }
 
-    /// The line of an access that had to wait is there.
-    pub fn accessed(&mut self, vcpu: usize, access: Access) {
+    /// An access has had its effect. The answer is always false: nobody has to be suspended.
+    pub fn accessed(&mut self, vcpu: usize, access: Access) -> bool {
         let state = &mut self.vcpus[vcpu];
-        if access == Access::Write {
-            state.credit = self.now - state.asked;
+        let asked = state.asked.take();
+        if access == Access::Write
+            && let Some(asked) = asked
+        {
+            state.credit = self.now - asked;
         }
+        false
     }
 
     /// How long `vcpu` computes what takes `time` on an idle core.
