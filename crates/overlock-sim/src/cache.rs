@@ -17,6 +17,7 @@
 //! - C2: an access takes effect while its core has the line in the way that it needs, or, for a load, when data arrive that
 //!   were right when they were sent.
 //! - C3: whoever asks is answered once.
+//! - C4: whoever watches a line is told of each change that takes effect from then on, at that moment at the latest.
 
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rand::{RngExt, SeedableRng};
@@ -120,6 +121,8 @@ struct Line {
     /// When the owner has it.
     arrival: Time,
     watchers: Vec<Watcher>,
+    /// How often it has been changed.
+    changes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -193,6 +196,7 @@ impl Cache {
                 planned: None,
                 arrival: Time::ZERO,
                 watchers: Vec::new(),
+                changes: 0,
             });
         }
         line
@@ -219,9 +223,6 @@ impl Cache {
         let here = now >= self.lines[line].arrival;
         if here && self.has(line, core, access) {
             self.traffic.hits += 1;
-            if access != Access::Read {
-                self.changed(line, core, vcpu);
-            }
             return Answer::Hit(self.takes(access));
         }
         self.lines[line].queue.push(Request {
@@ -261,7 +262,19 @@ impl Cache {
         Some(arrives)
     }
 
-    /// From now on [`Signal::Lost`] tells `vcpu` when its core loses the line, or a sibling changes it. False where the core does
+    /// A store or a locked instruction of `vcpu` has had its effect on the line: whoever watches it, on the same core or since the
+    /// line has left for ours, looks again.
+    pub fn changed(&mut self, line: usize, vcpu: usize) {
+        self.lines[line].changes += 1;
+        self.lose(line, vcpu);
+    }
+
+    /// How often the line has been changed.
+    pub fn changes(&self, line: usize) -> u64 {
+        self.lines[line].changes
+    }
+
+    /// From now on [`Signal::Lost`] tells `vcpu` when its core loses the line, or the line is changed. False where the core does
     /// not have it.
     pub fn watch(&mut self, vcpu: usize, core: usize, line: usize) -> bool {
         let has = self.has(line, core, Access::Read);
@@ -476,12 +489,6 @@ impl Cache {
             return time;
         }
         time.scale(self.random.random_range(1.0 - jitter..=1.0 + jitter))
-    }
-
-    /// The core has changed a line that it owned: its sibling sees that.
-    fn changed(&mut self, line: usize, core: usize, vcpu: usize) {
-        debug_assert_eq!(self.lines[line].copies, Copies::Owned(core));
-        self.lose(line, vcpu);
     }
 
     /// All watchers but one have to look again.

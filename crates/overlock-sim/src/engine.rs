@@ -268,12 +268,17 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     result
 }
 
-/// Waits, spinning, until the word at `address` may have changed or `until` has come.
-pub(crate) fn watch(address: usize, until: Option<Time>) {
+/// How often the line of the caller's last load had been changed when that took effect.
+pub(crate) fn looked() -> u64 {
+    current().map_or(0, |me| with(|engine| engine.looked(me)))
+}
+
+/// Waits, spinning, until the word at `address` may have changed since its line had been so often, or `until` has come.
+pub(crate) fn watch(address: usize, changes: u64, until: Option<Time>) {
     let Some(me) = current() else {
         panic!("outside of a simulation nobody changes what this waits for")
     };
-    ask(me, |engine| engine.watch(me, address, until));
+    ask(me, |engine| engine.watch(me, address, changes, until));
     while with(|engine| engine.sees_pause_exit(me)) {
         pause_exit(me);
     }

@@ -71,6 +71,9 @@ pub(super) struct Vcpu {
     credit: Time,
     /// When the access began that it waits for, where the line was not there.
     asked: Option<Time>,
+    /// The line of its last access, and how often that had been changed at its last load.
+    line: usize,
+    looked: u64,
     /// What its host adds the next time that it gets a CPU.
     pub delay: Time,
     /// How long its host polls for it.
@@ -174,6 +177,8 @@ impl Engine {
             drained: Time::ZERO,
             credit: Time::ZERO,
             asked: None,
+            line: 0,
+            looked: 0,
             delay: Time::ZERO,
             poll: Time::ZERO,
             spinning: false,
@@ -368,6 +373,7 @@ impl Engine {
     pub fn access(&mut self, vcpu: usize, address: usize, access: Access) -> Answer {
         let line = self.cache.line(address);
         let core = self.core(vcpu);
+        self.vcpus[vcpu].line = line;
         if access == Access::Locked {
             self.vcpus[vcpu].credit = Time::ZERO;
         }
@@ -392,12 +398,24 @@ impl Engine {
     pub fn accessed(&mut self, vcpu: usize, access: Access) -> bool {
         let state = &mut self.vcpus[vcpu];
         let asked = state.asked.take();
+        let line = state.line;
+        if access == Access::Read {
+            state.looked = self.cache.changes(line);
+            return false;
+        }
         if access == Access::Write
             && let Some(asked) = asked
         {
             state.credit = self.now - asked;
         }
+        self.cache.changed(line, vcpu);
+        self.answer();
         false
+    }
+
+    /// How often the line of the last load of `vcpu` had been changed by then.
+    pub fn looked(&self, vcpu: usize) -> u64 {
+        self.vcpus[vcpu].looked
     }
 
     /// How long `vcpu` computes what takes `time` on an idle core.
@@ -445,12 +463,19 @@ impl Engine {
         self.goes(vcpu, since + Time::ps(turns * turn));
     }
 
-    /// Spins on the line of `address`; false where it is not even there.
-    pub fn watch(&mut self, vcpu: usize, address: usize, until: Option<Time>) -> bool {
+    /// Spins on the line of `address`, unless it has been changed since `changes` were counted, or is not even there: then the next
+    /// look is due after a turn.
+    pub fn watch(
+        &mut self,
+        vcpu: usize,
+        address: usize,
+        changes: u64,
+        until: Option<Time>,
+    ) -> bool {
         let line = self.cache.line(address);
         let core = self.core(vcpu);
         let turn = self.machine.costs.turn;
-        if !self.cache.watch(vcpu, core, line) {
+        if self.cache.changes(line) != changes || !self.cache.watch(vcpu, core, line) {
             return self.pass(vcpu, turn, State::Spin);
         }
         self.enter(vcpu, State::Spin);
