@@ -13,6 +13,8 @@
 mod fibre;
 mod host;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
