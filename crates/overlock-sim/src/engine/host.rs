@@ -200,7 +200,7 @@ impl Engine {
             return self.busy(vcpu, self.now + self.host.brief);
         }
         self.enter(vcpu, State::Ready);
-        self.vcpus[vcpu].doing = Doing::Off { left: Time::ZERO };
+        self.vcpus[vcpu].doing = Doing::READY;
         let by = by.map(|by| self.schedule.cpu(by));
         match self.schedule.wake(self.now, vcpu, by) {
             Placed::Idle(cpu, idle) => {

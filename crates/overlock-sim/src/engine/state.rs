@@ -24,8 +24,8 @@ pub(super) enum Doing {
     Running,
     /// Has a CPU until then, if nobody takes it away.
     Busy { until: Time },
-    /// Wants to be busy for so long, but has no CPU.
-    Off { left: Time },
+    /// Wants to be busy for so long, with this, but has no CPU.
+    Off { left: Time, with: State },
     /// Waits for a cache line, in the middle of an instruction.
     Access,
     /// Spins on this line since then.
@@ -44,6 +44,14 @@ pub(super) enum Doing {
     },
     /// Has ended.
     Ended,
+}
+
+impl Doing {
+    /// Goes on as soon as it has a CPU.
+    pub const READY: Self = Self::Off {
+        left: Time::ZERO,
+        with: State::Host,
+    };
 }
 
 #[derive(Debug)]
@@ -164,7 +172,7 @@ impl Engine {
             &mut random,
         );
         let vcpu = || Vcpu {
-            doing: Doing::Off { left: Time::ZERO },
+            doing: Doing::READY,
             state: State::Ready,
             since: Time::ZERO,
             overhead: Time::ZERO,
@@ -535,7 +543,7 @@ impl Engine {
 
     /// `vcpu` gets a CPU; its host needs `delay` to bring it there.
     pub fn put_on(&mut self, vcpu: usize, cpu: usize, mut delay: Time) {
-        let Doing::Off { left } = self.vcpus[vcpu].doing else {
+        let Doing::Off { left, with } = self.vcpus[vcpu].doing else {
             unreachable!("only those without a CPU get one")
         };
         if self.vcpus[vcpu]
@@ -547,7 +555,7 @@ impl Engine {
             delay += self.host.scheduler.migration;
         }
         self.mark(vcpu, What::On(cpu));
-        self.enter(vcpu, State::Work);
+        self.enter(vcpu, with);
         let state = &mut self.vcpus[vcpu];
         state.overhead = delay;
         state.robbed = false;
@@ -561,22 +569,26 @@ impl Engine {
 
     /// `vcpu` has lost its CPU.
     pub fn take_off(&mut self, vcpu: usize) {
-        let left = match self.vcpus[vcpu].doing {
+        let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => {
-                let spent = self.now - self.vcpus[vcpu].since;
-                let overhead = self.vcpus[vcpu].overhead;
-                (until - self.now).saturating_sub(overhead.saturating_sub(spent))
+                let state = &self.vcpus[vcpu];
+                let spent = self.now - state.since;
+                let delay = state.overhead.saturating_sub(spent);
+                Doing::Off {
+                    left: (until - self.now).saturating_sub(delay),
+                    with: state.state,
+                }
             }
             Doing::Watch { line, .. } => {
                 self.cache.unwatch(vcpu, line);
-                Time::ZERO
+                Doing::READY
             }
-            Doing::Running => Time::ZERO,
+            Doing::Running => Doing::READY,
             doing => unreachable!("{doing:?} keeps its CPU"),
         };
         self.enter(vcpu, State::Ready);
         let state = &mut self.vcpus[vcpu];
-        state.doing = Doing::Off { left };
+        state.doing = off;
         state.stamp += 1;
         state.evicted = false;
         state.robbed = true;
