@@ -55,8 +55,11 @@ impl Engine {
         let Some(current) = self.schedule.current(cpu) else {
             return self.dispatch(cpu);
         };
-        match self.vcpus[current].doing {
-            Doing::Access | Doing::Running => self.vcpus[current].evicted = true,
+        let state = &mut self.vcpus[current];
+        match state.doing {
+            Doing::Access | Doing::Running => state.evicted = true,
+            // In the middle of an instruction too.
+            Doing::Busy { .. } if state.state == State::Memory => state.evicted = true,
             Doing::Polled { .. } => self.stops_polling(current),
             _ => self.evict(current),
         }

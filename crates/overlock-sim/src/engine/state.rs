@@ -58,7 +58,7 @@ impl Doing {
 pub(super) struct Vcpu {
     pub doing: Doing,
     /// What it is busy with, and since when the account has not been told.
-    state: State,
+    pub state: State,
     since: Time,
     /// How much of that time is the host's.
     overhead: Time,
