@@ -67,9 +67,9 @@ pub(super) struct Vcpu {
     pub stamp: u64,
     /// It is to lose its CPU after this instruction.
     pub evicted: bool,
-    /// The loop of pauses that it is in, or was: since when, and until when. And how long one may last before the processor
-    /// notices it.
-    spins: (Time, Time),
+    /// The loop of pauses that it is in, or was since it got its CPU: since when, and until when. And how long one may last before
+    /// the processor notices it.
+    spins: Option<(Time, Time)>,
     pub window: Time,
     /// It has noticed.
     pub spun_long: bool,
@@ -179,7 +179,7 @@ impl Engine {
             account: Account::default(),
             stamp: 0,
             evicted: false,
-            spins: (Time::ZERO, Time::ZERO),
+            spins: None,
             window: setup.host.pause_exit.map_or(Time::MAX, |exit| exit.window),
             spun_long: false,
             drained: Time::ZERO,
@@ -320,8 +320,10 @@ impl Engine {
         if let Doing::Watch { line, .. } = state.doing {
             // Its limit has come, or the processor has had enough, or it has lost the line.
             self.cache.unwatch(vcpu, line);
-            state.spins.1 = self.now;
-            state.spun_long = self.now - state.spins.0 >= state.window;
+            if let Some((since, until)) = &mut state.spins {
+                *until = self.now;
+                state.spun_long = self.now - *since >= state.window;
+            }
         }
         state.doing = Doing::Running;
         state.stamp += 1;
@@ -505,20 +507,22 @@ impl Engine {
             return Time::MAX;
         };
         let state = &mut self.vcpus[vcpu];
-        if self.now.saturating_sub(state.spins.1) > exit.gap {
-            state.spins.0 = self.now;
-        }
-        state.spins.0 + state.window
+        let now = self.now;
+        let known = state.spins.filter(|&(_, until)| now - until <= exit.gap);
+        let (since, _) = *state.spins.insert(known.unwrap_or((now, now)));
+        since + state.window
     }
 
     /// `vcpu` has paused until now.
     pub fn paused(&mut self, vcpu: usize) {
-        self.vcpus[vcpu].spins.1 = self.now;
+        if let Some((_, until)) = &mut self.vcpus[vcpu].spins {
+            *until = self.now;
+        }
     }
 
     /// The loop of pauses that `vcpu` was in has ended, since it has left the guest.
     pub fn forgets_pauses(&mut self, vcpu: usize) {
-        self.vcpus[vcpu].spins = (Time::ZERO, Time::ZERO);
+        self.vcpus[vcpu].spins = None;
     }
 
     /// The fibre has returned.
