@@ -306,7 +306,10 @@ fn pause_exit(me: usize) {
     if with(|engine| engine.yields(me)) {
         fibre::suspend(me);
     }
-    ask(me, |_| false);
+    ask(me, |engine| {
+        engine.enters_guest(me);
+        false
+    });
 }
 
 /// Sleeps until kicked, or until then, if `is_expected` still says so.

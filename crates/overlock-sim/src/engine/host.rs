@@ -260,18 +260,17 @@ impl Engine {
     /// `vcpu` offers its CPU to one that has lost its own; true where the fibre has to be suspended.
     pub fn yields(&mut self, vcpu: usize) -> bool {
         let target = self.helped(vcpu);
-        let away = target.is_some_and(|target| {
+        target.is_some_and(|target| {
             self.boosted = target;
             self.yield_to(vcpu, target)
-        });
-        if !away {
-            self.stays(vcpu);
-        }
-        away
+        })
     }
 
-    fn stays(&mut self, vcpu: usize) {
-        self.vcpus[vcpu].spinning = false;
+    /// `vcpu` goes back into the guest after an exit.
+    pub fn enters_guest(&mut self, vcpu: usize) {
+        let state = &mut self.vcpus[vcpu];
+        state.spinning = false;
+        state.eligible = false;
     }
 
     /// The next one, from the last that was helped on, which has been robbed of its CPU. One that was spinning itself is helped

@@ -86,7 +86,7 @@ pub(super) struct Vcpu {
     pub delay: Time,
     /// How long its host polls for it.
     pub poll: Time,
-    /// It has yielded since it spun, and may be helped this time.
+    /// It has left the guest since it spun, and may be helped this time.
     pub spinning: bool,
     pub eligible: bool,
     /// It lost its CPU while it wanted to go on.
