@@ -334,7 +334,9 @@ impl Schedule {
         if !self.cpus[other].queue.contains(&target) {
             return None;
         }
-        self.cpus[own].skip = Some(vcpu);
+        if !self.cpus[own].queue.is_empty() {
+            self.cpus[own].skip = Some(vcpu);
+        }
         self.cpus[other].next = Some(target);
         Some(other)
     }
