@@ -131,6 +131,22 @@ thread_local! {
     static ENGINE: RefCell<Option<Box<Engine>>> = const { RefCell::new(None) };
 }
 
+/// As long as the fibre of a vCPU runs, also where it panics.
+struct Caller;
+
+impl Caller {
+    fn new(vcpu: usize) -> Self {
+        CURRENT.set(Some(vcpu));
+        Caller
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        CURRENT.set(None);
+    }
+}
+
 /// How many events pass between two looks at whether to go on.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
 
@@ -167,9 +183,9 @@ pub fn run<T>(
         match resume {
             Err(stuck) => break Some(stuck),
             Ok(Some(vcpu)) => {
-                CURRENT.set(Some(vcpu));
+                let caller = Caller::new(vcpu);
                 let ended = fibres.resume(vcpu);
-                CURRENT.set(None);
+                drop(caller);
                 if ended {
                     with(|engine| engine.ended(vcpu));
                 }
