@@ -23,7 +23,7 @@ use rand::rngs::Xoshiro256PlusPlus as Random;
 use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;
 
-use crate::machine::Machine;
+use crate::machine::{MOST_CORES, Machine};
 use crate::time::Time;
 
 /// Bytes of a line.
@@ -472,7 +472,7 @@ impl Cache {
 
     /// Whether one of these cores is on the socket, whose last-level cache has the line then.
     fn reaches(&self, cores: u128, socket: usize) -> bool {
-        let all = (1 << self.machine.cores) - 1;
+        let all = u128::MAX >> (MOST_CORES - self.machine.cores);
         cores & (all << (socket * self.machine.cores)) != 0
     }
 
