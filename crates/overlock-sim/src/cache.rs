@@ -82,7 +82,7 @@ struct Request {
 }
 
 /// How long a request and its answer travel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Path {
     /// To the cache that answers for the line.
     request: Time,
@@ -368,6 +368,9 @@ impl Cache {
     /// When a request arrives where the line is. One from another socket follows it.
     fn arrival(&self, line: usize, request: &Request) -> Time {
         let state = &self.lines[line];
+        if self.has(line, request.core, request.access) {
+            return request.asked.max(state.arrival);
+        }
         let socket = self.machine.socket_of(request.core);
         let near = match state.copies {
             Copies::None => true,
@@ -397,6 +400,10 @@ impl Cache {
         let socket = self.machine.socket_of(request.core);
         let state = &self.lines[line];
         let costs = &self.machine.costs;
+        if self.has(line, request.core, request.access) {
+            // It was on its way here already.
+            return Path::default();
+        }
         let way = self.machine.way(request.core, line);
         let whole = |time: Time| Path {
             request: time.third().scale(way),
@@ -427,13 +434,14 @@ impl Cache {
     /// The core gets the line, or a copy, which arrives then; whoever has to lose it has lost it.
     fn grant(&mut self, line: usize, request: &Request, arrives: Time) {
         let socket = self.machine.socket_of(request.core);
-        let state = &mut self.lines[line];
-        let near = match state.copies {
+        let had = self.has(line, request.core, request.access);
+        let near = match self.lines[line].copies {
             Copies::None => None,
-            Copies::Owned(_) => Some(state.home == socket),
+            Copies::Owned(_) => Some(self.lines[line].home == socket),
             Copies::Shared(cores) => Some(self.reaches(cores, socket)),
         };
         match near {
+            _ if had => self.traffic.hits += 1,
             None => self.traffic.memory += 1,
             Some(true) => self.traffic.near += 1,
             Some(false) => self.traffic.far += 1,
