@@ -120,6 +120,8 @@ struct Line {
     planned: Option<Time>,
     /// When the owner has it.
     arrival: Time,
+    /// When its last store or locked instruction that hit ends.
+    used: Time,
     watchers: Vec<Watcher>,
     /// How often it has been changed.
     changes: u64,
@@ -195,6 +197,7 @@ impl Cache {
                 leaving: None,
                 planned: None,
                 arrival: Time::ZERO,
+                used: Time::ZERO,
                 watchers: Vec::new(),
                 changes: 0,
             });
@@ -223,7 +226,11 @@ impl Cache {
         let here = now >= self.lines[line].arrival;
         if here && self.has(line, core, access) {
             self.traffic.hits += 1;
-            return Answer::Hit(self.takes(access));
+            let takes = self.takes(access);
+            if access != Access::Read {
+                self.lines[line].used = now + takes;
+            }
+            return Answer::Hit(takes);
         }
         self.lines[line].queue.push(Request {
             vcpu,
@@ -299,7 +306,8 @@ impl Cache {
                     return;
                 }
                 self.lines[line].leaving = None;
-                let arrives = now + data;
+                // An instruction that is under way comes to its end.
+                let arrives = now.max(self.lines[line].used) + data;
                 let done = arrives + self.takes(request.access);
                 self.grant(line, &request, arrives);
                 self.lines[line].free = done;
