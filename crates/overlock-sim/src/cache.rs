@@ -519,3 +519,6 @@ impl Cache {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;
