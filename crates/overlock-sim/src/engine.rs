@@ -13,6 +13,9 @@
 mod fibre;
 mod host;
 mod state;
+#[cfg(test)]
+mod tests;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
@@ -128,6 +131,22 @@ thread_local! {
     static ENGINE: RefCell<Option<Box<Engine>>> = const { RefCell::new(None) };
 }
 
+/// As long as the fibre of a vCPU runs, also where it panics.
+struct Caller;
+
+impl Caller {
+    fn new(vcpu: usize) -> Self {
+        CURRENT.set(Some(vcpu));
+        Caller
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        CURRENT.set(None);
+    }
+}
+
 /// How many events pass between two looks at whether to go on.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
 
@@ -164,9 +183,9 @@ pub fn run<T>(
         match resume {
             Err(stuck) => break Some(stuck),
             Ok(Some(vcpu)) => {
-                CURRENT.set(Some(vcpu));
+                let caller = Caller::new(vcpu);
                 let ended = fibres.resume(vcpu);
-                CURRENT.set(None);
+                drop(caller);
                 if ended {
                     with(|engine| engine.ended(vcpu));
                 }
@@ -252,29 +271,32 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
         // The store buffer: stores leave in their order, and before any locked instruction.
         ask(me, |engine| engine.drain(me));
     }
-    match with(|engine| engine.access(me, address, access)) {
-        Answer::Hit(time) => {
-            // Now, since a sibling on the same core that watches the line looks again from now on.
-            let result = effect();
-            ask(me, |engine| engine.pass(me, time, State::Memory));
-            result
+    let waits = with(|engine| {
+        let answer = engine.access(me, address, access);
+        match answer {
+            Answer::Hit(time) => engine.pass(me, time, State::Memory),
+            Answer::Wait => true,
         }
-        Answer::Wait => {
-            fibre::suspend(me);
-            with(|engine| engine.accessed(me, address, access));
-            let result = effect();
-            ask(me, |_| false);
-            result
-        }
+    });
+    if waits {
+        fibre::suspend(me);
     }
+    let result = effect();
+    ask(me, |engine| engine.accessed(me, access));
+    result
 }
 
-/// Waits, spinning, until the word at `address` may have changed or `until` has come.
-pub(crate) fn watch(address: usize, until: Option<Time>) {
+/// How often the line of the caller's last load had been changed when that took effect.
+pub(crate) fn looked() -> u64 {
+    current().map_or(0, |me| with(|engine| engine.looked(me)))
+}
+
+/// Waits, spinning, until the word at `address` may have changed since its line had been so often, or `until` has come.
+pub(crate) fn watch(address: usize, changes: u64, until: Option<Time>) {
     let Some(me) = current() else {
         panic!("outside of a simulation nobody changes what this waits for")
     };
-    ask(me, |engine| engine.watch(me, address, until));
+    ask(me, |engine| engine.watch(me, address, changes, until));
     while with(|engine| engine.sees_pause_exit(me)) {
         pause_exit(me);
     }
@@ -300,7 +322,10 @@ fn pause_exit(me: usize) {
     if with(|engine| engine.yields(me)) {
         fibre::suspend(me);
     }
-    ask(me, |_| false);
+    ask(me, |engine| {
+        engine.enters_guest(me);
+        false
+    });
 }
 
 /// Sleeps until kicked, or until then, if `is_expected` still says so.

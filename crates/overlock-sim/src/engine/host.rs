@@ -55,8 +55,11 @@ impl Engine {
         let Some(current) = self.schedule.current(cpu) else {
             return self.dispatch(cpu);
         };
-        match self.vcpus[current].doing {
-            Doing::Access | Doing::Running => self.vcpus[current].evicted = true,
+        let state = &mut self.vcpus[current];
+        match state.doing {
+            Doing::Access | Doing::Running => state.evicted = true,
+            // In the middle of an instruction too.
+            Doing::Busy { .. } if state.state == State::Memory => state.evicted = true,
             Doing::Polled { .. } => self.stops_polling(current),
             _ => self.evict(current),
         }
@@ -200,7 +203,7 @@ impl Engine {
             return self.busy(vcpu, self.now + self.host.brief);
         }
         self.enter(vcpu, State::Ready);
-        self.vcpus[vcpu].doing = Doing::Off { left: Time::ZERO };
+        self.vcpus[vcpu].doing = Doing::READY;
         let by = by.map(|by| self.schedule.cpu(by));
         match self.schedule.wake(self.now, vcpu, by) {
             Placed::Idle(cpu, idle) => {
@@ -257,18 +260,17 @@ impl Engine {
     /// `vcpu` offers its CPU to one that has lost its own; true where the fibre has to be suspended.
     pub fn yields(&mut self, vcpu: usize) -> bool {
         let target = self.helped(vcpu);
-        let away = target.is_some_and(|target| {
+        target.is_some_and(|target| {
             self.boosted = target;
             self.yield_to(vcpu, target)
-        });
-        if !away {
-            self.stays(vcpu);
-        }
-        away
+        })
     }
 
-    fn stays(&mut self, vcpu: usize) {
-        self.vcpus[vcpu].spinning = false;
+    /// `vcpu` goes back into the guest after an exit.
+    pub fn enters_guest(&mut self, vcpu: usize) {
+        let state = &mut self.vcpus[vcpu];
+        state.spinning = false;
+        state.eligible = false;
     }
 
     /// The next one, from the last that was helped on, which has been robbed of its CPU. One that was spinning itself is helped

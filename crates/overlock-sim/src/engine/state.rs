@@ -24,8 +24,8 @@ pub(super) enum Doing {
     Running,
     /// Has a CPU until then, if nobody takes it away.
     Busy { until: Time },
-    /// Wants to be busy for so long, but has no CPU.
-    Off { left: Time },
+    /// Wants to be busy for so long, with this, but has no CPU.
+    Off { left: Time, with: State },
     /// Waits for a cache line, in the middle of an instruction.
     Access,
     /// Spins on this line since then.
@@ -46,11 +46,19 @@ pub(super) enum Doing {
     Ended,
 }
 
+impl Doing {
+    /// Goes on as soon as it has a CPU.
+    pub const READY: Self = Self::Off {
+        left: Time::ZERO,
+        with: State::Host,
+    };
+}
+
 #[derive(Debug)]
 pub(super) struct Vcpu {
     pub doing: Doing,
     /// What it is busy with, and since when the account has not been told.
-    state: State,
+    pub state: State,
     since: Time,
     /// How much of that time is the host's.
     overhead: Time,
@@ -59,9 +67,9 @@ pub(super) struct Vcpu {
     pub stamp: u64,
     /// It is to lose its CPU after this instruction.
     pub evicted: bool,
-    /// The loop of pauses that it is in, or was: since when, and until when. And how long one may last before the processor
-    /// notices it.
-    spins: (Time, Time),
+    /// The loop of pauses that it is in, or was since it got its CPU: since when, and until when. And how long one may last before
+    /// the processor notices it.
+    spins: Option<(Time, Time)>,
     pub window: Time,
     /// It has noticed.
     pub spun_long: bool,
@@ -69,15 +77,16 @@ pub(super) struct Vcpu {
     drained: Time,
     /// Time that it has waited for stores which a core would not wait for.
     credit: Time,
-    /// How often the line that it read last had been changed by then.
-    seen: u64,
-    /// When the access began that it waits for.
-    asked: Time,
+    /// When the access began that it waits for, where the line was not there.
+    asked: Option<Time>,
+    /// The line of its last access, and how often that had been changed at its last load.
+    line: usize,
+    looked: u64,
     /// What its host adds the next time that it gets a CPU.
     pub delay: Time,
     /// How long its host polls for it.
     pub poll: Time,
-    /// It has yielded since it spun, and may be helped this time.
+    /// It has left the guest since it spun, and may be helped this time.
     pub spinning: bool,
     pub eligible: bool,
     /// It lost its CPU while it wanted to go on.
@@ -163,20 +172,21 @@ impl Engine {
             &mut random,
         );
         let vcpu = || Vcpu {
-            doing: Doing::Off { left: Time::ZERO },
+            doing: Doing::READY,
             state: State::Ready,
             since: Time::ZERO,
             overhead: Time::ZERO,
             account: Account::default(),
             stamp: 0,
             evicted: false,
-            spins: (Time::ZERO, Time::ZERO),
+            spins: None,
             window: setup.host.pause_exit.map_or(Time::MAX, |exit| exit.window),
             spun_long: false,
             drained: Time::ZERO,
             credit: Time::ZERO,
-            asked: Time::ZERO,
-            seen: 0,
+            asked: None,
+            line: 0,
+            looked: 0,
             delay: Time::ZERO,
             poll: Time::ZERO,
             spinning: false,
@@ -310,8 +320,10 @@ impl Engine {
         if let Doing::Watch { line, .. } = state.doing {
             // Its limit has come, or the processor has had enough, or it has lost the line.
             self.cache.unwatch(vcpu, line);
-            state.spins.1 = self.now;
-            state.spun_long = self.now - state.spins.0 >= state.window;
+            if let Some((since, until)) = &mut state.spins {
+                *until = self.now;
+                state.spun_long = self.now - *since >= state.window;
+            }
         }
         state.doing = Doing::Running;
         state.stamp += 1;
@@ -371,6 +383,7 @@ impl Engine {
     pub fn access(&mut self, vcpu: usize, address: usize, access: Access) -> Answer {
         let line = self.cache.line(address);
         let core = self.core(vcpu);
+        self.vcpus[vcpu].line = line;
         if access == Access::Locked {
             self.vcpus[vcpu].credit = Time::ZERO;
         }
@@ -382,24 +395,37 @@ impl Engine {
             return Answer::Hit(self.machine.costs.hit);
         }
         let answer = self.cache.access(self.now, vcpu, core, line, access);
-        self.vcpus[vcpu].seen = self.cache.changes(line);
         if answer == Answer::Wait {
             self.enter(vcpu, State::Memory);
             self.vcpus[vcpu].doing = Doing::Access;
-            self.vcpus[vcpu].asked = self.now;
+            self.vcpus[vcpu].asked = Some(self.now);
         }
         self.answer();
         answer
     }
 
-    /// The line of an access that had to wait is there.
-    pub fn accessed(&mut self, vcpu: usize, address: usize, access: Access) {
-        let line = self.cache.line(address);
+    /// An access has had its effect. The answer is always false: nobody has to be suspended.
+    pub fn accessed(&mut self, vcpu: usize, access: Access) -> bool {
         let state = &mut self.vcpus[vcpu];
-        state.seen = self.cache.changes(line);
-        if access == Access::Write {
-            state.credit = self.now - state.asked;
+        let asked = state.asked.take();
+        let line = state.line;
+        if access == Access::Read {
+            state.looked = self.cache.changes(line);
+            return false;
         }
+        if access == Access::Write
+            && let Some(asked) = asked
+        {
+            state.credit = self.now - asked;
+        }
+        self.cache.changed(line, vcpu);
+        self.answer();
+        false
+    }
+
+    /// How often the line of the last load of `vcpu` had been changed by then.
+    pub fn looked(&self, vcpu: usize) -> u64 {
+        self.vcpus[vcpu].looked
     }
 
     /// How long `vcpu` computes what takes `time` on an idle core.
@@ -447,14 +473,19 @@ impl Engine {
         self.goes(vcpu, since + Time::ps(turns * turn));
     }
 
-    /// Spins on the line of `address`, which `vcpu` has just looked at, for no more than a turn where it has been changed since; a
-    /// sibling on the same core does that without taking the line away.
-    pub fn watch(&mut self, vcpu: usize, address: usize, until: Option<Time>) -> bool {
+    /// Spins on the line of `address`, unless it has been changed since `changes` were counted, or is not even there: then the next
+    /// look is due after a turn.
+    pub fn watch(
+        &mut self,
+        vcpu: usize,
+        address: usize,
+        changes: u64,
+        until: Option<Time>,
+    ) -> bool {
         let line = self.cache.line(address);
         let core = self.core(vcpu);
         let turn = self.machine.costs.turn;
-        let changed = self.cache.changes(line) != self.vcpus[vcpu].seen;
-        if changed || !self.cache.watch(vcpu, core, line) {
+        if self.cache.changes(line) != changes || !self.cache.watch(vcpu, core, line) {
             return self.pass(vcpu, turn, State::Spin);
         }
         self.enter(vcpu, State::Spin);
@@ -476,20 +507,22 @@ impl Engine {
             return Time::MAX;
         };
         let state = &mut self.vcpus[vcpu];
-        if self.now.saturating_sub(state.spins.1) > exit.gap {
-            state.spins.0 = self.now;
-        }
-        state.spins.0 + state.window
+        let now = self.now;
+        let known = state.spins.filter(|&(_, until)| now - until <= exit.gap);
+        let (since, _) = *state.spins.insert(known.unwrap_or((now, now)));
+        since + state.window
     }
 
     /// `vcpu` has paused until now.
     pub fn paused(&mut self, vcpu: usize) {
-        self.vcpus[vcpu].spins.1 = self.now;
+        if let Some((_, until)) = &mut self.vcpus[vcpu].spins {
+            *until = self.now;
+        }
     }
 
     /// The loop of pauses that `vcpu` was in has ended, since it has left the guest.
     pub fn forgets_pauses(&mut self, vcpu: usize) {
-        self.vcpus[vcpu].spins = (Time::ZERO, Time::ZERO);
+        self.vcpus[vcpu].spins = None;
     }
 
     /// The fibre has returned.
@@ -514,7 +547,7 @@ impl Engine {
 
     /// `vcpu` gets a CPU; its host needs `delay` to bring it there.
     pub fn put_on(&mut self, vcpu: usize, cpu: usize, mut delay: Time) {
-        let Doing::Off { left } = self.vcpus[vcpu].doing else {
+        let Doing::Off { left, with } = self.vcpus[vcpu].doing else {
             unreachable!("only those without a CPU get one")
         };
         if self.vcpus[vcpu]
@@ -526,7 +559,7 @@ impl Engine {
             delay += self.host.scheduler.migration;
         }
         self.mark(vcpu, What::On(cpu));
-        self.enter(vcpu, State::Work);
+        self.enter(vcpu, with);
         let state = &mut self.vcpus[vcpu];
         state.overhead = delay;
         state.robbed = false;
@@ -540,22 +573,26 @@ impl Engine {
 
     /// `vcpu` has lost its CPU.
     pub fn take_off(&mut self, vcpu: usize) {
-        let left = match self.vcpus[vcpu].doing {
+        let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => {
-                let spent = self.now - self.vcpus[vcpu].since;
-                let overhead = self.vcpus[vcpu].overhead;
-                (until - self.now).saturating_sub(overhead.saturating_sub(spent))
+                let state = &self.vcpus[vcpu];
+                let spent = self.now - state.since;
+                let delay = state.overhead.saturating_sub(spent);
+                Doing::Off {
+                    left: (until - self.now).saturating_sub(delay),
+                    with: state.state,
+                }
             }
             Doing::Watch { line, .. } => {
                 self.cache.unwatch(vcpu, line);
-                Time::ZERO
+                Doing::READY
             }
-            Doing::Running => Time::ZERO,
+            Doing::Running => Doing::READY,
             doing => unreachable!("{doing:?} keeps its CPU"),
         };
         self.enter(vcpu, State::Ready);
         let state = &mut self.vcpus[vcpu];
-        state.doing = Doing::Off { left };
+        state.doing = off;
         state.stamp += 1;
         state.evicted = false;
         state.robbed = true;
