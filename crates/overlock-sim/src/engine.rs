@@ -39,6 +39,8 @@ pub struct Setup<'a> {
     pub host: &'a Host,
     /// How many vCPUs.
     pub vcpus: usize,
+    /// How many more there are on the machine, of other guests, that compute all the time.
+    pub others: usize,
     /// Decides about whatever is left to chance.
     pub seed: u64,
     /// From when on [`stopped`] says so.
@@ -370,7 +372,7 @@ pub(crate) fn preempted(cpu: usize) -> bool {
 
 /// How many vCPUs there are, and how many CPUs.
 pub(crate) fn sizes() -> Option<(usize, usize)> {
-    current().map(|_| with(|engine| (engine.vcpus.len(), engine.machine.cpus())))
+    current().map(|_| with(|engine| (engine.team, engine.machine.cpus())))
 }
 
 /// What a turn of a spin loop takes.

@@ -276,7 +276,7 @@ impl Engine {
     /// The next one, from the last that was helped on, which has been robbed of its CPU. One that was spinning itself is helped
     /// every other time.
     fn helped(&mut self, vcpu: usize) -> Option<usize> {
-        let count = self.vcpus.len();
+        let count = self.team;
         (1..=count)
             .map(|step| (self.boosted + step) % count)
             .find(|&other| {

@@ -54,6 +54,9 @@ impl Doing {
     };
 }
 
+/// How long those compute that have nothing else to do.
+const FOR_EVER: Time = Time::ms(1 << 40);
+
 #[derive(Debug)]
 pub(super) struct Vcpu {
     pub doing: Doing,
@@ -142,7 +145,9 @@ pub(super) struct Engine {
     pub schedule: Schedule,
     pub cache: Cache,
     pub vcpus: Vec<Vcpu>,
-    /// How many have not ended.
+    /// How many of them have fibres; the others compute for ever.
+    pub team: usize,
+    /// How many of those have not ended.
     pub left: usize,
     /// Events so far.
     pub handled: u64,
@@ -165,10 +170,11 @@ pub(super) struct Engine {
 impl Engine {
     pub fn new(setup: &Setup<'_>) -> Self {
         let mut random = Random::seed_from_u64(setup.seed);
+        let all = setup.vcpus + setup.others;
         let schedule = Schedule::new(
             setup.machine,
             setup.host.scheduler,
-            setup.vcpus,
+            all,
             &mut random,
         );
         let vcpu = || Vcpu {
@@ -205,7 +211,8 @@ impl Engine {
             slices: vec![(None, 0); schedule.cpus()],
             schedule,
             cache: Cache::new(setup.machine, setup.seed ^ 0x6361_6368_65),
-            vcpus: (0..setup.vcpus).map(|_| vcpu()).collect(),
+            vcpus: (0..all).map(vcpu).collect(),
+            team: setup.vcpus,
             left: setup.vcpus,
             handled: 0,
             counts: Counts::default(),
@@ -228,6 +235,7 @@ impl Engine {
             let arrow = move |(index, times)| (Arrow { diagram, index }, times);
             times.into_iter().enumerate().map(arrow)
         };
+        let team = &self.vcpus[..self.team];
         Outcome {
             results,
             elapsed: if self.stopped {
@@ -236,7 +244,7 @@ impl Engine {
                 self.last_end
             },
             stopped: self.stopped,
-            accounts: self.vcpus.iter().map(|vcpu| vcpu.account).collect(),
+            accounts: team.iter().map(|vcpu| vcpu.account).collect(),
             counts: self.counts,
             traffic: self.cache.traffic(),
             arrows: self.arrows.into_iter().flat_map(counted).collect(),
@@ -287,7 +295,7 @@ impl Engine {
             Doing::Ended => true,
             _ => false,
         };
-        self.left > 0 && self.vcpus.iter().all(asleep)
+        self.left > 0 && self.vcpus[..self.team].iter().all(asleep)
     }
 
     /// What an event does; whose fibre is to be resumed.

@@ -64,6 +64,7 @@ pub(super) fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize) -> S
         machine,
         host,
         vcpus,
+        others: 0,
         seed: 1,
         stop_after: Time::ms(100),
         patience: Time::ms(100),
