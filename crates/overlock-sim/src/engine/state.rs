@@ -52,6 +52,11 @@ impl Doing {
         left: Time::ZERO,
         with: State::Host,
     };
+    /// Wants a CPU for ever.
+    const OTHER: Self = Self::Off {
+        left: FOR_EVER,
+        with: State::Host,
+    };
 }
 
 /// How long those compute that have nothing else to do.
@@ -177,8 +182,12 @@ impl Engine {
             all,
             &mut random,
         );
-        let vcpu = || Vcpu {
-            doing: Doing::READY,
+        let vcpu = |index| Vcpu {
+            doing: if index < setup.vcpus {
+                Doing::READY
+            } else {
+                Doing::OTHER
+            },
             state: State::Ready,
             since: Time::ZERO,
             overhead: Time::ZERO,
