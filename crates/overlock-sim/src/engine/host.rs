@@ -60,8 +60,28 @@ impl Engine {
             Doing::Access | Doing::Running => state.evicted = true,
             // In the middle of an instruction too.
             Doing::Busy { .. } if state.state == State::Memory => state.evicted = true,
+            // Nor while it is being switched to. It gets as far as an interrupt's way is long: else those that yield
+            // could keep everybody from anything but being switched.
+            Doing::Busy { .. } if state.comes() > self.now => {
+                let (turn, at) = (state.turns, state.comes() + self.host.brief);
+                self.plan(
+                    at,
+                    Event::Again {
+                        vcpu: current,
+                        turn,
+                    },
+                );
+            }
             Doing::Polled { .. } => self.stops_polling(current),
             _ => self.evict(current),
+        }
+    }
+
+    /// What was asked for while `vcpu` was being switched to, in that turn.
+    pub fn again(&mut self, vcpu: usize, turn: u64) {
+        let cpu = self.schedule.cpu(vcpu);
+        if self.vcpus[vcpu].turns == turn && self.schedule.current(cpu) == Some(vcpu) {
+            self.reschedule(cpu);
         }
     }
 

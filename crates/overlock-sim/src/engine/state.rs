@@ -103,6 +103,15 @@ pub(super) struct Vcpu {
     pub holds: u32,
     pub waits: bool,
     ran_on: Option<usize>,
+    /// How often it has got a CPU.
+    pub turns: u64,
+}
+
+impl Vcpu {
+    /// When its host has brought it to its CPU.
+    pub fn comes(&self) -> Time {
+        self.since + self.overhead
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,6 +129,11 @@ pub(super) enum Event {
     Slice {
         cpu: usize,
         stamp: u64,
+    },
+    /// Somebody wanted the CPU while the vCPU was being switched to.
+    Again {
+        vcpu: usize,
+        turn: u64,
     },
     /// A sleeper's time is up, or its host no longer polls.
     Timeout {
@@ -210,6 +224,7 @@ impl Engine {
             holds: 0,
             waits: false,
             ran_on: None,
+            turns: 0,
         };
         Self {
             machine: setup.machine.clone(),
@@ -319,6 +334,7 @@ impl Engine {
                 self.answer();
             }
             Event::Slice { cpu, stamp } if self.slices[cpu].1 == stamp => self.slice(cpu),
+            Event::Again { vcpu, turn } => self.again(vcpu, turn),
             Event::Timeout { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
                 self.wakes(vcpu, None);
             }
@@ -579,6 +595,7 @@ impl Engine {
         self.enter(vcpu, with);
         let state = &mut self.vcpus[vcpu];
         state.overhead = delay;
+        state.turns += 1;
         state.robbed = false;
         state.evicted = false;
         if let Some(exit) = self.host.pause_exit {
