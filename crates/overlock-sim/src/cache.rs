@@ -2,12 +2,13 @@
 //!
 //! A line is *owned* by one core (modified or exclusive: nobody else has it), *shared* by a set of cores, or in no cache.
 //! A core that needs more than it has asks for the line. In a third of what the transfer costs the request travels to the
-//! cache that answers for the line, the last-level one of the socket where it is; in another third that one tells whoever has it,
-//! who may go on using it until then; in the last the data travel. Requests that find the line busy wait at its place, and
+//! cache that answers for the line, the last-level one of the socket where it is; in a sixth that one tells whoever has it,
+//! who may go on using it until then; in the other half the data travel. Requests that find the line busy wait at its place, and
 //! chance decides which of them is next. When the line goes to another socket, the requests that wait follow it and
 //! travel again, unless they come from there: so cores near to the owner are served more often than distant ones.
 //!
-//! A line that was handed over stays until the access that it was sent for is done. A last-level cache that has a line
+//! A line that was handed over stays until the access that it was sent for is done. A locked instruction needs the line at its
+//! end: one that has lost it by then asks for it and begins again. A last-level cache that has a line
 //! which nobody may change answers readers by itself, one after another; the next waits for no more than the gap that
 //! it needs between two answers.
 //!
@@ -120,7 +121,7 @@ struct Line {
     planned: Option<Time>,
     /// When the owner has it.
     arrival: Time,
-    /// When its last store or locked instruction that hit ends.
+    /// When its last store that hit ends.
     used: Time,
     watchers: Vec<Watcher>,
     /// How often it has been changed.
@@ -227,7 +228,7 @@ impl Cache {
         if here && self.has(line, core, access) {
             self.traffic.hits += 1;
             let takes = self.takes(access);
-            if access != Access::Read {
+            if access == Access::Write {
                 self.lines[line].used = now + takes;
             }
             return Answer::Hit(takes);
@@ -415,8 +416,8 @@ impl Cache {
         let way = self.machine.way(request.core, line);
         let whole = |time: Time| Path {
             request: time.third().scale(way),
-            snoop: time.third(),
-            data: time.third().scale(way),
+            snoop: time.sixth(),
+            data: time.half().scale(way),
             pipelined: false,
         };
         match state.copies {

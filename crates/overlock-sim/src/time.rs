@@ -85,6 +85,12 @@ impl Time {
         Self(self.0 / 3)
     }
 
+    /// A sixth of it.
+    #[must_use]
+    pub const fn sixth(self) -> Self {
+        Self(self.0 / 6)
+    }
+
     /// Half of it.
     #[must_use]
     pub const fn half(self) -> Self {

@@ -437,6 +437,12 @@ impl Engine {
         answer
     }
 
+    /// Whether the core of `vcpu` still has the line of its last access for itself.
+    pub fn still_has(&self, vcpu: usize) -> bool {
+        let line = self.vcpus[vcpu].line;
+        self.cache.has(line, self.core(vcpu), Access::Locked)
+    }
+
     /// An access has had its effect. The answer is always false: nobody has to be suspended.
     pub fn accessed(&mut self, vcpu: usize, access: Access) -> bool {
         let state = &mut self.vcpus[vcpu];
