@@ -340,3 +340,6 @@ impl Schedule {
         Some(other)
     }
 }
+
+#[cfg(test)]
+mod tests;
