@@ -30,12 +30,17 @@ fn count(word: &Own, vcpu: usize, turn: u64) {
     word.0.store(seen + 1, Relaxed);
 }
 
+/// Begins with a cache line, wherever the program's memory lies.
+#[repr(align(128))]
+struct Place<L>(L);
+
 /// What the vCPUs have counted under the lock, and what has become of the simulation.
 type Counted = (u32, Result<Outcome<u64>, Stuck>);
 
 fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
     forget();
-    let lock = L::create().expect("tickets are left");
+    let place = Place(L::create().expect("tickets are left"));
+    let lock = &place.0;
     let word = Own(U32::ZERO);
     let body = |vcpu| {
         for turn in 0..TURNS {
@@ -50,7 +55,7 @@ fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64
     let outcome = run(&setup(machine, host, vcpus, seed), body, || true);
     if outcome.is_err() {
         // Those that are left have it for ever.
-        std::mem::forget(lock);
+        std::mem::forget(place);
     }
     (word.0.load(Relaxed), outcome)
 }
@@ -58,7 +63,8 @@ fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64
 /// As above; every third vCPU reads, and two looks of a reader see the same.
 fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
     forget();
-    let lock = L::create().expect("tickets are left");
+    let place = Place(L::create().expect("tickets are left"));
+    let lock = &place.0;
     let word = Own(U32::ZERO);
     let body = |vcpu| {
         for turn in 0..TURNS {
@@ -81,7 +87,7 @@ fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64)
     };
     let outcome = run(&setup(machine, host, vcpus, seed), body, || true);
     if outcome.is_err() {
-        std::mem::forget(lock);
+        std::mem::forget(place);
     }
     (word.0.load(Relaxed), outcome)
 }
@@ -195,6 +201,86 @@ fn a_lost_kick_leaves_a_sleeper() {
     }
     assert_eq!(stuck::<LostKick>(), Some(Stuck::Asleep { vcpus: 1 }));
     assert_eq!(stuck::<Sound>(), None);
+}
+
+/// The same seed gives the same outcome, to the last mark of the trace: after other simulations, and on another thread. Fails where a
+/// simulation depends on addresses, on what the one before has left (without `forget`), or on a clock of the world.
+#[test]
+fn the_seed_decides() {
+    fn outcome<L: RawLock>(seed: u64) -> String {
+        let (counted, outcome) = exclusive::<L>(&MACHINES[2], &HOSTS[1], 20, seed);
+        format!("{counted} {outcome:?}")
+    }
+    fn decides<L: RawLock>() {
+        let first = outcome::<L>(1);
+        assert_ne!(first, outcome::<L>(2));
+        assert_eq!(first, outcome::<L>(1));
+        let padding = vec![0_u8; 12_345];
+        let elsewhere = std::thread::spawn(|| {
+            let _ = shared::<overlock_core::sleep::RwSem<Sim>>(&MACHINES[3], &HOSTS[0], 9, 3);
+            outcome::<L>(1)
+        });
+        assert_eq!(first, elsewhere.join().expect("it does not panic"));
+        drop(padding);
+    }
+    decides::<overlock_core::spin::Overlock<Sim>>();
+    decides::<overlock_core::spin::PvQueued<Sim>>();
+    decides::<overlock_core::spin::PvTicket<Sim>>();
+    decides::<overlock_core::spin::FastQueue<Sim>>();
+    decides::<overlock_core::sleep::Mutex<Sim>>();
+}
+
+/// Fails where a vCPU is in no state for a while, or in two (without `since` moved on in `enter`), or where two have one CPU.
+#[test]
+fn all_time_is_accounted_for() {
+    for (machine, host) in MACHINES.iter().zip(&HOSTS) {
+        for vcpus in [2, machine.cpus() * 3] {
+            type Lock = overlock_core::spin::Overlock<Sim>;
+            let (_, outcome) = exclusive::<Lock>(machine, host, vcpus, 1);
+            let outcome = outcome.expect("it ends");
+            assert!(!outcome.stopped);
+            for account in &outcome.accounts {
+                assert_eq!(account.total(), outcome.elapsed);
+            }
+            let on_cpu = outcome.account().on_cpu();
+            assert!(on_cpu <= outcome.elapsed.times(machine.cpus() as u64));
+        }
+    }
+}
+
+/// Everybody ends at the moment in which all are asked to stop, or later: then the simulation has lasted that long.
+#[test]
+fn a_run_lasts_until_the_stop() {
+    let mut setup = setup(&MACHINES[1], &HOSTS[0], 4, 1);
+    setup.stop_after = Time::ms(3);
+    let body = |_| {
+        while !engine::stopped() {
+            engine::work(Time::us(30));
+        }
+        engine::now()
+    };
+    let outcome = run(&setup, body, || true).expect("it ends");
+    assert_eq!((outcome.stopped, outcome.elapsed), (true, Time::ms(3)));
+    let last = outcome
+        .results
+        .iter()
+        .copied()
+        .max()
+        .expect("there are four");
+    assert!(outcome.results.iter().all(|&end| end >= Time::ms(3)));
+    for account in &outcome.accounts {
+        assert_eq!(account.total(), last);
+    }
+}
+
+#[test]
+fn a_thousand_vcpus_take_turns() {
+    for host in [&HOSTS[0], &HOSTS[1]] {
+        type Lock = overlock_core::spin::PvQueued<Sim>;
+        let (counted, outcome) = exclusive::<Lock>(&MACHINES[2], host, 1024, 1);
+        outcome.unwrap_or_else(|stuck| panic!("{}: {stuck}", host.name));
+        assert_eq!(u64::from(counted), 1024 * TURNS);
+    }
 }
 
 /// The first to wait is passed for as long as others come: here they come until they are asked to stop, and it waits that long.

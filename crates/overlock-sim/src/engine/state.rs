@@ -593,6 +593,10 @@ impl Engine {
         let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => {
                 let state = &self.vcpus[vcpu];
+                debug_assert!(
+                    state.state != State::Memory,
+                    "in the middle of an instruction"
+                );
                 let spent = self.now - state.since;
                 let delay = state.overhead.saturating_sub(spent);
                 Doing::Off {

@@ -123,7 +123,7 @@ pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) 
         seed,
         stop_after: Time::ms(200),
         patience: Time::ms(200),
-        trace: false,
+        trace: true,
     }
 }
 
