@@ -352,7 +352,24 @@ impl Engine {
         self.reschedule(cpu);
     }
 
+    /// Whether whoever is on a CPU does something there, and whoever is not does nothing; no CPU is wasted.
+    fn is_sound(&self) -> bool {
+        let ready = |vcpu: usize| {
+            let doing = self.vcpus[vcpu].doing;
+            !matches!(doing, Doing::Asleep { .. } | Doing::Ended)
+        };
+        let runs = |cpu: usize| {
+            let doing = self
+                .schedule
+                .current(cpu)
+                .map(|vcpu| self.vcpus[vcpu].doing);
+            !matches!(doing, Some(Doing::Off { .. } | Doing::Running))
+        };
+        self.schedule.is_sound(ready) && (0..self.schedule.cpus()).all(runs)
+    }
+
     pub fn balance(&mut self, all: bool) {
+        debug_assert!(self.is_sound());
         for cpu in 0..self.schedule.cpus() {
             if self.schedule.is_idle(cpu) {
                 if self.schedule.pull(self.now, cpu, 1) {

@@ -219,7 +219,7 @@ impl Engine {
             random,
             slices: vec![(None, 0); schedule.cpus()],
             schedule,
-            cache: Cache::new(setup.machine, setup.seed ^ 0x6361_6368_65),
+            cache: Cache::new(setup.machine, setup.seed ^ 0x0063_6163_6865),
             vcpus: (0..setup.vcpus).map(|_| vcpu()).collect(),
             left: setup.vcpus,
             handled: 0,
@@ -597,10 +597,9 @@ impl Engine {
                     state.state != State::Memory,
                     "in the middle of an instruction"
                 );
-                let spent = self.now - state.since;
-                let delay = state.overhead.saturating_sub(spent);
+                debug_assert!(state.comes() <= self.now, "while it is being switched to");
                 Doing::Off {
-                    left: (until - self.now).saturating_sub(delay),
+                    left: until - self.now,
                     with: state.state,
                 }
             }
