@@ -315,7 +315,6 @@ fn a_lock_that_never_ends_is_caught() {
     (setup.stop_after, setup.patience) = (Time::ms(1), Time::ms(2));
     let stuck = run(&setup, |_| lock.lock(), || true).expect_err("nobody unlocks");
     assert_eq!(stuck, Stuck::Running { vcpus: 1 });
-    std::mem::forget(lock);
 }
 
 #[test]

@@ -30,26 +30,34 @@ fn a_sleeper_wakes_where_it_was_if_that_is_idle() {
     assert_eq!(placed, Placed::Idle(0, Time::us(25)));
 }
 
-/// CPUs 0 to 3 are the first threads of the cores of two sockets, 4 to 7 the second ones. Fails where `idle_near` does not count busy
+/// CPUs 0 to 5 are the first threads of the cores of two sockets, 6 to 11 the second ones. Fails where `idle_near` does not count busy
 /// siblings, or looks at other sockets than the sleeper's and the waker's.
 #[test]
 fn a_sleeper_wakes_on_an_idle_core_nearby() {
-    let mut schedule = schedule(&machine(2, 2, 2), 1);
+    let mut schedule = schedule(&machine(2, 3, 2), 1);
     schedule.cpus[0].queue.clear();
-    schedule.cpus[0].current = Some(0);
-    // The first thread of the idle core, not the sibling of CPU 0.
-    assert_eq!(schedule.idle_near(0, None), Some(1));
-    assert_eq!(schedule.idle_near(4, None), Some(4));
-    schedule.cpus[1].current = Some(0);
-    // Neither core is idle: the first thread that is.
-    assert_eq!(schedule.idle_near(0, None), Some(4));
-    schedule.cpus[4].current = Some(0);
-    assert_eq!(schedule.idle_near(0, None), Some(5));
-    schedule.cpus[5].current = Some(0);
-    // The other socket is idle, but nobody near to it has woken the sleeper.
-    assert_eq!(schedule.idle_near(0, None), None);
-    assert_eq!(schedule.idle_near(0, Some(1)), None);
-    assert_eq!(schedule.idle_near(0, Some(3)), Some(2));
+    // As CPUs become busy one after the other: who wakes a sleeper of CPU 0 from where, and where it goes.
+    let scenes = [
+        (0, None, Some(1)),
+        // A core that is idle, not the first thread that is.
+        (7, None, Some(2)),
+        (2, None, Some(1)),
+        (1, None, Some(6)),
+        (6, None, Some(8)),
+        // The other socket is idle, but nobody near to it wakes the sleeper.
+        (8, None, None),
+        (8, Some(1), None),
+        (8, Some(4), Some(3)),
+        (3, Some(4), Some(4)),
+        (10, Some(4), Some(5)),
+    ];
+    for (busy, by, idle) in scenes {
+        schedule.cpus[busy].current = Some(0);
+        assert_eq!(schedule.idle_near(0, by), idle, "{busy} {by:?}");
+    }
+    // Its own CPU, whatever its siblings do.
+    schedule.cpus[0].current = None;
+    assert_eq!(schedule.idle_near(0, None), Some(0));
 }
 
 /// Two wait for CPU 0, which runs one. Fails where an idle CPU does not look at other queues, or takes the one that is about to run.
