@@ -14,6 +14,11 @@ const FIRST_POLL: Time = Time::us(10);
 impl Engine {
     /// A CPU that nobody has gets the next vCPU, if there is one.
     pub fn dispatch(&mut self, cpu: usize) {
+        self.dispatch_after(cpu, Time::ZERO);
+    }
+
+    /// The same, where the CPU is the host's for a while.
+    fn dispatch_after(&mut self, cpu: usize, busy: Time) {
         self.slices[cpu] = (None, self.slices[cpu].1 + 1);
         let Some(pick) = self.schedule.pick(self.now, cpu) else {
             return;
@@ -24,7 +29,7 @@ impl Engine {
         } else {
             self.host.scheduler.switch
         };
-        self.put_on(pick.vcpu, cpu, delay + switch);
+        self.put_on(pick.vcpu, cpu, busy + delay + switch);
         self.plan_slice(cpu);
     }
 
@@ -156,7 +161,9 @@ impl Engine {
         };
         if !polls {
             self.schedule.leave(self.now, cpu);
-            self.dispatch(cpu);
+            // The way to here took as long as one that finds its word changed.
+            let busy = self.host.halt.saturating_sub(self.host.brief);
+            self.dispatch_after(cpu, busy);
         }
         true
     }
