@@ -55,6 +55,23 @@ fn a_kick_before_the_halt_is_not_lost() {
     assert_eq!((outcome.counts.kicks, outcome.counts.halts), (1, 0));
 }
 
+/// Two on one CPU: the second gets it when the first halts, which takes 1,700 from 10,000 on, and a switch of 1,100. Fails where
+/// the next one does not wait for the host.
+#[test]
+fn a_halt_lets_the_next_one_run() {
+    let (word, first) = (Own::new(), std::cell::Cell::new(true));
+    let body = |_| {
+        if first.replace(false) {
+            at(BEGIN);
+            Sim::halt(&word.0, 0, Some(Instant::from_nanos(50_000)));
+            return 0;
+        }
+        now().as_ns()
+    };
+    let outcome = simulate(&machine(1, 1), &HOST, 2, body).unwrap();
+    assert_eq!(outcome.results.iter().sum::<u64>(), 12_800);
+}
+
 /// Kicks wake one sleeper each, the first to come first.
 #[test]
 fn sleepers_are_kicked_in_their_order() {
