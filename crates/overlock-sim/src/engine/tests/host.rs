@@ -59,7 +59,7 @@ fn a_kick_before_the_halt_is_not_lost() {
 /// the next one does not wait for the host.
 #[test]
 fn a_halt_lets_the_next_one_run() {
-    let (word, first) = (Own::new(), std::cell::Cell::new(true));
+    let (word, first) = (Own::new(), Cell::new(true));
     let body = |_| {
         if first.replace(false) {
             at(BEGIN);
@@ -154,6 +154,31 @@ fn a_host_that_polls_wakes_faster() {
             assert_eq!(account.total(), outcome.elapsed);
         }
     }
+}
+
+/// Two on one CPU. The host of vCPU 0 polls from 95,700 to 105,700, but not while vCPU 1 wants the CPU, whose time is up at 100,000.
+#[test]
+fn a_host_polls_for_nobody_elses_sake() {
+    let host = Host {
+        poll: Time::us(200),
+        ..HOST
+    };
+    let word = Own::new();
+    let sleep = |begin: u64, end: u64| {
+        at(Time::ns(begin));
+        Sim::halt(&word.0, 0, Some(Instant::from_nanos(end)));
+    };
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            sleep(30_000, 40_000);
+            sleep(95_000, 200_000);
+        } else {
+            sleep(0, 100_000);
+        }
+        now().as_ns()
+    };
+    let outcome = simulate(&machine(1, 1), &host, 2, body).unwrap();
+    assert_eq!(outcome.results[1], 101_100);
 }
 
 /// Who holds a lock and who waits for one when it loses its CPU is counted as that.

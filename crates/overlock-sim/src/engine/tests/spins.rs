@@ -139,6 +139,8 @@ fn spinners_yield_to_those_that_were_robbed() {
                 // Until the worker has had a CPU, and lost it.
                 work(Time::ms(5));
                 let _ = Sim::wait_until(&word.0, Relaxed, Spin::Forever, |seen: u32| seen == 1);
+                // What it was while it was out of the guest it is no longer.
+                assert!(!with(|engine| engine.vcpus[vcpu].spinning));
             }
         };
         let host = Host { scheduler, ..host };
