@@ -92,7 +92,9 @@ fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64)
     (word.0.load(Relaxed), outcome)
 }
 
-/// Each machine, each host, each overcommit.
+/// Each machine, each host, each overcommit. Fails where a waiter misses a change (the line's count in `watch`, `changed` after an
+/// access), a CPU is not given to the next one (`dispatch` after a halt, a chore, an end), or those that yield keep everybody from
+/// anything but being switched to (`again`).
 fn everywhere(
     name: &str,
     writers: fn(usize) -> usize,
