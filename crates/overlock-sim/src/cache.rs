@@ -277,6 +277,11 @@ impl Cache {
         self.lose(line, vcpu);
     }
 
+    /// The owner of the line needs it until then.
+    pub fn keep(&mut self, line: usize, until: Time) {
+        self.lines[line].used = until;
+    }
+
     /// How often the line has been changed.
     pub fn changes(&self, line: usize) -> u64 {
         self.lines[line].changes
@@ -416,8 +421,8 @@ impl Cache {
         let way = self.machine.way(request.core, line);
         let whole = |time: Time| Path {
             request: time.third().scale(way),
-            snoop: time.sixth(),
-            data: time.half().scale(way),
+            snoop: time.scale(crate::knob(1)),
+            data: time.scale(2.0/3.0-crate::knob(1)).scale(way),
             pipelined: false,
         };
         match state.copies {

@@ -275,13 +275,20 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     }
     loop {
         let (waits, hits) = with(|engine| match engine.access(me, address, access) {
+            Answer::Hit(time) if access == Access::Locked => {
+                (engine.pass(me, time.scale(crate::knob(0)), State::Memory), true)
+            }
             Answer::Hit(time) => (engine.pass(me, time, State::Memory), true),
             Answer::Wait => (true, false),
         });
         if waits {
             fibre::suspend(me);
         }
-        if !hits || access != Access::Locked || with(|engine| engine.still_has(me)) {
+        if !hits || access != Access::Locked {
+            break;
+        }
+        if let Some(rest) = with(|engine| engine.takes_hold(me)) {
+            ask(me, |engine| engine.pass(me, rest, State::Memory));
             break;
         }
     }

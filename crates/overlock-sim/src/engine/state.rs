@@ -234,7 +234,7 @@ impl Engine {
             random,
             slices: vec![(None, 0); schedule.cpus()],
             schedule,
-            cache: Cache::new(setup.machine, setup.seed ^ 0x6361_6368_65),
+            cache: Cache::new(setup.machine, setup.seed ^ 0x0063_6163_6865),
             vcpus: (0..all).map(vcpu).collect(),
             team: setup.vcpus,
             left: setup.vcpus,
@@ -437,10 +437,16 @@ impl Engine {
         answer
     }
 
-    /// Whether the core of `vcpu` still has the line of its last access for itself.
-    pub fn still_has(&self, vcpu: usize) -> bool {
+    /// A locked instruction of `vcpu` has come to where it takes hold of its line: how long it keeps it from others, if it still
+    /// has it.
+    pub fn takes_hold(&mut self, vcpu: usize) -> Option<Time> {
         let line = self.vcpus[vcpu].line;
-        self.cache.has(line, self.core(vcpu), Access::Locked)
+        let rest = self.machine.costs.locked.scale(1.0 - crate::knob(0));
+        let has = self.cache.has(line, self.core(vcpu), Access::Locked);
+        has.then(|| {
+            self.cache.keep(line, self.now + rest);
+            rest
+        })
     }
 
     /// An access has had its effect. The answer is always false: nobody has to be suspended.
@@ -616,10 +622,13 @@ impl Engine {
         let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => {
                 let state = &self.vcpus[vcpu];
-                let spent = self.now - state.since;
-                let delay = state.overhead.saturating_sub(spent);
+                debug_assert!(
+                    state.state != State::Memory,
+                    "in the middle of an instruction"
+                );
+                debug_assert!(state.comes() <= self.now, "while it is being switched to");
                 Doing::Off {
-                    left: (until - self.now).saturating_sub(delay),
+                    left: until - self.now,
                     with: state.state,
                 }
             }
