@@ -7,6 +7,7 @@ pub mod row;
 pub mod svg;
 pub mod table;
 pub mod text;
+pub mod timeline;
 
 pub use output::Output;
 pub use row::{Row, rows};

@@ -55,7 +55,8 @@ fn run(workload: Workload, locks: &[&str], latency_runs: usize) -> (Value, Vec<u
         pin: false,
         quota_percent: None,
         clock: world.clock().name(),
-        elapsed_s: measurement.elapsed.as_secs_f64(),
+        elapsed_s: Some(measurement.elapsed.as_secs_f64()),
+        simulation: None,
     };
     let (mut document, mut table) = (Vec::new(), Vec::new());
     json::write(&mut document, &machine, &settings, &rows).unwrap();
