@@ -4,6 +4,7 @@ pub mod csv;
 pub mod json;
 pub mod output;
 pub mod row;
+pub mod simulation;
 pub mod svg;
 pub mod table;
 pub mod text;

@@ -24,10 +24,13 @@ impl fmt::Display for NoSuchLock {
         let knows = |family: &Family| family.locks().iter().any(|entry| entry.is(word));
         let workloads = list(&family.workloads());
         if names.is_empty() {
-            return write!(f, "{workloads}: {ELSEWHERE}, and so are all its locks");
+            return write!(f, "{workloads} {ELSEWHERE}");
         }
         if GROUPS.contains(&word.as_str()) {
-            write!(f, "'{word}' has no lock for {workloads} here")?;
+            write!(
+                f,
+                "'{word}' has no lock for {workloads} that can be simulated"
+            )?;
         } else if knows(family) {
             write!(f, "'{word}' {ELSEWHERE}")?;
         } else {
@@ -47,8 +50,8 @@ impl fmt::Display for NoSuchLock {
 }
 
 /// Why a lock that is known does not run in some world.
-const ELSEWHERE: &str = "needs the real machine: only locks that are written against a platform can be simulated, not the types above them, \
-                         and no peers";
+const ELSEWHERE: &str =
+    "needs the real machine: locks of ours can be simulated, the types above them and peers cannot";
 
 impl std::error::Error for NoSuchLock {}
 
