@@ -36,12 +36,13 @@ const OPERATIONS: &[Column] = &[
     },
     Column {
         title: "of rounds",
-        text: |row| {
-            format!(
+        text: |row| match row.rounds.len() {
+            1 => NOTHING.to_owned(),
+            _ => format!(
                 "{}-{}",
                 rate(row.ops_per_sec_min),
                 rate(row.ops_per_sec_max)
-            )
+            ),
         },
     },
     Column {
