@@ -75,10 +75,8 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
         &["semop", "--cs", "5"],
         &["--cs is for `sim micro` and `sim rw` only"],
     );
-    refused(
-        &["--seed", "2", "trace"],
-        &["--seed", "cannot be used with"],
-    );
+    // Options of the run itself mean nothing to a subcommand, and are not swallowed.
+    refused(&["--seed", "2", "trace"], &["invalid value 'trace'"]);
 }
 
 #[test]
@@ -158,6 +156,36 @@ fn the_same_command_line_prints_the_same() {
     let (one, other) = (rounds(&first), rounds(&run("4")));
     assert_ne!(one, other, "the seed is not used");
     assert_ne!(one[0], one[1], "both rounds have the same seed");
+}
+
+#[test]
+fn a_row_is_the_same_whatever_else_is_simulated() {
+    let row = |args: &[&str]| {
+        let document = text(overlock().args(TINY).args(args).args(["--json", "-"]));
+        let document: Value = serde_json::from_str(&document).unwrap();
+        let rows = document["rows"].as_array().unwrap().clone();
+        let mut rows = rows.into_iter();
+        rows.find(|row| row["lock"] == "hybrid" && row["threads"] == 6)
+            .unwrap()
+    };
+    let alone = row(&["qdisc", "--locks", "hybrid", "--vcpus", "6"]);
+    let among = row(&["qdisc", "--locks", "default", "--vcpus", "2,6"]);
+    assert_eq!(alone, among);
+    // The clock of a simulation takes no time, so that the waits are those of the same run.
+    let mut timed = row(&[
+        "qdisc",
+        "--locks",
+        "hybrid",
+        "--vcpus",
+        "6",
+        "--latency-runs",
+        "1",
+    ]);
+    assert!(timed["waits"].as_u64() > Some(0));
+    for key in ["waits", "p50_ns", "p99_ns", "p999_ns", "max_ns"] {
+        timed[key] = Value::Null;
+    }
+    assert_eq!(alone, timed);
 }
 
 #[test]
