@@ -16,11 +16,11 @@ fn overlock() -> Command {
 }
 
 /// A few vCPUs on two cores.
-const TINY: &[&str] = &["sim", "--cores", "2", "--seconds", "0.0005"];
+const TINY: &[&str] = &["--cores", "2", "--seconds", "0.0005"];
 
 fn tiny() -> Command {
     let mut command = overlock();
-    command.args(TINY).args(["--vcpus", "2,6"]);
+    command.arg("sim").args(TINY).args(["--vcpus", "2,6"]);
     command
 }
 
@@ -161,7 +161,13 @@ fn the_same_command_line_prints_the_same() {
 #[test]
 fn a_row_is_the_same_whatever_else_is_simulated() {
     let row = |args: &[&str]| {
-        let document = text(overlock().args(TINY).args(args).args(["--json", "-"]));
+        let document = text(
+            overlock()
+                .arg("sim")
+                .args(TINY)
+                .args(args)
+                .args(["--json", "-"]),
+        );
         let document: Value = serde_json::from_str(&document).unwrap();
         let rows = document["rows"].as_array().unwrap().clone();
         let mut rows = rows.into_iter();
@@ -255,6 +261,7 @@ fn machines_hosts_and_locks_are_listed() {
 #[test]
 fn a_lock_with_too_few_places_is_told_of() {
     let output = overlock()
+        .arg("sim")
         .args(TINY)
         .args(["--locks", "pv_ticket_small", "--vcpus", "2,130"])
         .assert()
@@ -315,11 +322,10 @@ fn ctrl_c_ends_one_long_round_and_many_short_ones() {
 fn timeline(args: &[&str]) -> Value {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out.json");
-    let (tiny, rest) = (&TINY[1..], args);
     overlock()
         .args(["sim", "trace"])
-        .args(tiny)
-        .args(rest)
+        .args(["--cores", "2"])
+        .args(args)
         .arg("--out")
         .arg(&path)
         .assert()

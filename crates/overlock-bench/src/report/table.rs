@@ -278,9 +278,6 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
         );
     }
     text += &rest(&set);
-    if let Some(simulation) = settings.simulation {
-        let _ = write!(text, ", seed {}", simulation.seed);
-    }
     let pinned = if settings.pin { ", pinned" } else { "" };
     let _ = write!(
         text,
@@ -295,6 +292,9 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
     );
     if settings.latency_runs > 0 {
         let _ = write!(text, ", {} for the waits", settings.latency_runs);
+    }
+    if let Some(simulation) = settings.simulation {
+        let _ = write!(text, ", seed {}", simulation.seed);
     }
     text + pinned
 }
