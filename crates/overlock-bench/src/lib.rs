@@ -10,6 +10,7 @@
 //! | [`counters`] | what our locks counted |
 //! | [`machine`], [`cgroup`], [`quota`] | what the run ran on |
 //! | [`report`] | table, JSON, CSV, SVG |
+//! | [`reproduce`] | published tables beside simulated ones |
 
 pub mod cgroup;
 pub mod counters;
@@ -25,6 +26,7 @@ pub mod probe;
 pub mod quota;
 pub mod registry;
 pub mod report;
+pub mod reproduce;
 pub mod settings;
 pub mod stats;
 pub mod workload;

@@ -73,7 +73,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     }
     refused(
         &["semop", "--cs", "5"],
-        &["--cs is for `sim micro` and `sim rw` only"],
+        &["--cs is for `sim micro`, `sim build` and `sim rw` only"],
     );
     // Options of the run itself mean nothing to a subcommand, and are not swallowed.
     refused(&["--seed", "2", "trace"], &["invalid value 'trace'"]);
@@ -123,12 +123,42 @@ fn the_tables_show_what_was_simulated() {
 }
 
 #[test]
+fn other_guests_take_cpus() {
+    let others = |count: &str| {
+        let args = [
+            "--seconds",
+            "0.05",
+            "--locks",
+            "unfair",
+            "--vcpus",
+            "2",
+            "--cores",
+            "2",
+        ];
+        let json = ["--cs", "5000", "--others", count, "--json", "-"];
+        let document = text(overlock().arg("sim").args(args).args(json));
+        let document: Value = serde_json::from_str(&document).unwrap();
+        document["rows"][0]["simulation"]["time"]["preempted"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!(others("2") > 0.3 && others("0") < 0.1);
+    tiny()
+        .args(["--others", "3"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains(
+            "seed 1, beside 3 vCPUs of other guests",
+        ));
+}
+
+#[test]
 fn every_workload_runs() {
     for (workload, says) in [
         ("micro", "(no lock)"),
         ("semop", "4 arrays"),
         ("qdisc", "Mbit/s"),
-        ("build", "build"),
+        ("build", "build, critical section 100 ns, between 2000 ns"),
         ("fserver", "fserver; 1 round"),
         ("rw", "overlock_rw"),
         ("rwsem", "rwsem; 1 round"),

@@ -295,6 +295,9 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
     }
     if let Some(simulation) = settings.simulation {
         let _ = write!(text, ", seed {}", simulation.seed);
+        if simulation.others > 0 {
+            let _ = write!(text, ", beside {} vCPUs of other guests", simulation.others);
+        }
     }
     text + pinned
 }

@@ -31,6 +31,7 @@ pub struct Simulated {
     machine: Machine,
     host: Host,
     seed: u64,
+    others: usize,
     trace: bool,
     interrupt: Arc<Interrupt>,
     round: AtomicU64,
@@ -63,6 +64,7 @@ impl Simulated {
             machine,
             host,
             seed,
+            others: 0,
             trace: false,
             interrupt,
             round: AtomicU64::new(0),
@@ -77,6 +79,12 @@ impl Simulated {
             trace: true,
             ..self
         }
+    }
+
+    /// The same beside so many vCPUs of other guests, which want a CPU all the time.
+    #[must_use]
+    pub fn beside(self, others: usize) -> Self {
+        Self { others, ..self }
     }
 
     /// The machine.
@@ -179,6 +187,7 @@ impl World for Simulated {
             machine: &self.machine,
             host: &self.host,
             vcpus: team.threads,
+            others: self.others,
             seed: self
                 .seed
                 .wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
