@@ -183,13 +183,11 @@ fn simulate(case: &Case, options: &Options) -> Result<Run, Failure> {
     let cpus = machine.cpus() as f64;
     let measurement = measure::run(&world, &case.workload, &plan, cpus, &mut |_: usize, _: &'static _, _: usize| {})
         .map_err(|failed| failure(failed.error))?;
-    let sample = measurement
-        .cells
-        .into_iter()
+    let mut cells = measurement.cells.into_iter();
+    let (sample, report) = cells
         .next()
-        .and_then(|cell| cell.samples.into_iter().next())
-        .expect("a plan of one round has one sample");
-    let report = world.report().expect("a round has a report");
+        .and_then(|mut cell| Some((cell.samples.pop()?, cell.reports.pop()?)))
+        .expect("a plan of one round has one sample and one report");
     Ok(Run {
         case: case.clone(),
         sample,

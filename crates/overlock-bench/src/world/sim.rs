@@ -34,7 +34,7 @@ pub struct Simulated {
     others: usize,
     trace: bool,
     interrupt: Arc<Interrupt>,
-    rounds: AtomicU64,
+    round: AtomicU64,
     last: Mutex<Option<Report>>,
 }
 
@@ -67,7 +67,7 @@ impl Simulated {
             others: 0,
             trace: false,
             interrupt,
-            rounds: AtomicU64::new(0),
+            round: AtomicU64::new(0),
             last: Mutex::new(None),
         }
     }
@@ -95,11 +95,6 @@ impl Simulated {
     /// What runs its vCPUs.
     pub fn host(&self) -> &Host {
         &self.host
-    }
-
-    /// What the last round told.
-    pub fn report(&self) -> Option<Report> {
-        self.last.lock().ok()?.take()
     }
 
     fn keep<T>(&self, outcome: &mut Outcome<T>) {
@@ -172,9 +167,9 @@ impl World for Simulated {
     type Word = U64;
     type Worker = SimulatedWorker;
 
-    fn begin(&self) {
+    fn begin(&self, round: usize) {
         overlock_sim::forget();
-        self.rounds.fetch_add(1, Relaxed);
+        self.round.store(round as u64, Relaxed);
     }
 
     fn run<T: Send>(
@@ -182,7 +177,12 @@ impl World for Simulated {
         team: &Team,
         body: impl Fn(&SimulatedWorker) -> T + Sync,
     ) -> Result<Crew<T>, Error> {
-        let round = self.rounds.load(Relaxed).saturating_sub(1);
+        // A simulation looks at this only now and then, and a short one not at all.
+        if self.interrupt.is_raised() {
+            return Err(Error::Interrupted);
+        }
+        // All locks meet the same chances, and a round brings the same whatever else is in its plan.
+        let round = self.round.load(Relaxed);
         let setup = Setup {
             machine: &self.machine,
             host: &self.host,
@@ -209,6 +209,10 @@ impl World for Simulated {
             cpu: cpu.duration(),
             results: outcome.results,
         })
+    }
+
+    fn report(&self) -> Option<Report> {
+        self.last.lock().ok()?.take()
     }
 
     fn work(&self, nanoseconds: f64) -> Work {
