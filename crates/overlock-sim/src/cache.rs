@@ -2,8 +2,8 @@
 //!
 //! A line is *owned* by one core (modified or exclusive: nobody else has it), *shared* by a set of cores, or in no cache.
 //! A core that needs more than it has asks for the line. In a third of what the transfer costs the request travels to the
-//! cache that answers for the line, the last-level one of the socket where it is; in a sixth that one tells whoever has it,
-//! who may go on using it until then; in the other half the data travel. Requests that find the line busy wait at its place, and
+//! cache that answers for the line, the last-level one of the socket where it is; in a quarter that one tells whoever has it,
+//! who may go on using it until then; in the rest the data travel. Requests that find the line busy wait at its place, and
 //! chance decides which of them is next. When the line goes to another socket, the requests that wait follow it and
 //! travel again, unless they come from there: so cores near to the owner are served more often than distant ones.
 //!
@@ -26,6 +26,11 @@ use rustc_hash::FxHashMap;
 
 use crate::machine::{MOST_CORES, Machine};
 use crate::time::Time;
+
+/// The shares of a transfer that go by until the request is where the line is, and then until its owner is told. The data travel in
+/// what is left.
+const REQUEST: f64 = 1.0 / 3.0;
+const SNOOP: f64 = 0.25;
 
 /// Bytes of a line.
 pub const LINE: usize = 64;
@@ -420,16 +425,18 @@ impl Cache {
         }
         let way = self.machine.way(request.core, line);
         let whole = |time: Time| Path {
-            request: time.third().scale(way),
-            snoop: time.scale(crate::knob(1)),
-            data: time.scale(2.0/3.0-crate::knob(1)).scale(way),
+            request: time.scale(REQUEST).scale(way),
+            snoop: time.scale(SNOOP),
+            data: time.scale(1.0 - REQUEST - SNOOP).scale(way),
             pipelined: false,
         };
         match state.copies {
             Copies::None => whole(costs.memory),
             Copies::Owned(_) => whole(self.machine.transfer(state.home, socket)),
             Copies::Shared(cores) if request.access == Access::Read => {
-                if self.reaches(cores, socket) {
+                if !self.machine.inclusive {
+                    whole(self.machine.transfer(state.home, socket))
+                } else if self.reaches(cores, socket) {
                     Path {
                         request: costs.shared.half().scale(way),
                         snoop: Time::ZERO,

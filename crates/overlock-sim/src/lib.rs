@@ -35,9 +35,3 @@ pub use engine::{Outcome, Setup, Stuck, run};
 pub use platform::Sim;
 pub use tables::{MOST_VCPUS, forget};
 pub use time::Time;
-
-/// Knobs.
-pub fn knob(i: usize) -> f64 {
-    static K: std::sync::LazyLock<Vec<f64>> = std::sync::LazyLock::new(|| std::env::var("KNOBS").map_or(vec![0.75, 1.0/6.0], |v| v.split(',').map(|x| x.parse().unwrap()).collect()));
-    K[i]
-}

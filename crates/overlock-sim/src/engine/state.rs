@@ -59,6 +59,9 @@ impl Doing {
     };
 }
 
+/// How far a locked instruction is when it takes hold of its line: before that it waits for what came before it.
+pub(super) const TAKES_HOLD: f64 = 0.6;
+
 /// How long those compute that have nothing else to do.
 const FOR_EVER: Time = Time::ms(1 << 40);
 
@@ -441,7 +444,7 @@ impl Engine {
     /// has it.
     pub fn takes_hold(&mut self, vcpu: usize) -> Option<Time> {
         let line = self.vcpus[vcpu].line;
-        let rest = self.machine.costs.locked.scale(1.0 - crate::knob(0));
+        let rest = self.machine.costs.locked.scale(1.0 - TAKES_HOLD);
         let has = self.cache.has(line, self.core(vcpu), Access::Locked);
         has.then(|| {
             self.cache.keep(line, self.now + rest);
