@@ -1,6 +1,7 @@
 //! `overlock sim`
 
 mod machine;
+mod reproduce;
 mod run;
 mod trace;
 
@@ -29,6 +30,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Trace(Box<trace::Args>),
+    Reproduce(Box<reproduce::Args>),
 }
 
 /// Does what `args` say.
@@ -36,6 +38,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     match &args.command {
         None => run::run(&args.run),
         Some(Command::Trace(args)) => trace::run(args),
+        Some(Command::Reproduce(args)) => reproduce::run(args),
     }
 }
 
@@ -44,6 +47,7 @@ pub fn check(args: &Args) -> Result<(), Exit> {
     match &args.command {
         None => run::check(&args.run),
         Some(Command::Trace(args)) => trace::check(args),
+        Some(Command::Reproduce(args)) => reproduce::check(args),
     }
 }
 
@@ -55,5 +59,6 @@ Examples:
   overlock sim semop --machine barcelona --host kvm-2013 --overcommit 2x
   overlock sim rw --locks ours --machine westmere-ex --cores 20 --host threads
   overlock sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev
+  overlock sim reproduce all                         the published tables, beside ours
 
 Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";

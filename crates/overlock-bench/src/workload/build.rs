@@ -304,7 +304,10 @@ mod tests {
     #[test]
     fn work_is_sized_by_time() {
         assert_eq!(Farm::compilations(0.0, 2_100.0), 1);
-        let (one, ten) = (Farm::compilations(1.0, 2_100.0), Farm::compilations(10.0, 2_100.0));
+        let (one, ten) = (
+            Farm::compilations(1.0, 2_100.0),
+            Farm::compilations(10.0, 2_100.0),
+        );
         assert!((9 * one..11 * one).contains(&ten));
     }
 }

@@ -1,6 +1,7 @@
 //! How far the run is.
 
 use std::io::IsTerminal;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -19,14 +20,18 @@ pub enum Progress {
     Lines {
         total: usize,
         start: Instant,
-        last: Instant,
+        last: Mutex<Instant>,
     },
     Hidden,
 }
 
 impl Progress {
     pub fn new(plan: &Plan, quiet: bool) -> Self {
-        let total = plan.steps().count();
+        Self::of(plan.steps().count(), quiet)
+    }
+
+    /// Of so many steps.
+    pub fn of(total: usize, quiet: bool) -> Self {
         if quiet {
             return Self::Hidden;
         }
@@ -35,7 +40,7 @@ impl Progress {
             return Self::Lines {
                 total,
                 start: now,
-                last: now,
+                last: Mutex::new(now),
             };
         }
         let bar = ProgressBar::new(total as u64);
@@ -44,6 +49,39 @@ impl Progress {
             .progress_chars("=> ");
         bar.set_style(style);
         Self::Bar(bar)
+    }
+
+    /// So many steps are done, and this one is the latest.
+    pub fn at(&self, index: usize, what: &str) {
+        match self {
+            Self::Bar(bar) => {
+                bar.set_message(what.to_owned());
+                bar.set_position(index as u64);
+            }
+            Self::Lines { total, start, last } => {
+                let Ok(mut last) = last.lock() else { return };
+                if last.elapsed() < QUIET_SPELL {
+                    return;
+                }
+                *last = Instant::now();
+                let left = start
+                    .elapsed()
+                    .mul_f64((*total - index) as f64 / index.max(1) as f64);
+                eprintln!(
+                    "overlock: round {index} of {total}, about {:.0} s left",
+                    left.as_secs_f64()
+                );
+            }
+            Self::Hidden => {}
+        }
+    }
+
+    /// Prints something while the bar steps aside.
+    pub fn aside<R>(&self, print: impl FnOnce() -> R) -> R {
+        match self {
+            Self::Bar(bar) => bar.suspend(print),
+            _ => print(),
+        }
     }
 
     pub fn finish(&self) {
@@ -55,26 +93,8 @@ impl Progress {
 
 impl Observer for Progress {
     fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize) {
-        match self {
-            Self::Bar(bar) => {
-                bar.set_message(format!(
-                    "{}, {threads} threads",
-                    entry.kind.title(entry.name)
-                ));
-                bar.set_position(index as u64);
-            }
-            Self::Lines { total, start, last } if last.elapsed() >= QUIET_SPELL => {
-                *last = Instant::now();
-                let left = start
-                    .elapsed()
-                    .mul_f64((*total - index) as f64 / index.max(1) as f64);
-                eprintln!(
-                    "overlock: round {index} of {total}, about {:.0} s left",
-                    left.as_secs_f64()
-                );
-            }
-            Self::Lines { .. } | Self::Hidden => {}
-        }
+        let name = entry.kind.title(entry.name);
+        self.at(index, &format!("{name}, {threads} threads"));
     }
 }
 

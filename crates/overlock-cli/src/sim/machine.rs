@@ -5,6 +5,7 @@ use std::sync::Arc;
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::machine::Machine as Shown;
 use overlock_bench::settings::Simulation;
+use overlock_bench::world::here;
 use overlock_bench::world::sim::Simulated;
 use overlock_sim::host::Host;
 use overlock_sim::machine::{Machine, PRESETS};
@@ -55,14 +56,29 @@ pub struct Place {
 impl Args {
     /// The machine with its host.
     pub fn place(&self) -> Result<Place, Exit> {
-        let machine = Machine::preset(&self.machine).ok_or_else(|| {
-            let names = PRESETS.iter().map(|machine| machine.name);
-            unknown("machine", &self.machine, names)
-        })?;
-        let host = Host::preset(&self.host).ok_or_else(|| {
-            let names = Host::PRESETS.iter().map(|host| host.name);
-            unknown("host", &self.host, names)
-        })?;
+        // Measured only where somebody wants it: that takes half a second.
+        let here = [&self.machine, &self.host]
+            .into_iter()
+            .any(|name| name == here::NAME)
+            .then(|| here::measure(Shown::probe().allowed()));
+        let machine = Machine::preset(&self.machine)
+            .or(here
+                .as_ref()
+                .map(|here| &here.0)
+                .filter(|_| self.machine == here::NAME))
+            .ok_or_else(|| {
+                let names = PRESETS.iter().map(|machine| machine.name);
+                unknown("machine", &self.machine, names.chain([here::NAME]))
+            })?;
+        let host = Host::preset(&self.host)
+            .or(here
+                .as_ref()
+                .map(|here| &here.1)
+                .filter(|_| self.host == here::NAME))
+            .ok_or_else(|| {
+                let names = Host::PRESETS.iter().map(|host| host.name);
+                unknown("host", &self.host, names.chain([here::NAME]))
+            })?;
         Ok(Place {
             machine: match &self.cores {
                 Some(text) => with_cores(machine, text)?,
@@ -130,9 +146,21 @@ pub fn describe() -> String {
     };
     lines(
         "machines",
-        &mut PRESETS.iter().map(|machine| (machine.name, machine.about)),
+        &mut PRESETS
+            .iter()
+            .map(|machine| (machine.name, machine.about))
+            .chain([(
+                here::NAME,
+                "the machine that this runs on, as a short measurement finds it",
+            )]),
     ) + &lines(
         "hosts",
-        &mut Host::PRESETS.iter().map(|host| (host.name, host.about)),
+        &mut Host::PRESETS
+            .iter()
+            .map(|host| (host.name, host.about))
+            .chain([(
+                here::NAME,
+                "threads of a process on the machine that this runs on",
+            )]),
     )
 }
