@@ -41,7 +41,7 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
             shared: Time::from_ns(transfer * SHARED),
             across: Time::from_ns(transfer),
             hop: Time::ZERO,
-            gap: Time::ns(12),
+            gap: Time::ns(15),
             memory: Time::from_ns(transfer.max(100.0)),
             turn: Time::from_ns(costs.turn),
             jitter: 0.25,

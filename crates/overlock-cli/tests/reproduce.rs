@@ -1,0 +1,61 @@
+//! `overlock sim reproduce` as its users meet it.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use serde_json::Value;
+
+fn reproduce(args: &[&str]) -> assert_cmd::assert::Assert {
+    let mut command = Command::cargo_bin("overlock").unwrap();
+    command.args(["sim", "reproduce"]).args(args).assert()
+}
+
+#[test]
+fn tables_are_listed() {
+    let names = predicate::str::contains("hybrid-micro")
+        .and(predicate::str::contains("semop"))
+        .and(predicate::str::contains("rwsem"));
+    reproduce(&["--list"]).success().stdout(names);
+}
+
+#[test]
+fn bad_use_is_refused_with_what_is_valid() {
+    let unknown = predicate::str::contains("unknown table 'dbench'")
+        .and(predicate::str::contains("pv-ticket-dbench"));
+    reproduce(&["dbench"]).code(2).stdout("").stderr(unknown);
+    reproduce(&[]).code(2);
+    reproduce(&["all", "--length", "0"]).code(2);
+    reproduce(&["all", "--jobs", "0"]).code(2);
+    reproduce(&["rwsem", "--json", "/nowhere/at/all"])
+        .code(2)
+        .stderr(predicate::str::contains("--json"));
+}
+
+/// Each figure beside the published one, for people and for programs, the same at any number of jobs.
+#[test]
+fn a_table_stands_beside_the_published_one() {
+    let quick = ["qdisc", "--length", "0.05", "--seed", "3"];
+    let told = |more: &[&str]| {
+        let output = reproduce(&[&quick[..], more].concat()).success();
+        String::from_utf8(output.get_output().stdout.clone()).unwrap()
+    };
+    let text = told(&["--jobs", "1"]);
+    assert!(
+        text.contains("fast_queue over ticket") && text.contains("published"),
+        "{text}"
+    );
+    assert_eq!(text, told(&["--jobs", "3"]));
+
+    let json: Value = serde_json::from_str(&told(&["--json", "-"])).unwrap();
+    assert_eq!(json[0]["table"], "qdisc");
+    assert_eq!(json[0]["seed"], 3);
+    let line = &json[0]["lines"][0];
+    let [simulated, published, ratio] =
+        ["measured", "published", "ratio"].map(|name| line[name].as_f64().unwrap());
+    // 905 over 665 Mbit/s.
+    assert!((published - 1.361).abs() < 0.001);
+    assert!((simulated / published - ratio).abs() < 1e-9);
+
+    let csv = told(&["--csv", "-"]);
+    assert_eq!(csv.lines().count(), 4, "{csv}");
+    assert!(csv.starts_with("table,place,what,simulated,published,ratio,bound,reached"));
+}
