@@ -7,10 +7,10 @@
 //! chance decides which of them is next. When the line goes to another socket, the requests that wait follow it and
 //! travel again, unless they come from there: so cores near to the owner are served more often than distant ones.
 //!
-//! A line that was handed over stays until the access that it was sent for is done. A locked instruction needs the line at its
-//! end: one that has lost it by then asks for it and begins again. A last-level cache that has a line
-//! which nobody may change answers readers by itself, one after another; the next waits for no more than the gap that
-//! it needs between two answers.
+//! A line that was handed over stays until the access that it was sent for is done; so it does while a store that found it is under
+//! way. A locked instruction takes hold of its line late: one that has lost it by then asks for it and begins again. An inclusive
+//! last-level cache that has a line which nobody may change answers readers by itself, one after another; the next waits for no
+//! more than the gap that it needs between two answers. Where caches are not inclusive each reader gets a whole transfer.
 //!
 //! # Invariants
 //!
@@ -126,7 +126,7 @@ struct Line {
     planned: Option<Time>,
     /// When the owner has it.
     arrival: Time,
-    /// When its last store that hit ends.
+    /// Until when the owner cannot let it go: a store that hit, or a locked instruction that has taken hold of it, is under way.
     used: Time,
     watchers: Vec<Watcher>,
     /// How often it has been changed.
@@ -234,7 +234,7 @@ impl Cache {
             self.traffic.hits += 1;
             let takes = self.takes(access);
             if access == Access::Write {
-                self.lines[line].used = now + takes;
+                self.keep(line, now + takes);
             }
             return Answer::Hit(takes);
         }
@@ -284,7 +284,8 @@ impl Cache {
 
     /// The owner of the line needs it until then.
     pub fn keep(&mut self, line: usize, until: Time) {
-        self.lines[line].used = until;
+        let used = &mut self.lines[line].used;
+        *used = until.max(*used);
     }
 
     /// How often the line has been changed.

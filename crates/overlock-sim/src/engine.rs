@@ -29,6 +29,7 @@ use crate::time::Time;
 use crate::trace::{Mark, What};
 use fibre::Fibres;
 use state::Engine;
+pub(crate) use state::TAKES_HOLD;
 
 /// What to simulate.
 #[derive(Clone, Debug)]
@@ -276,7 +277,7 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     loop {
         let (waits, hits) = with(|engine| match engine.access(me, address, access) {
             Answer::Hit(time) if access == Access::Locked => {
-                (engine.pass(me, time.scale(state::TAKES_HOLD), State::Memory), true)
+                (engine.pass(me, time.scale(TAKES_HOLD), State::Memory), true)
             }
             Answer::Hit(time) => (engine.pass(me, time, State::Memory), true),
             Answer::Wait => (true, false),
@@ -288,7 +289,9 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
             break;
         }
         if let Some(rest) = with(|engine| engine.takes_hold(me)) {
-            ask(me, |engine| engine.pass(me, rest, State::Memory));
+            if with(|engine| engine.pass(me, rest, State::Memory)) {
+                fibre::suspend(me);
+            }
             break;
         }
     }

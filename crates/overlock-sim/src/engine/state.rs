@@ -60,7 +60,7 @@ impl Doing {
 }
 
 /// How far a locked instruction is when it takes hold of its line: before that it waits for what came before it.
-pub(super) const TAKES_HOLD: f64 = 0.6;
+pub(crate) const TAKES_HOLD: f64 = 0.6;
 
 /// How long those compute that have nothing else to do.
 const FOR_EVER: Time = Time::ms(1 << 40);
@@ -193,12 +193,7 @@ impl Engine {
     pub fn new(setup: &Setup<'_>) -> Self {
         let mut random = Random::seed_from_u64(setup.seed);
         let all = setup.vcpus + setup.others;
-        let schedule = Schedule::new(
-            setup.machine,
-            setup.host.scheduler,
-            all,
-            &mut random,
-        );
+        let schedule = Schedule::new(setup.machine, setup.host.scheduler, all, &mut random);
         let vcpu = |index| Vcpu {
             doing: if index < setup.vcpus {
                 Doing::READY
