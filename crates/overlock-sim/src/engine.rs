@@ -108,7 +108,7 @@ pub enum Stuck {
         /// How many.
         vcpus: usize,
     },
-    /// The caller has asked to stop simulating.
+    /// The caller has asked to stop simulating; then all were asked to stop, and have ended or have been given up.
     Interrupted,
 }
 
@@ -150,16 +150,14 @@ impl Drop for Caller {
     }
 }
 
-/// How many events pass between two looks at whether to go on.
-const EVENTS_PER_LOOK: u64 = 1 << 16;
-
 /// Simulates `body` on every vCPU, which gets its number; all of them start together.
 ///
-/// `go_on` is asked now and then.
+/// `go_on` is asked at least once for each millisecond that is simulated. When it says no it is time to end, and [`stopped`] says
+/// so.
 ///
 /// # Errors
 ///
-/// [`Stuck`]. What the bodies have on their stacks is leaked then.
+/// [`Stuck`]. What the bodies have on their stacks is leaked then, unless all of them have ended after an interruption.
 ///
 /// # Panics
 ///
@@ -173,15 +171,20 @@ pub fn run<T>(
     assert!(setup.vcpus > 0, "a simulation needs a vCPU");
     ENGINE.with_borrow_mut(|engine| *engine = Some(Box::new(Engine::new(setup))));
     let mut fibres = Fibres::new(setup.vcpus, &body);
-    let end = setup.stop_after + setup.patience;
+    let mut interrupted = false;
     with(Engine::begin);
     let stuck = loop {
-        let resume = with(|engine| match engine.next() {
-            None => Err(Stuck::Asleep { vcpus: engine.left }),
-            Some(_) if engine.left == 0 => Ok(None),
-            Some(_) if engine.now > end => Err(Stuck::Running { vcpus: engine.left }),
-            Some(_) if engine.handled % EVENTS_PER_LOOK == 0 && !go_on() => Err(Stuck::Interrupted),
-            Some(event) => Ok(engine.handle(event)),
+        let resume = with(|engine| {
+            let vcpus = engine.left;
+            let event = engine.next().ok_or(Stuck::Asleep { vcpus })?;
+            if engine.looks() && !interrupted && !go_on() {
+                interrupted = true;
+                engine.stop_after = engine.stop_after.min(engine.now);
+            }
+            if engine.now > engine.stop_after + setup.patience {
+                return Err(Stuck::Running { vcpus });
+            }
+            Ok(engine.handle(event))
         });
         match resume {
             Err(stuck) => break Some(stuck),
@@ -200,10 +203,14 @@ pub fn run<T>(
         }
     };
     let engine = ENGINE.take().expect("it was put there above");
-    if let Some(stuck) = stuck {
-        return Err(stuck);
+    let results = match stuck {
+        None => fibres.results(),
+        Some(_) if interrupted => return Err(Stuck::Interrupted),
+        Some(stuck) => return Err(stuck),
+    };
+    if interrupted {
+        return Err(Stuck::Interrupted);
     }
-    let results = fibres.results();
     Ok(engine.outcome(results))
 }
 

@@ -62,6 +62,10 @@ impl Doing {
 /// How far a locked instruction is when it takes hold of its line: before that it waits for what came before it.
 pub(crate) const TAKES_HOLD: f64 = 0.6;
 
+/// How much time passes between two looks at whether to go on, and how many events, at most.
+const LOOK: Time = Time::ms(1);
+const EVENTS_PER_LOOK: u64 = 1 << 16;
+
 /// How long those compute that have nothing else to do.
 const FOR_EVER: Time = Time::ms(1 << 40);
 
@@ -173,6 +177,8 @@ pub(super) struct Engine {
     pub left: usize,
     /// Events so far.
     pub handled: u64,
+    /// When the caller is asked at the latest whether to go on.
+    look: Time,
     pub counts: Counts,
     pub sleepers: FxHashMap<usize, Vec<usize>>,
     pub boosted: usize,
@@ -237,6 +243,7 @@ impl Engine {
             team: setup.vcpus,
             left: setup.vcpus,
             handled: 0,
+            look: LOOK,
             counts: Counts::default(),
             sleepers: FxHashMap::default(),
             boosted: 0,
@@ -310,6 +317,15 @@ impl Engine {
         Some(event)
     }
 
+    /// Whether the caller is to be asked now if it wants to go on.
+    pub fn looks(&mut self) -> bool {
+        let due = self.now >= self.look || self.handled.is_multiple_of(EVENTS_PER_LOOK);
+        if due {
+            self.look = self.now + LOOK;
+        }
+        due
+    }
+
     /// Whether all sleep, and for ever.
     fn sleeps(&self) -> bool {
         let asleep = |vcpu: &Vcpu| match vcpu.doing {
@@ -376,11 +392,8 @@ impl Engine {
     pub fn pass(&mut self, vcpu: usize, time: Time, state: State) -> bool {
         self.enter(vcpu, state);
         let until = self.now + time;
-        let free = self
-            .events
-            .peek()
-            .is_none_or(|Reverse((at, ..))| *at > until);
-        if free {
+        let next = self.events.peek().map(|Reverse((at, ..))| *at);
+        if until < self.look && next.is_none_or(|next| next > until) {
             self.now = until;
             return false;
         }
@@ -598,7 +611,7 @@ impl Engine {
             .replace(cpu)
             .is_some_and(|before| before != cpu)
         {
-            self.counts.migrations += 1;
+            self.counts.migrations += u64::from(vcpu < self.team);
             delay += self.host.scheduler.migration;
         }
         self.mark(vcpu, What::On(cpu));

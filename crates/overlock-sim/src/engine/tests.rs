@@ -1,6 +1,7 @@
 //! The engine, by hand: machines and hosts on which nothing is left to chance, so that every moment can be computed.
 
 mod host;
+mod interrupt;
 mod memory;
 mod spins;
 
