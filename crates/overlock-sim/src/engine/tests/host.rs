@@ -211,6 +211,41 @@ fn preempted_holders_and_waiters_are_counted() {
     assert_eq!(counts.preemptions, (0..3).map(marks).sum());
 }
 
+/// Two on one CPU take turns by resting: nobody loses anything. Fails where `rests` counts as a preemption.
+#[test]
+fn who_rests_is_not_preempted() {
+    let machine = machine(1, 1);
+    let mut setup = setup(&machine, &HOST, 2);
+    setup.trace = true;
+    let body = |_| {
+        for _ in 0..50 {
+            work(Time::us(10));
+            rest();
+        }
+    };
+    let outcome = run(&setup, body, || true).unwrap();
+    let gone = |mark: &&Mark| mark.what == What::Preempted;
+    assert!(outcome.trace.iter().filter(gone).count() > 50);
+    assert_eq!(outcome.counts.preemptions, 0);
+}
+
+/// Three others compute on the two CPUs. Fails where what happens to them is counted.
+#[test]
+fn other_guests_do_not_count() {
+    let machine = machine(2, 1);
+    let mut setup = setup(&machine, &HOST, 1);
+    (setup.others, setup.trace) = (3, true);
+    let outcome = run(&setup, |_| work(Time::ms(40)), || true).unwrap();
+    let marks = |what: fn(&What) -> bool| {
+        let own = |mark: &&Mark| mark.vcpu == 0 && what(&mark.what);
+        outcome.trace.iter().filter(own).count() as u64
+    };
+    let lost = marks(|what| *what == What::Preempted);
+    assert!(lost > 3);
+    assert_eq!(outcome.counts.preemptions, lost);
+    assert!(outcome.counts.migrations <= marks(|what| matches!(what, What::On(_))) - 1);
+}
+
 /// What a vCPU was doing when it lost its CPU is what it does when it has one again. Fails where all of that is work.
 #[test]
 fn a_preempted_spinner_still_spins() {
