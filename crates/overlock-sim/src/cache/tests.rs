@@ -9,7 +9,7 @@ mod watch;
 
 use super::*;
 use crate::engine::TAKES_HOLD;
-use crate::machine::{Costs, Links};
+use crate::machine::{Costs, Links, MOST_CORES};
 
 /// Four sockets at the corners of a square, of four cores each.
 fn machine() -> Machine {

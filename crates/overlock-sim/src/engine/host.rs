@@ -2,7 +2,9 @@
 
 use rand::RngExt;
 
-use super::state::{Doing, Engine, Event};
+use super::events::Event;
+use super::state::Engine;
+use super::vcpu::Doing;
 use crate::account::State;
 use crate::schedule::Placed;
 use crate::time::Time;

@@ -6,6 +6,8 @@ mod memory;
 mod spins;
 
 use super::*;
+use crate::account::State;
+use crate::cache::Access;
 use crate::host::{Host, Scheduler};
 use crate::machine::{Costs, Links, Machine};
 use crate::word::U32;

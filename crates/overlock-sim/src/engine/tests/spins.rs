@@ -8,6 +8,7 @@ use overlock_core::{Instant, Platform, Spin};
 use super::*;
 use crate::Sim;
 use crate::host::PauseExit;
+use crate::trace::What;
 
 const EXITS: Host = Host {
     pause_exit: Some(PauseExit {
