@@ -76,9 +76,7 @@ impl Cache {
             Copies::None => whole(costs.memory),
             Copies::Owned(_) => whole(self.machine.transfer(state.home, socket)),
             Copies::Shared(cores) if request.access == Access::Read => {
-                if !self.machine.inclusive {
-                    whole(self.machine.transfer(state.home, socket))
-                } else if self.reaches(cores, socket) {
+                if self.machine.inclusive && self.reaches(cores, socket) {
                     Path {
                         request: costs.shared.half().scale(way),
                         snoop: Time::ZERO,
