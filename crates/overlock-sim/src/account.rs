@@ -79,10 +79,10 @@ impl IndexMut<State> for Account {
     }
 }
 
-/// What happened to the vCPUs of a run.
+/// What happened to the vCPUs of a run. Those of other guests do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// A vCPU lost its CPU to another one.
+    /// A vCPU lost its CPU to another one, or to the host, and had not offered it.
     pub preemptions: u64,
     /// That one held a lock.
     pub holders: u64,

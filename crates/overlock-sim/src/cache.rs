@@ -7,10 +7,10 @@
 //! chance decides which of them is next. When the line goes to another socket, the requests that wait follow it and
 //! travel again, unless they come from there: so cores near to the owner are served more often than distant ones.
 //!
-//! A line that was handed over stays until the access that it was sent for is done. A locked instruction needs the line at its
-//! end: one that has lost it by then asks for it and begins again. A last-level cache that has a line
-//! which nobody may change answers readers by itself, one after another; the next waits for no more than the gap that
-//! it needs between two answers.
+//! A line that was handed over stays until the access that it was sent for is done; so it does while a store that found it is under
+//! way. A locked instruction takes hold of its line late: one that has lost it by then asks for it and begins again. An inclusive
+//! last-level cache that has a line which nobody may change answers readers by itself, one after another; the next waits for no
+//! more than the gap that it needs between two answers. Where caches are not inclusive each reader gets a whole transfer.
 //!
 //! # Invariants
 //!
@@ -20,17 +20,19 @@
 //! - C3: whoever asks is answered once.
 //! - C4: whoever watches a line is told of each change that takes effect from then on, at that moment at the latest.
 
+mod line;
+mod paths;
+#[cfg(test)]
+mod tests;
+
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;
 
-use crate::machine::{MOST_CORES, Machine};
+use crate::machine::Machine;
 use crate::time::Time;
-
-/// The shares of a transfer that go by until the request is where the line is, and then until its owner is told. The data travel in
-/// what is left.
-const REQUEST: f64 = 1.0 / 3.0;
-const SNOOP: f64 = 0.25;
+use line::{Copies, Line, Request, Watcher, bit};
+use paths::Path;
 
 /// Bytes of a line.
 pub const LINE: usize = 64;
@@ -79,65 +81,6 @@ pub enum Signal {
     },
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    vcpu: usize,
-    core: usize,
-    access: Access,
-    asked: Time,
-}
-
-/// How long a request and its answer travel.
-#[derive(Clone, Copy, Debug, Default)]
-struct Path {
-    /// To the cache that answers for the line.
-    request: Time,
-    /// From there to whoever has it, who may use it until then.
-    snoop: Time,
-    /// From there to whoever asked.
-    data: Time,
-    /// The next request need not wait for this one.
-    pipelined: bool,
-}
-
-/// Who has a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Copies {
-    /// Nobody.
-    None,
-    /// One core, alone.
-    Owned(usize),
-    /// The cores of this set.
-    Shared(u128),
-}
-
-#[derive(Debug)]
-struct Line {
-    copies: Copies,
-    /// The socket whose caches answer for the line, and since when.
-    home: usize,
-    since: Time,
-    /// When the next request may be served.
-    free: Time,
-    queue: Vec<Request>,
-    /// Who is being served: the line leaves its place then, and travels for so long.
-    leaving: Option<(Request, Time, Time)>,
-    /// When the queue is looked at next, if that is planned.
-    planned: Option<Time>,
-    /// When the owner has it.
-    arrival: Time,
-    /// When its last store that hit ends.
-    used: Time,
-    watchers: Vec<Watcher>,
-    /// How often it has been changed.
-    changes: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Watcher {
-    vcpu: usize,
-}
-
 /// How often what happened to lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
@@ -160,10 +103,6 @@ pub struct Cache {
     random: Random,
     traffic: Traffic,
     signals: Vec<Signal>,
-}
-
-fn bit(core: usize) -> u128 {
-    1 << core
 }
 
 impl Cache {
@@ -194,19 +133,7 @@ impl Cache {
         let next = self.lines.len();
         let line = *self.numbers.entry(address / LINE).or_insert(next);
         if line == next {
-            self.lines.push(Line {
-                copies: Copies::None,
-                home: 0,
-                since: Time::ZERO,
-                free: Time::ZERO,
-                queue: Vec::new(),
-                leaving: None,
-                planned: None,
-                arrival: Time::ZERO,
-                used: Time::ZERO,
-                watchers: Vec::new(),
-                changes: 0,
-            });
+            self.lines.push(Line::new());
         }
         line
     }
@@ -234,7 +161,7 @@ impl Cache {
             self.traffic.hits += 1;
             let takes = self.takes(access);
             if access == Access::Write {
-                self.lines[line].used = now + takes;
+                self.keep(line, now + takes);
             }
             return Answer::Hit(takes);
         }
@@ -284,7 +211,8 @@ impl Cache {
 
     /// The owner of the line needs it until then.
     pub fn keep(&mut self, line: usize, until: Time) {
-        self.lines[line].used = until;
+        let used = &mut self.lines[line].used;
+        *used = until.max(*used);
     }
 
     /// How often the line has been changed.
@@ -384,74 +312,6 @@ impl Cache {
         Some((request, path))
     }
 
-    /// When a request arrives where the line is. One from another socket follows it.
-    fn arrival(&self, line: usize, request: &Request) -> Time {
-        let state = &self.lines[line];
-        if self.has(line, request.core, request.access) {
-            return request.asked.max(state.arrival);
-        }
-        let socket = self.machine.socket_of(request.core);
-        let near = match state.copies {
-            Copies::None => true,
-            Copies::Owned(_) => socket == state.home,
-            Copies::Shared(cores) => self.reaches(cores, socket),
-        };
-        let asked = if near {
-            request.asked
-        } else {
-            request.asked.max(state.since)
-        };
-        asked + self.ways(line, request).request
-    }
-
-    /// The ways of a request and its answer.
-    fn path(&mut self, line: usize, request: &Request) -> Path {
-        let path = self.ways(line, request);
-        Path {
-            snoop: self.vary(path.snoop),
-            data: self.vary(path.data),
-            ..path
-        }
-    }
-
-    /// The same, before chance makes them longer or shorter.
-    fn ways(&self, line: usize, request: &Request) -> Path {
-        let socket = self.machine.socket_of(request.core);
-        let state = &self.lines[line];
-        let costs = &self.machine.costs;
-        if self.has(line, request.core, request.access) {
-            // It was on its way here already.
-            return Path::default();
-        }
-        let way = self.machine.way(request.core, line);
-        let whole = |time: Time| Path {
-            request: time.scale(REQUEST).scale(way),
-            snoop: time.scale(SNOOP),
-            data: time.scale(1.0 - REQUEST - SNOOP).scale(way),
-            pipelined: false,
-        };
-        match state.copies {
-            Copies::None => whole(costs.memory),
-            Copies::Owned(_) => whole(self.machine.transfer(state.home, socket)),
-            Copies::Shared(cores) if request.access == Access::Read => {
-                if !self.machine.inclusive {
-                    whole(self.machine.transfer(state.home, socket))
-                } else if self.reaches(cores, socket) {
-                    Path {
-                        request: costs.shared.half().scale(way),
-                        snoop: Time::ZERO,
-                        data: costs.shared.half().scale(way),
-                        pipelined: true,
-                    }
-                } else {
-                    whole(self.machine.transfer(state.home, socket))
-                }
-            }
-            // All copies have to go, the most distant one too.
-            Copies::Shared(cores) => whole(self.invalidation(cores, request.core)),
-        }
-    }
-
     /// The core gets the line, or a copy, which arrives then; whoever has to lose it has lost it.
     fn grant(&mut self, line: usize, request: &Request, arrives: Time) {
         let socket = self.machine.socket_of(request.core);
@@ -488,36 +348,11 @@ impl Cache {
         }
     }
 
-    /// What taking a shared line away from everybody else takes.
-    fn invalidation(&self, cores: u128, core: usize) -> Time {
-        let socket = self.machine.socket_of(core);
-        let others = cores & !bit(core);
-        (0..self.machine.all_cores())
-            .filter(|&other| others & bit(other) != 0)
-            .map(|other| self.machine.transfer(self.machine.socket_of(other), socket))
-            .max()
-            .unwrap_or(self.machine.costs.shared)
-    }
-
-    /// Whether one of these cores is on the socket, whose last-level cache has the line then.
-    fn reaches(&self, cores: u128, socket: usize) -> bool {
-        let all = u128::MAX >> (MOST_CORES - self.machine.cores);
-        cores & (all << (socket * self.machine.cores)) != 0
-    }
-
     fn takes(&self, access: Access) -> Time {
         match access {
             Access::Read | Access::Write => self.machine.costs.hit,
             Access::Locked => self.machine.costs.locked,
         }
-    }
-
-    fn vary(&mut self, time: Time) -> Time {
-        let jitter = self.machine.costs.jitter;
-        if jitter == 0.0 {
-            return time;
-        }
-        time.scale(self.random.random_range(1.0 - jitter..=1.0 + jitter))
     }
 
     /// All watchers but one have to look again.
@@ -532,6 +367,3 @@ impl Cache {
         });
     }
 }
-
-#[cfg(test)]
-mod tests;

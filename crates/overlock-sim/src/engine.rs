@@ -10,25 +10,37 @@
 //! wants does not wait for it, the next locked instruction does. A store to a line that others
 //! want takes its place among them; the time that the core would have computed meanwhile is given back to it.
 
+mod access;
+mod calls;
+mod events;
 mod fibre;
 mod host;
 mod state;
 #[cfg(test)]
 mod tests;
+mod vcpu;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use overlock_core::diagram::Arrow;
 
-use crate::account::{Account, Counts, State};
-use crate::cache::{Access, Answer, Traffic};
+use crate::account::{Account, Counts};
+use crate::cache::Traffic;
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::time::Time;
-use crate::trace::{Mark, What};
+use crate::trace::Mark;
 use fibre::Fibres;
 use state::Engine;
+
+#[cfg(test)]
+pub(crate) use access::TAKES_HOLD;
+pub(crate) use calls::{
+    access, arrow, cpu, halt, heavy_barrier, kick, looked, pause, preempted, sizes, stable, turn,
+    watch,
+};
+pub use calls::{holds, now, releases, rest, stopped, waits, work};
 
 /// What to simulate.
 #[derive(Clone, Debug)]
@@ -107,7 +119,7 @@ pub enum Stuck {
         /// How many.
         vcpus: usize,
     },
-    /// The caller has asked to stop simulating.
+    /// The caller has asked to stop simulating; then all were asked to stop, and have ended or have been given up.
     Interrupted,
 }
 
@@ -149,16 +161,14 @@ impl Drop for Caller {
     }
 }
 
-/// How many events pass between two looks at whether to go on.
-const EVENTS_PER_LOOK: u64 = 1 << 16;
-
 /// Simulates `body` on every vCPU, which gets its number; all of them start together.
 ///
-/// `go_on` is asked now and then.
+/// `go_on` is asked at least once for each millisecond that is simulated. When it says no it is time to end, and [`stopped`] says
+/// so.
 ///
 /// # Errors
 ///
-/// [`Stuck`]. What the bodies have on their stacks is leaked then.
+/// [`Stuck`]. What the bodies have on their stacks is leaked then, unless all of them have ended after an interruption.
 ///
 /// # Panics
 ///
@@ -172,15 +182,20 @@ pub fn run<T>(
     assert!(setup.vcpus > 0, "a simulation needs a vCPU");
     ENGINE.with_borrow_mut(|engine| *engine = Some(Box::new(Engine::new(setup))));
     let mut fibres = Fibres::new(setup.vcpus, &body);
-    let end = setup.stop_after + setup.patience;
+    let mut interrupted = false;
     with(Engine::begin);
     let stuck = loop {
-        let resume = with(|engine| match engine.next() {
-            None => Err(Stuck::Asleep { vcpus: engine.left }),
-            Some(_) if engine.left == 0 => Ok(None),
-            Some(_) if engine.now > end => Err(Stuck::Running { vcpus: engine.left }),
-            Some(_) if engine.handled % EVENTS_PER_LOOK == 0 && !go_on() => Err(Stuck::Interrupted),
-            Some(event) => Ok(engine.handle(event)),
+        let resume = with(|engine| {
+            let vcpus = engine.left;
+            let event = engine.next().ok_or(Stuck::Asleep { vcpus })?;
+            if engine.looks() && !interrupted && !go_on() {
+                interrupted = true;
+                engine.stop_after = engine.stop_after.min(engine.now);
+            }
+            if engine.now > engine.stop_after + setup.patience {
+                return Err(Stuck::Running { vcpus });
+            }
+            Ok(engine.handle(event))
         });
         match resume {
             Err(stuck) => break Some(stuck),
@@ -199,10 +214,14 @@ pub fn run<T>(
         }
     };
     let engine = ENGINE.take().expect("it was put there above");
-    if let Some(stuck) = stuck {
-        return Err(stuck);
+    let results = match stuck {
+        None => fibres.results(),
+        Some(_) if interrupted => return Err(Stuck::Interrupted),
+        Some(stuck) => return Err(stuck),
+    };
+    if interrupted {
+        return Err(Stuck::Interrupted);
     }
-    let results = fibres.results();
     Ok(engine.outcome(results))
 }
 
@@ -213,225 +232,4 @@ pub fn current() -> Option<usize> {
 
 fn with<R>(then: impl FnOnce(&mut Engine) -> R) -> R {
     ENGINE.with_borrow_mut(|engine| then(engine.as_mut().expect("a simulation runs")))
-}
-
-/// Does something to the engine on behalf of the calling vCPU, and suspends it where the answer is true.
-fn ask(vcpu: usize, what: impl FnOnce(&mut Engine) -> bool) {
-    if with(what) {
-        fibre::suspend(vcpu);
-    }
-    // Whoever was to lose its CPU in the middle of an instruction loses it after that.
-    while with(|engine| engine.gives_way(vcpu)) {
-        fibre::suspend(vcpu);
-    }
-}
-
-/// The current moment; that of the last simulation's end, or 0, outside.
-pub fn now() -> Time {
-    match current() {
-        Some(_) => with(|engine| engine.now),
-        None => Time::ZERO,
-    }
-}
-
-/// Computes for `time`, on an otherwise idle core.
-pub fn work(time: Time) {
-    if let Some(me) = current()
-        && time > Time::ZERO
-    {
-        ask(me, |engine| {
-            let time = engine.work(me, time);
-            engine.pass(me, time, State::Work)
-        });
-    }
-}
-
-/// Whether it is time to end.
-pub fn stopped() -> bool {
-    let Some(me) = current() else { return true };
-    ask(me, |engine| {
-        engine.pass(me, engine.machine.costs.hit, State::Work)
-    });
-    with(|engine| engine.now >= engine.stop_after)
-}
-
-/// Gives the CPU to somebody else, if anybody wants it.
-pub fn rest() {
-    if let Some(me) = current() {
-        ask(me, |engine| engine.pass(me, engine.host.brief, State::Host));
-        if with(|engine| engine.rests(me)) {
-            fibre::suspend(me);
-        }
-    }
-}
-
-/// An access to the word at `address`: takes the time that it takes, then has its `effect`.
-#[inline]
-pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() -> R) -> R {
-    let Some(me) = current() else { return effect() };
-    if access != Access::Read {
-        // The store buffer: stores leave in their order, and before any locked instruction.
-        ask(me, |engine| engine.drain(me));
-    }
-    loop {
-        let (waits, hits) = with(|engine| match engine.access(me, address, access) {
-            Answer::Hit(time) if access == Access::Locked => (
-                engine.pass(me, time.scale(state::TAKES_HOLD), State::Memory),
-                true,
-            ),
-            Answer::Hit(time) => (engine.pass(me, time, State::Memory), true),
-            Answer::Wait => (true, false),
-        });
-        if waits {
-            fibre::suspend(me);
-        }
-        if !hits || access != Access::Locked {
-            break;
-        }
-        if let Some(rest) = with(|engine| engine.takes_hold(me)) {
-            ask(me, |engine| engine.pass(me, rest, State::Memory));
-            break;
-        }
-    }
-    let result = effect();
-    ask(me, |engine| engine.accessed(me, access));
-    result
-}
-
-/// How often the line of the caller's last load had been changed when that took effect.
-pub(crate) fn looked() -> u64 {
-    current().map_or(0, |me| with(|engine| engine.looked(me)))
-}
-
-/// Waits, spinning, until the word at `address` may have changed since its line had been so often, or `until` has come.
-pub(crate) fn watch(address: usize, changes: u64, until: Option<Time>) {
-    let Some(me) = current() else {
-        panic!("outside of a simulation nobody changes what this waits for")
-    };
-    ask(me, |engine| engine.watch(me, address, changes, until));
-    while with(|engine| engine.sees_pause_exit(me)) {
-        pause_exit(me);
-    }
-}
-
-/// So many turns of a spin loop.
-pub(crate) fn pause(turns: u32) {
-    let Some(me) = current() else { return };
-    let mut left = with(|engine| engine.machine.costs.turn.times(u64::from(turns)));
-    while left > Time::ZERO {
-        let part = with(|engine| left.min(engine.pauses(me).saturating_sub(engine.now)));
-        ask(me, |engine| engine.pass(me, part, State::Spin));
-        with(|engine| engine.paused(me));
-        left = left - part;
-        if left > Time::ZERO {
-            pause_exit(me);
-        }
-    }
-}
-
-fn pause_exit(me: usize) {
-    ask(me, |engine| engine.exits(me));
-    if with(|engine| engine.yields(me)) {
-        fibre::suspend(me);
-    }
-    ask(me, |engine| {
-        engine.enters_guest(me);
-        false
-    });
-}
-
-/// Sleeps until kicked, or until then, if `is_expected` still says so.
-pub(crate) fn halt(address: usize, until: Option<Time>, is_expected: impl FnOnce() -> bool) {
-    let Some(me) = current() else { return };
-    ask(me, |engine| engine.drain(me));
-    ask(me, |engine| engine.pass(me, engine.host.brief, State::Host));
-    if is_expected() && with(|engine| engine.halts(me, address, until)) {
-        fibre::suspend(me);
-    }
-}
-
-/// Wakes one that sleeps for the word at `address`.
-pub(crate) fn kick(address: usize) {
-    let Some(me) = current() else { return };
-    ask(me, |engine| engine.drain(me));
-    let half = with(|engine| engine.kick_costs(address).half());
-    ask(me, |engine| engine.pass(me, half, State::Host));
-    with(|engine| engine.kick(me, address));
-    ask(me, |engine| engine.pass(me, half, State::Host));
-}
-
-/// A full barrier everywhere.
-pub(crate) fn heavy_barrier() {
-    if let Some(me) = current() {
-        ask(me, |engine| engine.drain(me));
-        ask(me, |engine| {
-            engine.pass(me, engine.host.heavy_barrier, State::Host)
-        });
-    }
-}
-
-/// The CPU that the caller runs on.
-pub(crate) fn cpu() -> Option<usize> {
-    current().map(|me| with(|engine| engine.schedule.cpu(me)))
-}
-
-/// Whether that CPU is another vCPU's, as far as the caller can know: where it runs on it itself.
-pub(crate) fn preempted(cpu: usize) -> bool {
-    self::cpu() == Some(cpu)
-}
-
-/// How many vCPUs there are, and how many CPUs.
-pub(crate) fn sizes() -> Option<(usize, usize)> {
-    current().map(|_| with(|engine| (engine.team, engine.machine.cpus())))
-}
-
-/// What a turn of a spin loop takes.
-pub(crate) fn turn() -> Time {
-    with(|engine| engine.machine.costs.turn)
-}
-
-/// The line of an address as a number that does not depend on where the program's memory happens to lie: lines are numbered in the order
-/// of their first use. The offset within the line comes in the low bits.
-pub(crate) fn stable(address: usize) -> usize {
-    match current() {
-        Some(_) => {
-            with(|engine| engine.cache.line(address) * crate::cache::LINE)
-                + address % crate::cache::LINE
-        }
-        None => address,
-    }
-}
-
-/// The caller took this arrow of a diagram.
-pub(crate) fn arrow(arrow: Arrow) {
-    if current().is_some() {
-        with(|engine| engine.arrow(arrow));
-    }
-}
-
-/// The caller begins to wait for the lock at `address`: for the counts of preempted waiters and for traces. Costs nothing.
-pub fn waits(address: usize) {
-    mark(address, What::Waits);
-}
-
-/// The caller has acquired the lock at `address`.
-pub fn holds(address: usize) {
-    mark(address, What::Holds);
-}
-
-/// The caller has released the lock at `address`.
-pub fn releases(address: usize) {
-    mark(address, What::Releases);
-}
-
-fn mark(address: usize, what: fn(usize) -> What) {
-    if let Some(me) = current() {
-        with(|engine| engine.lock_mark(me, address, what));
-    }
-}
-
-impl Engine {
-    fn sees_pause_exit(&mut self, vcpu: usize) -> bool {
-        std::mem::take(&mut self.vcpus[vcpu].spun_long)
-    }
 }

@@ -122,11 +122,15 @@ impl Machine {
         1.0 + self.costs.ring * (2.0 * apart / farthest - 1.0)
     }
 
-    /// The same machine with so many of its cores, of whole sockets first: what affinity leaves of it.
+    /// The same machine with so many of its cores: what affinity leaves of it. Sockets are alike, so the cores are those of as few
+    /// sockets as can share them evenly. Where no number of sockets can, there are a few more cores than were asked for: 19 of
+    /// 2 x 18 are 2 x 10.
     #[must_use]
     pub fn with_cores(&self, cores: usize) -> Self {
         let cores = cores.clamp(1, self.all_cores());
-        let sockets = cores.div_ceil(self.cores);
+        let fewest = cores.div_ceil(self.cores);
+        let evenly = (fewest..=self.sockets).find(|sockets| cores.is_multiple_of(*sockets));
+        let sockets = evenly.unwrap_or(fewest);
         Self {
             sockets,
             cores: cores.div_ceil(sockets),
@@ -161,6 +165,31 @@ mod tests {
             square.transfer(1, 2),
             square.costs.across + square.costs.hop
         );
+    }
+
+    /// Fails where only the fewest sockets are tried, or where a socket gets more cores than it has.
+    #[test]
+    fn some_of_the_cores_are_shared_evenly() {
+        for machine in PRESETS {
+            for cores in 1..=machine.all_cores() {
+                let used = machine.with_cores(cores);
+                let fits = |sockets: usize| {
+                    cores.is_multiple_of(sockets) && cores / sockets <= machine.cores
+                };
+                let exact = (1..=machine.sockets).any(fits);
+                assert_eq!(used.all_cores() == cores, exact, "{} {cores}", machine.name);
+                assert!((cores..cores + used.sockets).contains(&used.all_cores()));
+                assert!(used.sockets <= machine.sockets && used.cores <= machine.cores);
+            }
+        }
+        let of = |name: &str, cores: usize| {
+            let used = Machine::preset(name).unwrap().with_cores(cores);
+            (used.sockets, used.cores)
+        };
+        assert_eq!(of("e5-2699v3", 18), (1, 18));
+        assert_eq!(of("e5-2699v3", 19), (2, 10));
+        assert_eq!(of("e5-2699v3", 20), (2, 10));
+        assert_eq!(of("x7560", 15), (3, 5));
     }
 
     #[test]

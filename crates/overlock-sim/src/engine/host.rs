@@ -2,7 +2,9 @@
 
 use rand::RngExt;
 
-use super::state::{Doing, Engine, Event};
+use super::events::Event;
+use super::state::Engine;
+use super::vcpu::Doing;
 use crate::account::State;
 use crate::schedule::Placed;
 use crate::time::Time;
@@ -90,19 +92,27 @@ impl Engine {
         }
     }
 
-    /// `vcpu`, which has a CPU, goes back to the queue.
+    /// `vcpu`, which has a CPU, goes back to the queue against its will.
     fn evict(&mut self, vcpu: usize) {
-        let cpu = self.schedule.cpu(vcpu);
-        self.take_off(vcpu);
-        self.schedule.preempt(self.now, cpu);
-        self.dispatch(cpu);
-        if self.schedule.current(cpu) != Some(vcpu) {
+        if self.gives_up(vcpu) && vcpu < self.team {
             let state = &self.vcpus[vcpu];
             self.counts.preemptions += 1;
             self.counts.holders += u64::from(state.holds > 0);
             self.counts.waiters += u64::from(state.waits);
+        }
+    }
+
+    /// `vcpu`, which has a CPU, goes back to the queue. False where it is the next one itself.
+    fn gives_up(&mut self, vcpu: usize) -> bool {
+        let cpu = self.schedule.cpu(vcpu);
+        self.take_off(vcpu);
+        self.schedule.preempt(self.now, cpu);
+        self.dispatch(cpu);
+        let lost = self.schedule.current(cpu) != Some(vcpu);
+        if lost {
             self.mark(vcpu, What::Preempted);
         }
+        lost
     }
 
     /// Whether `vcpu` was to lose its CPU after its instruction; then it has lost it.
@@ -121,7 +131,7 @@ impl Engine {
             return false;
         }
         self.schedule.skips(vcpu);
-        self.evict(vcpu);
+        self.gives_up(vcpu);
         true
     }
 
@@ -335,7 +345,7 @@ impl Engine {
         if self.schedule.waiting(own) == 0 {
             return false;
         }
-        self.evict(vcpu);
+        self.gives_up(vcpu);
         true
     }
 

@@ -1,17 +1,20 @@
 //! The engine, by hand: machines and hosts on which nothing is left to chance, so that every moment can be computed.
 
 mod host;
+mod interrupt;
 mod memory;
 mod spins;
 
 use super::*;
+use crate::account::State;
+use crate::cache::Access;
 use crate::host::{Host, Scheduler};
 use crate::machine::{Costs, Links, Machine};
 use crate::word::U32;
 
 use overlock_core::platform::Zero;
 
-/// One socket. A line that another core has changed is there after 60 ns, a third of it for each part of the way.
+/// One socket. A line that another core has changed is there after 60 ns: 20 for the request, 15 for the snoop, 25 for the data.
 pub(super) fn machine(cores: usize, threads: usize) -> Machine {
     Machine {
         name: "test",
@@ -19,6 +22,7 @@ pub(super) fn machine(cores: usize, threads: usize) -> Machine {
         sockets: 1,
         cores,
         threads,
+        inclusive: true,
         links: Links::All,
         costs: Costs {
             hit: Time::ns(2),

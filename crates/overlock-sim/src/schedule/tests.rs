@@ -26,6 +26,7 @@ fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
         sockets,
         cores,
         threads,
+        inclusive: true,
         links: Links::All,
         costs: Costs {
             hit: Time::ZERO,

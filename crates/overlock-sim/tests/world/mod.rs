@@ -29,6 +29,7 @@ const fn machine(name: &'static str, sockets: usize, cores: usize, threads: usiz
         sockets,
         cores,
         threads,
+        inclusive: sockets <= 2,
         links: if sockets > 2 { Links::Cube } else { Links::All },
         costs: COSTS,
     }
@@ -120,6 +121,7 @@ pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) 
         machine,
         host,
         vcpus,
+        others: 0,
         seed,
         stop_after: Time::ms(200),
         patience: Time::ms(200),

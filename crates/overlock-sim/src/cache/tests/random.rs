@@ -41,7 +41,7 @@ struct Run {
     under_way: [Option<Plan>; CORES],
     /// Who watches which line.
     watched: [Option<usize>; CORES],
-    /// From when to when exclusive accesses had each line.
+    /// From when to when exclusive accesses must have had each line.
     exclusive: [Vec<(u64, u64)>; 2],
     /// Accesses whose end is known, in the order of their ends.
     ends: std::collections::BTreeSet<(Time, usize)>,
@@ -158,7 +158,13 @@ impl Run {
                 // Its line may still be under way.
                 self.scene.buffered.remove(buffered);
             } else {
-                let takes = self.scene.cache.takes(plan.access);
+                let held = self.scene.held.iter().position(|&other| other == core);
+                let mut takes = self.scene.cache.takes(plan.access);
+                if let Some(held) = held {
+                    // It had only just been sure of its line.
+                    self.scene.held.remove(held);
+                    takes = takes.scale(1.0 - TAKES_HOLD);
+                }
                 self.exclusive[plan.line].push(((now - takes).as_ps(), now.as_ps()));
             }
             let before = self.rights();

@@ -22,7 +22,7 @@ fn nobody_watches_a_line_that_is_not_there() {
     assert_eq!(scene.lost.len(), 2);
 }
 
-/// The request of core 0 travels 20,000 ps to the last-level cache, and the snoop 20,000 to the others. Fails where they are told
+/// The request of core 0 travels 20,000 ps to the last-level cache, and the snoop 15,000 to the others. Fails where they are told
 /// when core 0 asks, or when it has the line.
 #[test]
 fn watchers_learn_of_their_loss_when_the_snoop_comes() {
@@ -30,7 +30,7 @@ fn watchers_learn_of_their_loss_when_the_snoop_comes() {
     scene.ask(1_000_000, 0, Access::Write);
     scene.run();
     scene.lost.sort_unstable();
-    assert_eq!(scene.lost, [(1, 1_040_000), (2, 1_040_000)]);
+    assert_eq!(scene.lost, [(1, 1_035_000), (2, 1_035_000)]);
     // Once is enough.
     scene.cache.changed(0, 0);
     scene.signals();
@@ -52,7 +52,7 @@ fn whoever_no_longer_watches_is_not_told() {
     scene.cache.unwatch(1, 0);
     scene.ask(1_000_000, 0, Access::Write);
     scene.run();
-    assert_eq!(scene.lost, [(2, 1_040_000)]);
+    assert_eq!(scene.lost, [(2, 1_035_000)]);
 }
 
 /// A change that hits takes nothing away, but the sibling sees it when it has taken effect. Fails where `access` tells it at once, or
@@ -72,6 +72,6 @@ fn a_sibling_is_told_of_a_change_when_it_has_happened() {
     scene.signals();
     assert_eq!(
         (&scene.lost[..], scene.cache.changes(0)),
-        (&[(9, 1_000_000)][..], before + 1)
+        (&[(9, 1_004_800)][..], before + 1)
     );
 }

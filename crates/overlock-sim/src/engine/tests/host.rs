@@ -211,6 +211,55 @@ fn preempted_holders_and_waiters_are_counted() {
     assert_eq!(counts.preemptions, (0..3).map(marks).sum());
 }
 
+/// Two on one CPU take turns by resting: nobody loses anything. Fails where `rests` counts as a preemption.
+#[test]
+fn who_rests_is_not_preempted() {
+    let machine = machine(1, 1);
+    let mut setup = setup(&machine, &HOST, 2);
+    setup.trace = true;
+    let body = |_| {
+        for _ in 0..50 {
+            work(Time::us(10));
+            rest();
+        }
+    };
+    let outcome = run(&setup, body, || true).unwrap();
+    let gone = |mark: &&Mark| mark.what == What::Preempted;
+    assert!(outcome.trace.iter().filter(gone).count() > 50);
+    assert_eq!(outcome.counts.preemptions, 0);
+}
+
+/// Three others compute on the two CPUs. When vCPU 1 has ended, one of the three on the other CPU comes to its. Fails where what
+/// happens to others is counted.
+#[test]
+fn other_guests_do_not_count() {
+    let machine = machine(2, 1);
+    let (mut moved, mut left) = (0, 0);
+    for seed in 0..6 {
+        let mut setup = setup(&machine, &HOST, 2);
+        (setup.others, setup.trace, setup.seed) = (3, true, seed);
+        let body = |vcpu: usize| work(Time::ms(60 * (1 - vcpu as u64)));
+        let outcome = run(&setup, body, || true).unwrap();
+        let (mut lost, mut moves) = ([0; 5], [0; 5]);
+        let mut place = [None; 5];
+        for mark in &outcome.trace {
+            match mark.what {
+                What::Preempted => lost[mark.vcpu] += 1,
+                What::On(cpu) => {
+                    let before = place[mark.vcpu].replace(cpu);
+                    moves[mark.vcpu] += u64::from(before.is_some_and(|before| before != cpu));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(outcome.counts.preemptions, lost[0] + lost[1]);
+        assert_eq!(outcome.counts.migrations, moves[0] + moves[1]);
+        left += lost[2..].iter().sum::<u64>();
+        moved += moves[2..].iter().sum::<u64>();
+    }
+    assert!(left > 0 && moved > 0, "{left} {moved}");
+}
+
 /// What a vCPU was doing when it lost its CPU is what it does when it has one again. Fails where all of that is work.
 #[test]
 fn a_preempted_spinner_still_spins() {

@@ -153,6 +153,60 @@ fn a_store_that_waits_gives_its_time_back() {
     assert_eq!(outcome.results[2], Time::ns(11_001));
 }
 
+/// vCPU 0 owns the line when vCPU 1 asks for it at 10,000, whose snoop comes at 10,035. vCPU 0 begins a locked instruction
+/// of 8 at `begin`. What each saw, and when it was done.
+fn contended(begin: u64) -> [(u32, Time); 2] {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            let _ = word.0.fetch_add(1, Relaxed);
+            at(Time::ns(begin));
+        } else {
+            at(BEGIN);
+        }
+        (word.0.fetch_add(1, Relaxed), now())
+    };
+    let outcome = simulate(&machine(2, 1), &HOST, 2, body).unwrap();
+    assert_eq!(word.0.load(Relaxed), 3);
+    [outcome.results[0], outcome.results[1]]
+}
+
+/// It would take hold at 10,036.8, but the line has left; vCPU 1 has it at 10,060 and is done 8 later. The request of 10,036.8
+/// arrives meanwhile; snoop and data take 40 from 10,068 on. Fails where what has lost its line goes on all the same, or has an
+/// effect before it begins again.
+#[test]
+fn a_locked_instruction_that_loses_its_line_begins_again() {
+    let ends = [(2, Time::ns(10_116)), (1, Time::ns(10_068))];
+    assert_eq!(contended(10_032), ends);
+}
+
+/// It takes hold at 10,033.8 and ends at 10,037, when the data leave. Fails where `takes_hold` does not keep the line.
+#[test]
+fn a_locked_instruction_that_has_taken_hold_ends_first() {
+    let ends = [(1, Time::ns(10_037)), (2, Time::ns(10_070))];
+    assert_eq!(contended(10_029), ends);
+}
+
+/// Two on one CPU, whose slices end in the middle of locked instructions of 10 ms: whoever is to go goes after the effect. Fails
+/// where one that has taken hold of its line loses its CPU before that.
+#[test]
+fn a_locked_instruction_has_its_effect_before_its_vcpu_gives_way() {
+    let mut machine = machine(1, 1);
+    machine.costs.locked = Time::ms(10);
+    let words = [Own::new(), Own::new()];
+    let body = |vcpu: usize| {
+        let address = std::ptr::from_ref(&words[vcpu].0).addr();
+        let _ = words[vcpu].0.swap(1, Relaxed);
+        [(); 3].map(|()| {
+            let begin = now();
+            access(address, Access::Locked, now) - begin
+        })
+    };
+    let outcome = simulate(&machine, &HOST, 2, body).unwrap();
+    assert_eq!(outcome.results, [[Time::ms(10); 3]; 2]);
+    assert!(outcome.counts.preemptions > 3);
+}
+
 /// Two threads of a core compute half as fast each. Fails where `work` does not regard siblings, or regards all CPUs.
 #[test]
 fn siblings_compute_slowly() {

@@ -8,6 +8,7 @@ use overlock_core::{Instant, Platform, Spin};
 use super::*;
 use crate::Sim;
 use crate::host::PauseExit;
+use crate::trace::What;
 
 const EXITS: Host = Host {
     pause_exit: Some(PauseExit {
@@ -121,7 +122,8 @@ fn a_preempted_pause_is_not_a_longer_one() {
 }
 
 /// One works and three spin for it, on one CPU. A spinner that has left the guest gives its CPU to one that was robbed of it, so
-/// the worker need not wait for three slices. Fails where nobody yields, or where nobody counts as robbed.
+/// the worker need not wait for three slices. Fails where nobody yields, where nobody counts as robbed, or where those that yield count
+/// as preempted.
 #[test]
 fn spinners_yield_to_those_that_were_robbed() {
     let scheduler = Scheduler {
@@ -144,8 +146,15 @@ fn spinners_yield_to_those_that_were_robbed() {
             }
         };
         let host = Host { scheduler, ..host };
-        let outcome = simulate(&machine(1, 1), &host, 4, body).unwrap();
-        assert_eq!(outcome.counts.yields > 0, host.pause_exit.is_some());
+        let machine = machine(1, 1);
+        let mut setup = setup(&machine, &host, 4);
+        setup.trace = true;
+        let outcome = run(&setup, body, || true).unwrap();
+        let counts = outcome.counts;
+        assert_eq!(counts.yields > 0, host.pause_exit.is_some());
+        let gone = |mark: &&Mark| mark.what == What::Preempted;
+        let given = outcome.trace.iter().filter(gone).count() as u64 - counts.preemptions;
+        assert!(given <= counts.yields && (given > 0) == (counts.yields > 0));
         outcome.elapsed
     };
     let (yielding, slices) = (elapsed(EXITS), elapsed(HOST));

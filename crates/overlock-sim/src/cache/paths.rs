@@ -1,0 +1,119 @@
+//! How long requests and lines travel.
+
+use rand::RngExt;
+
+use super::line::{Copies, Request, bit};
+use super::{Access, Cache};
+use crate::machine::MOST_CORES;
+use crate::time::Time;
+
+/// The shares of a transfer that go by until the request is where the line is, and then until its owner is told. The data travel in
+/// what is left.
+const REQUEST: f64 = 1.0 / 3.0;
+const SNOOP: f64 = 0.25;
+
+/// How long a request and its answer travel.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Path {
+    /// To the cache that answers for the line.
+    pub request: Time,
+    /// From there to whoever has it, who may use it until then.
+    pub snoop: Time,
+    /// From there to whoever asked.
+    pub data: Time,
+    /// The next request need not wait for this one.
+    pub pipelined: bool,
+}
+
+impl Cache {
+    /// When a request arrives where the line is. One from another socket follows it.
+    pub(super) fn arrival(&self, line: usize, request: &Request) -> Time {
+        let state = &self.lines[line];
+        if self.has(line, request.core, request.access) {
+            return request.asked.max(state.arrival);
+        }
+        let socket = self.machine.socket_of(request.core);
+        let near = match state.copies {
+            Copies::None => true,
+            Copies::Owned(_) => socket == state.home,
+            Copies::Shared(cores) => self.reaches(cores, socket),
+        };
+        let asked = if near {
+            request.asked
+        } else {
+            request.asked.max(state.since)
+        };
+        asked + self.ways(line, request).request
+    }
+
+    /// The ways of a request and its answer.
+    pub(super) fn path(&mut self, line: usize, request: &Request) -> Path {
+        let path = self.ways(line, request);
+        Path {
+            snoop: self.vary(path.snoop),
+            data: self.vary(path.data),
+            ..path
+        }
+    }
+
+    /// The same, before chance makes them longer or shorter.
+    fn ways(&self, line: usize, request: &Request) -> Path {
+        let socket = self.machine.socket_of(request.core);
+        let state = &self.lines[line];
+        let costs = &self.machine.costs;
+        if self.has(line, request.core, request.access) {
+            // It was on its way here already.
+            return Path::default();
+        }
+        let way = self.machine.way(request.core, line);
+        let whole = |time: Time| Path {
+            request: time.scale(REQUEST).scale(way),
+            snoop: time.scale(SNOOP),
+            data: time.scale(1.0 - REQUEST - SNOOP).scale(way),
+            pipelined: false,
+        };
+        match state.copies {
+            Copies::None => whole(costs.memory),
+            Copies::Owned(_) => whole(self.machine.transfer(state.home, socket)),
+            Copies::Shared(cores) if request.access == Access::Read => {
+                if self.machine.inclusive && self.reaches(cores, socket) {
+                    Path {
+                        request: costs.shared.half().scale(way),
+                        snoop: Time::ZERO,
+                        data: costs.shared.half().scale(way),
+                        pipelined: true,
+                    }
+                } else {
+                    whole(self.machine.transfer(state.home, socket))
+                }
+            }
+            // All copies have to go, the most distant one too.
+            Copies::Shared(cores) => whole(self.invalidation(cores, request.core)),
+        }
+    }
+
+    /// What taking a shared line away from everybody else takes.
+    fn invalidation(&self, cores: u128, core: usize) -> Time {
+        let socket = self.machine.socket_of(core);
+        let others = cores & !bit(core);
+        (0..self.machine.all_cores())
+            .filter(|&other| others & bit(other) != 0)
+            .map(|other| self.machine.transfer(self.machine.socket_of(other), socket))
+            .max()
+            .unwrap_or(self.machine.costs.shared)
+    }
+
+    /// Whether one of these cores is on the socket, whose last-level cache has the line then.
+    pub(super) fn reaches(&self, cores: u128, socket: usize) -> bool {
+        let all = u128::MAX >> (MOST_CORES - self.machine.cores);
+        cores & (all << (socket * self.machine.cores)) != 0
+    }
+
+    fn vary(&mut self, time: Time) -> Time {
+        let jitter = self.machine.costs.jitter;
+        if jitter == 0.0 {
+            return time;
+        }
+        time.scale(self.random.random_range(1.0 - jitter..=1.0 + jitter))
+    }
+}
