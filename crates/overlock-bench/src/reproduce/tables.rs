@@ -92,7 +92,7 @@ pub static TABLES: &[Table] = &[
         cases: || {
             let files = Workload::Build {
                 cs: 300.0,
-                ncs: 20_000.0,
+                ncs: 60_000.0,
             };
             cross(&[1, 2, 3, 4], &["ticket", "pv_ticket"], |guests, lock| {
                 Case {
