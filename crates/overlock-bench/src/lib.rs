@@ -10,6 +10,7 @@
 //! | [`counters`] | what our locks counted |
 //! | [`machine`], [`cgroup`], [`quota`] | what the run ran on |
 //! | [`report`] | table, JSON, CSV, SVG |
+//! | [`sweep`] | many simulations, on many cores and machines |
 
 pub mod cgroup;
 pub mod counters;
@@ -27,6 +28,7 @@ pub mod registry;
 pub mod report;
 pub mod settings;
 pub mod stats;
+pub mod sweep;
 pub mod workload;
 pub mod world;
 mod wrap;

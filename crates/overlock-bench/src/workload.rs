@@ -12,6 +12,7 @@ pub mod rw;
 pub mod rwsem;
 mod sample;
 pub mod semop;
+pub mod spec;
 #[cfg(test)]
 mod tests;
 

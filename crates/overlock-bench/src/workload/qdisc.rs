@@ -21,7 +21,12 @@ const CAPACITY: u64 = 1000;
 const QUOTA: u32 = 64;
 
 /// The message that the published test sends.
-pub const MESSAGE_BYTES: u64 = 128;
+const MESSAGE_BYTES: u64 = 128;
+
+/// So many messages in megabits.
+pub fn megabits(messages: f64) -> f64 {
+    messages * (MESSAGE_BYTES as f64 * 8.0 / 1e6)
+}
 
 /// Building a packet, down to the device's queue.
 pub const PREPARE_NS: f64 = 1_000.0;
