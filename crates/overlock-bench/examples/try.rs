@@ -84,7 +84,7 @@ fn main() {
                 ),
                 Ok(m) => {
                     let s = &m.cells[0].samples[0];
-                    let r = world.report().unwrap();
+                    let r = &m.cells[0].reports[0];
                     let total = s.total() as f64;
                     let secs = s.elapsed.as_secs_f64();
                     let (mn, mx) = (

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use overlock_sim::host::Host;
 use rustix::process::{Resource, getrlimit};
 use rustix::system::uname;
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -65,6 +66,26 @@ impl Machine {
             libc: libc_version(),
             overlock: env!("CARGO_PKG_VERSION"),
             allowed,
+        }
+    }
+
+    /// A simulated machine with its host. The locks' code is that of the architecture which it was compiled for.
+    pub fn simulated(machine: &overlock_sim::machine::Machine, host: &Host) -> Self {
+        let cpus = machine.cpus();
+        let whole = overlock_sim::machine::Machine::preset(machine.name);
+        Self {
+            cpu: format!("simulated {}", machine.about),
+            cpus_online: whole.map_or(cpus, overlock_sim::machine::Machine::cpus),
+            cpus_allowed: cpus,
+            cpu_quota: None,
+            cpus: cpus as f64,
+            memory: None,
+            kernel: format!("simulated host {}", host.name),
+            arch: std::env::consts::ARCH,
+            hypervisor: host.name != Host::THREADS.name,
+            libc: None,
+            overlock: env!("CARGO_PKG_VERSION"),
+            allowed: (0..cpus).collect(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::registry::{Entry, Kind, Listed};
 use crate::stats::median;
 use crate::workload::{Sample, Workload};
 use crate::world::Team;
+use crate::world::sim::Report;
 
 /// All rounds of one lock with one number of threads.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct Cell {
     pub roles: Option<Roles>,
     /// What happened in the lock in all throughput rounds, if it is one of ours that counts.
     pub counters: Option<Counters>,
+    /// What a simulated world told of each throughput round.
+    pub reports: Vec<Report>,
 }
 
 /// The sections' lengths as measured between the rounds, in nanoseconds.
@@ -138,6 +141,7 @@ pub fn run<W: Listed>(
             samples: Vec::new(),
             waits: None,
             roles: None,
+            reports: Vec::new(),
             counters: (plan.stat && entry.kind == Kind::Ours).then(Counters::default),
         });
         let counters = cell.counters.as_mut().filter(|_| pass == Pass::Throughput);
@@ -157,7 +161,10 @@ pub fn run<W: Listed>(
             counters.stop();
         }
         match pass {
-            Pass::Throughput => cell.samples.push(sample),
+            Pass::Throughput => {
+                cell.samples.push(sample);
+                cell.reports.extend(world.report());
+            }
             Pass::Latency => {
                 add(&mut cell.waits, sample.waits, Waits::add);
                 add(&mut cell.roles, sample.roles, Roles::add);

@@ -14,7 +14,7 @@ use crate::world::World;
 use crate::world::native::Native;
 use crate::world::sim::Simulated;
 
-pub use select::{NoSuchLock, select};
+pub use select::{NoSuchLock, select, select_in};
 
 /// What locks can do, and so which workloads they are for. A name may stand for a lock in each family: `std` is its mutex,
 /// its reader-writer lock, or its condition variable.
@@ -127,6 +127,8 @@ pub struct Entry {
     pub rounds: Rounds<Native>,
     /// The same for a simulated machine, where the lock runs on one: locks that are written against a platform do.
     pub simulated: Option<Rounds<Simulated>>,
+    /// [`default`](Self::default) of a simulation.
+    pub simulated_default: bool,
 }
 
 /// A world that locks of the lists run in.
@@ -135,17 +137,28 @@ pub trait Listed: World {
     fn rounds(entry: &Entry) -> Option<&Rounds<Self>>
     where
         Self: Sized;
+
+    /// Whether a run in this world that names no locks takes this one.
+    fn takes_by_default(entry: &Entry) -> bool;
 }
 
 impl Listed for Native {
     fn rounds(entry: &Entry) -> Option<&Rounds<Self>> {
         Some(&entry.rounds)
     }
+
+    fn takes_by_default(entry: &Entry) -> bool {
+        entry.default
+    }
 }
 
 impl Listed for Simulated {
     fn rounds(entry: &Entry) -> Option<&Rounds<Self>> {
         entry.simulated.as_ref()
+    }
+
+    fn takes_by_default(entry: &Entry) -> bool {
+        entry.simulated_default
     }
 }
 
@@ -168,21 +181,24 @@ const fn limit(rounds: Rounds<Native>, simulated: Rounds<Simulated>) -> Entry {
         most_threads: None,
         rounds,
         simulated: Some(simulated),
+        simulated_default: false,
     }
 }
 
-/// The lists for people: names, what they are, what they are for, and which ones a run takes that names none.
-pub fn describe() -> String {
+/// The lists of a world for people: names, what they are, what they are for, and which ones a run takes that names none.
+pub fn describe<W: Listed>() -> String {
     let mut text = String::new();
-    for family in Family::ALL {
+    let listed = |family: &Family| family.locks().iter().any(runs_in::<W>);
+    for family in Family::ALL.into_iter().filter(listed) {
         let workloads = family.workloads().join(", ");
         let _ = writeln!(text, "{}, for {workloads}:", family.title());
         for (kind, title) in [(Kind::Ours, "ours"), (Kind::Peer, "peers")] {
-            let mut locks = family.locks().iter().filter(|entry| entry.kind == kind);
+            let locks = family.locks().iter();
+            let mut locks = locks.filter(|entry| entry.kind == kind && runs_in::<W>(entry));
             if let Some(first) = locks.next() {
                 let _ = writeln!(text, "  {title}");
                 for entry in std::iter::once(first).chain(locks) {
-                    text += &entry.line();
+                    text += &entry.line(W::takes_by_default(entry));
                 }
             }
         }
@@ -191,9 +207,14 @@ pub fn describe() -> String {
     text + "* in the default selection\n"
 }
 
+/// Whether the lock runs in that world.
+fn runs_in<W: Listed>(entry: &Entry) -> bool {
+    W::rounds(entry).is_some()
+}
+
 impl Entry {
-    fn line(&self) -> String {
-        let mark = if self.default { '*' } else { ' ' };
+    fn line(&self, default: bool) -> String {
+        let mark = if default { '*' } else { ' ' };
         let most = self
             .most_threads
             .map(|most| format!(", at most {most} threads"))

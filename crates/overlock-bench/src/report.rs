@@ -5,9 +5,11 @@ pub mod csv;
 pub mod json;
 pub mod output;
 pub mod row;
+pub mod simulation;
 pub mod svg;
 pub mod table;
 pub mod text;
+pub mod timeline;
 
 pub use output::Output;
 pub use row::{Row, rows};

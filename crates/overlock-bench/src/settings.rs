@@ -30,6 +30,21 @@ pub struct Settings {
     pub quota_percent: Option<f64>,
     /// The clock that waits were timed with.
     pub clock: &'static str,
-    /// Seconds that the run took.
-    pub elapsed_s: f64,
+    /// Seconds that the run took, where that is not left to the computer that simulated it.
+    pub elapsed_s: Option<f64>,
+    /// What was simulated, if anything was.
+    pub simulation: Option<Simulation>,
+}
+
+/// A simulated machine, by the names that bring it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Simulation {
+    /// The machine.
+    pub machine: &'static str,
+    /// How many of its cores were used.
+    pub cores: usize,
+    /// What ran the vCPUs.
+    pub host: &'static str,
+    /// What chance was drawn from.
+    pub seed: u64,
 }

@@ -36,6 +36,11 @@ pub trait World {
         body: impl Fn(&Self::Worker) -> T + Sync,
     ) -> Result<Crew<T>, Error>;
 
+    /// What the last round told beyond its results, where this world is a simulated one. It tells it once.
+    fn report(&self) -> Option<sim::Report> {
+        None
+    }
+
     /// Private computation that takes about `nanoseconds` on an otherwise idle CPU.
     fn work(&self, nanoseconds: f64) -> Work;
 

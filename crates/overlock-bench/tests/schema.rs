@@ -6,12 +6,14 @@ use std::time::Duration;
 use overlock_bench::machine::Machine;
 use overlock_bench::measure;
 use overlock_bench::plan::Plan;
-use overlock_bench::registry;
+use overlock_bench::registry::{self, Family};
 use overlock_bench::report::{self, csv, json};
-use overlock_bench::settings::Settings;
+use overlock_bench::settings::{Settings, Simulation};
 use overlock_bench::workload::Workload;
 use overlock_bench::workload::condvar::Pattern;
 use overlock_bench::world::native::Native;
+use overlock_bench::world::sim::Simulated;
+use overlock_sim as sim;
 use serde_json::Value;
 
 const SCHEMA: &str = include_str!("../schema/bench.schema.json");
@@ -55,12 +57,94 @@ fn run(workload: Workload, locks: &[&str], latency_runs: usize) -> (Value, Vec<u
         pin: false,
         quota_percent: None,
         clock: world.clock().name(),
-        elapsed_s: measurement.elapsed.as_secs_f64(),
+        elapsed_s: Some(measurement.elapsed.as_secs_f64()),
+        simulation: None,
     };
     let (mut document, mut table) = (Vec::new(), Vec::new());
     json::write(&mut document, &machine, &settings, &rows).unwrap();
     csv::write(&mut table, &rows).unwrap();
     (serde_json::from_slice(&document).unwrap(), table)
+}
+
+/// The same on a simulated machine.
+fn simulate(workload: Workload, locks: &[&str]) -> (Value, Vec<u8>) {
+    let (model, host) = (
+        sim::machine::Machine::preset("e5-2620v4"),
+        sim::host::Host::KVM,
+    );
+    let model = model.unwrap().with_cores(2);
+    let machine = Machine::simulated(&model, &host);
+    let locks = registry::select_in::<Simulated>(workload.family(), locks.iter().copied()).unwrap();
+    let plan = Plan {
+        locks: locks.clone(),
+        threads: vec![2, 8],
+        runs: 2,
+        latency_runs: 1,
+        round: Duration::from_micros(200),
+        stretch: workload.stretch(),
+        pin: false,
+        stat: false,
+        deadline: None,
+    };
+    let world = Simulated::new(model, host, 7, Arc::default());
+    let ignore = &mut |_: usize, _: &'static registry::Entry, _: usize| {};
+    let measurement = measure::run(&world, &workload, &plan, machine.cpus, ignore).unwrap();
+    let rows = report::rows(&measurement, &world, &machine, &workload);
+    let settings = Settings {
+        workload: workload.name(),
+        locks: locks.iter().map(|entry| entry.name).collect(),
+        rivals: &[],
+        threads: plan.threads.clone(),
+        parameters: workload.parameters(),
+        seconds: plan.round.as_secs_f64(),
+        runs: plan.runs,
+        latency_runs: plan.latency_runs,
+        pin: false,
+        quota_percent: None,
+        clock: "simulated",
+        elapsed_s: None,
+        simulation: Some(Simulation {
+            machine: "e5-2620v4",
+            cores: 2,
+            host: host.name,
+            seed: 7,
+        }),
+    };
+    let (mut document, mut table) = (Vec::new(), Vec::new());
+    json::write(&mut document, &machine, &settings, &rows).unwrap();
+    csv::write(&mut table, &rows).unwrap();
+    (serde_json::from_slice(&document).unwrap(), table)
+}
+
+#[test]
+fn simulations_validate() {
+    for workload in Workload::ALL {
+        if workload.family() == Family::Condvar {
+            continue;
+        }
+        let (document, table) = simulate(workload, &["default"]);
+        check(&document);
+        let header = String::from_utf8(table).unwrap();
+        let header = header.lines().next().unwrap();
+        assert!(
+            header.ends_with(",simulation_time_ended,simulation_events"),
+            "{header}"
+        );
+        for row in document["rows"].as_array().unwrap() {
+            let shares = row["simulation"]["time"].as_object().unwrap().values();
+            let sum: f64 = shares.map(|share| share.as_f64().unwrap()).sum();
+            assert!((sum - 1.0).abs() < 1e-6, "{sum}");
+        }
+    }
+}
+
+#[test]
+fn the_schema_names_every_figure_of_a_simulation() {
+    let (mut document, _) = simulate(Workload::Qdisc, &["hybrid"]);
+    let told = document["rows"][0]["simulation"].as_object_mut().unwrap();
+    told.insert("surprise".to_owned(), 1.into());
+    let schema = jsonschema::validator_for(&serde_json::from_str(SCHEMA).unwrap()).unwrap();
+    assert!(!schema.is_valid(&document));
 }
 
 fn check(document: &Value) {

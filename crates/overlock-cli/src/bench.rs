@@ -2,39 +2,39 @@
 
 mod args;
 mod choice;
-mod ending;
-mod files;
-mod progress;
 
 use std::io;
 use std::sync::{Arc, LazyLock};
 
-use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::machine::Machine;
-use overlock_bench::measure::{self, Failure, Measurement};
+use overlock_bench::machine::{Machine, most_threads};
+use overlock_bench::measure::{Measurement, run as measured};
 use overlock_bench::plan::Plan;
 use overlock_bench::quota::Quota;
 use overlock_bench::registry;
-use overlock_bench::report::{self, table};
+use overlock_bench::report;
 use overlock_bench::settings::Settings;
 use overlock_bench::world::native::Native;
 
 pub use args::Args;
 use choice::Choice;
-use files::Files;
-use progress::Progress;
 
 use crate::exit::Exit;
+use crate::measure::files::Files;
+use crate::measure::progress::Progress;
+use crate::measure::{self, ending};
 
 /// Runs the benchmark that `args` describe.
 pub fn run(args: &Args) -> Result<(), Exit> {
     if args.list {
-        return crate::print(io::stdout().lock(), registry::describe().as_bytes());
+        return crate::print(
+            io::stdout().lock(),
+            registry::describe::<Native>().as_bytes(),
+        );
     }
     // Everything that can be wrong is found before anything is changed or measured.
     let choice = Choice::new(args, &Machine::probe())?;
-    let files = Files::open(args)?;
+    let files = Files::open(&args.output)?;
 
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;
@@ -44,30 +44,22 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let plan = plan(args, &choice, &machine)?;
 
     let world = Native::new(machine.allowed().to_vec(), interrupt, ending::stuck);
-    let mut progress = Progress::new(&plan, args.quiet);
-    let measurement = measure::run(&world, &choice.workload, &plan, machine.cpus, &mut progress);
+    let quiet = args.output.quiet;
+    let mut progress = Progress::new(&plan, quiet);
+    let measurement = measured(&world, &choice.workload, &plan, machine.cpus, &mut progress);
     progress.finish();
-    let measurement = measurement.map_err(failed)?;
+    let measurement = measurement.map_err(measure::failed)?;
 
     let settings = settings(&choice, &plan, &world, &measurement);
     let rows = report::rows(&measurement, &world, &machine, &choice.workload);
-    if !args.quiet {
-        let text = table::render(&machine, &settings, &rows, progress::width());
-        // A file that is the standard output has it for itself.
-        if files.use_stdout() {
-            crate::print(io::stderr().lock(), text.as_bytes())?;
-        } else {
-            crate::print(io::stdout().lock(), text.as_bytes())?;
-        }
-    }
-    files.write(&machine, &settings, &rows)
+    measure::show(files, &machine, &settings, &rows, quiet)
 }
 
 /// Checks the options as [`run`] does, on a machine like this one.
 pub fn check(args: &Args) -> Result<(), Exit> {
     static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::probe);
     let choice = Choice::new(args, &MACHINE)?;
-    choice.load.threads(MACHINE.cpus).map(drop)
+    choice.load.threads(MACHINE.cpus, most_threads()).map(drop)
 }
 
 fn enter(percent: f64) -> Result<ending::InQuota, Exit> {
@@ -79,7 +71,7 @@ fn enter(percent: f64) -> Result<ending::InQuota, Exit> {
 fn plan(args: &Args, choice: &Choice, machine: &Machine) -> Result<Plan, Exit> {
     let mut plan = Plan {
         locks: choice.locks.clone(),
-        threads: choice.load.threads(machine.cpus)?,
+        threads: choice.load.threads(machine.cpus, most_threads())?,
         runs: choice.runs,
         latency_runs: choice.latency_runs,
         round: choice.seconds.unwrap_or_default(),
@@ -89,23 +81,7 @@ fn plan(args: &Args, choice: &Choice, machine: &Machine) -> Result<Plan, Exit> {
         deadline: None,
     };
     plan.locks.extend(choice.workload.limit());
-    for entry in &choice.locks {
-        let Some(most) = entry.most_threads else {
-            continue;
-        };
-        if plan.threads.iter().all(|&threads| threads > most) {
-            return Err(Exit::usage(format!(
-                "{} takes at most {most} threads",
-                entry.name
-            )));
-        }
-        if plan.threads.iter().any(|&threads| threads > most) && !args.quiet {
-            eprintln!(
-                "overlock: {} takes at most {most} threads, and has no rows beyond",
-                entry.name
-            );
-        }
-    }
+    measure::check_limits(&choice.locks, &plan, args.output.quiet)?;
     if choice.seconds.is_none() {
         plan.fit(choice.budget);
     }
@@ -125,48 +101,7 @@ fn settings(choice: &Choice, plan: &Plan, world: &Native, measurement: &Measurem
         pin: plan.pin,
         quota_percent: choice.quota,
         clock: world.clock().name(),
-        elapsed_s: measurement.elapsed.as_secs_f64(),
-    }
-}
-
-fn failed(failure: Failure) -> Exit {
-    match failure.error {
-        Error::Interrupted => Exit::Interrupted,
-        error @ Error::Spawn { .. } => Exit::usage(error.to_string()),
-        error => Exit::Failed(format!(
-            "{} with {} threads {error}",
-            failure.entry.name, failure.threads
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use overlock_bench::registry::Family;
-
-    use super::*;
-
-    #[test]
-    fn a_lock_that_fails_is_named() {
-        let failure = |error| Failure {
-            entry: &Family::Exclusive.locks()[0],
-            threads: 4,
-            error,
-        };
-        let broken = Error::NotExclusive {
-            expected: 5,
-            found: 3,
-        };
-        let Exit::Failed(message) = failed(failure(broken)) else {
-            panic!("no failure")
-        };
-        assert!(
-            message.contains(" with 4 threads does not exclude: 5 operations"),
-            "{message}"
-        );
-        assert!(matches!(
-            failed(failure(Error::Interrupted)),
-            Exit::Interrupted
-        ));
+        elapsed_s: Some(measurement.elapsed.as_secs_f64()),
+        simulation: None,
     }
 }

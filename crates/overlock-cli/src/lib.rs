@@ -4,7 +4,9 @@ mod bench;
 mod completions;
 mod exit;
 mod man;
+mod measure;
 mod number;
+mod sim;
 mod torture;
 
 use std::ffi::OsString;
@@ -27,6 +29,7 @@ struct Cli {
 enum Command {
     Bench(Box<bench::Args>),
     Torture(Box<torture::Args>),
+    Sim(Box<sim::Args>),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -37,6 +40,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => match &cli.command {
             Command::Bench(args) => bench::run(args),
             Command::Torture(args) => torture::run(args),
+            Command::Sim(args) => sim::run(args),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
         },
@@ -57,6 +61,7 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
     match Cli::try_parse_from(words)?.command {
         Command::Bench(args) => bench::check(&args),
         Command::Torture(args) => torture::check(&args),
+        Command::Sim(args) => sim::check(&args),
         Command::Completions(_) | Command::Man(_) => Ok(()),
     }
 }

@@ -9,32 +9,39 @@ use crate::exit::Exit;
 
 /// Print a manual page
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  overlock man bench | man -l -")]
+#[command(
+    after_help = "Examples:\n  overlock man bench | man -l -\n  overlock man sim trace | man -l -"
+)]
 pub struct Args {
-    /// The subcommand that the page is about [default: the program]
-    command: Option<String>,
+    /// The subcommand that the page is about, word by word [default: the program]
+    command: Vec<String>,
 }
 
 /// Prints the page.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let mut program = crate::Cli::command();
     program.build();
-    let names: Vec<&str> = program
-        .get_subcommands()
-        .map(clap::Command::get_name)
-        .collect();
-    let command = match &args.command {
-        None => program.clone(),
-        Some(name) => program.find_subcommand(name).cloned().ok_or_else(|| {
-            Exit::usage(format!(
-                "no manual page for '{name}'; there is one for {}",
-                names.join(", ")
-            ))
-        })?,
-    };
+    let mut command = &program;
+    for name in &args.command {
+        command = command
+            .find_subcommand(name)
+            .ok_or_else(|| unknown(command, name))?;
+    }
     let mut page = Vec::new();
-    Man::new(command)
+    Man::new(command.clone())
         .render(&mut page)
         .map_err(|error| Exit::Failed(format!("cannot write the page: {error}")))?;
     crate::print(io::stdout().lock(), &page)
+}
+
+fn unknown(command: &clap::Command, name: &str) -> Exit {
+    let names: Vec<&str> = command
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    let others = match &names[..] {
+        [] => String::new(),
+        names => format!("; there is one for {}", names.join(", ")),
+    };
+    Exit::usage(format!("no manual page for '{name}'{others}"))
 }

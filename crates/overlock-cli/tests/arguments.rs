@@ -41,6 +41,12 @@ const OPTIONS: &[&str] = &[
     "--no-boost",
     "--inject",
     "--plan",
+    "--machine",
+    "--cores",
+    "--host",
+    "--vcpus",
+    "--lock",
+    "--out",
     "--quiet",
     "-q",
     "--help",
@@ -71,6 +77,10 @@ const WORDS: &[&str] = &[
     "parking_lot",
     "std,glibc",
     "bash",
+    "trace",
+    "hybrid",
+    "barcelona",
+    "kvm-2013",
     "1x,2x",
     "0.5x",
     "1",
@@ -118,7 +128,7 @@ proptest! {
 
     #[test]
     fn no_command_line_surprises(
-        command in select(&["bench", "torture"][..]),
+        command in select(&["bench", "torture", "sim"][..]),
         words in vec(word(), 0..5),
     ) {
         match check(line(command, words)) {
@@ -147,6 +157,24 @@ proptest! {
             format!("--runs={runs}"),
         ];
         let result = check(line("bench", words.to_vec()));
+        prop_assert!(result.is_ok(), "{result:?}");
+    }
+
+    #[test]
+    fn what_a_simulation_has_room_for_is_taken(
+        vcpus in vec(1..=4096_usize, 1..4),
+        cores in 1..=18_usize,
+        seed in any::<u64>(),
+        seconds in 0.000_001..3600.0,
+    ) {
+        let vcpus: Vec<String> = vcpus.iter().map(usize::to_string).collect();
+        let words = [
+            format!("--vcpus={}", vcpus.join(",")),
+            format!("--cores={cores}"),
+            format!("--seed={seed}"),
+            format!("--seconds={seconds}"),
+        ];
+        let result = check(line("sim", words.to_vec()));
         prop_assert!(result.is_ok(), "{result:?}");
     }
 

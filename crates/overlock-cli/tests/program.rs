@@ -49,7 +49,9 @@ fn completions_are_printed() {
             .assert()
             .success()
             .stdout(predicate::str::contains("overcommit"))
-            .stdout(predicate::str::contains("ping-pong"));
+            .stdout(predicate::str::contains("ping-pong"))
+            .stdout(predicate::str::contains("vcpus"))
+            .stdout(predicate::str::contains("trace"));
     }
     overlock()
         .args(["completions", "csh"])
@@ -71,6 +73,24 @@ fn manual_pages_are_printed() {
         .success()
         .stdout(predicate::str::contains("overcommit"))
         .stdout(predicate::str::contains("rwsem"));
+    overlock()
+        .args(["man", "sim"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("vcpus"))
+        .stdout(predicate::str::contains("overlock\\-sim\\-trace(1)"));
+    overlock()
+        .args(["man", "sim", "trace"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("timeline"));
+    overlock()
+        .args(["man", "sim", "lunch"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains(
+            "no manual page for 'lunch'; there is one for trace",
+        ));
     overlock()
         .args(["man", "lunch"])
         .assert()

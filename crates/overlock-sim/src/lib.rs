@@ -33,5 +33,5 @@ pub mod word;
 
 pub use engine::{Outcome, Setup, Stuck, run};
 pub use platform::Sim;
-pub use tables::forget;
+pub use tables::{MOST_VCPUS, forget};
 pub use time::Time;

@@ -16,7 +16,7 @@ pub struct Mark {
 /// What can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It gets this CPU.
+    /// It gets this CPU, or goes on with it after a sleep in which nobody else wanted it.
     On(usize),
     /// It loses its CPU while it would like to go on.
     Preempted,

@@ -53,6 +53,9 @@ const NOTES: &[Note] = &[
     Note { name: "rwsem_count", default: false, most_threads: None, about: "rwsem whose waiters spin on readers for a count" },
 ];
 
+/// Locks that a run takes as the type in front of them; a simulation, which has no types, takes them as they are.
+const BEHIND_DEFAULT_TYPES: &[&str] = &["overlock_rw"];
+
 /// All locks of a family, ours first.
 pub fn of(family: Family) -> Vec<Entry> {
     match family {
@@ -207,6 +210,8 @@ impl Entry {
             default: note.is_some_and(|note| note.default),
             most_threads: note.and_then(|note| note.most_threads),
             simulated: Some(simulated),
+            simulated_default: note.is_some_and(|note| note.default)
+                || BEHIND_DEFAULT_TYPES.contains(&name),
             ..Self::new(Kind::Ours, name, note.map_or("", |note| note.about), rounds)
         }
     }
@@ -221,6 +226,7 @@ impl Entry {
             most_threads: None,
             rounds,
             simulated: None,
+            simulated_default: false,
         }
     }
 

@@ -2,39 +2,56 @@
 
 use std::fmt;
 
-use super::{Entry, Family, Kind};
+use super::{Entry, Family, Kind, Listed, runs_in};
+use crate::world::native::Native;
 
-/// A word that names no lock of the family.
+/// A word that names no lock of the family, or none that runs in the world that it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSuchLock {
     word: String,
     family: Family,
+    /// What the user may type instead.
+    names: Vec<&'static str>,
 }
 
 impl fmt::Display for NoSuchLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { word, family } = self;
-        let others: Vec<&str> = Family::ALL
-            .iter()
-            .filter(|other| other.locks().iter().any(|entry| entry.is(word)))
-            .flat_map(|other| other.workloads())
-            .collect();
-        if GROUPS.iter().any(|(name, _)| name == word) {
-            write!(f, "'{word}' has no lock for {}", list(&family.workloads()))?;
-        } else if others.is_empty() {
-            write!(f, "unknown lock '{word}'")?;
-        } else {
-            let workloads = family.workloads();
+        let Self {
+            word,
+            family,
+            names,
+        } = self;
+        let knows = |family: &Family| family.locks().iter().any(|entry| entry.is(word));
+        let workloads = list(&family.workloads());
+        if names.is_empty() {
+            return write!(f, "{workloads} {ELSEWHERE}");
+        }
+        if GROUPS.contains(&word.as_str()) {
             write!(
                 f,
-                "'{word}' is for {}, not for {}",
-                list(&others),
-                list(&workloads)
+                "'{word}' has no lock for {workloads} that can be simulated"
             )?;
+        } else if knows(family) {
+            write!(f, "'{word}' {ELSEWHERE}")?;
+        } else {
+            let others: Vec<&str> = Family::ALL
+                .iter()
+                .filter(|other| knows(other))
+                .flat_map(|other| other.workloads())
+                .collect();
+            if others.is_empty() {
+                write!(f, "unknown lock '{word}'")?;
+            } else {
+                write!(f, "'{word}' is for {}, not for {workloads}", list(&others))?;
+            }
         }
-        write!(f, "; the locks are {}", names(*family).join(", "))
+        write!(f, "; the locks are {}", names.join(", "))
     }
 }
+
+/// Why a lock that is known does not run in some world.
+const ELSEWHERE: &str =
+    "needs the real machine: locks of ours can be simulated, the types above them and peers cannot";
 
 impl std::error::Error for NoSuchLock {}
 
@@ -47,23 +64,28 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// What the user may type: the words for groups, then the names.
-pub fn names(family: Family) -> Vec<&'static str> {
-    let groups = GROUPS.iter().map(|(word, _)| *word);
+/// What the user may type: the words for groups that have locks, then the names.
+fn names<W: Listed>(family: Family) -> Vec<&'static str> {
+    let locks = || family.locks().iter().filter(|entry| runs_in::<W>(entry));
+    let groups = GROUPS.iter().copied();
     groups
-        .chain(family.locks().iter().map(|entry| entry.name))
+        .filter(|word| locks().any(|entry| in_group::<W>(word, entry)))
+        .chain(locks().map(|entry| entry.name))
         .collect()
 }
 
-/// A word for several locks.
-type Group = (&'static str, fn(&Entry) -> bool);
+/// The words for several locks.
+pub(super) const GROUPS: &[&str] = &["all", "ours", "peers", "default"];
 
-pub(super) const GROUPS: &[Group] = &[
-    ("all", |_| true),
-    ("ours", |entry| entry.kind == Kind::Ours),
-    ("peers", |entry| entry.kind == Kind::Peer),
-    ("default", |entry| entry.default),
-];
+fn in_group<W: Listed>(word: &str, entry: &Entry) -> bool {
+    match word {
+        "all" => true,
+        "ours" => entry.kind == Kind::Ours,
+        "peers" => entry.kind == Kind::Peer,
+        "default" => W::takes_by_default(entry),
+        _ => false,
+    }
+}
 
 impl Entry {
     /// Whether the word is one of its names.
@@ -87,20 +109,34 @@ pub fn select<'a>(
     family: Family,
     words: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<&'static Entry>, NoSuchLock> {
+    select_in::<Native>(family, words)
+}
+
+/// The same of the locks that run in a world. A word for several locks names those of them that do.
+///
+/// # Errors
+///
+/// [`NoSuchLock`] for the first word that names nothing.
+pub fn select_in<'a, W: Listed>(
+    family: Family,
+    words: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<&'static Entry>, NoSuchLock> {
     let locks = family.locks();
     let mut chosen = vec![false; locks.len()];
     for word in words {
-        let group = GROUPS.iter().find(|(name, _)| *name == word);
         let mut known = false;
         for (entry, chosen) in locks.iter().zip(&mut chosen) {
-            let named = entry.is(word) || group.is_some_and(|(_, belongs)| belongs(entry));
-            known |= named;
-            *chosen |= named;
+            let named = entry.is(word) || in_group::<W>(word, entry);
+            if named && runs_in::<W>(entry) {
+                known = true;
+                *chosen = true;
+            }
         }
         if !known {
             return Err(NoSuchLock {
                 word: word.to_owned(),
                 family,
+                names: names::<W>(family),
             });
         }
     }

@@ -16,7 +16,7 @@ fn names(family: Family, words: &[&str]) -> Vec<&'static str> {
 #[test]
 fn names_are_unique_in_their_family() {
     for family in Family::ALL {
-        let mut seen: Vec<&str> = GROUPS.iter().map(|(word, _)| *word).collect();
+        let mut seen: Vec<&str> = GROUPS.to_vec();
         for entry in family.locks() {
             for name in entry.aliases.iter().chain([&entry.name]) {
                 assert!(
@@ -80,16 +80,56 @@ fn a_name_that_does_not_fit_is_told_from_one_that_nobody_knows() {
 
 #[test]
 fn every_lock_is_listed_with_its_workloads() {
-    let text = describe();
+    let text = describe::<Native>();
     for family in Family::ALL {
         for entry in family.locks() {
-            assert!(text.contains(&entry.line()), "{}", entry.name);
+            let line = entry.line(entry.default);
+            assert!(text.contains(&line), "{}", entry.name);
         }
         for workload in family.workloads() {
             assert!(text.contains(workload), "{workload}");
         }
     }
     assert!(text.contains("reader-writer locks, for rw, rwsem:\n"));
+}
+
+#[test]
+fn what_can_be_simulated_is_told_from_what_cannot() {
+    let simulated = |family, words: &[&str]| {
+        select_in::<Simulated>(family, words.iter().copied())
+            .map(|locks| locks.iter().map(|entry| entry.name).collect::<Vec<_>>())
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        simulated(Family::Exclusive, &["default"]).unwrap(),
+        ["overlock", "unfair", "pv_queued", "hybrid", "mutex"]
+    );
+    let defaults = simulated(Family::ReaderWriter, &["default"]).unwrap();
+    assert!(defaults.contains(&"overlock_rw"), "{defaults:?}");
+    assert!(!names(Family::ReaderWriter, &["default"]).contains(&"overlock_rw"));
+    let text = simulated(Family::Exclusive, &["std"]).unwrap_err();
+    assert!(text.starts_with("'std' needs the real machine: "), "{text}");
+    assert!(
+        text.contains("the locks are all, ours, default, overlock, "),
+        "{text}"
+    );
+    assert!(!text.contains("parking_lot"), "{text}");
+    let text = simulated(Family::Exclusive, &["peers"]).unwrap_err();
+    assert!(
+        text.starts_with("'peers' has no lock for micro, "),
+        "{text}"
+    );
+    let text = simulated(Family::Condvar, &["default"]).unwrap_err();
+    assert!(text.starts_with("condvar needs the real machine"), "{text}");
+    let text = describe::<Simulated>();
+    assert!(
+        text.contains("* overlock_rw ") && text.contains("ticket "),
+        "{text}"
+    );
+    assert!(
+        !text.contains("peers") && !text.contains("condvar"),
+        "{text}"
+    );
 }
 
 #[test]

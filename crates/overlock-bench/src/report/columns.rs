@@ -14,7 +14,7 @@ pub struct Column<R> {
 pub const NOTHING: &str = "-";
 
 /// What `text` makes of a value, if there is one.
-pub fn optional(value: Option<f64>, text: fn(f64) -> String) -> String {
+pub fn optional<T>(value: Option<T>, text: fn(T) -> String) -> String {
     value.map_or_else(|| NOTHING.to_owned(), text)
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::simulation::Summary;
 use crate::counters::Counters;
 use crate::machine::Machine;
 use crate::measure::{Cell, Measurement};
@@ -96,6 +97,8 @@ pub struct Row {
     pub rounds: Vec<f64>,
     /// What the lock counted, if it is one of ours that was asked to.
     pub stat: Option<Counters>,
+    /// What the simulation tells, if this was one.
+    pub simulation: Option<Summary>,
     #[serde(skip)]
     kind: Kind,
 }
@@ -164,6 +167,7 @@ impl Row {
             build_s: in_all(samples, Sample::build_s),
             rounds,
             stat: cell.counters.clone(),
+            simulation: Summary::new(&cell.reports),
         }
     }
 }

@@ -83,7 +83,7 @@ fn draw(
     let (chart, legend) = area.split_horizontally(SIZE.0 - LEGEND_WIDTH);
     let lines = lines(rows, &settings.threads);
     headline(&title, machine, settings)?;
-    plot(&chart, &lines, &settings.threads)?;
+    plot(&chart, &lines, settings)?;
     explain(&legend, &lines)?;
     area.present()?;
     Ok(())
@@ -138,7 +138,11 @@ fn lines<'a>(rows: &'a [Row], threads: &[usize]) -> Vec<Line<'a>> {
 }
 
 fn headline(area: &Area, machine: &Machine, settings: &Settings) -> Result<(), Box<dyn Error>> {
-    let title = format!("overlock bench {}", what(settings));
+    let command = match settings.simulation {
+        Some(_) => "sim",
+        None => "bench",
+    };
+    let title = format!("overlock {command} {}", what(settings));
     area.draw(&Text::new(title, (24, 14), (FONT, 20).into_font()))?;
     let small = (FONT, 13).into_font().color(&BLACK.mix(0.65));
     area.draw(&Text::new(machine.summary(), (24, 42), small))?;
@@ -155,7 +159,12 @@ fn what(settings: &Settings) -> String {
     text + &rest(&set)
 }
 
-fn plot(area: &Area, lines: &[Line], threads: &[usize]) -> Result<(), Box<dyn Error>> {
+fn plot(area: &Area, lines: &[Line], settings: &Settings) -> Result<(), Box<dyn Error>> {
+    let threads = &settings.threads;
+    let axis = match settings.simulation {
+        Some(_) => "vCPUs",
+        None => "threads",
+    };
     let top = lines
         .iter()
         .flat_map(|line| &line.points)
@@ -180,7 +189,7 @@ fn plot(area: &Area, lines: &[Line], threads: &[usize]) -> Result<(), Box<dyn Er
         .bold_line_style(BLACK.mix(0.12))
         .x_labels(threads.len())
         .x_label_formatter(&label)
-        .x_desc("threads")
+        .x_desc(axis)
         .y_desc("million operations a second")
         .y_label_formatter(&|y| format!("{}", (y * 1000.0).round() / 1000.0))
         .axis_desc_style((FONT, 15))

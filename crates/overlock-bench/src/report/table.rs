@@ -2,8 +2,11 @@
 
 use std::fmt::Write;
 
+use overlock_sim::account::State;
+
 use super::Row;
 use super::columns::{Column, blocks, optional};
+use super::simulation::Summary;
 use super::text::{count, factor, rate, rest, seconds, significant, time, trimmed};
 use crate::machine::Machine;
 use crate::settings::Settings;
@@ -27,12 +30,13 @@ const OPERATIONS: &[Column<Row>] = &[
     },
     Column {
         title: "of rounds",
-        text: |row| {
-            format!(
+        text: |row| match row.rounds.len() {
+            1 => NOTHING.to_owned(),
+            _ => format!(
                 "{}-{}",
                 rate(row.ops_per_sec_min),
                 rate(row.ops_per_sec_max)
-            )
+            ),
         },
     },
     Column {
@@ -112,6 +116,86 @@ const WAITS: &[Column<Row>] = &[
     },
 ];
 
+/// What only a simulation knows, in a table of its own.
+const SIMULATION: &[Column<Row>] = &[
+    Column {
+        title: "preempted",
+        text: |row| times(row, |told| told.preemptions),
+    },
+    Column {
+        title: "holders",
+        text: |row| times(row, |told| told.preempted_holders),
+    },
+    Column {
+        title: "waiters",
+        text: |row| times(row, |told| told.preempted_waiters),
+    },
+    Column {
+        title: "halts",
+        text: |row| times(row, |told| told.halts),
+    },
+    Column {
+        title: "kicks",
+        text: |row| times(row, |told| told.kicks),
+    },
+    Column {
+        title: "pause exits",
+        text: |row| times(row, |told| told.pause_exits),
+    },
+    Column {
+        title: "queued",
+        text: |row| times(row, |told| told.queued),
+    },
+    Column {
+        title: "unfair",
+        text: |row| times(row, |told| told.unfair),
+    },
+    Column {
+        title: "work",
+        text: |row| share(row, State::Work),
+    },
+    Column {
+        title: "memory",
+        text: |row| share(row, State::Memory),
+    },
+    Column {
+        title: "spin",
+        text: |row| share(row, State::Spin),
+    },
+    Column {
+        title: "host",
+        text: |row| share(row, State::Host),
+    },
+    Column {
+        title: "no CPU",
+        text: |row| share(row, State::Ready),
+    },
+    Column {
+        title: "asleep",
+        text: |row| share(row, State::Asleep),
+    },
+    Column {
+        title: "ended",
+        text: |row| share(row, State::Ended),
+    },
+];
+
+/// How often something happened, if ever.
+fn times(row: &Row, pick: fn(&Summary) -> u64) -> String {
+    let times = row.simulation.as_ref().map(pick);
+    optional(times.filter(|&times| times > 0), |times| {
+        count(times as f64)
+    })
+}
+
+/// The part of the vCPUs' time in a state, if it was any.
+fn share(row: &Row, state: State) -> String {
+    let share = row.simulation.as_ref().map(|told| told.time.of(state));
+    optional(share.filter(|&share| share > 0.0), |share| {
+        format!("{:.1} %", share * 100.0)
+    })
+}
+
 /// The waits of readers and writers together say little where each are there by themselves.
 fn together(row: &Row, wait: Option<f64>) -> Option<f64> {
     wait.filter(|_| row.read_waits.is_none())
@@ -123,22 +207,38 @@ pub fn render(machine: &Machine, settings: &Settings, rows: &[Row], width: Optio
     for cell in rows.chunk_by(|a, b| a.threads == b.threads) {
         heading(&mut text, &cell[0]);
         text += &blocks(cell, name, &[OPERATIONS, WAITS], width);
+        if cell.iter().any(|row| row.simulation.is_some()) {
+            text += &blocks(cell, name, &[SIMULATION], width);
+        }
         counters(&mut text, cell);
     }
     text + &legend(settings, rows)
 }
 
 fn legend(settings: &Settings, rows: &[Row]) -> String {
-    let rivals = settings.rivals.join(", ");
-    let mut text = format!(
-        "\
-Operations a thread are those of one round; all are medians over the rounds. x peer: against the best of
-{rivals} with as many threads.
-"
-    );
+    let mut text = "\
+Operations a thread are those of one round; all are medians over the rounds."
+        .to_owned();
+    if !settings.rivals.is_empty() {
+        let rivals = settings.rivals.join(", ");
+        let _ = write!(
+            text,
+            "\
+ x peer: against the best of
+{rivals} with as many threads."
+        );
+    }
+    text.push('\n');
     if rows.iter().any(|row| row.vs_limit.is_some()) {
         text += "\
 x limit: against the same loop without a lock, capped by what the critical section lets run at one time.
+";
+    }
+    if rows.iter().any(|row| row.simulation.is_some()) {
+        text += "\
+preempted: vCPUs that lost their CPU to others; holders, waiters: those that held or awaited a lock then.
+queued, unfair: acquisitions in the queue of a paravirtual lock, and past it. All of these are of all rounds.
+work to ended: where the vCPUs' time went. The machine is a model, and its figures are the model's.
 ";
     }
     text
@@ -162,6 +262,9 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
         );
     }
     text += &rest(&set);
+    if let Some(simulation) = settings.simulation {
+        let _ = write!(text, ", seed {}", simulation.seed);
+    }
     let pinned = if settings.pin { ", pinned" } else { "" };
     let _ = write!(
         text,
@@ -196,10 +299,11 @@ fn counters(text: &mut String, rows: &[Row]) {
 }
 
 fn heading(text: &mut String, row: &Row) {
-    let threads = if row.threads == 1 {
-        "thread"
-    } else {
-        "threads"
+    let threads = match (row.simulation.is_some(), row.threads) {
+        (false, 1) => "thread",
+        (false, _) => "threads",
+        (true, 1) => "vCPU",
+        (true, _) => "vCPUs",
     };
     let cpus = if row.cpus == 1.0 { "CPU" } else { "CPUs" };
     let _ = write!(

@@ -89,11 +89,6 @@ impl Simulated {
         &self.host
     }
 
-    /// What the last round told.
-    pub fn report(&self) -> Option<Report> {
-        self.last.lock().ok()?.take()
-    }
-
     fn keep<T>(&self, outcome: &mut Outcome<T>) {
         let join = [
             "(0, *, *) -> (n, *, *): the head",
@@ -174,6 +169,10 @@ impl World for Simulated {
         team: &Team,
         body: impl Fn(&SimulatedWorker) -> T + Sync,
     ) -> Result<Crew<T>, Error> {
+        // A simulation looks at this only now and then, and a short one not at all.
+        if self.interrupt.is_raised() {
+            return Err(Error::Interrupted);
+        }
         let round = self.rounds.load(Relaxed).saturating_sub(1);
         let setup = Setup {
             machine: &self.machine,
@@ -200,6 +199,10 @@ impl World for Simulated {
             cpu: cpu.duration(),
             results: outcome.results,
         })
+    }
+
+    fn report(&self) -> Option<Report> {
+        self.last.lock().ok()?.take()
     }
 
     fn work(&self, nanoseconds: f64) -> Work {

@@ -1,8 +1,6 @@
 //! The options of `overlock bench`.
 
-use std::path::PathBuf;
-
-use clap::ValueEnum;
+use crate::measure::{files, workload};
 
 /// Measure locks under overcommit, ours and those that people use today
 ///
@@ -11,9 +9,8 @@ use clap::ValueEnum;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct Args {
-    /// What to run
-    #[arg(value_enum, default_value_t = Kind::Micro)]
-    pub workload: Kind,
+    #[command(flatten)]
+    pub workload: workload::Args,
 
     /// The locks, by name, or `all`, `ours`, `peers`, `default`; --list shows which there are for a workload
     #[arg(
@@ -45,34 +42,6 @@ pub struct Args {
         default_value = "1x,2x,4x,8x,16x"
     )]
     pub overcommit: Vec<String>,
-
-    /// micro, rw: length of the critical section, beside its access to the data [default: 0]
-    #[arg(long, value_name = "NS")]
-    pub cs: Option<String>,
-
-    /// micro, rw: length of the section between two acquisitions [default: 0]
-    #[arg(long, value_name = "NS")]
-    pub ncs: Option<String>,
-
-    /// semop: semaphore arrays, each under its own lock [default: 4]
-    #[arg(long, value_name = "N")]
-    pub arrays: Option<String>,
-
-    /// rw: how many of the operations read [default: 90]
-    #[arg(long, value_name = "PERCENT")]
-    pub reads: Option<String>,
-
-    /// rw: one lock for all, which is the default
-    #[arg(long, conflicts_with = "records")]
-    pub hot: bool,
-
-    /// rw: so many records, each under its own lock; threads pick one at random, so that with 100000 its line is cold
-    #[arg(long, value_name = "N")]
-    pub records: Option<String>,
-
-    /// condvar: who waits for whom [default: queue]
-    #[arg(long, value_enum)]
-    pub pattern: Option<Pattern>,
 
     /// Length of each round; for `build`, of a build that never waits [default: by --budget]
     #[arg(long, value_name = "S")]
@@ -116,53 +85,8 @@ pub struct Args {
     #[arg(long)]
     pub stat: bool,
 
-    /// Write everything as JSON; `-` is the standard output
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-
-    /// Write a line for each row of the tables
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-
-    /// Draw throughput over threads
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-
-    /// Print neither progress nor tables
-    #[arg(long, short)]
-    pub quiet: bool,
-}
-
-/// The workloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// Lock, critical section, unlock, non-critical section, over and over
-    Micro,
-    /// Semaphore arrays, each under its own lock
-    Semop,
-    /// A network queue: a busy lock in front of a root lock, one dequeuer at a time
-    Qdisc,
-    /// A compile farm: fixed work, mostly private, with many short critical sections
-    Build,
-    /// A file server: a tree of directories, each under its own mutex, with short sections and long ones
-    Fserver,
-    /// A small record under a reader-writer lock
-    Rw,
-    /// Reader-writer locks, every thread reading and writing in turn
-    Rwsem,
-    /// Condition variables: threads that wait for each other
-    Condvar,
-}
-
-/// Who waits for whom in `bench condvar`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Pattern {
-    /// Producers and consumers of a bounded queue
-    Queue,
-    /// Pairs, each thread for its turn
-    PingPong,
-    /// All others for one that wakes them all
-    Broadcast,
+    #[command(flatten)]
+    pub output: files::Args,
 }
 
 const EXAMPLES: &str = "\

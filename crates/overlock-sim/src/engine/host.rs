@@ -197,6 +197,7 @@ impl Engine {
         self.learn_poll(vcpu, self.now - since);
         self.vcpus[vcpu].stamp += 1;
         if matches!(self.vcpus[vcpu].doing, Doing::Polled { .. }) {
+            self.mark(vcpu, What::On(self.schedule.cpu(vcpu)));
             return self.busy(vcpu, self.now + self.host.brief);
         }
         self.enter(vcpu, State::Ready);

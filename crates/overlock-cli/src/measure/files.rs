@@ -1,14 +1,34 @@
 //! The files that a run is to write.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use overlock_bench::machine::Machine;
 use overlock_bench::report::{Output, Row, csv, json, svg};
 use overlock_bench::settings::Settings;
 
-use super::args::Args;
 use crate::exit::Exit;
+
+/// Where results go.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub struct Args {
+    /// Write everything as JSON; `-` is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write a line for each row of the tables
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+
+    /// Draw throughput over threads
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    /// Print neither progress nor tables
+    #[arg(long, short)]
+    pub quiet: bool,
+}
 
 /// What is written at the end. Open at the start, so that a run does not end in a complaint.
 #[derive(Debug)]
@@ -55,25 +75,33 @@ impl Files {
             self.svg
                 .map(|output| output.write(|out| svg::write(out, machine, settings, rows))),
         ];
-        match results.into_iter().flatten().find_map(Result::err) {
-            Some(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(Exit::Failed(format!("cannot write the result: {error}")))
-            }
-            _ => Ok(()),
-        }
+        let failed = results.into_iter().flatten().find_map(Result::err);
+        written(failed.map_or(Ok(()), Err))
     }
 }
 
 fn open(option: &str, path: Option<&Path>) -> Result<Option<Output>, Exit> {
-    path.map(Output::open).transpose().map_err(|error| {
-        Exit::usage(format!(
-            "cannot write {option} {}: {error}",
-            name(path.unwrap_or(Path::new("")))
-        ))
-    })
+    path.map(|path| output(option, path)).transpose()
 }
 
-fn name(path: &Path) -> String {
+/// Checks that the file of an option can be written.
+pub fn output(option: &str, path: &Path) -> Result<Output, Exit> {
+    Output::open(path)
+        .map_err(|error| Exit::usage(format!("cannot write {option} {}: {error}", name(path))))
+}
+
+/// A result that could not be written, unless its reader has left.
+pub fn written(result: std::io::Result<()>) -> Result<(), Exit> {
+    match result {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Exit::Failed(format!("cannot write the result: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A file's name for people.
+pub fn name(path: &Path) -> String {
     if path == Path::new("-") {
         "the standard output".to_owned()
     } else {

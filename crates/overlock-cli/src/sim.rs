@@ -1,0 +1,59 @@
+//! `overlock sim`
+
+mod machine;
+mod run;
+mod trace;
+
+use clap::Subcommand;
+
+use crate::exit::Exit;
+
+/// Run the benchmark's workloads on a simulated machine with many CPUs, under a simulated hypervisor
+///
+/// The very code of the locks runs on simulated vCPUs; caches, the host's scheduler, halts and kicks take simulated time. The
+/// same options bring the same figures, on any computer.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = EXAMPLES,
+    allow_negative_numbers = true,
+    args_conflicts_with_subcommands = true
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    run: run::Args,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Trace(Box<trace::Args>),
+}
+
+/// Does what `args` say.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    match &args.command {
+        None => run::run(&args.run),
+        Some(Command::Trace(args)) => trace::run(args),
+    }
+}
+
+/// Checks the options as [`run`] does.
+pub fn check(args: &Args) -> Result<(), Exit> {
+    match &args.command {
+        None => run::check(&args.run),
+        Some(Command::Trace(args)) => trace::check(args),
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  overlock sim                                       36 cores, 1 to 3 vCPUs for each
+  overlock sim --list                                machines, hosts, and the locks that can be simulated
+  overlock sim --locks queued,hybrid --vcpus 36,108 --cs 65 --ncs 330
+  overlock sim semop --machine barcelona --host kvm-2013 --overcommit 2x
+  overlock sim rw --locks ours --machine westmere-ex --cores 20 --host threads
+  overlock sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev
+
+Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";

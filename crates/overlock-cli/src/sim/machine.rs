@@ -1,0 +1,131 @@
+//! Which machine is simulated, and what runs its vCPUs.
+
+use std::sync::Arc;
+
+use overlock_bench::interrupt::Interrupt;
+use overlock_bench::machine::Machine as Shown;
+use overlock_bench::settings::Simulation;
+use overlock_bench::world::sim::Simulated;
+use overlock_sim::host::Host;
+use overlock_sim::machine::{Machine, PRESETS};
+
+use crate::exit::Exit;
+use crate::number::whole;
+
+/// The most vCPUs of a simulation, and why.
+pub const MOST_VCPUS: (usize, &str) = (
+    overlock_sim::MOST_VCPUS,
+    "as many as the simulator has room for",
+);
+
+/// The options for the machine and its host.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub struct Args {
+    /// The machine; --list of `sim` shows which there are
+    #[arg(long, value_name = "NAME", default_value = "e5-2699v3")]
+    pub machine: String,
+
+    /// Use so many of its cores, and no more sockets than that takes [default: all]
+    #[arg(long, value_name = "N")]
+    pub cores: Option<String>,
+
+    /// What runs the vCPUs: a hypervisor, or an operating system with threads
+    #[arg(long, value_name = "NAME", default_value = "kvm")]
+    pub host: String,
+
+    /// What chance is drawn from: another number is another run
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: String,
+}
+
+/// What they ask for.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub machine: Machine,
+    pub host: Host,
+    pub seed: u64,
+}
+
+impl Args {
+    /// The machine with its host.
+    pub fn place(&self) -> Result<Place, Exit> {
+        let machine = Machine::preset(&self.machine).ok_or_else(|| {
+            let names = PRESETS.iter().map(|machine| machine.name);
+            unknown("machine", &self.machine, names)
+        })?;
+        let host = Host::preset(&self.host).ok_or_else(|| {
+            let names = Host::PRESETS.iter().map(|host| host.name);
+            unknown("host", &self.host, names)
+        })?;
+        Ok(Place {
+            machine: match &self.cores {
+                Some(text) => with_cores(machine, text)?,
+                None => machine.clone(),
+            },
+            host: *host,
+            seed: whole("--seed", &self.seed, 0, usize::MAX)? as u64,
+        })
+    }
+}
+
+fn unknown<'a>(what: &str, name: &str, names: impl Iterator<Item = &'a str>) -> Exit {
+    let names = names.collect::<Vec<_>>().join(", ");
+    Exit::usage(format!("unknown {what} '{name}'; the {what}s are {names}"))
+}
+
+/// Its sockets are alike, so they share the cores evenly.
+fn with_cores(machine: &Machine, text: &str) -> Result<Machine, Exit> {
+    let cores = whole("--cores", text, 1, machine.all_cores())?;
+    let used = machine.with_cores(cores);
+    if used.all_cores() == cores {
+        return Ok(used);
+    }
+    Err(Exit::usage(format!(
+        "--cores {cores}: {} sockets cannot share them evenly; they can share {}",
+        used.sockets,
+        used.all_cores()
+    )))
+}
+
+impl Place {
+    /// The world in which locks run there.
+    pub fn world(&self, interrupt: Arc<Interrupt>) -> Simulated {
+        Simulated::new(self.machine.clone(), self.host, self.seed, interrupt)
+    }
+
+    /// CPUs of the machine.
+    pub fn cpus(&self) -> f64 {
+        self.machine.cpus() as f64
+    }
+
+    /// The machine as reports show it.
+    pub fn shown(&self) -> Shown {
+        Shown::simulated(&self.machine, &self.host)
+    }
+
+    /// The same as settings.
+    pub fn settings(&self) -> Simulation {
+        Simulation {
+            machine: self.machine.name,
+            cores: self.machine.all_cores(),
+            host: self.host.name,
+            seed: self.seed,
+        }
+    }
+}
+
+/// All machines and hosts, for people.
+pub fn describe() -> String {
+    let lines = |title: &str, all: &mut dyn Iterator<Item = (&str, &str)>| {
+        let lines = all.map(|(name, about)| format!("    {name:<22} {about}\n"));
+        format!("{title}:\n{}\n", lines.collect::<String>())
+    };
+    lines(
+        "machines",
+        &mut PRESETS.iter().map(|machine| (machine.name, machine.about)),
+    ) + &lines(
+        "hosts",
+        &mut Host::PRESETS.iter().map(|host| (host.name, host.about)),
+    )
+}

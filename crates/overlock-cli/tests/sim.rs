@@ -1,0 +1,373 @@
+//! `overlock sim` as its users meet it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+fn overlock() -> Command {
+    Command::cargo_bin("overlock").unwrap()
+}
+
+/// A few vCPUs on two cores.
+const TINY: &[&str] = &["sim", "--cores", "2", "--seconds", "0.0005"];
+
+fn tiny() -> Command {
+    let mut command = overlock();
+    command.args(TINY).args(["--vcpus", "2,6"]);
+    command
+}
+
+fn text(command: &mut Command) -> String {
+    let output = command.assert().success().get_output().clone();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Bad use: exit code 2, nothing on the standard output, and one line that says what.
+fn refused(args: &[&str], says: &[&str]) {
+    let output = overlock()
+        .arg("sim")
+        .args(args)
+        .assert()
+        .code(2)
+        .stdout("")
+        .get_output()
+        .clone();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
+    for part in says {
+        assert!(text.contains(part), "{args:?}: '{part}' is not in: {text}");
+    }
+}
+
+#[test]
+fn bad_use_is_refused_in_one_line_with_what_is_valid() {
+    for command in [&[][..], &["trace"]] {
+        let refused = |args: &[&str], says| refused(&[command, args].concat(), says);
+        refused(
+            &["--machine", "abacus"],
+            &["unknown machine 'abacus'", "e5-2699v3", "barcelona"],
+        );
+        refused(
+            &["--host", "hotel"],
+            &["unknown host 'hotel'", "kvm, ", "threads"],
+        );
+        refused(&["--cores", "37"], &["--cores 37", "from 1 to 36"]);
+        refused(&["--cores", "0"], &["--cores 0", "from 1 to 36"]);
+        refused(
+            &["--cores", "19"],
+            &["--cores 19", "2 sockets", "they can share 20"],
+        );
+        refused(&["--seed", "dice"], &["--seed dice", "whole number"]);
+        refused(&["--seconds", "0"], &["--seconds 0", "simulated seconds"]);
+        refused(&["--vcpus", "0"], &["--vcpus 0", "1"]);
+        refused(&["--vcpus", "5000"], &["5000", "4096"]);
+        refused(&["condvar"], &["condvar", "needs the real machine"]);
+        refused(&["macro"], &["'macro'"]);
+    }
+    refused(
+        &["semop", "--cs", "5"],
+        &["--cs is for `sim micro` and `sim rw` only"],
+    );
+    refused(
+        &["--seed", "2", "trace"],
+        &["--seed", "cannot be used with"],
+    );
+}
+
+#[test]
+fn a_lock_that_cannot_be_simulated_is_refused_with_the_reason() {
+    let reason = "needs the real machine: locks of ours can be simulated";
+    refused(
+        &["--locks", "hybrid,std"],
+        &[
+            "'std'",
+            reason,
+            "the locks are all, ours, default, overlock",
+        ],
+    );
+    refused(
+        &["--locks", "overlock-mutex"],
+        &["'overlock-mutex'", reason],
+    );
+    refused(
+        &["rw", "--locks", "overlock-rwlock"],
+        &["'overlock-rwlock'", reason, "overlock_rw"],
+    );
+    refused(&["--locks", "peers"], &["'peers' has no lock for micro"]);
+    refused(&["--locks", "lock"], &["unknown lock 'lock'", "hybrid"]);
+    refused(&["--locks", "rwsem"], &["'rwsem' is for rw and rwsem"]);
+    refused(&["trace", "--lock", "std"], &["'std'", reason]);
+    refused(&["trace", "--lock", "ours"], &["--lock ours", "one lock"]);
+}
+
+#[test]
+fn the_tables_show_what_was_simulated() {
+    tiny()
+        .args(["--cs", "20", "--ncs", "50", "--locks", "hybrid,ticket"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("simulated 2 x 18 cores"))
+        .stdout(predicate::str::contains("2 of 36 CPUs, simulated host kvm"))
+        .stdout(predicate::str::contains("micro, critical section 20 ns"))
+        .stdout(predicate::str::contains("1 round of 0.00050 s, seed 1"))
+        .stdout(predicate::str::contains("1x: 2 vCPUs on 2 CPUs"))
+        .stdout(predicate::str::contains("3x: 6 vCPUs on 2 CPUs"))
+        .stdout(predicate::str::contains("no CPU"))
+        .stdout(predicate::str::contains("the model's"))
+        .stdout(predicate::str::contains("x peer").not());
+}
+
+#[test]
+fn every_workload_runs() {
+    for (workload, says) in [
+        ("micro", "(no lock)"),
+        ("semop", "4 arrays"),
+        ("qdisc", "Mbit/s"),
+        ("build", "build"),
+        ("fserver", "fserver; 1 round"),
+        ("rw", "overlock_rw"),
+        ("rwsem", "rwsem; 1 round"),
+    ] {
+        tiny()
+            .arg(workload)
+            .assert()
+            .success()
+            .stdout(predicate::str::contains(says));
+    }
+}
+
+#[test]
+fn the_same_command_line_prints_the_same() {
+    let args = ["semop", "--json", "-", "--latency-runs", "1", "--runs", "2"];
+    let run = |seed: &str| text(tiny().args(args).args(["--seed", seed]));
+    let first = run("3");
+    assert_eq!(first, run("3"));
+    let table = || text(tiny().arg("rwsem"));
+    assert_eq!(table(), table());
+    let rounds = |document: &str| {
+        let document: Value = serde_json::from_str(document).unwrap();
+        document["rows"][0]["rounds"].clone()
+    };
+    let (one, other) = (rounds(&first), rounds(&run("4")));
+    assert_ne!(one, other, "the seed is not used");
+    assert_ne!(one[0], one[1], "both rounds have the same seed");
+}
+
+#[test]
+fn all_files_are_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    tiny()
+        .args(["--locks", "hybrid,pv_queued", "--quiet", "--json"])
+        .arg(path("out.json"))
+        .arg("--csv")
+        .arg(path("out.csv"))
+        .arg("--svg")
+        .arg(path("out.svg"))
+        .assert()
+        .success()
+        .stdout("")
+        .stderr("");
+    let read = |name: &str| fs::read_to_string(path(name)).unwrap();
+    let document: Value = serde_json::from_str(&read("out.json")).unwrap();
+    validate(&document);
+    assert_eq!(document["settings"]["simulation"]["machine"], "e5-2699v3");
+    assert_eq!(document["settings"]["simulation"]["cores"], 2);
+    assert_eq!(document["settings"]["elapsed_s"], Value::Null);
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * 3);
+    let mut csv = csv::Reader::from_path(path("out.csv")).unwrap();
+    let headers = csv.headers().unwrap().clone();
+    let column = |name: &str| headers.iter().position(|header| header == name).unwrap();
+    for (row, record) in rows.iter().zip(csv.records()) {
+        let record = record.unwrap();
+        let told = &row["simulation"];
+        assert_eq!(
+            record[column("simulation_kicks")],
+            told["kicks"].to_string()
+        );
+        let spin = told["time"]["spin"].to_string();
+        assert_eq!(record[column("simulation_time_spin")], spin);
+    }
+    let svg = read("out.svg");
+    assert!(svg.contains("overlock sim micro") && svg.contains("vCPUs"));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+}
+
+fn validate(document: &Value) {
+    let schema =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../overlock-bench/schema/bench.schema.json");
+    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    jsonschema::validate(&schema, document).unwrap();
+}
+
+#[test]
+fn machines_hosts_and_locks_are_listed() {
+    let list = text(overlock().args(["sim", "--list"]));
+    for part in [
+        "machines:",
+        "westmere-ex",
+        "hosts:",
+        "kvm-2013",
+        "* hybrid",
+        "* overlock_rw",
+    ] {
+        assert!(list.contains(part), "{part}: {list}");
+    }
+    assert!(!list.contains("parking_lot"), "{list}");
+}
+
+#[test]
+fn a_lock_with_too_few_places_is_told_of() {
+    let output = overlock()
+        .args(TINY)
+        .args(["--locks", "pv_ticket_small", "--vcpus", "2,130"])
+        .assert()
+        .success()
+        .get_output()
+        .clone();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("pv_ticket_small takes at most 127 threads"),
+        "{text}"
+    );
+}
+
+/// Waits for a child that was told to end.
+fn ends(child: &mut Child) -> Option<i32> {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    panic!("it does not end");
+}
+
+#[test]
+fn ctrl_c_ends_one_long_round_and_many_short_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("out.json");
+    let long = ["--seconds", "1000", "--vcpus", "8"];
+    let short = ["--seconds", "0.000001", "--runs", "10000", "--cores", "1"];
+    for args in [&long[..], &short] {
+        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("overlock"))
+            .arg("sim")
+            .args(args)
+            .args(["--locks", "all", "--json", json.to_str().unwrap()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let tasks = format!("/proc/{}/task", child.id());
+        // The thread that waits for signals is there, so the handler is as well.
+        while fs::read_dir(&tasks).map_or(0, Iterator::count) < 2 {
+            assert!(child.try_wait().unwrap().is_none(), "{args:?} ended");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::INT).unwrap();
+        assert_eq!(ends(&mut child), Some(130), "{args:?}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}
+
+/// A timeline of that command line.
+fn timeline(args: &[&str]) -> Value {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out.json");
+    let (tiny, rest) = (&TINY[1..], args);
+    overlock()
+        .args(["sim", "trace"])
+        .args(tiny)
+        .args(rest)
+        .arg("--out")
+        .arg(&path)
+        .assert()
+        .success()
+        .stdout("")
+        .stderr(predicate::str::contains("ui.perfetto.dev"));
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Slices nest, each end has its begin, and time does not go back. The names that were seen, and how often.
+fn check_timeline(document: &Value) -> HashMap<String, usize> {
+    let mut names = HashMap::new();
+    let mut tracks: HashMap<(u64, u64), Vec<f64>> = HashMap::new();
+    let mut last = 0.0;
+    for event in document["traceEvents"].as_array().unwrap() {
+        let at = event["ts"].as_f64().unwrap();
+        assert!(at >= last, "{event} after {last}");
+        last = at;
+        let track = ["pid", "tid"].map(|part| event[part].as_u64().unwrap());
+        let open = tracks.entry((track[0], track[1])).or_default();
+        match event["ph"].as_str().unwrap() {
+            "B" => open.push(at),
+            "E" => {
+                let begin = open.pop().expect("an end has its begin");
+                assert!(begin <= at, "{event} began at {begin}");
+            }
+            "i" | "s" | "f" | "M" => {}
+            other => panic!("{other}"),
+        }
+        if let Some(name) = event["name"].as_str() {
+            *names.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    assert!(tracks.values().all(Vec::is_empty), "a slice has no end");
+    names
+}
+
+#[test]
+fn a_timeline_is_valid() {
+    let document = timeline(&["--lock", "hybrid", "--vcpus", "6", "--seconds", "0.01"]);
+    assert_eq!(document["otherData"]["lock"], "hybrid");
+    assert_eq!(document["otherData"]["vcpus"], 6);
+    let names = check_timeline(&document);
+    let seen = |name: &str| names.get(name).copied().unwrap_or(0);
+    assert_eq!(seen("waits for lock 0"), seen("holds lock 0"));
+    assert!(seen("holds lock 0") > 100, "{names:?}");
+    for name in ["preempted", "asleep", "kick", "vCPU 5", "CPU 1"] {
+        assert!(seen(name) > 0, "{name}: {names:?}");
+    }
+}
+
+#[test]
+fn locks_that_are_held_together_nest() {
+    let document = timeline(&["fserver", "--lock", "mutex", "--vcpus", "8"]);
+    let names = check_timeline(&document);
+    assert!(
+        names
+            .keys()
+            .filter(|name| name.starts_with("holds lock"))
+            .count()
+            > 1
+    );
+    let document = timeline(&["rwsem", "--lock", "rwsem", "--vcpus", "8"]);
+    check_timeline(&document);
+}
+
+#[test]
+fn the_same_timeline_twice() {
+    let args = ["semop", "--lock", "pv_queued", "--vcpus", "5"];
+    assert_eq!(timeline(&args), timeline(&args));
+}
+
+#[test]
+fn unwritable_timelines_are_refused_before_the_run() {
+    refused(
+        &["trace", "--seconds", "1000", "--out", "/proc/overlock"],
+        &["--out", "/proc/overlock"],
+    );
+}
