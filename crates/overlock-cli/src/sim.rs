@@ -1,7 +1,9 @@
 //! `overlock sim`
 
 mod machine;
+mod merge;
 mod run;
+mod sweep;
 mod trace;
 
 use clap::Subcommand;
@@ -29,6 +31,8 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Trace(Box<trace::Args>),
+    Sweep(Box<sweep::Args>),
+    Merge(merge::Args),
 }
 
 /// Does what `args` say.
@@ -36,6 +40,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     match &args.command {
         None => run::run(&args.run),
         Some(Command::Trace(args)) => trace::run(args),
+        Some(Command::Sweep(args)) => sweep::run(args),
+        Some(Command::Merge(args)) => merge::run(args),
     }
 }
 
@@ -44,6 +50,8 @@ pub fn check(args: &Args) -> Result<(), Exit> {
     match &args.command {
         None => run::check(&args.run),
         Some(Command::Trace(args)) => trace::check(args),
+        Some(Command::Sweep(args)) => sweep::check(args),
+        Some(Command::Merge(_)) => Ok(()),
     }
 }
 
@@ -55,5 +63,6 @@ Examples:
   overlock sim semop --machine barcelona --host kvm-2013 --overcommit 2x
   overlock sim rw --locks ours --machine westmere-ex --cores 20 --host threads
   overlock sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev
+  overlock sim sweep --vcpus 36,72,108 --out sweep.jsonl   many simulations, on all cores of this machine
 
 Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";

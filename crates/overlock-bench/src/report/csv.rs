@@ -34,7 +34,7 @@ pub fn write(out: impl Write, rows: &[impl Serialize]) -> io::Result<()> {
 }
 
 /// A field for each figure of `value`.
-fn spread<'a>(name: &str, value: &'a Value, fields: &mut Vec<(String, &'a Value)>) {
+pub(crate) fn spread<'a>(name: &str, value: &'a Value, fields: &mut Vec<(String, &'a Value)>) {
     match value {
         Value::Object(parts) => {
             for (part, value) in parts {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use overlock_sim::account::State;
 
 use super::Row;
-use super::columns::{Column, blocks, optional};
+use super::columns::{Column, NOTHING, blocks, optional};
 use super::simulation::Summary;
 use super::text::{count, factor, rate, rest, seconds, significant, time, trimmed};
 use crate::machine::Machine;

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
-use super::record::{Outcome, Record};
+use super::record::Record;
 use super::store::Line;
 use crate::report::csv;
 
-/// Writes a header and the lines. What belongs together has names with the same beginning: `waits.p99_ns`. A simulation that failed
+/// Writes a header and the lines. What belongs together has names with the same beginning: `waits_p99_ns`. A simulation that failed
 /// has its settings and its error.
 ///
 /// # Errors
@@ -36,31 +36,12 @@ pub fn write(out: impl Write, lines: &[Line]) -> io::Result<()> {
 }
 
 fn row(record: &Record) -> serde_json::Result<Map<String, Value>> {
-    let mut row = Map::new();
-    add(&mut row, "", serde_json::to_value(&record.key)?);
-    match &record.outcome {
-        Outcome::Measured(measured) => {
-            row.insert("error".to_owned(), Value::Null);
-            add(&mut row, "", serde_json::to_value(measured)?);
-        }
-        failed @ Outcome::Failed { .. } => add(&mut row, "", serde_json::to_value(failed)?),
+    let record = serde_json::to_value(record)?;
+    let mut fields = Vec::new();
+    for (name, value) in record.as_object().into_iter().flatten() {
+        csv::spread(name, value, &mut fields);
     }
-    Ok(row)
-}
-
-fn add(row: &mut Map<String, Value>, before: &str, value: Value) {
-    let Value::Object(fields) = value else {
-        unreachable!("a record has fields")
-    };
-    for (name, value) in fields {
-        let name = format!("{before}{name}");
-        match value {
-            Value::Object(_) => add(row, &format!("{name}."), value),
-            // Its parts have columns where anybody has them.
-            Value::Null => {}
-            value => {
-                row.insert(name, value);
-            }
-        }
-    }
+    // What may be an object has columns for its parts, where anybody has them.
+    let there = fields.into_iter().filter(|(_, value)| !value.is_null());
+    Ok(there.map(|(name, value)| (name, value.clone())).collect())
 }

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use overlock_sim::account::{Counts, State};
-use overlock_sim::cache::Traffic;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::grid::{Key, Point};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::probe::{Pass, Times};
+use crate::report::simulation::Summary;
 use crate::stats::jain;
 use crate::workload::{Workload, qdisc};
 use crate::world::sim::Simulated;
@@ -70,50 +68,8 @@ pub struct Measured {
     pub dropped_per_sec: Option<f64>,
     /// Seconds that a build took, if it was finished.
     pub build_s: Option<f64>,
-    /// Acquisitions on the slow path of a paravirtual queued lock: in the queue.
-    pub queued: u64,
-    /// The same: past the queue.
-    pub unfair: u64,
-    /// What happened to the vCPUs.
-    #[serde(with = "Happened")]
-    pub counts: Counts,
-    /// What happened to cache lines.
-    #[serde(with = "Moved")]
-    pub lines: Traffic,
-    /// Seconds that all vCPUs together were in each state.
-    pub state_s: Map<String, Value>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Counts")]
-struct Happened {
-    preemptions: u64,
-    holders: u64,
-    waiters: u64,
-    halts: u64,
-    kicks: u64,
-    migrations: u64,
-    pause_exits: u64,
-    yields: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Traffic")]
-struct Moved {
-    hits: u64,
-    near: u64,
-    far: u64,
-    memory: u64,
-}
-
-impl Measured {
-    /// Seconds that all vCPUs together were in a state.
-    pub fn time(&self, state: State) -> f64 {
-        self.state_s
-            .get(state.name())
-            .and_then(Value::as_f64)
-            .unwrap_or_default()
-    }
+    /// Who was preempted, and where the time went.
+    pub simulation: Summary,
 }
 
 /// Simulates a point for so long. The same point brings the same, whatever else this program does.
@@ -145,14 +101,10 @@ pub fn simulate(
     // Simulated clocks cost nothing to read, so one round counts operations and times the waits.
     let prepared = point.workload.prepare(&world, cpus, round);
     let sample = prepared.round(rounds, &world, &team, Pass::Latency)?;
-    let report = world.report().expect("the round has run");
+    let simulation = Summary::new(world.report().as_slice()).expect("the round has run");
 
     let operations = &sample.operations;
     let roles = sample.roles.as_ref();
-    let state = |&state: &State| {
-        let name = state.name().to_owned();
-        (name, report.time(state).as_secs_f64().into())
-    };
     Ok(Measured {
         elapsed_s: sample.elapsed.as_secs_f64(),
         ops_per_sec: sample.ops_per_sec(),
@@ -168,10 +120,6 @@ pub fn simulate(
             .then(|| qdisc::megabits(sample.ops_per_sec())),
         dropped_per_sec: sample.dropped_per_sec(),
         build_s: sample.build_s(),
-        queued: report.modes.0,
-        unfair: report.modes.1,
-        counts: report.counts,
-        lines: report.traffic,
-        state_s: State::ALL.iter().map(state).collect(),
+        simulation,
     })
 }

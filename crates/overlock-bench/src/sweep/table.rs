@@ -62,8 +62,9 @@ const OPERATIONS: &[Column<Row>] = &[
         title: "queued %",
         text: |row| {
             let share = |m: &Measured| {
-                let all = m.queued + m.unfair;
-                (all > 0).then(|| 100.0 * m.queued as f64 / all as f64)
+                let (queued, unfair) = (m.simulation.queued, m.simulation.unfair);
+                let all = queued + unfair;
+                (all > 0).then(|| 100.0 * queued as f64 / all as f64)
             };
             row.optional(share, significant)
         },
@@ -127,11 +128,10 @@ impl Row {
     }
 
     fn share(&self, state: State) -> String {
-        let share = |m: &Measured| {
-            let all: f64 = State::ALL.iter().map(|&state| m.time(state)).sum();
-            (all > 0.0).then(|| 100.0 * m.time(state) / all)
-        };
-        self.optional(share, |percent| format!("{percent:.1}"))
+        self.text(
+            |m| 100.0 * m.simulation.time.of(state),
+            |percent| format!("{percent:.1}"),
+        )
     }
 
     fn wait(&self, pick: fn(&Times) -> f64) -> String {

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use overlock_sim::account::Counts;
+use overlock_sim::cache::Traffic;
 use overlock_sim::host::Host;
 use overlock_sim::machine::PRESETS;
 use proptest::prelude::*;
@@ -17,7 +19,9 @@ use super::*;
 use crate::error::Error as Failure;
 use crate::interrupt::Interrupt;
 use crate::registry::{Entry, Family};
+use crate::report::simulation::Summary;
 use crate::workload::Workload;
+use crate::world::sim::Report;
 
 fn locks(names: &[&str]) -> Vec<&'static Entry> {
     crate::registry::select(Family::Exclusive, names.iter().copied()).unwrap()
@@ -50,6 +54,15 @@ fn quick(point: &Point<'_>) -> Result<Measured, Failure> {
 }
 
 fn nothing() -> Measured {
+    let report = Report {
+        elapsed: Duration::ZERO,
+        accounts: Vec::new(),
+        counts: Counts::default(),
+        traffic: Traffic::default(),
+        modes: (0, 0),
+        trace: Vec::new(),
+        events: 0,
+    };
     Measured {
         elapsed_s: 1.0,
         ops_per_sec: 0.0,
@@ -64,11 +77,7 @@ fn nothing() -> Measured {
         mbit_per_sec: None,
         dropped_per_sec: None,
         build_s: None,
-        queued: 0,
-        unfair: 0,
-        counts: Default::default(),
-        lines: Default::default(),
-        state_s: Default::default(),
+        simulation: Summary::new(&[report]).unwrap(),
     }
 }
 
@@ -157,8 +166,22 @@ fn a_sweep_that_was_cut_at_any_byte_goes_on() {
 /// Not only with results that a test makes up: those of the simulator depend on neither threads nor order.
 #[test]
 fn simulations_depend_on_their_settings_alone() {
-    let mut grid = grid(&[3, 20], 2);
-    grid.workloads.push(Workload::Build);
+    for family in [Family::Exclusive, Family::ReaderWriter] {
+        let workloads = Workload::ALL.into_iter();
+        let locks = family.locks().iter();
+        let grid = Grid {
+            machines: vec![PRESETS[1].clone()],
+            workloads: workloads
+                .filter(|workload| workload.family() == family)
+                .collect(),
+            locks: locks.filter(|lock| lock.simulated.is_some()).collect(),
+            ..grid(&[3, 50], 1)
+        };
+        same_forwards_and_backwards(&grid);
+    }
+}
+
+fn same_forwards_and_backwards(grid: &Grid) {
     let points = grid.points();
     let interrupt = Arc::new(Interrupt::default());
     let simulated = |point: &Point<'_>| {
@@ -316,13 +339,18 @@ fn failures_do_not_stop_the_others_and_are_kept() {
         "{table}"
     );
     let mut csv = Vec::new();
-    super::csv::write(&mut csv, &merged.lines).unwrap();
+    csv::write(&mut csv, &merged.lines).unwrap();
     let csv = String::from_utf8(csv).unwrap();
     assert_eq!(csv.lines().count(), 1 + points.len());
-    let begin = "machine,host,workload,vcpus,lock,seed,error,elapsed_s,ops_per_sec,";
+    let begin = "machine,host,workload,vcpus,lock,seed,elapsed_s,ops_per_sec,";
     assert!(csv.starts_with(begin), "{csv}");
-    let failed = "\ne5-2699v3,kvm,micro:cs=95:ncs=0,4,ticket,2,panicked: the lock is held,,";
-    assert!(csv.contains(failed), "{csv}");
+    assert!(csv.contains("simulation_time_work"), "{csv}");
+    let failed = csv.lines().nth(2).unwrap();
+    let key = "e5-2699v3,kvm,micro:cs=95:ncs=0,4,ticket,2,,,";
+    assert!(
+        failed.starts_with(key) && failed.ends_with(",panicked: the lock is held"),
+        "{failed}"
+    );
 }
 
 #[test]
@@ -332,6 +360,11 @@ fn an_interrupted_sweep_keeps_what_is_done() {
     let path = dir.path().join("file");
     let (mut store, _) = Store::open(&path, &grid).unwrap();
     let interrupt = Interrupt::default();
+    let done = grid
+        .points()
+        .iter()
+        .take_while(|point| point.lock.name != "hybrid")
+        .count();
     let simulate = |point: &Point<'_>| {
         if point.lock.name == "hybrid" {
             interrupt.raise();
@@ -343,7 +376,7 @@ fn an_interrupted_sweep_keeps_what_is_done() {
     let mut observer = |_: usize, _: &Key| begun.set(begun.get() + 1);
     let points = grid.points();
     let lines = run(&points, 1, &mut store, &interrupt, simulate, &mut observer).unwrap();
-    assert_eq!((lines.len(), begun.get()), (3, 4));
+    assert_eq!((lines.len(), begun.get()), (done, done + 1));
     drop(store);
     sweep(&path, &grid, Shard::WHOLE);
     let merged = merge([part(&path)]).unwrap().unwrap();

@@ -7,7 +7,7 @@
 //! how long all of it takes.
 
 use super::random::{Random, zipf};
-use super::{Extra, Sample, Tally};
+use super::{Extra, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Pass, Probe, Timed, Untimed};
@@ -90,8 +90,8 @@ struct Queue<L, C> {
     taken: C,
     ready: C,
     done: C,
-    order: Vec<C>,
-    needs: Vec<C>,
+    order: Words<C>,
+    needs: Words<C>,
 }
 
 struct Site<L, C> {
@@ -109,10 +109,8 @@ impl<L: BenchLock, C: Word> Site<L, C> {
             taken: C::new(0),
             ready: C::new(farm.compilations as u64),
             done: C::new(0),
-            order: (0..tasks).map(|task| C::new(task as u64)).collect(),
-            needs: (0..tasks)
-                .map(|task| C::new(farm.needs(task) as u64))
-                .collect(),
+            order: Words::new(tasks, |task| task as u64),
+            needs: Words::new(tasks, |task| farm.needs(task) as u64),
         };
         let structures = (0..STRUCTURES)
             .map(|_| {

@@ -8,7 +8,7 @@
 //! dequeuer. The kernel's own dequeuer stops after a quota of packets and leaves the rest to a softirq;
 //! here the next sender finds no dequeuer and becomes it.
 
-use super::{Extra, Sample, Tally};
+use super::{Extra, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Pass, Probe, Timed, Untimed};
@@ -66,17 +66,16 @@ struct Queue<C> {
     queued: C,
     sent: C,
     /// The senders of the packets, for something to write and read.
-    packets: Vec<C>,
+    packets: Words<C>,
 }
 
 impl<C: Word> Queue<C> {
     fn new() -> Self {
-        let packets = (0..CAPACITY).map(|_| C::new(0)).collect();
         Self {
             running: C::new(0),
             queued: C::new(0),
             sent: C::new(0),
-            packets,
+            packets: Words::new(CAPACITY as usize, |_| 0),
         }
     }
 

@@ -17,6 +17,7 @@ const QUIET_SPELL: Duration = Duration::from_secs(10);
 pub enum Progress {
     Bar(ProgressBar),
     Lines {
+        unit: &'static str,
         total: usize,
         start: Instant,
         last: Instant,
@@ -26,13 +27,18 @@ pub enum Progress {
 
 impl Progress {
     pub fn new(plan: &Plan, quiet: bool) -> Self {
-        let total = plan.steps().count();
+        Self::of(plan.steps().count(), "round", quiet)
+    }
+
+    /// Of so many things of a kind.
+    pub fn of(total: usize, unit: &'static str, quiet: bool) -> Self {
         if quiet {
             return Self::Hidden;
         }
         if !std::io::stderr().is_terminal() {
             let now = Instant::now();
             return Self::Lines {
+                unit,
                 total,
                 start: now,
                 last: now,
@@ -46,6 +52,32 @@ impl Progress {
         Self::Bar(bar)
     }
 
+    /// So many are done, and this is what is done now.
+    pub fn show(&mut self, index: usize, now: impl FnOnce() -> String) {
+        match self {
+            Self::Bar(bar) => {
+                bar.set_message(now());
+                bar.set_position(index as u64);
+            }
+            Self::Lines {
+                unit,
+                total,
+                start,
+                last,
+            } if last.elapsed() >= QUIET_SPELL => {
+                *last = Instant::now();
+                let left = start
+                    .elapsed()
+                    .mul_f64((*total - index) as f64 / index.max(1) as f64);
+                eprintln!(
+                    "overlock: {unit} {index} of {total}, about {:.0} s left",
+                    left.as_secs_f64()
+                );
+            }
+            Self::Lines { .. } | Self::Hidden => {}
+        }
+    }
+
     pub fn finish(&self) {
         if let Self::Bar(bar) = self {
             bar.finish_and_clear();
@@ -55,26 +87,9 @@ impl Progress {
 
 impl Observer for Progress {
     fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize) {
-        match self {
-            Self::Bar(bar) => {
-                bar.set_message(format!(
-                    "{}, {threads} threads",
-                    entry.kind.title(entry.name)
-                ));
-                bar.set_position(index as u64);
-            }
-            Self::Lines { total, start, last } if last.elapsed() >= QUIET_SPELL => {
-                *last = Instant::now();
-                let left = start
-                    .elapsed()
-                    .mul_f64((*total - index) as f64 / index.max(1) as f64);
-                eprintln!(
-                    "overlock: round {index} of {total}, about {:.0} s left",
-                    left.as_secs_f64()
-                );
-            }
-            Self::Lines { .. } | Self::Hidden => {}
-        }
+        self.show(index, || {
+            format!("{}, {threads} threads", entry.kind.title(entry.name))
+        });
     }
 }
 

@@ -50,23 +50,32 @@ pub struct Place {
 impl Args {
     /// The machine with its host.
     pub fn place(&self) -> Result<Place, Exit> {
-        let machine = Machine::preset(&self.machine).ok_or_else(|| {
-            let names = PRESETS.iter().map(|machine| machine.name);
-            unknown("machine", &self.machine, names)
-        })?;
-        let host = Host::preset(&self.host).ok_or_else(|| {
-            let names = Host::PRESETS.iter().map(|host| host.name);
-            unknown("host", &self.host, names)
-        })?;
         Ok(Place {
-            machine: match &self.cores {
-                Some(text) => with_cores(machine, text)?,
-                None => machine.clone(),
-            },
-            host: *host,
+            machine: machine(&self.machine, self.cores.as_deref())?,
+            host: *host(&self.host)?,
             seed: whole("--seed", &self.seed, 0, usize::MAX)? as u64,
         })
     }
+}
+
+/// The machine of that name, with all or some of its cores.
+pub fn machine(name: &str, cores: Option<&str>) -> Result<Machine, Exit> {
+    let machine = Machine::preset(name).ok_or_else(|| {
+        let names = PRESETS.iter().map(|machine| machine.name);
+        unknown("machine", name, names)
+    })?;
+    match cores {
+        Some(text) => with_cores(machine, text),
+        None => Ok(machine.clone()),
+    }
+}
+
+/// The host of that name.
+pub fn host(name: &str) -> Result<&'static Host, Exit> {
+    Host::preset(name).ok_or_else(|| {
+        let names = Host::PRESETS.iter().map(|host| host.name);
+        unknown("host", name, names)
+    })
 }
 
 fn unknown<'a>(what: &str, name: &str, names: impl Iterator<Item = &'a str>) -> Exit {
