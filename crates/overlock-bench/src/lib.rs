@@ -11,6 +11,7 @@
 //! | [`machine`], [`cgroup`], [`quota`] | what the run ran on |
 //! | [`report`] | table, JSON, CSV, SVG |
 //! | [`sweep`] | many simulations, on many cores and machines |
+//! | [`reproduce`] | published tables beside simulated ones |
 
 pub mod cgroup;
 pub mod counters;
@@ -26,6 +27,7 @@ pub mod probe;
 pub mod quota;
 pub mod registry;
 pub mod report;
+pub mod reproduce;
 pub mod settings;
 pub mod stats;
 pub mod sweep;

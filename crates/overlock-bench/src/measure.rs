@@ -114,6 +114,7 @@ pub fn run<W: Listed>(
             threads,
             pass,
             sweep,
+            round,
         } = step;
         let entry = plan.locks[lock];
         let team = Team {
@@ -149,7 +150,7 @@ pub fn run<W: Listed>(
             Counters::start();
         }
         let rounds = W::rounds(entry).expect("plans are made for a world");
-        world.begin();
+        world.begin(round);
         let sample = prepared
             .round(rounds, world, &team, pass)
             .map_err(|error| Failure {

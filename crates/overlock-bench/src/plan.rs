@@ -53,6 +53,8 @@ pub struct Step {
     pub pass: Pass,
     /// Which sweep over all cells this belongs to.
     pub sweep: usize,
+    /// Which round of its cell this is, of those that measure the same.
+    pub round: usize,
 }
 
 impl Plan {
@@ -101,6 +103,7 @@ impl Plan {
                     threads,
                     pass,
                     sweep,
+                    round,
                 })
             })
         })
@@ -176,6 +179,14 @@ mod tests {
         assert_eq!(count(Pass::Throughput), 3 * 2 * 5);
         assert_eq!(count(Pass::Latency), 3 * 2);
         assert_eq!(plan.steps().map(|step| step.sweep).max(), Some(5));
+        let last = |pass| {
+            let steps = plan.steps().filter(|step| step.pass == pass);
+            steps.map(|step| step.round).max()
+        };
+        assert_eq!(
+            (last(Pass::Throughput), last(Pass::Latency)),
+            (Some(4), Some(0))
+        );
     }
 
     #[test]

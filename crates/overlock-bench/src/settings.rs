@@ -45,6 +45,8 @@ pub struct Simulation {
     pub cores: usize,
     /// What ran the vCPUs.
     pub host: &'static str,
+    /// vCPUs of other guests.
+    pub others: usize,
     /// What chance was drawn from.
     pub seed: u64,
 }

@@ -47,8 +47,13 @@ pub enum Workload {
     },
     /// [`qdisc`].
     Qdisc,
-    /// [`build`].
-    Build,
+    /// [`build`], with the lengths of its sections in nanoseconds.
+    Build {
+        /// A visit to a shared structure.
+        cs: f64,
+        /// Private work before each.
+        ncs: f64,
+    },
     /// [`fserver`].
     Fserver,
     /// [`rw`], with the lengths of its sections in nanoseconds.
@@ -94,7 +99,10 @@ impl Workload {
         Self::Micro { cs: 0.0, ncs: 0.0 },
         Self::Semop { arrays: 4 },
         Self::Qdisc,
-        Self::Build,
+        Self::Build {
+            cs: build::VISIT_NS,
+            ncs: build::PRIVATE_NS,
+        },
         Self::Fserver,
         Self::Rw {
             cs: 0.0,
@@ -114,7 +122,7 @@ impl Workload {
             Self::Micro { .. } => "micro",
             Self::Semop { .. } => "semop",
             Self::Qdisc => "qdisc",
-            Self::Build => "build",
+            Self::Build { .. } => "build",
             Self::Fserver => "fserver",
             Self::Rw { .. } => "rw",
             Self::Rwsem => "rwsem",
@@ -125,7 +133,7 @@ impl Workload {
     /// The locks that it is for.
     pub fn family(&self) -> Family {
         match self {
-            Self::Micro { .. } | Self::Semop { .. } | Self::Qdisc | Self::Build | Self::Fserver => {
+            Self::Micro { .. } | Self::Semop { .. } | Self::Qdisc | Self::Build { .. } | Self::Fserver => {
                 Family::Exclusive
             }
             Self::Rw { .. } | Self::Rwsem => Family::ReaderWriter,
@@ -160,14 +168,14 @@ impl Workload {
     /// How many times its length a round may take. A build is as long as it would be if every CPU were
     /// always busy and no lock cost anything, so it takes longer.
     pub fn stretch(&self) -> f64 {
-        if *self == Self::Build { 2.0 } else { 1.0 }
+        if matches!(self, Self::Build { .. }) { 2.0 } else { 1.0 }
     }
 
     /// What the user may set about it, as it is set.
     pub fn parameters(&self) -> Parameters {
         let none = Parameters::default();
         match *self {
-            Self::Micro { cs, ncs } => Parameters {
+            Self::Micro { cs, ncs } | Self::Build { cs, ncs } => Parameters {
                 cs_ns: Some(cs),
                 ncs_ns: Some(ncs),
                 ..none
@@ -192,7 +200,7 @@ impl Workload {
                 pattern: Some(pattern.name()),
                 ..none
             },
-            Self::Qdisc | Self::Build | Self::Fserver | Self::Rwsem => none,
+            Self::Qdisc | Self::Fserver | Self::Rwsem => none,
         }
     }
 
@@ -213,10 +221,10 @@ impl Workload {
                 dequeue: world.work(qdisc::DEQUEUE_NS),
                 transmit: world.work(qdisc::TRANSMIT_NS),
             }),
-            Self::Build => Prepared::Build(build::Farm {
-                compilations: build::Farm::compilations(round.as_secs_f64() * cpus),
-                private: world.work(build::PRIVATE_NS),
-                visit: world.work(build::VISIT_NS),
+            Self::Build { cs, ncs } => Prepared::Build(build::Farm {
+                compilations: build::Farm::compilations(round.as_secs_f64() * cpus, cs + ncs),
+                private: world.work(ncs),
+                visit: world.work(cs),
             }),
             Self::Fserver => Prepared::Fserver(fserver::Steps {
                 request: world.work(fserver::REQUEST_NS),

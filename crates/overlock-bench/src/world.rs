@@ -20,8 +20,9 @@ pub trait World {
     /// What a thread of a team knows of itself.
     type Worker: Worker;
 
-    /// A round begins: nothing that earlier rounds have left in this world has an influence on it.
-    fn begin(&self) {}
+    /// A round begins, of this number among those of its lock with its number of threads: nothing that earlier rounds have left
+    /// in this world has an influence on it.
+    fn begin(&self, _round: usize) {}
 
     /// Runs a team of threads, all of which start together, until the last has ended; asks them to
     /// stop when their time is up.

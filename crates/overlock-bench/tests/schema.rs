@@ -107,6 +107,7 @@ fn simulate(workload: Workload, locks: &[&str]) -> (Value, Vec<u8>) {
             machine: "e5-2620v4",
             cores: 2,
             host: host.name,
+            others: 0,
             seed: 7,
         }),
     };

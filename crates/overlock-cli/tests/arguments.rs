@@ -42,6 +42,7 @@ const OPTIONS: &[&str] = &[
     "--inject",
     "--plan",
     "--machine",
+    "--others",
     "--cores",
     "--host",
     "--vcpus",

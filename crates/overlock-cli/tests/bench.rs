@@ -100,11 +100,11 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     refused(&["--reads", "5"], &["--reads is for `bench rw` only"]);
     refused(
         &["semop", "--cs", "5"],
-        &["--cs is for `bench micro` and `bench rw` only"],
+        &["--cs is for `bench micro`, `bench build` and `bench rw` only"],
     );
     refused(
         &["rwsem", "--ncs", "5"],
-        &["--ncs is for `bench micro` and `bench rw` only"],
+        &["--ncs is for `bench micro`, `bench build` and `bench rw` only"],
     );
     refused(&["--arrays", "5"], &["--arrays is for `bench semop` only"]);
     refused(&["rwsem", "--hot"], &["--hot is for `bench rw` only"]);

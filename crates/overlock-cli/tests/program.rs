@@ -95,5 +95,5 @@ fn manual_pages_are_printed() {
         .args(["man", "lunch"])
         .assert()
         .code(2)
-        .stderr(predicate::str::contains("bench, torture, completions"));
+        .stderr(predicate::str::contains("bench, torture, sim, completions"));
 }

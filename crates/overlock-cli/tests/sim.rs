@@ -16,11 +16,11 @@ fn overlock() -> Command {
 }
 
 /// A few vCPUs on two cores.
-const TINY: &[&str] = &["sim", "--cores", "2", "--seconds", "0.0005"];
+const TINY: &[&str] = &["--cores", "2", "--seconds", "0.0005"];
 
 fn tiny() -> Command {
     let mut command = overlock();
-    command.args(TINY).args(["--vcpus", "2,6"]);
+    command.arg("sim").args(TINY).args(["--vcpus", "2,6"]);
     command
 }
 
@@ -73,12 +73,10 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     }
     refused(
         &["semop", "--cs", "5"],
-        &["--cs is for `sim micro` and `sim rw` only"],
+        &["--cs is for `sim micro`, `sim build` and `sim rw` only"],
     );
-    refused(
-        &["--seed", "2", "trace"],
-        &["--seed", "cannot be used with"],
-    );
+    // Options of the run itself mean nothing to a subcommand, and are not swallowed.
+    refused(&["--seed", "2", "trace"], &["invalid value 'trace'"]);
 }
 
 #[test]
@@ -125,12 +123,42 @@ fn the_tables_show_what_was_simulated() {
 }
 
 #[test]
+fn other_guests_take_cpus() {
+    let others = |count: &str| {
+        let args = [
+            "--seconds",
+            "0.05",
+            "--locks",
+            "unfair",
+            "--vcpus",
+            "2",
+            "--cores",
+            "2",
+        ];
+        let json = ["--cs", "5000", "--others", count, "--json", "-"];
+        let document = text(overlock().arg("sim").args(args).args(json));
+        let document: Value = serde_json::from_str(&document).unwrap();
+        document["rows"][0]["simulation"]["time"]["preempted"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!(others("2") > 0.3 && others("0") < 0.1);
+    tiny()
+        .args(["--others", "3"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains(
+            "seed 1, beside 3 vCPUs of other guests",
+        ));
+}
+
+#[test]
 fn every_workload_runs() {
     for (workload, says) in [
         ("micro", "(no lock)"),
         ("semop", "4 arrays"),
         ("qdisc", "Mbit/s"),
-        ("build", "build"),
+        ("build", "build, critical section 100 ns, between 2000 ns"),
         ("fserver", "fserver; 1 round"),
         ("rw", "overlock_rw"),
         ("rwsem", "rwsem; 1 round"),
@@ -158,6 +186,42 @@ fn the_same_command_line_prints_the_same() {
     let (one, other) = (rounds(&first), rounds(&run("4")));
     assert_ne!(one, other, "the seed is not used");
     assert_ne!(one[0], one[1], "both rounds have the same seed");
+}
+
+#[test]
+fn a_row_is_the_same_whatever_else_is_simulated() {
+    let row = |args: &[&str]| {
+        let document = text(
+            overlock()
+                .arg("sim")
+                .args(TINY)
+                .args(args)
+                .args(["--json", "-"]),
+        );
+        let document: Value = serde_json::from_str(&document).unwrap();
+        let rows = document["rows"].as_array().unwrap().clone();
+        let mut rows = rows.into_iter();
+        rows.find(|row| row["lock"] == "hybrid" && row["threads"] == 6)
+            .unwrap()
+    };
+    let alone = row(&["qdisc", "--locks", "hybrid", "--vcpus", "6"]);
+    let among = row(&["qdisc", "--locks", "default", "--vcpus", "2,6"]);
+    assert_eq!(alone, among);
+    // The clock of a simulation takes no time, so that the waits are those of the same run.
+    let mut timed = row(&[
+        "qdisc",
+        "--locks",
+        "hybrid",
+        "--vcpus",
+        "6",
+        "--latency-runs",
+        "1",
+    ]);
+    assert!(timed["waits"].as_u64() > Some(0));
+    for key in ["waits", "p50_ns", "p99_ns", "p999_ns", "max_ns"] {
+        timed[key] = Value::Null;
+    }
+    assert_eq!(alone, timed);
 }
 
 #[test]
@@ -227,6 +291,7 @@ fn machines_hosts_and_locks_are_listed() {
 #[test]
 fn a_lock_with_too_few_places_is_told_of() {
     let output = overlock()
+        .arg("sim")
         .args(TINY)
         .args(["--locks", "pv_ticket_small", "--vcpus", "2,130"])
         .assert()
@@ -287,11 +352,10 @@ fn ctrl_c_ends_one_long_round_and_many_short_ones() {
 fn timeline(args: &[&str]) -> Value {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out.json");
-    let (tiny, rest) = (&TINY[1..], args);
     overlock()
         .args(["sim", "trace"])
-        .args(tiny)
-        .args(rest)
+        .args(["--cores", "2"])
+        .args(args)
         .arg("--out")
         .arg(&path)
         .assert()

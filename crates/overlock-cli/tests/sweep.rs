@@ -129,7 +129,7 @@ fn a_line_is_what_the_simulation_told() {
         .assert()
         .success()
         .stdout(predicate::str::starts_with(
-            "machine,host,workload,vcpus,lock,seed,",
+            "machine,host,others,workload,vcpus,lock,seed,",
         ))
         .stderr(predicate::str::contains("medians over the seeds"));
 }

@@ -17,12 +17,13 @@
 //! - C2: an access takes effect while its core has the line in the way that it needs, or, for a load, when data arrive that
 //!   were right when they were sent.
 //! - C3: whoever asks is answered once.
+//! - C4: whoever watches a line is told of each change that takes effect from then on, at that moment at the latest.
 
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;
 
-use crate::machine::Machine;
+use crate::machine::{MOST_CORES, Machine};
 use crate::time::Time;
 
 /// Bytes of a line.
@@ -81,7 +82,7 @@ struct Request {
 }
 
 /// How long a request and its answer travel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Path {
     /// To the cache that answers for the line.
     request: Time,
@@ -119,7 +120,11 @@ struct Line {
     planned: Option<Time>,
     /// When the owner has it.
     arrival: Time,
+    /// When its last store or locked instruction that hit ends.
+    used: Time,
     watchers: Vec<Watcher>,
+    /// How often it has been changed.
+    changes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +197,9 @@ impl Cache {
                 leaving: None,
                 planned: None,
                 arrival: Time::ZERO,
+                used: Time::ZERO,
                 watchers: Vec::new(),
+                changes: 0,
             });
         }
         line
@@ -219,10 +226,11 @@ impl Cache {
         let here = now >= self.lines[line].arrival;
         if here && self.has(line, core, access) {
             self.traffic.hits += 1;
+            let takes = self.takes(access);
             if access != Access::Read {
-                self.changed(line, core, vcpu);
+                self.lines[line].used = now + takes;
             }
-            return Answer::Hit(self.takes(access));
+            return Answer::Hit(takes);
         }
         self.lines[line].queue.push(Request {
             vcpu,
@@ -261,7 +269,19 @@ impl Cache {
         Some(arrives)
     }
 
-    /// From now on [`Signal::Lost`] tells `vcpu` when its core loses the line, or a sibling changes it. False where the core does
+    /// A store or a locked instruction of `vcpu` has had its effect on the line: whoever watches it, on the same core or since the
+    /// line has left for ours, looks again.
+    pub fn changed(&mut self, line: usize, vcpu: usize) {
+        self.lines[line].changes += 1;
+        self.lose(line, vcpu);
+    }
+
+    /// How often the line has been changed.
+    pub fn changes(&self, line: usize) -> u64 {
+        self.lines[line].changes
+    }
+
+    /// From now on [`Signal::Lost`] tells `vcpu` when its core loses the line, or the line is changed. False where the core does
     /// not have it.
     pub fn watch(&mut self, vcpu: usize, core: usize, line: usize) -> bool {
         let has = self.has(line, core, Access::Read);
@@ -286,7 +306,8 @@ impl Cache {
                     return;
                 }
                 self.lines[line].leaving = None;
-                let arrives = now + data;
+                // An instruction that is under way comes to its end.
+                let arrives = now.max(self.lines[line].used) + data;
                 let done = arrives + self.takes(request.access);
                 self.grant(line, &request, arrives);
                 self.lines[line].free = done;
@@ -355,6 +376,9 @@ impl Cache {
     /// When a request arrives where the line is. One from another socket follows it.
     fn arrival(&self, line: usize, request: &Request) -> Time {
         let state = &self.lines[line];
+        if self.has(line, request.core, request.access) {
+            return request.asked.max(state.arrival);
+        }
         let socket = self.machine.socket_of(request.core);
         let near = match state.copies {
             Copies::None => true,
@@ -384,6 +408,10 @@ impl Cache {
         let socket = self.machine.socket_of(request.core);
         let state = &self.lines[line];
         let costs = &self.machine.costs;
+        if self.has(line, request.core, request.access) {
+            // It was on its way here already.
+            return Path::default();
+        }
         let way = self.machine.way(request.core, line);
         let whole = |time: Time| Path {
             request: time.third().scale(way),
@@ -414,13 +442,14 @@ impl Cache {
     /// The core gets the line, or a copy, which arrives then; whoever has to lose it has lost it.
     fn grant(&mut self, line: usize, request: &Request, arrives: Time) {
         let socket = self.machine.socket_of(request.core);
-        let state = &mut self.lines[line];
-        let near = match state.copies {
+        let had = self.has(line, request.core, request.access);
+        let near = match self.lines[line].copies {
             Copies::None => None,
-            Copies::Owned(_) => Some(state.home == socket),
+            Copies::Owned(_) => Some(self.lines[line].home == socket),
             Copies::Shared(cores) => Some(self.reaches(cores, socket)),
         };
         match near {
+            _ if had => self.traffic.hits += 1,
             None => self.traffic.memory += 1,
             Some(true) => self.traffic.near += 1,
             Some(false) => self.traffic.far += 1,
@@ -459,7 +488,7 @@ impl Cache {
 
     /// Whether one of these cores is on the socket, whose last-level cache has the line then.
     fn reaches(&self, cores: u128, socket: usize) -> bool {
-        let all = (1 << self.machine.cores) - 1;
+        let all = u128::MAX >> (MOST_CORES - self.machine.cores);
         cores & (all << (socket * self.machine.cores)) != 0
     }
 
@@ -478,12 +507,6 @@ impl Cache {
         time.scale(self.random.random_range(1.0 - jitter..=1.0 + jitter))
     }
 
-    /// The core has changed a line that it owned: its sibling sees that.
-    fn changed(&mut self, line: usize, core: usize, vcpu: usize) {
-        debug_assert_eq!(self.lines[line].copies, Copies::Owned(core));
-        self.lose(line, vcpu);
-    }
-
     /// All watchers but one have to look again.
     fn lose(&mut self, line: usize, but: usize) {
         let signals = &mut self.signals;
@@ -496,3 +519,6 @@ impl Cache {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,9 @@
 mod fibre;
 mod host;
 mod state;
+#[cfg(test)]
+mod tests;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
@@ -36,6 +39,8 @@ pub struct Setup<'a> {
     pub host: &'a Host,
     /// How many vCPUs.
     pub vcpus: usize,
+    /// How many more there are on the machine, of other guests, that compute all the time.
+    pub others: usize,
     /// Decides about whatever is left to chance.
     pub seed: u64,
     /// From when on [`stopped`] says so.
@@ -128,6 +133,22 @@ thread_local! {
     static ENGINE: RefCell<Option<Box<Engine>>> = const { RefCell::new(None) };
 }
 
+/// As long as the fibre of a vCPU runs, also where it panics.
+struct Caller;
+
+impl Caller {
+    fn new(vcpu: usize) -> Self {
+        CURRENT.set(Some(vcpu));
+        Caller
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        CURRENT.set(None);
+    }
+}
+
 /// How many events pass between two looks at whether to go on.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
 
@@ -164,9 +185,9 @@ pub fn run<T>(
         match resume {
             Err(stuck) => break Some(stuck),
             Ok(Some(vcpu)) => {
-                CURRENT.set(Some(vcpu));
+                let caller = Caller::new(vcpu);
                 let ended = fibres.resume(vcpu);
-                CURRENT.set(None);
+                drop(caller);
                 if ended {
                     with(|engine| engine.ended(vcpu));
                 }
@@ -261,19 +282,23 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     });
     if waits {
         fibre::suspend(me);
-        with(|engine| engine.accessed(me, access));
     }
     let result = effect();
-    ask(me, |_| false);
+    ask(me, |engine| engine.accessed(me, access));
     result
 }
 
-/// Waits, spinning, until the word at `address` may have changed or `until` has come.
-pub(crate) fn watch(address: usize, until: Option<Time>) {
+/// How often the line of the caller's last load had been changed when that took effect.
+pub(crate) fn looked() -> u64 {
+    current().map_or(0, |me| with(|engine| engine.looked(me)))
+}
+
+/// Waits, spinning, until the word at `address` may have changed since its line had been so often, or `until` has come.
+pub(crate) fn watch(address: usize, changes: u64, until: Option<Time>) {
     let Some(me) = current() else {
         panic!("outside of a simulation nobody changes what this waits for")
     };
-    ask(me, |engine| engine.watch(me, address, until));
+    ask(me, |engine| engine.watch(me, address, changes, until));
     while with(|engine| engine.sees_pause_exit(me)) {
         pause_exit(me);
     }
@@ -299,7 +324,10 @@ fn pause_exit(me: usize) {
     if with(|engine| engine.yields(me)) {
         fibre::suspend(me);
     }
-    ask(me, |_| false);
+    ask(me, |engine| {
+        engine.enters_guest(me);
+        false
+    });
 }
 
 /// Sleeps until kicked, or until then, if `is_expected` still says so.
@@ -344,7 +372,7 @@ pub(crate) fn preempted(cpu: usize) -> bool {
 
 /// How many vCPUs there are, and how many CPUs.
 pub(crate) fn sizes() -> Option<(usize, usize)> {
-    current().map(|_| with(|engine| (engine.vcpus.len(), engine.machine.cpus())))
+    current().map(|_| with(|engine| (engine.team, engine.machine.cpus())))
 }
 
 /// What a turn of a spin loop takes.

@@ -42,6 +42,8 @@ impl Platform for Sim {
     {
         let address = std::ptr::from_ref(word).addr();
         let mut seen = word.load(order);
+        // `done` may take its time, and look at other words.
+        let mut changes = engine::looked();
         if done(seen) {
             return Ok(seen);
         }
@@ -55,8 +57,9 @@ impl Platform for Sim {
             if until.is_some_and(|until| engine::now() >= until) {
                 return Err(seen);
             }
-            engine::watch(address, until);
+            engine::watch(address, changes, until);
             seen = word.load(order);
+            changes = engine::looked();
             if done(seen) {
                 return Ok(seen);
             }

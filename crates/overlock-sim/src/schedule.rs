@@ -288,14 +288,13 @@ impl Schedule {
             })
     }
 
-    /// Takes a vCPU from the longest queue for `cpu`, if that one has at least `excess` more; true where it did.
+    /// Takes a vCPU from the longest queue for `cpu`, if there are at least `excess` more on that CPU; true where it did.
     pub fn pull(&mut self, now: Time, cpu: usize, excess: usize) -> bool {
         let own = self.load(cpu);
         let busiest = (0..self.cpus.len())
             .filter(|&other| other != cpu && !self.cpus[other].queue.is_empty())
             .max_by_key(|&other| (self.load(other), other));
-        let Some(busiest) = busiest.filter(|&busiest| self.load(busiest) >= own + excess + 1)
-        else {
+        let Some(busiest) = busiest.filter(|&busiest| self.load(busiest) >= own + excess) else {
             return false;
         };
         self.charge(now, busiest);
@@ -334,7 +333,9 @@ impl Schedule {
         if !self.cpus[other].queue.contains(&target) {
             return None;
         }
-        self.cpus[own].skip = Some(vcpu);
+        if !self.cpus[own].queue.is_empty() {
+            self.cpus[own].skip = Some(vcpu);
+        }
         self.cpus[other].next = Some(target);
         Some(other)
     }

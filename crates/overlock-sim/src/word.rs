@@ -104,7 +104,7 @@ macro_rules! part {
 }
 
 fn stores(order: Ordering) -> Access {
-    debug_assert!(matches!(order, Ordering::Relaxed | Ordering::Release));
+    debug_assert!(matches!(order, Relaxed | Ordering::Release));
     Access::Write
 }
 

@@ -262,9 +262,6 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
         );
     }
     text += &rest(&set);
-    if let Some(simulation) = settings.simulation {
-        let _ = write!(text, ", seed {}", simulation.seed);
-    }
     let pinned = if settings.pin { ", pinned" } else { "" };
     let _ = write!(
         text,
@@ -279,6 +276,12 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
     );
     if settings.latency_runs > 0 {
         let _ = write!(text, ", {} for the waits", settings.latency_runs);
+    }
+    if let Some(simulation) = settings.simulation {
+        let _ = write!(text, ", seed {}", simulation.seed);
+        if simulation.others > 0 {
+            let _ = write!(text, ", beside {} vCPUs of other guests", simulation.others);
+        }
     }
     text + pinned
 }

@@ -29,7 +29,7 @@ pub struct About {
     pub lock: &'static str,
     /// Where it ran.
     pub simulation: Simulation,
-    /// How many vCPUs.
+    /// How many vCPUs, those of other guests left out.
     pub vcpus: usize,
     /// How many CPUs.
     pub cpus: usize,
@@ -98,6 +98,8 @@ impl Slice {
 #[derive(Debug)]
 struct Timeline {
     events: Vec<Event>,
+    /// vCPUs from this number on are other guests'.
+    own: usize,
     /// The open slices of each vCPU, the outermost first.
     open: Vec<Vec<Slice>>,
     /// Which vCPU each CPU runs.
@@ -109,24 +111,33 @@ struct Timeline {
 
 impl Timeline {
     fn new(about: &About) -> Self {
+        let all = about.vcpus + about.simulation.others;
         let mut events = vec![Event::process(VCPUS, "vCPUs"), Event::process(CPUS, "CPUs")];
-        for vcpu in 0..about.vcpus {
-            events.extend(Event::track(Track::vcpu(vcpu), format!("vCPU {vcpu}")));
-        }
         for cpu in 0..about.cpus {
             events.extend(Event::track(Track::cpu(cpu), format!("CPU {cpu}")));
         }
         let mut timeline = Self {
             events,
-            open: vec![Vec::new(); about.vcpus],
+            own: about.vcpus,
+            open: vec![Vec::new(); all],
             running: vec![None; about.cpus],
-            kicks: vec![None; about.vcpus],
+            kicks: vec![None; all],
             next_kick: 0,
         };
-        for vcpu in 0..about.vcpus {
+        for vcpu in 0..all {
+            let track = Event::track(Track::vcpu(vcpu), timeline.name(vcpu));
+            timeline.events.extend(track);
             timeline.push(Time::ZERO, vcpu, Slice::Off("not started"));
         }
         timeline
+    }
+
+    /// For people.
+    fn name(&self, vcpu: usize) -> String {
+        match vcpu.checked_sub(self.own) {
+            None => format!("vCPU {vcpu}"),
+            Some(other) => format!("other guest, vCPU {other}"),
+        }
     }
 
     fn mark(&mut self, &Mark { at, vcpu, what }: &Mark) {
@@ -168,7 +179,7 @@ impl Timeline {
         self.leaves_cpu(at, vcpu);
         self.frees(at, cpu);
         self.running[cpu] = Some(vcpu);
-        let begin = Event::begin(at, Track::cpu(cpu), format!("vCPU {vcpu}"), "run");
+        let begin = Event::begin(at, Track::cpu(cpu), self.name(vcpu), "run");
         self.events.push(begin);
     }
 
@@ -191,7 +202,7 @@ impl Timeline {
         self.next_kick += 1;
         self.kicks[vcpu] = Some(id);
         self.events.push(Event::flow_start(at, Track::vcpu(by), id));
-        let name = format!("kicked by vCPU {by}");
+        let name = format!("kicked by {}", self.name(by));
         self.events
             .push(Event::instant(at, Track::vcpu(vcpu), name));
         self.pull(at, vcpu, Slice::Off("asleep"));

@@ -25,6 +25,8 @@ pub struct Grid {
     pub machines: Vec<Machine>,
     /// What runs their vCPUs.
     pub hosts: Vec<&'static Host>,
+    /// vCPUs of other guests, which want a CPU all the time.
+    pub others: Vec<usize>,
     /// The workloads, all of one family.
     pub workloads: Vec<Workload>,
     /// The numbers of vCPUs.
@@ -44,6 +46,8 @@ pub struct Point<'a> {
     pub machine: &'a Machine,
     /// What runs its vCPUs.
     pub host: &'static Host,
+    /// vCPUs of other guests beside them.
+    pub others: usize,
     /// What the vCPUs do.
     pub workload: Workload,
     /// How many.
@@ -61,6 +65,8 @@ pub struct Key {
     pub machine: String,
     /// [`Point::host`]
     pub host: String,
+    /// [`Point::others`]
+    pub others: usize,
     /// [`Point::workload`]
     pub workload: String,
     /// [`Point::vcpus`]
@@ -76,6 +82,7 @@ pub struct Key {
 pub struct Names {
     machines: Vec<String>,
     hosts: Vec<String>,
+    others: Vec<usize>,
     workloads: Vec<String>,
     vcpus: Vec<usize>,
     locks: Vec<String>,
@@ -124,6 +131,7 @@ impl Grid {
     pub fn check(mut self) -> Result<Self, BadGrid> {
         unique(&mut self.machines, machine_name);
         unique(&mut self.hosts, |host| host.name);
+        unique(&mut self.others, |&others| others);
         unique(&mut self.workloads, Workload::to_string);
         unique(&mut self.vcpus, |&vcpus| vcpus);
         unique(&mut self.locks, |lock| lock.name);
@@ -139,6 +147,7 @@ impl Grid {
         let sizes = [
             self.machines.len(),
             self.hosts.len(),
+            self.others.len(),
             self.workloads.len(),
             self.vcpus.len(),
             self.locks.len(),
@@ -156,29 +165,39 @@ impl Grid {
         Ok(self)
     }
 
-    /// All points in their order: seeds change first, then locks, vCPUs, workloads, hosts, machines. A lock that does not take so many
+    /// All points in their order: seeds change first, then locks, vCPUs, workloads, other guests, hosts, machines. A lock that does not take so many
     /// vCPUs has none.
     pub fn points(&self) -> Vec<Point<'_>> {
         let mut points = Vec::new();
-        for machine in &self.machines {
-            for &host in &self.hosts {
-                for &workload in &self.workloads {
-                    for &vcpus in &self.vcpus {
-                        for &lock in self.locks.iter().filter(|lock| takes(lock, vcpus)) {
-                            points.extend(self.seeds.iter().map(|&seed| Point {
-                                machine,
-                                host,
-                                workload,
-                                vcpus,
-                                lock,
-                                seed,
-                            }));
-                        }
+        for (machine, &host, &others) in self.places() {
+            for &workload in &self.workloads {
+                for &vcpus in &self.vcpus {
+                    for &lock in self.locks.iter().filter(|lock| takes(lock, vcpus)) {
+                        points.extend(self.seeds.iter().map(|&seed| Point {
+                            machine,
+                            host,
+                            others,
+                            workload,
+                            vcpus,
+                            lock,
+                            seed,
+                        }));
                     }
                 }
             }
         }
         points
+    }
+
+    /// Machines with what runs on them besides.
+    fn places(&self) -> impl Iterator<Item = (&Machine, &&'static Host, &usize)> {
+        self.machines.iter().flat_map(move |machine| {
+            self.hosts.iter().flat_map(move |host| {
+                self.others
+                    .iter()
+                    .map(move |others| (machine, host, others))
+            })
+        })
     }
 
     /// The locks that do not take all the numbers of vCPUs, and the most that each takes.
@@ -195,6 +214,7 @@ impl Grid {
         Names {
             machines: texts(&self.machines, machine_name),
             hosts: texts(&self.hosts, |host| host.name),
+            others: self.others.clone(),
             workloads: texts(&self.workloads, Workload::to_string),
             vcpus: self.vcpus.clone(),
             locks: texts(&self.locks, |lock| lock.name),
@@ -232,6 +252,7 @@ impl Names {
         Grid {
             machines: find(&self.machines, machine)?,
             hosts: find(&self.hosts, Host::preset)?,
+            others: self.others.clone(),
             locks: find(&self.locks, |name| lock(family, name))?,
             workloads,
             vcpus: self.vcpus.clone(),
@@ -249,6 +270,7 @@ impl Names {
             [
                 ("machines", names.machines.clone()),
                 ("hosts", names.hosts.clone()),
+                ("others", numbers(&names.others)),
                 ("workloads", names.workloads.clone()),
                 ("vcpus", numbers(&names.vcpus)),
                 ("locks", names.locks.clone()),
@@ -296,6 +318,7 @@ impl Point<'_> {
         Key {
             machine: machine_name(self.machine),
             host: self.host.name.to_owned(),
+            others: self.others,
             workload: self.workload.to_string(),
             vcpus: self.vcpus,
             lock: self.lock.name.to_owned(),
@@ -304,19 +327,26 @@ impl Point<'_> {
     }
 }
 
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Key {
+    /// Where it runs and what: all but the lock and the seed.
+    pub fn place(&self) -> String {
         let Self {
             machine,
             host,
             workload,
             vcpus,
-            lock,
-            seed,
+            ..
         } = self;
-        write!(
-            f,
-            "{machine}, {host}, {workload}, {vcpus} vCPUs, {lock}, seed {seed}"
-        )
+        let others = match self.others {
+            0 => String::new(),
+            others => format!(" beside {others} of others"),
+        };
+        format!("{machine}, {host}, {workload}, {vcpus} vCPUs{others}")
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}, seed {}", self.place(), self.lock, self.seed)
     }
 }

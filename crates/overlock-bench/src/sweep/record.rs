@@ -89,6 +89,7 @@ pub fn simulate(
     let machine = point.machine.clone();
     let cpus = machine.cpus() as f64;
     let world = Simulated::new(machine, *point.host, point.seed, Arc::clone(interrupt));
+    let world = world.beside(point.others);
     let rounds = point.lock.simulated.as_ref();
     let rounds = rounds.expect("the locks of a grid run on simulated machines");
     let team = Team {
@@ -97,7 +98,7 @@ pub fn simulate(
         pin: false,
         stop_after: round,
     };
-    world.begin();
+    world.begin(0);
     // Simulated clocks cost nothing to read, so one round counts operations and times the waits.
     let prepared = point.workload.prepare(&world, cpus, round);
     let sample = prepared.round(rounds, &world, &team, Pass::Latency)?;

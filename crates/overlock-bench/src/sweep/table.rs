@@ -1,10 +1,7 @@
 //! The results for people: medians over the seeds.
 
-use std::fmt::Write;
-
 use overlock_sim::account::State;
 
-use super::grid::Key;
 use super::record::{Measured, Outcome};
 use super::store::Line;
 use crate::probe::Times;
@@ -153,20 +150,10 @@ impl Row {
 /// All tables, one for each machine, host, workload and number of vCPUs, for a terminal of `width` columns, or for a file if there is
 /// none. The lines are in the grid's order.
 pub fn render(lines: &[Line], width: Option<u16>) -> String {
-    let place = |line: &Line| {
-        let Key {
-            machine,
-            host,
-            workload,
-            vcpus,
-            ..
-        } = line.record.key.clone();
-        (machine, host, workload, vcpus)
-    };
+    let place = |line: &Line| line.record.key.place();
     let mut text = String::new();
     for lines in lines.chunk_by(|a, b| place(a) == place(b)) {
-        let (machine, host, workload, vcpus) = place(&lines[0]);
-        let _ = writeln!(text, "{machine}, {host}, {workload}, {vcpus} vCPUs");
+        text += &(place(&lines[0]) + "\n");
         let rows: Vec<Row> = lines
             .chunk_by(|a, b| a.record.key.lock == b.record.key.lock)
             .map(row)

@@ -31,6 +31,7 @@ fn grid(vcpus: &[usize], seeds: u64) -> Grid {
     let grid = Grid {
         machines: vec![PRESETS[0].clone(), PRESETS[1].with_cores(8)],
         hosts: vec![&Host::KVM],
+        others: vec![0],
         workloads: vec!["micro:cs=95".parse().unwrap()],
         vcpus: vcpus.to_vec(),
         locks: locks(&["ticket", "hybrid", "pv_ticket_small"]),
@@ -171,6 +172,7 @@ fn simulations_depend_on_their_settings_alone() {
         let locks = family.locks().iter();
         let grid = Grid {
             machines: vec![PRESETS[1].clone()],
+            others: vec![8],
             workloads: workloads
                 .filter(|workload| workload.family() == family)
                 .collect(),
@@ -342,11 +344,11 @@ fn failures_do_not_stop_the_others_and_are_kept() {
     csv::write(&mut csv, &merged.lines).unwrap();
     let csv = String::from_utf8(csv).unwrap();
     assert_eq!(csv.lines().count(), 1 + points.len());
-    let begin = "machine,host,workload,vcpus,lock,seed,elapsed_s,ops_per_sec,";
+    let begin = "machine,host,others,workload,vcpus,lock,seed,elapsed_s,ops_per_sec,";
     assert!(csv.starts_with(begin), "{csv}");
     assert!(csv.contains("simulation_time_work"), "{csv}");
     let failed = csv.lines().nth(2).unwrap();
-    let key = "e5-2699v3,kvm,micro:cs=95:ncs=0,4,ticket,2,,,";
+    let key = "e5-2699v3,kvm,0,micro:cs=95:ncs=0,4,ticket,2,,,";
     assert!(
         failed.starts_with(key) && failed.ends_with(",panicked: the lock is held"),
         "{failed}"

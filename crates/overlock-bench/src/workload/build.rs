@@ -19,10 +19,12 @@ const STRUCTURES: u8 = 32;
 const VISITS: usize = 100;
 /// Compilations that an archive needs.
 const FAN_IN: usize = 16;
+/// As many compilations as memory has room for: visits may be as short as the user likes.
+const MOST_COMPILATIONS: f64 = 1e7;
 
-/// Private work before each visit.
+/// Private work before each visit, unless the user says otherwise.
 pub const PRIVATE_NS: f64 = 2_000.0;
-/// A visit's critical section.
+/// A visit's critical section, unless the user says otherwise.
 pub const VISIT_NS: f64 = 100.0;
 
 /// The work to do.
@@ -30,18 +32,21 @@ pub const VISIT_NS: f64 = 100.0;
 pub struct Farm {
     /// Compilations. Archives and the link come on top.
     pub compilations: usize,
-    /// [`PRIVATE_NS`]
+    /// Before each visit.
     pub private: Work,
-    /// [`VISIT_NS`]
+    /// During each.
     pub visit: Work,
 }
 
 impl Farm {
-    /// How many compilations keep one CPU busy for `seconds`, locks that cost nothing provided.
-    pub fn compilations(seconds: f64) -> usize {
-        let task = VISITS as f64 * (PRIVATE_NS + VISIT_NS) * 1e-9;
+    /// How many compilations keep one CPU busy for `seconds`, each visit with the work before it taking so many nanoseconds, locks that
+    /// cost nothing provided.
+    pub fn compilations(seconds: f64, visit_ns: f64) -> usize {
+        let task = VISITS as f64 * visit_ns * 1e-9;
         let with_archives = task * (1.0 + 1.0 / FAN_IN as f64);
-        ((seconds / with_archives).round() as usize).max(1)
+        (seconds / with_archives)
+            .round()
+            .clamp(1.0, MOST_COMPILATIONS) as usize
     }
 
     fn archives(&self) -> usize {
@@ -300,8 +305,12 @@ mod tests {
 
     #[test]
     fn work_is_sized_by_time() {
-        assert_eq!(Farm::compilations(0.0), 1);
-        let (one, ten) = (Farm::compilations(1.0), Farm::compilations(10.0));
+        assert_eq!(Farm::compilations(0.0, 2_100.0), 1);
+        assert_eq!(Farm::compilations(1.0, 0.0), 10_000_000);
+        let (one, ten) = (
+            Farm::compilations(1.0, 2_100.0),
+            Farm::compilations(10.0, 2_100.0),
+        );
         assert!((9 * one..11 * one).contains(&ten));
     }
 }

@@ -66,7 +66,7 @@ impl Workload {
     /// What can be set, by name.
     fn places(&mut self) -> Vec<(&'static str, Place<'_>)> {
         match self {
-            Self::Micro { cs, ncs } => {
+            Self::Micro { cs, ncs } | Self::Build { cs, ncs } => {
                 vec![
                     ("cs", Place::Nanoseconds(cs)),
                     ("ncs", Place::Nanoseconds(ncs)),
@@ -85,7 +85,7 @@ impl Workload {
                 ("records", Place::Count(records)),
             ],
             Self::Condvar { pattern } => vec![("pattern", Place::Pattern(pattern))],
-            Self::Qdisc | Self::Build | Self::Fserver | Self::Rwsem => Vec::new(),
+            Self::Qdisc | Self::Fserver | Self::Rwsem => Vec::new(),
         }
     }
 }
@@ -189,7 +189,7 @@ mod tests {
         refused("macro", "unknown workload 'macro'; the workloads are micro");
         refused("", "unknown workload ''");
         refused("micro:", "no '' can be set for micro, only cs, ncs");
-        refused("build:cs=5", "no 'cs' can be set for build, only nothing");
+        refused("qdisc:cs=5", "no 'cs' can be set for qdisc, only nothing");
         refused(
             "micro:cs",
             "cs must be nanoseconds, a number from 0 to 1000000000",

@@ -31,9 +31,10 @@ pub struct Simulated {
     machine: Machine,
     host: Host,
     seed: u64,
+    others: usize,
     trace: bool,
     interrupt: Arc<Interrupt>,
-    rounds: AtomicU64,
+    round: AtomicU64,
     last: Mutex<Option<Report>>,
 }
 
@@ -63,9 +64,10 @@ impl Simulated {
             machine,
             host,
             seed,
+            others: 0,
             trace: false,
             interrupt,
-            rounds: AtomicU64::new(0),
+            round: AtomicU64::new(0),
             last: Mutex::new(None),
         }
     }
@@ -77,6 +79,12 @@ impl Simulated {
             trace: true,
             ..self
         }
+    }
+
+    /// The same beside so many vCPUs of other guests, which want a CPU all the time.
+    #[must_use]
+    pub fn beside(self, others: usize) -> Self {
+        Self { others, ..self }
     }
 
     /// The machine.
@@ -159,9 +167,9 @@ impl World for Simulated {
     type Word = U64;
     type Worker = SimulatedWorker;
 
-    fn begin(&self) {
+    fn begin(&self, round: usize) {
         overlock_sim::forget();
-        self.rounds.fetch_add(1, Relaxed);
+        self.round.store(round as u64, Relaxed);
     }
 
     fn run<T: Send>(
@@ -173,11 +181,13 @@ impl World for Simulated {
         if self.interrupt.is_raised() {
             return Err(Error::Interrupted);
         }
-        let round = self.rounds.load(Relaxed).saturating_sub(1);
+        // All locks meet the same chances, and a round brings the same whatever else is in its plan.
+        let round = self.round.load(Relaxed);
         let setup = Setup {
             machine: &self.machine,
             host: &self.host,
             vcpus: team.threads,
+            others: self.others,
             seed: self
                 .seed
                 .wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use overlock_bench::workload::spec::{LONGEST_SECTION, MANY};
-use overlock_bench::workload::{Workload, condvar};
+use overlock_bench::workload::{Workload, build, condvar};
 
 use crate::exit::Exit;
 use crate::number::{number, whole};
@@ -16,11 +16,11 @@ pub struct Args {
     #[arg(value_enum, default_value_t = Kind::Micro)]
     pub workload: Kind,
 
-    /// micro, rw: length of the critical section, beside its access to the data [default: 0]
+    /// micro, build, rw: length of the critical section, beside its access to the data [default: 100 in build, else 0]
     #[arg(long, value_name = "NS")]
     pub cs: Option<String>,
 
-    /// micro, rw: length of the section between two acquisitions [default: 0]
+    /// micro, build, rw: length of the section between two acquisitions [default: 2000 in build, else 0]
     #[arg(long, value_name = "NS")]
     pub ncs: Option<String>,
 
@@ -81,9 +81,9 @@ impl Args {
     /// The workload that they ask for, of the subcommand of that name.
     pub fn workload(&self, command: &str) -> Result<Workload, Exit> {
         self.fit(command)?;
-        let section = |option, text: &Option<String>| match text {
+        let section = |option, text: &Option<String>, default| match text {
             Some(text) => number(option, text, 0.0, LONGEST_SECTION, "nanoseconds"),
-            None => Ok(0.0),
+            None => Ok(default),
         };
         let many = |option, text: &Option<String>, default| match text {
             Some(text) => whole(option, text, 1, MANY),
@@ -91,18 +91,21 @@ impl Args {
         };
         Ok(match self.workload {
             Kind::Micro => Workload::Micro {
-                cs: section("--cs", &self.cs)?,
-                ncs: section("--ncs", &self.ncs)?,
+                cs: section("--cs", &self.cs, 0.0)?,
+                ncs: section("--ncs", &self.ncs, 0.0)?,
             },
             Kind::Semop => Workload::Semop {
                 arrays: many("--arrays", &self.arrays, 4)?,
             },
             Kind::Qdisc => Workload::Qdisc,
-            Kind::Build => Workload::Build,
+            Kind::Build => Workload::Build {
+                cs: section("--cs", &self.cs, build::VISIT_NS)?,
+                ncs: section("--ncs", &self.ncs, build::PRIVATE_NS)?,
+            },
             Kind::Fserver => Workload::Fserver,
             Kind::Rw => Workload::Rw {
-                cs: section("--cs", &self.cs)?,
-                ncs: section("--ncs", &self.ncs)?,
+                cs: section("--cs", &self.cs, 0.0)?,
+                ncs: section("--ncs", &self.ncs, 0.0)?,
                 reads: self.reads.as_deref().map_or(Ok(90.0), |text| {
                     number("--reads", text, 0.0, 100.0, "a percentage of operations")
                 })?,
@@ -121,9 +124,10 @@ impl Args {
 
     /// Options that only some workloads have must not be given to another.
     fn fit(&self, command: &str) -> Result<(), Exit> {
+        let sections = &[Kind::Micro, Kind::Build, Kind::Rw];
         let options: [(&str, bool, &[Kind]); 7] = [
-            ("--cs", self.cs.is_some(), &[Kind::Micro, Kind::Rw]),
-            ("--ncs", self.ncs.is_some(), &[Kind::Micro, Kind::Rw]),
+            ("--cs", self.cs.is_some(), sections),
+            ("--ncs", self.ncs.is_some(), sections),
             ("--arrays", self.arrays.is_some(), &[Kind::Semop]),
             ("--reads", self.reads.is_some(), &[Kind::Rw]),
             ("--hot", self.hot, &[Kind::Rw]),
@@ -141,7 +145,10 @@ impl Args {
             .filter_map(ValueEnum::to_possible_value)
             .map(|owner| format!("`{command} {}`", owner.get_name()))
             .collect();
-        let names = names.join(" and ");
+        let names = match &names[..] {
+            [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+            _ => names.concat(),
+        };
         Err(Exit::usage(format!("{option} is for {names} only")))
     }
 }

@@ -34,6 +34,10 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = "kvm")]
     pub host: String,
 
+    /// vCPUs of other guests on the same machine, which want a CPU all the time
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub others: String,
+
     /// What chance is drawn from: another number is another run
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: String,
@@ -44,6 +48,7 @@ pub struct Args {
 pub struct Place {
     pub machine: Machine,
     pub host: Host,
+    pub others: usize,
     pub seed: u64,
 }
 
@@ -53,6 +58,7 @@ impl Args {
         Ok(Place {
             machine: machine(&self.machine, self.cores.as_deref())?,
             host: *host(&self.host)?,
+            others: whole("--others", &self.others, 0, MOST_VCPUS.0)?,
             seed: whole("--seed", &self.seed, 0, usize::MAX)? as u64,
         })
     }
@@ -100,7 +106,7 @@ fn with_cores(machine: &Machine, text: &str) -> Result<Machine, Exit> {
 impl Place {
     /// The world in which locks run there.
     pub fn world(&self, interrupt: Arc<Interrupt>) -> Simulated {
-        Simulated::new(self.machine.clone(), self.host, self.seed, interrupt)
+        Simulated::new(self.machine.clone(), self.host, self.seed, interrupt).beside(self.others)
     }
 
     /// CPUs of the machine.
@@ -119,6 +125,7 @@ impl Place {
             machine: self.machine.name,
             cores: self.machine.all_cores(),
             host: self.host.name,
+            others: self.others,
             seed: self.seed,
         }
     }

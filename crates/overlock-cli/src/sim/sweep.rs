@@ -45,6 +45,10 @@ pub struct Args {
     )]
     hosts: Vec<String>,
 
+    /// vCPUs of other guests on the same machine, which want a CPU all the time
+    #[arg(long, value_delimiter = ',', value_name = "N,…", default_value = "0")]
+    others: Vec<String>,
+
     /// The locks, by name, or `all`, `default`; --list of `sim` shows them
     #[arg(
         long,
@@ -113,12 +117,12 @@ impl Choice {
         })?;
         // clap sees to it that no list is empty.
         let locks = locks(&workloads[0], &args.locks)?;
-        let vcpus = numbers("--vcpus", &args.vcpus, 1, MOST_VCPUS.0 as u64)?;
         let grid = Grid {
             machines: all(&args.machines, machine)?,
             hosts: all(&args.hosts, machine::host)?,
+            others: vcpus("--others", &args.others, 0)?,
             workloads,
-            vcpus: vcpus.into_iter().map(|number| number as usize).collect(),
+            vcpus: vcpus("--vcpus", &args.vcpus, 1)?,
             locks,
             seeds: numbers("--seeds", &args.seeds, 0, u64::MAX)?,
             round: seconds(&args.seconds)?,
@@ -174,6 +178,11 @@ fn numbers(option: &str, words: &[String], least: u64, most: u64) -> Result<Vec<
         numbers.extend(first..=last);
     }
     Ok(numbers)
+}
+
+fn vcpus(option: &str, words: &[String], least: u64) -> Result<Vec<usize>, Exit> {
+    let numbers = numbers(option, words, least, MOST_VCPUS.0 as u64)?;
+    Ok(numbers.into_iter().map(|number| number as usize).collect())
 }
 
 /// Runs the simulations that `args` describe, as far as they have not been run.

@@ -55,10 +55,33 @@ impl Engine {
         let Some(current) = self.schedule.current(cpu) else {
             return self.dispatch(cpu);
         };
-        match self.vcpus[current].doing {
-            Doing::Access | Doing::Running => self.vcpus[current].evicted = true,
+        let state = &mut self.vcpus[current];
+        match state.doing {
+            Doing::Access | Doing::Running => state.evicted = true,
+            // In the middle of an instruction too.
+            Doing::Busy { .. } if state.state == State::Memory => state.evicted = true,
+            // Nor while it is being switched to. It gets as far as an interrupt's way is long: else those that yield
+            // could keep everybody from anything but being switched.
+            Doing::Busy { .. } if state.comes() > self.now => {
+                let (turn, at) = (state.turns, state.comes() + self.host.brief);
+                self.plan(
+                    at,
+                    Event::Again {
+                        vcpu: current,
+                        turn,
+                    },
+                );
+            }
             Doing::Polled { .. } => self.stops_polling(current),
             _ => self.evict(current),
+        }
+    }
+
+    /// What was asked for while `vcpu` was being switched to, in that turn.
+    pub fn again(&mut self, vcpu: usize, turn: u64) {
+        let cpu = self.schedule.cpu(vcpu);
+        if self.vcpus[vcpu].turns == turn && self.schedule.current(cpu) == Some(vcpu) {
+            self.reschedule(cpu);
         }
     }
 
@@ -201,7 +224,7 @@ impl Engine {
             return self.busy(vcpu, self.now + self.host.brief);
         }
         self.enter(vcpu, State::Ready);
-        self.vcpus[vcpu].doing = Doing::Off { left: Time::ZERO };
+        self.vcpus[vcpu].doing = Doing::READY;
         let by = by.map(|by| self.schedule.cpu(by));
         match self.schedule.wake(self.now, vcpu, by) {
             Placed::Idle(cpu, idle) => {
@@ -258,24 +281,23 @@ impl Engine {
     /// `vcpu` offers its CPU to one that has lost its own; true where the fibre has to be suspended.
     pub fn yields(&mut self, vcpu: usize) -> bool {
         let target = self.helped(vcpu);
-        let away = target.is_some_and(|target| {
+        target.is_some_and(|target| {
             self.boosted = target;
             self.yield_to(vcpu, target)
-        });
-        if !away {
-            self.stays(vcpu);
-        }
-        away
+        })
     }
 
-    fn stays(&mut self, vcpu: usize) {
-        self.vcpus[vcpu].spinning = false;
+    /// `vcpu` goes back into the guest after an exit.
+    pub fn enters_guest(&mut self, vcpu: usize) {
+        let state = &mut self.vcpus[vcpu];
+        state.spinning = false;
+        state.eligible = false;
     }
 
     /// The next one, from the last that was helped on, which has been robbed of its CPU. One that was spinning itself is helped
     /// every other time.
     fn helped(&mut self, vcpu: usize) -> Option<usize> {
-        let count = self.vcpus.len();
+        let count = self.team;
         (1..=count)
             .map(|step| (self.boosted + step) % count)
             .find(|&other| {

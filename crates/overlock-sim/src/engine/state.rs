@@ -24,8 +24,8 @@ pub(super) enum Doing {
     Running,
     /// Has a CPU until then, if nobody takes it away.
     Busy { until: Time },
-    /// Wants to be busy for so long, but has no CPU.
-    Off { left: Time },
+    /// Wants to be busy for so long, with this, but has no CPU.
+    Off { left: Time, with: State },
     /// Waits for a cache line, in the middle of an instruction.
     Access,
     /// Spins on this line since then.
@@ -46,11 +46,27 @@ pub(super) enum Doing {
     Ended,
 }
 
+impl Doing {
+    /// Goes on as soon as it has a CPU.
+    pub const READY: Self = Self::Off {
+        left: Time::ZERO,
+        with: State::Host,
+    };
+    /// Wants a CPU for ever.
+    const OTHER: Self = Self::Off {
+        left: FOR_EVER,
+        with: State::Host,
+    };
+}
+
+/// How long those compute that have nothing else to do.
+const FOR_EVER: Time = Time::ms(1 << 40);
+
 #[derive(Debug)]
 pub(super) struct Vcpu {
     pub doing: Doing,
     /// What it is busy with, and since when the account has not been told.
-    state: State,
+    pub state: State,
     since: Time,
     /// How much of that time is the host's.
     overhead: Time,
@@ -59,9 +75,9 @@ pub(super) struct Vcpu {
     pub stamp: u64,
     /// It is to lose its CPU after this instruction.
     pub evicted: bool,
-    /// The loop of pauses that it is in, or was: since when, and until when. And how long one may last before the processor
-    /// notices it.
-    spins: (Time, Time),
+    /// The loop of pauses that it is in, or was since it got its CPU: since when, and until when. And how long one may last before
+    /// the processor notices it.
+    spins: Option<(Time, Time)>,
     pub window: Time,
     /// It has noticed.
     pub spun_long: bool,
@@ -69,13 +85,16 @@ pub(super) struct Vcpu {
     drained: Time,
     /// Time that it has waited for stores which a core would not wait for.
     credit: Time,
-    /// When the access began that it waits for.
-    asked: Time,
+    /// When the access began that it waits for, where the line was not there.
+    asked: Option<Time>,
+    /// The line of its last access, and how often that had been changed at its last load.
+    line: usize,
+    looked: u64,
     /// What its host adds the next time that it gets a CPU.
     pub delay: Time,
     /// How long its host polls for it.
     pub poll: Time,
-    /// It has yielded since it spun, and may be helped this time.
+    /// It has left the guest since it spun, and may be helped this time.
     pub spinning: bool,
     pub eligible: bool,
     /// It lost its CPU while it wanted to go on.
@@ -84,6 +103,15 @@ pub(super) struct Vcpu {
     pub holds: u32,
     pub waits: bool,
     ran_on: Option<usize>,
+    /// How often it has got a CPU.
+    pub turns: u64,
+}
+
+impl Vcpu {
+    /// When its host has brought it to its CPU.
+    pub fn comes(&self) -> Time {
+        self.since + self.overhead
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,6 +129,11 @@ pub(super) enum Event {
     Slice {
         cpu: usize,
         stamp: u64,
+    },
+    /// Somebody wanted the CPU while the vCPU was being switched to.
+    Again {
+        vcpu: usize,
+        turn: u64,
     },
     /// A sleeper's time is up, or its host no longer polls.
     Timeout {
@@ -131,7 +164,9 @@ pub(super) struct Engine {
     pub schedule: Schedule,
     pub cache: Cache,
     pub vcpus: Vec<Vcpu>,
-    /// How many have not ended.
+    /// How many of them have fibres; the others compute for ever.
+    pub team: usize,
+    /// How many of those have not ended.
     pub left: usize,
     /// Events so far.
     pub handled: u64,
@@ -154,26 +189,33 @@ pub(super) struct Engine {
 impl Engine {
     pub fn new(setup: &Setup<'_>) -> Self {
         let mut random = Random::seed_from_u64(setup.seed);
+        let all = setup.vcpus + setup.others;
         let schedule = Schedule::new(
             setup.machine,
             setup.host.scheduler,
-            setup.vcpus,
+            all,
             &mut random,
         );
-        let vcpu = || Vcpu {
-            doing: Doing::Off { left: Time::ZERO },
+        let vcpu = |index| Vcpu {
+            doing: if index < setup.vcpus {
+                Doing::READY
+            } else {
+                Doing::OTHER
+            },
             state: State::Ready,
             since: Time::ZERO,
             overhead: Time::ZERO,
             account: Account::default(),
             stamp: 0,
             evicted: false,
-            spins: (Time::ZERO, Time::ZERO),
+            spins: None,
             window: setup.host.pause_exit.map_or(Time::MAX, |exit| exit.window),
             spun_long: false,
             drained: Time::ZERO,
             credit: Time::ZERO,
-            asked: Time::ZERO,
+            asked: None,
+            line: 0,
+            looked: 0,
             delay: Time::ZERO,
             poll: Time::ZERO,
             spinning: false,
@@ -182,6 +224,7 @@ impl Engine {
             holds: 0,
             waits: false,
             ran_on: None,
+            turns: 0,
         };
         Self {
             machine: setup.machine.clone(),
@@ -192,7 +235,8 @@ impl Engine {
             slices: vec![(None, 0); schedule.cpus()],
             schedule,
             cache: Cache::new(setup.machine, setup.seed ^ 0x6361_6368_65),
-            vcpus: (0..setup.vcpus).map(|_| vcpu()).collect(),
+            vcpus: (0..all).map(vcpu).collect(),
+            team: setup.vcpus,
             left: setup.vcpus,
             handled: 0,
             counts: Counts::default(),
@@ -215,6 +259,7 @@ impl Engine {
             let arrow = move |(index, times)| (Arrow { diagram, index }, times);
             times.into_iter().enumerate().map(arrow)
         };
+        let team = &self.vcpus[..self.team];
         Outcome {
             results,
             elapsed: if self.stopped {
@@ -223,7 +268,7 @@ impl Engine {
                 self.last_end
             },
             stopped: self.stopped,
-            accounts: self.vcpus.iter().map(|vcpu| vcpu.account).collect(),
+            accounts: team.iter().map(|vcpu| vcpu.account).collect(),
             counts: self.counts,
             traffic: self.cache.traffic(),
             arrows: self.arrows.into_iter().flat_map(counted).collect(),
@@ -274,7 +319,7 @@ impl Engine {
             Doing::Ended => true,
             _ => false,
         };
-        self.left > 0 && self.vcpus.iter().all(asleep)
+        self.left > 0 && self.vcpus[..self.team].iter().all(asleep)
     }
 
     /// What an event does; whose fibre is to be resumed.
@@ -289,6 +334,7 @@ impl Engine {
                 self.answer();
             }
             Event::Slice { cpu, stamp } if self.slices[cpu].1 == stamp => self.slice(cpu),
+            Event::Again { vcpu, turn } => self.again(vcpu, turn),
             Event::Timeout { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
                 self.wakes(vcpu, None);
             }
@@ -307,8 +353,10 @@ impl Engine {
         if let Doing::Watch { line, .. } = state.doing {
             // Its limit has come, or the processor has had enough, or it has lost the line.
             self.cache.unwatch(vcpu, line);
-            state.spins.1 = self.now;
-            state.spun_long = self.now - state.spins.0 >= state.window;
+            if let Some((since, until)) = &mut state.spins {
+                *until = self.now;
+                state.spun_long = self.now - *since >= state.window;
+            }
         }
         state.doing = Doing::Running;
         state.stamp += 1;
@@ -368,6 +416,7 @@ impl Engine {
     pub fn access(&mut self, vcpu: usize, address: usize, access: Access) -> Answer {
         let line = self.cache.line(address);
         let core = self.core(vcpu);
+        self.vcpus[vcpu].line = line;
         if access == Access::Locked {
             self.vcpus[vcpu].credit = Time::ZERO;
         }
@@ -382,18 +431,34 @@ impl Engine {
         if answer == Answer::Wait {
             self.enter(vcpu, State::Memory);
             self.vcpus[vcpu].doing = Doing::Access;
-            self.vcpus[vcpu].asked = self.now;
+            self.vcpus[vcpu].asked = Some(self.now);
         }
         self.answer();
         answer
     }
 
-    /// The line of an access that had to wait is there.
-    pub fn accessed(&mut self, vcpu: usize, access: Access) {
+    /// An access has had its effect. The answer is always false: nobody has to be suspended.
+    pub fn accessed(&mut self, vcpu: usize, access: Access) -> bool {
         let state = &mut self.vcpus[vcpu];
-        if access == Access::Write {
-            state.credit = self.now - state.asked;
+        let asked = state.asked.take();
+        let line = state.line;
+        if access == Access::Read {
+            state.looked = self.cache.changes(line);
+            return false;
         }
+        if access == Access::Write
+            && let Some(asked) = asked
+        {
+            state.credit = self.now - asked;
+        }
+        self.cache.changed(line, vcpu);
+        self.answer();
+        false
+    }
+
+    /// How often the line of the last load of `vcpu` had been changed by then.
+    pub fn looked(&self, vcpu: usize) -> u64 {
+        self.vcpus[vcpu].looked
     }
 
     /// How long `vcpu` computes what takes `time` on an idle core.
@@ -441,12 +506,19 @@ impl Engine {
         self.goes(vcpu, since + Time::ps(turns * turn));
     }
 
-    /// Spins on the line of `address`; false where it is not even there.
-    pub fn watch(&mut self, vcpu: usize, address: usize, until: Option<Time>) -> bool {
+    /// Spins on the line of `address`, unless it has been changed since `changes` were counted, or is not even there: then the next
+    /// look is due after a turn.
+    pub fn watch(
+        &mut self,
+        vcpu: usize,
+        address: usize,
+        changes: u64,
+        until: Option<Time>,
+    ) -> bool {
         let line = self.cache.line(address);
         let core = self.core(vcpu);
         let turn = self.machine.costs.turn;
-        if !self.cache.watch(vcpu, core, line) {
+        if self.cache.changes(line) != changes || !self.cache.watch(vcpu, core, line) {
             return self.pass(vcpu, turn, State::Spin);
         }
         self.enter(vcpu, State::Spin);
@@ -468,20 +540,22 @@ impl Engine {
             return Time::MAX;
         };
         let state = &mut self.vcpus[vcpu];
-        if self.now.saturating_sub(state.spins.1) > exit.gap {
-            state.spins.0 = self.now;
-        }
-        state.spins.0 + state.window
+        let now = self.now;
+        let known = state.spins.filter(|&(_, until)| now - until <= exit.gap);
+        let (since, _) = *state.spins.insert(known.unwrap_or((now, now)));
+        since + state.window
     }
 
     /// `vcpu` has paused until now.
     pub fn paused(&mut self, vcpu: usize) {
-        self.vcpus[vcpu].spins.1 = self.now;
+        if let Some((_, until)) = &mut self.vcpus[vcpu].spins {
+            *until = self.now;
+        }
     }
 
     /// The loop of pauses that `vcpu` was in has ended, since it has left the guest.
     pub fn forgets_pauses(&mut self, vcpu: usize) {
-        self.vcpus[vcpu].spins = (Time::ZERO, Time::ZERO);
+        self.vcpus[vcpu].spins = None;
     }
 
     /// The fibre has returned.
@@ -506,7 +580,7 @@ impl Engine {
 
     /// `vcpu` gets a CPU; its host needs `delay` to bring it there.
     pub fn put_on(&mut self, vcpu: usize, cpu: usize, mut delay: Time) {
-        let Doing::Off { left } = self.vcpus[vcpu].doing else {
+        let Doing::Off { left, with } = self.vcpus[vcpu].doing else {
             unreachable!("only those without a CPU get one")
         };
         if self.vcpus[vcpu]
@@ -518,9 +592,10 @@ impl Engine {
             delay += self.host.scheduler.migration;
         }
         self.mark(vcpu, What::On(cpu));
-        self.enter(vcpu, State::Work);
+        self.enter(vcpu, with);
         let state = &mut self.vcpus[vcpu];
         state.overhead = delay;
+        state.turns += 1;
         state.robbed = false;
         state.evicted = false;
         if let Some(exit) = self.host.pause_exit {
@@ -532,22 +607,26 @@ impl Engine {
 
     /// `vcpu` has lost its CPU.
     pub fn take_off(&mut self, vcpu: usize) {
-        let left = match self.vcpus[vcpu].doing {
+        let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => {
-                let spent = self.now - self.vcpus[vcpu].since;
-                let overhead = self.vcpus[vcpu].overhead;
-                (until - self.now).saturating_sub(overhead.saturating_sub(spent))
+                let state = &self.vcpus[vcpu];
+                let spent = self.now - state.since;
+                let delay = state.overhead.saturating_sub(spent);
+                Doing::Off {
+                    left: (until - self.now).saturating_sub(delay),
+                    with: state.state,
+                }
             }
             Doing::Watch { line, .. } => {
                 self.cache.unwatch(vcpu, line);
-                Time::ZERO
+                Doing::READY
             }
-            Doing::Running => Time::ZERO,
+            Doing::Running => Doing::READY,
             doing => unreachable!("{doing:?} keeps its CPU"),
         };
         self.enter(vcpu, State::Ready);
         let state = &mut self.vcpus[vcpu];
-        state.doing = Doing::Off { left };
+        state.doing = off;
         state.stamp += 1;
         state.evicted = false;
         state.robbed = true;

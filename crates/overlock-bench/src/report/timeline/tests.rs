@@ -9,6 +9,7 @@ const ABOUT: About = About {
         machine: "e5-2699v3",
         cores: 2,
         host: "kvm",
+        others: 1,
         seed: 1,
     },
     vcpus: 2,
@@ -130,4 +131,21 @@ fn what_is_open_ends_with_the_last_mark() {
 fn the_cpu_that_it_had_is_not_a_new_one() {
     let events = timeline(&[(1, 0, What::On(0)), (4, 0, What::On(0)), (5, 0, What::Ends)]);
     assert_eq!(track(&events, "c0"), "1 [vCPU 0, 5 ]");
+}
+
+#[test]
+fn other_guests_have_their_tracks() {
+    let events = timeline(&[
+        (1, 2, What::On(0)),
+        (2, 0, What::On(0)),
+        (2, 2, What::Preempted),
+    ]);
+    assert_eq!(
+        track(&events, "v2"),
+        "0 [not started, 1 ], 2 [preempted, 2 ]"
+    );
+    assert_eq!(
+        track(&events, "c0"),
+        "1 [other guest, vCPU 0, 2 ], 2 [vCPU 0, 2 ]"
+    );
 }

@@ -1,0 +1,252 @@
+//! The published tables, and the simulations that reproduce them.
+//!
+//! A [`Table`] names the simulations that it needs and makes of their results lines that stand beside the published ones, and
+//! claims that hold or do not. All tables use the same cost model: presets of machines and hosts, none of which belongs to a
+//! table. What a document does not tell of its workload is a choice of ours; each table says what it assumes.
+
+mod judge;
+mod tables;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::measure;
+use crate::plan::Plan;
+use crate::registry::select;
+use crate::workload::{Sample, Workload};
+use crate::world::sim::{Report, Simulated};
+
+pub use judge::{Claim, Line, Verdict};
+pub use tables::TABLES;
+
+/// A published table.
+#[derive(Debug)]
+pub struct Table {
+    /// Its name: that of its file.
+    pub name: &'static str,
+    /// What it is, and where it was published.
+    pub about: &'static str,
+    /// What the document leaves open and is assumed here.
+    pub assumes: &'static str,
+    /// Whether the cost model was fitted with a look at it.
+    pub fitted: bool,
+    /// The published figures.
+    pub csv: &'static str,
+    cases: fn() -> Vec<Case>,
+    judge: fn(&Results) -> Verdict,
+}
+
+/// A simulation that a table needs.
+#[derive(Clone, Debug)]
+pub struct Case {
+    machine: &'static str,
+    host: &'static str,
+    lock: &'static str,
+    vcpus: usize,
+    /// vCPUs of other guests, which want a CPU all the time.
+    others: usize,
+    workload: Workload,
+    /// Simulated seconds at the normal length.
+    seconds: f64,
+}
+
+impl Case {
+    /// For people.
+    pub fn label(&self) -> String {
+        format!("{} {} {}", self.machine, self.lock, self.vcpus)
+    }
+}
+
+/// What a simulation has brought.
+#[derive(Clone, Debug)]
+pub struct Run {
+    case: Case,
+    sample: Sample,
+    report: Report,
+}
+
+/// What all simulations of a table have brought.
+#[derive(Debug)]
+pub struct Results(Vec<Run>);
+
+/// How to simulate.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Every simulation is so many times as long as it normally is.
+    pub length: f64,
+    /// Decides about chance.
+    pub seed: u64,
+    /// How many simulations run at a time.
+    pub jobs: usize,
+    /// Ends all of them.
+    pub interrupt: Arc<Interrupt>,
+}
+
+/// Why a table has no result.
+#[derive(Debug)]
+pub struct Failure {
+    /// Which simulation failed.
+    pub case: String,
+    /// How.
+    pub error: Error,
+}
+
+impl Table {
+    /// The table of that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        TABLES.iter().find(|table| table.name == name)
+    }
+
+    /// How many simulations it needs.
+    pub fn cases(&self) -> usize {
+        (self.cases)().len()
+    }
+
+    /// Simulates all that it needs; `done` is told of each simulation that has ended.
+    ///
+    /// # Errors
+    ///
+    /// The first simulation that fails; the others are ended.
+    pub fn reproduce(
+        &self,
+        options: &Options,
+        done: impl Fn(&Case) + Sync,
+    ) -> Result<Verdict, Failure> {
+        let cases = (self.cases)();
+        let next = AtomicUsize::new(0);
+        let runs: Vec<Mutex<Option<Result<Run, Failure>>>> =
+            cases.iter().map(|_| Mutex::new(None)).collect();
+        thread::scope(|scope| {
+            for _ in 0..options.jobs.clamp(1, cases.len()) {
+                scope.spawn(|| {
+                    while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
+                        let index = cases.iter().position(|other| std::ptr::eq(other, case));
+                        let run = simulate(case, options);
+                        let failed = run.is_err();
+                        if let Some(index) = index
+                            && let Ok(mut place) = runs[index].lock()
+                        {
+                            *place = Some(run);
+                        }
+                        if failed {
+                            next.store(cases.len(), Relaxed);
+                        } else {
+                            done(case);
+                        }
+                    }
+                });
+            }
+        });
+        let runs: Result<Vec<Run>, Failure> = runs
+            .into_iter()
+            .filter_map(|place| place.into_inner().ok().flatten())
+            .collect();
+        Ok((self.judge)(&Results(runs?)))
+    }
+}
+
+fn simulate(case: &Case, options: &Options) -> Result<Run, Failure> {
+    let failure = |error| Failure {
+        case: case.label(),
+        error,
+    };
+    let machine = Machine::preset(case.machine).expect("tables name presets");
+    let host = Host::preset(case.host).expect("tables name presets");
+    let world = Simulated::new(
+        machine.clone(),
+        *host,
+        options.seed,
+        Arc::clone(&options.interrupt),
+    )
+    .beside(case.others);
+    let locks = select(case.workload.family(), [case.lock]).expect("tables name locks");
+    let plan = Plan {
+        locks,
+        threads: vec![case.vcpus],
+        runs: 1,
+        latency_runs: 0,
+        round: Duration::from_secs_f64(case.seconds * options.length),
+        stretch: case.workload.stretch(),
+        pin: false,
+        stat: false,
+        deadline: None,
+    };
+    let cpus = machine.cpus() as f64;
+    let measurement = measure::run(&world, &case.workload, &plan, cpus, &mut |_: usize, _: &'static _, _: usize| {})
+        .map_err(|failed| failure(failed.error))?;
+    let mut cells = measurement.cells.into_iter();
+    let (sample, report) = cells
+        .next()
+        .and_then(|mut cell| Some((cell.samples.pop()?, cell.reports.pop()?)))
+        .expect("a plan of one round has one sample and one report");
+    Ok(Run {
+        case: case.clone(),
+        sample,
+        report,
+    })
+}
+
+impl Results {
+    /// The run of a lock, on a machine if the table has several, with so many vCPUs.
+    fn of(&self, machine: &str, lock: &str, vcpus: usize) -> &Run {
+        self.0
+            .iter()
+            .find(|run| {
+                run.case.machine == machine
+                    && run.case.lock == lock
+                    && run.case.vcpus + run.case.others == vcpus
+            })
+            .expect("the table has asked for it")
+    }
+}
+
+impl Run {
+    /// Operations a second of all vCPUs.
+    fn rate(&self) -> f64 {
+        self.sample.total() as f64 / self.seconds()
+    }
+
+    /// How long it took, in simulated seconds.
+    fn seconds(&self) -> f64 {
+        self.sample.elapsed.as_secs_f64()
+    }
+
+    /// The least, the mean and the most operations of a vCPU, had the run taken so many seconds.
+    fn spread(&self, seconds: f64) -> [f64; 3] {
+        let scale = seconds / self.seconds();
+        let operations = &self.sample.operations;
+        let least = operations.iter().copied().min().unwrap_or(0) as f64;
+        let most = operations.iter().copied().max().unwrap_or(0) as f64;
+        let mean = self.sample.total() as f64 / operations.len() as f64;
+        [least, mean, most].map(|count| count * scale)
+    }
+}
+
+/// What was asked for and what came of it, for the JSON report.
+#[derive(Debug, Serialize)]
+pub struct Reproduction {
+    /// The table.
+    pub table: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// What is assumed.
+    pub assumes: &'static str,
+    /// Whether the cost model was fitted with a look at it.
+    pub fitted: bool,
+    /// The seed.
+    pub seed: u64,
+    /// How long the simulations were, compared to the normal length.
+    pub length: f64,
+    /// The lines and claims.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}

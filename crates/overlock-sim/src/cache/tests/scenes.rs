@@ -1,0 +1,232 @@
+//! How long accesses take.
+
+use super::*;
+
+/// 3 x 33,333 ps from memory, and a hit. Fails where a way of the three is left out.
+#[test]
+fn the_first_touch_comes_from_memory() {
+    let mut scene = Scene::new(&machine());
+    scene.ask(0, 5, Access::Read);
+    assert_eq!(scene.run(), [(5, 99_999 + 2_000)]);
+    // It is nobody else's now, so a locked instruction costs what it costs on an owned line.
+    scene.ask(200_000, 5, Access::Locked);
+    assert_eq!(scene.run(), [(5, 208_000)]);
+    let traffic = scene.cache.traffic();
+    assert_eq!(
+        (traffic.hits, traffic.memory, traffic.near, traffic.far),
+        (1, 1, 0, 0)
+    );
+}
+
+/// A line that core 0 has changed, read from elsewhere: 3 x 20,000 ps on its socket, 3 x 40,000 one hop away, and
+/// 3 x 50,000 two hops away; and a hit.
+#[test]
+fn a_changed_line_comes_from_its_owner() {
+    for (core, transfer) in [(1, 60_000), (4, 120_000), (8, 120_000), (12, 150_000)] {
+        let mut scene = Scene::new(&machine());
+        scene.ask(0, 0, Access::Write);
+        scene.ask(500_000, core, Access::Read);
+        let done = scene.run();
+        assert_eq!(done, [(0, 101_999), (core, 500_000 + transfer + 2_000)]);
+        // Both may read it now, neither may write.
+        assert!([0, core].map(|core| scene.cache.has(0, core, Access::Read)) == [true; 2]);
+        assert!([0, core].map(|core| scene.cache.has(0, core, Access::Write)) == [false; 2]);
+        let traffic = scene.cache.traffic();
+        assert_eq!(
+            (traffic.near, traffic.far),
+            if core == 1 { (1, 0) } else { (0, 1) }
+        );
+    }
+}
+
+/// Cores 0, and 1 on its socket or another, share the line. To change it core 0 has to take it away from the other: what a
+/// transfer from there takes, and a locked instruction.
+#[test]
+fn an_upgrade_waits_for_the_most_distant_copy() {
+    for (other, transfer) in [(1, 60_000), (4, 120_000), (12, 150_000)] {
+        let mut scene = Scene::new(&machine());
+        scene.ask(0, 0, Access::Read);
+        scene.ask(500_000, 2, Access::Read);
+        scene.ask(700_000, other, Access::Read);
+        scene.run();
+        scene.ask(1_000_000, 0, Access::Locked);
+        assert_eq!(scene.run(), [(0, 1_000_000 + transfer + 8_000)]);
+        assert!(scene.cache.has(0, 0, Access::Write));
+        assert!([2, other].map(|core| scene.cache.has(0, core, Access::Read)) == [false; 2]);
+    }
+}
+
+/// The last-level cache has the line. The requests of cores 2 and 3 arrive there after 10,000 ps; one of them is answered at
+/// once, the other a gap of 11,000 ps later; the data are 10,000 ps under way. Fails where the second waits until
+/// the first has been answered, or comes together with it.
+#[test]
+fn readers_are_served_one_gap_apart() {
+    let mut scene = Scene::new(&machine());
+    scene.ask(0, 0, Access::Write);
+    scene.ask(500_000, 1, Access::Read);
+    scene.run();
+    scene.ask(1_000_000, 2, Access::Read);
+    scene.ask(1_000_000, 3, Access::Read);
+    let done = scene.run();
+    assert_eq!([done[0].1, done[1].1], [1_022_000, 1_033_000]);
+    let mut who = [done[0].0, done[1].0];
+    who.sort_unstable();
+    assert_eq!(who, [2, 3]);
+}
+
+/// Core 1 asks at 500,000; its request is at the last-level cache 20,000 ps later, the snoop at core 0 after another 20,000. Until
+/// then core 0 hits. After that its own request waits until core 1 is done, at 500,000 + 60,000 + 8,000, and the line
+/// is back after a snoop and the data.
+#[test]
+fn the_owner_goes_on_until_the_snoop_arrives() {
+    let mut scene = Scene::new(&machine());
+    scene.ask(0, 0, Access::Write);
+    scene.ask(500_000, 1, Access::Locked);
+    scene.ask(537_999, 0, Access::Write);
+    scene.ask(540_001, 0, Access::Read);
+    let done = scene.run();
+    assert_eq!(done[1], (0, 539_999));
+    assert_eq!(done[2], (1, 568_000));
+    assert_eq!(done[3], (0, 568_000 + 40_000 + 2_000));
+}
+
+/// As above, but core 0 is in the middle of a locked instruction when the snoop comes: the data leave after it, at 543,000. Fails
+/// where `serve` sends a line without regard to `used`.
+#[test]
+fn an_instruction_that_is_under_way_ends_first() {
+    let mut scene = Scene::new(&machine());
+    scene.ask(0, 0, Access::Write);
+    scene.ask(500_000, 1, Access::Locked);
+    scene.ask(535_000, 0, Access::Locked);
+    let done = scene.run();
+    assert_eq!(done[1], (0, 543_000));
+    assert_eq!(done[2], (1, 543_000 + 20_000 + 8_000));
+}
+
+/// A store does not wait for its line, which is there 60,000 ps later. Until then nobody else is served: the request of core 0
+/// arrives after 21,000, its snoop leaves at 60,000.
+#[test]
+fn a_store_that_nobody_waits_for_is_buffered() {
+    let mut scene = Scene::new(&machine());
+    scene.ask(0, 0, Access::Write);
+    scene.run();
+    let line = scene.cache.line(0);
+    let at = |ps: u64| Time::ps(1_000_000 + ps);
+    assert_eq!(
+        scene.cache.store_behind(at(0), 1, 1, line),
+        Some(at(60_000))
+    );
+    scene.signals();
+    scene.ask(1_001_000, 0, Access::Read);
+    assert_eq!(scene.run(), [(0, 1_000_000 + 60_000 + 40_000 + 2_000)]);
+    // Not where the core has the line, nor while somebody waits for it.
+    scene.ask(2_000_000, 2, Access::Write);
+    assert_eq!(scene.run(), [(2, 2_000_000 + 60_000 + 2_000)]);
+    assert_eq!(
+        scene.cache.store_behind(Time::ps(3_000_000), 2, 2, line),
+        None
+    );
+    scene.ask(3_000_000, 1, Access::Read);
+    scene.step();
+    assert_eq!(
+        scene.cache.store_behind(Time::ps(3_000_001), 3, 3, line),
+        None
+    );
+}
+
+/// Core 1 loads what it has just stored: it has the line when that arrives, and then a hit. Fails where the line
+/// is sent to it once more.
+#[test]
+fn a_line_that_is_under_way_is_awaited() {
+    let mut scene = Scene::new(&machine());
+    scene.ask(0, 0, Access::Write);
+    scene.run();
+    let line = scene.cache.line(0);
+    scene.cache.store_behind(Time::ps(1_000_000), 1, 1, line);
+    scene.signals();
+    scene.ask(1_002_000, 1, Access::Read);
+    assert_eq!(scene.run(), [(1, 1_062_000)]);
+    assert!(scene.cache.has(line, 1, Access::Write));
+    assert_eq!(scene.cache.traffic().hits, 1);
+}
+
+/// Three cores want the line at once. The first has it after a transfer; each further one when its predecessor is done, plus a
+/// snoop and the data: requests travel while others are served.
+#[test]
+fn a_contended_line_goes_from_hand_to_hand() {
+    let mut scene = Scene::new(&machine());
+    scene.ask(0, 0, Access::Write);
+    (1..4).for_each(|core| scene.ask(500_000, core, Access::Locked));
+    let done = scene.run();
+    let first = 500_000 + 60_000 + 8_000;
+    let ends: Vec<u64> = done[1..].iter().map(|&(_, at)| at).collect();
+    assert_eq!(ends, [first, first + 48_000, first + 2 * 48_000]);
+}
+
+/// The line goes from socket 0 to core 4, of socket 1. Core 5, which waits there, is near to it then: its request has arrived long
+/// ago. That of core 1 has to follow the line: it leaves when the line has arrived, not when it was asked. Fails where `arrival`
+/// does not regard `since`.
+#[test]
+fn requests_follow_the_line() {
+    let mut scene = Scene::new(&machine());
+    scene.ask(0, 0, Access::Write);
+    scene.ask(500_000, 4, Access::Locked);
+    // Asked after the line has been promised to core 4, at 540,000.
+    scene.ask(545_000, 5, Access::Locked);
+    scene.ask(545_000, 1, Access::Locked);
+    let done = scene.run();
+    // Core 4: 3 x 40,000, and locked. Then core 5, whose snoop and data take 20,000 each.
+    assert_eq!(done[1..3], [(4, 628_000), (5, 676_000)]);
+    // The line has been on socket 1 since 620,000, so the request of core 1 is there at 660,000: while core 5 is served. Its snoop
+    // and data take 40,000 each.
+    assert_eq!(done[3], (1, 676_000 + 80_000 + 8_000));
+}
+
+/// A request that has to follow is there later than one that has not.
+#[test]
+fn a_request_that_follows_comes_late() {
+    let mut scene = Scene::new(&machine());
+    scene.ask(0, 0, Access::Write);
+    scene.ask(500_000, 4, Access::Locked);
+    scene.ask(545_000, 1, Access::Locked);
+    let done = scene.run();
+    // It is there at 620,000 + 40,000, though nobody is served since 628,000.
+    assert_eq!(done[1..], [(4, 628_000), (1, 660_000 + 80_000 + 8_000)]);
+}
+
+/// Half of the ring away from a line a way takes half as long again, beside it half as long. The request and the data go that way, the
+/// snoop does not.
+#[test]
+fn the_way_on_the_ring_counts() {
+    let mut ring = machine();
+    ring.costs.ring = 0.5;
+    let ways = [0, 1, 2, 3].map(|core| ring.way(core, 0));
+    assert_eq!(
+        ways.map(|way| ways.iter().filter(|&&other| other == way).count())
+            .iter()
+            .max(),
+        Some(&2)
+    );
+    for core in 1..4 {
+        let mut scene = Scene::new(&ring);
+        scene.ask(0, 0, Access::Write);
+        scene.ask(500_000, core, Access::Read);
+        let travels = (2.0 * 20_000.0 * ways[core]) as u64;
+        assert_eq!(scene.run()[1], (core, 500_000 + travels + 20_000 + 2_000));
+    }
+}
+
+/// Fails where the set of a socket's cores is built by shifting 1 by their number.
+#[test]
+fn a_socket_may_have_all_the_cores() {
+    let large = Machine {
+        sockets: 1,
+        cores: MOST_CORES,
+        ..machine()
+    };
+    let mut scene = Scene::new(&large);
+    scene.ask(0, 0, Access::Write);
+    scene.ask(500_000, MOST_CORES - 1, Access::Read);
+    scene.ask(700_000, 64, Access::Read);
+    assert_eq!(scene.run()[1..], [(MOST_CORES - 1, 562_000), (64, 722_000)]);
+}

@@ -1,0 +1,91 @@
+//! The engine, by hand: machines and hosts on which nothing is left to chance, so that every moment can be computed.
+
+mod memory;
+
+use super::*;
+use crate::host::{Host, Scheduler};
+use crate::machine::{Costs, Links, Machine};
+
+/// One socket. A line that another core has changed is there after 60 ns, a third of it for each part of the way.
+pub(super) fn machine(cores: usize, threads: usize) -> Machine {
+    Machine {
+        name: "test",
+        about: "",
+        sockets: 1,
+        cores,
+        threads,
+        links: Links::All,
+        costs: Costs {
+            hit: Time::ns(2),
+            locked: Time::ns(8),
+            socket: Time::ns(60),
+            shared: Time::ns(20),
+            across: Time::ns(120),
+            hop: Time::ns(30),
+            gap: Time::ns(10),
+            memory: Time::ns(90),
+            turn: Time::ns(5),
+            jitter: 0.0,
+            ring: 0.0,
+            sibling: 0.5,
+        },
+    }
+}
+
+/// Every cost is a number that no sum of others gives by accident.
+pub(super) const HOST: Host = Host {
+    name: "test",
+    about: "",
+    scheduler: Scheduler {
+        latency: Time::ms(8),
+        granularity: Time::ms(1),
+        wakeup: Time::ms(2),
+        tick: Time::us(500),
+        switch: Time::ns(1_100),
+        migration: Time::ns(3_300),
+        worth: Time::ZERO,
+        balance: (Time::ms(4), Time::ms(64)),
+    },
+    halt: Time::ns(1_700),
+    brief: Time::ns(700),
+    kick: Time::ns(900),
+    kick_nobody: Time::ns(300),
+    wake_idle: Time::us(13),
+    wake_busy: Time::ns(2_900),
+    awake: Time::us(50),
+    poll: Time::ZERO,
+    chores: None,
+    pause_exit: None,
+    heavy_barrier: Time::ns(4_100),
+};
+
+pub(super) fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize) -> Setup<'a> {
+    Setup {
+        machine,
+        host,
+        vcpus,
+        others: 0,
+        seed: 1,
+        stop_after: Time::ms(100),
+        patience: Time::ms(100),
+        trace: false,
+    }
+}
+
+/// Runs `body` on so many vCPUs.
+pub(super) fn simulate<T>(
+    machine: &Machine,
+    host: &Host,
+    vcpus: usize,
+    body: impl Fn(usize) -> T,
+) -> Result<Outcome<T>, Stuck> {
+    run(&setup(machine, host, vcpus), body, || true)
+}
+
+/// What they all wait for before the scene begins: vCPUs that get their CPUs have a switch behind them then.
+pub(super) const BEGIN: Time = Time::us(10);
+
+/// Computes until that moment.
+pub(super) fn at(moment: Time) {
+    work(moment.saturating_sub(now()));
+}
