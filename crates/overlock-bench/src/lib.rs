@@ -1,4 +1,4 @@
-//! Workloads, peers, statistics and reports behind `overlock bench`.
+//! Workloads, peers, statistics and reports behind `overlock bench` and `overlock sim`.
 //!
 //! | module | what is there |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | [`plan`], [`measure`], [`stats`] | rounds, their interleaving, their medians |
 //! | [`counters`] | what our locks counted |
 //! | [`machine`], [`cgroup`], [`quota`] | what the run ran on |
-//! | [`report`] | table, JSON, CSV, SVG |
+//! | [`report`] | table, JSON, CSV, SVG, and the timeline of a simulation |
 //! | [`sweep`] | many simulations, on many cores and machines |
 //! | [`reproduce`] | published tables beside simulated ones |
 

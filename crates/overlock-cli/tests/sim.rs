@@ -395,14 +395,14 @@ fn check_timeline(document: &Value) -> HashMap<String, usize> {
 
 #[test]
 fn a_timeline_is_valid() {
-    let document = timeline(&["--lock", "hybrid", "--vcpus", "6", "--seconds", "0.01"]);
-    assert_eq!(document["otherData"]["lock"], "hybrid");
+    let document = timeline(&["--lock", "pv_queued", "--vcpus", "6", "--seconds", "0.02"]);
+    assert_eq!(document["otherData"]["lock"], "pv_queued");
     assert_eq!(document["otherData"]["vcpus"], 6);
     let names = check_timeline(&document);
     let seen = |name: &str| names.get(name).copied().unwrap_or(0);
     assert_eq!(seen("waits for lock 0"), seen("holds lock 0"));
     assert!(seen("holds lock 0") > 100, "{names:?}");
-    for name in ["preempted", "asleep", "kick", "vCPU 5", "CPU 1"] {
+    for name in ["preempted", "asleep", "woken", "kick", "vCPU 5"] {
         assert!(seen(name) > 0, "{name}: {names:?}");
     }
 }

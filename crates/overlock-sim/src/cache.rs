@@ -2,12 +2,13 @@
 //!
 //! A line is *owned* by one core (modified or exclusive: nobody else has it), *shared* by a set of cores, or in no cache.
 //! A core that needs more than it has asks for the line. In a third of what the transfer costs the request travels to the
-//! cache that answers for the line, the last-level one of the socket where it is; in another third that one tells whoever has it,
-//! who may go on using it until then; in the last the data travel. Requests that find the line busy wait at its place, and
+//! cache that answers for the line, the last-level one of the socket where it is; in a quarter that one tells whoever has it,
+//! who may go on using it until then; in the rest the data travel. Requests that find the line busy wait at its place, and
 //! chance decides which of them is next. When the line goes to another socket, the requests that wait follow it and
 //! travel again, unless they come from there: so cores near to the owner are served more often than distant ones.
 //!
-//! A line that was handed over stays until the access that it was sent for is done. A last-level cache that has a line
+//! A line that was handed over stays until the access that it was sent for is done. A locked instruction needs the line at its
+//! end: one that has lost it by then asks for it and begins again. A last-level cache that has a line
 //! which nobody may change answers readers by itself, one after another; the next waits for no more than the gap that
 //! it needs between two answers.
 //!
@@ -25,6 +26,11 @@ use rustc_hash::FxHashMap;
 
 use crate::machine::{MOST_CORES, Machine};
 use crate::time::Time;
+
+/// The shares of a transfer that go by until the request is where the line is, and then until its owner is told. The data travel in
+/// what is left.
+const REQUEST: f64 = 1.0 / 3.0;
+const SNOOP: f64 = 0.25;
 
 /// Bytes of a line.
 pub const LINE: usize = 64;
@@ -120,7 +126,7 @@ struct Line {
     planned: Option<Time>,
     /// When the owner has it.
     arrival: Time,
-    /// When its last store or locked instruction that hit ends.
+    /// When its last store that hit ends.
     used: Time,
     watchers: Vec<Watcher>,
     /// How often it has been changed.
@@ -227,7 +233,7 @@ impl Cache {
         if here && self.has(line, core, access) {
             self.traffic.hits += 1;
             let takes = self.takes(access);
-            if access != Access::Read {
+            if access == Access::Write {
                 self.lines[line].used = now + takes;
             }
             return Answer::Hit(takes);
@@ -274,6 +280,11 @@ impl Cache {
     pub fn changed(&mut self, line: usize, vcpu: usize) {
         self.lines[line].changes += 1;
         self.lose(line, vcpu);
+    }
+
+    /// The owner of the line needs it until then.
+    pub fn keep(&mut self, line: usize, until: Time) {
+        self.lines[line].used = until;
     }
 
     /// How often the line has been changed.
@@ -414,16 +425,18 @@ impl Cache {
         }
         let way = self.machine.way(request.core, line);
         let whole = |time: Time| Path {
-            request: time.third().scale(way),
-            snoop: time.third(),
-            data: time.third().scale(way),
+            request: time.scale(REQUEST).scale(way),
+            snoop: time.scale(SNOOP),
+            data: time.scale(1.0 - REQUEST - SNOOP).scale(way),
             pipelined: false,
         };
         match state.copies {
             Copies::None => whole(costs.memory),
             Copies::Owned(_) => whole(self.machine.transfer(state.home, socket)),
             Copies::Shared(cores) if request.access == Access::Read => {
-                if self.reaches(cores, socket) {
+                if !self.machine.inclusive {
+                    whole(self.machine.transfer(state.home, socket))
+                } else if self.reaches(cores, socket) {
                     Path {
                         request: costs.shared.half().scale(way),
                         snoop: Time::ZERO,

@@ -273,15 +273,24 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
         // The store buffer: stores leave in their order, and before any locked instruction.
         ask(me, |engine| engine.drain(me));
     }
-    let waits = with(|engine| {
-        let answer = engine.access(me, address, access);
-        match answer {
-            Answer::Hit(time) => engine.pass(me, time, State::Memory),
-            Answer::Wait => true,
+    loop {
+        let (waits, hits) = with(|engine| match engine.access(me, address, access) {
+            Answer::Hit(time) if access == Access::Locked => {
+                (engine.pass(me, time.scale(state::TAKES_HOLD), State::Memory), true)
+            }
+            Answer::Hit(time) => (engine.pass(me, time, State::Memory), true),
+            Answer::Wait => (true, false),
+        });
+        if waits {
+            fibre::suspend(me);
         }
-    });
-    if waits {
-        fibre::suspend(me);
+        if !hits || access != Access::Locked {
+            break;
+        }
+        if let Some(rest) = with(|engine| engine.takes_hold(me)) {
+            ask(me, |engine| engine.pass(me, rest, State::Memory));
+            break;
+        }
     }
     let result = effect();
     ask(me, |engine| engine.accessed(me, access));

@@ -61,6 +61,9 @@ pub struct Machine {
     pub cores: usize,
     /// Hardware threads of a core.
     pub threads: usize,
+    /// Whether a socket's last-level cache knows what its cores have, and so can answer readers by itself. Where not, everybody has
+    /// to be asked each time.
+    pub inclusive: bool,
     /// Between sockets.
     pub links: Links,
     /// What things cost.

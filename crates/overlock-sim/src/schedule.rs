@@ -133,6 +133,21 @@ impl Schedule {
         self.cpus[cpu].queue.len()
     }
 
+    /// Whether nobody waits for a CPU that is free, and everybody in `ready` runs or waits on one CPU: on the one that is said to be
+    /// theirs, and once; and nobody else does.
+    pub fn is_sound(&self, ready: impl Fn(usize) -> bool) -> bool {
+        let mut places = vec![0; self.tasks.len()];
+        for (number, cpu) in self.cpus.iter().enumerate() {
+            for &vcpu in cpu.queue.iter().chain(&cpu.current) {
+                places[vcpu] += usize::from(self.tasks[vcpu].cpu == number);
+            }
+        }
+        let free = |cpu: &Cpu| cpu.current.is_none() && !cpu.reserved;
+        let wasted = |cpu: &Cpu| free(cpu) && !cpu.queue.is_empty();
+        let once = |(vcpu, &times): (usize, &usize)| times == usize::from(ready(vcpu));
+        !self.cpus.iter().any(wasted) && places.iter().enumerate().all(once)
+    }
+
     /// Charges whoever runs on the CPU for its time so far.
     fn charge(&mut self, now: Time, cpu: usize) {
         let state = &mut self.cpus[cpu];
@@ -340,3 +355,6 @@ impl Schedule {
         Some(other)
     }
 }
+
+#[cfg(test)]
+mod tests;

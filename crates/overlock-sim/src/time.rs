@@ -79,12 +79,6 @@ impl Time {
         Self((self.0 as f64 * factor) as u64)
     }
 
-    /// A third of it.
-    #[must_use]
-    pub const fn third(self) -> Self {
-        Self(self.0 / 3)
-    }
-
     /// Half of it.
     #[must_use]
     pub const fn half(self) -> Self {

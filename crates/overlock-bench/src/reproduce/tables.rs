@@ -75,11 +75,11 @@ pub static TABLES: &[Table] = &[
     Table {
         name: "pv-ticket-dbench",
         about: "a file benchmark in guests of 32 vCPUs on 32 cores, 1 to 4 guests, ticket lock against paravirtual ticket lock (Raghavendra, 2013): gain in percent",
-        assumes: "a microbenchmark with sections of 300 ns, 20 us apart, in one guest; the other guests compute all the time",
+        assumes: "the build workload with visits of 300 ns, 20 us apart, in one guest; the other guests compute all the time",
         fitted: true,
         csv: include_str!("../../results/pv-ticket-dbench.csv"),
         cases: || {
-            let files = Workload::Micro { cs: 300.0, ncs: 20_000.0 };
+            let files = Workload::Build { cs: 300.0, ncs: 20_000.0 };
             cross(&[1, 2, 3, 4], &["ticket", "pv_ticket"], |guests, lock| Case {
                 others: 32 * (guests - 1),
                 ..case("x7560", "kvm-2013", lock, 32, files, 0.5)
@@ -104,7 +104,7 @@ pub static TABLES: &[Table] = &[
 
 /// A kernel build takes a contended lock about once a millisecond on each vCPU, says hybrid-modes: so rare are visits here.
 const BUILD: Workload = Workload::Build { cs: 100.0, ncs: 20_000.0 };
-const BUILD_SECONDS: f64 = 0.2;
+const BUILD_SECONDS: f64 = 1.0;
 const ASSUMED_BUILD: &str = "visits of 100 ns, 20 us apart, which brings about as many contended acquisitions a second as the document counts";
 
 fn case(
@@ -295,8 +295,9 @@ fn dbench(results: &Results) -> Verdict {
     let mut verdict = Verdict::default();
     for row in published("pv-ticket-dbench") {
         let guests = whole(row[0]);
-        let rate = |lock| results.of("x7560", lock, 32 * guests).rate();
-        let gain = (rate("pv_ticket") / rate("ticket") - 1.0) * 100.0;
+        // The work is the same; what differs is how long it takes.
+        let time = |lock| results.of("x7560", lock, 32 * guests).seconds();
+        let gain = (time("ticket") / time("pv_ticket") - 1.0) * 100.0;
         verdict.near(&format!("{guests}x"), "gain, percent", gain, number(row[5]), 6.0);
     }
     verdict

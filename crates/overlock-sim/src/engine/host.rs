@@ -14,6 +14,11 @@ const FIRST_POLL: Time = Time::us(10);
 impl Engine {
     /// A CPU that nobody has gets the next vCPU, if there is one.
     pub fn dispatch(&mut self, cpu: usize) {
+        self.dispatch_after(cpu, Time::ZERO);
+    }
+
+    /// The same, where the CPU is the host's for a while.
+    fn dispatch_after(&mut self, cpu: usize, busy: Time) {
         self.slices[cpu] = (None, self.slices[cpu].1 + 1);
         let Some(pick) = self.schedule.pick(self.now, cpu) else {
             return;
@@ -24,7 +29,7 @@ impl Engine {
         } else {
             self.host.scheduler.switch
         };
-        self.put_on(pick.vcpu, cpu, delay + switch);
+        self.put_on(pick.vcpu, cpu, busy + delay + switch);
         self.plan_slice(cpu);
     }
 
@@ -156,7 +161,9 @@ impl Engine {
         };
         if !polls {
             self.schedule.leave(self.now, cpu);
-            self.dispatch(cpu);
+            // The way to here took as long as one that finds its word changed.
+            let busy = self.host.halt.saturating_sub(self.host.brief);
+            self.dispatch_after(cpu, busy);
         }
         true
     }
@@ -353,7 +360,24 @@ impl Engine {
         self.reschedule(cpu);
     }
 
+    /// Whether whoever is on a CPU does something there, and whoever is not does nothing; no CPU is wasted.
+    fn is_sound(&self) -> bool {
+        let ready = |vcpu: usize| {
+            let doing = self.vcpus[vcpu].doing;
+            !matches!(doing, Doing::Asleep { .. } | Doing::Ended)
+        };
+        let runs = |cpu: usize| {
+            let doing = self
+                .schedule
+                .current(cpu)
+                .map(|vcpu| self.vcpus[vcpu].doing);
+            !matches!(doing, Some(Doing::Off { .. } | Doing::Running))
+        };
+        self.schedule.is_sound(ready) && (0..self.schedule.cpus()).all(runs)
+    }
+
     pub fn balance(&mut self, all: bool) {
+        debug_assert!(self.is_sound());
         for cpu in 0..self.schedule.cpus() {
             if self.schedule.is_idle(cpu) {
                 if self.schedule.pull(self.now, cpu, 1) {

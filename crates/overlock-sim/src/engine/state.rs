@@ -59,6 +59,9 @@ impl Doing {
     };
 }
 
+/// How far a locked instruction is when it takes hold of its line: before that it waits for what came before it.
+pub(super) const TAKES_HOLD: f64 = 0.6;
+
 /// How long those compute that have nothing else to do.
 const FOR_EVER: Time = Time::ms(1 << 40);
 
@@ -234,7 +237,7 @@ impl Engine {
             random,
             slices: vec![(None, 0); schedule.cpus()],
             schedule,
-            cache: Cache::new(setup.machine, setup.seed ^ 0x6361_6368_65),
+            cache: Cache::new(setup.machine, setup.seed ^ 0x0063_6163_6865),
             vcpus: (0..all).map(vcpu).collect(),
             team: setup.vcpus,
             left: setup.vcpus,
@@ -437,6 +440,18 @@ impl Engine {
         answer
     }
 
+    /// A locked instruction of `vcpu` has come to where it takes hold of its line: how long it keeps it from others, if it still
+    /// has it.
+    pub fn takes_hold(&mut self, vcpu: usize) -> Option<Time> {
+        let line = self.vcpus[vcpu].line;
+        let rest = self.machine.costs.locked.scale(1.0 - TAKES_HOLD);
+        let has = self.cache.has(line, self.core(vcpu), Access::Locked);
+        has.then(|| {
+            self.cache.keep(line, self.now + rest);
+            rest
+        })
+    }
+
     /// An access has had its effect. The answer is always false: nobody has to be suspended.
     pub fn accessed(&mut self, vcpu: usize, access: Access) -> bool {
         let state = &mut self.vcpus[vcpu];
@@ -610,10 +625,13 @@ impl Engine {
         let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => {
                 let state = &self.vcpus[vcpu];
-                let spent = self.now - state.since;
-                let delay = state.overhead.saturating_sub(spent);
+                debug_assert!(
+                    state.state != State::Memory,
+                    "in the middle of an instruction"
+                );
+                debug_assert!(state.comes() <= self.now, "while it is being switched to");
                 Doing::Off {
-                    left: (until - self.now).saturating_sub(delay),
+                    left: until - self.now,
                     with: state.state,
                 }
             }

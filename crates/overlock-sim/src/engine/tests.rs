@@ -1,10 +1,15 @@
 //! The engine, by hand: machines and hosts on which nothing is left to chance, so that every moment can be computed.
 
+mod host;
 mod memory;
+mod spins;
 
 use super::*;
 use crate::host::{Host, Scheduler};
 use crate::machine::{Costs, Links, Machine};
+use crate::word::U32;
+
+use overlock_core::platform::Zero;
 
 /// One socket. A line that another core has changed is there after 60 ns, a third of it for each part of the way.
 pub(super) fn machine(cores: usize, threads: usize) -> Machine {
@@ -84,6 +89,17 @@ pub(super) fn simulate<T>(
 
 /// What they all wait for before the scene begins: vCPUs that get their CPUs have a switch behind them then.
 pub(super) const BEGIN: Time = Time::us(10);
+
+/// Shares its cache line with nothing else.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Own(pub U32);
+
+impl Own {
+    pub const fn new() -> Self {
+        Own(U32::ZERO)
+    }
+}
 
 /// Computes until that moment.
 pub(super) fn at(moment: Time) {

@@ -15,6 +15,7 @@ pub static PRESETS: &[Machine] = &[
         sockets: 2,
         cores: 18,
         threads: 1,
+        inclusive: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.7),
@@ -37,6 +38,7 @@ pub static PRESETS: &[Machine] = &[
         sockets: 2,
         cores: 8,
         threads: 2,
+        inclusive: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.9),
@@ -59,6 +61,7 @@ pub static PRESETS: &[Machine] = &[
         sockets: 2,
         cores: 8,
         threads: 2,
+        inclusive: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.5),
@@ -81,6 +84,7 @@ pub static PRESETS: &[Machine] = &[
         sockets: 4,
         cores: 4,
         threads: 1,
+        inclusive: false,
         links: Links::Cube,
         costs: Costs {
             hit: ns(1.5),
@@ -103,6 +107,7 @@ pub static PRESETS: &[Machine] = &[
         sockets: 4,
         cores: 8,
         threads: 1,
+        inclusive: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.8),
@@ -125,6 +130,7 @@ pub static PRESETS: &[Machine] = &[
         sockets: 8,
         cores: 10,
         threads: 1,
+        inclusive: true,
         links: Links::Cube,
         costs: Costs {
             hit: ns(1.7),

@@ -124,11 +124,9 @@ impl Run {
     /// C1, and who is told that a line is lost.
     fn told(&mut self, before: [[(bool, bool); CORES]; 2]) {
         let after = self.rights();
-        for line in 0..2 {
-            let count = |right: fn(&(bool, bool)) -> bool| {
-                after[line].iter().filter(|rights| right(rights)).count()
-            };
-            let (readers, writers) = (count(|rights| rights.0), count(|rights| rights.1));
+        for rights in &after {
+            let readers = rights.iter().filter(|rights| rights.0).count();
+            let writers = rights.iter().filter(|rights| rights.1).count();
             assert!(writers == 0 || (writers, readers) == (1, 1), "C1");
         }
         let lost: Vec<usize> = std::mem::take(&mut self.scene.lost)

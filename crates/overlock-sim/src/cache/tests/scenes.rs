@@ -207,11 +207,11 @@ fn the_way_on_the_ring_counts() {
             .max(),
         Some(&2)
     );
-    for core in 1..4 {
+    for (core, way) in ways.into_iter().enumerate().skip(1) {
         let mut scene = Scene::new(&ring);
         scene.ask(0, 0, Access::Write);
         scene.ask(500_000, core, Access::Read);
-        let travels = (2.0 * 20_000.0 * ways[core]) as u64;
+        let travels = (2.0 * 20_000.0 * way) as u64;
         assert_eq!(scene.run()[1], (core, 500_000 + travels + 20_000 + 2_000));
     }
 }

@@ -2,23 +2,11 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, Zero};
+use overlock_core::platform::Atomic;
 use overlock_core::{Platform, Spin};
 
 use super::*;
 use crate::Sim;
-use crate::word::U32;
-
-/// Shares its cache line with nothing else.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Own(U32);
-
-impl Own {
-    const fn new() -> Self {
-        Own(U32::ZERO)
-    }
-}
 
 /// Fails where an access that finds its line, but is interrupted by an event, is credited for the time since an earlier one that
 /// had waited.
@@ -94,4 +82,83 @@ fn a_change_is_seen_by_who_had_no_cpu_meanwhile() {
     };
     let end = simulate(&machine(2, 1), &HOST, 3, body).map(|outcome| outcome.elapsed);
     assert!(end.is_ok_and(|end| end < Time::ms(20)), "{end:?}");
+}
+
+/// To the nanosecond. The line is the storer's until the waiter, which looks first at 10,000, has a copy 60 later; the hit takes 2.
+/// The store at 10,500 takes the copy away at once and has its effect after 2; the line is there after 60. The waiter turns every 5,
+/// so it looks at 10,062 + 440; its request arrives while the line is under way, the snoop leaves at 10,560, and the data are there
+/// 40 later. Fails where a waiter looks between its turns, or is resumed with what a line had been.
+#[test]
+fn a_waiter_sees_a_store_when_its_line_arrives() {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            word.0.store(0, Relaxed);
+            at(Time::ns(10_500));
+            word.0.store(1, Release);
+        } else {
+            at(BEGIN);
+            let seen = Sim::wait_until(&word.0, Acquire, Spin::Forever, |seen: u32| seen == 1);
+            assert_eq!(seen, Ok(1));
+        }
+        now()
+    };
+    let outcome = simulate(&machine(2, 1), &HOST, 2, body).unwrap();
+    assert_eq!(outcome.results, [Time::ns(10_502), Time::ns(10_602)]);
+    assert_eq!(outcome.accounts[1][State::Spin], Time::ns(440));
+    assert_eq!(outcome.accounts[1][State::Memory], Time::ns(62 + 100));
+}
+
+/// A locked instruction waits until the store before it has left the core. The store's line is there at 10,060, the exchange of
+/// an owned line takes 8.
+#[test]
+fn a_locked_instruction_waits_for_the_store_before_it() {
+    let (word, own) = (Own::new(), Own::new());
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            let _ = word.0.swap(1, Relaxed);
+        } else {
+            let _ = own.0.swap(1, Relaxed);
+            at(BEGIN);
+            word.0.store(2, Relaxed);
+            let stored = now();
+            let _ = own.0.load(Relaxed);
+            let loaded = now();
+            let _ = own.0.swap(2, Relaxed);
+            assert_eq!([stored, loaded], [Time::ns(10_002), Time::ns(10_004)]);
+        }
+        now()
+    };
+    let outcome = simulate(&machine(2, 1), &HOST, 2, body).unwrap();
+    assert_eq!(outcome.results[1], Time::ns(10_068));
+}
+
+/// A store that has to wait for its turn keeps the thread, but not its core: that computes meanwhile.
+#[test]
+fn a_store_that_waits_gives_its_time_back() {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        at(BEGIN);
+        if vcpu < 2 {
+            let _ = word.0.swap(1, Relaxed);
+            return Time::ZERO;
+        }
+        // The others are served first, or at least the request of one is under way.
+        at(Time::ns(10_001));
+        word.0.store(1, Relaxed);
+        work(Time::us(1));
+        now()
+    };
+    let outcome = simulate(&machine(3, 1), &HOST, 3, body).unwrap();
+    assert_eq!(outcome.results[2], Time::ns(11_001));
+}
+
+/// Two threads of a core compute half as fast each. Fails where `work` does not regard siblings, or regards all CPUs.
+#[test]
+fn siblings_compute_slowly() {
+    let body = |_| work(Time::us(100));
+    let elapsed = |machine: &Machine| simulate(machine, &HOST, 2, body).unwrap().elapsed;
+    assert_eq!(elapsed(&machine(2, 1)), Time::ns(101_100));
+    // The first one begins alone.
+    assert_eq!(elapsed(&machine(1, 2)), Time::ns(201_100));
 }

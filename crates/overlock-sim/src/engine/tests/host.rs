@@ -1,0 +1,268 @@
+//! Halting, kicking, and losing a CPU.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use overlock_core::platform::Atomic;
+use overlock_core::{Instant, Platform};
+
+use super::*;
+use crate::Sim;
+use crate::trace::What;
+
+/// vCPU 1 halts at 10,000, which takes 700; vCPU 0 kicks it then, which takes 900 and acts after half of that.
+fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            at(Time::ns(kick));
+            Sim::kick(&word.0);
+        } else {
+            at(BEGIN);
+            Sim::halt(&word.0, 0, None);
+        }
+        now().as_ns()
+    };
+    simulate(&machine(2, 1), host, 2, body).unwrap()
+}
+
+/// A CPU that has not slept yet runs the sleeper 2,900 after the kick, one that sleeps, after 50,000, 13,000 after it. Fails where
+/// the costs are mixed up, or the bound is another.
+#[test]
+fn a_kick_wakes() {
+    assert_eq!(kicked(&HOST, 20_000).results, [20_900, 20_450 + 2_900]);
+    assert_eq!(kicked(&HOST, 60_249).results, [61_149, 60_699 + 2_900]);
+    assert_eq!(kicked(&HOST, 60_250).results, [61_150, 60_700 + 13_000]);
+}
+
+/// Where nobody sleeps a kick takes 300, and does nothing: a halt that comes later is not woken by it, but finds its word changed
+/// in 700.
+#[test]
+fn a_kick_before_the_halt_is_not_lost() {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            word.0.store(1, Relaxed);
+            at(BEGIN);
+            Sim::kick(&word.0);
+        } else {
+            at(Time::ns(10_100));
+            Sim::halt(&word.0, 0, None);
+        }
+        now().as_ns()
+    };
+    let outcome = simulate(&machine(2, 1), &HOST, 2, body).unwrap();
+    assert_eq!(outcome.results, [10_300, 10_800]);
+    assert_eq!((outcome.counts.kicks, outcome.counts.halts), (1, 0));
+}
+
+/// Two on one CPU: the second gets it when the first halts, which takes 1,700 from 10,000 on, and a switch of 1,100. Fails where
+/// the next one does not wait for the host.
+#[test]
+fn a_halt_lets_the_next_one_run() {
+    let (word, first) = (Own::new(), Cell::new(true));
+    let body = |_| {
+        if first.replace(false) {
+            at(BEGIN);
+            Sim::halt(&word.0, 0, Some(Instant::from_nanos(50_000)));
+            return 0;
+        }
+        now().as_ns()
+    };
+    let outcome = simulate(&machine(1, 1), &HOST, 2, body).unwrap();
+    assert_eq!(outcome.results.iter().sum::<u64>(), 12_800);
+}
+
+/// Kicks wake one sleeper each, the first to come first.
+#[test]
+fn sleepers_are_kicked_in_their_order() {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            at(BEGIN.times(5));
+            (0..3).for_each(|_| Sim::kick(&word.0));
+        } else {
+            at(BEGIN.times(4 - vcpu as u64));
+            Sim::halt(&word.0, 0, None);
+        }
+        now()
+    };
+    let outcome = simulate(&machine(4, 1), &HOST, 4, body).unwrap();
+    assert!(outcome.results[3] < outcome.results[2] && outcome.results[2] < outcome.results[1]);
+}
+
+/// The time is up at 30,000; the CPU has not slept yet. A moment that has passed is not slept for.
+#[test]
+fn a_halt_ends_at_its_time() {
+    for (until, end) in [(30_000, 32_900), (10_700, 10_700), (5_000, 10_700)] {
+        let word = Own::new();
+        let body = |_| {
+            at(BEGIN);
+            Sim::halt(&word.0, 0, Some(Instant::from_nanos(until)));
+            now().as_ns()
+        };
+        let outcome = simulate(&machine(1, 1), &HOST, 1, body).unwrap();
+        assert_eq!(outcome.results, [end]);
+    }
+}
+
+/// A kick that comes before the time is up makes that mean nothing: the second halt, of the same word, lasts until its own time.
+#[test]
+fn an_old_timeout_wakes_nobody() {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            at(Time::ns(20_000));
+            Sim::kick(&word.0);
+        } else {
+            at(BEGIN);
+            Sim::halt(&word.0, 0, Some(Instant::from_nanos(30_000)));
+            Sim::halt(&word.0, 0, Some(Instant::from_nanos(40_000)));
+        }
+        now().as_ns()
+    };
+    let outcome = simulate(&machine(2, 1), &HOST, 2, body).unwrap();
+    assert_eq!(outcome.results, [20_900, 42_900]);
+}
+
+/// The host has learnt from the first sleep that it should poll for 10,000. A kick in that time costs the sleeper 700; later the CPU
+/// has been given away, and it takes 2,900.
+#[test]
+fn a_host_that_polls_wakes_faster() {
+    let host = Host {
+        poll: Time::us(200),
+        ..HOST
+    };
+    for (kick, end) in [(50_249, 50_699 + 700), (50_251, 50_701 + 2_900)] {
+        let word = Own::new();
+        let body = |vcpu: usize| {
+            if vcpu == 0 {
+                for kick in [20_000, kick] {
+                    at(Time::ns(kick));
+                    Sim::kick(&word.0);
+                }
+            } else {
+                for begin in [10_000, 40_000] {
+                    at(Time::ns(begin));
+                    Sim::halt(&word.0, 0, None);
+                }
+            }
+            now().as_ns()
+        };
+        let outcome = simulate(&machine(2, 1), &host, 2, body).unwrap();
+        assert_eq!(outcome.results[1], end);
+        for account in &outcome.accounts {
+            assert_eq!(account.total(), outcome.elapsed);
+        }
+    }
+}
+
+/// Two on one CPU. The host of vCPU 0 polls from 95,700 to 105,700, but not while vCPU 1 wants the CPU, whose time is up at 100,000.
+#[test]
+fn a_host_polls_for_nobody_elses_sake() {
+    let host = Host {
+        poll: Time::us(200),
+        ..HOST
+    };
+    let word = Own::new();
+    let sleep = |begin: u64, end: u64| {
+        at(Time::ns(begin));
+        Sim::halt(&word.0, 0, Some(Instant::from_nanos(end)));
+    };
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            sleep(30_000, 40_000);
+            sleep(95_000, 200_000);
+        } else {
+            sleep(0, 100_000);
+        }
+        now().as_ns()
+    };
+    let outcome = simulate(&machine(1, 1), &host, 2, body).unwrap();
+    assert_eq!(outcome.results[1], 101_100);
+}
+
+/// Who holds a lock and who waits for one when it loses its CPU is counted as that.
+#[test]
+fn preempted_holders_and_waiters_are_counted() {
+    let word = Own::new();
+    let address = std::ptr::from_ref(&word).addr();
+    let body = |vcpu: usize| {
+        match vcpu {
+            0 => holds(address),
+            1 => waits(address),
+            _ => {}
+        }
+        work(Time::ms(20));
+        if vcpu == 0 {
+            releases(address);
+        }
+    };
+    let machine = machine(1, 1);
+    let mut setup = setup(&machine, &HOST, 3);
+    setup.trace = true;
+    let outcome = run(&setup, body, || true).unwrap();
+    let marks = |vcpu: usize| {
+        let lost = outcome.trace.iter().filter(move |mark| mark.vcpu == vcpu);
+        lost.filter(|mark| mark.what == What::Preempted).count() as u64
+    };
+    let counts = outcome.counts;
+    assert!(counts.holders > 3 && counts.waiters > 3);
+    assert_eq!([counts.holders, counts.waiters], [0, 1].map(marks));
+    assert_eq!(counts.preemptions, (0..3).map(marks).sum());
+}
+
+/// What a vCPU was doing when it lost its CPU is what it does when it has one again. Fails where all of that is work.
+#[test]
+fn a_preempted_spinner_still_spins() {
+    let body = |vcpu: usize| match vcpu {
+        0 => Sim::pause(2_000_000),
+        _ => work(Time::ms(10)),
+    };
+    let outcome = simulate(&machine(1, 1), &HOST, 2, body).unwrap();
+    let [spins, works] = [0, 1].map(|vcpu| outcome.accounts[vcpu]);
+    assert_eq!(
+        (spins[State::Spin], spins[State::Work]),
+        (Time::ms(10), Time::ZERO)
+    );
+    assert_eq!(
+        (works[State::Spin], works[State::Work]),
+        (Time::ZERO, Time::ms(10))
+    );
+    // A switch costs 1,100, and nothing else does.
+    let switches = (spins[State::Host] + works[State::Host]).as_ps();
+    assert_eq!(switches % 1_100_000, 0);
+    assert_eq!(spins.on_cpu() + works.on_cpu(), outcome.elapsed);
+}
+
+/// So many compute on so many CPUs, for as long as they may. Each gets its share.
+#[test]
+fn all_get_the_same_share_of_the_cpus() {
+    for (cpus, vcpus) in [(1, 3), (2, 4), (4, 12)] {
+        let machine = machine(cpus, 1);
+        let mut setup = setup(&machine, &HOST, vcpus);
+        setup.stop_after = Time::ms(1_000);
+        let body = |_| {
+            while !stopped() {
+                work(Time::us(20));
+            }
+        };
+        let outcome = run(&setup, body, || true).unwrap();
+        for account in &outcome.accounts {
+            let share = account[State::Work].as_ns_f64() / 1e9 * vcpus as f64 / cpus as f64;
+            assert!((share - 1.0).abs() < 0.03, "{vcpus} on {cpus}: {share}");
+        }
+    }
+}
+
+/// A body that panics does so in its caller, whose thread can simulate again. Fails where the vCPU stays the thread's.
+#[test]
+fn a_panic_ends_the_simulation() {
+    let panics = || {
+        simulate(&machine(1, 1), &HOST, 2, |vcpu| {
+            assert!(vcpu == 0, "as it should")
+        })
+    };
+    assert!(std::panic::catch_unwind(panics).is_err());
+    assert_eq!(current(), None);
+    assert!(simulate(&machine(1, 1), &HOST, 2, |_| ()).is_ok());
+}

@@ -1,0 +1,156 @@
+//! Pauses, their limits, and the processor that notices them.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use overlock_core::platform::Atomic;
+use overlock_core::{Instant, Platform, Spin};
+
+use super::*;
+use crate::Sim;
+use crate::host::PauseExit;
+
+const EXITS: Host = Host {
+    pause_exit: Some(PauseExit {
+        window: Time::us(2),
+        grow: 2,
+        gap: Time::ns(56),
+        cost: Time::ns(1_300),
+    }),
+    ..HOST
+};
+
+/// 5 ns a turn: 1,995 ns are short enough. 10,000 are 2,000, 4,000 and a rest, with an exit in between. Fails where the window
+/// ends early or late, or does not grow.
+#[test]
+fn long_pauses_leave_the_guest() {
+    for (turns, end, exits) in [(399, 11_995, 0), (1_000, 16_300, 1), (2_000, 22_600, 2)] {
+        let body = |_| {
+            at(BEGIN);
+            Sim::pause(turns);
+            now()
+        };
+        let outcome = simulate(&machine(1, 1), &EXITS, 1, body).unwrap();
+        assert_eq!(
+            (outcome.results[0], outcome.counts.pause_exits),
+            (Time::ns(end), exits)
+        );
+    }
+}
+
+/// A waiter first looks at 10,092. It leaves the guest at 12,092 for 1,300, looks again, which takes 2, and so on. With growth the
+/// second window is twice as long.
+#[test]
+fn long_waits_leave_the_guest() {
+    for (grow, end, exits) in [(1, 20_005, 3), (2, 20_002, 2)] {
+        let host = Host {
+            pause_exit: EXITS.pause_exit.map(|exit| PauseExit { grow, ..exit }),
+            ..EXITS
+        };
+        let word = Own::new();
+        let body = |_| {
+            at(BEGIN);
+            let limit = Spin::Until(Instant::from_nanos(20_000));
+            let seen = Sim::wait_until(&word.0, Relaxed, limit, |seen: u32| seen == 1);
+            assert_eq!(seen, Err(0));
+            now()
+        };
+        let outcome = simulate(&machine(1, 1), &host, 1, body).unwrap();
+        assert_eq!(
+            (outcome.results[0], outcome.counts.pause_exits),
+            (Time::ns(end), exits)
+        );
+    }
+}
+
+/// 10 turns are 50 ns, and a look of 2 at the end.
+#[test]
+fn a_wait_ends_after_its_turns() {
+    let word = Own::new();
+    let body = |_| {
+        at(BEGIN);
+        let _ = Sim::wait_until(&word.0, Relaxed, Spin::Turns(10), |seen: u32| seen == 1);
+        now()
+    };
+    let outcome = simulate(&machine(1, 1), &HOST, 1, body).unwrap();
+    assert_eq!(outcome.results[0], Time::ns(10_000 + 92 + 50 + 2));
+}
+
+/// After an exit the window is 4,000 ns, so 3,500 are not noticed; after a sleep they are. Fails where `put_on` does not make the window new.
+#[test]
+fn who_is_scheduled_anew_has_the_first_window() {
+    let word = Own::new();
+    let body = |_| {
+        at(BEGIN);
+        [false, false, true].map(|sleeps| {
+            if sleeps {
+                let until = Instant::from_nanos(now().as_ns() + 5_000);
+                Sim::halt(&word.0, 0, Some(until));
+            }
+            let begin = now();
+            Sim::pause(700);
+            let end = now();
+            work(Time::us(1));
+            end - begin
+        })
+    };
+    let outcome = simulate(&machine(1, 1), &EXITS, 1, body).unwrap();
+    assert_eq!(outcome.results[0], [4_800, 3_500, 4_800].map(Time::ns));
+}
+
+/// Two on one CPU; each pause of the first takes longer than its slice, so none is 20 ms at a stretch. Fails where the loop of pauses is thought to have begun at 0 after that.
+#[test]
+fn a_preempted_pause_is_not_a_longer_one() {
+    let host = Host {
+        pause_exit: EXITS.pause_exit.map(|exit| PauseExit {
+            window: Time::ms(20),
+            ..exit
+        }),
+        ..EXITS
+    };
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            work(Time::ms(15));
+            (0..4).for_each(|_| Sim::pause(1_000_000));
+        } else {
+            work(Time::ms(60));
+        }
+    };
+    let outcome = simulate(&machine(1, 1), &host, 2, body).unwrap();
+    assert!(outcome.counts.preemptions > 4);
+    assert_eq!(outcome.counts.pause_exits, 0);
+}
+
+/// One works and three spin for it, on one CPU. A spinner that has left the guest gives its CPU to one that was robbed of it, so
+/// the worker need not wait for three slices. Fails where nobody yields, or where nobody counts as robbed.
+#[test]
+fn spinners_yield_to_those_that_were_robbed() {
+    let scheduler = Scheduler {
+        wakeup: Time::ms(50),
+        ..HOST.scheduler
+    };
+    let elapsed = |host: Host| {
+        let word = Own::new();
+        let body = |vcpu: usize| match vcpu {
+            0 => {
+                work(Time::ms(20));
+                word.0.store(1, Relaxed);
+            }
+            _ => {
+                // Until the worker has had a CPU, and lost it.
+                work(Time::ms(5));
+                let _ = Sim::wait_until(&word.0, Relaxed, Spin::Forever, |seen: u32| seen == 1);
+                // What it was while it was out of the guest it is no longer.
+                assert!(!with(|engine| engine.vcpus[vcpu].spinning));
+            }
+        };
+        let host = Host { scheduler, ..host };
+        let outcome = simulate(&machine(1, 1), &host, 4, body).unwrap();
+        assert_eq!(outcome.counts.yields > 0, host.pause_exit.is_some());
+        outcome.elapsed
+    };
+    let (yielding, slices) = (elapsed(EXITS), elapsed(HOST));
+    assert!(
+        yielding < Time::ms(40) && slices > Time::ms(60),
+        "{yielding} {slices}"
+    );
+}

@@ -1,0 +1,71 @@
+//! The scheduler, by hand.
+
+mod balance;
+mod slices;
+
+use rand::SeedableRng;
+
+use super::*;
+use crate::machine::{Costs, Links};
+
+const RULES: Scheduler = Scheduler {
+    latency: Time::ms(12),
+    granularity: Time::ms(2),
+    wakeup: Time::ms(3),
+    tick: Time::ms(1),
+    switch: Time::ZERO,
+    migration: Time::ZERO,
+    worth: Time::us(500),
+    balance: (Time::ms(4), Time::ms(64)),
+};
+
+fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
+    Machine {
+        name: "test",
+        about: "",
+        sockets,
+        cores,
+        threads,
+        links: Links::All,
+        costs: Costs {
+            hit: Time::ZERO,
+            locked: Time::ZERO,
+            socket: Time::ZERO,
+            shared: Time::ZERO,
+            across: Time::ZERO,
+            hop: Time::ZERO,
+            gap: Time::ZERO,
+            memory: Time::ZERO,
+            turn: Time::ZERO,
+            jitter: 0.0,
+            ring: 0.0,
+            sibling: 1.0,
+        },
+    }
+}
+
+/// Nobody has had anything yet, and all timers tick at whole milliseconds.
+fn schedule(machine: &Machine, vcpus: usize) -> Schedule {
+    let mut random = Random::seed_from_u64(1);
+    let mut schedule = Schedule::new(machine, RULES, vcpus, &mut random);
+    for task in &mut schedule.tasks {
+        task.had = Time::ZERO;
+    }
+    for cpu in &mut schedule.cpus {
+        cpu.phase = Time::ZERO;
+    }
+    schedule
+}
+
+/// On one CPU, with what they have had in microseconds.
+fn one_cpu(had: &[u64]) -> Schedule {
+    let mut schedule = schedule(&machine(1, 1, 1), had.len());
+    for (task, &had) in schedule.tasks.iter_mut().zip(had) {
+        task.had = Time::us(had);
+    }
+    schedule
+}
+
+fn pick(schedule: &mut Schedule, at: Time, cpu: usize) -> Option<usize> {
+    schedule.pick(at, cpu).map(|pick| pick.vcpu)
+}

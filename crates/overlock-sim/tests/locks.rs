@@ -1,0 +1,334 @@
+//! Every lock of the family on simulated machines, with one, two and three vCPUs for each CPU.
+
+mod world;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use overlock_core::platform::{Atomic, Zero};
+use overlock_core::raw::{RawLock, RawRwLock};
+use overlock_core::spin::busted::{
+    Busted, BustedRw, Flaw, LostKick, NoExclusion, Relaxed as Sound, Starving,
+};
+use overlock_sim::engine::{self, Outcome, Stuck};
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
+use overlock_sim::word::U32;
+use overlock_sim::{Sim, Time, forget, run};
+use world::{HOSTS, MACHINES, setup, vary};
+
+/// Sections of each vCPU.
+const TURNS: u64 = 25;
+
+/// A word on a cache line of its own, with which nothing but the lock in question keeps order.
+#[repr(align(128))]
+struct Own(U32);
+
+/// Reads and writes the word, and takes its time in between.
+fn count(word: &Own, vcpu: usize, turn: u64) {
+    let seen = word.0.load(Relaxed);
+    engine::work(Time::ns(20 + vary(vcpu, turn)));
+    word.0.store(seen + 1, Relaxed);
+}
+
+/// Begins with a cache line, wherever the program's memory lies.
+#[repr(align(128))]
+struct Place<L>(L);
+
+/// What the vCPUs have counted under the lock, and what has become of the simulation.
+type Counted = (u32, Result<Outcome<u64>, Stuck>);
+
+fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
+    forget();
+    let place = Place(L::create().expect("tickets are left"));
+    let lock = &place.0;
+    let word = Own(U32::ZERO);
+    let body = |vcpu| {
+        for turn in 0..TURNS {
+            let token = lock.lock();
+            count(&word, vcpu, turn);
+            // SAFETY: locked above, with this token.
+            unsafe { lock.unlock(token) };
+            engine::work(Time::ns(3 * vary(vcpu, turn)));
+        }
+        TURNS
+    };
+    let outcome = run(&setup(machine, host, vcpus, seed), body, || true);
+    if outcome.is_err() {
+        // Those that are left have it for ever.
+        std::mem::forget(place);
+    }
+    (word.0.load(Relaxed), outcome)
+}
+
+/// As above; every third vCPU reads, and two looks of a reader see the same.
+fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
+    forget();
+    let place = Place(L::create().expect("tickets are left"));
+    let lock = &place.0;
+    let word = Own(U32::ZERO);
+    let body = |vcpu| {
+        for turn in 0..TURNS {
+            if vcpu % 3 == 1 {
+                let token = lock.read();
+                let seen = word.0.load(Relaxed);
+                engine::work(Time::ns(20 + vary(vcpu, turn)));
+                assert_eq!(word.0.load(Relaxed), seen, "a writer beside a reader");
+                // SAFETY: locked above, with this token.
+                unsafe { lock.unlock_read(token) };
+            } else {
+                let token = lock.write();
+                count(&word, vcpu, turn);
+                // SAFETY: locked above, with this token.
+                unsafe { lock.unlock_write(token) };
+            }
+            engine::work(Time::ns(3 * vary(vcpu, turn)));
+        }
+        TURNS
+    };
+    let outcome = run(&setup(machine, host, vcpus, seed), body, || true);
+    if outcome.is_err() {
+        std::mem::forget(place);
+    }
+    (word.0.load(Relaxed), outcome)
+}
+
+/// Each machine, each host, each overcommit. Fails where a waiter misses a change (the line's count in `watch`, `changed` after an
+/// access), a CPU is not given to the next one (`dispatch` after a halt, a chore, an end), or those that yield keep everybody from
+/// anything but being switched to (`again`).
+fn everywhere(
+    name: &str,
+    writers: fn(usize) -> usize,
+    simulate: fn(&Machine, &Host, usize, u64) -> Counted,
+) {
+    for machine in &MACHINES {
+        for host in &HOSTS {
+            for overcommit in 1..=3 {
+                let vcpus = (overcommit * machine.cpus()).max(2);
+                let seed = overcommit as u64;
+                let (counted, outcome) = simulate(machine, host, vcpus, seed);
+                let scene = format!("{name} on {}, {}, {vcpus} vCPUs", machine.name, host.name);
+                let outcome = outcome.unwrap_or_else(|stuck| panic!("{scene}: {stuck}"));
+                assert_eq!(outcome.results, vec![TURNS; vcpus], "{scene}");
+                assert_eq!(u64::from(counted), TURNS * writers(vcpus) as u64, "{scene}");
+            }
+        }
+    }
+}
+
+macro_rules! locks {
+    ($module:ident, $($name:ident: $lock:ident, $kind:ident;)*) => {
+        /// They exclude, come to an end, and lose nobody.
+        mod $module {
+            $(#[test]
+            fn $name() {
+                type Lock = overlock_core::$module::$lock<super::Sim>;
+                super::everywhere(stringify!($name), |vcpus| vcpus, super::exclusive::<Lock>);
+            })*
+        }
+    };
+}
+
+macro_rules! spin { ($($lock:tt)*) => { locks!(spin, $($lock)*); }; }
+macro_rules! sleep { ($($lock:tt)*) => { locks!(sleep, $($lock)*); }; }
+
+macro_rules! rw {
+    ($($name:ident: $module:ident::$lock:ident;)*) => {
+        /// The same of those that readers share.
+        mod rw {
+            $(#[test]
+            fn $name() {
+                type Lock = overlock_core::$module::$lock<super::Sim>;
+                let writers = |vcpus| (0..vcpus).filter(|vcpu| vcpu % 3 != 1).count();
+                super::everywhere(stringify!($name), writers, super::shared::<Lock>);
+            })*
+        }
+    };
+}
+
+overlock_core::spin_locks!(spin);
+overlock_core::sleep_locks!(sleep);
+overlock_core::rw_locks!(rw);
+
+/// Three vCPUs, each with a CPU: an owner, and two that a broken lock can let in or lose.
+fn broken<F: Flaw>(seed: u64) -> Counted {
+    exclusive::<Busted<Sim, F>>(&MACHINES[3], &HOSTS[0], 3, seed)
+}
+
+/// Without their flaws the lock is right: what the others of these tests find is the flaws.
+#[test]
+fn a_lock_without_a_flaw_passes() {
+    for seed in 0..20 {
+        let (counted, outcome) = broken::<Sound>(seed);
+        assert_eq!((u64::from(counted), outcome.is_ok()), (3 * TURNS, true));
+    }
+}
+
+#[test]
+fn a_lock_that_does_not_exclude_is_caught_by_the_counter() {
+    let caught = (0..20).filter(|&seed| {
+        let (counted, outcome) = broken::<NoExclusion>(seed);
+        assert!(outcome.is_ok());
+        u64::from(counted) < 3 * TURNS
+    });
+    let caught = caught.count();
+    assert!(caught > 10, "{caught}");
+}
+
+#[test]
+fn a_writer_beside_readers_is_caught() {
+    let machine = &MACHINES[2];
+    let caught = std::panic::catch_unwind(|| shared::<BustedRw<Sim>>(machine, &HOSTS[0], 8, 1));
+    assert!(caught.is_err_and(|said| {
+        said.downcast_ref::<String>()
+            .is_some_and(|said| said.contains("beside a reader"))
+    }));
+    // The thread can simulate again.
+    a_lock_without_a_flaw_passes();
+}
+
+/// An owner keeps the lock until two others sleep. Fails where sleepers are not told from those that have work to do.
+#[test]
+fn a_lost_kick_leaves_a_sleeper() {
+    fn stuck<F: Flaw>() -> Option<Stuck> {
+        forget();
+        let lock = Busted::<Sim, F>::new();
+        let body = |vcpu| {
+            engine::work(Time::us(10 * vcpu as u64));
+            lock.lock();
+            engine::work(Time::us(if vcpu == 0 { 200 } else { 1 }));
+            // SAFETY: locked above.
+            unsafe { lock.unlock(()) };
+        };
+        run(&setup(&MACHINES[3], &HOSTS[0], 3, 1), body, || true).err()
+    }
+    assert_eq!(stuck::<LostKick>(), Some(Stuck::Asleep { vcpus: 1 }));
+    assert_eq!(stuck::<Sound>(), None);
+}
+
+/// The same seed gives the same outcome, to the last mark of the trace: after other simulations, and on another thread. Fails where a
+/// simulation depends on addresses, on what the one before has left (without `forget`), or on a clock of the world.
+#[test]
+fn the_seed_decides() {
+    fn outcome<L: RawLock>(seed: u64) -> String {
+        let (counted, outcome) = exclusive::<L>(&MACHINES[2], &HOSTS[1], 20, seed);
+        format!("{counted} {outcome:?}")
+    }
+    fn decides<L: RawLock>() {
+        let first = outcome::<L>(1);
+        assert_ne!(first, outcome::<L>(2));
+        assert_eq!(first, outcome::<L>(1));
+        let padding = vec![0_u8; 12_345];
+        let elsewhere = std::thread::spawn(|| {
+            let _ = shared::<overlock_core::sleep::RwSem<Sim>>(&MACHINES[3], &HOSTS[0], 9, 3);
+            outcome::<L>(1)
+        });
+        assert_eq!(first, elsewhere.join().expect("it does not panic"));
+        drop(padding);
+    }
+    decides::<overlock_core::spin::Overlock<Sim>>();
+    decides::<overlock_core::spin::PvQueued<Sim>>();
+    decides::<overlock_core::spin::PvTicket<Sim>>();
+    decides::<overlock_core::spin::FastQueue<Sim>>();
+    decides::<overlock_core::sleep::Mutex<Sim>>();
+}
+
+/// Fails where a vCPU is in no state for a while, or in two (without `since` moved on in `enter`), or where two have one CPU.
+#[test]
+fn all_time_is_accounted_for() {
+    for (machine, host) in MACHINES.iter().zip(&HOSTS) {
+        for vcpus in [2, machine.cpus() * 3] {
+            type Lock = overlock_core::spin::Overlock<Sim>;
+            let (_, outcome) = exclusive::<Lock>(machine, host, vcpus, 1);
+            let outcome = outcome.expect("it ends");
+            assert!(!outcome.stopped);
+            for account in &outcome.accounts {
+                assert_eq!(account.total(), outcome.elapsed);
+            }
+            let on_cpu = outcome.account().on_cpu();
+            assert!(on_cpu <= outcome.elapsed.times(machine.cpus() as u64));
+        }
+    }
+}
+
+/// Everybody ends at the moment in which all are asked to stop, or later: then the simulation has lasted that long.
+#[test]
+fn a_run_lasts_until_the_stop() {
+    let mut setup = setup(&MACHINES[1], &HOSTS[0], 4, 1);
+    setup.stop_after = Time::ms(3);
+    let body = |_| {
+        while !engine::stopped() {
+            engine::work(Time::us(30));
+        }
+        engine::now()
+    };
+    let outcome = run(&setup, body, || true).expect("it ends");
+    assert_eq!((outcome.stopped, outcome.elapsed), (true, Time::ms(3)));
+    let last = outcome
+        .results
+        .iter()
+        .copied()
+        .max()
+        .expect("there are four");
+    assert!(outcome.results.iter().all(|&end| end >= Time::ms(3)));
+    for account in &outcome.accounts {
+        assert_eq!(account.total(), last);
+    }
+}
+
+#[test]
+fn a_thousand_vcpus_take_turns() {
+    for host in [&HOSTS[0], &HOSTS[1]] {
+        type Lock = overlock_core::spin::PvQueued<Sim>;
+        let (counted, outcome) = exclusive::<Lock>(&MACHINES[2], host, 1024, 1);
+        outcome.unwrap_or_else(|stuck| panic!("{}: {stuck}", host.name));
+        assert_eq!(u64::from(counted), 1024 * TURNS);
+    }
+}
+
+/// The first to wait is passed for as long as others come: here they come until they are asked to stop, and it waits that long.
+#[test]
+fn the_first_to_wait_is_starved() {
+    forget();
+    let lock = Busted::<Sim, Starving>::new();
+    let mut setup = setup(&MACHINES[3], &HOSTS[0], 8, 1);
+    setup.stop_after = Time::ms(1);
+    let body = |_| {
+        let mut longest = Time::ZERO;
+        while !engine::stopped() {
+            let begin = engine::now();
+            lock.lock();
+            longest = longest.max(engine::now() - begin);
+            engine::work(Time::ns(100));
+            // SAFETY: locked above.
+            unsafe { lock.unlock(()) };
+        }
+        longest
+    };
+    let outcome = run(&setup, body, || true).expect("it ends");
+    assert!(outcome.results.into_iter().max() > Some(Time::us(900)));
+}
+
+/// A lock that was never released keeps its waiters spinning for ever.
+#[test]
+fn a_lock_that_never_ends_is_caught() {
+    forget();
+    let lock = overlock_core::spin::Ticket::<Sim>::new();
+    let mut setup = setup(&MACHINES[1], &HOSTS[0], 2, 1);
+    (setup.stop_after, setup.patience) = (Time::ms(1), Time::ms(2));
+    let stuck = run(&setup, |_| lock.lock(), || true).expect_err("nobody unlocks");
+    assert_eq!(stuck, Stuck::Running { vcpus: 1 });
+}
+
+#[test]
+fn a_simulation_can_be_interrupted() {
+    forget();
+    let mut setup = setup(&MACHINES[1], &HOSTS[0], 2, 1);
+    setup.stop_after = Time::ms(10_000);
+    let body = |_| {
+        while !engine::stopped() {
+            engine::work(Time::ns(7));
+        }
+    };
+    let stuck = run(&setup, body, || false).expect_err("interrupted");
+    assert_eq!(stuck, Stuck::Interrupted);
+}

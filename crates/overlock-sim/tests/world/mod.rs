@@ -1,0 +1,133 @@
+//! Machines and hosts that differ in all that matters to a lock, with slices so short that everybody is preempted soon.
+
+#![allow(dead_code)] // no test uses all of it
+
+use overlock_sim::Time;
+use overlock_sim::engine::Setup;
+use overlock_sim::host::{Chores, Host, PauseExit, Scheduler};
+use overlock_sim::machine::{Costs, Links, Machine};
+
+const COSTS: Costs = Costs {
+    hit: Time::ps(1_700),
+    locked: Time::ps(8_300),
+    socket: Time::ns(50),
+    shared: Time::ns(22),
+    across: Time::ns(114),
+    hop: Time::ns(40),
+    gap: Time::ns(12),
+    memory: Time::ns(96),
+    turn: Time::ns(5),
+    jitter: 0.25,
+    ring: 0.5,
+    sibling: 0.6,
+};
+
+const fn machine(name: &'static str, sockets: usize, cores: usize, threads: usize) -> Machine {
+    Machine {
+        name,
+        about: "",
+        sockets,
+        cores,
+        threads,
+        links: if sockets > 2 { Links::Cube } else { Links::All },
+        costs: COSTS,
+    }
+}
+
+/// One CPU; two; hardware threads on two sockets; four sockets.
+pub static MACHINES: [Machine; 4] = [
+    machine("single", 1, 1, 1),
+    machine("pair", 1, 2, 1),
+    machine("threads", 2, 2, 2),
+    machine("square", 4, 2, 1),
+];
+
+const SHORT: Scheduler = Scheduler {
+    latency: Time::us(60),
+    granularity: Time::us(15),
+    wakeup: Time::us(20),
+    tick: Time::us(10),
+    switch: Time::ns(1_500),
+    migration: Time::us(2),
+    worth: Time::us(10),
+    balance: (Time::us(40), Time::us(300)),
+};
+
+/// Nothing but a scheduler.
+pub const PLAIN: Host = Host {
+    name: "plain",
+    about: "",
+    scheduler: SHORT,
+    halt: Time::ns(2_000),
+    brief: Time::ns(1_500),
+    kick: Time::ns(2_000),
+    kick_nobody: Time::ns(1_500),
+    wake_idle: Time::us(12),
+    wake_busy: Time::ns(3_500),
+    awake: Time::us(50),
+    poll: Time::ZERO,
+    chores: None,
+    pause_exit: None,
+    heavy_barrier: Time::us(3),
+};
+
+/// It polls for those that halt, works for itself, and is told of those that spin.
+pub const BUSY: Host = Host {
+    name: "busy",
+    poll: Time::us(20),
+    chores: Some(Chores {
+        every: Time::us(100),
+        length: Time::us(5),
+    }),
+    pause_exit: Some(PauseExit {
+        window: Time::us(2),
+        grow: 2,
+        gap: Time::ns(56),
+        cost: Time::ns(1_500),
+    }),
+    ..PLAIN
+};
+
+/// It is told of those that spin, after a time that does not grow.
+pub const EXITS: Host = Host {
+    name: "exits",
+    pause_exit: Some(PauseExit {
+        window: Time::us(1),
+        grow: 1,
+        gap: Time::ns(56),
+        cost: Time::ns(1_500),
+    }),
+    ..PLAIN
+};
+
+/// Halts and kicks are cheap.
+pub const CHEAP: Host = Host {
+    name: "cheap",
+    halt: Time::ns(600),
+    brief: Time::ns(180),
+    kick: Time::ns(1_000),
+    kick_nobody: Time::ns(130),
+    wake_idle: Time::us(5),
+    wake_busy: Time::ns(1_500),
+    awake: Time::us(1),
+    ..PLAIN
+};
+
+pub const HOSTS: [Host; 4] = [PLAIN, BUSY, EXITS, CHEAP];
+
+pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) -> Setup<'a> {
+    Setup {
+        machine,
+        host,
+        vcpus,
+        seed,
+        stop_after: Time::ms(200),
+        patience: Time::ms(200),
+        trace: true,
+    }
+}
+
+/// Small differences, which depend on who and when only.
+pub fn vary(vcpu: usize, turn: u64) -> u64 {
+    (vcpu as u64 * 7_919 + turn * 104_729) % 97
+}
