@@ -42,7 +42,10 @@ fn main() {
             arrays: if a.len() > 6 { n(6) as usize } else { 4 },
         },
         "qdisc" => Workload::Qdisc,
-        "build" => Workload::Build { cs: n(6), ncs: n(7) },
+        "build" => Workload::Build {
+            cs: n(6),
+            ncs: n(7),
+        },
         "fserver" => Workload::Fserver,
         "rw" => Workload::Rw {
             cs: n(6),
@@ -56,7 +59,8 @@ fn main() {
     let locks = select(workload.family(), a[3].split(',')).unwrap();
     for v in vcpus {
         for lock in &locks {
-            let world = Simulated::new(machine.clone(), host, 1, Arc::default()).beside(std::env::var("OTHERS").map_or(0, |v| v.parse().unwrap()));
+            let world = Simulated::new(machine.clone(), host, 1, Arc::default())
+                .beside(std::env::var("OTHERS").map_or(0, |v| v.parse().unwrap()));
             let plan = Plan {
                 locks: vec![lock],
                 threads: vec![v],

@@ -6,10 +6,13 @@
 
 mod judge;
 mod tables;
+#[cfg(test)]
+mod tests;
+pub mod text;
 
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -181,8 +184,14 @@ fn simulate(case: &Case, options: &Options) -> Result<Run, Failure> {
         deadline: None,
     };
     let cpus = machine.cpus() as f64;
-    let measurement = measure::run(&world, &case.workload, &plan, cpus, &mut |_: usize, _: &'static _, _: usize| {})
-        .map_err(|failed| failure(failed.error))?;
+    let measurement = measure::run(
+        &world,
+        &case.workload,
+        &plan,
+        cpus,
+        &mut |_: usize, _: &'static _, _: usize| {},
+    )
+    .map_err(|failed| failure(failed.error))?;
     let mut cells = measurement.cells.into_iter();
     let (sample, report) = cells
         .next()
@@ -193,6 +202,21 @@ fn simulate(case: &Case, options: &Options) -> Result<Run, Failure> {
         sample,
         report,
     })
+}
+
+impl Table {
+    /// A verdict with what it is about.
+    pub fn tell(&self, options: &Options, verdict: Verdict) -> Reproduction {
+        Reproduction {
+            table: self.name,
+            about: self.about,
+            assumes: self.assumes,
+            fitted: self.fitted,
+            seed: options.seed,
+            length: options.length,
+            verdict,
+        }
+    }
 }
 
 impl Results {

@@ -133,9 +133,11 @@ impl Workload {
     /// The locks that it is for.
     pub fn family(&self) -> Family {
         match self {
-            Self::Micro { .. } | Self::Semop { .. } | Self::Qdisc | Self::Build { .. } | Self::Fserver => {
-                Family::Exclusive
-            }
+            Self::Micro { .. }
+            | Self::Semop { .. }
+            | Self::Qdisc
+            | Self::Build { .. }
+            | Self::Fserver => Family::Exclusive,
             Self::Rw { .. } | Self::Rwsem => Family::ReaderWriter,
             Self::Condvar { .. } => Family::Condvar,
         }
@@ -168,7 +170,11 @@ impl Workload {
     /// How many times its length a round may take. A build is as long as it would be if every CPU were
     /// always busy and no lock cost anything, so it takes longer.
     pub fn stretch(&self) -> f64 {
-        if matches!(self, Self::Build { .. }) { 2.0 } else { 1.0 }
+        if matches!(self, Self::Build { .. }) {
+            2.0
+        } else {
+            1.0
+        }
     }
 
     /// What the user may set about it, as it is set.

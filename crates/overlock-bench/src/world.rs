@@ -5,6 +5,7 @@
 
 pub mod calibrate;
 pub mod clock;
+pub mod here;
 pub mod native;
 pub mod sim;
 

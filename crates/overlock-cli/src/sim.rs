@@ -2,6 +2,7 @@
 
 mod machine;
 mod merge;
+mod reproduce;
 mod run;
 mod sweep;
 mod trace;
@@ -31,6 +32,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Trace(Box<trace::Args>),
+    Reproduce(Box<reproduce::Args>),
     Sweep(Box<sweep::Args>),
     Merge(merge::Args),
 }
@@ -40,6 +42,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     match &args.command {
         None => run::run(&args.run),
         Some(Command::Trace(args)) => trace::run(args),
+        Some(Command::Reproduce(args)) => reproduce::run(args),
         Some(Command::Sweep(args)) => sweep::run(args),
         Some(Command::Merge(args)) => merge::run(args),
     }
@@ -50,6 +53,7 @@ pub fn check(args: &Args) -> Result<(), Exit> {
     match &args.command {
         None => run::check(&args.run),
         Some(Command::Trace(args)) => trace::check(args),
+        Some(Command::Reproduce(args)) => reproduce::check(args),
         Some(Command::Sweep(args)) => sweep::check(args),
         Some(Command::Merge(_)) => Ok(()),
     }
@@ -63,6 +67,7 @@ Examples:
   overlock sim semop --machine barcelona --host kvm-2013 --overcommit 2x
   overlock sim rw --locks ours --machine westmere-ex --cores 20 --host threads
   overlock sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev
+  overlock sim reproduce all                         the published tables, beside ours
   overlock sim sweep --vcpus 36,72,108 --out sweep.jsonl   many simulations, on all cores of this machine
 
 Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";

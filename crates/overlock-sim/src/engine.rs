@@ -275,9 +275,10 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     }
     loop {
         let (waits, hits) = with(|engine| match engine.access(me, address, access) {
-            Answer::Hit(time) if access == Access::Locked => {
-                (engine.pass(me, time.scale(state::TAKES_HOLD), State::Memory), true)
-            }
+            Answer::Hit(time) if access == Access::Locked => (
+                engine.pass(me, time.scale(state::TAKES_HOLD), State::Memory),
+                true,
+            ),
             Answer::Hit(time) => (engine.pass(me, time, State::Memory), true),
             Answer::Wait => (true, false),
         });

@@ -156,6 +156,17 @@ impl Host {
 }
 
 impl Scheduler {
+    /// Linux's defaults on so many CPUs: they grow with the logarithm, up to eight.
+    pub fn with_cpus(cpus: usize) -> Self {
+        let factor = u64::from(1 + cpus.clamp(1, 8).ilog2());
+        Self {
+            latency: Time::ms(6).times(factor),
+            granularity: Time::us(750).times(factor),
+            wakeup: Time::ms(1).times(factor),
+            ..Self::LINUX
+        }
+    }
+
     /// Linux's defaults for eight CPUs and more.
     pub const LINUX: Self = Self {
         latency: Time::ms(24),

@@ -43,15 +43,41 @@ pub struct Verdict {
 
 impl Verdict {
     /// Adds a figure which is to be within `bound`, a share of the published one.
-    pub(super) fn within(&mut self, place: &str, what: &str, measured: f64, published: f64, bound: f64) {
+    pub(super) fn within(
+        &mut self,
+        place: &str,
+        what: &str,
+        measured: f64,
+        published: f64,
+        bound: f64,
+    ) {
         let reached = (measured / published - 1.0).abs() <= bound;
-        self.line(place, what, measured, published, Some((bound, false, reached)));
+        self.line(
+            place,
+            what,
+            measured,
+            published,
+            Some((bound, false, reached)),
+        );
     }
 
     /// Adds a figure which is to differ by no more than `bound`.
-    pub(super) fn near(&mut self, place: &str, what: &str, measured: f64, published: f64, bound: f64) {
+    pub(super) fn near(
+        &mut self,
+        place: &str,
+        what: &str,
+        measured: f64,
+        published: f64,
+        bound: f64,
+    ) {
         let reached = (measured - published).abs() <= bound;
-        self.line(place, what, measured, published, Some((bound, true, reached)));
+        self.line(
+            place,
+            what,
+            measured,
+            published,
+            Some((bound, true, reached)),
+        );
     }
 
     /// Adds a figure that only stands beside the published one.
@@ -59,7 +85,14 @@ impl Verdict {
         self.line(place, what, measured, published, None);
     }
 
-    fn line(&mut self, place: &str, what: &str, measured: f64, published: f64, bound: Option<(f64, bool, bool)>) {
+    fn line(
+        &mut self,
+        place: &str,
+        what: &str,
+        measured: f64,
+        published: f64,
+        bound: Option<(f64, bool, bool)>,
+    ) {
         self.lines.push(Line {
             place: place.to_owned(),
             what: what.to_owned(),
@@ -82,7 +115,14 @@ impl Verdict {
 
     /// Adds a claim that the names stand in the published order by their figures, wherever two published ones differ by more than
     /// `differ`, a share.
-    pub(super) fn order(&mut self, place: &str, names: &[&str], measured: &[f64], published: &[f64], differ: f64) {
+    pub(super) fn order(
+        &mut self,
+        place: &str,
+        names: &[&str],
+        measured: &[f64],
+        published: &[f64],
+        differ: f64,
+    ) {
         let pairs = (0..names.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
         let wrong = pairs
             .filter(|&(one, other)| {
@@ -94,7 +134,10 @@ impl Verdict {
             .collect::<Vec<_>>();
         let what = match wrong.as_slice() {
             [] => format!("{place}: the order of the locks agrees"),
-            wrong => format!("{place}: the order of the locks agrees, but for {}", wrong.join(", ")),
+            wrong => format!(
+                "{place}: the order of the locks agrees, but for {}",
+                wrong.join(", ")
+            ),
         };
         self.claim(what, wrong.is_empty());
     }
@@ -102,11 +145,17 @@ impl Verdict {
     /// Figures with a bound that are within it, and how many have one.
     pub fn reached(&self) -> (usize, usize) {
         let bounded = self.lines.iter().filter_map(|line| line.reached);
-        (bounded.clone().filter(|&reached| reached).count(), bounded.count())
+        (
+            bounded.clone().filter(|&reached| reached).count(),
+            bounded.count(),
+        )
     }
 
     /// Claims that hold, and how many there are.
     pub fn held(&self) -> (usize, usize) {
-        (self.claims.iter().filter(|claim| claim.holds).count(), self.claims.len())
+        (
+            self.claims.iter().filter(|claim| claim.holds).count(),
+            self.claims.len(),
+        )
     }
 }

@@ -66,9 +66,20 @@ pub static TABLES: &[Table] = &[
         fitted: true,
         csv: include_str!("../../results/qdisc.csv"),
         cases: || {
-            cross(&[32], &["ticket", "fast_queue", "backoff_ticket"], |vcpus, lock| {
-                case("sandy-bridge", "threads", lock, vcpus, Workload::Qdisc, 0.02)
-            })
+            cross(
+                &[32],
+                &["ticket", "fast_queue", "backoff_ticket"],
+                |vcpus, lock| {
+                    case(
+                        "sandy-bridge",
+                        "threads",
+                        lock,
+                        vcpus,
+                        Workload::Qdisc,
+                        0.02,
+                    )
+                },
+            )
         },
         judge: qdisc,
     },
@@ -79,10 +90,15 @@ pub static TABLES: &[Table] = &[
         fitted: true,
         csv: include_str!("../../results/pv-ticket-dbench.csv"),
         cases: || {
-            let files = Workload::Build { cs: 300.0, ncs: 20_000.0 };
-            cross(&[1, 2, 3, 4], &["ticket", "pv_ticket"], |guests, lock| Case {
-                others: 32 * (guests - 1),
-                ..case("x7560", "kvm-2013", lock, 32, files, 0.5)
+            let files = Workload::Build {
+                cs: 300.0,
+                ncs: 20_000.0,
+            };
+            cross(&[1, 2, 3, 4], &["ticket", "pv_ticket"], |guests, lock| {
+                Case {
+                    others: 32 * (guests - 1),
+                    ..case("x7560", "kvm-2013", lock, 32, files, 0.5)
+                }
             })
         },
         judge: dbench,
@@ -103,7 +119,10 @@ pub static TABLES: &[Table] = &[
 ];
 
 /// A kernel build takes a contended lock about once a millisecond on each vCPU, says hybrid-modes: so rare are visits here.
-const BUILD: Workload = Workload::Build { cs: 100.0, ncs: 20_000.0 };
+const BUILD: Workload = Workload::Build {
+    cs: 100.0,
+    ncs: 20_000.0,
+};
 const BUILD_SECONDS: f64 = 1.0;
 const ASSUMED_BUILD: &str = "visits of 100 ns, 20 us apart, which brings about as many contended acquisitions a second as the document counts";
 
@@ -172,14 +191,24 @@ fn hybrid_micro(results: &Results) -> Verdict {
     let mut spreads = [0.0; 2];
     for row in published("hybrid-micro") {
         let vcpus = whole(row[0]);
-        let spread = ["hybrid", "unfair"].map(|lock| results.of("e5-2699v3", lock, vcpus).spread(5.0));
+        let spread =
+            ["hybrid", "unfair"].map(|lock| results.of("e5-2699v3", lock, vcpus).spread(5.0));
         for (lock, (ours, first)) in ["hybrid", "unfair"].iter().zip(spread.iter().zip([1, 4])) {
             let theirs = [0, 1, 2].map(|column| number(row[first + column]));
             verdict.beside(&at(vcpus), &format!("{lock}, least"), ours[0], theirs[0]);
-            verdict.within(&at(vcpus), &format!("{lock}, average"), ours[1], theirs[1], 0.25);
+            verdict.within(
+                &at(vcpus),
+                &format!("{lock}, average"),
+                ours[1],
+                theirs[1],
+                0.25,
+            );
             verdict.beside(&at(vcpus), &format!("{lock}, most"), ours[2], theirs[2]);
         }
-        verdict.claim(format!("{}: hybrid above unfair", at(vcpus)), spread[0][1] > spread[1][1]);
+        verdict.claim(
+            format!("{}: hybrid above unfair", at(vcpus)),
+            spread[0][1] > spread[1][1],
+        );
         spreads = spread.map(|[least, _, most]| most / least.max(1.0));
     }
     let [hybrid, unfair] = spreads;
@@ -198,10 +227,18 @@ fn hybrid_modes(results: &Results) -> Verdict {
         let (queued, unfair) = results.of("e5-2699v3", "hybrid", vcpus).report.modes;
         let ours = queued as f64 * 100.0 / (queued + unfair).max(1) as f64;
         let (queued, unfair) = (number(row[1]), number(row[2]));
-        verdict.beside(&at(vcpus), "queued mode, percent", ours, queued * 100.0 / (queued + unfair));
+        verdict.beside(
+            &at(vcpus),
+            "queued mode, percent",
+            ours,
+            queued * 100.0 / (queued + unfair),
+        );
         shares.push(ours);
     }
-    verdict.claim(format!("30 vCPUs: about 97 % queued ({:.1} %)", shares[0]), shares[0] >= 94.0);
+    verdict.claim(
+        format!("30 vCPUs: about 97 % queued ({:.1} %)", shares[0]),
+        shares[0] >= 94.0,
+    );
     verdict.claim(
         "the share falls from 36 vCPUs to 72",
         shares[1..].is_sorted_by(|more, less| more > less) && shares[0] > shares[2],
@@ -214,12 +251,21 @@ fn hybrid_modes(results: &Results) -> Verdict {
 fn build_times(results: &Results, name: &str, machine: &str) -> Verdict {
     let mut verdict = Verdict::default();
     let rows: Vec<Vec<&str>> = published(name).collect();
-    let theirs: Vec<[f64; 3]> = rows.iter().map(|row| [1, 2, 3].map(|column| number(row[column]))).collect();
+    let theirs: Vec<[f64; 3]> = rows
+        .iter()
+        .map(|row| [1, 2, 3].map(|column| number(row[column])))
+        .collect();
     let ours: Vec<[f64; 3]> = rows
         .iter()
         .map(|row| BUILD_LOCKS.map(|lock| results.of(machine, lock, whole(row[0])).seconds()))
         .collect();
-    let best = |times: &[[f64; 3]]| times.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+    let best = |times: &[[f64; 3]]| {
+        times
+            .iter()
+            .flatten()
+            .copied()
+            .fold(f64::INFINITY, f64::min)
+    };
     let (our_best, their_best) = (best(&ours), best(&theirs));
     for (row, (ours, theirs)) in rows.iter().zip(ours.iter().zip(&theirs)) {
         let place = at(whole(row[0]));
@@ -234,16 +280,31 @@ fn build_times(results: &Results, name: &str, machine: &str) -> Verdict {
 
 const SEMOP_MACHINES: [(&str, &str, &[usize]); 2] = [
     ("barcelona-4s16c", "barcelona", &[1, 2, 4, 8, 16]),
-    ("sandybridge-2s16c32t", "sandy-bridge", &[1, 2, 4, 8, 16, 32]),
+    (
+        "sandybridge-2s16c32t",
+        "sandy-bridge",
+        &[1, 2, 4, 8, 16, 32],
+    ),
 ];
 
 fn semop_cases() -> Vec<Case> {
     SEMOP_MACHINES
         .iter()
         .flat_map(|&(_, machine, threads)| {
-            cross(threads, &["ticket", "fast_queue", "backoff_ticket"], |threads, lock| {
-                case(machine, "threads", lock, threads, Workload::Semop { arrays: 1 }, 0.02)
-            })
+            cross(
+                threads,
+                &["ticket", "fast_queue", "backoff_ticket"],
+                |threads, lock| {
+                    case(
+                        machine,
+                        "threads",
+                        lock,
+                        threads,
+                        Workload::Semop { arrays: 1 },
+                        0.02,
+                    )
+                },
+            )
         })
         .collect()
 }
@@ -265,10 +326,22 @@ fn semop(results: &Results) -> Verdict {
         let place = format!("{machine}, {threads} threads");
         let ticket = middle(row[4], row[5]);
         let queue = middle(row[2], row[3]) / ticket;
-        verdict.within(&place, "fast_queue over ticket", rate("fast_queue") / rate("ticket"), queue, 0.25);
+        verdict.within(
+            &place,
+            "fast_queue over ticket",
+            rate("fast_queue") / rate("ticket"),
+            queue,
+            0.25,
+        );
         if !row[6].is_empty() {
             let backoff = middle(row[6], row[7]) / ticket;
-            verdict.within(&place, "backoff_ticket over ticket", rate("backoff_ticket") / rate("ticket"), backoff, 0.25);
+            verdict.within(
+                &place,
+                "backoff_ticket over ticket",
+                rate("backoff_ticket") / rate("ticket"),
+                backoff,
+                0.25,
+            );
         }
         verdict.beside(&place, "ticket, Mop/s", rate("ticket") / 1e6, ticket);
     }
@@ -277,12 +350,28 @@ fn semop(results: &Results) -> Verdict {
 
 fn qdisc(results: &Results) -> Verdict {
     let mut verdict = Verdict::default();
-    let rows: Vec<(&str, f64)> = published("qdisc").map(|row| (row[0], middle(row[1], row[2]))).collect();
-    let theirs = |lock: &str| rows.iter().find(|(name, _)| *name == lock).map_or(f64::NAN, |row| row.1);
+    let rows: Vec<(&str, f64)> = published("qdisc")
+        .map(|row| (row[0], middle(row[1], row[2])))
+        .collect();
+    let theirs = |lock: &str| {
+        rows.iter()
+            .find(|(name, _)| *name == lock)
+            .map_or(f64::NAN, |row| row.1)
+    };
     let ours = |lock: &str| results.of("sandy-bridge", lock, 32).rate();
-    for (over, under) in [("fast_queue", "ticket"), ("backoff_ticket", "ticket"), ("fast_queue", "backoff_ticket")] {
+    for (over, under) in [
+        ("fast_queue", "ticket"),
+        ("backoff_ticket", "ticket"),
+        ("fast_queue", "backoff_ticket"),
+    ] {
         let what = format!("{over} over {under}");
-        verdict.within("32 senders", &what, ours(over) / ours(under), theirs(over) / theirs(under), 0.25);
+        verdict.within(
+            "32 senders",
+            &what,
+            ours(over) / ours(under),
+            theirs(over) / theirs(under),
+            0.25,
+        );
     }
     let names: Vec<&str> = rows.iter().map(|row| row.0).collect();
     let measured: Vec<f64> = names.iter().map(|lock| ours(lock)).collect();
@@ -298,7 +387,13 @@ fn dbench(results: &Results) -> Verdict {
         // The work is the same; what differs is how long it takes.
         let time = |lock| results.of("x7560", lock, 32 * guests).seconds();
         let gain = (time("ticket") / time("pv_ticket") - 1.0) * 100.0;
-        verdict.near(&format!("{guests}x"), "gain, percent", gain, number(row[5]), 6.0);
+        verdict.near(
+            &format!("{guests}x"),
+            "gain, percent",
+            gain,
+            number(row[5]),
+            6.0,
+        );
     }
     verdict
 }
@@ -310,10 +405,18 @@ fn rwsem(results: &Results) -> Verdict {
     for row in published("rwsem") {
         let gain = (with / without - 1.0) * 100.0;
         // What the document calls Mop/s can only be kop/s: a line does not move five times in a nanosecond.
-        verdict.beside("36 threads", "without, kop/s", without / 1e3, number(row[1]));
+        verdict.beside(
+            "36 threads",
+            "without, kop/s",
+            without / 1e3,
+            number(row[1]),
+        );
         verdict.beside("36 threads", "with, kop/s", with / 1e3, number(row[2]));
         verdict.beside("36 threads", "gain, percent", gain, number(row[3]));
-        verdict.claim(format!("spinning gains more than 100 % ({gain:.0} %)"), gain > 100.0);
+        verdict.claim(
+            format!("spinning gains more than 100 % ({gain:.0} %)"),
+            gain > 100.0,
+        );
     }
     verdict
 }

@@ -1,6 +1,7 @@
 //! How far the run is.
 
 use std::io::IsTerminal;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -20,7 +21,7 @@ pub enum Progress {
         unit: &'static str,
         total: usize,
         start: Instant,
-        last: Instant,
+        last: Mutex<Instant>,
     },
     Hidden,
 }
@@ -41,7 +42,7 @@ impl Progress {
                 unit,
                 total,
                 start: now,
-                last: now,
+                last: Mutex::new(now),
             };
         }
         let bar = ProgressBar::new(total as u64);
@@ -52,11 +53,11 @@ impl Progress {
         Self::Bar(bar)
     }
 
-    /// So many are done, and this is what is done now.
-    pub fn show(&mut self, index: usize, now: impl FnOnce() -> String) {
+    /// So many steps are done, and this one is the latest.
+    pub fn at(&self, index: usize, what: &str) {
         match self {
             Self::Bar(bar) => {
-                bar.set_message(now());
+                bar.set_message(what.to_owned());
                 bar.set_position(index as u64);
             }
             Self::Lines {
@@ -64,7 +65,11 @@ impl Progress {
                 total,
                 start,
                 last,
-            } if last.elapsed() >= QUIET_SPELL => {
+            } => {
+                let Ok(mut last) = last.lock() else { return };
+                if last.elapsed() < QUIET_SPELL {
+                    return;
+                }
                 *last = Instant::now();
                 let left = start
                     .elapsed()
@@ -74,7 +79,15 @@ impl Progress {
                     left.as_secs_f64()
                 );
             }
-            Self::Lines { .. } | Self::Hidden => {}
+            Self::Hidden => {}
+        }
+    }
+
+    /// Prints something while the bar steps aside.
+    pub fn aside<R>(&self, print: impl FnOnce() -> R) -> R {
+        match self {
+            Self::Bar(bar) => bar.suspend(print),
+            _ => print(),
         }
     }
 
@@ -87,9 +100,8 @@ impl Progress {
 
 impl Observer for Progress {
     fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize) {
-        self.show(index, || {
-            format!("{}, {threads} threads", entry.kind.title(entry.name))
-        });
+        let name = entry.kind.title(entry.name);
+        self.at(index, &format!("{name}, {threads} threads"));
     }
 }
 

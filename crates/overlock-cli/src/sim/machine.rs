@@ -5,6 +5,7 @@ use std::sync::Arc;
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::machine::Machine as Shown;
 use overlock_bench::settings::Simulation;
+use overlock_bench::world::here;
 use overlock_bench::world::sim::Simulated;
 use overlock_sim::host::Host;
 use overlock_sim::machine::{Machine, PRESETS};
@@ -55,32 +56,41 @@ pub struct Place {
 impl Args {
     /// The machine with its host.
     pub fn place(&self) -> Result<Place, Exit> {
+        // Measured only where somebody wants it: that takes half a second.
+        let here = [&self.machine, &self.host]
+            .into_iter()
+            .any(|name| name == here::NAME)
+            .then(|| here::measure(Shown::probe().allowed()));
+        let machine = match &here {
+            Some((machine, _)) if self.machine == here::NAME => machine,
+            _ => machine(&self.machine, &[here::NAME])?,
+        };
+        let host = match &here {
+            Some((_, host)) if self.host == here::NAME => host,
+            _ => host(&self.host, &[here::NAME])?,
+        };
         Ok(Place {
-            machine: machine(&self.machine, self.cores.as_deref())?,
-            host: *host(&self.host)?,
+            machine: with_cores(machine, self.cores.as_deref())?,
+            host: *host,
             others: whole("--others", &self.others, 0, MOST_VCPUS.0)?,
             seed: whole("--seed", &self.seed, 0, usize::MAX)? as u64,
         })
     }
 }
 
-/// The machine of that name, with all or some of its cores.
-pub fn machine(name: &str, cores: Option<&str>) -> Result<Machine, Exit> {
-    let machine = Machine::preset(name).ok_or_else(|| {
+/// The preset of that name. A complaint names those that may be used in its place, and what `also` may.
+pub fn machine(name: &str, also: &[&'static str]) -> Result<&'static Machine, Exit> {
+    Machine::preset(name).ok_or_else(|| {
         let names = PRESETS.iter().map(|machine| machine.name);
-        unknown("machine", name, names)
-    })?;
-    match cores {
-        Some(text) => with_cores(machine, text),
-        None => Ok(machine.clone()),
-    }
+        unknown("machine", name, names.chain(also.iter().copied()))
+    })
 }
 
-/// The host of that name.
-pub fn host(name: &str) -> Result<&'static Host, Exit> {
+/// The same of a host.
+pub fn host(name: &str, also: &[&'static str]) -> Result<&'static Host, Exit> {
     Host::preset(name).ok_or_else(|| {
         let names = Host::PRESETS.iter().map(|host| host.name);
-        unknown("host", name, names)
+        unknown("host", name, names.chain(also.iter().copied()))
     })
 }
 
@@ -89,8 +99,11 @@ fn unknown<'a>(what: &str, name: &str, names: impl Iterator<Item = &'a str>) -> 
     Exit::usage(format!("unknown {what} '{name}'; the {what}s are {names}"))
 }
 
-/// Its sockets are alike, so they share the cores evenly.
-fn with_cores(machine: &Machine, text: &str) -> Result<Machine, Exit> {
+/// All of a machine's cores, or so many. Its sockets are alike, so they share the cores evenly.
+pub fn with_cores(machine: &Machine, cores: Option<&str>) -> Result<Machine, Exit> {
+    let Some(text) = cores else {
+        return Ok(machine.clone());
+    };
     let cores = whole("--cores", text, 1, machine.all_cores())?;
     let used = machine.with_cores(cores);
     if used.all_cores() == cores {
@@ -139,9 +152,21 @@ pub fn describe() -> String {
     };
     lines(
         "machines",
-        &mut PRESETS.iter().map(|machine| (machine.name, machine.about)),
+        &mut PRESETS
+            .iter()
+            .map(|machine| (machine.name, machine.about))
+            .chain([(
+                here::NAME,
+                "the machine that this runs on, as a short measurement finds it",
+            )]),
     ) + &lines(
         "hosts",
-        &mut Host::PRESETS.iter().map(|host| (host.name, host.about)),
+        &mut Host::PRESETS
+            .iter()
+            .map(|host| (host.name, host.about))
+            .chain([(
+                here::NAME,
+                "threads of a process on the machine that this runs on",
+            )]),
     )
 }

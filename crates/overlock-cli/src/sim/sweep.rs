@@ -119,7 +119,7 @@ impl Choice {
         let locks = locks(&workloads[0], &args.locks)?;
         let grid = Grid {
             machines: all(&args.machines, machine)?,
-            hosts: all(&args.hosts, machine::host)?,
+            hosts: all(&args.hosts, |name| machine::host(name, &[]))?,
             others: vcpus("--others", &args.others, 0)?,
             workloads,
             vcpus: vcpus("--vcpus", &args.vcpus, 1)?,
@@ -149,10 +149,12 @@ fn all<T>(words: &[String], what: impl Fn(&str) -> Result<T, Exit>) -> Result<Ve
 }
 
 fn machine(text: &str) -> Result<Machine, Exit> {
-    match text.split_once(CORES) {
-        Some((name, cores)) => machine::machine(name, Some(cores)),
-        None => machine::machine(text, None),
-    }
+    let (name, cores) = match text.split_once(CORES) {
+        Some((name, cores)) => (name, Some(cores)),
+        None => (text, None),
+    };
+    // No `this-machine`: what it is differs from one measurement to the next.
+    machine::with_cores(machine::machine(name, &[])?, cores)
 }
 
 /// Numbers and ranges of them.
@@ -204,7 +206,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
 
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;
-    let mut progress = Progress::of(todo.len(), "simulation", args.quiet);
+    let progress = Progress::of(todo.len(), "simulation", args.quiet);
     let ended = simulated(
         &todo,
         *jobs,
@@ -212,7 +214,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         &interrupt,
         |point| simulate(point, grid.round, &interrupt),
         &mut |ended: usize, key: &Key| {
-            progress.show(ended, || format!("{}, {} vCPUs", key.lock, key.vcpus));
+            progress.at(ended, &format!("{}, {} vCPUs", key.lock, key.vcpus));
         },
     );
     progress.finish();

@@ -193,12 +193,7 @@ impl Engine {
     pub fn new(setup: &Setup<'_>) -> Self {
         let mut random = Random::seed_from_u64(setup.seed);
         let all = setup.vcpus + setup.others;
-        let schedule = Schedule::new(
-            setup.machine,
-            setup.host.scheduler,
-            all,
-            &mut random,
-        );
+        let schedule = Schedule::new(setup.machine, setup.host.scheduler, all, &mut random);
         let vcpu = |index| Vcpu {
             doing: if index < setup.vcpus {
                 Doing::READY

@@ -1,0 +1,249 @@
+//! This machine as a simulated one: what a short measurement tells of its caches, its pauses and its system calls.
+//!
+//! A simulation of few CPUs beside a measurement on as many shows what the cost model is worth where both can be had.
+
+use std::hint::{black_box, spin_loop};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use overlock_sim::Time;
+use overlock_sim::host::{Host, Scheduler};
+use overlock_sim::machine::{Costs, Links, Machine};
+use rustix::thread::{CpuSet, futex, sched_setaffinity};
+
+/// The name of the machine, and of the host that goes with it.
+pub const NAME: &str = "this-machine";
+
+/// Measures for about half a second, on two of these CPUs. One socket is assumed: what a line costs is measured between the first
+/// and the last of them.
+pub fn measure(cpus: &[usize]) -> (Machine, Host) {
+    let first = cpus.first().copied().unwrap_or(0);
+    let last = cpus.last().copied().unwrap_or(first);
+    let costs = on(first, alone);
+    let transfer = if first == last {
+        60.0
+    } else {
+        ping_pong(first, last)
+    };
+    let machine = Machine {
+        name: NAME,
+        about: "the machine that this runs on, as a short measurement finds it",
+        sockets: 1,
+        cores: cpus.len().max(1),
+        threads: 1,
+        inclusive: true,
+        links: Links::All,
+        costs: Costs {
+            hit: Time::from_ns(costs.hit),
+            locked: Time::from_ns(costs.locked),
+            socket: Time::from_ns(transfer),
+            shared: Time::from_ns(transfer * SHARED),
+            across: Time::from_ns(transfer),
+            hop: Time::ZERO,
+            gap: Time::ns(12),
+            memory: Time::from_ns(transfer.max(100.0)),
+            turn: Time::from_ns(costs.turn),
+            jitter: 0.25,
+            ring: 0.0,
+            sibling: 1.0,
+        },
+    };
+    let wakes = wake_up(first, last);
+    let host = Host {
+        name: NAME,
+        about: "threads of a process on the machine that this runs on",
+        brief: Time::from_ns(costs.futile_wait),
+        kick_nobody: Time::from_ns(costs.futile_wake),
+        wake_idle: Time::from_ns(wakes.idle),
+        wake_busy: Time::from_ns(wakes.busy),
+        scheduler: Scheduler {
+            switch: Time::from_ns(wakes.busy / 2.0),
+            ..Scheduler::with_cpus(cpus.len())
+        },
+        ..Host::THREADS
+    };
+    (machine, host)
+}
+
+/// A copy from the last-level cache compared to a line that another core has changed, as on the machines of the documents.
+const SHARED: f64 = 0.45;
+
+struct Alone {
+    hit: f64,
+    locked: f64,
+    turn: f64,
+    futile_wait: f64,
+    futile_wake: f64,
+}
+
+/// What one thread finds out.
+fn alone() -> Alone {
+    let word = AtomicU64::new(0);
+    let sleeper = AtomicU32::new(1);
+    let private = futex::Flags::PRIVATE;
+    Alone {
+        // Each load waits for the store before: a chain as in a lock's code.
+        hit: each(10_000, || {
+            word.store(black_box(word.load(Relaxed)) + 1, Relaxed)
+        }) / 2.0,
+        locked: each(10_000, || word.fetch_add(1, Relaxed)),
+        turn: each(10_000, || {
+            spin_loop();
+            black_box(word.load(Relaxed));
+        }),
+        futile_wait: each(1_000, || futex::wait(&sleeper, private, 0, None).is_ok()),
+        futile_wake: each(1_000, || futex::wake(&sleeper, private, 1).is_ok()),
+    }
+}
+
+/// Nanoseconds of one call: the best of ten batches, since whatever disturbs makes it longer.
+fn each<R>(calls: u32, call: impl Fn() -> R) -> f64 {
+    let batch = || {
+        let start = Instant::now();
+        for _ in 0..calls {
+            black_box(call());
+        }
+        start.elapsed().as_nanos() as f64 / f64::from(calls)
+    };
+    (0..10).map(|_| batch()).fold(f64::INFINITY, f64::min)
+}
+
+/// Runs `what` on a thread that is bound to a CPU.
+fn on<T: Send>(cpu: usize, what: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let bound = scope.spawn(|| {
+            pin(cpu);
+            what()
+        });
+        bound.join().expect("it does not panic")
+    })
+}
+
+fn pin(cpu: usize) {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    // Without it the figures are less exact, no more.
+    let _ = sched_setaffinity(None, &set);
+}
+
+/// What a line costs that goes from one CPU to the other: half of a round trip, less the looks at it.
+fn ping_pong(one: usize, other: usize) -> f64 {
+    const TRIPS: u32 = 20_000;
+    let word = AtomicU32::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(other);
+            for trip in 0..TRIPS * 5 {
+                while word.load(Relaxed) != 2 * trip + 1 {
+                    spin_loop();
+                }
+                word.store(2 * trip + 2, Relaxed);
+            }
+        });
+        let ours = scope.spawn(|| {
+            pin(one);
+            let mut best = f64::INFINITY;
+            for batch in 0..5 {
+                let start = Instant::now();
+                for trip in batch * TRIPS..(batch + 1) * TRIPS {
+                    word.store(2 * trip + 1, Relaxed);
+                    while word.load(Relaxed) != 2 * trip + 2 {
+                        spin_loop();
+                    }
+                }
+                best = best.min(start.elapsed().as_nanos() as f64 / f64::from(TRIPS));
+            }
+            // There and back, each the store's way to the line and the load's.
+            best / 4.0
+        });
+        ours.join().expect("it does not panic")
+    })
+}
+
+struct WakeUps {
+    idle: f64,
+    busy: f64,
+}
+
+/// From a wake-up until the sleeper runs: on another CPU that has gone to sleep, and on the waker's own.
+fn wake_up(one: usize, other: usize) -> WakeUps {
+    // On one CPU the waker sleeps next, so a round trip is two wake-ups and two switches.
+    let busy = round_trip(one, one, 500, Duration::ZERO) / 2.0;
+    let idle = if one == other {
+        busy
+    } else {
+        round_trip(one, other, 40, Duration::from_millis(1)) / 2.0
+    };
+    WakeUps { idle, busy }
+}
+
+/// The median nanoseconds of handing a word over and back by futex; before each trip both have slept for `rest`.
+fn round_trip(one: usize, other: usize, trips: u32, rest: Duration) -> f64 {
+    let word = AtomicU32::new(0);
+    let hand = |to: u32| {
+        word.store(to, Relaxed);
+        let _ = futex::wake(&word, futex::Flags::PRIVATE, 1);
+    };
+    let until = |wanted: u32| {
+        loop {
+            let seen = word.load(Relaxed);
+            if seen == wanted {
+                return;
+            }
+            let _ = futex::wait(&word, futex::Flags::PRIVATE, seen, None);
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(other);
+            for trip in 0..trips {
+                until(2 * trip + 1);
+                hand(2 * trip + 2);
+            }
+        });
+        let ours = scope.spawn(|| {
+            pin(one);
+            let mut times: Vec<f64> = (0..trips)
+                .map(|trip| {
+                    thread::sleep(rest);
+                    let start = Instant::now();
+                    hand(2 * trip + 1);
+                    until(2 * trip + 2);
+                    start.elapsed().as_nanos() as f64
+                })
+                .collect();
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        });
+        ours.join().expect("it does not panic")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_plausible() {
+        let (machine, host) = measure(&[0]);
+        assert_eq!((machine.cpus(), machine.name), (1, NAME));
+        let ns = |time: Time| time.as_ns_f64();
+        let Costs {
+            hit,
+            locked,
+            turn,
+            socket,
+            ..
+        } = machine.costs;
+        for (what, time, most) in [
+            ("hit", hit, 100.0),
+            ("locked", locked, 1e3),
+            ("turn", turn, 1e3),
+            ("socket", socket, 1e4),
+        ] {
+            assert!((0.05..most).contains(&ns(time)), "{what}: {} ns", ns(time));
+        }
+        assert!(host.wake_busy > host.kick_nobody);
+    }
+}

@@ -1,0 +1,165 @@
+//! `overlock sim reproduce`
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use overlock_bench::error::Error;
+use overlock_bench::interrupt::Interrupt;
+use overlock_bench::report::Output;
+use overlock_bench::reproduce::{Options, TABLES, Table, text};
+
+use crate::exit::Exit;
+use crate::measure::ending;
+use crate::measure::files::{output, written};
+use crate::measure::progress::Progress;
+use crate::number::{number, whole};
+
+/// Reproduce published tables: each figure beside the one that was published
+///
+/// The machines, the hypervisor and the numbers of vCPUs are those of the documents. One cost model serves all tables;
+/// docs/simulator.md has its sources, and which figures it does not reach.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The tables, or `all`; --list shows which there are
+    #[arg(value_name = "TABLE", required_unless_present = "list")]
+    tables: Vec<String>,
+
+    /// List the tables and exit
+    #[arg(long)]
+    list: bool,
+
+    /// Simulate so many times as long as is normal: 0.1 for a quick look
+    #[arg(long, value_name = "X", default_value = "1")]
+    length: String,
+
+    /// What chance is drawn from: another number is another run
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: String,
+
+    /// Simulations at a time [default: as many as this machine has CPUs]
+    #[arg(long, value_name = "N")]
+    jobs: Option<String>,
+
+    /// Write everything as JSON; `-` is the standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write a line for each figure
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Print neither progress nor tables
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+struct Choice {
+    tables: Vec<&'static Table>,
+    options: Options,
+}
+
+impl Choice {
+    fn new(args: &Args) -> Result<Self, Exit> {
+        let mut tables: Vec<&'static Table> = Vec::new();
+        for name in &args.tables {
+            match (name.as_str(), Table::named(name)) {
+                ("all", _) => tables.extend(TABLES),
+                (_, Some(table)) => tables.push(table),
+                _ => {
+                    let names: Vec<_> = TABLES.iter().map(|table| table.name).collect();
+                    return Err(Exit::usage(format!(
+                        "unknown table '{name}'; the tables are {}, and all",
+                        names.join(", ")
+                    )));
+                }
+            }
+        }
+        let jobs = match &args.jobs {
+            Some(text) => whole("--jobs", text, 1, 1024)?,
+            None => thread::available_parallelism().map_or(1, |count| count.get()),
+        };
+        Ok(Self {
+            tables,
+            options: Options {
+                length: number(
+                    "--length",
+                    &args.length,
+                    1e-3,
+                    1e3,
+                    "times the normal length",
+                )?,
+                seed: whole("--seed", &args.seed, 0, usize::MAX)? as u64,
+                jobs,
+                interrupt: Arc::new(Interrupt::default()),
+            },
+        })
+    }
+}
+
+/// Reproduces the tables that `args` name.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    if args.list {
+        let line = |table: &Table| format!("{:<22} {}\n", table.name, table.about);
+        let text: String = TABLES.iter().map(line).collect();
+        return crate::print(io::stdout().lock(), text.as_bytes());
+    }
+    let Choice { tables, options } = Choice::new(args)?;
+    let open = |option, path: &Option<PathBuf>| -> Result<Option<Output>, Exit> {
+        path.as_deref().map(|path| output(option, path)).transpose()
+    };
+    let (json, csv) = (open("--json", &args.json)?, open("--csv", &args.csv)?);
+    let silent = args.quiet
+        || args
+            .json
+            .iter()
+            .chain(&args.csv)
+            .any(|path| path.as_os_str() == "-");
+    ending::on_interrupt(Arc::clone(&options.interrupt))?;
+
+    let total = tables.iter().map(|table| table.cases()).sum();
+    let progress = Progress::of(total, "round", args.quiet);
+    let done = AtomicUsize::new(0);
+    let mut all = Vec::new();
+    for table in tables {
+        let verdict = table.reproduce(&options, |case| {
+            progress.at(done.fetch_add(1, Relaxed) + 1, &case.label());
+        });
+        let verdict = verdict.map_err(|failure| match failure.error {
+            Error::Interrupted => Exit::Interrupted,
+            error => Exit::Failed(format!("{}: {error}", failure.case)),
+        });
+        if verdict.is_err() {
+            progress.finish();
+        }
+        let reproduction = table.tell(&options, verdict?);
+        if !silent {
+            let text = text::describe(&reproduction) + "\n";
+            progress.aside(|| crate::print(io::stdout().lock(), text.as_bytes()))?;
+        }
+        all.push(reproduction);
+    }
+    progress.finish();
+    let results = [
+        json.map(|file| file.write(|out| text::json(out, &all))),
+        csv.map(|file| file.write(|out| text::csv(out, &all))),
+    ];
+    let failed = results.into_iter().flatten().find_map(Result::err);
+    written(failed.map_or(Ok(()), Err))
+}
+
+/// Checks the options as [`run`] does.
+pub fn check(args: &Args) -> Result<(), Exit> {
+    Choice::new(args).map(drop)
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  overlock sim reproduce hybrid-micro              minutes on a laptop
+  overlock sim reproduce all --json tables.json
+  overlock sim reproduce semop qdisc --length 0.1  a quick look
+
+Exit codes: 0 done, 1 a simulation failed, 2 bad use, 130 interrupted. A figure that is not reached is no failure.";
