@@ -10,6 +10,7 @@
 //! | [`counters`] | what our locks counted |
 //! | [`machine`], [`cgroup`], [`quota`] | what the run ran on |
 //! | [`report`] | table, JSON, CSV, SVG, and the timeline of a simulation |
+//! | [`sweep`] | many simulations, on many cores and machines |
 //! | [`reproduce`] | published tables beside simulated ones |
 
 pub mod cgroup;
@@ -29,6 +30,7 @@ pub mod report;
 pub mod reproduce;
 pub mod settings;
 pub mod stats;
+pub mod sweep;
 pub mod workload;
 pub mod world;
 mod wrap;

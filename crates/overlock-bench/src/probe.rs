@@ -1,9 +1,10 @@
 //! Timing of acquisitions, in a pass of its own.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use crate::lock::BenchLock;
-use crate::world::Worker;
+use crate::world::{Worker, World};
 
 /// Which of the two kinds of rounds is on. A clock in the loop changes the throughput, so the waits
 /// have rounds of their own.
@@ -162,6 +163,33 @@ impl Waits {
     pub fn longest(&self) -> u64 {
         self.longest
     }
+
+    /// What reports say of them; they are from `world`.
+    pub fn times(&self, world: &impl World) -> Times {
+        let at = |quantile| world.nanoseconds(self.quantile(quantile));
+        Times {
+            p50_ns: at(0.5),
+            p99_ns: at(0.99),
+            p999_ns: at(0.999),
+            max_ns: world.nanoseconds(self.longest),
+            count: self.count(),
+        }
+    }
+}
+
+/// Waits as reports tell of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// Half of the waits were no longer.
+    pub p50_ns: f64,
+    /// 99 of 100 were no longer.
+    pub p99_ns: f64,
+    /// 999 of 1000 were no longer.
+    pub p999_ns: f64,
+    /// The longest of all.
+    pub max_ns: f64,
+    /// How many there were.
+    pub count: u64,
 }
 
 impl Default for Waits {

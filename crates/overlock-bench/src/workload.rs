@@ -12,8 +12,10 @@ pub mod rw;
 pub mod rwsem;
 mod sample;
 pub mod semop;
+pub mod spec;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ use condvar::Pattern;
 pub use rounds::{Prepared, Round, Rounds};
 use sample::Tally;
 pub use sample::{Extra, Sample};
+use words::Words;
 
 /// A workload to run, as the user asks for it.
 #[derive(Clone, Copy, Debug, PartialEq)]

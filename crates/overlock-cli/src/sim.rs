@@ -1,8 +1,10 @@
 //! `overlock sim`
 
 mod machine;
+mod merge;
 mod reproduce;
 mod run;
+mod sweep;
 mod trace;
 
 use clap::Subcommand;
@@ -31,6 +33,8 @@ pub struct Args {
 enum Command {
     Trace(Box<trace::Args>),
     Reproduce(Box<reproduce::Args>),
+    Sweep(Box<sweep::Args>),
+    Merge(merge::Args),
 }
 
 /// Does what `args` say.
@@ -39,6 +43,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         None => run::run(&args.run),
         Some(Command::Trace(args)) => trace::run(args),
         Some(Command::Reproduce(args)) => reproduce::run(args),
+        Some(Command::Sweep(args)) => sweep::run(args),
+        Some(Command::Merge(args)) => merge::run(args),
     }
 }
 
@@ -48,6 +54,8 @@ pub fn check(args: &Args) -> Result<(), Exit> {
         None => run::check(&args.run),
         Some(Command::Trace(args)) => trace::check(args),
         Some(Command::Reproduce(args)) => reproduce::check(args),
+        Some(Command::Sweep(args)) => sweep::check(args),
+        Some(Command::Merge(_)) => Ok(()),
     }
 }
 
@@ -60,5 +68,6 @@ Examples:
   overlock sim rw --locks ours --machine westmere-ex --cores 20 --host threads
   overlock sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev
   overlock sim reproduce all                         the published tables, beside ours
+  overlock sim sweep --vcpus 36,72,108 --out sweep.jsonl   many simulations, on all cores of this machine
 
 Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";

@@ -2,9 +2,8 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
 use serde_json::Value;
-
-use super::Row;
 
 /// Writes a header and the rows. Rounds share one field, with semicolons between, and so do counters;
 /// what was not measured is empty. What a simulation tells has a field for each figure: `simulation_halts` and so on.
@@ -12,7 +11,7 @@ use super::Row;
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(out: impl Write, rows: &[Row]) -> io::Result<()> {
+pub fn write(out: impl Write, rows: &[impl Serialize]) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     for (index, row) in rows.iter().enumerate() {
         let Value::Object(all) = serde_json::to_value(row)? else {
@@ -35,7 +34,7 @@ pub fn write(out: impl Write, rows: &[Row]) -> io::Result<()> {
 }
 
 /// A field for each figure of `value`.
-fn spread<'a>(name: &str, value: &'a Value, fields: &mut Vec<(String, &'a Value)>) {
+pub(crate) fn spread<'a>(name: &str, value: &'a Value, fields: &mut Vec<(String, &'a Value)>) {
     match value {
         Value::Object(parts) => {
             for (part, value) in parts {

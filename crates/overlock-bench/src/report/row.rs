@@ -6,14 +6,10 @@ use super::simulation::Summary;
 use crate::counters::Counters;
 use crate::machine::Machine;
 use crate::measure::{Cell, Measurement};
-use crate::probe::Waits;
 use crate::registry::Kind;
 use crate::stats::{jain, median};
-use crate::workload::qdisc::MESSAGE_BYTES;
-use crate::workload::{Extra, Parameters, Sample, Workload};
+use crate::workload::{Parameters, Sample, Workload, qdisc};
 use crate::world::World;
-
-const MESSAGE_MEGABITS: f64 = MESSAGE_BYTES as f64 * 8.0 / 1e6;
 
 /// A lock with a number of threads. Medians over the throughput rounds; waits over all latency rounds.
 #[derive(Clone, Debug, Serialize)]
@@ -115,15 +111,13 @@ impl Row {
 
     fn new(cell: &Cell, world: &impl World, machine: &Machine, workload: &Workload) -> Self {
         let samples = &cell.samples;
-        let rounds: Vec<f64> = samples
-            .iter()
-            .map(|sample| sample.total() as f64 / sample.elapsed.as_secs_f64())
-            .collect();
+        let rounds: Vec<f64> = samples.iter().map(Sample::ops_per_sec).collect();
         let over_threads =
             |pick: fn(&[u64]) -> f64| median(samples.iter().map(|s| pick(&s.operations)));
-        let all = Times::of(cell.waits.as_ref(), world);
-        let readers = Times::of(cell.roles.as_ref().map(|roles| &roles.readers), world);
-        let writers = Times::of(cell.roles.as_ref().map(|roles| &roles.writers), world);
+        let all = cell.waits.as_ref().map(|waits| waits.times(world));
+        let roles = cell.roles.as_ref();
+        let readers = roles.map(|roles| roles.readers.times(world));
+        let writers = roles.map(|roles| roles.writers.times(world));
         let cost = median(
             samples
                 .iter()
@@ -147,65 +141,33 @@ impl Row {
             max: over_threads(|ops| ops.iter().copied().max().unwrap_or(0) as f64),
             jain: over_threads(jain),
             cpu_s_per_mop: cost.is_finite().then_some(cost),
-            p50_ns: all.p50,
-            p99_ns: all.p99,
-            p999_ns: all.p999,
-            max_ns: all.longest,
-            waits: all.count,
-            read_p50_ns: readers.p50,
-            read_p99_ns: readers.p99,
-            read_p999_ns: readers.p999,
-            read_max_ns: readers.longest,
-            read_waits: readers.count,
-            write_p50_ns: writers.p50,
-            write_p99_ns: writers.p99,
-            write_p999_ns: writers.p999,
-            write_max_ns: writers.longest,
-            write_waits: writers.count,
+            p50_ns: all.map(|times| times.p50_ns),
+            p99_ns: all.map(|times| times.p99_ns),
+            p999_ns: all.map(|times| times.p999_ns),
+            max_ns: all.map(|times| times.max_ns),
+            waits: all.map(|times| times.count),
+            read_p50_ns: readers.map(|times| times.p50_ns),
+            read_p99_ns: readers.map(|times| times.p99_ns),
+            read_p999_ns: readers.map(|times| times.p999_ns),
+            read_max_ns: readers.map(|times| times.max_ns),
+            read_waits: readers.map(|times| times.count),
+            write_p50_ns: writers.map(|times| times.p50_ns),
+            write_p99_ns: writers.map(|times| times.p99_ns),
+            write_p999_ns: writers.map(|times| times.p999_ns),
+            write_max_ns: writers.map(|times| times.max_ns),
+            write_waits: writers.map(|times| times.count),
             vs_best_peer: None,
             best_peer: None,
             vs_limit: None,
             limit_ops_per_sec: None,
             cs_measured_ns: None,
             ncs_measured_ns: None,
-            mbit_per_sec: (*workload == Workload::Qdisc).then_some(ops_per_sec * MESSAGE_MEGABITS),
-            dropped_per_sec: in_all(samples, |sample| match sample.extra {
-                Extra::Dropped(dropped) => Some(dropped as f64 / sample.elapsed.as_secs_f64()),
-                _ => None,
-            }),
-            build_s: in_all(samples, |sample| match sample.extra {
-                Extra::Built { all: true } => Some(sample.elapsed.as_secs_f64()),
-                _ => None,
-            }),
+            mbit_per_sec: (*workload == Workload::Qdisc).then(|| qdisc::megabits(ops_per_sec)),
+            dropped_per_sec: in_all(samples, Sample::dropped_per_sec),
+            build_s: in_all(samples, Sample::build_s),
             rounds,
             stat: cell.counters.clone(),
             simulation: Summary::new(&cell.reports),
-        }
-    }
-}
-
-/// Waits in nanoseconds, where there were any to time.
-#[derive(Default)]
-struct Times {
-    p50: Option<f64>,
-    p99: Option<f64>,
-    p999: Option<f64>,
-    longest: Option<f64>,
-    count: Option<u64>,
-}
-
-impl Times {
-    fn of(waits: Option<&Waits>, world: &impl World) -> Self {
-        let Some(waits) = waits else {
-            return Self::default();
-        };
-        let at = |quantile| Some(world.nanoseconds(waits.quantile(quantile)));
-        Self {
-            p50: at(0.5),
-            p99: at(0.99),
-            p999: at(0.999),
-            longest: Some(world.nanoseconds(waits.longest())),
-            count: Some(waits.count()),
         }
     }
 }

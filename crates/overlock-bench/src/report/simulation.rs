@@ -1,14 +1,17 @@
 //! What a simulation tells of a row beyond what a machine would: who was preempted, and where the time went.
 
+use std::collections::BTreeMap;
+
 use overlock_sim::account::{Counts, State};
 use overlock_sim::cache::Traffic;
+use serde::de::Error;
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::world::sim::Report;
 
 /// All throughput rounds of a lock with a number of vCPUs together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Simulated seconds.
     pub seconds: f64,
@@ -77,6 +80,19 @@ impl Serialize for Shares {
             map.serialize_entry(state.name(), &self.of(state))?;
         }
         map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Shares {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let found: BTreeMap<String, f64> = Deserialize::deserialize(deserializer)?;
+        let mut shares = Self::default();
+        for &state in State::ALL {
+            let share = found.get(state.name());
+            shares.0[state as usize] =
+                *share.ok_or_else(|| D::Error::missing_field(state.name()))?;
+        }
+        Ok(shares)
     }
 }
 
@@ -154,5 +170,8 @@ mod tests {
         assert_eq!(json["work"], 0.25);
         assert_eq!(json["spin"], 0.75);
         assert_eq!(json.as_object().unwrap().len(), State::ALL.len());
+        let again: Shares = serde_json::from_value(json).unwrap();
+        assert_eq!(again.of(State::Spin), 0.75);
+        assert!(serde_json::from_str::<Shares>(r#"{"work": 1.0}"#).is_err());
     }
 }

@@ -2,22 +2,16 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table};
 use overlock_sim::account::State;
 
 use super::Row;
+use super::columns::{Column, NOTHING, blocks, optional};
 use super::simulation::Summary;
 use super::text::{count, factor, rate, rest, seconds, significant, time, trimmed};
 use crate::machine::Machine;
 use crate::settings::Settings;
 
-/// A column: its title and what it says of a row.
-struct Column {
-    title: &'static str,
-    text: fn(&Row) -> String,
-}
-
-const OPERATIONS: &[Column] = &[
+const OPERATIONS: &[Column<Row>] = &[
     Column {
         title: "build",
         text: |row| optional(row.build_s, seconds),
@@ -63,7 +57,7 @@ const OPERATIONS: &[Column] = &[
     },
 ];
 
-const WAITS: &[Column] = &[
+const WAITS: &[Column<Row>] = &[
     Column {
         title: "Jain",
         text: |row| format!("{:.3}", row.jain),
@@ -123,7 +117,7 @@ const WAITS: &[Column] = &[
 ];
 
 /// What only a simulation knows, in a table of its own.
-const SIMULATION: &[Column] = &[
+const SIMULATION: &[Column<Row>] = &[
     Column {
         title: "preempted",
         text: |row| times(row, |told| told.preemptions),
@@ -207,24 +201,14 @@ fn together(row: &Row, wait: Option<f64>) -> Option<f64> {
     wait.filter(|_| row.read_waits.is_none())
 }
 
-/// What was not measured.
-const NOTHING: &str = "-";
-
 /// All tables, for a terminal of `width` columns, or for a file if there is none.
 pub fn render(machine: &Machine, settings: &Settings, rows: &[Row], width: Option<u16>) -> String {
     let mut text = format!("{}\n{}\n\n", machine.summary(), summary(settings, rows));
     for cell in rows.chunk_by(|a, b| a.threads == b.threads) {
         heading(&mut text, &cell[0]);
-        let all = block(cell, OPERATIONS.iter().chain(WAITS));
-        let widest = all.lines().map(|line| line.chars().count()).max();
-        if width.is_none_or(|width| widest <= Some(usize::from(width))) {
-            text += &all;
-        } else {
-            text += &block(cell, OPERATIONS);
-            text += &block(cell, WAITS);
-        }
+        text += &blocks(cell, name, &[OPERATIONS, WAITS], width);
         if cell.iter().any(|row| row.simulation.is_some()) {
-            text += &block(cell, SIMULATION);
+            text += &blocks(cell, name, &[SIMULATION], width);
         }
         counters(&mut text, cell);
     }
@@ -338,34 +322,10 @@ fn heading(text: &mut String, row: &Row) {
     text.push('\n');
 }
 
-/// Leaves out the columns that say nothing of any row.
-fn block<'a>(rows: &[Row], columns: impl IntoIterator<Item = &'a Column>) -> String {
-    let says = |column: &&Column| rows.iter().any(|row| (column.text)(row) != NOTHING);
-    let columns: Vec<&Column> = columns.into_iter().filter(says).collect();
-    let mut table = Table::new();
-    table
-        .load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(std::iter::once("lock").chain(columns.iter().map(|column| column.title)));
-    for row in rows {
-        let name = row.kind().title(row.lock).to_owned();
-        table.add_row(std::iter::once(name).chain(columns.iter().map(|column| (column.text)(row))));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let lines = table.lines();
-    let mut text: String = lines
-        .map(|line| line.trim_end().to_owned() + "\n")
-        .collect();
-    text.push('\n');
-    text
+fn name(row: &Row) -> String {
+    row.kind().title(row.lock).to_owned()
 }
 
 fn spread_of_threads(row: &Row) -> String {
     format!("{}/{}/{}", count(row.min), count(row.avg), count(row.max))
-}
-
-fn optional<T>(value: Option<T>, text: fn(T) -> String) -> String {
-    value.map_or_else(|| NOTHING.to_owned(), text)
 }

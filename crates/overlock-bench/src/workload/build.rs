@@ -7,7 +7,7 @@
 //! how long all of it takes.
 
 use super::random::{Random, zipf};
-use super::{Extra, Sample, Tally};
+use super::{Extra, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Pass, Probe, Timed, Untimed};
@@ -19,6 +19,8 @@ const STRUCTURES: u8 = 32;
 const VISITS: usize = 100;
 /// Compilations that an archive needs.
 const FAN_IN: usize = 16;
+/// As many compilations as memory has room for: visits may be as short as the user likes.
+const MOST_COMPILATIONS: f64 = 1e7;
 
 /// Private work before each visit, unless the user says otherwise.
 pub const PRIVATE_NS: f64 = 2_000.0;
@@ -42,7 +44,9 @@ impl Farm {
     pub fn compilations(seconds: f64, visit_ns: f64) -> usize {
         let task = VISITS as f64 * visit_ns * 1e-9;
         let with_archives = task * (1.0 + 1.0 / FAN_IN as f64);
-        ((seconds / with_archives).round() as usize).max(1)
+        (seconds / with_archives)
+            .round()
+            .clamp(1.0, MOST_COMPILATIONS) as usize
     }
 
     fn archives(&self) -> usize {
@@ -91,8 +95,8 @@ struct Queue<L, C> {
     taken: C,
     ready: C,
     done: C,
-    order: Vec<C>,
-    needs: Vec<C>,
+    order: Words<C>,
+    needs: Words<C>,
 }
 
 struct Site<L, C> {
@@ -110,10 +114,8 @@ impl<L: BenchLock, C: Word> Site<L, C> {
             taken: C::new(0),
             ready: C::new(farm.compilations as u64),
             done: C::new(0),
-            order: (0..tasks).map(|task| C::new(task as u64)).collect(),
-            needs: (0..tasks)
-                .map(|task| C::new(farm.needs(task) as u64))
-                .collect(),
+            order: Words::new(tasks, |task| task as u64),
+            needs: Words::new(tasks, |task| farm.needs(task) as u64),
         };
         let structures = (0..STRUCTURES)
             .map(|_| {
@@ -304,6 +306,7 @@ mod tests {
     #[test]
     fn work_is_sized_by_time() {
         assert_eq!(Farm::compilations(0.0, 2_100.0), 1);
+        assert_eq!(Farm::compilations(1.0, 0.0), 10_000_000);
         let (one, ten) = (
             Farm::compilations(1.0, 2_100.0),
             Farm::compilations(10.0, 2_100.0),

@@ -8,7 +8,7 @@
 //! dequeuer. The kernel's own dequeuer stops after a quota of packets and leaves the rest to a softirq;
 //! here the next sender finds no dequeuer and becomes it.
 
-use super::{Extra, Sample, Tally};
+use super::{Extra, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Pass, Probe, Timed, Untimed};
@@ -21,7 +21,12 @@ const CAPACITY: u64 = 1000;
 const QUOTA: u32 = 64;
 
 /// The message that the published test sends.
-pub const MESSAGE_BYTES: u64 = 128;
+const MESSAGE_BYTES: u64 = 128;
+
+/// So many messages in megabits.
+pub fn megabits(messages: f64) -> f64 {
+    messages * (MESSAGE_BYTES as f64 * 8.0 / 1e6)
+}
 
 /// Building a packet, down to the device's queue.
 pub const PREPARE_NS: f64 = 1_000.0;
@@ -61,17 +66,16 @@ struct Queue<C> {
     queued: C,
     sent: C,
     /// The senders of the packets, for something to write and read.
-    packets: Vec<C>,
+    packets: Words<C>,
 }
 
 impl<C: Word> Queue<C> {
     fn new() -> Self {
-        let packets = (0..CAPACITY).map(|_| C::new(0)).collect();
         Self {
             running: C::new(0),
             queued: C::new(0),
             sent: C::new(0),
-            packets,
+            packets: Words::new(CAPACITY as usize, |_| 0),
         }
     }
 

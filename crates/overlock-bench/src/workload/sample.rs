@@ -53,6 +53,27 @@ impl Sample {
     pub fn total(&self) -> u64 {
         self.operations.iter().sum()
     }
+
+    /// Operations of all threads a second.
+    pub fn ops_per_sec(&self) -> f64 {
+        self.total() as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Packets a second that found the queue full, where there are packets.
+    pub fn dropped_per_sec(&self) -> Option<f64> {
+        match self.extra {
+            Extra::Dropped(dropped) => Some(dropped as f64 / self.elapsed.as_secs_f64()),
+            _ => None,
+        }
+    }
+
+    /// Seconds that a build took, if there was one and it was finished.
+    pub fn build_s(&self) -> Option<f64> {
+        match self.extra {
+            Extra::Built { all: true } => Some(self.elapsed.as_secs_f64()),
+            _ => None,
+        }
+    }
 }
 
 fn sum<'a, T: Default + 'a>(

@@ -7,7 +7,7 @@
 //! did it last.
 
 use super::random::Random;
-use super::{Extra, Sample, Tally};
+use super::{Extra, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Pass, Probe, Timed, Untimed};
@@ -34,12 +34,9 @@ struct Array<L, C> {
     lock: L,
     /// Calls so far, in the place of the time of the last one.
     changed: C,
-    semaphores: Vec<Semaphore<C>>,
-}
-
-struct Semaphore<C> {
-    value: C,
-    last: C,
+    /// Of each semaphore its value, then who changed it last.
+    semaphores: Words<C>,
+    count: usize,
 }
 
 /// One element of a call's array of operations.
@@ -51,24 +48,31 @@ struct Operation {
 
 impl<L: BenchLock, C: Word> Array<L, C> {
     fn new(semaphores: usize) -> Result<Self, Error> {
-        let semaphores = (0..semaphores)
-            .map(|_| Semaphore {
-                value: C::new(0),
-                last: C::new(0),
-            })
-            .collect();
         Ok(Self {
             lock: L::create()?,
             changed: C::new(0),
-            semaphores,
+            semaphores: Words::new(2 * semaphores, |_| 0),
+            count: semaphores,
         })
+    }
+
+    fn value(&self, semaphore: usize) -> &C {
+        &self.semaphores[2 * semaphore]
+    }
+
+    fn last(&self, semaphore: usize) -> &C {
+        &self.semaphores[2 * semaphore + 1]
+    }
+
+    fn values(&self) -> impl Iterator<Item = u64> {
+        (0..self.count).map(|semaphore| self.value(semaphore).get())
     }
 
     /// All operations or none; none if one of them would leave a value that cannot be. The lock is held.
     #[inline]
     fn apply(&self, operations: &[Operation], who: u64) -> bool {
         for operation in operations {
-            let value = self.semaphores[operation.semaphore].value.get();
+            let value = self.value(operation.semaphore).get();
             if value
                 .checked_add_signed(operation.change)
                 .is_none_or(|value| value > HIGHEST)
@@ -77,9 +81,9 @@ impl<L: BenchLock, C: Word> Array<L, C> {
             }
         }
         for operation in operations {
-            let semaphore = &self.semaphores[operation.semaphore];
-            semaphore.value.add(operation.change.cast_unsigned());
-            semaphore.last.set(who);
+            let change = operation.change.cast_unsigned();
+            self.value(operation.semaphore).add(change);
+            self.last(operation.semaphore).set(who);
         }
         self.changed.add(1);
         true
@@ -118,8 +122,8 @@ fn drive<W: World, L: BenchLock, P: Probe>(
     // Whoever raised a semaphore lowered it again, so every value is back at 0.
     let left = arrays
         .iter()
-        .flat_map(|array| &array.semaphores)
-        .any(|semaphore| semaphore.value.get() != 0);
+        .flat_map(Array::values)
+        .any(|value| value != 0);
     if L::EXCLUDES && (expected != found || left) {
         return Err(Error::NotExclusive { expected, found });
     }
@@ -166,14 +170,6 @@ mod tests {
         Array::new(2).unwrap()
     }
 
-    fn values(array: &Array<Std, AtomicU64>) -> Vec<u64> {
-        array
-            .semaphores
-            .iter()
-            .map(|semaphore| semaphore.value.get())
-            .collect()
-    }
-
     #[test]
     fn a_call_does_all_or_nothing() {
         let array = array();
@@ -186,10 +182,10 @@ mod tests {
             change: -1,
         };
         assert!(!array.apply(&[up, down], 7));
-        assert_eq!(values(&array), [0, 0]);
+        assert_eq!(array.values().collect::<Vec<_>>(), [0, 0]);
         assert!(array.apply(&[up], 7));
-        assert_eq!(values(&array), [1, 0]);
-        assert_eq!(array.semaphores[0].last.get(), 7);
+        assert_eq!(array.values().collect::<Vec<_>>(), [1, 0]);
+        assert_eq!(array.last(0).get(), 7);
         assert_eq!(array.changed.get(), 1);
     }
 

@@ -80,7 +80,8 @@ impl Files {
     }
 }
 
-fn open(option: &str, path: Option<&Path>) -> Result<Option<Output>, Exit> {
+/// The same of an option that may be left out.
+pub fn open(option: &str, path: Option<&Path>) -> Result<Option<Output>, Exit> {
     path.map(|path| output(option, path)).transpose()
 }
 

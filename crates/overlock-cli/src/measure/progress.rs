@@ -18,6 +18,7 @@ const QUIET_SPELL: Duration = Duration::from_secs(10);
 pub enum Progress {
     Bar(ProgressBar),
     Lines {
+        unit: &'static str,
         total: usize,
         start: Instant,
         last: Mutex<Instant>,
@@ -27,17 +28,18 @@ pub enum Progress {
 
 impl Progress {
     pub fn new(plan: &Plan, quiet: bool) -> Self {
-        Self::of(plan.steps().count(), quiet)
+        Self::of(plan.steps().count(), "round", quiet)
     }
 
-    /// Of so many steps.
-    pub fn of(total: usize, quiet: bool) -> Self {
+    /// Of so many things of a kind.
+    pub fn of(total: usize, unit: &'static str, quiet: bool) -> Self {
         if quiet {
             return Self::Hidden;
         }
         if !std::io::stderr().is_terminal() {
             let now = Instant::now();
             return Self::Lines {
+                unit,
                 total,
                 start: now,
                 last: Mutex::new(now),
@@ -58,7 +60,12 @@ impl Progress {
                 bar.set_message(what.to_owned());
                 bar.set_position(index as u64);
             }
-            Self::Lines { total, start, last } => {
+            Self::Lines {
+                unit,
+                total,
+                start,
+                last,
+            } => {
                 let Ok(mut last) = last.lock() else { return };
                 if last.elapsed() < QUIET_SPELL {
                     return;
@@ -68,7 +75,7 @@ impl Progress {
                     .elapsed()
                     .mul_f64((*total - index) as f64 / index.max(1) as f64);
                 eprintln!(
-                    "overlock: round {index} of {total}, about {:.0} s left",
+                    "overlock: {unit} {index} of {total}, about {:.0} s left",
                     left.as_secs_f64()
                 );
             }

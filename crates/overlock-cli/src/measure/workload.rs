@@ -2,13 +2,11 @@
 
 use clap::ValueEnum;
 
+use overlock_bench::workload::spec::{LONGEST_SECTION, MANY};
 use overlock_bench::workload::{Workload, build, condvar};
 
 use crate::exit::Exit;
 use crate::number::{number, whole};
-
-/// More arrays or records than any machine has a use for.
-const MANY: usize = 1_000_000;
 
 /// The workload and its own options.
 #[derive(Debug, clap::Args)]
@@ -84,7 +82,7 @@ impl Args {
     pub fn workload(&self, command: &str) -> Result<Workload, Exit> {
         self.fit(command)?;
         let section = |option, text: &Option<String>, default| match text {
-            Some(text) => number(option, text, 0.0, 1e9, "nanoseconds"),
+            Some(text) => number(option, text, 0.0, LONGEST_SECTION, "nanoseconds"),
             None => Ok(default),
         };
         let many = |option, text: &Option<String>, default| match text {

@@ -61,29 +61,16 @@ impl Args {
             .into_iter()
             .any(|name| name == here::NAME)
             .then(|| here::measure(Shown::probe().allowed()));
-        let machine = Machine::preset(&self.machine)
-            .or(here
-                .as_ref()
-                .map(|here| &here.0)
-                .filter(|_| self.machine == here::NAME))
-            .ok_or_else(|| {
-                let names = PRESETS.iter().map(|machine| machine.name);
-                unknown("machine", &self.machine, names.chain([here::NAME]))
-            })?;
-        let host = Host::preset(&self.host)
-            .or(here
-                .as_ref()
-                .map(|here| &here.1)
-                .filter(|_| self.host == here::NAME))
-            .ok_or_else(|| {
-                let names = Host::PRESETS.iter().map(|host| host.name);
-                unknown("host", &self.host, names.chain([here::NAME]))
-            })?;
+        let machine = match &here {
+            Some((machine, _)) if self.machine == here::NAME => machine,
+            _ => machine(&self.machine, &[here::NAME])?,
+        };
+        let host = match &here {
+            Some((_, host)) if self.host == here::NAME => host,
+            _ => host(&self.host, &[here::NAME])?,
+        };
         Ok(Place {
-            machine: match &self.cores {
-                Some(text) => with_cores(machine, text)?,
-                None => machine.clone(),
-            },
+            machine: with_cores(machine, self.cores.as_deref())?,
             host: *host,
             others: whole("--others", &self.others, 0, MOST_VCPUS.0)?,
             seed: whole("--seed", &self.seed, 0, usize::MAX)? as u64,
@@ -91,13 +78,32 @@ impl Args {
     }
 }
 
+/// The preset of that name. A complaint names those that may be used in its place, and what `also` may.
+pub fn machine(name: &str, also: &[&'static str]) -> Result<&'static Machine, Exit> {
+    Machine::preset(name).ok_or_else(|| {
+        let names = PRESETS.iter().map(|machine| machine.name);
+        unknown("machine", name, names.chain(also.iter().copied()))
+    })
+}
+
+/// The same of a host.
+pub fn host(name: &str, also: &[&'static str]) -> Result<&'static Host, Exit> {
+    Host::preset(name).ok_or_else(|| {
+        let names = Host::PRESETS.iter().map(|host| host.name);
+        unknown("host", name, names.chain(also.iter().copied()))
+    })
+}
+
 fn unknown<'a>(what: &str, name: &str, names: impl Iterator<Item = &'a str>) -> Exit {
     let names = names.collect::<Vec<_>>().join(", ");
     Exit::usage(format!("unknown {what} '{name}'; the {what}s are {names}"))
 }
 
-/// Its sockets are alike, so they share the cores evenly.
-fn with_cores(machine: &Machine, text: &str) -> Result<Machine, Exit> {
+/// All of a machine's cores, or so many. Its sockets are alike, so they share the cores evenly.
+pub fn with_cores(machine: &Machine, cores: Option<&str>) -> Result<Machine, Exit> {
+    let Some(text) = cores else {
+        return Ok(machine.clone());
+    };
     let cores = whole("--cores", text, 1, machine.all_cores())?;
     let used = machine.with_cores(cores);
     if used.all_cores() == cores {

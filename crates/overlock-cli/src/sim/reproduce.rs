@@ -121,7 +121,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     ending::on_interrupt(Arc::clone(&options.interrupt))?;
 
     let total = tables.iter().map(|table| table.cases()).sum();
-    let progress = Progress::of(total, args.quiet);
+    let progress = Progress::of(total, "round", args.quiet);
     let done = AtomicUsize::new(0);
     let mut all = Vec::new();
     for table in tables {

@@ -1,0 +1,65 @@
+//! Tables whose columns are listed once, for rows of any kind.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
+/// A column: its title and what it says of a row.
+pub struct Column<R> {
+    /// At its top.
+    pub title: &'static str,
+    /// In the row; [`NOTHING`] where there is nothing to say.
+    pub text: fn(&R) -> String,
+}
+
+/// What was not measured.
+pub const NOTHING: &str = "-";
+
+/// What `text` makes of a value, if there is one.
+pub fn optional<T>(value: Option<T>, text: fn(T) -> String) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), text)
+}
+
+/// One table with all groups of columns, or one for each group where that is too wide for a terminal of `width` columns.
+pub fn blocks<R>(
+    rows: &[R],
+    name: fn(&R) -> String,
+    groups: &[&[Column<R>]],
+    width: Option<u16>,
+) -> String {
+    let all = block(rows, name, groups.iter().copied().flatten());
+    let widest = all.lines().map(|line| line.chars().count()).max();
+    if width.is_none_or(|width| widest <= Some(usize::from(width))) {
+        return all;
+    }
+    groups
+        .iter()
+        .map(|group| block(rows, name, group.iter()))
+        .collect()
+}
+
+/// Leaves out the columns that say nothing of any row.
+fn block<'a, R: 'a>(
+    rows: &[R],
+    name: fn(&R) -> String,
+    columns: impl Iterator<Item = &'a Column<R>>,
+) -> String {
+    let says = |column: &&Column<R>| rows.iter().any(|row| (column.text)(row) != NOTHING);
+    let columns: Vec<&Column<R>> = columns.filter(says).collect();
+    let mut table = Table::new();
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(std::iter::once("lock").chain(columns.iter().map(|column| column.title)));
+    for row in rows {
+        let texts = columns.iter().map(|column| (column.text)(row));
+        table.add_row(std::iter::once(name(row)).chain(texts));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let lines = table.lines();
+    let mut text: String = lines
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect();
+    text.push('\n');
+    text
+}

@@ -1,0 +1,29 @@
+//! Many simulations: a grid of machines, hosts, workloads, vCPUs, locks and seeds, spread over the cores of this machine, or over several.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`grid`] | which simulations there are, and their order |
+//! | [`shard`] | the part of them that one of several machines takes |
+//! | [`record`] | one simulation, and what it brings |
+//! | [`store`] | the file of results, a line for each simulation |
+//! | [`run`] | all that are left to do, on several threads |
+//! | [`merge`] | several files made one |
+//! | [`table`], [`csv`] | the results for people, and for other programs |
+
+pub mod csv;
+pub mod error;
+pub mod grid;
+pub mod merge;
+pub mod record;
+pub mod run;
+pub mod shard;
+pub mod store;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+pub use error::Error;
+pub use grid::{Grid, Key, Point};
+pub use record::{Measured, Outcome, Record, simulate};
+pub use shard::Shard;
+pub use store::{Line, Part, Store};

@@ -1,0 +1,104 @@
+//! All simulations that are left to do, on several threads.
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::thread;
+
+use super::error::Error;
+use super::grid::{Key, Point};
+use super::record::{Measured, Outcome, Record};
+use super::store::{Line, Store};
+use crate::error::Error as Failure;
+use crate::interrupt::Interrupt;
+
+/// Told of what happens, for a progress bar.
+pub trait Observer {
+    /// So many simulations have ended, and this one begins.
+    fn begin(&mut self, ended: usize, key: &Key);
+}
+
+impl<F: FnMut(usize, &Key)> Observer for F {
+    fn begin(&mut self, ended: usize, key: &Key) {
+        self(ended, key);
+    }
+}
+
+/// Of `points`, those that have no line yet.
+pub fn left<'a>(points: impl IntoIterator<Item = Point<'a>>, done: &[Line]) -> Vec<Point<'a>> {
+    let done: HashSet<&Key> = done.iter().map(|line| &line.record.key).collect();
+    points
+        .into_iter()
+        .filter(|point| !done.contains(&point.key()))
+        .collect()
+}
+
+/// Simulates all `points`, so many at once, and appends each to the store as it ends. Returns their lines, which are fewer than the
+/// points if `interrupt` was raised.
+///
+/// # Errors
+///
+/// Where a result cannot be written; the simulations that run then are dropped.
+pub fn run(
+    points: &[Point<'_>],
+    jobs: usize,
+    store: &mut Store,
+    interrupt: &Interrupt,
+    simulate: impl Fn(&Point<'_>) -> Result<Measured, Failure> + Sync,
+    observer: &mut impl Observer,
+) -> Result<Vec<Line>, Error> {
+    let simulate = &simulate;
+    thread::scope(|scope| {
+        let (send, receive) = mpsc::channel();
+        let mut waiting = points.iter();
+        let mut running = 0;
+        let mut lines = Vec::new();
+        loop {
+            while running < jobs
+                && !interrupt.is_raised()
+                && let Some(point) = waiting.next()
+            {
+                observer.begin(lines.len(), &point.key());
+                let send = send.clone();
+                // A thread each: what a lock that panics has left on its thread is gone with it.
+                scope.spawn(move || {
+                    let result = catch_unwind(AssertUnwindSafe(|| simulate(point)));
+                    // Nobody listens any more after an error.
+                    let _ = send.send((point, outcome(result)));
+                });
+                running += 1;
+            }
+            if running == 0 {
+                return Ok(lines);
+            }
+            let (point, outcome) = receive.recv().expect("the sender above is still there");
+            running -= 1;
+            let Some(outcome) = outcome else { continue };
+            let key = point.key();
+            let line = Line::new(Record { key, outcome });
+            // The others would simulate for nobody.
+            store.append(&line).inspect_err(|_| interrupt.raise())?;
+            lines.push(line);
+        }
+    })
+}
+
+/// What became of a simulation, if it came to an end.
+fn outcome(result: thread::Result<Result<Measured, Failure>>) -> Option<Outcome> {
+    let error = match result {
+        Ok(Ok(measured)) => return Some(Outcome::Measured(Box::new(measured))),
+        Ok(Err(Failure::Interrupted)) => return None,
+        Ok(Err(failure)) => failure.to_string(),
+        Err(panic) => format!("panicked: {}", message(panic.as_ref())),
+    };
+    Some(Outcome::Failed { error })
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (_, Some(text)) => text,
+        _ => "for no known reason",
+    }
+}

@@ -1,0 +1,286 @@
+//! `overlock sim sweep`
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::thread;
+
+use overlock_bench::interrupt::Interrupt;
+use overlock_bench::sweep::grid::{CORES, MOST_POINTS};
+use overlock_bench::sweep::merge::failures;
+use overlock_bench::sweep::run::{left, run as simulated};
+use overlock_bench::sweep::{Error, Grid, Key, Line, Point, Shard, Store, simulate};
+use overlock_bench::workload::Workload;
+use overlock_sim::machine::Machine;
+
+use super::machine::{self, MOST_VCPUS};
+use super::run::{locks, seconds};
+use crate::exit::Exit;
+use crate::measure::ending;
+use crate::measure::progress::Progress;
+use crate::number::whole;
+
+/// Run many simulations: every combination of machines, hosts, locks, vCPUs, workloads and seeds
+///
+/// Results go to a file, a line for each simulation as it ends. The same command with the same file goes on where the last one was
+/// stopped. Several machines share a sweep with --shard, each with a file of its own; `overlock sim merge` joins the files.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+pub struct Args {
+    /// The machines; NAME:cores=N uses so many of its cores
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,…",
+        default_value = "e5-2699v3"
+    )]
+    machines: Vec<String>,
+
+    /// What runs the vCPUs
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,…",
+        default_value = "kvm"
+    )]
+    hosts: Vec<String>,
+
+    /// vCPUs of other guests on the same machine, which want a CPU all the time
+    #[arg(long, value_delimiter = ',', value_name = "N,…", default_value = "0")]
+    others: Vec<String>,
+
+    /// The locks, by name, or `all`, `default`; --list of `sim` shows them
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,…",
+        default_value = "default"
+    )]
+    locks: Vec<String>,
+
+    /// Numbers of vCPUs; 1..4 is 1, 2, 3 and 4
+    #[arg(long, value_delimiter = ',', value_name = "N,…", required = true)]
+    vcpus: Vec<String>,
+
+    /// What the vCPUs do, with what can be set about it: micro:cs=95:ncs=100, semop:arrays=4, rw:reads=99:records=1
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "WORKLOAD,…",
+        default_value = "micro"
+    )]
+    workloads: Vec<String>,
+
+    /// What chance is drawn from; 1..5 is five seeds
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "N,…",
+        default_value = "1..5"
+    )]
+    seeds: Vec<String>,
+
+    /// Length of each simulation, in simulated time; for `build`, of a build that never waits
+    #[arg(long, value_name = "S", default_value = "0.05")]
+    seconds: String,
+
+    /// The file of results, a line of JSON for each simulation; made, or gone on with
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+
+    /// Run a part of the simulations only: 3/16 is the third sixteenth
+    #[arg(long, value_name = "N/PARTS", default_value = "1/1")]
+    shard: String,
+
+    /// Simulations at a time [default: as many as there are CPUs]
+    #[arg(long, value_name = "N")]
+    jobs: Option<String>,
+
+    /// Print no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// More threads than any machine has CPUs.
+const MOST_JOBS: usize = 4096;
+
+struct Choice {
+    grid: Grid,
+    shard: Shard,
+    jobs: usize,
+}
+
+impl Choice {
+    fn new(args: &Args) -> Result<Self, Exit> {
+        let workloads = all(&args.workloads, |text| {
+            Workload::from_str(text).map_err(|error| Exit::usage(format!("--workloads: {error}")))
+        })?;
+        // clap sees to it that no list is empty.
+        let locks = locks(&workloads[0], &args.locks)?;
+        let grid = Grid {
+            machines: all(&args.machines, machine)?,
+            hosts: all(&args.hosts, |name| machine::host(name, &[]))?,
+            others: vcpus("--others", &args.others, 0)?,
+            workloads,
+            vcpus: vcpus("--vcpus", &args.vcpus, 1)?,
+            locks,
+            seeds: numbers("--seeds", &args.seeds, 0, u64::MAX)?,
+            round: seconds(&args.seconds)?,
+        };
+        let shard = Shard::from_str(&args.shard)
+            .map_err(|error| Exit::usage(format!("--shard {}: {error}", args.shard)))?;
+        let jobs = args.jobs.as_deref();
+        let jobs = jobs.map(|text| whole("--jobs", text, 1, MOST_JOBS));
+        Ok(Self {
+            grid: grid
+                .check()
+                .map_err(|error| Exit::usage(error.to_string()))?,
+            shard,
+            jobs: jobs
+                .transpose()?
+                .unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into)),
+        })
+    }
+}
+
+/// What `what` makes of each word.
+fn all<T>(words: &[String], what: impl Fn(&str) -> Result<T, Exit>) -> Result<Vec<T>, Exit> {
+    words.iter().map(|word| what(word.trim())).collect()
+}
+
+fn machine(text: &str) -> Result<Machine, Exit> {
+    let (name, cores) = match text.split_once(CORES) {
+        Some((name, cores)) => (name, Some(cores)),
+        None => (text, None),
+    };
+    // No `this-machine`: what it is differs from one measurement to the next.
+    machine::with_cores(machine::machine(name, &[])?, cores)
+}
+
+/// Numbers and ranges of them.
+fn numbers(option: &str, words: &[String], least: u64, most: u64) -> Result<Vec<u64>, Exit> {
+    let mut numbers = Vec::new();
+    for word in words {
+        let (first, last) = word.split_once("..").unwrap_or((word, word));
+        let (first, last) = match (first.trim().parse(), last.trim().parse()) {
+            (Ok(first), Ok(last)) if least <= first && first <= last && last <= most => {
+                (first, last)
+            }
+            _ => {
+                return Err(Exit::usage(format!(
+                    "{option} {word}: must be whole numbers from {least} to {most}, such as 1,2,3 or 1..3"
+                )));
+            }
+        };
+        if last - first >= MOST_POINTS as u64 {
+            return Err(Exit::usage(format!(
+                "{option} {word}: more than {MOST_POINTS} simulations"
+            )));
+        }
+        numbers.extend(first..=last);
+    }
+    Ok(numbers)
+}
+
+fn vcpus(option: &str, words: &[String], least: u64) -> Result<Vec<usize>, Exit> {
+    let numbers = numbers(option, words, least, MOST_VCPUS.0 as u64)?;
+    Ok(numbers.into_iter().map(|number| number as usize).collect())
+}
+
+/// Runs the simulations that `args` describe, as far as they have not been run.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    let Choice { grid, shard, jobs } = &Choice::new(args)?;
+    let (mut store, mut done) = Store::open(&args.out, grid).map_err(refused)?;
+    let mine: Vec<Point<'_>> = shard.of(grid.points()).collect();
+    let todo = left(mine.iter().copied(), &done);
+    if !args.quiet {
+        for (name, most) in grid.limited() {
+            eprintln!("overlock: {name} takes at most {most} vCPUs, and is left out beyond");
+        }
+        eprintln!(
+            "overlock: {} simulations, {} of them done already",
+            mine.len(),
+            mine.len() - todo.len()
+        );
+    }
+
+    let interrupt = Arc::new(Interrupt::default());
+    ending::on_interrupt(Arc::clone(&interrupt))?;
+    let progress = Progress::of(todo.len(), "simulation", args.quiet);
+    let ended = simulated(
+        &todo,
+        *jobs,
+        &mut store,
+        &interrupt,
+        |point| simulate(point, grid.round, &interrupt),
+        &mut |ended: usize, key: &Key| {
+            progress.at(ended, &format!("{}, {} vCPUs", key.lock, key.vcpus));
+        },
+    );
+    progress.finish();
+    let ended = ended.map_err(|error| Exit::Failed(error.to_string()))?;
+    if ended.len() < todo.len() {
+        if !args.quiet {
+            let rest = todo.len() - ended.len();
+            eprintln!(
+                "overlock: {} of {} simulations are done; the same command goes on with the others",
+                mine.len() - rest,
+                mine.len()
+            );
+        }
+        return Err(Exit::Interrupted);
+    }
+    done.extend(ended);
+    verdict(&done)
+}
+
+/// A file that is not what it should be.
+pub fn refused(error: Error) -> Exit {
+    Exit::usage(error.to_string())
+}
+
+/// Whether all simulations went well.
+pub fn verdict(lines: &[Line]) -> Result<(), Exit> {
+    match failures(lines).next() {
+        None => Ok(()),
+        Some((key, error)) => Err(Exit::Failed(format!(
+            "{} of {} simulations failed, first {key}: {error}",
+            failures(lines).count(),
+            lines.len()
+        ))),
+    }
+}
+
+/// Checks the options as [`run`] does.
+pub fn check(args: &Args) -> Result<(), Exit> {
+    Choice::new(args).map(drop)
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  overlock sim sweep --vcpus 36,72,108 --out sweep.jsonl
+  overlock sim sweep --locks queued,hybrid --workloads micro:cs=95,micro:ncs=330,build --vcpus 72 --out sweep.jsonl
+  overlock sim sweep --machines barcelona,westmere-ex:cores=20 --hosts kvm,threads --vcpus 16..32 --seeds 7 --out sweep.jsonl
+  overlock sim sweep --vcpus 36,72,108 --shard 3/16 --out part3.jsonl    the third of sixteen machines
+
+Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_include_their_ends() {
+        let numbers = |word: &str| numbers("--seeds", &[word.to_owned()], 1, 1 << 60).ok();
+        assert_eq!(numbers("3"), Some(vec![3]));
+        assert_eq!(numbers("1..4"), Some(vec![1, 2, 3, 4]));
+        assert_eq!(numbers("4..4"), Some(vec![4]));
+        for nonsense in [
+            "", "..", "1..", "..4", "4..1", "0", "1..2..3", "-1", "1..1e9",
+        ] {
+            assert_eq!(numbers(nonsense), None, "{nonsense}");
+        }
+        assert_eq!(numbers("1..1000000").map(|all| all.len()), Some(1_000_000));
+        assert_eq!(numbers("1..1000001"), None);
+    }
+}

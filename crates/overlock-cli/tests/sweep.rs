@@ -1,0 +1,338 @@
+//! `overlock sim sweep` and `overlock sim merge` as their users meet them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+use std::time::Duration;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn sim(command: &str) -> Command {
+    let mut program = Command::cargo_bin("overlock").unwrap();
+    program.args(["sim", command]);
+    program
+}
+
+/// Twelve simulations of some milliseconds.
+const SMALL: [&str; 10] = [
+    "--locks",
+    "ticket,hybrid",
+    "--vcpus",
+    "3,40",
+    "--workloads",
+    "micro:cs=95",
+    "--seeds",
+    "1..3",
+    "--seconds",
+    "0.0002",
+];
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn sweep(&self, name: &str, more: &[&str]) -> Assert {
+        let mut command = sim("sweep");
+        command.args(SMALL).args(["--out", &self.path(name)]);
+        command.args(more).assert()
+    }
+
+    fn merge(&self, parts: &[&str], out: &str) -> Assert {
+        let parts = parts.iter().map(|part| self.path(part));
+        let mut command = sim("merge");
+        command.args(parts).args(["--out", &self.path(out)]);
+        command.assert()
+    }
+
+    /// All of the small grid, merged.
+    fn whole(&self) -> String {
+        self.sweep("whole", &["--jobs", "3"]).success();
+        self.merge(&["whole"], "whole.merged").success();
+        self.read("whole.merged")
+    }
+}
+
+/// Bad use: exit code 2, nothing on the standard output, and one line that says what.
+fn refused(assert: Assert, says: &[&str]) {
+    let assert = assert.code(2).stdout("");
+    let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    for part in says {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+}
+
+#[test]
+fn shards_merged_are_the_whole() {
+    let place = Place::new();
+    let whole = place.whole();
+    assert_eq!(whole.lines().count(), 1 + 12);
+    for shard in 1..=5 {
+        let (name, shard) = (format!("part{shard}"), format!("{shard}/5"));
+        place
+            .sweep(&name, &["--shard", &shard, "--jobs", "1"])
+            .success();
+    }
+    let parts = ["part3", "part1", "part5", "part2", "part4", "part1"];
+    place
+        .merge(&parts, "all")
+        .success()
+        .stdout(predicate::str::contains(
+            "e5-2699v3, kvm, micro:cs=95:ncs=0, 40 vCPUs",
+        ))
+        .stdout(predicate::str::contains("Mop/s"))
+        .stderr("overlock: 3 results were there more than once\n");
+    assert_eq!(place.read("all"), whole);
+    // What is merged can be merged, and gone on with.
+    place.merge(&["all"], "again").success();
+    assert_eq!(place.read("again"), whole);
+    place
+        .sweep("again", &[])
+        .success()
+        .stderr("overlock: 12 simulations, 12 of them done already\n");
+}
+
+#[test]
+fn a_line_is_what_the_simulation_told() {
+    let place = Place::new();
+    let whole = place.whole();
+    let mut lines = whole
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let header = lines.next().unwrap();
+    assert_eq!(header["format"], "overlock sweep");
+    assert_eq!(header["grid"]["seeds"], serde_json::json!([1, 2, 3]));
+    for line in lines {
+        assert_eq!(line["workload"], "micro:cs=95:ncs=0", "{line}");
+        assert!(line["total"].as_u64() > Some(0), "{line}");
+        assert_eq!(line["total"], line["waits"]["count"], "{line}");
+        assert!(line["simulation"]["events"].as_u64() > Some(0), "{line}");
+    }
+    sim("merge")
+        .args([&place.path("whole"), "--csv", "-"])
+        .assert()
+        .success()
+        .stdout(predicate::str::starts_with(
+            "machine,host,others,workload,vcpus,lock,seed,",
+        ))
+        .stderr(predicate::str::contains("medians over the seeds"));
+}
+
+#[test]
+fn a_sweep_goes_on_after_a_half_written_line() {
+    let place = Place::new();
+    let whole = place.whole();
+    let file = place.read("whole");
+    for length in [10, 400, file.len() / 2, file.len() - 1] {
+        fs::write(place.path("cut"), &file[..length]).unwrap();
+        place
+            .sweep("cut", &["--quiet"])
+            .success()
+            .stdout("")
+            .stderr("");
+        place.merge(&["cut"], "cut.merged").success();
+        assert_eq!(place.read("cut.merged"), whole, "after {length} bytes");
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let place = Place::new();
+    place.sweep("half", &["--shard", "2/2"]).success();
+    fs::write(place.path("none"), "").unwrap();
+    place
+        .merge(&["half", "none"], "all")
+        .code(1)
+        .stderr(predicate::str::contains("none has no results yet"))
+        .stderr(predicate::str::contains(
+            "missing: e5-2699v3, kvm, micro:cs=95:ncs=0, 3 vCPUs, ticket, seed 1",
+        ))
+        .stderr(predicate::str::contains("6 of 12 simulations are missing"));
+    assert_eq!(place.read("all").lines().count(), 1 + 6);
+    place
+        .merge(&["none"], "all")
+        .code(2)
+        .stderr(predicate::str::contains("no part has any results"));
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let place = Place::new();
+    let whole = place.whole();
+    let other = whole.replacen(r#""total":"#, r#""total":1"#, 1);
+    fs::write(place.path("other"), other).unwrap();
+    refused(
+        place.merge(&["whole", "other"], "all"),
+        &[
+            "other",
+            "contradicts",
+            "whole",
+            "different builds",
+            "seed 1",
+        ],
+    );
+    assert!(!Path::new(&place.path("all")).exists());
+}
+
+#[test]
+fn files_of_something_else_are_refused() {
+    let place = Place::new();
+    let whole = place.whole();
+    let with = |name: &str, content: &str| fs::write(place.path(name), content).unwrap();
+    with("text", "something else\n");
+    let no_file = ["text", "is no file of `overlock sim sweep`"];
+    refused(place.sweep("text", &[]), &no_file);
+    refused(place.merge(&["text"], "all"), &no_file);
+    with(
+        "new",
+        &whole.replacen(r#""version":1"#, r#""version":9"#, 1),
+    );
+    refused(place.sweep("new", &[]), &["is of format 9", "has format 1"]);
+    refused(
+        place.sweep("whole", &["--seeds", "7"]),
+        &["is of another grid, with seeds 1,2,3"],
+    );
+    let grid = ["sweep", "--vcpus", "3", "--out"];
+    let mut other = Command::cargo_bin("overlock").unwrap();
+    other.arg("sim").args(grid).arg(place.path("whole"));
+    refused(
+        other.assert(),
+        &["whole", "is of another grid, with workloads"],
+    );
+    let nowhere = place.path("missing/out");
+    refused(sim("merge").arg(&nowhere).assert(), &[&nowhere]);
+}
+
+#[test]
+fn bad_use_is_refused_in_one_line_with_what_is_valid() {
+    let bad = |args: &[&str], says: &[&str]| {
+        let place = Place::new();
+        let mut command = sim("sweep");
+        if !args.contains(&"--vcpus") {
+            command.args(["--vcpus", "4"]);
+        }
+        command.args(args).args(["--out", &place.path("out")]);
+        refused(command.assert(), says);
+        assert!(!Path::new(&place.path("out")).exists());
+    };
+    for shard in ["0/4", "5/4", "4", "x/y", "1/0"] {
+        bad(&["--shard", shard], &["--shard", shard, "such as 3/16"]);
+    }
+    bad(
+        &["--machines", "pdp-11"],
+        &["unknown machine 'pdp-11'", "barcelona"],
+    );
+    bad(
+        &["--machines", "barcelona:cores=99"],
+        &["--cores 99", "from 1 to 16"],
+    );
+    bad(&["--hosts", "xen"], &["unknown host 'xen'", "kvm"]);
+    bad(&["--locks", "std"], &["'std'", "the locks are", "hybrid"]);
+    bad(&["--vcpus", "0"], &["--vcpus 0", "from 1 to 4096"]);
+    bad(&["--vcpus", "9..5"], &["--vcpus 9..5", "1..3"]);
+    bad(&["--seeds", "x"], &["--seeds x", "whole numbers"]);
+    bad(&["--seeds", "1..9999999"], &["more than 1000000"]);
+    bad(&["--seconds", "0"], &["--seconds 0"]);
+    bad(&["--jobs", "0"], &["--jobs 0", "from 1"]);
+    bad(
+        &["--workloads", "micro:cs=x"],
+        &["--workloads: micro:cs=x", "nanoseconds"],
+    );
+    bad(
+        &["--workloads", "macro"],
+        &["unknown workload 'macro'", "micro"],
+    );
+    bad(
+        &["--workloads", "micro,rw"],
+        &["micro and rw", "different kinds of locks"],
+    );
+    let small = ["--locks", "pv_ticket_small", "--vcpus", "128"];
+    bad(&small, &["no lock takes so many vCPUs"]);
+    refused(sim("sweep").args(["--vcpus", "4"]).assert(), &["--out"]);
+    refused(sim("merge").assert(), &["PART"]);
+}
+
+#[test]
+fn locks_that_take_fewer_vcpus_are_left_out() {
+    let place = Place::new();
+    let mut command = sim("sweep");
+    command.args(["--locks", "pv_ticket_small,unfair", "--vcpus", "2,128"]);
+    command.args([
+        "--seeds",
+        "1",
+        "--seconds",
+        "0.0001",
+        "--out",
+        &place.path("out"),
+    ]);
+    command
+        .assert()
+        .success()
+        .stderr(predicate::str::contains(
+            "pv_ticket_small takes at most 127 vCPUs, and is left out beyond",
+        ))
+        .stderr(predicate::str::contains(
+            "3 simulations, 0 of them done already",
+        ));
+}
+
+#[test]
+fn a_failure_is_kept_and_told_at_the_end() {
+    let place = Place::new();
+    let whole = place.whole();
+    // A lock that fails, as its line says.
+    let (first, rest) = whole.split_once('\n').unwrap();
+    let line = rest.lines().next().unwrap();
+    let key = &line[..line.find(r#","elapsed_s""#).unwrap()];
+    let failed = format!("{first}\n{key},\"error\":\"does not exclude\"}}\n");
+    fs::write(place.path("failed"), failed).unwrap();
+    let told = "1 of 12 simulations failed, first e5-2699v3, kvm, micro:cs=95:ncs=0, 3 vCPUs, ticket, seed 1: does not exclude";
+    // It is not tried again: it would do the same.
+    place
+        .sweep("failed", &[])
+        .code(1)
+        .stderr(predicate::str::contains("1 of them done already"))
+        .stderr(predicate::str::contains(told));
+    place
+        .merge(&["failed"], "all")
+        .code(1)
+        .stdout(predicate::str::contains("failed"))
+        .stderr(predicate::str::contains(told));
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_done() {
+    let place = Place::new();
+    let out = place.path("out");
+    let mut child = Process::new(assert_cmd::cargo::cargo_bin!("overlock"))
+        .args(["sim", "sweep", "--locks", "ticket", "--vcpus", "2"])
+        .args(["--seeds", "1..100000", "--seconds", "0.001", "--out", &out])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = || fs::read_to_string(&out).map_or(0, |text| text.lines().count());
+    while lines() < 4 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let text = fs::read_to_string(&out).unwrap();
+    assert!(text.ends_with("}\n") && text.lines().count() >= 4, "{text}");
+}
