@@ -127,7 +127,7 @@ pub struct Entry {
     pub rounds: Rounds<Native>,
     /// The same for a simulated machine, where the lock runs on one: locks that are written against a platform do.
     pub simulated: Option<Rounds<Simulated>>,
-    /// [`default`](Self::default) of a simulation.
+    /// `default` of a simulation.
     pub simulated_default: bool,
 }
 
