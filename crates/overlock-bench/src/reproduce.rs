@@ -25,6 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::measure;
 use crate::plan::Plan;
 use crate::registry::select;
+use crate::stats::median;
 use crate::workload::{Sample, Workload};
 use crate::world::sim::{Report, Simulated};
 
@@ -60,6 +61,8 @@ pub struct Case {
     workload: Workload,
     /// Simulated seconds at the normal length.
     seconds: f64,
+    /// How many simulations, each with another seed; what counts is their median.
+    runs: usize,
 }
 
 impl Case {
@@ -73,8 +76,8 @@ impl Case {
 #[derive(Clone, Debug)]
 pub struct Run {
     case: Case,
-    sample: Sample,
-    report: Report,
+    samples: Vec<Sample>,
+    reports: Vec<Report>,
 }
 
 /// What all simulations of a table have brought.
@@ -175,7 +178,7 @@ fn simulate(case: &Case, options: &Options) -> Result<Run, Failure> {
     let plan = Plan {
         locks,
         threads: vec![case.vcpus],
-        runs: 1,
+        runs: case.runs,
         latency_runs: 0,
         round: Duration::from_secs_f64(case.seconds * options.length),
         stretch: case.workload.stretch(),
@@ -192,15 +195,12 @@ fn simulate(case: &Case, options: &Options) -> Result<Run, Failure> {
         &mut |_: usize, _: &'static _, _: usize| {},
     )
     .map_err(|failed| failure(failed.error))?;
-    let mut cells = measurement.cells.into_iter();
-    let (sample, report) = cells
-        .next()
-        .and_then(|mut cell| Some((cell.samples.pop()?, cell.reports.pop()?)))
-        .expect("a plan of one round has one sample and one report");
+    let cell = measurement.cells.into_iter().next();
+    let cell = cell.expect("a plan of one lock has a cell");
     Ok(Run {
         case: case.clone(),
-        sample,
-        report,
+        samples: cell.samples,
+        reports: cell.reports,
     })
 }
 
@@ -236,23 +236,45 @@ impl Results {
 impl Run {
     /// Operations a second of all vCPUs.
     fn rate(&self) -> f64 {
-        self.sample.total() as f64 / self.seconds()
+        median(
+            self.samples
+                .iter()
+                .map(|sample| sample.total() as f64 / seconds(sample)),
+        )
     }
 
     /// How long it took, in simulated seconds.
     fn seconds(&self) -> f64 {
-        self.sample.elapsed.as_secs_f64()
+        median(self.samples.iter().map(seconds))
     }
 
     /// The least, the mean and the most operations of a vCPU, had the run taken so many seconds.
-    fn spread(&self, seconds: f64) -> [f64; 3] {
-        let scale = seconds / self.seconds();
-        let operations = &self.sample.operations;
-        let least = operations.iter().copied().min().unwrap_or(0) as f64;
-        let most = operations.iter().copied().max().unwrap_or(0) as f64;
-        let mean = self.sample.total() as f64 / operations.len() as f64;
-        [least, mean, most].map(|count| count * scale)
+    fn spread(&self, length: f64) -> [f64; 3] {
+        let of = |count: fn(&Sample) -> f64| {
+            median(
+                self.samples
+                    .iter()
+                    .map(|sample| count(sample) * length / seconds(sample)),
+            )
+        };
+        let least = |sample: &Sample| sample.operations.iter().copied().min().unwrap_or(0) as f64;
+        let mean = |sample: &Sample| sample.total() as f64 / sample.operations.len() as f64;
+        let most = |sample: &Sample| sample.operations.iter().copied().max().unwrap_or(0) as f64;
+        [of(least), of(mean), of(most)]
     }
+
+    /// Percentage of the acquisitions on the slow path that went through the queue.
+    fn queued(&self) -> f64 {
+        let share = |report: &Report| {
+            let (queued, unfair) = report.modes;
+            queued as f64 * 100.0 / (queued + unfair).max(1) as f64
+        };
+        median(self.reports.iter().map(share))
+    }
+}
+
+fn seconds(sample: &Sample) -> f64 {
+    sample.elapsed.as_secs_f64()
 }
 
 /// What was asked for and what came of it, for the JSON report.

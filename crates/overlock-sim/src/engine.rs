@@ -11,6 +11,7 @@
 //! want takes its place among them; the time that the core would have computed meanwhile is given back to it.
 
 mod access;
+mod balance;
 mod calls;
 mod events;
 mod fibre;

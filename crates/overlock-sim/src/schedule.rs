@@ -326,6 +326,23 @@ impl Schedule {
         true
     }
 
+    /// Where nobody runs on any thread of the core of `cpu`: a CPU, and who runs there, whose core has another one running. In the
+    /// same socket, if there is one.
+    pub fn crowded(&self, cpu: usize) -> Option<(usize, usize)> {
+        let cores = self.machine.all_cores();
+        let siblings = |of: usize| (of % cores..self.cpus.len()).step_by(cores);
+        if !siblings(cpu).all(|sibling| self.is_idle(sibling)) {
+            return None;
+        }
+        let running =
+            |core: usize| siblings(core).filter_map(|cpu| Some((cpu, self.current(cpu)?)));
+        let socket = |core: usize| self.machine.socket_of(core);
+        (0..cores)
+            .filter(|&core| running(core).count() > 1)
+            .min_by_key(|&core| (socket(core) != socket(cpu % cores), core))
+            .and_then(|core| running(core).next_back())
+    }
+
     fn load(&self, cpu: usize) -> usize {
         self.cpus[cpu].queue.len() + usize::from(self.cpus[cpu].current.is_some())
     }

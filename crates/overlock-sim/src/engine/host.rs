@@ -1,7 +1,5 @@
 //! What the host does to its vCPUs: gives them CPUs and takes these away, puts them to sleep and wakes them.
 
-use rand::RngExt;
-
 use super::events::Event;
 use super::state::Engine;
 use super::vcpu::Doing;
@@ -36,7 +34,7 @@ impl Engine {
     }
 
     /// Somebody waits for the CPU now, or no longer.
-    fn plan_slice(&mut self, cpu: usize) {
+    pub fn plan_slice(&mut self, cpu: usize) {
         let Some(end) = self.schedule.slice_end(cpu) else {
             return;
         };
@@ -58,7 +56,7 @@ impl Engine {
     }
 
     /// The CPU is to choose again.
-    fn reschedule(&mut self, cpu: usize) {
+    pub fn reschedule(&mut self, cpu: usize) {
         let Some(current) = self.schedule.current(cpu) else {
             return self.dispatch(cpu);
         };
@@ -347,55 +345,5 @@ impl Engine {
         }
         self.gives_up(vcpu);
         true
-    }
-
-    /// When the host's own work is due on a CPU again, and how long it is: as chance has it, the mean being what is said.
-    pub fn plan_chore(&mut self, cpu: usize) {
-        if let Some(chores) = self.host.chores {
-            let mut draw = |mean: Time| mean.scale(-self.random.random_range(1e-9..1.0_f64).ln());
-            let (pause, length) = (draw(chores.every), draw(chores.length));
-            let length = Some(length);
-            self.plan(self.now + pause, Event::Chore { cpu, length });
-        }
-    }
-
-    /// The host takes a CPU, or gives it back.
-    pub fn chore(&mut self, cpu: usize, length: Option<Time>) {
-        self.schedule.reserve(cpu, length.is_some());
-        if let Some(length) = length {
-            self.plan(self.now + length, Event::Chore { cpu, length: None });
-        } else {
-            self.plan_chore(cpu);
-        }
-        self.reschedule(cpu);
-    }
-
-    /// Whether whoever is on a CPU does something there, and whoever is not does nothing; no CPU is wasted.
-    fn is_sound(&self) -> bool {
-        let ready = |vcpu: usize| {
-            let doing = self.vcpus[vcpu].doing;
-            !matches!(doing, Doing::Asleep { .. } | Doing::Ended)
-        };
-        let runs = |cpu: usize| {
-            let doing = self
-                .schedule
-                .current(cpu)
-                .map(|vcpu| self.vcpus[vcpu].doing);
-            !matches!(doing, Some(Doing::Off { .. } | Doing::Running))
-        };
-        self.schedule.is_sound(ready) && (0..self.schedule.cpus()).all(runs)
-    }
-
-    pub fn balance(&mut self, all: bool) {
-        debug_assert!(self.is_sound());
-        for cpu in 0..self.schedule.cpus() {
-            if self.schedule.is_idle(cpu) {
-                if self.schedule.pull(self.now, cpu, 1) {
-                    self.dispatch(cpu);
-                }
-            } else if all && self.schedule.pull(self.now, cpu, 2) {
-                self.plan_slice(cpu);
-            }
-        }
     }
 }

@@ -315,3 +315,27 @@ fn a_panic_ends_the_simulation() {
     assert_eq!(current(), None);
     assert!(simulate(&machine(1, 1), &HOST, 2, |_| ()).is_ok());
 }
+
+/// Two vCPUs on the threads of one core, and another core on which nobody runs any more: one of the two goes there when the CPUs are
+/// compared next, and from then on both compute at full speed. Fails where only queues are balanced.
+#[test]
+fn an_idle_core_takes_one_of_two_siblings() {
+    // CPUs 0 and 2 are threads of core 0, CPU 1 is one of core 1.
+    let machine = machine(2, 2);
+    let body = |vcpu: usize| {
+        for _ in 0..if vcpu == 1 { 0 } else { 1_000 } {
+            work(Time::us(100));
+        }
+        now()
+    };
+    let outcome = simulate(&machine, &HOST, 3, body).unwrap();
+    let balance = HOST.scheduler.balance.0;
+    let slowly = Time::ms(100).scale(1.0 / machine.costs.sibling);
+    for end in [outcome.results[0], outcome.results[2]] {
+        assert!(
+            end < Time::ms(100) + balance.times(3),
+            "{end}, {slowly} as siblings"
+        );
+    }
+    assert_eq!(outcome.counts.migrations, 1);
+}

@@ -1,0 +1,81 @@
+//! The host's own work, and its even spreading of the vCPUs over CPUs and cores.
+
+use rand::RngExt;
+
+use super::events::Event;
+use super::state::Engine;
+use super::vcpu::Doing;
+use crate::time::Time;
+use crate::trace::What;
+
+impl Engine {
+    /// When the host's own work is due on a CPU again, and how long it is: as chance has it, the mean being what is said.
+    pub fn plan_chore(&mut self, cpu: usize) {
+        if let Some(chores) = self.host.chores {
+            let mut draw = |mean: Time| mean.scale(-self.random.random_range(1e-9..1.0_f64).ln());
+            let (pause, length) = (draw(chores.every), draw(chores.length));
+            let length = Some(length);
+            self.plan(self.now + pause, Event::Chore { cpu, length });
+        }
+    }
+
+    /// The host takes a CPU, or gives it back.
+    pub fn chore(&mut self, cpu: usize, length: Option<Time>) {
+        self.schedule.reserve(cpu, length.is_some());
+        if let Some(length) = length {
+            self.plan(self.now + length, Event::Chore { cpu, length: None });
+        } else {
+            self.plan_chore(cpu);
+        }
+        self.reschedule(cpu);
+    }
+
+    /// Whether whoever is on a CPU does something there, and whoever is not does nothing; no CPU is wasted.
+    fn is_sound(&self) -> bool {
+        let ready = |vcpu: usize| {
+            let doing = self.vcpus[vcpu].doing;
+            !matches!(doing, Doing::Asleep { .. } | Doing::Ended)
+        };
+        let runs = |cpu: usize| {
+            let doing = self
+                .schedule
+                .current(cpu)
+                .map(|vcpu| self.vcpus[vcpu].doing);
+            !matches!(doing, Some(Doing::Off { .. } | Doing::Running))
+        };
+        self.schedule.is_sound(ready) && (0..self.schedule.cpus()).all(runs)
+    }
+
+    /// Takes one of two vCPUs that run on the same core for `cpu`, if nobody runs on any thread of its own.
+    fn takes_sibling(&mut self, cpu: usize) -> bool {
+        let Some((crowded, vcpu)) = self.schedule.crowded(cpu) else {
+            return false;
+        };
+        if !matches!(
+            self.vcpus[vcpu].doing,
+            Doing::Busy { .. } | Doing::Watch { .. }
+        ) {
+            // In the middle of an instruction: next time.
+            return false;
+        }
+        self.take_off(vcpu);
+        self.mark(vcpu, What::Preempted);
+        self.schedule.preempt(self.now, crowded);
+        // Nobody else waits anywhere, or it would have come here already.
+        self.schedule.pull(self.now, cpu, 1)
+    }
+
+    /// CPUs that have nothing to do look for work; now and then all of them compare their queues.
+    pub fn balance(&mut self, all: bool) {
+        debug_assert!(self.is_sound());
+        for cpu in 0..self.schedule.cpus() {
+            if self.schedule.is_idle(cpu) {
+                if self.schedule.pull(self.now, cpu, 1) || self.takes_sibling(cpu) {
+                    self.dispatch(cpu);
+                }
+            } else if all && self.schedule.pull(self.now, cpu, 2) {
+                self.plan_slice(cpu);
+            }
+        }
+    }
+}
