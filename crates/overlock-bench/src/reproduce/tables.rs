@@ -43,7 +43,7 @@ pub static TABLES: &[Table] = &[
     },
     Table {
         name: "hybrid-build-32thread",
-        about: "the same, 16 to 64 vCPUs on 16 cores with 32 hardware threads (Long, 2017)",
+        about: "a kernel build under three locks, 16 to 64 vCPUs on 16 cores with 32 hardware threads (Long, 2017): time compared to the shortest",
         assumes: ASSUMED_BUILD,
         fitted: false,
         csv: include_str!("../../results/hybrid-build-32thread.csv"),
