@@ -103,6 +103,8 @@ pub struct Cache {
     random: Random,
     traffic: Traffic,
     signals: Vec<Signal>,
+    /// Of the queue that was looked at last: the places of those that had arrived.
+    arrived: Vec<usize>,
 }
 
 impl Cache {
@@ -115,6 +117,7 @@ impl Cache {
             random: Random::seed_from_u64(seed),
             traffic: Traffic::default(),
             signals: Vec::new(),
+            arrived: Vec::new(),
         }
     }
 
@@ -170,6 +173,7 @@ impl Cache {
             core,
             access,
             asked: now,
+            way: self.machine.way(core, line),
         });
         self.serve(now, line);
         Answer::Wait
@@ -194,6 +198,7 @@ impl Cache {
             core,
             access: Access::Write,
             asked: now,
+            way: self.machine.way(core, line),
         };
         let path = self.path(line, &request);
         let arrives = now + path.request + path.snoop + path.data;
@@ -280,17 +285,21 @@ impl Cache {
     /// early, plans another look.
     fn next(&mut self, now: Time, line: usize) -> Option<(Request, Path)> {
         let state = &self.lines[line];
-        let mut arrived = 0;
-        let mut earliest = Time::MAX;
-        for request in &state.queue {
-            let arrival = self.arrival(line, request);
-            arrived += usize::from(arrival <= now);
-            earliest = earliest.min(arrival);
-        }
-        let at = earliest.max(state.free);
         if state.queue.is_empty() {
             return None;
         }
+        let mut arrived = std::mem::take(&mut self.arrived);
+        arrived.clear();
+        let mut earliest = Time::MAX;
+        for (index, request) in state.queue.iter().enumerate() {
+            let arrival = self.arrival(line, request);
+            earliest = earliest.min(arrival);
+            if arrival <= now {
+                arrived.push(index);
+            }
+        }
+        self.arrived = arrived;
+        let at = earliest.max(state.free);
         if at > now {
             let planned = &mut self.lines[line].planned;
             if planned.is_none_or(|planned| planned <= now || planned > at) {
@@ -299,15 +308,8 @@ impl Cache {
             }
             return None;
         }
-        let mut chosen = self.random.random_range(0..arrived);
-        let index = state.queue.iter().position(|request| {
-            let here = self.arrival(line, request) <= now;
-            chosen = chosen.wrapping_sub(usize::from(here));
-            here && chosen == usize::MAX
-        });
-        let request = self.lines[line]
-            .queue
-            .remove(index.expect("so many have arrived"));
+        let chosen = self.random.random_range(0..self.arrived.len());
+        let request = self.lines[line].queue.remove(self.arrived[chosen]);
         let path = self.path(line, &request);
         Some((request, path))
     }

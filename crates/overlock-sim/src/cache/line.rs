@@ -9,6 +9,8 @@ pub(super) struct Request {
     pub core: usize,
     pub access: Access,
     pub asked: Time,
+    /// How long the core's way to the line is compared to the mean.
+    pub way: f64,
 }
 
 /// Who has a line.

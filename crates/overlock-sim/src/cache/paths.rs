@@ -65,7 +65,7 @@ impl Cache {
             // It was on its way here already.
             return Path::default();
         }
-        let way = self.machine.way(request.core, line);
+        let way = request.way;
         let whole = |time: Time| Path {
             request: time.scale(REQUEST).scale(way),
             snoop: time.scale(SNOOP),
@@ -96,9 +96,9 @@ impl Cache {
     fn invalidation(&self, cores: u128, core: usize) -> Time {
         let socket = self.machine.socket_of(core);
         let others = cores & !bit(core);
-        (0..self.machine.all_cores())
-            .filter(|&other| others & bit(other) != 0)
-            .map(|other| self.machine.transfer(self.machine.socket_of(other), socket))
+        (0..self.machine.sockets)
+            .filter(|&other| self.reaches(others, other))
+            .map(|other| self.machine.transfer(other, socket))
             .max()
             .unwrap_or(self.machine.costs.shared)
     }

@@ -5,6 +5,7 @@ use rand::RngExt;
 use super::events::Event;
 use super::state::Engine;
 use super::vcpu::Doing;
+use crate::account::State;
 use crate::time::Time;
 use crate::trace::What;
 
@@ -51,11 +52,14 @@ impl Engine {
         let Some((crowded, vcpu)) = self.schedule.crowded(cpu) else {
             return false;
         };
-        if !matches!(
-            self.vcpus[vcpu].doing,
-            Doing::Busy { .. } | Doing::Watch { .. }
-        ) {
-            // In the middle of an instruction: next time.
+        let state = &self.vcpus[vcpu];
+        let can_go = match state.doing {
+            Doing::Busy { .. } => state.state != State::Memory && state.comes() <= self.now,
+            Doing::Watch { .. } => true,
+            _ => false,
+        };
+        if !can_go {
+            // In the middle of an instruction, or of being switched to: next time.
             return false;
         }
         self.take_off(vcpu);
