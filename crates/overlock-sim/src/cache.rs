@@ -168,15 +168,23 @@ impl Cache {
             }
             return Answer::Hit(takes);
         }
-        self.lines[line].queue.push(Request {
+        let request = self.request(now, vcpu, core, line, access);
+        self.lines[line].queue.push(request);
+        self.serve(now, line);
+        Answer::Wait
+    }
+
+    fn request(&self, now: Time, vcpu: usize, core: usize, line: usize, access: Access) -> Request {
+        let mut request = Request {
             vcpu,
             core,
             access,
             asked: now,
             way: self.machine.way(core, line),
-        });
-        self.serve(now, line);
-        Answer::Wait
+            arrives: now,
+        };
+        request.arrives = self.arrival(line, &request);
+        request
     }
 
     /// A store that the core need not wait for, since nobody else wants the line: it is the core's at once, but of no use to
@@ -193,13 +201,7 @@ impl Cache {
         if !idle || self.has(line, core, Access::Write) {
             return None;
         }
-        let request = Request {
-            vcpu,
-            core,
-            access: Access::Write,
-            asked: now,
-            way: self.machine.way(core, line),
-        };
+        let request = self.request(now, vcpu, core, line, Access::Write);
         let path = self.path(line, &request);
         let arrives = now + path.request + path.snoop + path.data;
         self.grant(line, &request, arrives);
@@ -292,9 +294,9 @@ impl Cache {
         arrived.clear();
         let mut earliest = Time::MAX;
         for (index, request) in state.queue.iter().enumerate() {
-            let arrival = self.arrival(line, request);
-            earliest = earliest.min(arrival);
-            if arrival <= now {
+            debug_assert_eq!(request.arrives, self.arrival(line, request));
+            earliest = earliest.min(request.arrives);
+            if request.arrives <= now {
                 arrived.push(index);
             }
         }
@@ -330,7 +332,8 @@ impl Cache {
             Some(false) => self.traffic.far += 1,
         }
         let state = &mut self.lines[line];
-        let all = match (request.access, state.copies) {
+        let before = state.copies;
+        let all = match (request.access, before) {
             (Access::Read, Copies::Shared(cores)) => Copies::Shared(cores | bit(request.core)),
             (Access::Read, Copies::Owned(owner)) if owner != request.core => {
                 Copies::Shared(bit(owner) | bit(request.core))
@@ -348,6 +351,21 @@ impl Cache {
                 self.lose(line, request.vcpu);
             }
         }
+        // One reader more of a line that its socket shares changes nothing for those who wait, but on its own core.
+        let joins =
+            matches!((before, all), (Copies::Shared(_), Copies::Shared(_))) && near == Some(true);
+        self.redirect(line, joins.then_some(request.core));
+    }
+
+    /// The line has moved: the requests that wait for it, or those of one core, arrive at another time.
+    fn redirect(&mut self, line: usize, only: Option<usize>) {
+        let mut queue = std::mem::take(&mut self.lines[line].queue);
+        for request in &mut queue {
+            if only.is_none_or(|core| core == request.core) {
+                request.arrives = self.arrival(line, request);
+            }
+        }
+        self.lines[line].queue = queue;
     }
 
     fn takes(&self, access: Access) -> Time {

@@ -91,6 +91,11 @@ impl Machine {
         cpu % self.all_cores()
     }
 
+    /// The CPUs of a core.
+    pub fn cpus_of(&self, core: usize) -> impl Iterator<Item = usize> + use<> {
+        (core..self.cpus()).step_by(self.all_cores())
+    }
+
     /// The socket of a core.
     pub fn socket_of(&self, core: usize) -> usize {
         core / self.cores
@@ -197,6 +202,7 @@ mod tests {
         let machine = Machine::preset("e5-2620v4").unwrap();
         assert_eq!(machine.cpus(), 32);
         assert_eq!([0, 8, 16, 24].map(|cpu| machine.core_of(cpu)), [0, 8, 0, 8]);
+        assert_eq!(machine.cpus_of(8).collect::<Vec<_>>(), [8, 24]);
         assert_eq!(
             [0, 7, 8, 15].map(|core| machine.socket_of(core)),
             [0, 0, 1, 1]

@@ -290,15 +290,14 @@ impl Schedule {
         if idle(cpu) {
             return Some(cpu);
         }
-        let cores = self.machine.all_cores();
-        let socket = |cpu: usize| self.machine.socket_of(cpu % cores);
+        let socket = |cpu: usize| self.machine.socket_of(self.machine.core_of(cpu));
         let sockets = std::iter::once(socket(cpu)).chain(by.map(socket));
         sockets
             .into_iter()
             .flat_map(|wanted| (0..self.cpus.len()).filter(move |&other| socket(other) == wanted))
             .filter(|&other| idle(other))
             .min_by_key(|&other| {
-                let siblings = (other % cores..self.cpus.len()).step_by(cores);
+                let siblings = self.machine.cpus_of(self.machine.core_of(other));
                 siblings.filter(|&sibling| !idle(sibling)).count()
             })
     }
@@ -329,18 +328,18 @@ impl Schedule {
     /// Where nobody runs on any thread of the core of `cpu`: a CPU, and who runs there, whose core has another one running. In the
     /// same socket, if there is one.
     pub fn crowded(&self, cpu: usize) -> Option<(usize, usize)> {
-        let cores = self.machine.all_cores();
-        let siblings = |of: usize| (of % cores..self.cpus.len()).step_by(cores);
-        if !siblings(cpu).all(|sibling| self.is_idle(sibling)) {
+        let machine = &self.machine;
+        let own = machine.core_of(cpu);
+        if !machine.cpus_of(own).all(|sibling| self.is_idle(sibling)) {
             return None;
         }
-        let running =
-            |core: usize| siblings(core).filter_map(|cpu| Some((cpu, self.current(cpu)?)));
-        let socket = |core: usize| self.machine.socket_of(core);
-        (0..cores)
+        let on = |cpu: usize| Some((cpu, self.current(cpu)?));
+        let running = |core: usize| machine.cpus_of(core).filter_map(on);
+        let socket = |core: usize| machine.socket_of(core);
+        (0..machine.all_cores())
             .filter(|&core| running(core).count() > 1)
-            .min_by_key(|&core| (socket(core) != socket(cpu % cores), core))
-            .and_then(|core| running(core).next_back())
+            .min_by_key(|&core| (socket(core) != socket(own), core))
+            .and_then(|core| running(core).last())
     }
 
     fn load(&self, cpu: usize) -> usize {

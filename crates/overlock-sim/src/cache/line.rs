@@ -11,6 +11,8 @@ pub(super) struct Request {
     pub asked: Time,
     /// How long the core's way to the line is compared to the mean.
     pub way: f64,
+    /// When it arrives where the line is, as long as that does not change.
+    pub arrives: Time,
 }
 
 /// Who has a line.

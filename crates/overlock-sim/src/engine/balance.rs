@@ -5,7 +5,6 @@ use rand::RngExt;
 use super::events::Event;
 use super::state::Engine;
 use super::vcpu::Doing;
-use crate::account::State;
 use crate::time::Time;
 use crate::trace::What;
 
@@ -35,7 +34,7 @@ impl Engine {
     fn is_sound(&self) -> bool {
         let ready = |vcpu: usize| {
             let doing = self.vcpus[vcpu].doing;
-            !matches!(doing, Doing::Asleep { .. } | Doing::Ended)
+            !matches!(doing, Doing::Asleep(_) | Doing::Ended)
         };
         let runs = |cpu: usize| {
             let doing = self
@@ -52,14 +51,7 @@ impl Engine {
         let Some((crowded, vcpu)) = self.schedule.crowded(cpu) else {
             return false;
         };
-        let state = &self.vcpus[vcpu];
-        let can_go = match state.doing {
-            Doing::Busy { .. } => state.state != State::Memory && state.comes() <= self.now,
-            Doing::Watch { .. } => true,
-            _ => false,
-        };
-        if !can_go {
-            // In the middle of an instruction, or of being switched to: next time.
+        if !self.vcpus[vcpu].can_lose_cpu(self.now) {
             return false;
         }
         self.take_off(vcpu);

@@ -21,7 +21,7 @@ fn ask(vcpu: usize, what: impl FnOnce(&mut Engine) -> bool) {
     }
 }
 
-/// The current moment; that of the last simulation's end, or 0, outside.
+/// The current moment; 0 outside of simulations.
 pub fn now() -> Time {
     match current() {
         Some(_) => with(|engine| engine.now),

@@ -92,7 +92,7 @@ impl Engine {
     /// Whether all sleep, and for ever.
     fn sleeps(&self) -> bool {
         let asleep = |vcpu: &Vcpu| match vcpu.doing {
-            Doing::Asleep { until, .. } => until.is_none(),
+            Doing::Asleep(halt) => halt.until.is_none(),
             Doing::Ended => true,
             _ => false,
         };

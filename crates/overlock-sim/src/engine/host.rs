@@ -2,7 +2,7 @@
 
 use super::events::Event;
 use super::state::Engine;
-use super::vcpu::Doing;
+use super::vcpu::{Doing, Halt};
 use crate::account::State;
 use crate::schedule::Placed;
 use crate::time::Time;
@@ -77,7 +77,7 @@ impl Engine {
                     },
                 );
             }
-            Doing::Polled { .. } => self.stops_polling(current),
+            Doing::Polled(_) => self.stops_polling(current),
             _ => self.evict(current),
         }
     }
@@ -141,7 +141,11 @@ impl Engine {
         self.counts.halts += 1;
         self.sleepers.entry(address).or_default().push(vcpu);
         let cpu = self.schedule.cpu(vcpu);
-        let since = self.now;
+        let halt = Halt {
+            address,
+            since: self.now,
+            until,
+        };
         let poll = self.vcpus[vcpu].poll;
         let polls = poll > Time::ZERO && self.schedule.waiting(cpu) == 0;
         self.mark(vcpu, What::Sleeps);
@@ -154,18 +158,10 @@ impl Engine {
             self.enter(vcpu, State::Host);
             let stamp = self.vcpus[vcpu].stamp;
             self.plan(self.now + poll, Event::PollEnd { vcpu, stamp });
-            Doing::Polled {
-                address,
-                since,
-                until,
-            }
+            Doing::Polled(halt)
         } else {
             self.enter(vcpu, State::Asleep);
-            Doing::Asleep {
-                address,
-                since,
-                until,
-            }
+            Doing::Asleep(halt)
         };
         if !polls {
             self.schedule.leave(self.now, cpu);
@@ -178,20 +174,11 @@ impl Engine {
 
     /// The host of `vcpu` gives its CPU away.
     pub fn stops_polling(&mut self, vcpu: usize) {
-        let Doing::Polled {
-            address,
-            since,
-            until,
-        } = self.vcpus[vcpu].doing
-        else {
+        let Doing::Polled(halt) = self.vcpus[vcpu].doing else {
             return;
         };
         self.enter(vcpu, State::Asleep);
-        self.vcpus[vcpu].doing = Doing::Asleep {
-            address,
-            since,
-            until,
-        };
+        self.vcpus[vcpu].doing = Doing::Asleep(halt);
         let cpu = self.schedule.cpu(vcpu);
         self.schedule.leave(self.now, cpu);
         self.dispatch(cpu);
@@ -220,12 +207,10 @@ impl Engine {
 
     /// `vcpu`, which halted, goes on.
     pub fn wakes(&mut self, vcpu: usize, by: Option<usize>) {
-        let (address, since) = match self.vcpus[vcpu].doing {
-            Doing::Asleep { address, since, .. } | Doing::Polled { address, since, .. } => {
-                (address, since)
-            }
-            _ => return,
+        let (Doing::Asleep(halt) | Doing::Polled(halt)) = self.vcpus[vcpu].doing else {
+            return;
         };
+        let Halt { address, since, .. } = halt;
         if let Some(waiting) = self.sleepers.get_mut(&address) {
             waiting.retain(|&waiting| waiting != vcpu);
             if waiting.is_empty() {
@@ -234,7 +219,7 @@ impl Engine {
         }
         self.learn_poll(vcpu, self.now - since);
         self.vcpus[vcpu].stamp += 1;
-        if matches!(self.vcpus[vcpu].doing, Doing::Polled { .. }) {
+        if matches!(self.vcpus[vcpu].doing, Doing::Polled(_)) {
             self.mark(vcpu, What::On(self.schedule.cpu(vcpu)));
             return self.busy(vcpu, self.now + self.host.brief);
         }
@@ -259,7 +244,7 @@ impl Engine {
                 let current = self.schedule.current(cpu);
                 // A host that polls does so for nobody else's sake.
                 let polled = current
-                    .filter(|&current| matches!(self.vcpus[current].doing, Doing::Polled { .. }));
+                    .filter(|&current| matches!(self.vcpus[current].doing, Doing::Polled(_)));
                 match polled {
                     Some(polled) => self.stops_polling(polled),
                     None => self.plan_slice(cpu),

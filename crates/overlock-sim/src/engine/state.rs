@@ -171,9 +171,8 @@ impl Engine {
     /// Whether another thread of the core computes. One that spins or waits for memory leaves the core to us.
     fn sibling_works(&self, vcpu: usize) -> bool {
         let cpu = self.schedule.cpu(vcpu);
-        let cores = self.machine.all_cores();
-        (cpu % cores..self.machine.cpus())
-            .step_by(cores)
+        self.machine
+            .cpus_of(self.machine.core_of(cpu))
             .filter(|&sibling| sibling != cpu)
             .filter_map(|sibling| self.schedule.current(sibling))
             .any(|other| self.vcpus[other].state == State::Work)
@@ -257,19 +256,12 @@ impl Engine {
 
     /// `vcpu` has lost its CPU.
     pub fn take_off(&mut self, vcpu: usize) {
+        debug_assert!(self.vcpus[vcpu].can_lose_cpu(self.now));
         let off = match self.vcpus[vcpu].doing {
-            Doing::Busy { until } => {
-                let state = &self.vcpus[vcpu];
-                debug_assert!(
-                    state.state != State::Memory,
-                    "in the middle of an instruction"
-                );
-                debug_assert!(state.comes() <= self.now, "while it is being switched to");
-                Doing::Off {
-                    left: until - self.now,
-                    with: state.state,
-                }
-            }
+            Doing::Busy { until } => Doing::Off {
+                left: until - self.now,
+                with: self.vcpus[vcpu].state,
+            },
             Doing::Watch { line, .. } => {
                 self.cache.unwatch(vcpu, line);
                 Doing::READY

@@ -6,6 +6,14 @@ use crate::time::Time;
 /// How long those compute that have nothing else to do.
 const FOR_EVER: Time = Time::ms(1 << 40);
 
+/// A halt: on the word at this address, since when, and until when at the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Halt {
+    pub address: usize,
+    pub since: Time,
+    pub until: Option<Time>,
+}
+
 /// What a vCPU is in the middle of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
@@ -19,18 +27,10 @@ pub(super) enum Doing {
     Access,
     /// Spins on this line since then.
     Watch { line: usize, since: Time },
-    /// Has halted on the word at this address; its host polls for a kick, on its CPU.
-    Polled {
-        address: usize,
-        since: Time,
-        until: Option<Time>,
-    },
-    /// Has halted on the word at this address.
-    Asleep {
-        address: usize,
-        since: Time,
-        until: Option<Time>,
-    },
+    /// Has halted; its host polls for a kick, on its CPU.
+    Polled(Halt),
+    /// Has halted.
+    Asleep(Halt),
     /// Has ended.
     Ended,
 }
@@ -127,5 +127,14 @@ impl Vcpu {
     /// When its host has brought it to its CPU.
     pub fn comes(&self) -> Time {
         self.since + self.overhead
+    }
+
+    /// Whether it runs, and neither is in the middle of an instruction nor being switched to.
+    pub fn can_lose_cpu(&self, now: Time) -> bool {
+        match self.doing {
+            Doing::Busy { .. } => self.state != State::Memory && self.comes() <= now,
+            Doing::Running | Doing::Watch { .. } => true,
+            _ => false,
+        }
     }
 }
