@@ -63,6 +63,12 @@ impl<P: Platform> CancelToken<P> {
         }
     }
 
+    /// Makes the token one that nobody has cancelled again. A cancellation that comes at the same time may be lost, or not: whoever
+    /// reuses a token knows by other means what it was cancelled for.
+    pub fn reset(&self) {
+        self.cancelled.store(0, SeqCst);
+    }
+
     /// Whether the token has been cancelled; if so, with what the canceller did before.
     pub fn is_cancelled(&self) -> bool {
         // CF

@@ -1,0 +1,285 @@
+//! `pthread_cond_t`.
+//!
+//! # Layout
+//!
+//! 48 bytes, all zero by the static initialiser.
+//!
+//! | offset | field | who writes it |
+//! |---|---|
+//! | 0 | `cond`: the condition variable of overlock-core, 16 bytes | its operations |
+//! | 36 | `flags`: as in glibc, bit 0 shared between processes, bit 1 the clock is the monotonic one | `pthread_cond_init` |
+//! | 40 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
+//!
+//! One that is shared between processes is glibc's. glibc would release its mutex in glibc's way, so a mutex that is ours is kept
+//! out of its hands: the waiter waits with a hidden mutex of glibc's, which whoever signals holds meanwhile. (Such a pair, a shared
+//! condition and a private mutex, makes sense within one process only.)
+//!
+//! All others wait with any mutex, ours or glibc's: what a condition variable of overlock-core asks of a lock is that it can be released and
+//! acquired.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::shim::Shim;
+use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, ETIMEDOUT, clockid_t, timespec};
+use overlock::Linux;
+use overlock::core::sleep::Condvar;
+use overlock::core::{Instant, Platform};
+
+use crate::mutex::{Mutex, raw::Any};
+use crate::time::deadline;
+use crate::{cancel, fork, real};
+
+/// The program's object: see the [module's page](self).
+#[derive(Debug)]
+#[repr(C)]
+pub struct Cond {
+    cond: Condvar<Linux>,
+    unused: [u32; 5],
+    flags: AtomicU32,
+    generation: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Cond>() <= size_of::<libc::pthread_cond_t>());
+const _: () = assert!(core::mem::offset_of!(Cond, flags) == 36);
+
+const SHARED: u32 = 1;
+const MONOTONIC: u32 = 2;
+
+/// Between two looks of one that waits for others to leave.
+const NAP_NS: u64 = 50_000;
+
+/// What stands in for our mutexes where glibc waits.
+struct Hidden(core::cell::UnsafeCell<libc::pthread_mutex_t>);
+
+// SAFETY: a mutex of glibc's, used through its functions only.
+unsafe impl Sync for Hidden {}
+
+static HIDDEN: [Hidden; 16] =
+    [const { Hidden(core::cell::UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)) }; 16];
+
+impl Cond {
+    fn is_shared(&self) -> bool {
+        // Relaxed: written before the condition variable is used.
+        self.flags.load(Relaxed) & SHARED != 0
+    }
+
+    fn clock(&self) -> clockid_t {
+        match self.flags.load(Relaxed) & MONOTONIC {
+            0 => CLOCK_REALTIME,
+            _ => CLOCK_MONOTONIC,
+        }
+    }
+
+    fn as_glibcs(&self) -> *mut c_void {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// For one that is glibc's.
+    fn hidden(&self) -> *mut c_void {
+        let index = core::ptr::from_ref(self).addr() / 64 % HIDDEN.len();
+        HIDDEN[index].0.get().cast()
+    }
+
+    /// The condition variable, in the process's generation.
+    fn cond(&self) -> &Condvar<Linux> {
+        if self.generation.load(Relaxed) != fork::generation() {
+            // SAFETY: of the generation before there is no other thread.
+            fork::settle(&self.generation, || unsafe { self.cond.forget_waiters() });
+        }
+        &self.cond
+    }
+
+    /// Waits for a notification of one of ours.
+    fn wait(&self, mutex: &Mutex, until: Option<Instant>) -> c_int {
+        let error = mutex.check_owner();
+        if error != 0 {
+            return error;
+        }
+        let token = cancel::enter();
+        // SAFETY: the caller's promise: it owns the mutex.
+        let (acquired, notified) =
+            unsafe { self.cond().wait_limited(Any::of(mutex), 0, until, token) };
+        if notified {
+            return acquired;
+        }
+        if token.is_none_or(|token| token.is_cancelled()) {
+            cancel::act();
+        }
+        match until {
+            Some(until) if acquired == 0 && Linux::now() >= until => ETIMEDOUT,
+            // For no reason, as any wait may.
+            _ => acquired,
+        }
+    }
+
+    /// Waits for one of glibc's, with a mutex of ours, which stays out of its sight.
+    fn wait_hidden(&self, mutex: &Mutex, wait: impl FnOnce(*mut c_void) -> c_int) -> c_int {
+        cancel::act();
+        let hidden = self.hidden();
+        let mut state = 0;
+        // SAFETY: `state` is valid for the write. A cancellation would have to release the hidden mutex: it has to wait.
+        unsafe { pthread_setcancelstate(DISABLE, &mut state) };
+        // SAFETY: a mutex of glibc's.
+        unsafe { real::pthread_mutex_lock(hidden) };
+        mutex.release_any();
+        let result = wait(hidden);
+        // SAFETY: as above; the wait has acquired it again.
+        unsafe { real::pthread_mutex_unlock(hidden) };
+        let acquired = mutex.acquire_any();
+        // SAFETY: a state that was one before.
+        unsafe { pthread_setcancelstate(state, core::ptr::null_mut()) };
+        cancel::act();
+        if acquired == 0 { result } else { acquired }
+    }
+
+    /// Signals one of glibc's.
+    fn signal_hidden(&self, signal: impl FnOnce() -> c_int) -> c_int {
+        let hidden = self.hidden();
+        // SAFETY: a mutex of glibc's.
+        unsafe { real::pthread_mutex_lock(hidden) };
+        let result = signal();
+        // SAFETY: acquired above.
+        unsafe { real::pthread_mutex_unlock(hidden) };
+        result
+    }
+}
+
+/// `PTHREAD_CANCEL_DISABLE`.
+const DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_cond_init`.
+pub unsafe extern "C" fn pthread_cond_init(cond: *mut Cond, attr: *const u32) -> c_int {
+    // SAFETY: the caller's promise: null, or an attributes object: an int with bit 0 for shared, the clock above it.
+    let flags = if attr.is_null() { 0 } else { unsafe { *attr } };
+    if flags & SHARED != 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { real::pthread_cond_init(cond.cast(), attr.cast()) };
+    }
+    let monotonic = flags >> 1 == CLOCK_MONOTONIC as u32;
+    let new = Cond {
+        cond: Condvar::new(),
+        unused: [0; 5],
+        flags: AtomicU32::new(if monotonic { MONOTONIC } else { 0 }),
+        generation: AtomicU32::new(fork::generation()),
+    };
+    // SAFETY: the caller's promise: memory for a condition variable that nobody uses.
+    unsafe { cond.write(new) };
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_cond_destroy`: waits until those that were notified have returned.
+pub unsafe extern "C" fn pthread_cond_destroy(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise: a condition variable.
+    let cond = unsafe { &*cond };
+    if cond.is_shared() {
+        // SAFETY: as above; it is glibc's.
+        return unsafe { real::pthread_cond_destroy(cond.as_glibcs()) };
+    }
+    while cond.cond().is_in_use() {
+        let nobody = AtomicU32::new(0);
+        Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
+    }
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_cond_signal`.
+pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise: a condition variable.
+    let cond = unsafe { &*cond };
+    if cond.is_shared() {
+        // SAFETY: as above; it is glibc's.
+        return cond.signal_hidden(|| unsafe { real::pthread_cond_signal(cond.as_glibcs()) });
+    }
+    cond.cond().notify_one();
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_cond_broadcast`.
+pub unsafe extern "C" fn pthread_cond_broadcast(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise: a condition variable.
+    let cond = unsafe { &*cond };
+    if cond.is_shared() {
+        // SAFETY: as above; it is glibc's.
+        return cond.signal_hidden(|| unsafe { real::pthread_cond_broadcast(cond.as_glibcs()) });
+    }
+    cond.cond().notify_all();
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_cond_wait`.
+pub unsafe extern "C-unwind" fn pthread_cond_wait(cond: *mut Cond, mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promises: a condition variable, and a mutex that it owns.
+    let (cond, mutex) = unsafe { (&*cond, &*mutex) };
+    if !cond.is_shared() {
+        return cond.wait(mutex, None);
+    }
+    // SAFETY: a condition variable of glibc's, and a mutex of its own that the caller owns.
+    let wait = |mutex| unsafe { real::pthread_cond_wait(cond.as_glibcs(), mutex) };
+    if mutex.is_ours() {
+        cond.wait_hidden(mutex, wait)
+    } else {
+        wait(mutex.as_glibcs())
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_cond_timedwait`.
+pub unsafe extern "C-unwind" fn pthread_cond_timedwait(
+    cond: *mut Cond,
+    mutex: *mut Mutex,
+    at: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promises: a condition variable, a mutex that it owns, a moment.
+    let (cond, mutex, at) = unsafe { (&*cond, &*mutex, &*at) };
+    if !cond.is_shared() {
+        return match deadline(cond.clock(), at) {
+            Ok(until) => cond.wait(mutex, Some(until)),
+            Err(error) => error,
+        };
+    }
+    // SAFETY: as in `pthread_cond_wait`.
+    let wait = |mutex| unsafe { real::pthread_cond_timedwait(cond.as_glibcs(), mutex, at) };
+    if mutex.is_ours() {
+        cond.wait_hidden(mutex, wait)
+    } else {
+        wait(mutex.as_glibcs())
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_cond_clockwait`.
+pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
+    cond: *mut Cond,
+    mutex: *mut Mutex,
+    clock: clockid_t,
+    at: *const timespec,
+) -> c_int {
+    // SAFETY: as in `pthread_cond_timedwait`.
+    let (cond, mutex, at) = unsafe { (&*cond, &*mutex, &*at) };
+    if ![CLOCK_REALTIME, CLOCK_MONOTONIC].contains(&clock) {
+        return EINVAL;
+    }
+    if !cond.is_shared() {
+        return match deadline(clock, at) {
+            Ok(until) => cond.wait(mutex, Some(until)),
+            Err(error) => error,
+        };
+    }
+    // SAFETY: as in `pthread_cond_wait`.
+    let wait = |mutex| unsafe { real::pthread_cond_clockwait(cond.as_glibcs(), mutex, clock, at) };
+    if mutex.is_ours() {
+        cond.wait_hidden(mutex, wait)
+    } else {
+        wait(mutex.as_glibcs())
+    }
+}

@@ -1,0 +1,362 @@
+//! `pthread_mutex_t`.
+//!
+//! # Layout
+//!
+//! glibc's object has 40 bytes on x86-64 and 48 on AArch64, and its kind at offset 16: the static initialisers write it, and nothing else.
+//!
+//! | offset | field | who writes it |
+//! |---|---|
+//! | 0 | `lock`: one of the locks that fit 16 bytes | the lock |
+//! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
+//! | 20 | `count` | the owner of a recursive one: how often it has acquired it beyond the first time |
+//! | 24 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
+//! | 28 | `observed`: the number of what is recorded of the present owner; 0 for nothing | the owner |
+//! | 32 | `owner`: the thread, for kinds that ask for it | the owner |
+//!
+//! All zero is a normal, free mutex of the first generation.
+//!
+//! # Whose it is
+//!
+//! A kind of 0 to 3 (normal, recursive, error-checking, adaptive) is ours, whatever made it so. With any further bit it is glibc's: only
+//! `pthread_mutex_init` with such attributes sets one, and that was glibc's. A destroyed one is glibc's too: it says `EINVAL`. An adaptive one is a normal one: all of ours spin.
+//!
+//! # The shortest way
+//!
+//! Without observers, a normal mutex of the present generation is one comparison of `kind`, one of `generation`, and the lock's own fast path.
+
+pub mod raw;
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
+use overlock::core::Instant;
+use overlock::core::raw::RawLock;
+
+use crate::shim::Shim;
+use crate::site::{Site, with_site};
+use crate::time::deadline;
+use crate::{config, fork, real};
+use raw::{Behind, raw};
+
+/// The program's object: see the [module's page](self).
+#[derive(Debug)]
+#[repr(C)]
+pub struct Mutex {
+    lock: [AtomicU64; 2],
+    kind: AtomicI32,
+    count: AtomicU32,
+    generation: AtomicU32,
+    observed: AtomicU32,
+    owner: AtomicUsize,
+}
+
+const _: () = assert!(size_of::<Mutex>() <= size_of::<libc::pthread_mutex_t>());
+const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16);
+
+const NORMAL: c_int = libc::PTHREAD_MUTEX_NORMAL;
+const RECURSIVE: c_int = libc::PTHREAD_MUTEX_RECURSIVE;
+const ERRORCHECK: c_int = libc::PTHREAD_MUTEX_ERRORCHECK;
+const ADAPTIVE: c_int = 3;
+const DESTROYED: c_int = -1;
+
+/// In the attributes: the kind; anything above is glibc's affair.
+const KIND_MASK: c_int = 0x3;
+
+/// Who calls, for kinds that ask for it. A child of fork has its parent's.
+fn me() -> usize {
+    // SAFETY: it has no preconditions.
+    unsafe { libc::pthread_self() as usize }
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    Forever,
+    Not,
+    Until(Result<Instant, c_int>),
+}
+
+impl Mutex {
+    /// A free one.
+    fn new(kind: c_int) -> Self {
+        Mutex {
+            lock: [const { AtomicU64::new(0) }; 2],
+            kind: AtomicI32::new(kind),
+            count: AtomicU32::new(0),
+            generation: AtomicU32::new(fork::generation()),
+            observed: AtomicU32::new(0),
+            owner: AtomicUsize::new(0),
+        }
+    }
+
+    fn kind(&self) -> c_int {
+        // Relaxed: written before the mutex is used, and after that.
+        self.kind.load(Relaxed)
+    }
+
+    /// Whether the shortest way is for it, if its word agrees.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        let kind = self.kind();
+        kind == NORMAL || kind == ADAPTIVE
+    }
+
+    pub(crate) fn is_ours(&self) -> bool {
+        (NORMAL..=ADAPTIVE).contains(&self.kind())
+            && config::get().mutex != config::MutexLock::Glibc
+    }
+
+    pub(crate) fn as_glibcs(&self) -> *mut c_void {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// Where it is from another generation, brings it to this one.
+    fn settle(&self) {
+        if self.generation.load(Relaxed) != fork::generation() {
+            fork::settle(&self.generation, || {
+                self.observed.store(0, Relaxed);
+                raw!(self, |lock| unsafe { lock.forget_waiters() });
+            });
+        }
+    }
+
+    /// The general way to acquire one of ours.
+    fn acquire(&self, wait: Wait) -> c_int {
+        self.settle();
+        let kind = self.kind();
+        let counts = kind == RECURSIVE || kind == ERRORCHECK;
+        // Relaxed: only the caller itself can have written its own name.
+        if counts && self.owner.load(Relaxed) == me() {
+            return self.acquire_again(kind, wait);
+        }
+        let result = match wait {
+            Wait::Forever => {
+                raw!(self, |lock| lock.lock());
+                0
+            }
+            Wait::Not => self.try_acquire(),
+            Wait::Until(deadline) => match (self.try_acquire(), deadline) {
+                (0, _) => 0,
+                (_, Err(error)) => error,
+                (_, Ok(deadline)) if raw!(self, |lock| lock.acquire_until(deadline)) => 0,
+                _ => ETIMEDOUT,
+            },
+        };
+        if result == 0 && counts {
+            self.owner.store(me(), Relaxed);
+        }
+        result
+    }
+
+    fn acquire_again(&self, kind: c_int, wait: Wait) -> c_int {
+        match (kind, wait) {
+            (RECURSIVE, _) => {
+                let count = self.count.load(Relaxed);
+                if count == u32::MAX {
+                    return EAGAIN;
+                }
+                self.count.store(count + 1, Relaxed);
+                0
+            }
+            (_, Wait::Not) => EBUSY,
+            _ => EDEADLK,
+        }
+    }
+
+    fn try_acquire(&self) -> c_int {
+        match raw!(self, |lock| lock.try_lock()) {
+            Some(()) => 0,
+            None => EBUSY,
+        }
+    }
+
+    /// The general way to release one of ours.
+    fn release(&self) -> c_int {
+        self.settle();
+        let kind = self.kind();
+        if kind == RECURSIVE || kind == ERRORCHECK {
+            if self.owner.load(Relaxed) != me() {
+                return EPERM;
+            }
+            let count = self.count.load(Relaxed);
+            if count > 0 {
+                self.count.store(count - 1, Relaxed);
+                return 0;
+            }
+            self.owner.store(0, Relaxed);
+        }
+        // SAFETY: the caller owns it; of a normal one POSIX asks that.
+        raw!(self, |lock| unsafe { lock.unlock(()) });
+        0
+    }
+}
+
+with_site! {
+    /// `pthread_mutex_init`.
+    fn pthread_mutex_init(2) => init;
+    /// `pthread_mutex_lock`.
+    fn pthread_mutex_lock(1) => lock;
+    /// `pthread_mutex_trylock`.
+    fn pthread_mutex_trylock(1) => trylock;
+    /// `pthread_mutex_timedlock`.
+    fn pthread_mutex_timedlock(2) => timedlock;
+    /// `pthread_mutex_clocklock`.
+    fn pthread_mutex_clocklock(3) => clocklock;
+    /// `pthread_mutex_unlock`.
+    fn pthread_mutex_unlock(1) => unlock;
+    /// An old name of [`pthread_mutex_init`].
+    fn __pthread_mutex_init(2) => init;
+    /// An old name of [`pthread_mutex_lock`].
+    fn __pthread_mutex_lock(1) => lock;
+    /// An old name of [`pthread_mutex_trylock`].
+    fn __pthread_mutex_trylock(1) => trylock;
+    /// An old name of [`pthread_mutex_unlock`].
+    fn __pthread_mutex_unlock(1) => unlock;
+}
+
+unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, _site: Site) -> c_int {
+    // SAFETY: the caller's promise: null, or an attributes object, which is an int with the kind in its low bits.
+    let flags = if attr.is_null() {
+        NORMAL
+    } else {
+        unsafe { *attr }
+    };
+    if flags & !KIND_MASK != 0 || config::get().mutex == config::MutexLock::Glibc {
+        // SAFETY: the caller's promise.
+        return unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) };
+    }
+    // SAFETY: the caller's promise: memory for a mutex that nobody uses.
+    unsafe { mutex.write(Mutex::new(flags)) };
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_mutex_destroy`.
+pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    if !mutex.is_ours() {
+        // SAFETY: as above; it is glibc's.
+        return unsafe { real::pthread_mutex_destroy(mutex.as_glibcs()) };
+    }
+    mutex.settle();
+    if raw!(mutex, |lock| lock.is_locked()) {
+        return EBUSY;
+    }
+    mutex.kind.store(DESTROYED, Relaxed);
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// An old name of [`pthread_mutex_destroy`].
+pub unsafe extern "C" fn __pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { pthread_mutex_destroy(mutex) }
+}
+
+impl Mutex {
+    /// `pthread_mutex_lock`, the general way.
+    pub(crate) fn acquire_any(&self) -> c_int {
+        if self.is_ours() {
+            return self.acquire(Wait::Forever);
+        }
+        // SAFETY: whoever made the reference has a mutex, which is glibc's.
+        unsafe { real::pthread_mutex_lock(self.as_glibcs()) }
+    }
+
+    /// `pthread_mutex_trylock`.
+    fn try_acquire_any(&self) -> c_int {
+        if self.is_ours() {
+            return self.acquire(Wait::Not);
+        }
+        // SAFETY: as above.
+        unsafe { real::pthread_mutex_trylock(self.as_glibcs()) }
+    }
+
+    /// `pthread_mutex_unlock`, the general way.
+    pub(crate) fn release_any(&self) -> c_int {
+        if self.is_ours() {
+            return self.release();
+        }
+        // SAFETY: as above.
+        unsafe { real::pthread_mutex_unlock(self.as_glibcs()) }
+    }
+
+    /// Whether the calling thread may wait for a condition with it, as far as its kind lets one tell: else the errno.
+    pub(crate) fn check_owner(&self) -> c_int {
+        let counts = [RECURSIVE, ERRORCHECK].contains(&self.kind());
+        if self.is_ours() && counts && self.owner.load(Relaxed) != me() {
+            return EPERM;
+        }
+        0
+    }
+}
+
+unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    if mutex.is_plain() && mutex.generation.load(Relaxed) == config::lock_generation() {
+        mutex.main().lock();
+        return 0;
+    }
+    lock_generally(mutex, site)
+}
+
+#[inline(never)]
+fn lock_generally(mutex: &Mutex, _site: Site) -> c_int {
+    mutex.acquire_any()
+}
+
+unsafe extern "C" fn trylock(mutex: *mut Mutex, _site: Site) -> c_int {
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    mutex.try_acquire_any()
+}
+
+unsafe extern "C" fn timedlock(mutex: *mut Mutex, at: *const timespec, _site: Site) -> c_int {
+    // SAFETY: the caller's promises: a mutex and a moment.
+    let (mutex, at) = unsafe { (&*mutex, &*at) };
+    if mutex.is_ours() {
+        return mutex.acquire(Wait::Until(deadline(libc::CLOCK_REALTIME, at)));
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_mutex_timedlock(mutex.as_glibcs(), at) }
+}
+
+unsafe extern "C" fn clocklock(
+    mutex: *mut Mutex,
+    clock: clockid_t,
+    at: *const timespec,
+    _site: Site,
+) -> c_int {
+    // SAFETY: the caller's promises: a mutex and a moment.
+    let (mutex, at) = unsafe { (&*mutex, &*at) };
+    if ![libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC].contains(&clock) {
+        return EINVAL;
+    }
+    if mutex.is_ours() {
+        return mutex.acquire(Wait::Until(deadline(clock, at)));
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_mutex_clocklock(mutex.as_glibcs(), clock, at) }
+}
+
+unsafe extern "C" fn unlock(mutex: *mut Mutex, site: Site) -> c_int {
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    let plain = mutex.is_plain()
+        && mutex.generation.load(Relaxed) == config::unlock_generation()
+        && mutex.observed.load(Relaxed) == 0;
+    if plain {
+        // SAFETY: the caller's promise: it owns the mutex.
+        unsafe { mutex.main().unlock(()) };
+        return 0;
+    }
+    unlock_generally(mutex, site)
+}
+
+#[inline(never)]
+fn unlock_generally(mutex: &Mutex, _site: Site) -> c_int {
+    mutex.release_any()
+}

@@ -1,0 +1,145 @@
+//! The locks that a mutex can be made of, and a mutex of any kind as a lock, for condition variables.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use overlock::Linux;
+use overlock::core::node::NodeId;
+use overlock::core::raw::{CreateError, RawLock, RawTimedLock};
+use overlock::core::{Instant, Platform, sleep, spin};
+
+use super::Mutex;
+
+/// The recommended lock, in the form whose unlock touches nothing after the release.
+pub type Main = spin::OverlockExchange<Linux>;
+/// The kernel's mutex.
+pub type Sleeping = sleep::Mutex<Linux>;
+/// The hybrid paravirtual queued spinlock.
+pub type Hybrid = spin::Hybrid<Linux>;
+
+impl Mutex {
+    /// The lock as one of those above: which, is the configuration's choice, for all mutexes of a process.
+    #[inline(always)]
+    pub(super) fn as_lock<L>(&self) -> &L {
+        const {
+            assert!(
+                size_of::<L>() <= size_of::<[AtomicU64; 2]>()
+                    && align_of::<L>() <= align_of::<u64>()
+            )
+        };
+        // SAFETY: the lock's size and alignment fit, all zero bytes are an unlocked one, and all accesses are through the same type: the
+        // configuration does not change.
+        unsafe { &*core::ptr::from_ref(&self.lock).cast() }
+    }
+
+    #[inline(always)]
+    pub(super) fn main(&self) -> &Main {
+        self.as_lock()
+    }
+}
+
+/// Evaluates an expression for the lock that the mutex is made of.
+macro_rules! raw {
+    ($mutex:expr, |$lock:ident| $what:expr) => {
+        match $crate::config::get().mutex {
+            $crate::config::MutexLock::Mutex => {
+                let $lock = $mutex.as_lock::<$crate::mutex::raw::Sleeping>();
+                $what
+            }
+            $crate::config::MutexLock::Hybrid => {
+                let $lock = $mutex.as_lock::<$crate::mutex::raw::Hybrid>();
+                $what
+            }
+            _ => {
+                let $lock = $mutex.main();
+                $what
+            }
+        }
+    };
+}
+pub(crate) use raw;
+
+/// Between two attempts of one that does not queue.
+const NAP_NS: u64 = 50_000;
+
+/// What mutexes need of a lock beyond [`RawLock`].
+pub(super) trait Behind {
+    /// Acquires it unless `deadline` passes first.
+    fn acquire_until(&self, deadline: Instant) -> bool;
+}
+
+impl Behind for Main {
+    fn acquire_until(&self, deadline: Instant) -> bool {
+        self.lock_until(deadline).is_some()
+    }
+}
+
+impl Behind for Sleeping {
+    fn acquire_until(&self, deadline: Instant) -> bool {
+        self.lock_until(deadline).is_some()
+    }
+}
+
+/// Its queue has no way out, so those in a hurry stay outside of it, and may starve.
+impl Behind for Hybrid {
+    fn acquire_until(&self, deadline: Instant) -> bool {
+        loop {
+            if self.try_lock().is_some() {
+                return true;
+            }
+            if Linux::now() >= deadline {
+                return false;
+            }
+            let nobody = AtomicU32::new(0);
+            Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
+        }
+    }
+}
+
+/// A mutex of any kind, glibc's too, as what a condition variable releases and acquires. What acquiring it
+/// has returned is its token.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Any(Mutex);
+
+impl Any {
+    pub(crate) fn of(mutex: &Mutex) -> &Self {
+        // SAFETY: the one is a transparent wrapper of the other.
+        unsafe { &*core::ptr::from_ref(mutex).cast() }
+    }
+}
+
+// SAFETY: acquisitions and releases are those of the mutex, whichever lock that is made of.
+unsafe impl RawLock for Any {
+    type Token = c_int;
+
+    const NAME: &'static str = "pthread_mutex";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Any(Mutex::new(0)))
+    }
+
+    fn lock(&self) -> c_int {
+        self.0.acquire_any()
+    }
+
+    fn try_lock(&self) -> Option<c_int> {
+        (self.0.try_acquire_any() == 0).then_some(0)
+    }
+
+    unsafe fn unlock(&self, _: c_int) {
+        self.0.release_any();
+    }
+
+    fn is_locked(&self) -> bool {
+        raw!(self.0, |lock| lock.is_locked())
+    }
+
+    fn is_contended(&self) -> bool {
+        raw!(self.0, |lock| lock.is_contended())
+    }
+
+    fn kick_after_unlock(&self, waiter: NodeId) -> bool {
+        self.0.is_ours() && raw!(self.0, |lock| lock.kick_after_unlock(waiter))
+    }
+}

@@ -1,0 +1,102 @@
+//! glibc's own functions, for the objects that stay its own.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use libc::{clockid_t, timespec};
+
+unsafe extern "C" {
+    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
+}
+
+/// What a function that is not there returns: glibc has had all of them since 2.34, and most for ever.
+const MISSING: c_int = libc::ENOSYS;
+
+/// The next definition of `name` after ours. Condition variables have two in old ABIs' glibc, and the first that the linker finds may be
+/// the old one; `version` is where the current one came.
+fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
+    if let Some(version) = version {
+        // SAFETY: the strings end with a zero; RTLD_NEXT is valid in a library.
+        let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
+        if !found.is_null() {
+            return found;
+        }
+    }
+    // SAFETY: as above.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
+macro_rules! functions {
+    ($($name:ident($($arg:ident: $type:ty),*) $(@ $version:literal)?;)*) => {
+        $(
+            /// glibc's function of this name, or `ENOSYS`.
+            #[inline]
+            pub unsafe fn $name($($arg: $type),*) -> c_int {
+                static KNOWN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+                // Relaxed: the address is all there is to see, and finding it twice is harmless.
+                let mut known = KNOWN.load(Relaxed);
+                if known.is_null() {
+                    let version: Option<&CStr> = None $(.or(Some($version)))?;
+                    let name = concat!(stringify!($name), "\0");
+                    known = match CStr::from_bytes_with_nul(name.as_bytes()) {
+                        Ok(name) => find(name, version),
+                        Err(_) => return MISSING,
+                    };
+                    if known.is_null() {
+                        return MISSING;
+                    }
+                    KNOWN.store(known, Relaxed);
+                }
+                // SAFETY: glibc's function of this name has this type.
+                let function: unsafe extern "C" fn($($type),*) -> c_int = unsafe { core::mem::transmute(known) };
+                // SAFETY: the caller's promise.
+                unsafe { function($($arg),*) }
+            }
+        )*
+    };
+}
+
+functions! {
+    pthread_mutex_init(mutex: *mut c_void, attr: *const c_void);
+    pthread_mutex_destroy(mutex: *mut c_void);
+    pthread_mutex_lock(mutex: *mut c_void);
+    pthread_mutex_trylock(mutex: *mut c_void);
+    pthread_mutex_timedlock(mutex: *mut c_void, at: *const timespec);
+    pthread_mutex_clocklock(mutex: *mut c_void, clock: clockid_t, at: *const timespec);
+    pthread_mutex_unlock(mutex: *mut c_void);
+    pthread_cond_init(cond: *mut c_void, attr: *const c_void) @ c"GLIBC_2.3.2";
+    pthread_cond_destroy(cond: *mut c_void) @ c"GLIBC_2.3.2";
+    pthread_cond_signal(cond: *mut c_void) @ c"GLIBC_2.3.2";
+    pthread_cond_broadcast(cond: *mut c_void) @ c"GLIBC_2.3.2";
+    pthread_cond_wait(cond: *mut c_void, mutex: *mut c_void) @ c"GLIBC_2.3.2";
+    pthread_cond_timedwait(cond: *mut c_void, mutex: *mut c_void, at: *const timespec) @ c"GLIBC_2.3.2";
+    pthread_cond_clockwait(cond: *mut c_void, mutex: *mut c_void, clock: clockid_t, at: *const timespec);
+    pthread_cancel(thread: libc::pthread_t);
+    pthread_rwlock_init(lock: *mut c_void, attr: *const c_void);
+    pthread_rwlock_destroy(lock: *mut c_void);
+    pthread_rwlock_rdlock(lock: *mut c_void);
+    pthread_rwlock_wrlock(lock: *mut c_void);
+    pthread_rwlock_tryrdlock(lock: *mut c_void);
+    pthread_rwlock_trywrlock(lock: *mut c_void);
+    pthread_rwlock_timedrdlock(lock: *mut c_void, at: *const timespec);
+    pthread_rwlock_timedwrlock(lock: *mut c_void, at: *const timespec);
+    pthread_rwlock_clockrdlock(lock: *mut c_void, clock: clockid_t, at: *const timespec);
+    pthread_rwlock_clockwrlock(lock: *mut c_void, clock: clockid_t, at: *const timespec);
+    pthread_rwlock_unlock(lock: *mut c_void);
+    pthread_spin_init(lock: *mut c_void, shared: c_int);
+    pthread_spin_destroy(lock: *mut c_void);
+    pthread_spin_lock(lock: *mut c_void);
+    pthread_spin_trylock(lock: *mut c_void);
+    pthread_spin_unlock(lock: *mut c_void);
+    pthread_barrier_init(barrier: *mut c_void, attr: *const c_void, count: u32);
+    pthread_barrier_destroy(barrier: *mut c_void);
+    pthread_barrier_wait(barrier: *mut c_void);
+    sem_init(sem: *mut c_void, shared: c_int, value: u32);
+    sem_destroy(sem: *mut c_void);
+    sem_wait(sem: *mut c_void);
+    sem_trywait(sem: *mut c_void);
+    sem_timedwait(sem: *mut c_void, at: *const timespec);
+    sem_clockwait(sem: *mut c_void, clock: clockid_t, at: *const timespec);
+    sem_post(sem: *mut c_void);
+    sem_getvalue(sem: *mut c_void, value: *mut c_int);
+}
