@@ -58,6 +58,14 @@ unsafe impl Sync for Hidden {}
 static HIDDEN: [Hidden; 16] =
     [const { Hidden(core::cell::UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)) }; 16];
 
+/// In a child of fork: nobody holds any of them.
+pub(crate) fn after_fork() {
+    for hidden in &HIDDEN {
+        // SAFETY: this is the child's only thread.
+        unsafe { *hidden.0.get() = libc::PTHREAD_MUTEX_INITIALIZER };
+    }
+}
+
 impl Cond {
     fn is_shared(&self) -> bool {
         // Relaxed: written before the condition variable is used.
