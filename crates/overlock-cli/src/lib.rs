@@ -6,6 +6,7 @@ mod exit;
 mod man;
 mod measure;
 mod number;
+mod run;
 mod sim;
 mod torture;
 
@@ -30,6 +31,7 @@ enum Command {
     Bench(Box<bench::Args>),
     Torture(Box<torture::Args>),
     Sim(Box<sim::Args>),
+    Run(Box<run::Args>),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -41,6 +43,7 @@ pub fn main() -> ExitCode {
             Command::Bench(args) => bench::run(args),
             Command::Torture(args) => torture::run(args),
             Command::Sim(args) => sim::run(args),
+            Command::Run(args) => run::run(args),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
         },
@@ -62,7 +65,7 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
         Command::Bench(args) => bench::check(&args),
         Command::Torture(args) => torture::check(&args),
         Command::Sim(args) => sim::check(&args),
-        Command::Completions(_) | Command::Man(_) => Ok(()),
+        Command::Run(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
     }
 }
 
