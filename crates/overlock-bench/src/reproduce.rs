@@ -5,6 +5,7 @@
 //! table. What a document does not tell of its workload is a choice of ours; each table says what it assumes.
 
 mod judge;
+pub mod label;
 mod tables;
 #[cfg(test)]
 mod tests;

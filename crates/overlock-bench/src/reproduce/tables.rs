@@ -5,6 +5,7 @@ mod hybrid;
 mod pv_ticket;
 mod rwsem;
 
+use super::label::{Count, Place, Unit};
 use super::{Case, Results, Table, Verdict};
 use crate::workload::Workload;
 
@@ -67,6 +68,11 @@ fn whole(text: &str) -> usize {
     text.parse().expect("published counts are numbers")
 }
 
-fn at(vcpus: usize) -> String {
-    format!("{vcpus} vCPUs")
+fn at(vcpus: usize) -> Place {
+    Place::new(vcpus, Count::Vcpus)
 }
+
+static GAIN: Unit = Unit {
+    title: "gain, percent",
+    short: Some("percent"),
+};

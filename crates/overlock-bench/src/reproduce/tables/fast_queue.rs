@@ -44,6 +44,15 @@ fn semop_cases() -> Vec<Case> {
         .collect()
 }
 
+static RATIO: Unit = Unit {
+    title: "ratio of the throughputs",
+    short: None,
+};
+static MILLIONS: Unit = Unit {
+    title: "million operations a second",
+    short: Some("Mop/s"),
+};
+
 fn semop(results: &Results) -> Verdict {
     let mut verdict = Verdict::default();
     for row in published("semop") {
@@ -53,12 +62,12 @@ fn semop(results: &Results) -> Verdict {
             .expect("the machines are known");
         let threads = whole(row[1]);
         let rate = |lock| results.of(machine, lock, threads).rate();
-        let place = format!("{machine}, {threads} threads");
+        let place = Place::new(threads, Count::Threads).on(machine);
         let ticket = middle(row[4], row[5]);
         let queue = middle(row[2], row[3]) / ticket;
         verdict.within(
-            &place,
-            "fast_queue over ticket",
+            place,
+            RATIO.of("fast_queue over ticket"),
             rate("fast_queue") / rate("ticket"),
             queue,
             0.25,
@@ -66,14 +75,14 @@ fn semop(results: &Results) -> Verdict {
         if !row[6].is_empty() {
             let backoff = middle(row[6], row[7]) / ticket;
             verdict.within(
-                &place,
-                "backoff_ticket over ticket",
+                place,
+                RATIO.of("backoff_ticket over ticket"),
                 rate("backoff_ticket") / rate("ticket"),
                 backoff,
                 0.25,
             );
         }
-        verdict.beside(&place, "ticket, Mop/s", rate("ticket") / 1e6, ticket);
+        verdict.beside(place, MILLIONS.of("ticket"), rate("ticket") / 1e6, ticket);
     }
     verdict
 }
@@ -115,15 +124,15 @@ fn qdisc(results: &Results) -> Verdict {
             .map_or(f64::NAN, |row| row.1)
     };
     let ours = |lock: &str| results.of("sandy-bridge", lock, 32).rate();
+    let senders = Place::new(32, Count::Senders);
     for (over, under) in [
         ("fast_queue", "ticket"),
         ("backoff_ticket", "ticket"),
         ("fast_queue", "backoff_ticket"),
     ] {
-        let what = format!("{over} over {under}");
         verdict.within(
-            "32 senders",
-            &what,
+            senders,
+            RATIO.of(format!("{over} over {under}")),
             ours(over) / ours(under),
             theirs(over) / theirs(under),
             0.25,
@@ -132,7 +141,7 @@ fn qdisc(results: &Results) -> Verdict {
     let names: Vec<&str> = rows.iter().map(|row| row.0).collect();
     let measured: Vec<f64> = names.iter().map(|lock| ours(lock)).collect();
     let published: Vec<f64> = rows.iter().map(|row| row.1).collect();
-    verdict.order("32 senders", &names, &measured, &published, 0.02);
+    verdict.order(senders, &names, &measured, &published, 0.02);
     verdict
 }
 

@@ -18,6 +18,11 @@ pub const MICRO: Table = Table {
     judge: micro,
 };
 
+static OPERATIONS: Unit = Unit {
+    title: "operations of a vCPU in 5 s",
+    short: None,
+};
+
 fn micro(results: &Results) -> Verdict {
     let mut verdict = Verdict::default();
     let mut spreads = [0.0; 2];
@@ -27,15 +32,25 @@ fn micro(results: &Results) -> Verdict {
             ["hybrid", "unfair"].map(|lock| results.of("e5-2699v3", lock, vcpus).spread(5.0));
         for (lock, (ours, first)) in ["hybrid", "unfair"].iter().zip(spread.iter().zip([1, 4])) {
             let theirs = [0, 1, 2].map(|column| number(row[first + column]));
-            verdict.beside(&at(vcpus), &format!("{lock}, least"), ours[0], theirs[0]);
+            verdict.beside(
+                at(vcpus),
+                OPERATIONS.of(format!("{lock}, least")),
+                ours[0],
+                theirs[0],
+            );
             verdict.within(
-                &at(vcpus),
-                &format!("{lock}, average"),
+                at(vcpus),
+                OPERATIONS.of(format!("{lock}, average")),
                 ours[1],
                 theirs[1],
                 0.25,
             );
-            verdict.beside(&at(vcpus), &format!("{lock}, most"), ours[2], theirs[2]);
+            verdict.beside(
+                at(vcpus),
+                OPERATIONS.of(format!("{lock}, most")),
+                ours[2],
+                theirs[2],
+            );
         }
         verdict.claim(
             format!("{}: hybrid above unfair", at(vcpus)),
@@ -66,6 +81,11 @@ pub const MODES: Table = Table {
     judge: modes,
 };
 
+static QUEUED: Unit = Unit {
+    title: "queued acquisitions, percent",
+    short: Some("percent"),
+};
+
 fn modes(results: &Results) -> Verdict {
     let mut verdict = Verdict::default();
     let mut shares = Vec::new();
@@ -74,8 +94,8 @@ fn modes(results: &Results) -> Verdict {
         let ours = results.of("e5-2699v3", "hybrid", vcpus).queued();
         let (queued, unfair) = (number(row[1]), number(row[2]));
         verdict.beside(
-            &at(vcpus),
-            "queued mode, percent",
+            at(vcpus),
+            QUEUED.of("queued mode"),
             ours,
             queued * 100.0 / (queued + unfair),
         );
@@ -135,6 +155,11 @@ fn builds(machine: &'static str, vcpus: &[usize]) -> Vec<Case> {
     })
 }
 
+static SHORTEST: Unit = Unit {
+    title: "time over the shortest",
+    short: Some("over the shortest"),
+};
+
 fn build_times(results: &Results, name: &str, machine: &str) -> Verdict {
     let mut verdict = Verdict::default();
     let rows: Vec<Vec<&str>> = published(name).collect();
@@ -157,10 +182,10 @@ fn build_times(results: &Results, name: &str, machine: &str) -> Verdict {
     for (row, (ours, theirs)) in rows.iter().zip(ours.iter().zip(&theirs)) {
         let place = at(whole(row[0]));
         for (lock, (ours, theirs)) in BUILD_LOCKS.iter().zip(ours.iter().zip(theirs)) {
-            let what = format!("{lock}, over the shortest");
-            verdict.within(&place, &what, ours / our_best, theirs / their_best, 0.08);
+            let what = SHORTEST.of(*lock);
+            verdict.within(place, what, ours / our_best, theirs / their_best, 0.08);
         }
-        verdict.order(&place, &BUILD_LOCKS, ours, theirs, 0.02);
+        verdict.order(place, &BUILD_LOCKS, ours, theirs, 0.02);
     }
     verdict
 }

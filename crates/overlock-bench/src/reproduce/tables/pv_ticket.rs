@@ -33,8 +33,8 @@ fn dbench(results: &Results) -> Verdict {
         let time = |lock| results.of("x7560", lock, 32 * guests).seconds();
         let gain = (time("ticket") / time("pv_ticket") - 1.0) * 100.0;
         verdict.near(
-            &format!("{guests}x"),
-            "gain, percent",
+            Place::new(guests, Count::Overcommit),
+            GAIN.of("gain"),
             gain,
             number(row[5]),
             6.0,
