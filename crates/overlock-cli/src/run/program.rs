@@ -104,7 +104,7 @@ fn check(path: &Path, scripts: usize) -> Result<(), Exit> {
             &format!("{why}, so no library of ours can be loaded into it; run it by itself"),
         ))
     };
-    if start.get(4) != Some(&ELFCLASS64) {
+    if start.get(4) != Some(&ELFCLASS64.0) {
         return no("is not a 64-bit program");
     }
     match interpreter(file) {
