@@ -27,6 +27,7 @@ pub mod mutex;
 pub mod real;
 mod shim;
 mod site;
+pub(crate) mod stat;
 mod time;
 
 /// Runs when the library is loaded, which may be after other libraries have used it.
@@ -35,7 +36,9 @@ mod time;
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn at_load() {
-        config::get();
+        if config::get().stat {
+            stat::start();
+        }
         fork::register();
     }
     at_load
