@@ -327,19 +327,23 @@ impl Mutex {
 unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
-    if mutex.is_plain() && mutex.generation.load(Relaxed) == config::lock_generation() {
-        mutex.main().lock();
-        mutex.owner.store(me(), Relaxed);
-        return 0;
+    if mutex.is_plain() {
+        let generation = mutex.generation.load(Relaxed);
+        if generation == config::lock_generation() {
+            mutex.main().lock();
+            mutex.owner.store(me(), Relaxed);
+            return 0;
+        }
+        if generation == config::stat_generation() {
+            return counted::lock_counted(mutex, site);
+        }
     }
     lock_generally(mutex, site)
 }
 
+// A function of C's convention, here and below, does not unwind, so the call is a jump.
 #[inline(never)]
-fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
-    if mutex.is_plain() && mutex.generation.load(Relaxed) == config::stat_generation() {
-        return mutex.lock_counted(site);
-    }
+extern "C" fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
     mutex.acquire_any(site)
 }
 
@@ -397,6 +401,6 @@ unsafe extern "C" fn unlock(mutex: *mut Mutex, _site: Site) -> c_int {
 }
 
 #[inline(never)]
-fn unlock_generally(mutex: &Mutex) -> c_int {
+extern "C" fn unlock_generally(mutex: &Mutex) -> c_int {
     mutex.release_any()
 }

@@ -4,8 +4,8 @@
 //!
 //! - An acquisition that finds its lock held is a *contention*: it is always recorded, with its wait, its hold, and the call site of the
 //!   owner that it found.
-//! - Of the others one in [`SAMPLE`] is recorded and counts for as many, so that the rest costs no clock and no write to shared
-//!   memory. Which, is drawn from the lock's own count of acquisitions by a hash, lest patterns in the program
+//! - Of the others one in [`SAMPLE`] is recorded and counts for as many, more often while a lock is young, so that the rest costs no clock and no
+//!   write to shared memory. Which, is drawn from the lock's own count of acquisitions by a hash, lest patterns in the program
 //!   meet patterns in the sampling.
 //!
 //! What is recorded is a [flight] from the acquisition to the release; everything that takes time happens after the latter, when it makes nobody
@@ -19,9 +19,9 @@ mod modules;
 mod objects;
 mod table;
 
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use overlock_stat::{Entry, Kind, Place, SAMPLE, place};
+use overlock_stat::{EARLY, EARLY_SAMPLE, Entry, Kind, Place, SAMPLE, place};
 
 use crate::site::Site;
 pub(crate) use objects::{initialised, initialiser};
@@ -35,12 +35,21 @@ pub(crate) struct Where {
     pub(crate) site: Site,
 }
 
-/// Whether to record an acquisition of `object` that did not wait; `count` is another number for each.
+/// Whether to record an acquisition that did not wait; `count` is another number for each, of which there have been [`EARLY`].
 #[inline(always)]
+pub(crate) fn late_sampled(count: u32) -> bool {
+    // Multiples of the golden ratio are spread evenly, and over every residue of any period.
+    count.wrapping_mul(0x9e37_79b1) < u32::MAX / SAMPLE as u32
+}
+
+/// The same for any count. Objects that are seldom used are not all looked at in the same moments of their lives.
+#[inline]
 pub(crate) fn sampled(object: usize, count: u32) -> bool {
-    const MASK: u32 = SAMPLE as u32 - 1;
-    let mixed = (count ^ (object >> 3) as u32).wrapping_mul(0x9e37_79b1);
-    (mixed ^ mixed >> 15).wrapping_mul(0x85eb_ca6b) >> 16 & MASK == 0
+    if count >= EARLY {
+        return late_sampled(count);
+    }
+    let number = count.wrapping_add((object >> 3) as u32);
+    number.wrapping_mul(0x9e37_79b1) < u32::MAX / EARLY_SAMPLE as u32
 }
 
 /// A number for each call of a thread, where a lock does not count.
@@ -99,10 +108,14 @@ impl Wait {
     }
 }
 
-/// An acquisition without a wait was [sampled]. Returns the flight's number, for the release.
+/// An acquisition without a wait was [sampled], with this count. Returns the flight's number, for the release.
 #[cold]
-pub(crate) fn sample(at: Where) -> u32 {
-    flight::begin(at, clock::now(), SAMPLE, None)
+pub(crate) fn sample(at: Where, count: u32) -> u32 {
+    let weight = match count < EARLY {
+        true => EARLY_SAMPLE,
+        false => SAMPLE,
+    };
+    flight::begin(at, clock::now(), weight, None)
 }
 
 /// The lock of the flight is about to be released: the moment.
@@ -121,11 +134,10 @@ pub(crate) fn released(number: u32, at_ns: u64) {
     };
     let held = at_ns.saturating_sub(flight.began_ns);
     entry.acquisitions.fetch_add(flight.weight, Relaxed);
-    entry.holds.fetch_add(flight.weight, Relaxed);
     entry
         .hold_ns
         .fetch_add(held.saturating_mul(flight.weight), Relaxed);
-    entry.hold_max_ns.fetch_max(held, Relaxed);
+    raise(&entry.hold_max_ns, held);
     if let Some(waited) = &flight.waited {
         record_wait(table, index, entry, waited);
     }
@@ -136,10 +148,17 @@ fn without_flight(at: Where, weight: u64, waited: Option<&flight::Waited>) {
     let Some((table, index, entry)) = entry(at) else {
         return;
     };
-    table.header.lost_holds.fetch_add(weight, Relaxed);
+    entry.lost_holds.fetch_add(weight, Relaxed);
     entry.acquisitions.fetch_add(weight, Relaxed);
     if let Some(waited) = waited {
         record_wait(table, index, entry, waited);
+    }
+}
+
+/// Mostly it is higher already, and then it is only read.
+fn raise(highest: &AtomicU64, value: u64) {
+    if highest.load(Relaxed) < value {
+        highest.fetch_max(value, Relaxed);
     }
 }
 
@@ -151,9 +170,9 @@ fn record_wait(
 ) {
     entry.contentions.fetch_add(1, Relaxed);
     entry.wait_ns.fetch_add(waited.ns, Relaxed);
-    entry.wait_max_ns.fetch_max(waited.ns, Relaxed);
+    raise(&entry.wait_max_ns, waited.ns);
     entry.passed.fetch_add(waited.passed.into(), Relaxed);
-    entry.passed_max.fetch_max(waited.passed.into(), Relaxed);
+    raise(&entry.passed_max, waited.passed.into());
     let words = [index as u64, waited.holder.into()];
     let holder = match place(&table.holders, &words) {
         Some(Place::Known(_, holder)) => holder,
@@ -208,9 +227,12 @@ mod tests {
     fn one_in_so_many_is_sampled_whatever_the_pattern() {
         for object in [0, 0x7fff_1230, 0x5555_0008] {
             for stride in [1, 2, 3, 64, 100] {
-                let count = (0..200_000u32).filter(|&n| sampled(object, n * stride)).count();
-                assert!((2800..3450).contains(&count), "{object:x} {stride}: {count}");
+                let late = (0..400_000).map(|n: u32| EARLY + n * stride);
+                let late = late.filter(|&count| sampled(object, count)).count();
+                assert!((700..860).contains(&late), "{object:x} {stride}: {late}");
             }
+            let early = (0..EARLY).filter(|&count| sampled(object, count)).count();
+            assert!((250..262).contains(&early), "{object:x}: {early}");
         }
     }
 }

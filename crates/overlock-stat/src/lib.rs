@@ -31,8 +31,12 @@ pub const HOLDERS: usize = 8192;
 /// The most files whose code was mapped, at any time.
 pub const MODULES: usize = 256;
 
-/// One of how many acquisitions that did not wait is looked at, on average; the counts are of all.
-pub const SAMPLE: u64 = 64;
+/// Of a lock's acquisitions that did not wait, one of so many is looked at: of the first [`EARLY`], so that locks that are seldom used are seen.
+pub const EARLY_SAMPLE: u64 = 16;
+/// And of all later ones. The counts are of all acquisitions.
+pub const SAMPLE: u64 = 512;
+/// How many are the first ones.
+pub const EARLY: u32 = 4096;
 
 /// How the files' names begin; the process's id follows, and behind a point a number where there is one already.
 pub const PREFIX: &str = "overlock-stat.";
@@ -107,8 +111,6 @@ pub struct Header {
     pub lost_entries: AtomicU64,
     /// Waits whose holder was not counted.
     pub lost_holders: AtomicU64,
-    /// Acquisitions whose holding time was not, since too many were under way.
-    pub lost_holds: AtomicU64,
 }
 
 /// A mapping of code.
@@ -155,9 +157,9 @@ pub struct Entry {
     pub passed: AtomicU64,
     /// The same of one wait, at most.
     pub passed_max: AtomicU64,
-    /// Acquisitions, as above, whose holding time is known.
-    pub holds: AtomicU64,
-    /// Its sum.
+    /// Acquisitions, as above, whose holding time is not known.
+    pub lost_holds: AtomicU64,
+    /// The sum of the others'.
     pub hold_ns: AtomicU64,
     /// The longest that was looked at.
     pub hold_max_ns: AtomicU64,

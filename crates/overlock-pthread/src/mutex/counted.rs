@@ -4,12 +4,58 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock::core::raw::RawLock;
-use overlock_stat::Kind;
+use overlock_stat::{EARLY, Kind};
 
 use super::raw::{Behind, raw};
 use super::{Mutex, RECURSIVE, Wait, me};
 use crate::site::Site;
 use crate::stat::{self, Where, flight};
+
+/// `pthread_mutex_lock`, the shortest way with statistics.
+#[inline(always)]
+pub(super) fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
+    let lock = mutex.main();
+    let count = lock.acquisitions();
+    // Decided before the acquisition: a processor has nothing else to do until that is over, and could do this only behind it.
+    if count < EARLY || stat::late_sampled(count) {
+        return lock_sampled(mutex, site, count);
+    }
+    if lock.try_lock().is_none() {
+        return lock_contended(mutex, site);
+    }
+    mutex.owner.store(me(), Relaxed);
+    mutex.note(site);
+    0
+}
+
+// A function of C's convention does not unwind, so that calling it last is a jump.
+#[cold]
+#[inline(never)]
+extern "C" fn lock_sampled(mutex: &Mutex, site: Site, count: u32) -> c_int {
+    if mutex.main().try_lock().is_none() {
+        return lock_contended(mutex, site);
+    }
+    mutex.owner.store(me(), Relaxed);
+    mutex.note(site);
+    let at = mutex.at(site);
+    if stat::sampled(at.object, count) {
+        mutex.observed.store(stat::sample(at, count), Relaxed);
+    }
+    0
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn lock_contended(mutex: &Mutex, site: Site) -> c_int {
+    let lock = mutex.main();
+    let wait = stat::Wait::begin(mutex.holder(), lock.acquisitions());
+    lock.lock();
+    mutex.owner.store(me(), Relaxed);
+    mutex.note(site);
+    let flight = wait.over(mutex.at(site), lock.acquisitions());
+    mutex.observed.store(flight, Relaxed);
+    0
+}
 
 impl Mutex {
     fn at(&self, site: Site) -> Where {
@@ -34,34 +80,6 @@ impl Mutex {
         self.count.store(site as u32, Relaxed);
     }
 
-    /// `pthread_mutex_lock`, the shortest way with statistics.
-    #[inline(always)]
-    pub(super) fn lock_counted(&self, site: Site) -> c_int {
-        let lock = self.main();
-        if lock.try_lock().is_none() {
-            return self.wait_counted(site);
-        }
-        self.owner.store(me(), Relaxed);
-        self.note(site);
-        let at = self.at(site);
-        if stat::sampled(at.object, lock.acquisitions()) {
-            self.observed.store(stat::sample(at), Relaxed);
-        }
-        0
-    }
-
-    #[cold]
-    fn wait_counted(&self, site: Site) -> c_int {
-        let lock = self.main();
-        let wait = stat::Wait::begin(self.holder(), lock.acquisitions());
-        lock.lock();
-        self.owner.store(me(), Relaxed);
-        self.note(site);
-        let flight = wait.over(self.at(site), lock.acquisitions());
-        self.observed.store(flight, Relaxed);
-        0
-    }
-
     /// The general way to take a lock that is not the caller's yet.
     #[cold]
     pub(super) fn take_counted(&self, wait: Wait, site: Site) -> c_int {
@@ -70,8 +88,9 @@ impl Mutex {
         let count = || raw!(self, |lock| lock.counted());
         let mut flight = 0;
         if error == 0 {
-            if stat::sampled(at.object, count().unwrap_or_else(stat::tick)) {
-                flight = stat::sample(at);
+            let count = count().unwrap_or_else(stat::tick);
+            if stat::sampled(at.object, count) {
+                flight = stat::sample(at, count);
             }
         } else if !matches!(wait, Wait::Not | Wait::Until(Err(_))) {
             let before = count().unwrap_or_default();
