@@ -6,8 +6,11 @@ mod exit;
 mod man;
 mod measure;
 mod number;
+mod report;
 mod run;
 mod sim;
+mod stat;
+mod top;
 mod torture;
 
 use std::ffi::OsString;
@@ -32,6 +35,8 @@ enum Command {
     Torture(Box<torture::Args>),
     Sim(Box<sim::Args>),
     Run(Box<run::Args>),
+    Top(top::Args),
+    Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -44,6 +49,8 @@ pub fn main() -> ExitCode {
             Command::Torture(args) => torture::run(args),
             Command::Sim(args) => sim::run(args),
             Command::Run(args) => run::run(args),
+            Command::Top(args) => top::run(args),
+            Command::Report(args) => report::run(args),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
         },
@@ -65,7 +72,11 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
         Command::Bench(args) => bench::check(&args),
         Command::Torture(args) => torture::check(&args),
         Command::Sim(args) => sim::check(&args),
-        Command::Run(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
+        Command::Run(_)
+        | Command::Top(_)
+        | Command::Report(_)
+        | Command::Completions(_)
+        | Command::Man(_) => Ok(()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `overlock run`
 
+mod counted;
 mod launch;
 mod library;
 mod program;
@@ -12,6 +13,7 @@ use std::process::Command;
 use clap::ValueEnum;
 
 use crate::exit::Exit;
+use crate::stat;
 
 pub use launch::end_like;
 
@@ -29,6 +31,15 @@ pub struct Args {
     /// The lock behind `pthread_rwlock_t`
     #[arg(long, value_enum, value_name = "LOCK", default_value_t)]
     rwlock: RwLock,
+
+    /// Count how often and for how long threads wait for locks, by lock and call site
+    ///
+    /// A table goes to the standard error when the program has ended, and at each SIGUSR2 that this program gets.
+    #[arg(long)]
+    stat: bool,
+
+    #[command(flatten)]
+    files: stat::Args,
 
     /// Check the order in which locks are acquired
     #[arg(long)]
@@ -80,11 +91,15 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         .env("OVERLOCK_RWLOCK", name(args.rwlock))
         .env_remove("OVERLOCK_STAT")
         .env_remove("OVERLOCK_LOCKDEP");
-    if !args.lockdep {
-        return Err(program::refused(&program, &command.exec()));
+    if args.lockdep {
+        command.env("OVERLOCK_LOCKDEP", "1");
     }
-    command.env("OVERLOCK_LOCKDEP", "1");
-    let status = launch::run(&program, command, &mut ())?;
+    let stat = args.stat || args.files.report.is_some() || args.files.svg.is_some();
+    let status = match (stat, args.lockdep) {
+        (true, _) => counted::run(args, &program, command)?,
+        (false, true) => launch::run(&program, command, &mut ())?,
+        (false, false) => return Err(program::refused(&program, &command.exec())),
+    };
     Err(Exit::Program(status))
 }
 
@@ -96,6 +111,8 @@ fn name(value: impl ValueEnum) -> OsString {
 const EXAMPLES: &str = "\
 Examples:
   overlock run -- ./server --port 8080
+  overlock run --stat -- ./server                    which locks threads wait for, and where
+  overlock run --report r.json --svg r.svg -- ./server
   overlock run --mutex hybrid -- ./server            another of our locks
   overlock run --mutex glibc --rwlock glibc -- make  the C library's, to compare
 

@@ -26,6 +26,9 @@ const FORWARDED: [c_int; 9] = [
 
 /// What happens beside the child.
 pub trait Watch {
+    /// It runs.
+    fn started(&mut self, _pid: u32) {}
+
     /// SIGUSR2 has come: whether that is all, and the child does not get it.
     fn asked(&mut self) -> bool {
         false
@@ -49,6 +52,7 @@ pub fn run(path: &Path, mut command: Command, watch: &mut impl Watch) -> Result<
     let mut child = command
         .spawn()
         .map_err(|error| program::refused(path, &error))?;
+    watch.started(child.id());
     loop {
         if let Some(status) = look(&mut child)? {
             return Ok(status);

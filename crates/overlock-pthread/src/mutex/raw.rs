@@ -114,7 +114,8 @@ pub struct Any(Mutex);
 
 /// In place of a call site: the acquisitions at the end of a wait for a condition.
 fn in_wait() -> Site {
-    crate::cond::pthread_cond_wait as *const () as Site
+    // A return address: behind the first instruction.
+    crate::cond::pthread_cond_wait as *const () as Site + 1
 }
 
 impl Any {
