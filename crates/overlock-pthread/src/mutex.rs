@@ -65,7 +65,7 @@ const KIND_MASK: c_int = 0x3;
 
 /// Who calls: the thread's pointer, which a child of fork has from its parent.
 #[inline(always)]
-fn me() -> usize {
+pub(crate) fn me() -> usize {
     let me: usize;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the ABI keeps the thread's pointer at its own beginning.
