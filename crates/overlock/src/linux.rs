@@ -12,6 +12,7 @@
 //! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
 
 mod barrier;
+mod fork;
 mod pi;
 mod quota;
 mod rseq;
