@@ -29,9 +29,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use libc::{EINVAL, PTHREAD_PROCESS_PRIVATE};
 use overlock::Linux;
 use overlock::core::Platform;
+use overlock::core::raw::RawFork;
 use overlock::core::sleep::Barrier;
 
-use crate::shim::Shim;
 use crate::{fork, real};
 
 /// The program's object: see the [module's page](self).
@@ -75,7 +75,7 @@ impl PthreadBarrier {
         if self.generation.load(Relaxed) != fork::generation() {
             fork::settle(&self.generation, || {
                 self.inside.store(0, Relaxed);
-                // SAFETY: of the generation before there is no other thread, and this one waits in none.
+                // SAFETY: of the generation before there is no other thread, and those of this one wait until it is settled.
                 unsafe { self.barrier.forget_waiters() };
             });
         }

@@ -29,7 +29,6 @@ pub mod mutex;
 pub mod real;
 pub mod rwlock;
 pub mod sem;
-mod shim;
 mod site;
 pub mod spin;
 mod time;

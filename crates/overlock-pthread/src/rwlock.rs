@@ -105,12 +105,12 @@ trait Behind {
     /// The caller holds it for writing.
     unsafe fn unlock_write(&self);
 
-    /// Forgets who waits.
+    /// Forgets who waits, in a child of fork; `written` says whether the child's thread holds it for writing.
     ///
     /// # Safety
     ///
     /// Those that waited are threads that are gone, and nobody uses it.
-    unsafe fn settle(&self);
+    unsafe fn settle(&self, written: bool);
 }
 
 thread_local! {
@@ -185,7 +185,7 @@ impl RwLock {
         if self.generation.load(Relaxed) != fork::generation() {
             fork::settle(&self.generation, || {
                 // SAFETY: the threads of the generation before are gone, and those of this one wait until it is settled.
-                behind!(self, |lock| unsafe { lock.settle() });
+                behind!(self, |lock| unsafe { lock.settle(self.writer.load(Relaxed) != 0) });
             });
         }
         true

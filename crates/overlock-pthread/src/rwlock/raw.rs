@@ -81,7 +81,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use libc::{EAGAIN, EBUSY, ETIMEDOUT};
 use overlock::Linux;
-use overlock::core::raw::{RawLock, RawTimedLock};
+use overlock::core::raw::{RawFork, RawLock, RawTimedLock};
 use overlock::core::spin::Overlock;
 use overlock::core::{Instant, Platform, Spin};
 
@@ -328,15 +328,18 @@ impl Behind for Recommended {
         }
     }
 
-    unsafe fn settle(&self) {
-        // A thread that forks owns no gate: it was not within a call. So this one is nobody's.
-        // SAFETY: all zero is a free gate, it holds nothing that needs to be dropped, and nobody uses it.
-        unsafe { core::ptr::from_ref(&self.gate).cast_mut().write_bytes(0, 1) };
-        // Beside a writer all readers are such that wait. Others cannot be told from those that hold the lock.
-        let word = self.word.load(Relaxed);
-        let kept = match word & WRITING {
-            0 => word & READERS,
-            _ => WRITING,
+    unsafe fn settle(&self, written: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { self.gate.forget_waiters() };
+        if self.gate.is_locked() {
+            // SAFETY: a thread that forks is in no call, so the gate's owner is one that is gone.
+            unsafe { self.gate.unlock(()) };
+        }
+        // Beside a writer all readers are such that waited. Else they cannot be told from those that hold the lock.
+        let kept = if written {
+            WRITING
+        } else {
+            self.word.load(Relaxed) & (WRITING | READERS)
         };
         self.word.store(kept, Relaxed);
     }

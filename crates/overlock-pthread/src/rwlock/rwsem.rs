@@ -8,12 +8,11 @@ use core::sync::atomic::AtomicU32;
 
 use libc::{EBUSY, ETIMEDOUT};
 use overlock::Linux;
-use overlock::core::raw::{RawRwLock, RawTimedRwLock};
+use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
 use overlock::core::sleep::RwSem;
 use overlock::core::{Instant, Platform};
 
 use super::{Behind, PATIENCE_NS, Passing};
-use crate::shim::Shim;
 use crate::time::earlier;
 
 /// Between two attempts to pass.
@@ -97,8 +96,8 @@ impl Behind for RwSem<Linux> {
         unsafe { RawRwLock::unlock_write(self, ()) };
     }
 
-    unsafe fn settle(&self) {
+    unsafe fn settle(&self, written: bool) {
         // SAFETY: the caller's promise.
-        unsafe { self.forget_waiters() };
+        unsafe { self.forget_waiters(written) };
     }
 }
