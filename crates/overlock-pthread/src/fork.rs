@@ -8,7 +8,7 @@
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::config;
+use crate::{cond, config};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
@@ -28,6 +28,7 @@ pub fn register() {
         GENERATION.store(generation().wrapping_add(1) % (SETTLING - 1), Relaxed);
         // SAFETY: this is the child's only thread.
         unsafe { crate::shim::after_fork() };
+        cond::after_fork();
         config::generation_changed();
     }
     // SAFETY: the handler has the type that is asked for. It fails only without memory, and then children are as they would be

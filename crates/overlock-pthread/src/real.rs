@@ -47,8 +47,8 @@ macro_rules! functions {
                     }
                     KNOWN.store(known, Relaxed);
                 }
-                // SAFETY: glibc's function of this name has this type.
-                let function: unsafe extern "C" fn($($type),*) -> c_int = unsafe { core::mem::transmute(known) };
+                // SAFETY: glibc's function of this name has this type. Those that wait may be cancelled: then they unwind.
+                let function: unsafe extern "C-unwind" fn($($type),*) -> c_int = unsafe { core::mem::transmute(known) };
                 // SAFETY: the caller's promise.
                 unsafe { function($($arg),*) }
             }
