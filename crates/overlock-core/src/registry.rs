@@ -20,6 +20,7 @@ macro_rules! spin_locks {
         $callback! {
             overlock: Overlock, plain;
             overlock_exchange: OverlockExchange, plain;
+            overlock_posix: OverlockPosix, plain;
             overlock_fixed: OverlockFixed, plain;
             overlock_owner_cpu: OverlockOwnerCpu, plain;
             ticket: Ticket, plain;

@@ -18,7 +18,7 @@ pub use backoff_ticket::BackoffTicket;
 pub use fast_queue::{FastQueue, LazyFastQueue};
 pub use hybrid::{Hybrid, HybridShort};
 pub use mcs::Mcs;
-pub use overlock::{Overlock, OverlockExchange, OverlockFixed, OverlockOwnerCpu};
+pub use overlock::{Overlock, OverlockExchange, OverlockFixed, OverlockOwnerCpu, OverlockPosix};
 pub use pv_queued::PvQueued;
 pub use pv_ticket::{PvTicket, PvTicketSmall, PvTicketTailFlag};
 pub use queued::Queued;

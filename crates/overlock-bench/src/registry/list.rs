@@ -27,6 +27,7 @@ struct Note {
 const NOTES: &[Note] = &[
     Note { name: "overlock", default: true, most_threads: None, about: "the one we recommend" },
     Note { name: "overlock_exchange", default: false, most_threads: None, about: "overlock with an exchange to unlock" },
+    Note { name: "overlock_posix", default: false, most_threads: None, about: "overlock that looks for sleepers before it unlocks: it may be freed at once" },
     Note { name: "overlock_fixed", default: false, most_threads: None, about: "overlock with fixed spin limits: nothing is learned" },
     Note { name: "overlock_owner_cpu", default: false, most_threads: None, about: "overlock with the owner's CPU in the lock: a waiter on it does not spin" },
     Note { name: "ticket", default: false, most_threads: Some(65_535), about: "first come, first served, by number" },

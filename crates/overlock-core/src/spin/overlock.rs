@@ -69,6 +69,8 @@
 //! - I5: `kick` is 0 unless the list is not empty or a sleeper has asked for the hand-over; so nobody drops a lock that is still
 //!   counted in the kick table.
 //! - I6: while `kick` is 2, the chosen one alone changes it, or the unlocker that serves it; but a claim takes the place of one that is awake.
+//! - I7: who takes a lock that was handed over takes the guard after that, or has it, before its call returns. So the lock outlives the
+//!   guard of the one that handed it over.
 //!
 //! # Why no wake-up is lost
 //!
@@ -102,7 +104,7 @@
 //!
 //! An unlocker does, after the release: it may look at `kick`, take or mark the guard, and look at `locked`. And so does whoever has just given the guard back. So the
 //! lock must outlive the calls that use it, as Rust's borrows see to; that another thread has acquired it since does not mean that the last
-//! owner's unlock has returned.
+//! owner's unlock has returned. With the policy [`Posix`], the release is the last access: `release.rs` says how, and what that costs.
 //!
 //! # Orderings
 //!
@@ -119,6 +121,7 @@ mod learn;
 mod policy;
 mod queue;
 mod rates;
+mod release;
 mod sleep;
 pub(crate) mod states;
 #[cfg(test)]
@@ -140,7 +143,7 @@ use crate::sleep::wait_list::Limit;
 pub(crate) use deferred::Deferred;
 pub(crate) use gate::DIAGRAM as GATE_DIAGRAM;
 pub(crate) use learn::Learned;
-pub use policy::{Exchange, Fixed, Gate, OwnerCpu, Policy, Recommended};
+pub use policy::{Exchange, Fixed, Gate, OwnerCpu, Policy, Posix, Recommended, Unlock};
 pub(crate) use states::{DIAGRAM, Step};
 
 const FREE: u8 = 0;
@@ -181,6 +184,8 @@ pub struct Overlock<P: Platform, Y: Policy = Recommended> {
 
 /// [`Overlock`] with the policy [`Exchange`].
 pub type OverlockExchange<P> = Overlock<P, Exchange>;
+/// [`Overlock`] with the policy [`Posix`].
+pub type OverlockPosix<P> = Overlock<P, Posix>;
 /// [`Overlock`] with the policy [`Fixed`].
 pub type OverlockFixed<P> = Overlock<P, Fixed>;
 /// [`Overlock`] with the policy [`OwnerCpu`].
@@ -305,22 +310,33 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Overlock<P, Y> {
     unsafe fn unlock(&self, (): ()) {
         crate::check!(self.is_locked(), "unlock of a lock that is free");
         let kicks = self.kicks();
-        if Y::PLAIN_STORE {
-            // held -> free. UL: release, pairs with LA.
-            self.locked.store(FREE, Y::RELEASE);
-            Step::Release.taken::<P>();
-            P::light_barrier();
-            // UK
-            if kicks.load(Relaxed) != 0 {
-                self.after_unlock();
+        match Y::UNLOCK {
+            Unlock::StoreThenLook => {
+                // held -> free. UL: release, pairs with LA.
+                self.locked.store(FREE, Y::RELEASE);
+                Step::Release.taken::<P>();
+                P::light_barrier();
+                // UK
+                if kicks.load(Relaxed) != 0 {
+                    self.after_unlock();
+                }
             }
-        } else {
-            // held -> free. UL; SeqCst so that UK comes after it, against OK and OL.
-            self.locked.swap(FREE, SeqCst);
-            Step::Release.taken::<P>();
-            // UK
-            if kicks.load(SeqCst) != 0 {
-                self.after_unlock();
+            Unlock::ExchangeThenLook => {
+                // held -> free. UL; SeqCst so that UK comes after it, against OK and OL.
+                self.locked.swap(FREE, SeqCst);
+                Step::Release.taken::<P>();
+                // UK
+                if kicks.load(SeqCst) != 0 {
+                    self.after_unlock();
+                }
+            }
+            Unlock::LookThenStore => {
+                // UK
+                if kicks.load(Relaxed) == 0 {
+                    self.release();
+                } else {
+                    self.serve_and_release();
+                }
             }
         }
     }

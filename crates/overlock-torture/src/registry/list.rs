@@ -41,6 +41,7 @@ const WOKEN: Bound = Bound::Within(Duration::ZERO);
 const NOTES: &[Note] = &[
     Note { name: "overlock", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "the one we recommend" },
     Note { name: "overlock_exchange", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock with an exchange to unlock" },
+    Note { name: "overlock_posix", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock that may be freed while its last owner's unlock returns" },
     Note { name: "overlock_fixed", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock with fixed spin limits" },
     Note { name: "overlock_owner_cpu", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock with the owner's CPU in the lock" },
     Note { name: "ticket", bound: Bound::Order, waiting: SPINS, most_threads: Some(57_344), about: "first come, first served, by number" },

@@ -47,6 +47,13 @@ impl<P: Platform> Deferred<P> {
 
     /// The owner of `lock` has released it, or is about to: kicks if that is still owed.
     pub(super) fn kick(&self, lock: usize) {
+        if let Some(id) = self.take(lock) {
+            kick::<P>(id);
+        }
+    }
+
+    /// What is owed for the release of `lock`, for the caller to [kick].
+    pub(super) fn take(&self, lock: usize) -> Option<NodeId> {
         let id = NodeId::from_bits(self.node.load(Relaxed));
         // A handler that interrupts this may have got the lock, released it, and done this.
         let owed = self.lock.load(Relaxed) == lock
@@ -57,10 +64,8 @@ impl<P: Platform> Deferred<P> {
         if owed {
             kick_entry::<P>(lock).fetch_sub(1, SeqCst);
             Step::KickDeferred.taken::<P>();
-            if let Some(id) = id {
-                kick::<P>(id);
-            }
         }
+        id.filter(|_| owed)
     }
 
     /// The thread exits: kicks now, which is early where a guard was forgotten or is dropped later, and does no harm.

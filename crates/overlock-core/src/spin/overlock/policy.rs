@@ -7,8 +7,8 @@ use core::sync::atomic::Ordering;
 pub trait Policy: Send + Sync + Debug + 'static {
     /// The lock's name in tables.
     const NAME: &'static str;
-    /// Unlock is a plain store, and sleepers look twice or run the heavy barrier; else unlock is an exchange.
-    const PLAIN_STORE: bool = true;
+    /// What an unlock consists of, and so what sleepers do lest they be missed.
+    const UNLOCK: Unlock = Unlock::StoreThenLook;
     /// Spin limits, surplus threads and late wake-ups are learned; else the spin limit is fixed and every
     /// owner that finds sleepers has one woken.
     const LEARN: bool = true;
@@ -19,6 +19,17 @@ pub trait Policy: Send + Sync + Debug + 'static {
     const ACQUIRE: Ordering = Ordering::Acquire;
     /// The ordering of a release.
     const RELEASE: Ordering = Ordering::Release;
+}
+
+/// The two halves of an unlock, the release of the lock and the look for sleepers, and their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unlock {
+    /// A plain store, then the look. Sleepers look twice, or run the heavy barrier.
+    StoreThenLook,
+    /// An exchange, then the look. Whoever it misses sees the lock free.
+    ExchangeThenLook,
+    /// The look, then a plain store: nothing of the lock is touched after that. Every sleeper has a timer.
+    LookThenStore,
 }
 
 /// Miri lets a sequentially consistent load return an older release store even where C++20's order of all sequentially consistent
@@ -50,7 +61,12 @@ policies! {
     /// Unlock with an exchange, as futex mutexes do.
     Exchange {
         NAME: &'static str = "overlock_exchange";
-        PLAIN_STORE: bool = false;
+        UNLOCK: Unlock = Unlock::ExchangeThenLook;
+    }
+    /// Whoever has acquired the lock after an owner may free it, even if that owner's unlock has not returned: what POSIX asks of a mutex.
+    Posix {
+        NAME: &'static str = "overlock_posix";
+        UNLOCK: Unlock = Unlock::LookThenStore;
     }
     /// Nothing is learned.
     Fixed {

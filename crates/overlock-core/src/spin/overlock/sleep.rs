@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use super::queue::{CALLED, CLAIMING, GIVEN, LONGEST_NS, QUEUED, Queue};
 use super::states::Step;
 use super::wait::FIXED_SPIN_NS;
-use super::{BUSY_NS, FREE, KICK, NOTHING, Overlock, Policy, TURN_NS};
+use super::{BUSY_NS, FREE, KICK, NOTHING, Overlock, Policy, TURN_NS, Unlock};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform, Spin};
 use crate::sleep::wait_list::Limit;
@@ -20,6 +20,8 @@ const VERY_LATE_NS: u64 = 5_000_000;
 const LOOK_NS: u64 = 1_000;
 /// A sleeper that has failed for so long claims the lock even asleep.
 const CLAIM_NS: u64 = 10_000_000;
+/// A claim that an unlock may have missed looks at the lock as often as this.
+const CLAIM_LOOK_NS: u64 = 1_000_000;
 
 /// A thread in the slow path, and how it came out of its latest sleep.
 pub(super) struct Sleeper {
@@ -187,30 +189,33 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         P::light_barrier();
         // OL: SeqCst for the exchange form of unlock, which needs no more.
         let free = self.locked.load(SeqCst) == FREE && self.take();
-        free || Y::PLAIN_STORE
+        free || Y::UNLOCK != Unlock::ExchangeThenLook
             && self.spin(
                 Spin::Until(limit.earlier(P::now().plus_nanos(LOOK_NS))),
                 None,
             )
     }
 
-    /// After setting `kick`, before a sleep without a timer: takes the lock if its owner may have unlocked without seeing that.
+    /// After setting `kick`, before the sleep of a claim: takes the lock if its owner may have unlocked without seeing that.
     fn last_look(&self) -> bool {
-        if Y::PLAIN_STORE {
+        if Y::UNLOCK == Unlock::StoreThenLook {
             P::heavy_barrier();
         }
-        // OL: SeqCst for the exchange form of unlock; the heavy barrier orders it otherwise.
+        // OL: SeqCst for the exchange form of unlock. The heavy barrier orders it otherwise, or nothing does, and a timer is due.
         self.locked.load(SeqCst) == FREE && self.take()
     }
 
     /// After setting `kick` on behalf of others, when leaving: does their unlocker's work if the lock is free.
     fn pass_on(&self) {
-        if Y::PLAIN_STORE {
+        if Y::UNLOCK == Unlock::StoreThenLook {
             P::heavy_barrier();
         }
         if self.locked.load(SeqCst) == FREE {
             Step::PassOn.taken::<P>();
-            self.wake_one();
+            match Y::UNLOCK {
+                Unlock::LookThenStore => self.call_one(),
+                _ => self.wake_one(),
+            }
         }
     }
 
@@ -349,18 +354,26 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     pub(super) fn claim(&self, id: NodeId, limit: &Limit<'_, P>) -> bool {
         let node = id.node::<P>();
         let mut acquired = self.last_look();
-        if acquired {
-            Step::ClaimTakes.taken::<P>();
-        }
-        while !acquired {
-            self.halt_while(node, CLAIMING, limit.deadline, limit);
-            // NA: acquire, pairs with NS.
-            acquired = node.state.load(Acquire) == CALLED && self.take_handed(id);
-            if limit.reached().is_some() {
-                break;
+        loop {
+            if acquired {
+                Step::ClaimTakes.taken::<P>();
+                return true;
             }
+            let until = match Y::UNLOCK {
+                // An owner that looked before the claim was announced may release after OL.
+                Unlock::LookThenStore => Some(limit.earlier(P::now().plus_nanos(CLAIM_LOOK_NS))),
+                _ => limit.deadline,
+            };
+            self.halt_while(node, CLAIMING, until, limit);
+            // NA: acquire, pairs with NS.
+            if node.state.load(Acquire) == CALLED && self.take_handed(id) {
+                return true;
+            }
+            if limit.reached().is_some() {
+                return false;
+            }
+            acquired = Y::UNLOCK == Unlock::LookThenStore && self.last_look();
         }
-        acquired
     }
 
     /// A sleeper is the owner now: says what its unlock has to do for the others (I3).

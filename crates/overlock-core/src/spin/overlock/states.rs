@@ -3,7 +3,7 @@
 //! A waiter *spins* before it is in the list, is *asleep* in it, and *awake* after it was called, or its time was over. It then is
 //! the owner, asks, claims, or is asleep again.
 
-use super::{Overlock, Policy};
+use super::{Overlock, Policy, Unlock};
 use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::Platform;
 
@@ -13,10 +13,10 @@ diagram! {
         Release = "held -> free",
         HandOver = "free -> handed: kick == 2, by the unlocker",
         HandOverLate = "held: kick == 2, but another one was faster than the unlocker",
-        GiveToAsker = "held -> handed: a fair unlock, to the one that has asked",
+        GiveToAsker = "held -> handed: a fair unlock, or one that looks first, to the one that has asked",
         GiveToFirst = "held -> handed: a fair unlock, to the first sleeper",
         GiveToNobody = "held: a fair unlock, but nobody sleeps any more",
-        GiveBlocked = "held: a fair unlock, but the guard's holder does not move",
+        GiveBlocked = "held: a fair unlock, or one that looks first, but the guard's holder does not move",
         TakeHanded = "handed -> held: by the chosen one",
 
         GiveUpSpinning = "spins -> gives up",
@@ -77,13 +77,26 @@ const OPTIONAL: &[&str] = &[
     Step::CallBusy.text(),
 ];
 
+/// What an unlock that [looks first](Unlock::LookThenStore) leaves out beside the first of those: it hands over what it still owns, and nobody
+/// leaves it work, since it would have to look whether somebody did.
+const LOOKS_FIRST: &[&str] = &[
+    Step::OwnerGone.text(),
+    Step::HandOver.text(),
+    Step::HandOverLate.text(),
+    Step::Mark.text(),
+    Step::ServeMark.text(),
+    Step::LeaveMark.text(),
+    Step::ServeAgain.text(),
+];
+
 impl<P: Platform, Y: Policy> Drawn for Overlock<P, Y> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 
-    const LACKS: &'static [&'static str] = match (Y::OWNER_CPU, Y::LEARN) {
-        (true, true) => &[],
-        (false, true) => OPTIONAL.split_at(1).0,
-        (true, false) => OPTIONAL.split_at(1).1,
-        (false, false) => OPTIONAL,
+    const LACKS: &'static [&'static str] = match (Y::UNLOCK, Y::OWNER_CPU, Y::LEARN) {
+        (Unlock::LookThenStore, ..) => LOOKS_FIRST,
+        (_, true, true) => &[],
+        (_, false, true) => OPTIONAL.split_at(1).0,
+        (_, true, false) => OPTIONAL.split_at(1).1,
+        (_, false, false) => OPTIONAL,
     };
 }

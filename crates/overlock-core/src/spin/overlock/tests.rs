@@ -5,6 +5,7 @@ mod fair;
 mod hand_over;
 mod looks;
 mod marked;
+mod release;
 mod turns;
 
 use core::sync::atomic::Ordering::Release;
@@ -60,7 +61,7 @@ fn learned(lock: Lock) -> &'static Learned<Toy> {
 }
 
 /// Nobody has asked for anything any more.
-fn ended(lock: Lock, id: NodeId) {
+fn ended<Y: Policy>(lock: Lock<Y>, id: NodeId) {
     assert!(lock.queue().ask_for(NOTHING, id));
 }
 

@@ -23,10 +23,15 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         Some(&P::slots()[P::slot()?].deferred)
     }
 
+    /// What was kept for the caller's release of the lock, for the caller to kick.
+    pub(super) fn take_deferred(&self) -> Option<NodeId> {
+        Self::deferred()?.take(core::ptr::from_ref(self).addr())
+    }
+
     /// Does what was kept for the caller's release of the lock.
     pub(super) fn kick_deferred(&self) {
-        if let Some(deferred) = Self::deferred() {
-            deferred.kick(core::ptr::from_ref(self).addr());
+        if let Some(id) = self.take_deferred() {
+            kick::<P>(id);
         }
     }
 
@@ -70,7 +75,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
 
     /// Calls the first sleeper, for the caller to kick. The next unlock calls the one behind it, even if this one has not come yet, unless the
     /// lock is busy: then several that are awake are in each other's way.
-    fn call_first(&self, queue: &Queue<'_, P, Y>) -> Option<NodeId> {
+    pub(super) fn call_first(&self, queue: &Queue<'_, P, Y>) -> Option<NodeId> {
         let first = queue.first()?;
         queue.unlink(first);
         let now = P::now();
@@ -101,6 +106,11 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             Step::GiveBlocked.taken::<P>();
             return false;
         };
+        self.give(queue)
+    }
+
+    /// The same, with the guard.
+    pub(super) fn give(&self, queue: Queue<'_, P, Y>) -> bool {
         let asked = self.request() == HAND_OVER;
         let first = queue.first();
         if !asked && first.is_none() {

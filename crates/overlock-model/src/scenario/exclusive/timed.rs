@@ -53,7 +53,8 @@ const PV: &[Script] = &[
 /// Those for the lock with this name.
 pub(super) fn scripts(lock: &str) -> &'static [Script] {
     match lock {
-        "overlock" | "overlock_exchange" | "overlock_fixed" | "overlock_owner_cpu" => OVERLOCK,
+        "overlock" | "overlock_exchange" | "overlock_posix" | "overlock_fixed"
+        | "overlock_owner_cpu" => OVERLOCK,
         "pv_queued" | "hybrid" | "hybrid_short" => PV,
         _ => &[],
     }

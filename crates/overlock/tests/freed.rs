@@ -1,0 +1,189 @@
+//! A lock whose memory goes as soon as nobody has it or waits for it, though the unlock of an earlier owner has not returned. POSIX allows that
+//! of a mutex, and `spin::OverlockPosix` bears it. With `spin::Overlock` in its place this test dies of SIGSEGV. (That the guard is
+//! dropped before the release, core's `tests/release.rs` shows.)
+//!
+//! The time between a release and the end of its unlock is some nanoseconds. So signals interrupt the threads all the time, and stay; and a
+//! thread sleeps for another lock with the same entry of the kick table, so that every unlock has to look at its lock.
+
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use overlock::Linux;
+use overlock::core::Platform;
+use overlock::core::raw::RawFairLock;
+use overlock::spin::{OverlockPosix as Lock, RawLock};
+
+const THREADS: u32 = 3;
+/// Acquisitions of a lock by each thread.
+const VISITS: u32 = 3;
+const PAGE: usize = 4096;
+const PAGES: usize = 256;
+
+/// The entries of the kick table are found by the top ten bits.
+const ENTRY_SHIFT: u32 = 22;
+
+/// The lock that somebody sleeps for.
+static SLEEPY: Lock = Lock::new();
+
+/// Pages that fault where they are touched after they have been closed, one lock in each.
+struct Pages(*mut u8);
+
+// SAFETY: an address.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    fn new() -> Self {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: new memory.
+        let memory = unsafe { libc::mmap(ptr::null_mut(), PAGES * PAGE, access, kind, -1, 0) };
+        assert_ne!(memory, libc::MAP_FAILED);
+        Pages(memory.cast())
+    }
+
+    /// The lock on a page: where its entry of the kick table is that of `SLEEPY`, on most pages.
+    fn lock(&self, page: usize) -> *mut Lock {
+        assert!(page < PAGES);
+        // SAFETY: within the pages.
+        let start = unsafe { self.0.add(page * PAGE) }.cast::<Lock>();
+        let entry = |lock: *const Lock| Linux::spread(lock.addr()) >> ENTRY_SHIFT;
+        (0..PAGE - size_of::<Lock>())
+            .step_by(align_of::<Lock>())
+            .map(|offset| start.wrapping_byte_add(offset))
+            .find(|&lock| entry(lock) == entry(&raw const SLEEPY))
+            .unwrap_or(start)
+    }
+
+    fn close(&self, page: usize) {
+        let start = self.0.wrapping_add(page * PAGE).cast();
+        // SAFETY: nobody reads or writes the page any more; that is what is tested.
+        let closed = unsafe { libc::mprotect(start, PAGE, libc::PROT_NONE) };
+        assert_eq!(closed, 0);
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`; all threads have ended.
+        unsafe { libc::munmap(self.0.cast(), PAGES * PAGE) };
+    }
+}
+
+fn spin_for(micros: u64) {
+    let end = Instant::now() + Duration::from_micros(micros);
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+}
+
+extern "C" fn linger(_: libc::c_int) {
+    spin_for(30);
+}
+
+fn install_handler() {
+    // SAFETY: an all-zero sigaction is valid.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = linger as extern "C" fn(libc::c_int) as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler reads the clock and nothing else.
+    let installed = unsafe { libc::sigaction(libc::SIGUSR1, &action, ptr::null_mut()) };
+    assert_eq!(installed, 0);
+}
+
+/// Stays in a section: mostly not at all, sometimes until others sleep, ask, or are late.
+fn stay(turn: u32) {
+    let micros = match turn % 512 {
+        0 => 700,
+        1..=8 => 80,
+        9..=64 => 8,
+        65..=128 => 1,
+        _ => return,
+    };
+    spin_for(micros);
+}
+
+/// One thread's visits to `lock`; whoever comes last of all closes the page.
+fn visit(pages: &Pages, page: usize, lock: *const Lock, visits: &AtomicU32, mut turn: u32) {
+    for _ in 0..VISITS {
+        // Scrambled, so that each kind of stay meets each other one.
+        turn = turn.wrapping_mul(0x9e37_79b9).rotate_left(11);
+        // SAFETY: the page is open until the last visit ends, and this one has begun.
+        let lock = unsafe { &*lock };
+        lock.lock();
+        stay(turn);
+        let last = visits.fetch_add(1, SeqCst) + 1 == THREADS * VISITS;
+        if turn & 0x700 == 0 {
+            // SAFETY: locked above.
+            unsafe { lock.unlock_fair(()) }
+        } else {
+            // SAFETY: locked above.
+            unsafe { lock.unlock(()) }
+        }
+        if last {
+            pages.close(page);
+        }
+    }
+}
+
+/// All visits to the locks on new pages.
+fn batch(number: usize) {
+    let pages = &Pages::new();
+    for page in 0..PAGES {
+        // SAFETY: the page is ours, and open.
+        unsafe { pages.lock(page).write(Lock::new()) };
+    }
+    let here = &[const { [const { AtomicU32::new(0) }; 2] }; PAGES];
+    let names = &[const { AtomicUsize::new(0) }; THREADS as usize];
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let name = &names[thread as usize];
+                scope.spawn(move || {
+                    // SAFETY: has no preconditions.
+                    name.store(unsafe { libc::pthread_self() } as usize, SeqCst);
+                    for (page, [arrived, visits]) in here.iter().enumerate() {
+                        let lock = pages.lock(page);
+                        arrived.fetch_add(1, SeqCst);
+                        while arrived.load(SeqCst) < THREADS {
+                            thread::yield_now();
+                        }
+                        let turn = (number * PAGES + page) as u32 * 8 + thread;
+                        visit(pages, page, lock, visits, turn);
+                    }
+                })
+            })
+            .collect();
+        while workers.iter().any(|worker| !worker.is_finished()) {
+            for name in names.iter().map(|name| name.load(SeqCst)) {
+                if name != 0 {
+                    // SAFETY: it has not been joined; once it has ended this does nothing.
+                    unsafe { libc::pthread_kill(name as libc::pthread_t, libc::SIGUSR1) };
+                }
+            }
+            thread::sleep(Duration::from_micros(20));
+        }
+    });
+    let missed = here
+        .iter()
+        .filter(|[_, visits]| visits.load(SeqCst) != THREADS * VISITS);
+    assert_eq!(missed.count(), 0);
+}
+
+#[test]
+fn nobody_touches_a_lock_that_another_thread_has_freed() {
+    install_handler();
+    assert_eq!(Linux::kick_table().len(), 1 << (32 - ENTRY_SHIFT));
+    SLEEPY.lock();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            SLEEPY.lock();
+            // SAFETY: locked above.
+            unsafe { SLEEPY.unlock(()) };
+        });
+        (0..80).for_each(batch);
+        // SAFETY: locked above.
+        unsafe { SLEEPY.unlock(()) };
+    });
+}
