@@ -104,6 +104,7 @@ mod policy;
 mod states;
 #[cfg(test)]
 mod tests;
+mod tokenless;
 mod upgrade;
 mod visible;
 

@@ -117,6 +117,7 @@
 
 mod deferred;
 mod gate;
+mod layout;
 mod learn;
 mod policy;
 mod queue;
@@ -170,6 +171,7 @@ const BUSY_NS: u64 = 5_000;
 
 /// The recommended lock: see the [module's page](self). 16 bytes.
 #[derive(Debug)]
+#[repr(C)] // for `layout.rs`
 pub struct Overlock<P: Platform, Y: Policy = Recommended> {
     locked: P::U8,
     kick: P::U8,
