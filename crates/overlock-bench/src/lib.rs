@@ -23,6 +23,7 @@ pub mod measure;
 pub mod ours;
 pub mod peers;
 pub mod plan;
+mod pool;
 pub mod probe;
 pub mod quota;
 pub mod registry;

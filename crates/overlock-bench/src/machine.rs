@@ -82,7 +82,7 @@ impl Machine {
             memory: None,
             kernel: format!("simulated host {}", host.name),
             arch: std::env::consts::ARCH,
-            hypervisor: host.name != Host::THREADS.name,
+            hypervisor: host.hypervisor,
             libc: None,
             overlock: env!("CARGO_PKG_VERSION"),
             allowed: (0..cpus).collect(),
@@ -231,6 +231,23 @@ mod tests {
         assert_eq!(usable(2, None), 2.0);
         assert_eq!(usable(2, Some(1.5)), 1.5);
         assert_eq!(usable(2, Some(4.0)), 2.0);
+    }
+
+    /// Whatever its name: a host that was measured has one of its own.
+    #[test]
+    fn a_simulated_hypervisor_is_told_from_threads() {
+        let machine = &overlock_sim::machine::PRESETS[0];
+        let told = |host: &Host| {
+            Machine::simulated(machine, host)
+                .summary()
+                .ends_with(", in a virtual machine")
+        };
+        let measured = Host {
+            name: "measured",
+            ..Host::THREADS
+        };
+        assert!(!told(&measured) && !told(&Host::THREADS));
+        assert!(told(&Host::KVM) && told(&Host::KVM_NO_PLE));
     }
 
     #[test]

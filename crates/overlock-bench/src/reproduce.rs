@@ -5,15 +5,15 @@
 //! table. What a document does not tell of its workload is a choice of ours; each table says what it assumes.
 
 mod judge;
+pub mod label;
 mod tables;
 #[cfg(test)]
 mod tests;
 pub mod text;
 
+use std::cell::Cell;
+use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
 use std::time::Duration;
 
 use overlock_sim::host::Host;
@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::measure;
 use crate::plan::Plan;
+use crate::pool;
 use crate::registry::select;
 use crate::stats::median;
 use crate::workload::{Sample, Workload};
@@ -121,42 +122,38 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// The first simulation that fails; the others are ended.
+    /// The first simulation that fails; no other begins then.
     pub fn reproduce(
         &self,
         options: &Options,
-        done: impl Fn(&Case) + Sync,
-    ) -> Result<Verdict, Failure> {
+        mut done: impl FnMut(&Case),
+    ) -> Result<Reproduction, Failure> {
         let cases = (self.cases)();
-        let next = AtomicUsize::new(0);
-        let runs: Vec<Mutex<Option<Result<Run, Failure>>>> =
-            cases.iter().map(|_| Mutex::new(None)).collect();
-        thread::scope(|scope| {
-            for _ in 0..options.jobs.clamp(1, cases.len()) {
-                scope.spawn(|| {
-                    while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
-                        let index = cases.iter().position(|other| std::ptr::eq(other, case));
-                        let run = simulate(case, options);
-                        let failed = run.is_err();
-                        if let Some(index) = index
-                            && let Ok(mut place) = runs[index].lock()
-                        {
-                            *place = Some(run);
-                        }
-                        if failed {
-                            next.store(cases.len(), Relaxed);
-                        } else {
-                            done(case);
-                        }
-                    }
-                });
-            }
+        let failed = Cell::new(false);
+        let waiting = cases.iter().enumerate().take_while(|_| !failed.get());
+        let work = |(_, case)| simulate(case, options);
+        let mut runs = pool::each(waiting, options.jobs, work, |results| {
+            let ended = results.map(|((index, case), run)| {
+                let run = run.unwrap_or_else(|panic| resume_unwind(panic));
+                match run {
+                    Ok(_) => done(case),
+                    Err(_) => failed.set(true),
+                }
+                (index, run)
+            });
+            ended.collect::<Vec<_>>()
         });
-        let runs: Result<Vec<Run>, Failure> = runs
-            .into_iter()
-            .filter_map(|place| place.into_inner().ok().flatten())
-            .collect();
-        Ok((self.judge)(&Results(runs?)))
+        runs.sort_unstable_by_key(|&(index, _)| index);
+        let runs: Result<Vec<Run>, Failure> = runs.into_iter().map(|(_, run)| run).collect();
+        Ok(Reproduction {
+            table: self.name,
+            about: self.about,
+            assumes: self.assumes,
+            fitted: self.fitted,
+            seed: options.seed,
+            length: options.length,
+            verdict: (self.judge)(&Results(runs?)),
+        })
     }
 }
 
@@ -204,21 +201,6 @@ fn simulate(case: &Case, options: &Options) -> Result<Run, Failure> {
     })
 }
 
-impl Table {
-    /// A verdict with what it is about.
-    pub fn tell(&self, options: &Options, verdict: Verdict) -> Reproduction {
-        Reproduction {
-            table: self.name,
-            about: self.about,
-            assumes: self.assumes,
-            fitted: self.fitted,
-            seed: options.seed,
-            length: options.length,
-            verdict,
-        }
-    }
-}
-
 impl Results {
     /// The run of a lock, on a machine if the table has several, with so many vCPUs.
     fn of(&self, machine: &str, lock: &str, vcpus: usize) -> &Run {
@@ -236,11 +218,7 @@ impl Results {
 impl Run {
     /// Operations a second of all vCPUs.
     fn rate(&self) -> f64 {
-        median(
-            self.samples
-                .iter()
-                .map(|sample| sample.total() as f64 / seconds(sample)),
-        )
+        median(self.samples.iter().map(Sample::ops_per_sec))
     }
 
     /// How long it took, in simulated seconds.

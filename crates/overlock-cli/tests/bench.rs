@@ -1,15 +1,14 @@
 //! `overlock bench` as its users meet it.
 
+mod common;
+
 use std::fs;
-use std::path::Path;
 
 use assert_cmd::Command;
 use predicates::prelude::*;
 use serde_json::Value;
 
-fn overlock() -> Command {
-    Command::cargo_bin("overlock").unwrap()
-}
+use common::{overlock, validate};
 
 /// A run of some milliseconds.
 fn tiny() -> Command {
@@ -28,21 +27,8 @@ fn tiny() -> Command {
     command
 }
 
-/// Bad use: exit code 2, nothing on the standard output, and one line that says what.
 fn refused(args: &[&str], says: &[&str]) {
-    let output = overlock()
-        .arg("bench")
-        .args(args)
-        .assert()
-        .code(2)
-        .stdout("")
-        .get_output()
-        .clone();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
-    for part in says {
-        assert!(text.contains(part), "{args:?}: '{part}' is not in: {text}");
-    }
+    common::refused(overlock().arg("bench").args(args).assert(), says);
 }
 
 #[test]
@@ -232,13 +218,6 @@ fn all_files_are_written() {
         3,
         "something is left over"
     );
-}
-
-fn validate(document: &Value) {
-    let schema =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../overlock-bench/schema/bench.schema.json");
-    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    jsonschema::validate(&schema, document).unwrap();
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! Quotas and interrupts: whatever happens, nothing is left behind.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use overlock_bench::cgroup::Place;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
+
+use common::{ends, signal};
 
 fn overlock(args: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
@@ -41,24 +45,6 @@ fn was_refused(child: Child, status: ExitStatus) -> bool {
     refused
 }
 
-/// Does nothing to a child that has ended: it is not reaped before its handle is.
-fn signal(child: &Child, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    let _ = kill_process(pid, signal);
-}
-
-fn wait(child: &mut Child) -> ExitStatus {
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(10) {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    panic!("it does not end");
-}
-
 /// Waits until the locking threads are there, or the program has ended.
 fn wait_for_threads(child: &mut Child) {
     let tasks = format!("/proc/{}/task", child.id());
@@ -89,7 +75,7 @@ fn ctrl_c_leaves_no_file_and_says_130() {
             .unwrap();
         wait_for_threads(&mut child);
         signal(&child, which);
-        assert_eq!(wait(&mut child).code(), Some(130));
+        assert_eq!(ends(&mut child).code(), Some(130));
         assert_eq!(entries(dir.path()), 0);
     }
 }
@@ -115,7 +101,7 @@ fn a_quota_counts_and_is_gone_afterwards() {
         .spawn()
         .unwrap();
     let group = group(child.id());
-    let status = wait(&mut child);
+    let status = ends(&mut child);
     if was_refused(child, status) {
         return;
     }
@@ -140,7 +126,7 @@ fn ctrl_c_leaves_no_cgroup() {
     let exists = || group.as_ref().is_some_and(|group| group.exists());
     let there = exists();
     signal(&child, Signal::INT);
-    let status = wait(&mut child);
+    let status = ends(&mut child);
     if was_refused(child, status) {
         return;
     }

@@ -1,12 +1,14 @@
 //! Locks that are broken on purpose are caught.
 
-use assert_cmd::Command;
+mod common;
+
 use serde_json::Value;
+
+use common::{overlock, refused};
 
 /// The result, and what was said.
 fn inject(flaw: &str) -> (Value, String) {
-    let assert = Command::cargo_bin("overlock")
-        .unwrap()
+    let assert = overlock()
         .args([
             "torture",
             "--inject",
@@ -66,14 +68,9 @@ fn a_writer_beside_readers_is_caught() {
 
 #[test]
 fn an_unknown_flaw_is_refused_with_those_that_there_are() {
-    let assert = Command::cargo_bin("overlock")
-        .unwrap()
-        .args(["torture", "--inject", "all"])
-        .assert()
-        .code(2);
-    let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
-    assert!(
-        text.contains("no-exclusion, lost-kick, starving, relaxed, lingering, rw"),
-        "{text}"
+    let run = overlock().args(["torture", "--inject", "all"]).assert();
+    refused(
+        run,
+        &["no-exclusion, lost-kick, starving, relaxed, lingering, rw"],
     );
 }

@@ -1,11 +1,10 @@
 //! The program around its subcommands.
 
-use assert_cmd::Command;
+mod common;
+
 use predicates::prelude::*;
 
-fn overlock() -> Command {
-    Command::cargo_bin("overlock").unwrap()
-}
+use common::{overlock, refused};
 
 #[test]
 fn help_has_examples() {
@@ -30,15 +29,7 @@ fn a_bare_call_shows_the_help() {
 
 #[test]
 fn unknown_commands_are_refused_in_one_line() {
-    let output = overlock()
-        .arg("brunch")
-        .assert()
-        .code(2)
-        .get_output()
-        .clone();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.lines().count(), 1, "{text}");
-    assert!(text.contains("'brunch'"), "{text}");
+    refused(overlock().arg("brunch").assert(), &["'brunch'"]);
 }
 
 #[test]

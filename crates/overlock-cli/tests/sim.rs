@@ -1,19 +1,17 @@
 //! `overlock sim` as its users meet it.
 
-use std::collections::HashMap;
+mod common;
+
 use std::fs;
-use std::path::Path;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 use assert_cmd::Command;
 use predicates::prelude::*;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
-fn overlock() -> Command {
-    Command::cargo_bin("overlock").unwrap()
-}
+use common::{ends, overlock, signal, text, validate};
 
 /// A few vCPUs on two cores.
 const TINY: &[&str] = &["--cores", "2", "--seconds", "0.0005"];
@@ -24,26 +22,8 @@ fn tiny() -> Command {
     command
 }
 
-fn text(command: &mut Command) -> String {
-    let output = command.assert().success().get_output().clone();
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Bad use: exit code 2, nothing on the standard output, and one line that says what.
 fn refused(args: &[&str], says: &[&str]) {
-    let output = overlock()
-        .arg("sim")
-        .args(args)
-        .assert()
-        .code(2)
-        .stdout("")
-        .get_output()
-        .clone();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
-    for part in says {
-        assert!(text.contains(part), "{args:?}: '{part}' is not in: {text}");
-    }
+    common::refused(overlock().arg("sim").args(args).assert(), says);
 }
 
 #[test]
@@ -265,13 +245,6 @@ fn all_files_are_written() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
 }
 
-fn validate(document: &Value) {
-    let schema =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../overlock-bench/schema/bench.schema.json");
-    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    jsonschema::validate(&schema, document).unwrap();
-}
-
 #[test]
 fn machines_hosts_and_locks_are_listed() {
     let list = text(overlock().args(["sim", "--list"]));
@@ -305,19 +278,6 @@ fn a_lock_with_too_few_places_is_told_of() {
     );
 }
 
-/// Waits for a child that was told to end.
-fn ends(child: &mut Child) -> Option<i32> {
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(20) {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    panic!("it does not end");
-}
-
 #[test]
 fn ctrl_c_ends_one_long_round_and_many_short_ones() {
     let dir = tempfile::tempdir().unwrap();
@@ -341,97 +301,8 @@ fn ctrl_c_ends_one_long_round_and_many_short_ones() {
             std::thread::sleep(Duration::from_millis(5));
         }
         std::thread::sleep(Duration::from_millis(50));
-        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        kill_process(pid, Signal::INT).unwrap();
-        assert_eq!(ends(&mut child), Some(130), "{args:?}");
+        signal(&child, Signal::INT);
+        assert_eq!(ends(&mut child).code(), Some(130), "{args:?}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
-}
-
-/// A timeline of that command line.
-fn timeline(args: &[&str]) -> Value {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("out.json");
-    overlock()
-        .args(["sim", "trace"])
-        .args(["--cores", "2"])
-        .args(args)
-        .arg("--out")
-        .arg(&path)
-        .assert()
-        .success()
-        .stdout("")
-        .stderr(predicate::str::contains("ui.perfetto.dev"));
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
-
-/// Slices nest, each end has its begin, and time does not go back. The names that were seen, and how often.
-fn check_timeline(document: &Value) -> HashMap<String, usize> {
-    let mut names = HashMap::new();
-    let mut tracks: HashMap<(u64, u64), Vec<f64>> = HashMap::new();
-    let mut last = 0.0;
-    for event in document["traceEvents"].as_array().unwrap() {
-        let at = event["ts"].as_f64().unwrap();
-        assert!(at >= last, "{event} after {last}");
-        last = at;
-        let track = ["pid", "tid"].map(|part| event[part].as_u64().unwrap());
-        let open = tracks.entry((track[0], track[1])).or_default();
-        match event["ph"].as_str().unwrap() {
-            "B" => open.push(at),
-            "E" => {
-                let begin = open.pop().expect("an end has its begin");
-                assert!(begin <= at, "{event} began at {begin}");
-            }
-            "i" | "s" | "f" | "M" => {}
-            other => panic!("{other}"),
-        }
-        if let Some(name) = event["name"].as_str() {
-            *names.entry(name.to_owned()).or_default() += 1;
-        }
-    }
-    assert!(tracks.values().all(Vec::is_empty), "a slice has no end");
-    names
-}
-
-#[test]
-fn a_timeline_is_valid() {
-    let document = timeline(&["--lock", "pv_queued", "--vcpus", "6", "--seconds", "0.02"]);
-    assert_eq!(document["otherData"]["lock"], "pv_queued");
-    assert_eq!(document["otherData"]["vcpus"], 6);
-    let names = check_timeline(&document);
-    let seen = |name: &str| names.get(name).copied().unwrap_or(0);
-    assert_eq!(seen("waits for lock 0"), seen("holds lock 0"));
-    assert!(seen("holds lock 0") > 100, "{names:?}");
-    for name in ["preempted", "asleep", "woken", "kick", "vCPU 5"] {
-        assert!(seen(name) > 0, "{name}: {names:?}");
-    }
-}
-
-#[test]
-fn locks_that_are_held_together_nest() {
-    let document = timeline(&["fserver", "--lock", "mutex", "--vcpus", "8"]);
-    let names = check_timeline(&document);
-    assert!(
-        names
-            .keys()
-            .filter(|name| name.starts_with("holds lock"))
-            .count()
-            > 1
-    );
-    let document = timeline(&["rwsem", "--lock", "rwsem", "--vcpus", "8"]);
-    check_timeline(&document);
-}
-
-#[test]
-fn the_same_timeline_twice() {
-    let args = ["semop", "--lock", "pv_queued", "--vcpus", "5"];
-    assert_eq!(timeline(&args), timeline(&args));
-}
-
-#[test]
-fn unwritable_timelines_are_refused_before_the_run() {
-    refused(
-        &["trace", "--seconds", "1000", "--out", "/proc/overlock"],
-        &["--out", "/proc/overlock"],
-    );
 }

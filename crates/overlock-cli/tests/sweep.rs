@@ -1,5 +1,7 @@
 //! `overlock sim sweep` and `overlock sim merge` as their users meet them.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
@@ -8,12 +10,14 @@ use std::time::Duration;
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use common::{ends, overlock, refused, signal};
+
 fn sim(command: &str) -> Command {
-    let mut program = Command::cargo_bin("overlock").unwrap();
+    let mut program = overlock();
     program.args(["sim", command]);
     program
 }
@@ -65,16 +69,6 @@ impl Place {
         self.sweep("whole", &["--jobs", "3"]).success();
         self.merge(&["whole"], "whole.merged").success();
         self.read("whole.merged")
-    }
-}
-
-/// Bad use: exit code 2, nothing on the standard output, and one line that says what.
-fn refused(assert: Assert, says: &[&str]) {
-    let assert = assert.code(2).stdout("");
-    let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
-    assert_eq!(text.lines().count(), 1, "{text}");
-    for part in says {
-        assert!(text.contains(part), "'{part}' is not in: {text}");
     }
 }
 
@@ -209,7 +203,7 @@ fn files_of_something_else_are_refused() {
         &["is of another grid, with seeds 1,2,3"],
     );
     let grid = ["sweep", "--vcpus", "3", "--out"];
-    let mut other = Command::cargo_bin("overlock").unwrap();
+    let mut other = overlock();
     other.arg("sim").args(grid).arg(place.path("whole"));
     refused(
         other.assert(),
@@ -330,9 +324,8 @@ fn ctrl_c_keeps_what_is_done() {
     while lines() < 4 {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(pid, Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    signal(&child, Signal::INT);
+    assert_eq!(ends(&mut child).code(), Some(130));
     let text = fs::read_to_string(&out).unwrap();
     assert!(text.ends_with("}\n") && text.lines().count() >= 4, "{text}");
 }

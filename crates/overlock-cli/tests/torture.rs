@@ -1,17 +1,20 @@
 //! `overlock torture` as its users meet it.
 
+mod common;
+
 use std::process::{Command as Process, Stdio};
-use std::time::Duration;
 
 use assert_cmd::Command;
 use predicates::prelude::*;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
+
+use common::{ends, overlock, signal, text};
 
 const SCHEMA: &str = include_str!("../../overlock-torture/schema/torture.schema.json");
 
 fn torture() -> Command {
-    let mut command = Command::cargo_bin("overlock").unwrap();
+    let mut command = overlock();
     command.arg("torture");
     command
 }
@@ -25,14 +28,8 @@ fn check(document: &Value) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// Bad use: exit code 2, nothing on the standard output, and one line that says what.
 fn refused(args: &[&str], says: &[&str]) {
-    let assert = torture().args(args).assert().code(2).stdout("");
-    let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
-    assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
-    for part in says {
-        assert!(text.contains(part), "{args:?}: '{part}' is not in: {text}");
-    }
+    common::refused(torture().args(args).assert(), says);
 }
 
 #[test]
@@ -78,8 +75,7 @@ fn all_locks_pass_and_the_result_is_what_its_schema_says() {
         assert!(lock["rests"].as_u64() > Some(0), "{lock}");
     }
     // All of them, and the table shows the same.
-    let list = torture().arg("--list").assert().success();
-    let list = String::from_utf8(list.get_output().stdout.clone()).unwrap();
+    let list = text(torture().arg("--list"));
     let table = String::from_utf8(run.get_output().stderr.clone()).unwrap();
     assert_eq!(list.lines().count(), locks.len());
     for (line, lock) in list.lines().zip(locks) {
@@ -112,8 +108,7 @@ fn the_options_are_what_is_done() {
 
 fn plan(seed: &str) -> String {
     let args = ["--locks", "mutex,ticket", "--plan", "20", "--threads", "3"];
-    let run = torture().args(args).args(["--seed", seed]).assert();
-    String::from_utf8(run.success().get_output().stdout.clone()).unwrap()
+    text(torture().args(args).args(["--seed", seed]))
 }
 
 #[test]
@@ -129,8 +124,7 @@ fn the_same_seed_gives_the_same_plan() {
 fn a_seed_is_chosen_and_told() {
     let run = || {
         let args = ["--locks", "mutex", "--plan", "1", "--threads", "1"];
-        let assert = torture().args(args).assert().success();
-        String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+        text(torture().args(args))
     };
     assert!(run().starts_with("seed "));
     assert_ne!(run(), run());
@@ -159,15 +153,6 @@ fn ctrl_c_ends_the_run() {
     let mut line = String::new();
     std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
     assert!(line.starts_with("overlock: seed "), "{line}");
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(pid, Signal::INT).unwrap();
-    for _ in 0..2000 {
-        if let Some(status) = child.try_wait().unwrap() {
-            assert_eq!(status.code(), Some(130));
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    child.kill().unwrap();
-    panic!("it does not end");
+    signal(&child, Signal::INT);
+    assert_eq!(ends(&mut child).code(), Some(130));
 }

@@ -23,6 +23,8 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::shim::Shim;
 use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, ETIMEDOUT, clockid_t, timespec};
 use overlock::Linux;
+use overlock::core::node::NodeId;
+use overlock::core::raw::RawLock;
 use overlock::core::sleep::Condvar;
 use overlock::core::{Instant, Platform};
 
@@ -105,6 +107,7 @@ impl Cond {
             return error;
         }
         let token = cancel::enter();
+        let _ = core::ptr::from_ref(mutex).expose_provenance();
         // SAFETY: the caller's promise: it owns the mutex.
         let (acquired, notified) =
             unsafe { self.cond().wait_limited(Any::of(mutex), 0, until, token) };
@@ -156,6 +159,14 @@ impl Cond {
 /// `PTHREAD_CANCEL_DISABLE`.
 const DISABLE: c_int = 1;
 
+/// What has a waiter kicked after the release of the mutex at `address`, with which it waits, if that is ours and the caller owns it.
+fn owned(address: usize) -> Option<impl FnOnce(NodeId) -> bool> {
+    // SAFETY: the mutex of a waiter that cannot return yet; it made its address known by a reference.
+    let mutex = unsafe { &*core::ptr::with_exposed_provenance::<Mutex>(address) };
+    (mutex.is_ours() && mutex.is_mine())
+        .then_some(|waiter| Any::of(mutex).kick_after_unlock(waiter))
+}
+
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
@@ -164,7 +175,8 @@ unsafe extern "C" {
 /// `pthread_cond_init`.
 pub unsafe extern "C" fn pthread_cond_init(cond: *mut Cond, attr: *const u32) -> c_int {
     // SAFETY: the caller's promise: null, or an attributes object: an int with bit 0 for shared, the clock above it.
-    let flags = if attr.is_null() { 0 } else { unsafe { *attr } };
+    let attributes = unsafe { attr.as_ref() };
+    let flags = attributes.map_or(0, |&flags| flags);
     if flags & SHARED != 0 {
         // SAFETY: the caller's promise.
         return unsafe { real::pthread_cond_init(cond.cast(), attr.cast()) };
@@ -206,7 +218,7 @@ pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
         // SAFETY: as above; it is glibc's.
         return cond.signal_hidden(|| unsafe { real::pthread_cond_signal(cond.as_glibcs()) });
     }
-    cond.cond().notify_one();
+    cond.cond().notify_one_from(owned);
     0
 }
 
@@ -219,15 +231,17 @@ pub unsafe extern "C" fn pthread_cond_broadcast(cond: *mut Cond) -> c_int {
         // SAFETY: as above; it is glibc's.
         return cond.signal_hidden(|| unsafe { real::pthread_cond_broadcast(cond.as_glibcs()) });
     }
-    cond.cond().notify_all();
+    cond.cond().notify_all_from(owned);
     0
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 /// `pthread_cond_wait`.
 pub unsafe extern "C-unwind" fn pthread_cond_wait(cond: *mut Cond, mutex: *mut Mutex) -> c_int {
-    // SAFETY: the caller's promises: a condition variable, and a mutex that it owns.
-    let (cond, mutex) = unsafe { (&*cond, &*mutex) };
+    // SAFETY: the caller's promise: a condition variable.
+    let cond = unsafe { &*cond };
+    // SAFETY: and a mutex, which it owns.
+    let mutex = unsafe { &*mutex };
     if !cond.is_shared() {
         return cond.wait(mutex, None);
     }
@@ -247,8 +261,12 @@ pub unsafe extern "C-unwind" fn pthread_cond_timedwait(
     mutex: *mut Mutex,
     at: *const timespec,
 ) -> c_int {
-    // SAFETY: the caller's promises: a condition variable, a mutex that it owns, a moment.
-    let (cond, mutex, at) = unsafe { (&*cond, &*mutex, &*at) };
+    // SAFETY: the caller's promise: a condition variable.
+    let cond = unsafe { &*cond };
+    // SAFETY: and a mutex, which it owns.
+    let mutex = unsafe { &*mutex };
+    // SAFETY: and a moment.
+    let at = unsafe { &*at };
     if !cond.is_shared() {
         return match deadline(cond.clock(), at) {
             Ok(until) => cond.wait(mutex, Some(until)),
@@ -272,8 +290,12 @@ pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
     clock: clockid_t,
     at: *const timespec,
 ) -> c_int {
-    // SAFETY: as in `pthread_cond_timedwait`.
-    let (cond, mutex, at) = unsafe { (&*cond, &*mutex, &*at) };
+    // SAFETY: the caller's promise: a condition variable.
+    let cond = unsafe { &*cond };
+    // SAFETY: and a mutex, which it owns.
+    let mutex = unsafe { &*mutex };
+    // SAFETY: and a moment.
+    let at = unsafe { &*at };
     if ![CLOCK_REALTIME, CLOCK_MONOTONIC].contains(&clock) {
         return EINVAL;
     }

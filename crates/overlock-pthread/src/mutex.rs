@@ -11,7 +11,7 @@
 //! | 20 | `count` | the owner of a recursive one: how often it has acquired it beyond the first time |
 //! | 24 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 28 | `observed`: the number of what is recorded of the present owner; 0 for nothing | the owner |
-//! | 32 | `owner`: the thread, for kinds that ask for it | the owner |
+//! | 32 | `owner`: the thread | the owner, as soon as it is that, and just before it is no more |
 //!
 //! All zero is a normal, free mutex of the first generation.
 //!
@@ -63,10 +63,21 @@ const DESTROYED: c_int = -1;
 /// In the attributes: the kind; anything above is glibc's affair.
 const KIND_MASK: c_int = 0x3;
 
-/// Who calls, for kinds that ask for it. A child of fork has its parent's.
+/// Who calls: the thread's pointer, which a child of fork has from its parent.
+#[inline(always)]
 fn me() -> usize {
-    // SAFETY: it has no preconditions.
-    unsafe { libc::pthread_self() as usize }
+    let me: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the ABI keeps the thread's pointer at its own beginning.
+    unsafe {
+        core::arch::asm!("mov {}, fs:[0]", out(reg) me, options(nostack, preserves_flags, pure, readonly));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reading the register has no effects.
+    unsafe {
+        core::arch::asm!("mrs {}, tpidr_el0", out(reg) me, options(nostack, preserves_flags, pure, nomem));
+    }
+    me
 }
 
 /// How long to wait.
@@ -116,6 +127,7 @@ impl Mutex {
         if self.generation.load(Relaxed) != fork::generation() {
             fork::settle(&self.generation, || {
                 self.observed.store(0, Relaxed);
+                // SAFETY: of the generation before there is no other thread.
                 raw!(self, |lock| unsafe { lock.forget_waiters() });
             });
         }
@@ -126,8 +138,7 @@ impl Mutex {
         self.settle();
         let kind = self.kind();
         let counts = kind == RECURSIVE || kind == ERRORCHECK;
-        // Relaxed: only the caller itself can have written its own name.
-        if counts && self.owner.load(Relaxed) == me() {
+        if counts && self.is_mine() {
             return self.acquire_again(kind, wait);
         }
         let result = match wait {
@@ -143,7 +154,7 @@ impl Mutex {
                 _ => ETIMEDOUT,
             },
         };
-        if result == 0 && counts {
+        if result == 0 {
             self.owner.store(me(), Relaxed);
         }
         result
@@ -176,7 +187,7 @@ impl Mutex {
         self.settle();
         let kind = self.kind();
         if kind == RECURSIVE || kind == ERRORCHECK {
-            if self.owner.load(Relaxed) != me() {
+            if !self.is_mine() {
                 return EPERM;
             }
             let count = self.count.load(Relaxed);
@@ -184,8 +195,8 @@ impl Mutex {
                 self.count.store(count - 1, Relaxed);
                 return 0;
             }
-            self.owner.store(0, Relaxed);
         }
+        self.owner.store(0, Relaxed);
         // SAFETY: the caller owns it; of a normal one POSIX asks that.
         raw!(self, |lock| unsafe { lock.unlock(()) });
         0
@@ -217,11 +228,8 @@ with_site! {
 
 unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, _site: Site) -> c_int {
     // SAFETY: the caller's promise: null, or an attributes object, which is an int with the kind in its low bits.
-    let flags = if attr.is_null() {
-        NORMAL
-    } else {
-        unsafe { *attr }
-    };
+    let attributes = unsafe { attr.as_ref() };
+    let flags = attributes.map_or(NORMAL, |&flags| flags);
     if flags & !KIND_MASK != 0 || config::get().mutex == config::MutexLock::Glibc {
         // SAFETY: the caller's promise.
         return unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) };
@@ -286,10 +294,16 @@ impl Mutex {
     /// Whether the calling thread may wait for a condition with it, as far as its kind lets one tell: else the errno.
     pub(crate) fn check_owner(&self) -> c_int {
         let counts = [RECURSIVE, ERRORCHECK].contains(&self.kind());
-        if self.is_ours() && counts && self.owner.load(Relaxed) != me() {
+        if self.is_ours() && counts && !self.is_mine() {
             return EPERM;
         }
         0
+    }
+
+    /// Whether the calling thread owns it, which is ours.
+    pub(crate) fn is_mine(&self) -> bool {
+        // Relaxed: nobody but the caller itself writes its own name, and what it wrote last it sees.
+        self.owner.load(Relaxed) == me()
     }
 }
 
@@ -298,6 +312,7 @@ unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
     let mutex = unsafe { &*mutex };
     if mutex.is_plain() && mutex.generation.load(Relaxed) == config::lock_generation() {
         mutex.main().lock();
+        mutex.owner.store(me(), Relaxed);
         return 0;
     }
     lock_generally(mutex, site)
@@ -315,8 +330,10 @@ unsafe extern "C" fn trylock(mutex: *mut Mutex, _site: Site) -> c_int {
 }
 
 unsafe extern "C" fn timedlock(mutex: *mut Mutex, at: *const timespec, _site: Site) -> c_int {
-    // SAFETY: the caller's promises: a mutex and a moment.
-    let (mutex, at) = unsafe { (&*mutex, &*at) };
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    // SAFETY: and a moment.
+    let at = unsafe { &*at };
     if mutex.is_ours() {
         return mutex.acquire(Wait::Until(deadline(libc::CLOCK_REALTIME, at)));
     }
@@ -330,8 +347,10 @@ unsafe extern "C" fn clocklock(
     at: *const timespec,
     _site: Site,
 ) -> c_int {
-    // SAFETY: the caller's promises: a mutex and a moment.
-    let (mutex, at) = unsafe { (&*mutex, &*at) };
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    // SAFETY: and a moment.
+    let at = unsafe { &*at };
     if ![libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC].contains(&clock) {
         return EINVAL;
     }
@@ -349,6 +368,7 @@ unsafe extern "C" fn unlock(mutex: *mut Mutex, site: Site) -> c_int {
         && mutex.generation.load(Relaxed) == config::unlock_generation()
         && mutex.observed.load(Relaxed) == 0;
     if plain {
+        mutex.owner.store(0, Relaxed);
         // SAFETY: the caller's promise: it owns the mutex.
         unsafe { mutex.main().unlock(()) };
         return 0;

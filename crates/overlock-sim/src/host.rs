@@ -53,6 +53,8 @@ pub struct Host {
     pub name: &'static str,
     /// What it is.
     pub about: &'static str,
+    /// Whether what it runs are vCPUs of virtual machines, rather than threads of an operating system.
+    pub hypervisor: bool,
     /// Who runs when.
     pub scheduler: Scheduler,
     /// From halting to the next one's turn: an exit, or the way into the futex.
@@ -85,6 +87,7 @@ impl Host {
     pub const KVM: Self = Self {
         name: "kvm",
         about: "virtual CPUs of a KVM guest on Linux; halting and kicking leave the guest",
+        hypervisor: true,
         scheduler: Scheduler::LINUX,
         halt: Time::ns(2_000),
         brief: Time::ns(1_500),
@@ -131,6 +134,7 @@ impl Host {
     pub const THREADS: Self = Self {
         name: "threads",
         about: "threads of a process on Linux; halting and kicking are futex calls",
+        hypervisor: false,
         scheduler: Scheduler::LINUX,
         halt: Time::ns(600),
         brief: Time::ns(180),

@@ -2,13 +2,15 @@
 
 use serde::Serialize;
 
+use super::label::{Place, Quantity};
+
 /// One figure beside the published one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
     /// Where in the table: "36 vCPUs".
-    pub place: String,
+    pub place: Place,
     /// What is compared: "hybrid, average".
-    pub what: String,
+    pub what: Quantity,
     /// Ours.
     pub measured: f64,
     /// Theirs.
@@ -45,8 +47,8 @@ impl Verdict {
     /// Adds a figure which is to be within `bound`, a share of the published one.
     pub(super) fn within(
         &mut self,
-        place: &str,
-        what: &str,
+        place: Place,
+        what: Quantity,
         measured: f64,
         published: f64,
         bound: f64,
@@ -64,8 +66,8 @@ impl Verdict {
     /// Adds a figure which is to differ by no more than `bound`.
     pub(super) fn near(
         &mut self,
-        place: &str,
-        what: &str,
+        place: Place,
+        what: Quantity,
         measured: f64,
         published: f64,
         bound: f64,
@@ -81,21 +83,21 @@ impl Verdict {
     }
 
     /// Adds a figure that only stands beside the published one.
-    pub(super) fn beside(&mut self, place: &str, what: &str, measured: f64, published: f64) {
+    pub(super) fn beside(&mut self, place: Place, what: Quantity, measured: f64, published: f64) {
         self.line(place, what, measured, published, None);
     }
 
     fn line(
         &mut self,
-        place: &str,
-        what: &str,
+        place: Place,
+        what: Quantity,
         measured: f64,
         published: f64,
         bound: Option<(f64, bool, bool)>,
     ) {
         self.lines.push(Line {
-            place: place.to_owned(),
-            what: what.to_owned(),
+            place,
+            what,
             measured,
             published,
             ratio: measured / published,
@@ -117,7 +119,7 @@ impl Verdict {
     /// `differ`, a share.
     pub(super) fn order(
         &mut self,
-        place: &str,
+        place: Place,
         names: &[&str],
         measured: &[f64],
         published: &[f64],

@@ -1,3 +1,4 @@
+use super::label::{Count, Place, Unit};
 use super::*;
 use crate::registry::Listed;
 use std::collections::HashSet;
@@ -31,15 +32,10 @@ fn tables_are_reproduced_and_the_same_again() {
     };
     for name in ["semop", "qdisc", "rwsem"] {
         let table = Table::named(name).unwrap();
-        let done = AtomicUsize::new(0);
-        let reproduce = || {
-            let verdict = table.reproduce(&options, |_| {
-                done.fetch_add(1, Relaxed);
-            });
-            table.tell(&options, verdict.unwrap())
-        };
+        let mut done = 0;
+        let mut reproduce = || table.reproduce(&options, |_| done += 1).unwrap();
         let (one, other) = (reproduce(), reproduce());
-        assert_eq!(done.load(Relaxed), 2 * table.cases());
+        assert_eq!(done, 2 * table.cases());
         assert!(one.verdict.lines.len() >= table.csv.lines().count() - 1);
         assert_eq!(text::describe(&one), text::describe(&other));
         let mut file = Vec::new();
@@ -62,11 +58,17 @@ fn an_interrupt_ends_a_table() {
     assert!(matches!(failure.error, Error::Interrupted), "{failure:?}");
 }
 
+const HERE: Place = Place::new(1, Count::Threads);
+static UNIT: Unit = Unit {
+    title: "a test's",
+    short: None,
+};
+
 #[test]
 fn orders_are_compared_where_published_ones_differ() {
     let order = |measured: &[f64], published: &[f64]| {
         let mut verdict = Verdict::default();
-        verdict.order("here", &["a", "b", "c"], measured, published, 0.02);
+        verdict.order(HERE, &["a", "b", "c"], measured, published, 0.02);
         verdict.claims[0].holds
     };
     assert!(order(&[1.0, 2.0, 3.0], &[10.0, 11.0, 12.0]));
@@ -78,11 +80,11 @@ fn orders_are_compared_where_published_ones_differ() {
 #[test]
 fn bounds_are_shares_or_differences() {
     let mut verdict = Verdict::default();
-    verdict.within("x", "share", 124.0, 100.0, 0.25);
-    verdict.within("x", "share", 126.0, 100.0, 0.25);
-    verdict.near("x", "difference", -5.0, 0.8, 6.0);
-    verdict.near("x", "difference", -5.5, 0.8, 6.0);
-    verdict.beside("x", "neither", 1.0, 2.0);
+    verdict.within(HERE, UNIT.of("share"), 124.0, 100.0, 0.25);
+    verdict.within(HERE, UNIT.of("share"), 126.0, 100.0, 0.25);
+    verdict.near(HERE, UNIT.of("difference"), -5.0, 0.8, 6.0);
+    verdict.near(HERE, UNIT.of("difference"), -5.5, 0.8, 6.0);
+    verdict.beside(HERE, UNIT.of("neither"), 1.0, 2.0);
     assert_eq!(verdict.reached(), (2, 4));
     let reached: Vec<_> = verdict.lines.iter().map(|line| line.reached).collect();
     assert_eq!(

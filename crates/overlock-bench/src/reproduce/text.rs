@@ -6,7 +6,8 @@ use std::io;
 use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
 use serde::Serialize;
 
-use super::{Line, Reproduction};
+use super::label::{Place, Quantity};
+use super::{Line, Reproduction, Verdict};
 use crate::report::text::significant;
 
 const TITLES: [&str; 6] = ["where", "what", "simulated", "published", "ratio", "within"];
@@ -23,7 +24,7 @@ pub fn describe(reproduction: &Reproduction) -> String {
     } = reproduction;
     let mut text = format!("{table}: {about}\nassumed: {assumes}\n");
     if !fitted {
-        text += "not looked at when the cost model was fitted\n";
+        let _ = writeln!(text, "{LEFT_OUT}");
     }
     text.push('\n');
     if !verdict.lines.is_empty() {
@@ -33,15 +34,24 @@ pub fn describe(reproduction: &Reproduction) -> String {
         let holds = if claim.holds { "holds" } else { "fails" };
         let _ = writeln!(text, "{holds}: {}", claim.what);
     }
-    let ((reached, bounded), (held, claims)) = (verdict.reached(), verdict.held());
-    if bounded > 0 {
-        let _ = writeln!(text, "{reached} of {bounded} figures within their bounds");
-    }
-    if claims > 0 {
-        let _ = writeln!(text, "{held} of {claims} claims hold");
+    for score in scores(verdict) {
+        let _ = writeln!(text, "{score}");
     }
     text
 }
+
+/// How much of a table was reached.
+pub(super) fn scores(verdict: &Verdict) -> Vec<String> {
+    let ((reached, bounded), (held, claims)) = (verdict.reached(), verdict.held());
+    let figures = format!("{reached} of {bounded} figures within their bounds");
+    let claimed = format!("{held} of {claims} claims hold");
+    let both = [(bounded, figures), (claims, claimed)];
+    let told = both.into_iter().filter(|(number, _)| *number > 0);
+    told.map(|(_, text)| text).collect()
+}
+
+/// What stands with a table that nobody looked at then.
+pub(super) const LEFT_OUT: &str = "not looked at when the cost model was fitted";
 
 fn grid(lines: &[Line]) -> String {
     let mut grid = Grid::new();
@@ -50,8 +60,8 @@ fn grid(lines: &[Line]) -> String {
         .set_header(TITLES);
     for line in lines {
         grid.add_row([
-            line.place.clone(),
-            line.what.clone(),
+            line.place.to_string(),
+            line.what.to_string(),
             significant(line.measured),
             significant(line.published),
             format!("{:.2}", line.ratio),
@@ -79,8 +89,8 @@ fn within(line: &Line) -> String {
 #[derive(Serialize)]
 struct Record<'a> {
     table: &'a str,
-    place: &'a str,
-    what: &'a str,
+    place: Place,
+    what: &'a Quantity,
     simulated: f64,
     published: f64,
     ratio: f64,
@@ -100,7 +110,7 @@ pub fn csv(out: &mut dyn io::Write, all: &[Reproduction]) -> io::Result<()> {
             writer
                 .serialize(Record {
                     table: reproduction.table,
-                    place: &line.place,
+                    place: line.place,
                     what: &line.what,
                     simulated: line.measured,
                     published: line.published,

@@ -1,9 +1,8 @@
 //! All simulations that are left to do, on several threads.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
 use std::thread;
 
 use super::error::Error;
@@ -12,6 +11,7 @@ use super::record::{Measured, Outcome, Record};
 use super::store::{Line, Store};
 use crate::error::Error as Failure;
 use crate::interrupt::Interrupt;
+use crate::pool;
 
 /// Told of what happens, for a progress bar.
 pub trait Observer {
@@ -48,39 +48,25 @@ pub fn run(
     simulate: impl Fn(&Point<'_>) -> Result<Measured, Failure> + Sync,
     observer: &mut impl Observer,
 ) -> Result<Vec<Line>, Error> {
-    let simulate = &simulate;
-    thread::scope(|scope| {
-        let (send, receive) = mpsc::channel();
-        let mut waiting = points.iter();
-        let mut running = 0;
+    let ended = Cell::new(0);
+    let waiting = points
+        .iter()
+        .take_while(|_| !interrupt.is_raised())
+        .inspect(|point| observer.begin(ended.get(), &point.key()));
+    pool::each(waiting, jobs, simulate, |results| {
         let mut lines = Vec::new();
-        loop {
-            while running < jobs
-                && !interrupt.is_raised()
-                && let Some(point) = waiting.next()
-            {
-                observer.begin(lines.len(), &point.key());
-                let send = send.clone();
-                // A thread each: what a lock that panics has left on its thread is gone with it.
-                scope.spawn(move || {
-                    let result = catch_unwind(AssertUnwindSafe(|| simulate(point)));
-                    // Nobody listens any more after an error.
-                    let _ = send.send((point, outcome(result)));
-                });
-                running += 1;
-            }
-            if running == 0 {
-                return Ok(lines);
-            }
-            let (point, outcome) = receive.recv().expect("the sender above is still there");
-            running -= 1;
-            let Some(outcome) = outcome else { continue };
+        for (point, result) in results {
+            let Some(outcome) = outcome(result) else {
+                continue;
+            };
             let key = point.key();
             let line = Line::new(Record { key, outcome });
             // The others would simulate for nobody.
             store.append(&line).inspect_err(|_| interrupt.raise())?;
             lines.push(line);
+            ended.set(lines.len());
         }
+        Ok(lines)
     })
 }
 

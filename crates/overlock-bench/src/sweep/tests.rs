@@ -1,5 +1,8 @@
 //! What holds of every grid, however it is split, killed and joined.
 
+mod files;
+mod grids;
+
 use std::cell::Cell;
 use std::fs;
 use std::path::Path;
@@ -218,74 +221,6 @@ fn two_shards_may_share_a_file() {
 }
 
 #[test]
-fn other_files_are_refused_and_left_alone() {
-    let dir = tempfile::tempdir().unwrap();
-    let grid = grid(&[4], 1);
-    let whole = String::from_utf8(whole(&dir, &grid)).unwrap();
-    let path = dir.path().join("other");
-    let check = |content: &str, says: &str| {
-        fs::write(&path, content).unwrap();
-        refused(Store::open(&path, &grid), says);
-        assert_eq!(fs::read_to_string(&path).unwrap(), content);
-    };
-    check("{}", "is no file of `overlock sim sweep`");
-    check("seven\n", "is no file of `overlock sim sweep`");
-    let other = |from: &str, to: &str| whole.replacen(from, to, 1);
-    check(&other(r#""version":1"#, r#""version":2"#), "is of format 2");
-    let program = format!(r#""program":"{}""#, env!("CARGO_PKG_VERSION"));
-    check(
-        &other(&program, r#""program":"0.0.9""#),
-        "is of overlock 0.0.9",
-    );
-    check(
-        &other(r#""seeds":[1]"#, r#""seeds":[2]"#),
-        "line 2 is not of this grid",
-    );
-    let (first, rest) = whole.split_once('\n').unwrap();
-    let seeds = first.replacen(r#""seeds":[1]"#, r#""seeds":[2,3]"#, 1) + "\n";
-    check(&seeds, "is of another grid, with seeds 2,3");
-    let name = first.replacen(r#""kvm""#, r#""xen""#, 1) + "\n";
-    check(&name, "line 1 is damaged: unknown name 'xen'");
-    check(&format!("{first}\n\n{rest}"), "line 2 is damaged");
-    check(&(whole.clone() + "{}\n"), "is damaged");
-    let line = rest.lines().next().unwrap();
-    let twice = format!(
-        "{whole}{}\n",
-        line.replacen(r#""jain":1.0"#, r#""jain":0.5"#, 1)
-    );
-    check(&twice, "contradicts one before");
-    refused(
-        Store::open(Path::new("/dev/null"), &grid),
-        "results need a file",
-    );
-}
-
-#[test]
-fn parts_that_do_not_fit_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = |name: &str| dir.path().join(name);
-    let grid = grid(&[4], 2);
-    sweep(&path("a"), &grid, Shard::WHOLE);
-    let text = fs::read_to_string(path("a")).unwrap();
-    fs::write(
-        path("b"),
-        text.replacen(r#""jain":1.0"#, r#""jain":0.5"#, 1),
-    )
-    .unwrap();
-    let parts = [part(&path("a")), part(&path("b"))];
-    refused(merge(parts), "they are of different builds");
-    sweep(&path("c"), &self::grid(&[4, 5], 2), Shard::WHOLE);
-    let parts = [part(&path("a")), part(&path("c"))];
-    refused(merge(parts), "is of another grid, with vcpus 4,5");
-    // The same results twice do no harm.
-    let merged = merge([part(&path("a")), part(&path("a"))])
-        .unwrap()
-        .unwrap();
-    assert_eq!(merged.duplicates, grid.points().len());
-    assert!(merge([]).unwrap().is_none());
-}
-
-#[test]
 fn what_is_missing_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let grid = grid(&[4], 2);
@@ -383,49 +318,4 @@ fn an_interrupted_sweep_keeps_what_is_done() {
     sweep(&path, &grid, Shard::WHOLE);
     let merged = merge([part(&path)]).unwrap().unwrap();
     assert_eq!(bytes(&merged), whole(&dir, &grid));
-}
-
-#[test]
-fn grids_have_each_thing_once_and_nothing_impossible() {
-    let twice = Grid {
-        vcpus: vec![4, 200, 4],
-        ..grid(&[4], 2)
-    };
-    let twice = twice.check().unwrap();
-    assert_eq!(twice.vcpus, [4, 200]);
-    // The small ticket takes 127 at most.
-    assert_eq!(
-        twice.limited().collect::<Vec<_>>(),
-        [("pv_ticket_small", 127)]
-    );
-    assert_eq!(twice.points().len(), 2 * 2 * (3 + 2));
-
-    let bad = |change: fn(&mut Grid)| {
-        let mut grid = grid(&[4], 2);
-        change(&mut grid);
-        grid.check().unwrap_err().to_string()
-    };
-    let many = bad(|grid| grid.seeds = (0..1_000_000).collect());
-    assert_eq!(many, "more than 1000000 simulations");
-    let mixed = bad(|grid| grid.workloads.push(Workload::Rwsem));
-    assert!(
-        mixed.starts_with("micro and rwsem are for different kinds"),
-        "{mixed}"
-    );
-    let none = bad(|grid| {
-        grid.locks = locks(&["pv_ticket_small"]);
-        grid.vcpus = vec![200];
-    });
-    assert!(none.starts_with("nothing to simulate"), "{none}");
-    let peer = bad(|grid| grid.locks = locks(&["std"]));
-    assert_eq!(peer, "std does not run on a simulated machine");
-}
-
-#[test]
-fn grids_survive_as_names() {
-    let grid = grid(&[4, 8], 2);
-    let again = grid.names().grid().unwrap();
-    assert_eq!(again.names(), grid.names());
-    assert_eq!(again.machines, grid.machines);
-    assert_eq!(again.round, grid.round);
 }

@@ -1,5 +1,8 @@
 //! Another machine, simulated: many vCPUs, caches, a host's scheduler.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -98,19 +101,14 @@ impl Simulated {
     }
 
     fn keep<T>(&self, outcome: &mut Outcome<T>) {
-        let join = [
-            "(0, *, *) -> (n, *, *): the head",
-            "(p, *, *) -> (n, *, *): RUNNING",
-        ];
-        let steal = "(*, 0, 0) -> (*, 0, 1): past the queue";
         let report = Report {
             elapsed: outcome.elapsed.duration(),
             accounts: std::mem::take(&mut outcome.accounts),
             counts: outcome.counts,
             traffic: outcome.traffic,
             modes: (
-                join.iter().map(|text| outcome.arrow("pv", text)).sum(),
-                outcome.arrow("pv", steal),
+                JOIN.iter().map(|text| taken(outcome, text)).sum(),
+                taken(outcome, STEAL),
             ),
             trace: std::mem::take(&mut outcome.trace),
             events: outcome.events,
@@ -119,6 +117,27 @@ impl Simulated {
             *last = Some(report);
         }
     }
+}
+
+/// The diagram of the paravirtual queued locks, and those of its arrows that tell in which mode a lock was acquired.
+const PV: &str = "pv";
+const JOIN: [&str; 2] = [
+    "(0, *, *) -> (n, *, *): the head",
+    "(p, *, *) -> (n, *, *): RUNNING",
+];
+const STEAL: &str = "(*, 0, 0) -> (*, 0, 1): past the queue";
+
+/// How often an arrow of that diagram was taken: never where no such lock was used.
+fn taken<T>(outcome: &Outcome<T>, text: &str) -> u64 {
+    // What is not in the diagram any more would count as never taken.
+    let mut used = outcome.arrows.iter().map(|(arrow, _)| arrow.diagram);
+    if let Some(diagram) = used.find(|diagram| diagram.name == PV) {
+        assert!(
+            diagram.arrows.contains(&text),
+            "the diagram {PV} has no arrow {text}"
+        );
+    }
+    outcome.arrow(PV, text)
 }
 
 /// A vCPU that takes part in a team.

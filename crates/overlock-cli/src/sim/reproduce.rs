@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use overlock_bench::error::Error;
@@ -122,20 +121,20 @@ pub fn run(args: &Args) -> Result<(), Exit> {
 
     let total = tables.iter().map(|table| table.cases()).sum();
     let progress = Progress::of(total, "round", args.quiet);
-    let done = AtomicUsize::new(0);
+    let mut done = 0;
     let mut all = Vec::new();
     for table in tables {
-        let verdict = table.reproduce(&options, |case| {
-            progress.at(done.fetch_add(1, Relaxed) + 1, &case.label());
+        let reproduction = table.reproduce(&options, |case| {
+            done += 1;
+            progress.at(done, &case.label());
         });
-        let verdict = verdict.map_err(|failure| match failure.error {
-            Error::Interrupted => Exit::Interrupted,
-            error => Exit::Failed(format!("{}: {error}", failure.case)),
-        });
-        if verdict.is_err() {
+        let reproduction = reproduction.map_err(|failure| {
             progress.finish();
-        }
-        let reproduction = table.tell(&options, verdict?);
+            match failure.error {
+                Error::Interrupted => Exit::Interrupted,
+                error => Exit::Failed(format!("{}: {error}", failure.case)),
+            }
+        })?;
         if !silent {
             let text = text::describe(&reproduction) + "\n";
             progress.aside(|| crate::print(io::stdout().lock(), text.as_bytes()))?;

@@ -113,6 +113,18 @@ const CALLED_ALONE: u32 = 2;
 /// In `called`: one of the chain is.
 const CHAIN: u16 = 1 << 15;
 
+/// For those that notify without knowing what they own.
+fn not_owned(_lock: usize) -> Option<fn(NodeId) -> bool> {
+    None
+}
+
+/// Kicks a called waiter, unless that is done `later`.
+fn kick_unless<P: Platform, F: FnOnce(NodeId) -> bool>(later: Option<F>, id: NodeId) {
+    if !later.is_some_and(|later| later(id)) {
+        kick::<P>(id);
+    }
+}
+
 impl<P: ConstPlatform> Condvar<P> {
     /// A new condition variable that nobody waits for.
     pub const fn new() -> Self {
@@ -192,15 +204,36 @@ impl<P: Platform> Condvar<P> {
     /// handlers.
     #[inline]
     pub fn notify_one(&self) -> bool {
-        self.looks_waited_for() && self.notify_first()
+        self.notify_one_from(not_owned)
+    }
+
+    /// As [`notify_one`](Self::notify_one), for callers that know which locks they own: a waiter that wakes while its lock is held, and perhaps
+    /// takes its owner's CPU, does so for nothing. `owned` is given the address of the waiter's lock, which is in use at that time. If
+    /// the caller owns that lock, it returns what has the waiter kicked after its release:
+    /// [`RawLock::kick_after_unlock`].
+    #[inline]
+    pub fn notify_one_from<F>(&self, owned: impl FnOnce(usize) -> Option<F>) -> bool
+    where
+        F: FnOnce(NodeId) -> bool,
+    {
+        self.looks_waited_for() && self.notify_first(owned)
     }
 
     /// Notifies all waiters; how many there were. Takes no longer for many than for one: each wakes its successor.
     /// The caller need not have the lock. Not for signal handlers.
     #[inline]
     pub fn notify_all(&self) -> usize {
+        self.notify_all_from(not_owned)
+    }
+
+    /// As [`notify_all`](Self::notify_all), with `owned` as in [`notify_one_from`](Self::notify_one_from).
+    #[inline]
+    pub fn notify_all_from<F>(&self, owned: impl FnOnce(usize) -> Option<F>) -> usize
+    where
+        F: FnOnce(NodeId) -> bool,
+    {
         if self.looks_waited_for() {
-            self.notify_each()
+            self.notify_each(owned)
         } else {
             0
         }
@@ -296,7 +329,10 @@ impl<P: Platform> Condvar<P> {
     }
 
     #[cold]
-    fn notify_first(&self) -> bool {
+    fn notify_first<F>(&self, owned: impl FnOnce(usize) -> Option<F>) -> bool
+    where
+        F: FnOnce(NodeId) -> bool,
+    {
         let waiters = self.list.lock();
         let Some(id) = NodeId::from_bits(self.fresh.load(Relaxed)) else {
             Step::NotifyNobody.taken::<P>();
@@ -308,13 +344,18 @@ impl<P: Platform> Condvar<P> {
         id.node::<P>().info.store(before, Relaxed);
         self.called.fetch_add(1, Relaxed);
         Step::NotifyOne.taken::<P>();
+        // While it cannot return: its lock is still there.
+        let later = owned(id.node::<P>().lock.load(Relaxed));
         Self::call(waiters, id, CALLED_ALONE);
-        kick::<P>(id);
+        kick_unless::<P, F>(later, id);
         true
     }
 
     #[cold]
-    fn notify_each(&self) -> usize {
+    fn notify_each<F>(&self, owned: impl FnOnce(usize) -> Option<F>) -> usize
+    where
+        F: FnOnce(NodeId) -> bool,
+    {
         let waiters = self.list.lock();
         let waiting = self.waiting.load(Relaxed);
         if waiting == 0 {
@@ -325,11 +366,16 @@ impl<P: Platform> Condvar<P> {
             self.waiting.store(0, Relaxed);
             Step::NotifyAll.taken::<P>();
             // I4, for those that were just notified.
-            if self.called.load(Relaxed) & CHAIN == 0
-                && let Some(first) = self.call_first(waiters)
-            {
-                Step::CallFirst.taken::<P>();
-                kick::<P>(first);
+            if self.called.load(Relaxed) & CHAIN == 0 {
+                // While none of them can return: their lock is still there.
+                let lock = waiters
+                    .first()
+                    .map(|first| first.node::<P>().lock.load(Relaxed));
+                let later = lock.and_then(owned);
+                if let Some(first) = self.call_first(waiters) {
+                    Step::CallFirst.taken::<P>();
+                    kick_unless::<P, F>(later, first);
+                }
             }
         }
         waiting.into()

@@ -11,7 +11,7 @@ use overlock::core::{Instant, Platform, sleep, spin};
 use super::Mutex;
 
 /// The recommended lock, in the form whose unlock touches nothing after the release.
-pub type Main = spin::OverlockExchange<Linux>;
+pub type Main = spin::OverlockPosix<Linux>;
 /// The kernel's mutex.
 pub type Sleeping = sleep::Mutex<Linux>;
 /// The hybrid paravirtual queued spinlock.

@@ -45,6 +45,7 @@ pub(super) fn machine(cores: usize, threads: usize) -> Machine {
 pub(super) const HOST: Host = Host {
     name: "test",
     about: "",
+    hypervisor: true,
     scheduler: Scheduler {
         latency: Time::ms(8),
         granularity: Time::ms(1),

@@ -58,6 +58,7 @@ const SHORT: Scheduler = Scheduler {
 pub const PLAIN: Host = Host {
     name: "plain",
     about: "",
+    hypervisor: true,
     scheduler: SHORT,
     halt: Time::ns(2_000),
     brief: Time::ns(1_500),

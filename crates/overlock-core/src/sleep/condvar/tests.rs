@@ -205,6 +205,41 @@ fn the_next_is_woken_when_the_lock_is_free_again() {
     assert!(!condvar.is_in_use() && !lock.is_locked());
 }
 
+/// `later` in `notify_first` and `notify_each`: else who is notified by an owner wakes while the lock is taken.
+#[test]
+fn an_owner_wakes_whom_it_notifies_by_its_unlock() {
+    for all in [false, true] {
+        let (condvar, lock): (&Condvar<Toy>, &Overlock<Toy>) = (
+            Box::leak(Box::default()),
+            Box::leak(Box::new(Overlock::new())),
+        );
+        let waiter = actor(1, move || {
+            lock.lock();
+            // SAFETY: locked above.
+            unsafe { condvar.wait(lock, ()) };
+            // SAFETY: the wait has locked it again.
+            unsafe { lock.unlock(()) };
+        });
+        waiter.sleep();
+        let address = core::ptr::from_ref(lock).addr();
+        let owned = |of| (of == address).then_some(|waiter| lock.kick_after_unlock(waiter));
+        lock.lock();
+        let before = kicks();
+        if all {
+            assert_eq!(condvar.notify_all_from(owned), 1);
+        } else {
+            assert!(condvar.notify_one_from(owned));
+        }
+        assert!(!condvar.looks_waited_for(), "it has been notified");
+        assert_eq!(kicks(), before);
+        // SAFETY: locked above.
+        unsafe { lock.unlock(()) };
+        assert_eq!(kicks(), before + 1);
+        waiter.end();
+        assert!(!condvar.is_in_use() && !lock.is_locked());
+    }
+}
+
 /// Each on its own: `notify_first` does not wait for those that were notified before, nor does its waiter call the chain's next
 /// (`told` in `come_back`).
 #[test]

@@ -1,0 +1,81 @@
+use super::*;
+use crate::measure;
+use crate::plan::Plan;
+use crate::registry::{Family, select};
+use crate::workload::Workload;
+use overlock::core::diagram::{Arrow, Diagram};
+
+/// What a round of that lock tells, and its operations: six vCPUs on two CPUs that want nothing else.
+fn round(lock: &str) -> (Report, u64) {
+    let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
+    let world = Simulated::new(machine, Host::KVM, 1, Arc::default());
+    let plan = Plan {
+        locks: select(Family::Exclusive, [lock]).unwrap(),
+        threads: vec![6],
+        runs: 1,
+        latency_runs: 0,
+        round: Duration::from_millis(20),
+        stretch: 1.0,
+        pin: false,
+        stat: false,
+        deadline: None,
+    };
+    let micro = Workload::Micro { cs: 95.0, ncs: 0.0 };
+    let ignore = &mut |_: usize, _: &'static _, _: usize| {};
+    let measurement = measure::run(&world, &micro, &plan, 2.0, ignore).unwrap();
+    let cell = measurement.cells.into_iter().next().unwrap();
+    (cell.reports[0].clone(), cell.samples[0].total())
+}
+
+#[test]
+fn both_modes_of_the_hybrid_lock_are_counted() {
+    let (report, operations) = round("hybrid");
+    let (queued, unfair) = report.modes;
+    assert!(queued > 10 && unfair > 10, "{queued} and {unfair}");
+    // All others found it free; each vCPU may be in the middle of one more.
+    assert!(queued + unfair <= operations + 6, "{queued} and {unfair}");
+}
+
+#[test]
+fn other_locks_have_no_modes() {
+    assert_eq!(round("ticket").0.modes, (0, 0));
+}
+
+/// What a simulation brings in which a lock with these arrows was used, each taken as often as it says.
+fn outcome(diagram: &'static Diagram, times: &[u64]) -> Outcome<()> {
+    let arrows = times.iter().enumerate();
+    let arrows = arrows.map(|(index, &times)| (Arrow { diagram, index }, times));
+    Outcome {
+        results: Vec::new(),
+        elapsed: Time::ZERO,
+        stopped: false,
+        accounts: Vec::new(),
+        counts: Counts::default(),
+        traffic: Traffic::default(),
+        arrows: arrows.collect(),
+        trace: Vec::new(),
+        events: 0,
+    }
+}
+
+static KNOWN: Diagram = Diagram {
+    name: PV,
+    arrows: &["there and back", "gone"],
+};
+static OTHER: Diagram = Diagram {
+    name: "other",
+    arrows: &["there and back"],
+};
+
+#[test]
+fn arrows_are_counted_by_their_texts() {
+    assert_eq!(taken(&outcome(&KNOWN, &[3, 5]), "gone"), 5);
+    assert_eq!(taken(&outcome(&KNOWN, &[3, 0]), "gone"), 0);
+    assert_eq!(taken(&outcome(&OTHER, &[3]), "there and back"), 0);
+}
+
+#[test]
+#[should_panic(expected = "the diagram pv has no arrow there and forth")]
+fn an_arrow_that_is_not_in_the_diagram_is_an_error() {
+    taken(&outcome(&KNOWN, &[3, 5]), "there and forth");
+}
