@@ -35,7 +35,7 @@ fn threads_that_inline_and_threads_that_call_exclude_each_other() {
     check("counters");
 }
 
-/// What `OverlockPosix` is for: with `Overlock` behind `ovl_mutex_t`, and its order in the header, a late look finds the lock's bytes changed.
+/// What `OverlockPosix` is for. With `Overlock` behind `ovl_mutex_t`, half of the runs without inline functions fail.
 #[test]
 fn the_last_owner_may_free_a_mutex() {
     check("freed");

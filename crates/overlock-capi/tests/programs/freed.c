@@ -1,13 +1,18 @@
-/* The last one to drop a reference frees the mutex, though the unlock of the one before may not have returned. A write after that shows: whoever
- * frees the memory fills it, and nobody else may change it. */
+/* The last one to drop a reference frees the mutex, though the unlock of the one before may not have returned: who frees the memory fills it, and
+ * nobody may change it after that.
+ *
+ * The time between a release and the end of its unlock is some nanoseconds. So signals interrupt the threads all the time, and stay; and
+ * all entries of the kick table count one lock more, so that every unlock has to look at its own. */
 #define _GNU_SOURCE
 #include <overlock.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
 
 #include "check.h"
 
-enum { THREADS = 4, OBJECTS = 3000 };
+enum { THREADS = 3, OBJECTS = 80000, ENTRIES = 1024 };
 
 struct object {
     ovl_mutex_t lock;
@@ -15,14 +20,16 @@ struct object {
 };
 
 static struct object objects[OBJECTS];
-static pthread_barrier_t start;
+static int ended;
+
+static void stay(int signal) {
+    (void)signal;
+    sched_yield();
+}
 
 static void *drop(void *nothing) {
     for (int i = 0; i < OBJECTS; i++) {
         struct object *object = &objects[i];
-        if (i % 100 == 0) {
-            pthread_barrier_wait(&start);
-        }
         ovl_mutex_lock(&object->lock);
         int last = --object->references == 0;
         ovl_mutex_unlock(&object->lock);
@@ -30,17 +37,30 @@ static void *drop(void *nothing) {
             memset(&object->lock, 0x5a, sizeof object->lock);
         }
     }
+    __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
     return nothing;
 }
 
 int main(void) {
     pthread_t threads[THREADS];
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = stay;
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
     for (int i = 0; i < OBJECTS; i++) {
         objects[i].references = THREADS;
     }
-    CHECK(pthread_barrier_init(&start, NULL, THREADS) == 0);
+    for (int i = 0; i < ENTRIES; i++) {
+        __atomic_fetch_add((uint32_t *)&ovl_kick_table[i], 1, __ATOMIC_RELAXED);
+    }
     for (int i = 0; i < THREADS; i++) {
         CHECK(pthread_create(&threads[i], NULL, drop, NULL) == 0);
+    }
+    while (__atomic_load_n(&ended, __ATOMIC_RELAXED) < THREADS) {
+        for (int i = 0; i < THREADS; i++) {
+            pthread_kill(threads[i], SIGUSR1);
+        }
+        sched_yield();
     }
     for (int i = 0; i < THREADS; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
