@@ -25,7 +25,6 @@ pub mod config;
 pub mod fork;
 pub mod mutex;
 pub mod real;
-mod shim;
 mod site;
 mod time;
 

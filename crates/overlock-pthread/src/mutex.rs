@@ -31,9 +31,8 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering:
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use overlock::core::Instant;
-use overlock::core::raw::RawLock;
+use overlock::core::raw::{RawFork, RawLock};
 
-use crate::shim::Shim;
 use crate::site::{Site, with_site};
 use crate::time::deadline;
 use crate::{config, fork, real};

@@ -8,10 +8,13 @@
 //! | `cpu`, `preempted` | rseq, or `sched_getcpu`: [`rseq`] |
 //! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
 //! | `now` | `CLOCK_MONOTONIC` |
+//! | `parallelism` | the affinity mask and the quotas of cgroups: [`quota`] |
 //! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
 
 mod barrier;
+mod fork;
 mod pi;
+mod quota;
 mod rseq;
 mod slot;
 
@@ -186,8 +189,7 @@ impl Platform for Linux {
         // Relaxed: the value is all there is, and computing it twice is harmless.
         match KNOWN.load(Relaxed) {
             0 => {
-                // Takes the affinity mask and the cgroup quotas (v1 and v2) into account.
-                let cpus = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+                let cpus = quota::parallelism();
                 KNOWN.store(cpus, Relaxed);
                 cpus
             }

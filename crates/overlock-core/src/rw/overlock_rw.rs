@@ -100,6 +100,7 @@
 //! - At most 2^31 readers: a panic beyond.
 
 mod drain;
+mod fork;
 mod policy;
 mod states;
 #[cfg(test)]

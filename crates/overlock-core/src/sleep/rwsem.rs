@@ -153,6 +153,7 @@
 //! which borrows see to in safe Rust. Not for signal handlers that interrupt a thread which uses the same
 //! lock: it may hold the guard. A thread without a queue node naps and tries again, and others may pass it without bound.
 
+mod fork;
 pub mod policy;
 mod queue;
 mod spin;

@@ -116,6 +116,7 @@
 //! - `turn`, `booked` and `done` are hints, Relaxed.
 
 mod deferred;
+mod fork;
 mod gate;
 mod layout;
 mod learn;
