@@ -1,0 +1,388 @@
+//! What each thread holds and waits for.
+//!
+//! A thread takes a record when it first meets the validator and gives it back in [`thread_exits`](super::thread_exits). Only the
+//! thread itself writes its record; others read it when they look for a deadlock.
+//!
+//! - T1: what the stack shows as held is held: an entry is written after the lock was acquired and cleared before it is released.
+//! - T2: entries at and above `depth` are empty. One that is released below the top leaves a hole, which goes with the
+//!   top. So no entry ever moves.
+//! - T3: a signal handler that interrupts the thread inside the validator finds `busy` set, and what it acquires is not
+//!   seen. It releases the same within, so nothing is left over.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
+};
+
+use rustix::thread::gettid;
+
+use super::class::ClassId;
+use super::site::{How, Site};
+
+/// The most locks that a thread can be seen to hold.
+pub(super) const DEPTH: usize = 64;
+
+/// The most threads that are seen at a time.
+pub(super) const THREADS: usize = if cfg!(miri) { 16 } else { 4096 };
+
+/// A held lock as others see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) lock: usize,
+    /// Tells it from other locks of the class, for as long as there is one of them.
+    pub(crate) member: usize,
+    pub(crate) class: ClassId,
+    pub(crate) how: How,
+    pub(crate) site: Site,
+}
+
+struct Entry {
+    /// 0 for a hole.
+    lock: AtomicUsize,
+    member: AtomicUsize,
+    site: AtomicUsize,
+    class: AtomicU16,
+    how: AtomicU8,
+    /// Acquisitions beyond the first, of locks that count.
+    again: AtomicU32,
+}
+
+impl Entry {
+    fn get(&self) -> Option<Held> {
+        // Acquire: pairs with `push`, so that the rest belongs to this lock (for other threads).
+        match self.lock.load(Acquire) {
+            0 => None,
+            lock => Some(Held {
+                lock,
+                member: self.member.load(Relaxed),
+                class: ClassId::from_index(self.class.load(Relaxed)),
+                how: How::from_bits(self.how.load(Relaxed)),
+                site: Site::from_bits(self.site.load(Relaxed)),
+            }),
+        }
+    }
+}
+
+/// What a thread waits for.
+pub(super) struct Wait {
+    /// 0 for nothing. Written last.
+    pub(super) lock: AtomicUsize,
+    pub(super) site: AtomicUsize,
+    pub(super) class: AtomicU16,
+    pub(super) how: AtomicU8,
+    /// When it began, in nanoseconds.
+    pub(super) since: AtomicU64,
+    /// Changes with every beginning and end.
+    pub(super) number: AtomicU32,
+}
+
+#[repr(align(128))]
+pub(super) struct Thread {
+    /// The kernel's name for the thread; 0 for a free record.
+    id: AtomicU32,
+    busy: AtomicBool,
+    depth: AtomicU32,
+    /// The signals in whose handlers the thread is, as bits.
+    signals: AtomicU64,
+    pub(super) wait: Wait,
+    held: [Entry; DEPTH],
+}
+
+impl Thread {
+    const INIT: Thread = Thread {
+        id: AtomicU32::new(0),
+        busy: AtomicBool::new(false),
+        depth: AtomicU32::new(0),
+        signals: AtomicU64::new(0),
+        wait: Wait {
+            lock: AtomicUsize::new(0),
+            site: AtomicUsize::new(0),
+            class: AtomicU16::new(0),
+            how: AtomicU8::new(0),
+            since: AtomicU64::new(0),
+            number: AtomicU32::new(0),
+        },
+        held: [const {
+            Entry {
+                lock: AtomicUsize::new(0),
+                member: AtomicUsize::new(0),
+                site: AtomicUsize::new(0),
+                class: AtomicU16::new(0),
+                how: AtomicU8::new(0),
+                again: AtomicU32::new(0),
+            }
+        }; DEPTH],
+    };
+
+    pub(super) fn id(&self) -> u32 {
+        self.id.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn depth(&self) -> usize {
+        (self.depth.load(Relaxed) as usize).min(DEPTH)
+    }
+
+    #[inline]
+    pub(super) fn signals(&self) -> &AtomicU64 {
+        &self.signals
+    }
+
+    /// What the thread holds, oldest first.
+    #[inline]
+    pub(super) fn held(&self) -> impl Iterator<Item = Held> {
+        self.held[..self.depth()].iter().filter_map(Entry::get)
+    }
+
+    /// As [`held`](Self::held), for other threads: a depth that they see may be stale.
+    pub(super) fn held_by_other(&self) -> impl Iterator<Item = Held> {
+        self.held.iter().filter_map(Entry::get)
+    }
+
+    #[inline]
+    fn find(&self, lock: usize) -> Option<(usize, &Entry)> {
+        let entries = self.held[..self.depth()].iter().enumerate();
+        entries
+            .rev()
+            .find(|(_, entry)| entry.lock.load(Relaxed) == lock)
+    }
+
+    /// Notes an acquisition. False where there is no room.
+    #[inline]
+    pub(super) fn push(&self, held: Held) -> bool {
+        let depth = self.depth();
+        if depth != 0
+            && let Some((_, entry)) = self.find(held.lock)
+        {
+            entry.again.fetch_add(1, Relaxed);
+            return true;
+        }
+        let Some(entry) = self.held.get(depth) else {
+            return false;
+        };
+        entry.member.store(held.member, Relaxed);
+        entry.site.store(held.site.to_bits(), Relaxed);
+        entry.class.store(held.class.index(), Relaxed);
+        entry.how.store(held.how.to_bits(), Relaxed);
+        entry.again.store(0, Relaxed);
+        // Release: pairs with `Entry::get` in other threads.
+        entry.lock.store(held.lock, Release);
+        self.depth.store(depth as u32 + 1, Relaxed);
+        true
+    }
+
+    /// Takes back an acquisition; what it was, unless there are more of the same lock, or it was not seen.
+    #[inline]
+    pub(super) fn pop(&self, lock: usize) -> Option<Held> {
+        let (index, entry) = self.find(lock)?;
+        let again = entry.again.load(Relaxed);
+        if again != 0 {
+            entry.again.store(again - 1, Relaxed);
+            return None;
+        }
+        let held = entry.get();
+        entry.lock.store(0, Relaxed);
+        if index + 1 == self.depth() {
+            let holes = self.held[..index].iter().rev();
+            let holes = holes.take_while(|entry| entry.lock.load(Relaxed) == 0);
+            let holes = holes.count();
+            self.depth.store((index - holes) as u32, Relaxed);
+        }
+        held
+    }
+
+    /// Changes how a lock is held.
+    pub(super) fn change(&self, lock: usize, how: How) {
+        if let Some((_, entry)) = self.find(lock) {
+            entry.how.store(how.to_bits(), Relaxed);
+        }
+    }
+
+    fn clear(&self) {
+        for entry in &self.held {
+            entry.lock.store(0, Relaxed);
+        }
+        self.depth.store(0, Relaxed);
+        self.signals.store(0, Relaxed);
+        self.wait.lock.store(0, Relaxed);
+    }
+}
+
+/// All zero bytes, so that only what is used takes memory.
+static TABLE: [Thread; THREADS] = [const { Thread::INIT }; THREADS];
+
+/// One more than the highest record that was ever in use.
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+/// Threads that went unseen, since all records were taken.
+pub(super) static UNSEEN: AtomicU32 = AtomicU32::new(0);
+
+const WITHOUT: u32 = u32::MAX;
+
+thread_local! {
+    /// The thread's record + 1; 0 for none yet, [`WITHOUT`] where none was free.
+    static MINE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// All records that may be in use.
+pub(super) fn all() -> &'static [Thread] {
+    // Acquire: pairs with `take`; a thread that is seen to hold or wait for something is in this range.
+    let in_use = IN_USE.load(Acquire);
+    &TABLE[..in_use.min(THREADS)]
+}
+
+/// The calling thread's record, and alone with it: no handler touches it until this is dropped (T3).
+pub(super) struct Entered(&'static Thread);
+
+impl std::ops::Deref for Entered {
+    type Target = Thread;
+
+    #[inline]
+    fn deref(&self) -> &Thread {
+        self.0
+    }
+}
+
+impl Drop for Entered {
+    #[inline]
+    fn drop(&mut self) {
+        // SeqCst, for the compiler only: the thread's own handlers are all that there is to keep out.
+        compiler_fence(SeqCst);
+        self.0.busy.store(false, Relaxed);
+    }
+}
+
+/// `None` where the thread has no record, or is inside already.
+#[inline]
+pub(super) fn enter() -> Option<Entered> {
+    let thread = match MINE.get() {
+        0 => take()?,
+        mine => TABLE.get(mine as usize - 1)?,
+    };
+    if thread.busy.load(Relaxed) {
+        return None;
+    }
+    thread.busy.store(true, Relaxed);
+    // SeqCst, for the compiler only, as in `drop`.
+    compiler_fence(SeqCst);
+    Some(Entered(thread))
+}
+
+/// As [`enter`], without taking a record.
+pub(super) fn enter_known() -> Option<Entered> {
+    match MINE.get() {
+        0 => None,
+        _ => enter(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn take() -> Option<&'static Thread> {
+    let id = gettid().as_raw_nonzero().get() as u32;
+    let found = TABLE.iter().enumerate().find(|(_, thread)| {
+        // Acquire: pairs with `give`, whose thread emptied the record.
+        thread.id() == 0 && (thread.id.compare_exchange(0, id, Acquire, Relaxed)).is_ok()
+    });
+    if MINE.get() != 0 {
+        // A handler has interrupted this, and has taken one for the thread.
+        if let Some((_, thread)) = found {
+            thread.id.store(0, Release); // pairs with the acquire above
+        }
+        return TABLE.get(MINE.get() as usize - 1);
+    }
+    let Some((index, thread)) = found else {
+        UNSEEN.fetch_add(1, Relaxed);
+        MINE.set(WITHOUT);
+        return None;
+    };
+    // Release: pairs with `all`.
+    IN_USE.fetch_max(index + 1, Release);
+    MINE.set(index as u32 + 1);
+    Some(thread)
+}
+
+/// The thread is gone: its record is free, and a lock that it still takes finds it another one.
+pub(super) fn give(thread: Entered) {
+    thread.clear();
+    let record = thread.0;
+    drop(thread);
+    MINE.set(0);
+    // Release: pairs with the acquire in `take`.
+    record.id.store(0, Release);
+}
+
+/// In the child of a fork: the calling thread is another one for the kernel, and the only one.
+pub(super) fn only_this_is_left() {
+    let mine = MINE.get() as usize;
+    for (index, thread) in all().iter().enumerate() {
+        if index + 1 == mine {
+            let id = gettid().as_raw_nonzero().get() as u32;
+            thread.id.store(id, Relaxed);
+        } else {
+            thread.clear();
+            thread.busy.store(false, Relaxed);
+            thread.id.store(0, Release); // pairs with the acquire in `take`
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(lock: usize) -> Held {
+        Held {
+            lock,
+            member: lock,
+            class: ClassId::NONE,
+            how: How::EXCLUSIVE,
+            site: Site::NONE,
+        }
+    }
+
+    fn locks(thread: &Thread) -> Vec<usize> {
+        thread.held().map(|held| held.lock).collect()
+    }
+
+    #[test]
+    fn locks_are_released_in_any_order_and_holes_go_with_the_top() {
+        let thread = Thread::INIT;
+        for lock in 1..=4 {
+            assert!(thread.push(held(lock)));
+        }
+        assert_eq!(thread.pop(2).map(|held| held.lock), Some(2));
+        assert_eq!(thread.pop(3).map(|held| held.lock), Some(3));
+        assert_eq!(locks(&thread), [1, 4]);
+        assert_eq!(thread.depth(), 4);
+        thread.pop(4);
+        assert_eq!((locks(&thread), thread.depth()), (vec![1], 1));
+        assert!(thread.pop(4).is_none());
+        assert!(thread.push(held(5)));
+        assert_eq!(locks(&thread), [1, 5]);
+    }
+
+    #[test]
+    fn a_lock_that_counts_is_held_until_its_last_release() {
+        let thread = Thread::INIT;
+        thread.push(held(1));
+        thread.push(held(1));
+        assert!(thread.pop(1).is_none());
+        assert_eq!(locks(&thread), [1]);
+        assert!(thread.pop(1).is_some());
+        assert_eq!(thread.depth(), 0);
+    }
+
+    #[test]
+    fn a_full_stack_takes_no_more_and_goes_on() {
+        let thread = Thread::INIT;
+        for lock in 1..=DEPTH {
+            assert!(thread.push(held(lock)));
+        }
+        assert!(!thread.push(held(DEPTH + 1)));
+        assert!(thread.pop(DEPTH + 1).is_none());
+        assert!(thread.pop(DEPTH).is_some());
+        assert!(thread.push(held(DEPTH + 1)));
+    }
+}
