@@ -187,7 +187,9 @@ pub fn acquire(lock: usize, class: ClassId, how: How, site: Site) {
 
 #[inline]
 pub(crate) fn wanted(held: Held) {
-    if let Some(me) = thread::enter() {
+    if !thread::is_idle()
+        && let Some(me) = thread::enter()
+    {
         check::wanted(&me, held);
     }
 }

@@ -303,6 +303,15 @@ pub(super) fn set_class(lock: usize, class: ClassId) {
     }
 }
 
+/// Members that are gone.
+static FORGOTTEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Changes whenever a member is gone.
+#[inline]
+pub(super) fn forgotten() -> usize {
+    FORGOTTEN.load(Relaxed)
+}
+
 /// What was learnt of the lock at this address is no longer true of what comes to lie there.
 pub(super) fn forget(lock: usize, class: ClassId) {
     let member = search(Origin::Member(class, lock)).ok();
@@ -313,6 +322,7 @@ pub(super) fn forget(lock: usize, class: ClassId) {
     let _inside = GATE.enter();
     if let Some(ClassId(member)) = member {
         TABLE[usize::from(member)].kind.store(DEAD, Relaxed);
+        FORGOTTEN.fetch_add(1, Relaxed);
     }
     if let Some(place) = place {
         let own = ClassId(place.class.load(Relaxed));

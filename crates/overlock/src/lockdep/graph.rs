@@ -11,7 +11,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::gate::Inside;
 use super::site::{How, Site};
@@ -20,7 +20,7 @@ use super::trace::Trace;
 /// The most edges of a circle that a report shows.
 pub(super) const SHOWN: usize = 16;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub(super) from: u16,
     pub(super) to: u16,
@@ -149,6 +149,11 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         }
     }
 
+    /// An edge, of those that there is room for.
+    fn place(&self, number: usize) -> *mut Edge {
+        self.edges.get().cast::<Edge>().wrapping_add(number)
+    }
+
     pub(super) fn edges(&self) -> usize {
         self.count.load(Relaxed) as usize
     }
@@ -192,7 +197,7 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
     /// `number` comes from a [`Path`] of this graph.
     pub(super) unsafe fn edge(&self, number: u32) -> Edge {
         // SAFETY: such an edge is complete, and never changes.
-        unsafe { *self.edges.get().cast::<Edge>().add(number as usize) }
+        unsafe { *self.place(number as usize) }
     }
 
     /// Adds an edge, unless it closes a circle.
@@ -208,7 +213,6 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         }
         // SAFETY: the caller is inside, and nobody else has a reference.
         let first = unsafe { &mut *self.first.get() };
-        let edges = self.edges.get().cast::<Edge>();
         if let Some(path) = self.way(&new, first, alive) {
             // Once for each pair of classes, however they are held.
             for from_how in [How::EXCLUSIVE, How::SHARED] {
@@ -220,10 +224,12 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         }
         let head = &mut first[usize::from(new.from)];
         // SAFETY: below EDGES, and not in use yet.
-        unsafe { edges.add(count).write(Edge { next: *head, ..new }) };
+        unsafe {
+            *self.place(count) = Edge { next: *head, ..new };
+        }
         *head = count as u32 + 1;
-        // Release: pairs with nothing but the gate's own; an edge is complete before it is counted, should a fork come between.
-        self.count.store(count as u32 + 1, Release);
+        // Last, should a fork come between: an edge that is counted is complete.
+        self.count.store(count as u32 + 1, Relaxed);
         Added::Fine
     }
 
@@ -249,7 +255,7 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
             while next != 0 {
                 let number = next - 1;
                 // SAFETY: edges in the lists are in use.
-                let edge = unsafe { &*self.edges.get().cast::<Edge>().add(number as usize) };
+                let edge = unsafe { &*self.place(number as usize) };
                 next = edge.next;
                 if as_reader && edge.from_how.is_shared() {
                     continue; // readers do not block this one

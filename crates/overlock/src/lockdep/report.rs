@@ -14,6 +14,7 @@ use std::time::Duration;
 use super::gate::Gate;
 use super::graph::Path;
 use super::out::{JSON, Out, TEXT};
+use super::site::Site;
 use super::thread::{Held, Thread};
 use super::trace::Trace;
 use super::wait::Circle;
@@ -65,6 +66,19 @@ impl Finding<'_> {
             Finding::Exit { .. } => (5, "exit", "thread exits with locks held"),
             Finding::Sleep { .. } => (6, "sleep", "sleeping with locks held"),
             Finding::Deadlock(_) => (7, "deadlock", "deadlock detected"),
+        }
+    }
+
+    /// Where it comes up.
+    fn site(&self) -> Site {
+        match self {
+            Finding::Order { wanted, .. }
+            | Finding::Class { wanted, .. }
+            | Finding::Again { wanted, .. }
+            | Finding::ReadAgain { wanted, .. } => wanted.site,
+            Finding::Signal { used, .. } => used.site,
+            Finding::Sleep { at, .. } => at.site,
+            Finding::Exit { .. } | Finding::Deadlock(_) => Site::NONE,
         }
     }
 
@@ -120,7 +134,7 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
         _ => &REPORTS,
     };
     count.fetch_add(1, Relaxed);
-    let trace = Trace::here();
+    let trace = Trace::here(finding.site());
     let _turn = TURN.enter_within(PATIENCE);
     // An `Out` does not fail.
     if let Some(mut out) = Out::new(&TEXT) {
@@ -136,15 +150,19 @@ struct Errno(i32);
 
 impl Errno {
     fn keep() -> Errno {
-        // SAFETY: the address of the thread's own errno.
-        Errno(unsafe { *libc::__errno_location() })
+        // SAFETY: no preconditions.
+        let place = unsafe { libc::__errno_location() };
+        // SAFETY: the thread's own.
+        Errno(unsafe { *place })
     }
 }
 
 impl Drop for Errno {
     fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { *libc::__errno_location() = self.0 };
+        // SAFETY: no preconditions.
+        let place = unsafe { libc::__errno_location() };
+        // SAFETY: the thread's own.
+        unsafe { *place = self.0 };
     }
 }
 

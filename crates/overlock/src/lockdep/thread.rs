@@ -10,6 +10,7 @@
 //!   seen. It releases the same within, so nothing is left over.
 
 use std::cell::Cell;
+use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
@@ -37,31 +38,58 @@ pub(crate) struct Held {
     pub(crate) site: Site,
 }
 
-struct Entry {
+pub(super) struct Entry {
     /// 0 for a hole.
     lock: AtomicUsize,
     member: AtomicUsize,
     site: AtomicUsize,
-    class: AtomicU16,
-    how: AtomicU8,
-    /// Acquisitions beyond the first, of locks that count.
-    again: AtomicU32,
+    /// The class, how it is held (from bit 16), and acquisitions beyond the first (from bit 32), of locks that count.
+    rest: AtomicU64,
 }
 
 impl Entry {
-    fn get(&self) -> Option<Held> {
-        // Acquire: pairs with `push`, so that the rest belongs to this lock (for other threads).
-        match self.lock.load(Acquire) {
-            0 => None,
-            lock => Some(Held {
-                lock,
-                member: self.member.load(Relaxed),
-                class: ClassId::from_index(self.class.load(Relaxed)),
-                how: How::from_bits(self.how.load(Relaxed)),
-                site: Site::from_bits(self.site.load(Relaxed)),
-            }),
-        }
+    #[inline]
+    pub(super) fn lock(&self) -> usize {
+        self.lock.load(Relaxed)
     }
+
+    #[inline]
+    pub(super) fn member(&self) -> usize {
+        self.member.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn class_and_how(&self) -> (ClassId, How) {
+        let rest = self.rest.load(Relaxed);
+        let class = ClassId::from_index(rest as u16);
+        (class, How::from_bits((rest >> 16) as u8))
+    }
+
+    #[inline]
+    pub(super) fn get(&self) -> Option<Held> {
+        // Acquire: pairs with `push`, so that the rest belongs to this lock (for other threads).
+        let lock = self.lock.load(Acquire);
+        if lock == 0 {
+            return None;
+        }
+        let (class, how) = self.class_and_how();
+        Some(Held {
+            lock,
+            member: self.member(),
+            class,
+            how,
+            site: Site::from_bits(self.site.load(Relaxed)),
+        })
+    }
+}
+
+/// One acquisition more, in [`Entry::rest`].
+const AGAIN: u64 = 1 << 32;
+
+/// [`Entry::rest`] of a first acquisition.
+#[inline]
+fn rest(class: ClassId, how: How) -> u64 {
+    u64::from(class.index()) | u64::from(how.to_bits()) << 16
 }
 
 /// What a thread waits for.
@@ -90,6 +118,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new record, as intended
     const INIT: Thread = Thread {
         id: AtomicU32::new(0),
         busy: AtomicBool::new(false),
@@ -108,9 +137,7 @@ impl Thread {
                 lock: AtomicUsize::new(0),
                 member: AtomicUsize::new(0),
                 site: AtomicUsize::new(0),
-                class: AtomicU16::new(0),
-                how: AtomicU8::new(0),
-                again: AtomicU32::new(0),
+                rest: AtomicU64::new(0),
             }
         }; DEPTH],
     };
@@ -129,10 +156,15 @@ impl Thread {
         &self.signals
     }
 
-    /// What the thread holds, oldest first.
+    /// What the thread holds, oldest first, holes included.
     #[inline]
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.held[..self.depth()]
+    }
+
+    /// What the thread holds, oldest first.
     pub(super) fn held(&self) -> impl Iterator<Item = Held> {
-        self.held[..self.depth()].iter().filter_map(Entry::get)
+        self.entries().iter().filter_map(Entry::get)
     }
 
     /// As [`held`](Self::held), for other threads: a depth that they see may be stale.
@@ -141,11 +173,10 @@ impl Thread {
     }
 
     #[inline]
-    fn find(&self, lock: usize) -> Option<(usize, &Entry)> {
-        let entries = self.held[..self.depth()].iter().enumerate();
-        entries
-            .rev()
-            .find(|(_, entry)| entry.lock.load(Relaxed) == lock)
+    fn find(&self, lock: usize) -> Option<usize> {
+        self.entries()
+            .iter()
+            .rposition(|entry| entry.lock() == lock)
     }
 
     /// Notes an acquisition. False where there is no room.
@@ -153,9 +184,9 @@ impl Thread {
     pub(super) fn push(&self, held: Held) -> bool {
         let depth = self.depth();
         if depth != 0
-            && let Some((_, entry)) = self.find(held.lock)
+            && let Some(index) = self.find(held.lock)
         {
-            entry.again.fetch_add(1, Relaxed);
+            self.held[index].rest.fetch_add(AGAIN, Relaxed);
             return true;
         }
         let Some(entry) = self.held.get(depth) else {
@@ -163,39 +194,42 @@ impl Thread {
         };
         entry.member.store(held.member, Relaxed);
         entry.site.store(held.site.to_bits(), Relaxed);
-        entry.class.store(held.class.index(), Relaxed);
-        entry.how.store(held.how.to_bits(), Relaxed);
-        entry.again.store(0, Relaxed);
+        entry.rest.store(rest(held.class, held.how), Relaxed);
         // Release: pairs with `Entry::get` in other threads.
         entry.lock.store(held.lock, Release);
         self.depth.store(depth as u32 + 1, Relaxed);
         true
     }
 
-    /// Takes back an acquisition; what it was, unless there are more of the same lock, or it was not seen.
+    /// Takes back an acquisition: what it was, unless there are more of the same lock, or it was not seen.
     #[inline]
     pub(super) fn pop(&self, lock: usize) -> Option<Held> {
-        let (index, entry) = self.find(lock)?;
-        let again = entry.again.load(Relaxed);
-        if again != 0 {
-            entry.again.store(again - 1, Relaxed);
+        let index = self.find(lock)?;
+        let entry = &self.held[index];
+        let rest = entry.rest.load(Relaxed);
+        if rest >= AGAIN {
+            entry.rest.store(rest - AGAIN, Relaxed);
             return None;
         }
         let held = entry.get();
         entry.lock.store(0, Relaxed);
         if index + 1 == self.depth() {
-            let holes = self.held[..index].iter().rev();
-            let holes = holes.take_while(|entry| entry.lock.load(Relaxed) == 0);
-            let holes = holes.count();
-            self.depth.store((index - holes) as u32, Relaxed);
+            let mut depth = index;
+            while depth != 0 && self.held[depth - 1].lock() == 0 {
+                depth -= 1;
+            }
+            self.depth.store(depth as u32, Relaxed);
         }
         held
     }
 
     /// Changes how a lock is held.
     pub(super) fn change(&self, lock: usize, how: How) {
-        if let Some((_, entry)) = self.find(lock) {
-            entry.how.store(how.to_bits(), Relaxed);
+        if let Some(index) = self.find(lock) {
+            let entry = &self.held[index];
+            let again = entry.rest.load(Relaxed) / AGAIN * AGAIN;
+            let (class, _) = entry.class_and_how();
+            entry.rest.store(rest(class, how) | again, Relaxed);
         }
     }
 
@@ -218,11 +252,15 @@ static IN_USE: AtomicUsize = AtomicUsize::new(0);
 /// Threads that went unseen, since all records were taken.
 pub(super) static UNSEEN: AtomicU32 = AtomicU32::new(0);
 
-const WITHOUT: u32 = u32::MAX;
+/// Stands in for the record of threads that have none: always busy.
+static WITHOUT: Thread = Thread {
+    busy: AtomicBool::new(true),
+    ..Thread::INIT
+};
 
 thread_local! {
-    /// The thread's record + 1; 0 for none yet, [`WITHOUT`] where none was free.
-    static MINE: Cell<u32> = const { Cell::new(0) };
+    /// The thread's record, once it has looked for one; [`WITHOUT`] where none was free.
+    static MINE: Cell<Option<&'static Thread>> = const { Cell::new(None) };
 }
 
 /// All records that may be in use.
@@ -256,51 +294,66 @@ impl Drop for Entered {
 /// `None` where the thread has no record, or is inside already.
 #[inline]
 pub(super) fn enter() -> Option<Entered> {
-    let thread = match MINE.get() {
-        0 => take()?,
-        mine => TABLE.get(mine as usize - 1)?,
-    };
-    if thread.busy.load(Relaxed) {
-        return None;
+    match MINE.get() {
+        None => take().enter(),
+        Some(thread) => thread.enter(),
     }
-    thread.busy.store(true, Relaxed);
-    // SeqCst, for the compiler only, as in `drop`.
-    compiler_fence(SeqCst);
-    Some(Entered(thread))
 }
 
 /// As [`enter`], without taking a record.
+#[inline]
 pub(super) fn enter_known() -> Option<Entered> {
-    match MINE.get() {
-        0 => None,
-        _ => enter(),
+    MINE.get()?.enter()
+}
+
+/// Whether the calling thread holds nothing, is not in a handler, and so has nothing to look at.
+#[inline]
+pub(super) fn is_idle() -> bool {
+    MINE.get()
+        .is_some_and(|thread| thread.depth() == 0 && thread.signals().load(Relaxed) == 0)
+}
+
+impl Thread {
+    #[inline]
+    fn enter(&'static self) -> Option<Entered> {
+        if self.busy.load(Relaxed) {
+            return None;
+        }
+        self.busy.store(true, Relaxed);
+        // SeqCst, for the compiler only, as in `drop`.
+        compiler_fence(SeqCst);
+        Some(Entered(self))
     }
 }
 
 #[cold]
 #[inline(never)]
-fn take() -> Option<&'static Thread> {
+fn take() -> &'static Thread {
     let id = gettid().as_raw_nonzero().get() as u32;
-    let found = TABLE.iter().enumerate().find(|(_, thread)| {
+    let found = TABLE.iter().position(|thread| {
         // Acquire: pairs with `give`, whose thread emptied the record.
         thread.id() == 0 && (thread.id.compare_exchange(0, id, Acquire, Relaxed)).is_ok()
     });
-    if MINE.get() != 0 {
+    if let Some(thread) = MINE.get() {
         // A handler has interrupted this, and has taken one for the thread.
-        if let Some((_, thread)) = found {
-            thread.id.store(0, Release); // pairs with the acquire above
+        if let Some(index) = found {
+            TABLE[index].id.store(0, Release); // pairs with the acquire above
         }
-        return TABLE.get(MINE.get() as usize - 1);
+        return thread;
     }
-    let Some((index, thread)) = found else {
-        UNSEEN.fetch_add(1, Relaxed);
-        MINE.set(WITHOUT);
-        return None;
+    let thread = match found {
+        Some(index) => {
+            // Release: pairs with `all`.
+            IN_USE.fetch_max(index + 1, Release);
+            &TABLE[index]
+        }
+        None => {
+            UNSEEN.fetch_add(1, Relaxed);
+            &WITHOUT
+        }
     };
-    // Release: pairs with `all`.
-    IN_USE.fetch_max(index + 1, Release);
-    MINE.set(index as u32 + 1);
-    Some(thread)
+    MINE.set(Some(thread));
+    thread
 }
 
 /// The thread is gone: its record is free, and a lock that it still takes finds it another one.
@@ -308,16 +361,16 @@ pub(super) fn give(thread: Entered) {
     thread.clear();
     let record = thread.0;
     drop(thread);
-    MINE.set(0);
+    MINE.set(None);
     // Release: pairs with the acquire in `take`.
     record.id.store(0, Release);
 }
 
 /// In the child of a fork: the calling thread is another one for the kernel, and the only one.
 pub(super) fn only_this_is_left() {
-    let mine = MINE.get() as usize;
-    for (index, thread) in all().iter().enumerate() {
-        if index + 1 == mine {
+    let mine = MINE.get();
+    for thread in all() {
+        if mine.is_some_and(|mine| ptr::eq(mine, thread)) {
             let id = gettid().as_raw_nonzero().get() as u32;
             thread.id.store(id, Relaxed);
         } else {

@@ -7,12 +7,13 @@
 use std::ffi::{c_int, c_void};
 use std::fmt;
 
+use super::site::Site;
 use super::symbol;
 
 /// How many callers are kept.
-const CALLERS: usize = 12;
+const CALLERS: usize = 16;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Trace([usize; CALLERS]);
 
 /// The unwinder's state: its own affair.
@@ -31,6 +32,8 @@ struct Filling {
     trace: Trace,
     length: usize,
     skip: usize,
+    /// The caller to begin with, where it comes: 0 once it has come, or where it is not a code address.
+    first: usize,
 }
 
 extern "C" fn each(context: *mut Context, data: *mut c_void) -> c_int {
@@ -42,29 +45,40 @@ extern "C" fn each(context: *mut Context, data: *mut c_void) -> c_int {
         filling.skip -= 1;
         return GO_ON;
     }
-    let Some(place) = filling.trace.0.get_mut(filling.length) else {
-        return END;
-    };
     // SAFETY: `context` is the unwinder's own, for the length of this call.
-    *place = unsafe { _Unwind_GetIP(context) };
-    filling.length += 1;
-    GO_ON
+    let address = unsafe { _Unwind_GetIP(context) };
+    if address == filling.first {
+        filling.first = 0;
+        filling.length = 0;
+    }
+    match filling.trace.0.get_mut(filling.length) {
+        Some(place) => {
+            *place = address;
+            filling.length += 1;
+            GO_ON
+        }
+        None => END,
+    }
 }
 
 impl Trace {
     pub(super) const NONE: Trace = Trace([0; CALLERS]);
 
-    /// The callers of the caller.
+    /// The callers of the caller, from `site` on if that is one of the first.
     #[inline(never)]
-    pub(super) fn here() -> Trace {
+    pub(super) fn here(site: Site) -> Trace {
         let mut filling = Filling {
             trace: Trace::NONE,
             length: 0,
-            skip: 2,
+            skip: 1,
+            first: site.to_bits(),
         };
         if !cfg!(miri) {
             // SAFETY: `each` takes what it is given here, for the length of this call.
             unsafe { _Unwind_Backtrace(each, (&raw mut filling).cast()) };
+        }
+        if let Some(rest) = filling.trace.0.get_mut(filling.length..) {
+            rest.fill(0);
         }
         filling.trace
     }

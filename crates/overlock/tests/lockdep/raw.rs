@@ -152,12 +152,13 @@ fn a_lock_of_a_handler_is_fine_where_the_signal_is_blocked() {
 }
 
 fn block(how: i32) {
-    // SAFETY: a set that is made here, and the thread's own mask.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigaddset(&mut set, libc::SIGUSR1);
-        assert_eq!(libc::pthread_sigmask(how, &set, std::ptr::null_mut()), 0);
-    }
+    // SAFETY: zeros are an empty set.
+    let mut set = unsafe { std::mem::zeroed() };
+    // SAFETY: valid for the write.
+    unsafe { libc::sigaddset(&mut set, libc::SIGUSR1) };
+    // SAFETY: the thread's own mask.
+    let failed = unsafe { libc::pthread_sigmask(how, &set, std::ptr::null_mut()) };
+    assert_eq!(failed, 0);
 }
 
 #[test]
