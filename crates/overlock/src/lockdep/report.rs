@@ -133,7 +133,6 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
         Finding::Sleep { .. } => &WARNINGS,
         _ => &REPORTS,
     };
-    count.fetch_add(1, Relaxed);
     let trace = Trace::here(finding.site());
     let _turn = TURN.enter_within(PATIENCE);
     // An `Out` does not fail.
@@ -143,6 +142,8 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
     if let Some(mut out) = Out::new(&JSON) {
         let _ = json::write(&mut out, me, finding, name);
     }
+    // Now that it can be read: somebody may wait for the number.
+    count.fetch_add(1, Relaxed);
 }
 
 /// Puts `errno` back: the functions that lock leave it alone.

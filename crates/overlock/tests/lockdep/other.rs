@@ -148,6 +148,7 @@ fn the_child_of_a_fork_goes_on_alone() {
         // SAFETY: the child only takes locks of its own, and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
+            eprintln!("child {}", std::process::id());
             drop(A.lock());
             drop(lock);
             let _a = A.lock();
@@ -162,4 +163,7 @@ fn the_child_of_a_fork_goes_on_alone() {
         assert_eq!(libc::WEXITSTATUS(status), 1);
     });
     said.is(&[ORDER]);
+    // The thread is another one there.
+    let child = said.0.lines().find_map(|line| line.strip_prefix("child "));
+    said.has(&format!("/{} is trying", child.unwrap()));
 }

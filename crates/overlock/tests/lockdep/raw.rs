@@ -3,7 +3,7 @@
 use overlock::lockdep::{self, ClassId, How, Site};
 
 use crate::alone;
-use crate::alone::{AGAIN, EXIT, ORDER, SIGNAL, SLEEP};
+use crate::alone::{AGAIN, DEADLOCK, EXIT, ORDER, SIGNAL, SLEEP};
 
 fn take(lock: usize, class: ClassId, how: How) {
     lockdep::acquire(lock, class, how, Site::here());
@@ -146,7 +146,8 @@ fn a_lock_of_a_handler_is_fine_where_the_signal_is_blocked() {
         with_handler(0x100, X, X);
         assert_eq!(lockdep::reports(), 0);
         block(libc::SIG_UNBLOCK);
-        with_handler(0x100, X, X);
+        // Where it is held, not where the handler is.
+        chain(&[(0x100, X)]);
     });
     said.is(&[SIGNAL]);
 }
@@ -159,6 +160,69 @@ fn block(how: i32) {
     // SAFETY: the thread's own mask.
     let failed = unsafe { libc::pthread_sigmask(how, &set, std::ptr::null_mut()) };
     assert_eq!(failed, 0);
+}
+
+/// Runs `scene` on a thread that then stays as it is, while this one goes on.
+fn stays(scene: fn()) {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        scene();
+        done.send(()).unwrap();
+        loop {
+            std::thread::park();
+        }
+    });
+    is_done.recv().unwrap();
+}
+
+fn waits(lock: usize, how: How) {
+    lockdep::begin_wait(lock, ClassId::NONE, how, Site::here());
+}
+
+#[test]
+fn readers_wait_for_a_writer_that_waits_unless_they_only_wait_for_holders() {
+    let said = alone!(|| {
+        let (lock, other, recursive) = (0x100, 0x200, 0x300);
+        take(lock, ClassId::NONE, S);
+        take(recursive, ClassId::NONE, R);
+        stays(|| waits(0x100, X));
+        stays(|| waits(0x300, X));
+        stays(|| {
+            take(0x400, ClassId::NONE, X);
+            waits(0x300, R);
+        });
+        stays(|| {
+            take(0x200, ClassId::NONE, X);
+            waits(0x100, S);
+        });
+        // Both hold what this thread would wait for; one of them can go on.
+        waits(0x400, X);
+        lockdep::end_wait(0x400);
+        assert_eq!((lockdep::reports(), lockdep::check_deadlock()), (0, false));
+        waits(other, X);
+        assert!(lockdep::check_deadlock());
+        lockdep::end_wait(other);
+        assert!(!lockdep::check_deadlock());
+        lockdep::release(lock);
+        lockdep::release(recursive);
+    });
+    said.is(&[DEADLOCK]);
+    assert_eq!(said.0.matches("has waited for").count(), 3, "{}", said.0);
+}
+
+#[test]
+fn what_ends_by_itself_is_no_part_of_a_deadlock() {
+    let said = alone!(|| {
+        take(0x100, ClassId::NONE, X);
+        stays(|| {
+            take(0x200, ClassId::NONE, X);
+            waits(0x100, X.trying());
+        });
+        waits(0x200, X);
+        lockdep::end_wait(0x200);
+        lockdep::release(0x100);
+    });
+    said.is(&[]);
 }
 
 #[test]
