@@ -7,7 +7,8 @@
 //! It is no false alarm: what is shown as held is held (T1 of [`thread`](super::thread)), a waiting thread's locks do not change, and the
 //! numbers of the waits were the same before and after, so at one moment all of them waited.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::ptr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
 use overlock_core::Platform;
 
@@ -85,8 +86,7 @@ pub(super) fn begin(me: &Entered, wanted: Held) {
     wait.how.store(wanted.how.to_bits(), Relaxed);
     wait.site.store(wanted.site.to_bits(), Relaxed);
     // AcqRel: pairs with `waits_for`.
-    wait.number
-        .fetch_add(1, std::sync::atomic::Ordering::AcqRel);
+    wait.number.fetch_add(1, AcqRel);
     // SeqCst: pairs with `waits_for`.
     wait.lock.store(wanted.lock, SeqCst);
     // Who holds nothing holds nobody up.
@@ -128,7 +128,7 @@ fn search(first: &Thread) -> Option<Circle> {
     };
     // Where the search among those that block each thread goes on.
     let mut next = [0u16; LONGEST];
-    let start = all.iter().position(|thread| std::ptr::eq(thread, first))?;
+    let start = all.iter().position(|thread| ptr::eq(thread, first))?;
     circle.threads[0] = (start as u16, first.waits_for()?.1);
     circle.length = 1;
     while circle.length > 0 {
@@ -138,9 +138,8 @@ fn search(first: &Thread) -> Option<Circle> {
         let wanted = waiting.waits_for().map(|(wanted, _)| wanted);
         let from = usize::from(next[last]);
         let blocker = wanted.and_then(|wanted| {
-            (from..all.len()).find(|index| {
-                !std::ptr::eq(&all[*index], waiting) && all[*index].blocks(&wanted, since)
-            })
+            (from..all.len())
+                .find(|index| !ptr::eq(&all[*index], waiting) && all[*index].blocks(&wanted, since))
         });
         let Some(blocker) = blocker else {
             circle.length = last;
@@ -200,5 +199,39 @@ impl Circle {
                 b.wrapping_add(*number as usize),
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that waited when it was looked at, and waits again: it may have let go in between what blocked another.
+    #[test]
+    fn a_circle_counts_only_if_all_its_threads_waited_all_the_time() {
+        let lock = 0x7000;
+        let wanted = Held {
+            lock,
+            member: lock,
+            class: ClassId::NONE,
+            how: How::EXCLUSIVE,
+            site: Site::NONE,
+        };
+        let me = thread::enter().unwrap();
+        begin(&me, wanted);
+        let all = thread::all();
+        let index = all.iter().position(|thread| ptr::eq(thread, &*me)).unwrap();
+        let number = me.waits_for().unwrap().1;
+        let mut circle = Circle {
+            threads: [(0, 0); LONGEST],
+            length: 1,
+        };
+        circle.threads[0] = (index as u16, number);
+        assert!(circle.is_still_so(all));
+        end(&me, lock);
+        assert!(!circle.is_still_so(all));
+        begin(&me, wanted);
+        assert!(!circle.is_still_so(all));
+        end(&me, lock);
     }
 }

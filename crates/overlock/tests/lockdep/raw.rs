@@ -195,9 +195,18 @@ fn readers_wait_for_a_writer_that_waits_unless_they_only_wait_for_holders() {
             take(0x200, ClassId::NONE, X);
             waits(0x100, S);
         });
-        // Both hold what this thread would wait for; one of them can go on.
-        waits(0x400, X);
-        lockdep::end_wait(0x400);
+        // A reader that was there before the writer.
+        take(0x500, ClassId::NONE, S);
+        stays(|| {
+            take(0x600, ClassId::NONE, X);
+            waits(0x500, S);
+        });
+        stays(|| waits(0x500, X));
+        // This thread waits for two that can go on.
+        for can_go_on in [0x400, 0x600] {
+            waits(can_go_on, X);
+            lockdep::end_wait(can_go_on);
+        }
         assert_eq!((lockdep::reports(), lockdep::check_deadlock()), (0, false));
         waits(other, X);
         assert!(lockdep::check_deadlock());
@@ -231,6 +240,8 @@ fn threads_end_and_begin_by_themselves() {
         take(0x100, lockdep::class_named("left"), X);
         lockdep::thread_exits();
         // A new record: it holds nothing.
+        take(0x200, ClassId::NONE, X);
+        lockdep::release(0x200);
         lockdep::sleeps(0, Site::here());
         lockdep::thread_exits();
     });
