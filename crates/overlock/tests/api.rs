@@ -7,6 +7,7 @@
 mod books;
 #[path = "api/family.rs"]
 mod family;
+#[cfg(not(feature = "lockdep"))]
 #[path = "api/ledger.rs"]
 mod ledger;
 #[path = "api/once.rs"]
