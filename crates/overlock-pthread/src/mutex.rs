@@ -304,11 +304,26 @@ impl Mutex {
 
     /// Whether the calling thread may wait for a condition with it, as far as its kind lets one tell: else the errno.
     pub(crate) fn check_owner(&self) -> c_int {
-        let counts = [RECURSIVE, ERRORCHECK].contains(&self.kind());
-        if self.is_ours() && counts && !self.is_mine() {
-            return EPERM;
-        }
-        0
+        let counts = [RECURSIVE, ERRORCHECK].contains(&(self.kind() & KIND_MASK));
+        let owned = if self.is_ours() {
+            self.is_mine()
+        } else {
+            self.is_mine_of_glibcs()
+        };
+        if counts && !owned { EPERM } else { 0 }
+    }
+
+    /// Whether the calling thread owns it, which is glibc's: that keeps the owner's id at offset 8.
+    fn is_mine_of_glibcs(&self) -> bool {
+        // SAFETY: it has no preconditions.
+        let me = unsafe { libc::gettid() } as u32;
+        let half = if cfg!(target_endian = "little") {
+            0
+        } else {
+            32
+        };
+        // Relaxed: as in `is_mine`.
+        (self.lock[1].load(Relaxed) >> half) as u32 == me
     }
 
     /// Whether the calling thread owns it, which is ours.

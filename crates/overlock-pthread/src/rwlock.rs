@@ -185,7 +185,9 @@ impl RwLock {
         if self.generation.load(Relaxed) != fork::generation() {
             fork::settle(&self.generation, || {
                 // SAFETY: the threads of the generation before are gone, and those of this one wait until it is settled.
-                behind!(self, |lock| unsafe { lock.settle(self.writer.load(Relaxed) != 0) });
+                behind!(self, |lock| unsafe {
+                    lock.settle(self.writer.load(Relaxed) != 0)
+                });
             });
         }
         true

@@ -58,7 +58,7 @@ static void notifications(struct pair *pair)
     printf("woken: %d\n", pair->woken);
 }
 
-static void with(const char *name, int kind, int shared_mutex, int shared_cond, clockid_t clock)
+static void with_protocol(const char *name, int kind, int protocol, int shared_mutex, int shared_cond, clockid_t clock)
 {
     printf("-- %s\n", name);
     struct pair pair;
@@ -68,6 +68,7 @@ static void with(const char *name, int kind, int shared_mutex, int shared_cond, 
     OK(pthread_mutexattr_init(&attr));
     OK(pthread_mutexattr_settype(&attr, kind));
     OK(pthread_mutexattr_setpshared(&attr, shared_mutex));
+    OK(pthread_mutexattr_setprotocol(&attr, protocol));
     OK(pthread_condattr_init(&cond_attr));
     OK(pthread_condattr_setpshared(&cond_attr, shared_cond));
     ANSWER(pthread_condattr_setclock(&cond_attr, clock));
@@ -88,6 +89,11 @@ static void with(const char *name, int kind, int shared_mutex, int shared_cond, 
     OK(pthread_mutex_destroy(&pair.mutex));
 }
 
+static void with(const char *name, int kind, int shared_mutex, int shared_cond, clockid_t clock)
+{
+    with_protocol(name, kind, PTHREAD_PRIO_NONE, shared_mutex, shared_cond, clock);
+}
+
 int main(void)
 {
     with("normal", PTHREAD_MUTEX_NORMAL, 0, 0, CLOCK_REALTIME);
@@ -98,6 +104,8 @@ int main(void)
     with("shared condition", PTHREAD_MUTEX_NORMAL, 0, 1, CLOCK_MONOTONIC);
     with("shared condition, recursive", PTHREAD_MUTEX_RECURSIVE, 0, 1, CLOCK_REALTIME);
     with("both shared", PTHREAD_MUTEX_NORMAL, 1, 1, CLOCK_MONOTONIC);
+    with_protocol("priorities, error-checking", PTHREAD_MUTEX_ERRORCHECK, PTHREAD_PRIO_INHERIT, 0, 0, CLOCK_REALTIME);
+    with_protocol("priorities, recursive", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_INHERIT, 0, 0, CLOCK_MONOTONIC);
     static struct pair pair = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
     puts("-- static");
     deadlines(&pair, CLOCK_REALTIME);
