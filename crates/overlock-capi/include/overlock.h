@@ -28,8 +28,10 @@
  * for it, or is releasing it. They may read-lock what their thread reads, if they release it before they return. They must not
  * use condition variables. No function is a cancellation point, allocates, or throws.
  *
- * FORK. In a child of a process with several threads, locks are usable that no other thread held or waited for at the
- * moment of the fork; initialise others anew, and condition variables that were waited for.
+ * FORK. A child of a process with several threads has one of them. What no other thread held or waited for at that moment, the child may use
+ * as ever. What others waited for it may use after ovl_..._after_fork, which makes it forget them, and which belongs into the child's handler of
+ * pthread_atfork; the calling thread goes on to hold what it held. What others held stays held; initialise it anew. Signal handlers
+ * that interrupt a call of this library must not fork.
  */
 #ifndef OVERLOCK_H
 #define OVERLOCK_H
@@ -90,6 +92,9 @@ int ovl_mutex_init(ovl_mutex_t *mutex);
  * to be a mutex. Need not be called. */
 int ovl_mutex_destroy(ovl_mutex_t *mutex);
 
+/* In a child of fork: forgets those that waited and are not there. Who held the mutex holds it. 0. */
+int ovl_mutex_after_fork(ovl_mutex_t *mutex);
+
 /* Acquires the mutex, however long that takes. 0. */
 int ovl_mutex_lock(ovl_mutex_t *mutex);
 
@@ -109,6 +114,10 @@ int ovl_rwlock_init(ovl_rwlock_t *rwlock);
 
 /* The end of a reader-writer lock. 0, or EBUSY: it is held or waited for. Need not be called. */
 int ovl_rwlock_destroy(ovl_rwlock_t *rwlock);
+
+/* In a child of fork: forgets those that waited and are not there. Who held the lock holds it; written says whether the calling thread
+ * holds it for writing. 0. */
+int ovl_rwlock_after_fork(ovl_rwlock_t *rwlock, int written);
 
 /* Acquires the lock together with other readers. 0. A thread that reads already must not: it might wait for a writer that waits for it. The
  * process ends where 2^31 readers would be exceeded. */
@@ -144,6 +153,9 @@ int ovl_cond_init(ovl_cond_t *cond);
 /* Waits until those that were notified have done with the condition variable, which may then be freed. All that wait must have been
  * notified. 0. */
 int ovl_cond_destroy(ovl_cond_t *cond);
+
+/* In a child of fork: forgets those that waited and are not there. 0. */
+int ovl_cond_after_fork(ovl_cond_t *cond);
 
 /* Releases the mutex, which the calling thread holds, waits for a notification, and acquires the mutex again. 0. Ends without a notification only
  * in programs with more than 16383 threads; look at the condition again in any case. All that wait at a time wait with one mutex. */
@@ -219,6 +231,7 @@ OVL_PRIVATE_INLINE int ovl_mutex_unlock(ovl_mutex_t *mutex) {
 
 static __inline__ int ovl_spinlock_init(ovl_spinlock_t *lock) { return ovl_mutex_init(lock); }
 static __inline__ int ovl_spinlock_destroy(ovl_spinlock_t *lock) { return ovl_mutex_destroy(lock); }
+static __inline__ int ovl_spinlock_after_fork(ovl_spinlock_t *lock) { return ovl_mutex_after_fork(lock); }
 static __inline__ int ovl_spinlock_lock(ovl_spinlock_t *lock) { return ovl_mutex_lock(lock); }
 static __inline__ int ovl_spinlock_trylock(ovl_spinlock_t *lock) { return ovl_mutex_trylock(lock); }
 static __inline__ int ovl_spinlock_timedlock(ovl_spinlock_t *lock, const struct timespec *deadline) {

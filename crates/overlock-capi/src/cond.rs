@@ -4,6 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::AtomicU32;
 
 use libc::{ETIMEDOUT, timespec};
+use overlock::core::raw::RawFork;
 use overlock::core::{Instant, Platform};
 use overlock::{Linux, core::sleep};
 
@@ -41,6 +42,20 @@ pub unsafe extern "C" fn ovl_cond_destroy(cond: *mut Cond) -> c_int {
         let nobody = AtomicU32::new(0);
         Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
     }
+    0
+}
+
+/// `ovl_cond_after_fork`.
+///
+/// # Safety
+///
+/// A condition variable, in a child of fork, in which nobody has waited for it since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_cond_after_fork(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise.
+    let cond = unsafe { &*cond };
+    // SAFETY: the caller's promise; the tables were put in order before fork returned.
+    unsafe { cond.forget_waiters() };
     0
 }
 

@@ -11,6 +11,7 @@
 
 pub mod cond;
 pub mod deadline;
+mod fork;
 pub mod layout;
 pub mod mutex;
 pub mod rwlock;
@@ -18,8 +19,6 @@ pub mod rwlock;
 use core::ffi::{CStr, c_char, c_int};
 
 use libc::{EBUSY, ETIMEDOUT};
-use overlock::Linux;
-use overlock::core::Platform;
 
 /// `ovl_version`.
 #[unsafe(no_mangle)]
@@ -31,16 +30,6 @@ pub extern "C" fn ovl_version() -> *const c_char {
         };
     VERSION.as_ptr()
 }
-
-/// Runs when the library is loaded. The platform counts the CPUs when it first needs to know, which reads files, allocates, and writes `errno`:
-/// no function of ours may do that, as it may be called by a signal handler.
-extern "C" fn count_cpus() {
-    Linux::parallelism();
-}
-
-#[used]
-#[unsafe(link_section = ".init_array")]
-static COUNT_CPUS: extern "C" fn() = count_cpus;
 
 /// 0, or `EBUSY` where an attempt failed.
 fn or_busy(acquired: bool) -> c_int {

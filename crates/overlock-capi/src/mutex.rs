@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use libc::timespec;
-use overlock::core::raw::{RawLock, RawTimedLock};
+use overlock::core::raw::{RawFork, RawLock, RawTimedLock};
 
 use crate::deadline::deadline;
 use crate::{or_busy, or_late};
@@ -33,6 +33,20 @@ pub unsafe extern "C" fn ovl_mutex_destroy(mutex: *mut Mutex) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &*mutex };
     or_busy(!lock.is_locked() && !lock.is_contended())
+}
+
+/// `ovl_mutex_after_fork`.
+///
+/// # Safety
+///
+/// A mutex, in a child of fork, in which nobody has waited for it since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_mutex_after_fork(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*mutex };
+    // SAFETY: the caller's promise; the tables were put in order before fork returned.
+    unsafe { lock.forget_waiters() };
+    0
 }
 
 /// `ovl_mutex_lock`, and what the one in the header does where the lock is not free.

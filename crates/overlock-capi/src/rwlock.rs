@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use libc::timespec;
-use overlock::core::raw::{RawRwLock, RawTimedRwLock};
+use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
 
 use crate::deadline::deadline;
 use crate::{or_busy, or_late};
@@ -33,6 +33,21 @@ pub unsafe extern "C" fn ovl_rwlock_destroy(rwlock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &*rwlock };
     or_busy(!lock.is_locked() && !lock.is_contended())
+}
+
+/// `ovl_rwlock_after_fork`.
+///
+/// # Safety
+///
+/// A lock, in a child of fork, in which nobody has waited for it since; `written` is not 0 if the calling thread holds it for
+/// writing, and is 0 otherwise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_rwlock_after_fork(rwlock: *mut RwLock, written: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*rwlock };
+    // SAFETY: the caller's promise; the tables were put in order before fork returned.
+    unsafe { lock.forget_waiters(written != 0) };
+    0
 }
 
 macro_rules! acquisitions {

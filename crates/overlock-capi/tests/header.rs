@@ -103,12 +103,14 @@ fn functions() -> BTreeSet<String> {
         overlock_capi::ovl_version: () -> *const c_char;
         mutex::ovl_mutex_init: (*mut Mutex) -> c_int;
         mutex::ovl_mutex_destroy: (*mut Mutex) -> c_int;
+        mutex::ovl_mutex_after_fork: (*mut Mutex) -> c_int;
         mutex::ovl_mutex_lock: (*mut Mutex) -> c_int;
         mutex::ovl_mutex_trylock: (*mut Mutex) -> c_int;
         mutex::ovl_mutex_timedlock: (*mut Mutex, *const timespec) -> c_int;
         mutex::ovl_mutex_unlock: (*mut Mutex) -> c_int;
         rwlock::ovl_rwlock_init: (*mut RwLock) -> c_int;
         rwlock::ovl_rwlock_destroy: (*mut RwLock) -> c_int;
+        rwlock::ovl_rwlock_after_fork: (*mut RwLock, c_int) -> c_int;
         rwlock::ovl_rwlock_rdlock: (*mut RwLock) -> c_int;
         rwlock::ovl_rwlock_tryrdlock: (*mut RwLock) -> c_int;
         rwlock::ovl_rwlock_timedrdlock: (*mut RwLock, *const timespec) -> c_int;
@@ -119,6 +121,7 @@ fn functions() -> BTreeSet<String> {
         rwlock::ovl_rwlock_wrunlock: (*mut RwLock) -> c_int;
         cond::ovl_cond_init: (*mut Cond) -> c_int;
         cond::ovl_cond_destroy: (*mut Cond) -> c_int;
+        cond::ovl_cond_after_fork: (*mut Cond) -> c_int;
         cond::ovl_cond_wait: (*mut Cond, *mut Mutex) -> c_int;
         cond::ovl_cond_timedwait: (*mut Cond, *mut Mutex, *const timespec) -> c_int;
         cond::ovl_cond_signal: (*mut Cond) -> c_int;
@@ -132,9 +135,10 @@ fn declared() -> BTreeSet<String> {
     let public = header.split("Private from here on").next().unwrap();
     let prototype = |line: &str| {
         let (start, arguments) = line.strip_suffix(");")?.split_once('(')?;
+        // A name begins behind the last star or space.
         let arguments = arguments.split(", ").filter_map(|argument| {
-            let (kind, _) = argument.rsplit_once('*')?;
-            Some(format!("{kind}*"))
+            let name = argument.rfind(['*', ' '])?;
+            Some(argument[..=name].to_owned())
         });
         Some(format!(
             "{start}({})",

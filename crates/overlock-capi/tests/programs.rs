@@ -46,6 +46,12 @@ fn condition_variables_pass_items_on_and_may_be_freed_after_destroy() {
     check("queue");
 }
 
+/// Without `Linux::after_fork` or a lock's own, the child waits for threads that are not there.
+#[test]
+fn a_child_of_fork_goes_on_with_what_others_waited_for() {
+    check("forks");
+}
+
 #[test]
 fn classes_go_with_the_standard_library() {
     let workshop = Workshop::new();
