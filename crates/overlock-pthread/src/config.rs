@@ -79,6 +79,9 @@ const NEVER: u32 = u32::MAX - 1;
 static LOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
+/// The same for reader-writer locks.
+static RW_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
+
 #[inline(always)]
 pub(crate) fn lock_generation() -> u32 {
     // Relaxed, as all here: the values are all there is to see.
@@ -88,6 +91,11 @@ pub(crate) fn lock_generation() -> u32 {
 #[inline(always)]
 pub(crate) fn unlock_generation() -> u32 {
     UNLOCK_GENERATION.load(Relaxed)
+}
+
+#[inline(always)]
+pub(crate) fn rw_generation() -> u32 {
+    RW_GENERATION.load(Relaxed)
 }
 
 /// The configuration.
@@ -135,6 +143,7 @@ pub(crate) fn generation_changed() {
     let shortest = |plain| if plain { fork::generation() } else { NEVER };
     UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
+    RW_GENERATION.store(shortest(config.rwlock != RwLock::Glibc), Relaxed);
 }
 
 /// The value of an environment variable. Not by `getenv`, which a program may have replaced, nor by `std`, which copies.

@@ -31,9 +31,8 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering:
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use overlock::core::Instant;
-use overlock::core::raw::RawLock;
+use overlock::core::raw::{RawFork, RawLock};
 
-use crate::shim::Shim;
 use crate::site::{Site, with_site};
 use crate::time::deadline;
 use crate::{config, fork, real};
@@ -75,7 +74,7 @@ fn kind_of(attributes: c_int) -> Option<c_int> {
 
 /// Who calls: the thread's pointer, which a child of fork has from its parent.
 #[inline(always)]
-fn me() -> usize {
+pub(crate) fn me() -> usize {
     let me: usize;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the ABI keeps the thread's pointer at its own beginning.

@@ -49,6 +49,28 @@ fn a_lock_that_is_written_now_and_then_does_not_become_biased() {
     assert!(!counted.is_biased());
 }
 
+/// `own_entry`: the thread's own, by the lock's id; a thread without one is counted.
+#[test]
+fn a_reader_without_its_token_leaves_in_the_way_in_which_it_came() {
+    let lock = leak::<Recommended>();
+    let leave = || {
+        // SAFETY: the calling thread's acquisition, whose token is not used.
+        unsafe { lock.unlock_read_without_token() }
+    };
+    let early = as_thread(1, || lock.read());
+    assert_eq!(lock.readers.load(Relaxed) as u32, 1, "counted");
+    bias(lock);
+    let visible = [2, 3].map(|thread| as_thread(thread, || lock.read()));
+    assert!(lock.has_entries());
+    as_thread(2, leave);
+    assert!(lock.has_entries(), "the third's");
+    drop((early, visible));
+    as_thread(1, leave);
+    assert_eq!(lock.readers.load(Relaxed) as u32, 0);
+    as_thread(3, leave);
+    assert_clean(lock);
+}
+
 /// WE, after WB and the heavy barrier: without `find_entry` in `drain` the writer is in beside the reader. `leave_ended`
 /// wakes it: without the look at the bias in `leave_visibly`, a lost wake-up.
 #[test]
