@@ -1,4 +1,4 @@
-# Redis with an I/O thread for each CPU, over a socket; redis-benchmark asks.
+# Redis with an I/O thread for every second CPU, at least two, over a socket; redis-benchmark asks.
 #
 # The I/O threads spin while they have nothing to do, without a lock, and each takes part in each round: with more of them than
 # CPUs Redis is slow beyond use, whatever its locks. So here the overcommit is of clients only.
@@ -10,10 +10,9 @@ redis_ask() {
 }
 
 measure_redis() {
-    local threads
-    threads=$(nproc)
+    local threads=$((($(nproc) + 1) / 2))
     serve redis-server --port 0 --unixsocket "$WORK/socket" --dir "$WORK" --save '' --appendonly no --daemonize no --maxclients 4096 \
-        --io-threads $((threads > 1 ? threads : 2)) --io-threads-do-reads yes
+        --io-threads $((threads > 2 ? threads : 2)) --io-threads-do-reads yes
     await redis_ask ping
     # Some requests at a time, more of them if that is soon done, until the time is over.
     local requests=2000 total=0 start=${EPOCHREALTIME/./} before

@@ -43,7 +43,8 @@ measure_rocksdb_read() {
 
 measure_rocksdb_mixed() {
     cp -r "$PREPARED/db" "$WORK/db"
-    rocksdb_run readwhilewriting --use_existing_db
+    # So many bytes written in a second, so that the rates of readers can be compared.
+    rocksdb_run readwhilewriting --use_existing_db --benchmark_write_rate_limit=1000000
     rocksdb_found
 }
 

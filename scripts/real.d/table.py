@@ -34,6 +34,8 @@ def cell(program, column):
         return {"right": True, "runs": len(these)}
     pairs = [(r["without"]["rate"], r["with"]["rate"]) for r in rounds.values()]
     ratios = [b / a for a, b in pairs if a]
+    frugal = [r["with"]["rate"] / r["with"]["cpu"] / (r["without"]["rate"] / r["without"]["cpu"]) for r in rounds.values() if all(
+        r[arm]["rate"] and r[arm]["cpu"] for arm in r)]
     return {
         "threads": these[0]["threads"],
         "unit": these[0]["unit"],
@@ -43,6 +45,7 @@ def cell(program, column):
         "median": statistics.median(ratios) if ratios else None,
         "least": min(ratios, default=None),
         "most": max(ratios, default=None),
+        "per_cpu_second": frugal,
     }
 
 
@@ -63,7 +66,15 @@ def ratio_text(found):
         return "right"
     if found["median"] is None:
         return "nothing done"
-    return f"{found['median']:.2f} ({found['least']:.2f} to {found['most']:.2f})"
+    return spread(found["ratios"])
+
+
+def frugal_text(found):
+    return spread(found["per_cpu_second"]) if found and found.get("per_cpu_second") else "-"
+
+
+def spread(ratios):
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def rates_text(found):
@@ -111,6 +122,13 @@ if any("unit" in found for cells in table.values() for found in cells.values()):
         units = [found["unit"] for found in table[program].values() if "unit" in found]
         if units:
             row([program, units[0], *(rates_text(table[program].get(c)) for c in columns)])
+    print("\nWork done in a second of CPU time, clients and servers together: ratio as above. On a busy machine a program whose waiters sleep gets")
+    print("less of the CPUs than one whose waiters are awake, and its rate tells of that too; this figure does not.\n")
+    row(["program", *(titles[c] for c in columns)])
+    row(["---"] * (len(columns) + 1))
+    for program in programs:
+        if any("unit" in found for found in table[program].values()):
+            row([program, *(frugal_text(table[program].get(c)) for c in columns)])
 problems = [run for run in runs if run["status"] != "ok"]
 if problems:
     print("\nProblems:\n")
@@ -119,6 +137,10 @@ if problems:
         print(f"- {run['program']}{where}: {run['status']}: {run['note']}")
 else:
     print(f"\nAll {len(runs)} runs ended by themselves, with the same answers.")
+
+shares = [run["others"] / (run["others"] + run["cpu"]) for run in runs if "others" in run]
+if shares:
+    print(f"\nOf the CPU time that was used during the runs, others took {100 * statistics.median(shares):.0f} % (median), {100 * max(shares):.0f} % at most.")
 
 if out:
     with open(out, "w") as file:
