@@ -95,7 +95,9 @@ pub unsafe extern "C" fn pthread_barrier_init(
     // SAFETY: the caller's promise: null, or an attributes object, which says only whether it is shared.
     if !attr.is_null() && unsafe { *attr } != PTHREAD_PROCESS_PRIVATE {
         // SAFETY: the caller's promise: memory for a barrier.
-        unsafe { (&raw mut (*barrier).mark).write(AtomicU32::new(0)) };
+        let mark = unsafe { &raw mut (*barrier).mark };
+        // SAFETY: as above; nobody uses it yet.
+        unsafe { mark.write(AtomicU32::new(0)) };
         // SAFETY: as above.
         return unsafe { real::pthread_barrier_init(barrier.cast(), attr.cast(), count) };
     }

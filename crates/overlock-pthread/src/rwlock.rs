@@ -372,8 +372,10 @@ unsafe fn timed(
     ours: impl FnOnce(&RwLock, Option<Instant>) -> c_int,
     glibcs: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
-    // SAFETY: the caller's promises.
-    let (lock, at) = unsafe { (&*lock, &*at) };
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    // SAFETY: and a moment.
+    let at = unsafe { &*at };
     if !lock.is_ours() {
         return glibcs(lock.as_glibcs());
     }

@@ -107,8 +107,9 @@ impl Sem {
     fn value_word(&self) -> &AtomicU32 {
         let half = if cfg!(target_endian = "little") { 0 } else { 1 };
         let word: *const u32 = self.word.as_ptr().cast();
+        let word = word.wrapping_add(half).cast_mut();
         // SAFETY: half of an aligned atomic word that lives as long as the result. It is only given to the kernel, and nobody loads it.
-        unsafe { AtomicU32::from_ptr(word.add(half).cast_mut()) }
+        unsafe { AtomicU32::from_ptr(word) }
     }
 
     /// Takes `what`, which is one of the value and perhaps one of the waiters.

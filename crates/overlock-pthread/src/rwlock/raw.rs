@@ -163,10 +163,13 @@ impl Recommended {
             Ok(before) => before & WRITING != 0,
             Err(error) => return error,
         };
-        while writing {
+        if !writing {
+            return 0;
+        }
+        loop {
             // RA: acquire, pairs with WU.
             let seen = match spin(&self.word, until, |word| word & WRITING == 0) {
-                Ok(_) => break,
+                Ok(_) => return 0,
                 Err(seen) => seen,
             };
             if is_over(until) {
@@ -181,7 +184,6 @@ impl Recommended {
                 Linux::halt(&self.word, asleep, until);
             }
         }
-        0
     }
 
     /// A writer that has the gate.
