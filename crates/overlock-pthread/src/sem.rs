@@ -244,8 +244,10 @@ fn result(error: c_int) -> c_int {
     if error == 0 {
         return 0;
     }
+    // SAFETY: it has no preconditions.
+    let errno = unsafe { libc::__errno_location() };
     // SAFETY: the calling thread's own.
-    unsafe { *libc::__errno_location() = error };
+    unsafe { *errno = error };
     -1
 }
 
@@ -259,8 +261,10 @@ unsafe fn wait_until(
     (clock, at): (clockid_t, *const timespec),
     glibcs: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
-    // SAFETY: the caller's promises.
-    let (sem, at) = unsafe { (&*sem, &*at) };
+    // SAFETY: the caller's promise: a semaphore.
+    let sem = unsafe { &*sem };
+    // SAFETY: and a moment.
+    let at = unsafe { &*at };
     if !sem.is_ours() {
         return glibcs(sem.as_glibcs());
     }
