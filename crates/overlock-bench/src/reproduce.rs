@@ -6,6 +6,7 @@
 
 mod judge;
 pub mod label;
+pub mod svg;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,6 @@ pub use args::Args;
 use choice::Choice;
 
 use crate::exit::Exit;
-use crate::measure::files::Files;
 use crate::measure::progress::Progress;
 use crate::measure::{self, ending};
 
@@ -34,7 +33,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     // Everything that can be wrong is found before anything is changed or measured.
     let choice = Choice::new(args, &Machine::probe())?;
-    let files = Files::open(&args.output)?;
+    let files = args.output.open()?;
 
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;

@@ -59,7 +59,7 @@ pub fn show(
             crate::print(io::stdout().lock(), text.as_bytes())?;
         }
     }
-    files.write(machine, settings, rows)
+    files.write_rows(machine, settings, rows)
 }
 
 /// How the program ends after a round that failed.

@@ -32,6 +32,14 @@ fn bad_use_is_refused_with_what_is_valid() {
         reproduce(&["rwsem", "--json", "/nowhere/at/all"]),
         &["--json", "/nowhere/at/all"],
     );
+    refused(
+        reproduce(&["rwsem", "--svg", "/proc/overlock.svg"]),
+        &["--svg", "/proc/overlock.svg"],
+    );
+    refused(
+        reproduce(&["rwsem", "--json", "-", "--svg", "-"]),
+        &["two of", "standard output"],
+    );
 }
 
 /// Each figure beside the published one, for people and for programs, the same at any number of jobs.
@@ -62,4 +70,29 @@ fn a_table_stands_beside_the_published_one() {
     let csv = told(&["--csv", "-"]);
     assert_eq!(csv.lines().count(), 4, "{csv}");
     assert!(csv.starts_with("table,place,what,simulated,published,ratio,bound,reached"));
+}
+
+/// One picture of all tables, in the order in which they were asked for.
+#[test]
+fn tables_are_drawn() {
+    let quick = ["qdisc", "rwsem", "--length", "0.02", "--svg", "-"];
+    let run = reproduce(&quick).success();
+    let svg = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    assert_eq!(svg.matches("<svg").count(), 1);
+    let mut rest = svg.as_str();
+    for part in [
+        "overlock sim reproduce",
+        "qdisc",
+        "ratio of the throughputs",
+        "senders",
+        "fast_queue over ticket",
+        "rwsem",
+        "thousand operations a second",
+        "threads",
+        "gain, percent",
+    ] {
+        let (_, after) = rest.split_once(&format!("\n{part}")).expect(part);
+        rest = after;
+    }
 }

@@ -16,6 +16,7 @@
 //! | [`pool`] | the tickets of fast queue spinlocks |
 //! | [`lock_hash`] | from a paravirtual queued lock to the waiter that its unlocker has to kick |
 //! | [`waiters`] | who sleeps for which ticket of a paravirtual ticket lock |
+//! | [`fork`] | what a child of fork does about the threads that it does not have |
 //! | [`raw`] | the traits that all locks share |
 //! | [`diagram`] | the locks' state diagrams as data |
 //! | [`stat`] | counters and latency histograms |
@@ -26,6 +27,7 @@
 extern crate std;
 
 pub mod diagram;
+pub mod fork;
 mod links;
 #[cfg(feature = "lock_api")]
 pub mod lock_api;

@@ -101,6 +101,11 @@ impl<P: Platform> GuardByte<P> {
         self.0.swap(FREE, AcqRel) == MARKED
     }
 
+    /// Whoever held it is gone, by a fork.
+    pub(crate) fn forget(&self) {
+        self.0.store(FREE, Relaxed);
+    }
+
     /// Whether somebody holds it. A snapshot.
     pub(crate) fn is_held(&self) -> bool {
         self.0.load(Relaxed) != FREE
@@ -144,6 +149,12 @@ impl<P: Platform> Links<P> {
             head: P::U16::new(0),
             tail: P::U16::new(0),
         }
+    }
+
+    /// Those in it are gone, by a fork.
+    pub(crate) fn forget(&self) {
+        self.head.store(0, Relaxed);
+        self.tail.store(0, Relaxed);
     }
 
     /// The first node. Without the guard: a snapshot.

@@ -33,6 +33,7 @@ use core::fmt::Debug;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::fork::clear;
 use crate::node::{CONTEXTS, NodeId};
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::stat::{self, Event};
@@ -56,6 +57,13 @@ impl<P: Platform> Line<P> {
             lock: P::Usize::new(0),
             node: P::U32::new(0),
         }))
+    }
+}
+
+impl<P: Platform> Line<P> {
+    /// Those that sleep are gone, by a fork.
+    pub(crate) fn forget(&self) {
+        clear(self.0.iter().map(|bucket| &bucket.lock));
     }
 }
 

@@ -28,6 +28,7 @@ use core::marker::PhantomData;
 use core::num::NonZeroU16;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
+use crate::fork::clear;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::spin::overlock::{Deferred, Learned};
 
@@ -149,6 +150,17 @@ impl<P: Platform> Slot<P> {
     /// The owning thread exits: does what it has put off for others.
     pub fn settle(&self) {
         self.deferred.kick_whatever_is_owed();
+    }
+
+    /// The thread is gone, and so is what it waited for and read: no context is claimed any more. Whether another thread may have the slot.
+    pub(crate) fn forget_nodes(&self) -> bool {
+        for node in &self.nodes {
+            clear([&node.next, &node.wait, &node.state, &node.info].into_iter());
+            clear([&node.lock, &node.cancel].into_iter());
+        }
+        clear(self.reading.0.iter());
+        clear([&self.busy].into_iter());
+        self.depth.load(Relaxed) == 0
     }
 
     /// The nodes, whoever uses them.

@@ -347,6 +347,42 @@ pub unsafe trait RawFairRwLock: RawUpgradeRwLock {
     }
 }
 
+/// What threads wait for and a child of fork can go on with: a lock, and whatever else keeps waiters.
+///
+/// In the child there is one thread. The others are gone, but what they wrote is there: their places in lists and queues, guards
+/// that they held at that moment, what they asked of the next unlock.
+///
+/// # Safety
+///
+/// After [`forget_waiters`](Self::forget_waiters) nothing refers to the node of a thread that is gone.
+pub unsafe trait RawFork {
+    /// Makes it what it would be if nobody had ever waited. Who holds it goes on doing so: the calling thread, or one that is gone;
+    /// then it is held for ever. What was on its way to a waiter is free: a lock, if the waiter had not taken it yet; permits are lost.
+    ///
+    /// Allocates nothing, and waits for nothing.
+    ///
+    /// # Safety
+    ///
+    /// The process is a child of fork, in which [`forget_others`](crate::fork::forget_others) has been called, by the
+    /// platform, and nobody but threads that are gone has waited for this since. Nobody else uses it during the call.
+    unsafe fn forget_waiters(&self);
+}
+
+/// [`RawFork`] for reader-writer locks.
+///
+/// # Safety
+///
+/// As there.
+pub unsafe trait RawForkRwLock: RawRwLock {
+    /// As [`RawFork::forget_waiters`]. Readers stay counted, those that are gone too; one that was in the middle of its attempt may count as one that
+    /// has succeeded. (Readers that do not count themselves are gone.)
+    ///
+    /// # Safety
+    ///
+    /// As there; and `written` says whether the calling thread holds the lock for writing.
+    unsafe fn forget_waiters(&self, written: bool);
+}
+
 /// A lock could not be created: what it needs is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreateError;

@@ -32,6 +32,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::fork::clear;
 use crate::node::{Claim, NodeId};
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 
@@ -112,6 +113,11 @@ impl<P: Platform> WaiterTable<P> {
         // The ticket is added afterwards, unmixed.
         let index = (u64::from(P::spread(lock)) + u64::from(ticket)) % self.lines.len() as u64;
         &self.lines[index as usize]
+    }
+
+    /// Those that wait are gone, by a fork.
+    pub(crate) fn forget(&self) {
+        self.lines.iter().for_each(|line| clear(line.cells.iter()));
     }
 
     /// Enters the claimed node as waiting for `ticket` of the lock at address `lock`; `None` where the

@@ -10,24 +10,42 @@
 //! tells glibc (CA), then looks through the entries (CB). Between the two of each there is a sequentially consistent fence. So
 //! either the waiter sees the cancellation, or the canceller sees the waiter and cancels its token.
 //!
+//! # Those that sleep on a word of their own
+//!
+//! A token ends the waits of overlock-core's locks. What [sleeps on another word](sleep_on) names that word in its entry (SW), then looks at its
+//! token (ST), then sleeps. The canceller cancels the token, then looks at the entry's word: all four are sequentially consistent, so the sleeper sees the cancellation, or the
+//! canceller sees the word, and wakes all that sleep there. The word itself has not changed, so a sleeper on its way from ST
+//! into its sleep misses that. So the canceller wakes again, until the sleeper has looked again.
+//!
+//! # Entries
+//!
 //! Entries are never cleaned up: one that names a thread which does not wait any more, or is gone, has its token cancelled for nothing. Each wait
 //! begins with a fresh one.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicUsize, fence};
+use core::sync::atomic::{AtomicU32, AtomicUsize, fence};
 
 use overlock::Linux;
 use overlock::core::Platform;
 use overlock::core::node::MAX_SLOTS;
 use overlock::core::sleep::cancel::CancelToken;
 
-use crate::real;
+use crate::{futex, real};
+
+/// How often a canceller wakes a sleeper that does not look, and the nap in between. A thread that was killed in its sleep never
+/// does; one that waits for a CPU will have it by then.
+const ATTEMPTS: u32 = 10_000;
+const NAP_NS: u64 = 50_000;
 
 #[derive(Debug)]
 struct Entry {
     thread: AtomicUsize,
     token: CancelToken<Linux>,
+    /// How often the thread has begun or ended a sleep on a word of its own: odd while it may sleep.
+    sleeps: AtomicU32,
+    /// The address of that word.
+    word: AtomicUsize,
 }
 
 /// All zero, so that only what is used takes memory.
@@ -35,6 +53,8 @@ static ENTRIES: [Entry; MAX_SLOTS] = [const {
     Entry {
         thread: AtomicUsize::new(0),
         token: CancelToken::new(),
+        sleeps: AtomicU32::new(0),
+        word: AtomicUsize::new(0),
     }
 }; MAX_SLOTS];
 
@@ -66,6 +86,45 @@ pub fn enter() -> Option<&'static CancelToken<Linux>> {
     entry.map(|entry| &entry.token)
 }
 
+/// After [`enter`]: sleeps on `word` by `sleep`, unless its token is cancelled; that ends the sleep, too.
+pub fn sleep_on(word: &AtomicU32, sleep: impl FnOnce() -> c_int) -> c_int {
+    let Some(entry) = Linux::slot().map(|slot| &ENTRIES[slot]) else {
+        return sleep();
+    };
+    let sleeps = entry.sleeps.load(Relaxed) | 1;
+    entry.word.store(core::ptr::from_ref(word).addr(), Relaxed);
+    // SW; release also for `word`.
+    entry.sleeps.store(sleeps.wrapping_add(2), SeqCst);
+    // ST
+    let result = if entry.token.is_cancelled() {
+        0
+    } else {
+        sleep()
+    };
+    // It has looked, or will before it sleeps again.
+    entry.sleeps.store(sleeps.wrapping_add(3), SeqCst);
+    result
+}
+
+impl Entry {
+    /// The token has been cancelled: ends the sleep of a thread that has not seen it.
+    fn wake(&self) {
+        // Against SW and ST. Acquire: the word is the one of this sleep, or of a later one.
+        let sleeps = self.sleeps.load(SeqCst);
+        if sleeps & 1 == 0 {
+            return;
+        }
+        for _ in 0..ATTEMPTS {
+            futex::wake(self.word.load(Relaxed), futex::ALL);
+            if self.sleeps.load(SeqCst) != sleeps {
+                return;
+            }
+            let nobody = AtomicU32::new(0);
+            Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
+        }
+    }
+}
+
 #[cfg_attr(not(test), unsafe(no_mangle))]
 /// `pthread_cancel`.
 pub unsafe extern "C" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
@@ -77,6 +136,7 @@ pub unsafe extern "C" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
         // CB
         if entry.thread.load(Relaxed) == thread as usize {
             entry.token.cancel();
+            entry.wake();
         }
     }
     result

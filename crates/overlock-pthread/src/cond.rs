@@ -20,11 +20,10 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::shim::Shim;
 use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, ETIMEDOUT, clockid_t, timespec};
 use overlock::Linux;
 use overlock::core::node::NodeId;
-use overlock::core::raw::RawLock;
+use overlock::core::raw::{RawFork, RawLock};
 use overlock::core::sleep::Condvar;
 use overlock::core::{Instant, Platform};
 

@@ -80,6 +80,9 @@ static LOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
+/// The same for reader-writer locks.
+static RW_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
+
 #[inline(always)]
 pub(crate) fn lock_generation() -> u32 {
     // Relaxed, as all here: the values are all there is to see.
@@ -95,6 +98,11 @@ pub(crate) fn stat_generation() -> u32 {
 #[inline(always)]
 pub(crate) fn unlock_generation() -> u32 {
     UNLOCK_GENERATION.load(Relaxed)
+}
+
+#[inline(always)]
+pub(crate) fn rw_generation() -> u32 {
+    RW_GENERATION.load(Relaxed)
 }
 
 /// The configuration.
@@ -143,6 +151,7 @@ pub(crate) fn generation_changed() {
     UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
+    RW_GENERATION.store(shortest(config.rwlock != RwLock::Glibc), Relaxed);
 }
 
 /// The value of an environment variable. Not by `getenv`, which a program may have replaced, nor by `std`, which copies.

@@ -8,6 +8,8 @@
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use overlock::Linux;
+
 use crate::{cond, config, stat};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -27,7 +29,7 @@ pub fn register() {
     unsafe extern "C" fn child() {
         GENERATION.store(generation().wrapping_add(1) % (SETTLING - 1), Relaxed);
         // SAFETY: this is the child's only thread.
-        unsafe { crate::shim::after_fork() };
+        unsafe { Linux::after_fork() };
         cond::after_fork();
         stat::after_fork();
         config::generation_changed();

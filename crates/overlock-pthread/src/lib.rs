@@ -19,14 +19,18 @@
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 #![allow(clippy::missing_safety_doc)] // the functions of pthread: POSIX says what their callers promise
 
+pub mod barrier;
 pub mod cancel;
 pub mod cond;
 pub mod config;
 pub mod fork;
+mod futex;
 pub mod mutex;
 pub mod real;
-mod shim;
+pub mod rwlock;
+pub mod sem;
 mod site;
+pub mod spin;
 pub(crate) mod stat;
 mod time;
 

@@ -32,9 +32,8 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering:
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use overlock::core::Instant;
-use overlock::core::raw::RawLock;
+use overlock::core::raw::{RawFork, RawLock};
 
-use crate::shim::Shim;
 use crate::site::{Site, with_site};
 use crate::time::deadline;
 use crate::{config, fork, real, stat};
@@ -61,12 +60,22 @@ const ERRORCHECK: c_int = libc::PTHREAD_MUTEX_ERRORCHECK;
 const ADAPTIVE: c_int = 3;
 const DESTROYED: c_int = -1;
 
-/// In the attributes: the kind; anything above is glibc's affair.
+/// In the attributes: the kind; anything above is glibc's affair,
 const KIND_MASK: c_int = 0x3;
+
+/// but for whether transactional memory may elide the lock: `pthread_mutexattr_settype` says no to that when it is asked for a normal or
+/// default mutex. No lock of ours does so.
+const NO_ELISION: c_int = 0x200;
+
+/// The kind that attributes ask for, if such a mutex is ours.
+fn kind_of(attributes: c_int) -> Option<c_int> {
+    let kind = attributes & !NO_ELISION;
+    (kind & !KIND_MASK == 0).then_some(kind)
+}
 
 /// Who calls: the thread's pointer, which a child of fork has from its parent.
 #[inline(always)]
-fn me() -> usize {
+pub(crate) fn me() -> usize {
     let me: usize;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the ABI keeps the thread's pointer at its own beginning.
@@ -244,16 +253,18 @@ unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site: Site) -> 
     // SAFETY: the caller's promise: null, or an attributes object, which is an int with the kind in its low bits.
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(NORMAL, |&flags| flags);
-    if flags & !KIND_MASK != 0 || config::get().mutex == config::MutexLock::Glibc {
+    match kind_of(flags) {
+        Some(kind) if config::get().mutex != config::MutexLock::Glibc => {
+            // SAFETY: the caller's promise: memory for a mutex that nobody uses.
+            unsafe { mutex.write(Mutex::new(kind)) };
+            if config::get().stat {
+                stat::initialised(mutex.addr(), site);
+            }
+            0
+        }
         // SAFETY: the caller's promise.
-        return unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) };
+        _ => unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) },
     }
-    // SAFETY: the caller's promise: memory for a mutex that nobody uses.
-    unsafe { mutex.write(Mutex::new(flags)) };
-    if config::get().stat {
-        stat::initialised(mutex.addr(), site);
-    }
-    0
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -310,11 +321,26 @@ impl Mutex {
 
     /// Whether the calling thread may wait for a condition with it, as far as its kind lets one tell: else the errno.
     pub(crate) fn check_owner(&self) -> c_int {
-        let counts = [RECURSIVE, ERRORCHECK].contains(&self.kind());
-        if self.is_ours() && counts && !self.is_mine() {
-            return EPERM;
-        }
-        0
+        let counts = [RECURSIVE, ERRORCHECK].contains(&(self.kind() & KIND_MASK));
+        let owned = if self.is_ours() {
+            self.is_mine()
+        } else {
+            self.is_mine_of_glibcs()
+        };
+        if counts && !owned { EPERM } else { 0 }
+    }
+
+    /// Whether the calling thread owns it, which is glibc's: that keeps the owner's id at offset 8.
+    fn is_mine_of_glibcs(&self) -> bool {
+        // SAFETY: it has no preconditions.
+        let me = unsafe { libc::gettid() } as u32;
+        let half = if cfg!(target_endian = "little") {
+            0
+        } else {
+            32
+        };
+        // Relaxed: as in `is_mine`.
+        (self.lock[1].load(Relaxed) >> half) as u32 == me
     }
 
     /// Whether the calling thread owns it, which is ours.
@@ -403,4 +429,42 @@ unsafe extern "C" fn unlock(mutex: *mut Mutex, _site: Site) -> c_int {
 #[inline(never)]
 extern "C" fn unlock_generally(mutex: &Mutex) -> c_int {
     mutex.release_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_kind_a_program_asks_for_is_ours_and_what_is_shared_is_not() {
+        type Attributes = libc::pthread_mutexattr_t;
+        let attributes = |set: unsafe extern "C" fn(*mut Attributes, c_int) -> c_int, to| {
+            let mut attr = core::mem::MaybeUninit::<Attributes>::uninit();
+            // SAFETY: an attributes object of this thread's own.
+            unsafe { libc::pthread_mutexattr_init(attr.as_mut_ptr()) };
+            // SAFETY: as above, initialised by now.
+            assert_eq!(unsafe { set(attr.as_mut_ptr(), to) }, 0);
+            // SAFETY: as above; it is an int.
+            unsafe { attr.as_ptr().cast::<c_int>().read() }
+        };
+        for kind in [NORMAL, RECURSIVE, ERRORCHECK, ADAPTIVE] {
+            let flags = attributes(libc::pthread_mutexattr_settype, kind);
+            assert_eq!(kind_of(flags), Some(kind), "{flags:#x}");
+        }
+        let shared = attributes(
+            libc::pthread_mutexattr_setpshared,
+            libc::PTHREAD_PROCESS_SHARED,
+        );
+        let robust = attributes(
+            libc::pthread_mutexattr_setrobust,
+            libc::PTHREAD_MUTEX_ROBUST,
+        );
+        let inheriting = attributes(
+            libc::pthread_mutexattr_setprotocol,
+            libc::PTHREAD_PRIO_INHERIT,
+        );
+        for flags in [shared, robust, inheriting] {
+            assert_eq!(kind_of(flags), None, "{flags:#x}");
+        }
+    }
 }

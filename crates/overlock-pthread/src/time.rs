@@ -34,6 +34,11 @@ pub fn deadline(clock: clockid_t, at: &timespec) -> Result<Instant, c_int> {
     }
 }
 
+/// `end`, or `limit` where that comes before.
+pub fn earlier(limit: Option<Instant>, end: Instant) -> Instant {
+    limit.map_or(end, |limit| limit.min(end))
+}
+
 fn clamp(nanos: i128) -> u64 {
     nanos.clamp(0, i128::from(u64::MAX)) as u64
 }

@@ -14,11 +14,12 @@ use crate::settings::Settings;
 
 const SIZE: (u32, u32) = (1100, 620);
 const LEGEND_WIDTH: u32 = 190;
-const FONT: &str = "sans-serif";
+/// What texts are written in.
+pub(crate) const FONT: &str = "sans-serif";
 
 /// Colours that stay apart on white, also for most of those who see fewer of them (after Okabe and Ito,
 /// and Tol). Locks of ours take them from the front.
-const COLOURS: [RGBColor; 12] = [
+pub(crate) const COLOURS: [RGBColor; 12] = [
     RGBColor(213, 94, 0),
     RGBColor(0, 114, 178),
     RGBColor(0, 158, 115),
@@ -33,7 +34,8 @@ const COLOURS: [RGBColor; 12] = [
     RGBColor(90, 90, 90),
 ];
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// What is drawn on.
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// One lock's line.
 struct Line<'a> {
@@ -60,14 +62,21 @@ impl Line<'_> {
 ///
 /// Those of `out`.
 pub fn write(
-    mut out: impl Write,
+    out: impl Write,
     machine: &Machine,
     settings: &Settings,
     rows: &[Row],
 ) -> io::Result<()> {
+    picture(out, |picture| draw(picture, machine, settings, rows))
+}
+
+/// Writes what `draw` draws.
+pub(crate) fn picture(
+    mut out: impl Write,
+    draw: impl FnOnce(&mut String) -> Result<(), Box<dyn Error>>,
+) -> io::Result<()> {
     let mut picture = String::new();
-    draw(&mut picture, machine, settings, rows)
-        .map_err(|error| io::Error::other(error.to_string()))?;
+    draw(&mut picture).map_err(|error| io::Error::other(error.to_string()))?;
     out.write_all(picture.as_bytes())
 }
 

@@ -1,6 +1,7 @@
 //! The files that a run is to write.
 
 use std::collections::HashSet;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use overlock_bench::machine::Machine;
@@ -30,6 +31,13 @@ pub struct Args {
     pub quiet: bool,
 }
 
+impl Args {
+    /// Checks that the files can be written.
+    pub fn open(&self) -> Result<Files, Exit> {
+        Files::open([&self.json, &self.csv, &self.svg].map(Option::as_deref))
+    }
+}
+
 /// What is written at the end. Open at the start, so that a run does not end in a complaint.
 #[derive(Debug)]
 pub struct Files {
@@ -40,9 +48,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Checks that the files can be written.
-    pub fn open(args: &Args) -> Result<Self, Exit> {
-        let given = [&args.json, &args.csv, &args.svg].map(Option::as_deref);
+    /// Checks that the files of --json, --csv and --svg can be written.
+    pub fn open(given: [Option<&Path>; 3]) -> Result<Self, Exit> {
         let mut seen = HashSet::new();
         for path in given.into_iter().flatten() {
             if !seen.insert(path) {
@@ -65,18 +72,34 @@ impl Files {
         self.use_stdout
     }
 
-    /// Writes all of them.
-    pub fn write(self, machine: &Machine, settings: &Settings, rows: &[Row]) -> Result<(), Exit> {
+    /// Writes all of them, each as it is told.
+    pub fn write(
+        self,
+        json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        csv: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        svg: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Exit> {
         let results = [
-            self.json
-                .map(|output| output.write(|out| json::write(out, machine, settings, rows))),
-            self.csv
-                .map(|output| output.write(|out| csv::write(out, rows))),
-            self.svg
-                .map(|output| output.write(|out| svg::write(out, machine, settings, rows))),
+            self.json.map(|output| output.write(json)),
+            self.csv.map(|output| output.write(csv)),
+            self.svg.map(|output| output.write(svg)),
         ];
         let failed = results.into_iter().flatten().find_map(Result::err);
         written(failed.map_or(Ok(()), Err))
+    }
+
+    /// Writes the results of a run.
+    pub fn write_rows(
+        self,
+        machine: &Machine,
+        settings: &Settings,
+        rows: &[Row],
+    ) -> Result<(), Exit> {
+        self.write(
+            |out| json::write(out, machine, settings, rows),
+            |out| csv::write(out, rows),
+            |out| svg::write(out, machine, settings, rows),
+        )
     }
 }
 
@@ -92,9 +115,9 @@ pub fn output(option: &str, path: &Path) -> Result<Output, Exit> {
 }
 
 /// A result that could not be written, unless its reader has left.
-pub fn written(result: std::io::Result<()>) -> Result<(), Exit> {
+pub fn written(result: io::Result<()>) -> Result<(), Exit> {
     match result {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Exit::Failed(format!("cannot write the result: {error}")))
         }
         _ => Ok(()),

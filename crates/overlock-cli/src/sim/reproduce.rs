@@ -7,12 +7,11 @@ use std::thread;
 
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::report::Output;
-use overlock_bench::reproduce::{Options, TABLES, Table, text};
+use overlock_bench::reproduce::{Options, TABLES, Table, svg, text};
 
 use crate::exit::Exit;
 use crate::measure::ending;
-use crate::measure::files::{output, written};
+use crate::measure::files::Files;
 use crate::measure::progress::Progress;
 use crate::number::{number, whole};
 
@@ -50,6 +49,10 @@ pub struct Args {
     /// Write a line for each figure
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+
+    /// Draw the tables below each other: published figures, their tolerances, simulated figures
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 
     /// Print neither progress nor tables
     #[arg(long, short)]
@@ -107,16 +110,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         return crate::print(io::stdout().lock(), text.as_bytes());
     }
     let Choice { tables, options } = Choice::new(args)?;
-    let open = |option, path: &Option<PathBuf>| -> Result<Option<Output>, Exit> {
-        path.as_deref().map(|path| output(option, path)).transpose()
-    };
-    let (json, csv) = (open("--json", &args.json)?, open("--csv", &args.csv)?);
-    let silent = args.quiet
-        || args
-            .json
-            .iter()
-            .chain(&args.csv)
-            .any(|path| path.as_os_str() == "-");
+    let files = Files::open([&args.json, &args.csv, &args.svg].map(Option::as_deref))?;
+    let silent = args.quiet || files.use_stdout();
     ending::on_interrupt(Arc::clone(&options.interrupt))?;
 
     let total = tables.iter().map(|table| table.cases()).sum();
@@ -142,12 +137,11 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         all.push(reproduction);
     }
     progress.finish();
-    let results = [
-        json.map(|file| file.write(|out| text::json(out, &all))),
-        csv.map(|file| file.write(|out| text::csv(out, &all))),
-    ];
-    let failed = results.into_iter().flatten().find_map(Result::err);
-    written(failed.map_or(Ok(()), Err))
+    files.write(
+        |out| text::json(out, &all),
+        |out| text::csv(out, &all),
+        |out| svg::write(out, &all),
+    )
 }
 
 /// Checks the options as [`run`] does.
@@ -158,7 +152,7 @@ pub fn check(args: &Args) -> Result<(), Exit> {
 const EXAMPLES: &str = "\
 Examples:
   overlock sim reproduce hybrid-micro              minutes on a laptop
-  overlock sim reproduce all --json tables.json
+  overlock sim reproduce all --json tables.json --svg tables.svg
   overlock sim reproduce semop qdisc --length 0.1  a quick look
 
 Exit codes: 0 done, 1 a simulation failed, 2 bad use, 130 interrupted. A figure that is not reached is no failure.";

@@ -15,7 +15,7 @@ use overlock_bench::world::sim::Simulated;
 
 use super::machine::{self, MOST_VCPUS, Place};
 use crate::exit::Exit;
-use crate::measure::files::{self, Files};
+use crate::measure::files;
 use crate::measure::load::Load;
 use crate::measure::progress::Progress;
 use crate::measure::{self, ending, workload};
@@ -151,7 +151,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         return crate::print(io::stdout().lock(), text.as_bytes());
     }
     let choice = Choice::new(args)?;
-    let files = Files::open(&args.output)?;
+    let files = args.output.open()?;
     let quiet = args.output.quiet;
     let Choice {
         place,

@@ -100,10 +100,12 @@
 //! - At most 2^31 readers: a panic beyond.
 
 mod drain;
+mod fork;
 mod policy;
 mod states;
 #[cfg(test)]
 mod tests;
+mod tokenless;
 mod upgrade;
 mod visible;
 

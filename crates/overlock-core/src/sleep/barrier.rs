@@ -45,6 +45,7 @@ use super::wait_list::{self, Limit, WaitList, Waiter, Waiters};
 use crate::diagram::{Diagram, Drawn, diagram};
 use crate::links::nap;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::raw::RawFork;
 use crate::stat::{self, Event};
 
 diagram! {
@@ -139,6 +140,15 @@ impl<P: Platform> Barrier<P> {
             nap::<P>();
         }
         Step::ThroughWithoutNode.taken::<P>();
+    }
+}
+
+// SAFETY: the list is all that names a node.
+unsafe impl<P: Platform> RawFork for Barrier<P> {
+    /// Those that have arrived are gone: the round begins anew.
+    unsafe fn forget_waiters(&self) {
+        self.arrived.store(0, Relaxed);
+        self.list.forget();
     }
 }
 

@@ -88,7 +88,7 @@ use super::wait_list::{End, Limit, WAITING, WaitList, Waiter, Waiters, kick, tel
 use crate::links::nap;
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
-use crate::raw::RawLock;
+use crate::raw::{RawFork, RawLock};
 use crate::stat::{self, Event};
 use states::Step;
 
@@ -420,5 +420,15 @@ impl<P: Platform> Condvar<P> {
         Step::Nap.taken::<P>();
         let notified = limit.reached().is_none();
         (lock.lock(), notified)
+    }
+}
+
+// SAFETY: `list` and `fresh` are all that names a node.
+unsafe impl<P: Platform> RawFork for Condvar<P> {
+    unsafe fn forget_waiters(&self) {
+        self.list.forget();
+        self.fresh.store(0, Relaxed);
+        self.waiting.store(0, Relaxed);
+        self.called.store(0, Relaxed);
     }
 }

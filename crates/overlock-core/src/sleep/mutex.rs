@@ -122,6 +122,7 @@
 //! As in the kernel, not for code that interrupts: a handler that interrupts its thread in the slow path, with the guard or
 //! a place in the spin queue, holds up the threads that need them until it returns. So it must not wait for any of them.
 
+mod fork;
 mod policy;
 mod states;
 #[cfg(test)]

@@ -182,6 +182,11 @@ impl<P: Platform> Osq<P> {
         }
     }
 
+    /// Those in it are gone, by a fork.
+    pub(crate) fn forget(&self) {
+        self.tail.store(0, Relaxed);
+    }
+
     /// Whether the queue has a head. A snapshot.
     pub fn is_locked(&self) -> bool {
         self.tail.load(Relaxed) != 0

@@ -92,7 +92,7 @@
 //! - I4: readers are granted the lock in three steps: they are chosen; all are added to readers in one exchange; then each is
 //!   told, and kicked. Nobody is told before it is added, so none can leave before it came; and nobody is kicked before it is told.
 //! - I5: with waiters set, newcomers acquire only a lock that is free, or that they have seen a writer leave. So readers cannot keep it among
-//!   themselves: it becomes free, and I3 sees to the first of the list.
+//!   themselves: it becomes free, and I3 sees to the first of the list. (Who calls [`RwSem::try_read_along`] waives that.)
 //! - I6: with handoff set, only the first of the list acquires; and the upgradable reader may upgrade.
 //! - I7: an upgrader in the list is its first, and writer and upgradable are set.
 //!
@@ -153,6 +153,7 @@
 //! which borrows see to in safe Rust. Not for signal handlers that interrupt a thread which uses the same
 //! lock: it may hold the guard. A thread without a queue node naps and tries again, and others may pass it without bound.
 
+mod fork;
 pub mod policy;
 mod queue;
 mod spin;

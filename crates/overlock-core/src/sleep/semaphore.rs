@@ -94,6 +94,7 @@ use super::wait_list::{End, Limit, Waiter};
 use crate::links::{Links, nap};
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Spin, Zero};
+use crate::raw::RawFork;
 use crate::stat::{self, Event};
 use states::Step;
 
@@ -464,5 +465,14 @@ impl<P: Platform> fmt::Debug for Semaphore<P> {
             .field("available", &self.available())
             .field("is_contended", &self.is_contended())
             .finish_non_exhaustive()
+    }
+}
+
+// SAFETY: the list is all that names a node.
+unsafe impl<P: Platform> RawFork for Semaphore<P> {
+    /// Permits that were granted to a waiter are lost.
+    unsafe fn forget_waiters(&self) {
+        self.word.fetch_and(!(QUEUED | GUARDED), Relaxed);
+        self.waiters.forget();
     }
 }

@@ -88,6 +88,12 @@ impl<P: Platform> WaitList<P> {
         }
     }
 
+    /// Those that waited, or had the guard, are gone, by a fork.
+    pub(crate) fn forget(&self) {
+        self.links.forget();
+        self.guard.forget();
+    }
+
     /// Whether nobody waits. A snapshot.
     pub(crate) fn looks_empty(&self) -> bool {
         self.links.first().is_none()

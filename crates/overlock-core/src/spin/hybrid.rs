@@ -40,7 +40,7 @@ use super::pv::{self, Core, Kind, Published, Short, Tuning};
 use super::queued::{LOCKED_BYTE, PENDING_BYTE};
 use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::{ConstPlatform, Platform, Spin};
-use crate::raw::{CreateError, RawLock};
+use crate::raw::{CreateError, RawFork, RawLock};
 
 diagram! {
     "hybrid" {
@@ -121,6 +121,13 @@ impl<P: Platform, T: Tuning> Drawn for Hybrid<P, T> {
             (true, _) => &[ON],
         }
     };
+}
+
+// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that names a node.
+unsafe impl<P: Platform, T: Tuning> RawFork for Hybrid<P, T> {
+    unsafe fn forget_waiters(&self) {
+        self.core.forget();
+    }
 }
 
 // SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone, and

@@ -183,6 +183,12 @@ impl<P: Platform> Core<P> {
         }
     }
 
+    /// The queue is gone, by a fork, and so is its entry in the lock hash.
+    pub(super) fn forget(&self) {
+        let locked = self.word.load(Relaxed) & LOCKED_BYTE;
+        self.word.store(locked.min(LOCKED), Relaxed);
+    }
+
     pub(super) fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & LOCKED_BYTE != 0
     }

@@ -27,7 +27,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::pv::{self, Core, Kind, Published, Tuning};
 use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::{Atomic, ConstPlatform, Platform};
-use crate::raw::{CreateError, RawLock};
+use crate::raw::{CreateError, RawFork, RawLock};
 
 diagram! {
     "pv_queued" {
@@ -80,6 +80,13 @@ impl<P: Platform, T: Tuning> Drawn for PvQueued<P, T> {
     } else {
         &[pv::Step::EnterAgain.text()]
     };
+}
+
+// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that names a node.
+unsafe impl<P: Platform, T: Tuning> RawFork for PvQueued<P, T> {
+    unsafe fn forget_waiters(&self) {
+        self.core.forget();
+    }
 }
 
 // SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone, and

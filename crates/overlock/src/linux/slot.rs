@@ -46,6 +46,17 @@ pub(super) fn current() -> Option<usize> {
     }
 }
 
+/// The slot that the calling thread has.
+pub(super) fn mine() -> Option<usize> {
+    (MINE.get() as usize).checked_sub(1)
+}
+
+/// The thread that had `slot` has gone without [giving it back](give): by a fork.
+pub(super) fn give_anew(slot: usize) {
+    // One that its thread could not give back, or that nobody has taken, may be free already.
+    TAKEN[slot / 64].fetch_and(!(1 << (slot % 64)), Relaxed);
+}
+
 #[cold]
 fn take() -> Option<usize> {
     let key = key()?;

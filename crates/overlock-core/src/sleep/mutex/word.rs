@@ -68,6 +68,11 @@ pub(super) fn is_given_to(word: u32, id: NodeId) -> bool {
     word & PICKUP != 0 && owner(word) == id.bits()
 }
 
+/// What is left of `word` without those that waited: whoever holds the mutex. It may have been given to one that had not taken it.
+pub(super) fn without_waiters(word: u32) -> u32 {
+    if word & PICKUP == 0 { word & !FLAGS } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

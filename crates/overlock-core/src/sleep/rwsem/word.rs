@@ -4,7 +4,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::policy::Policy;
 use super::states::Step;
-use super::{CALLED, DISABLED, FULL, HANDOFF, HELD, READER, RwSem, UPGRADABLE, WAITERS, WRITER};
+use super::{
+    CALLED, DISABLED, FULL, HANDOFF, HELD, READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER,
+};
 use crate::platform::{Atomic, Cpu, Platform};
 
 /// A way to share the lock.
@@ -41,6 +43,13 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     #[inline]
     pub(super) fn take_share(&self, share: Share) -> Result<u32, u32> {
         self.take_share_if(share, |seen| !must_queue(seen))
+    }
+
+    /// Acquires for reading, beside readers that are inside also where others wait. So those that wait may starve, and a
+    /// thread may read what it reads already.
+    pub fn try_read_along(&self) -> bool {
+        let allowed = |seen| seen & READERS != 0 || !must_queue(seen);
+        self.take_share_if(READ, allowed).is_ok()
     }
 
     #[inline]

@@ -327,3 +327,15 @@ fn a_release_without_waiters_touches_nothing_after_its_exchange() {
     semaphore.release();
     assert_eq!((watch::left(), touches()), (0, Vec::new()));
 }
+
+/// A thread had the guard at a fork.
+#[test]
+fn a_guard_is_forgotten_too() {
+    let semaphore = leak(1);
+    semaphore.word.fetch_or(QUEUED | GUARDED, Relaxed);
+    // SAFETY: there is nobody else.
+    unsafe { semaphore.forget_waiters() };
+    assert!(semaphore.try_acquire());
+    semaphore.release();
+    assert_eq!(semaphore.available(), 1);
+}

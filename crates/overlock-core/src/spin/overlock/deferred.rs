@@ -68,6 +68,11 @@ impl<P: Platform> Deferred<P> {
         id.filter(|_| owed)
     }
 
+    /// Whoever was to be kicked is gone, by a fork.
+    pub(crate) fn forget(&self) {
+        self.lock.store(0, Relaxed);
+    }
+
     /// The thread exits: kicks now, which is early where a guard was forgotten or is dropped later, and does no harm.
     pub(crate) fn kick_whatever_is_owed(&self) {
         let lock = self.lock.load(Relaxed);

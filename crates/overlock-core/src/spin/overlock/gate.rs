@@ -34,6 +34,11 @@ impl<P: Platform> Overlock<P, Gate> {
         Step::Open.taken::<P>();
     }
 
+    /// Whoever had closed it is gone, by a fork.
+    pub(crate) fn reopen(&self) {
+        self.locked.store(FREE, Relaxed);
+    }
+
     /// Whether nobody is at the gate, not even on its way in.
     pub(crate) fn is_deserted(&self) -> bool {
         self.locked.load(Relaxed) == FREE && !self.is_contended()

@@ -2,6 +2,7 @@
 
 mod deferred;
 mod fair;
+mod fork;
 mod hand_over;
 mod looks;
 mod marked;

@@ -1,0 +1,148 @@
+//! `pthread_barrier_t`.
+//!
+//! # Layout
+//!
+//! 32 bytes; there is no static initialiser.
+//!
+//! | offset | field | who writes it |
+//! |---|---|
+//! | 0 | `barrier`: the barrier of overlock-core, 20 bytes | its operations |
+//! | 20 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
+//! | 24 | `inside`: how many are in `pthread_barrier_wait` | those |
+//! | 28 | `mark`: the barrier is ours | `pthread_barrier_init` |
+//!
+//! # Whose it is
+//!
+//! glibc's has 20 bytes, and never writes where our mark is. One that is shared between processes is glibc's, and may have been made by a process without
+//! this library, in memory that holds anything: so the mark is an odd number that depends on the address.
+//! What we have glibc make gets a mark of 0.
+//!
+//! # Who touches it last
+//!
+//! The last to leave takes itself out of `inside` (IR, release), and `pthread_barrier_destroy` waits until nobody is there (IA, acquire). So any
+//! thread may destroy and free a barrier once its own wait has returned, if nobody is to come.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use libc::{EINVAL, PTHREAD_PROCESS_PRIVATE};
+use overlock::Linux;
+use overlock::core::Platform;
+use overlock::core::raw::RawFork;
+use overlock::core::sleep::Barrier;
+
+use crate::{fork, real};
+
+/// The program's object: see the [module's page](self).
+#[derive(Debug)]
+#[repr(C)]
+pub struct PthreadBarrier {
+    barrier: Barrier<Linux>,
+    generation: AtomicU32,
+    inside: AtomicU32,
+    mark: AtomicU32,
+}
+
+const _: () = assert!(size_of::<PthreadBarrier>() == size_of::<libc::pthread_barrier_t>());
+const _: () = assert!(core::mem::offset_of!(PthreadBarrier, mark) == 28);
+
+/// As many as glibc takes.
+const MOST: u32 = u32::MAX / 2 - 1;
+
+/// Between two looks of one that waits for others to leave.
+const NAP_NS: u64 = 50_000;
+
+/// What is told to one of the threads that were waited for.
+const SERIAL_THREAD: c_int = -1;
+
+/// What `mark` holds in one of ours at this address.
+fn mark(address: usize) -> u32 {
+    Linux::spread(address) | 1
+}
+
+impl PthreadBarrier {
+    fn is_ours(&self) -> bool {
+        // Relaxed: written before the barrier is used.
+        self.mark.load(Relaxed) == mark(core::ptr::from_ref(self).addr())
+    }
+
+    fn as_glibcs(&self) -> *mut c_void {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    fn settle(&self) {
+        if self.generation.load(Relaxed) != fork::generation() {
+            fork::settle(&self.generation, || {
+                self.inside.store(0, Relaxed);
+                // SAFETY: of the generation before there is no other thread, and those of this one wait until it is settled.
+                unsafe { self.barrier.forget_waiters() };
+            });
+        }
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_barrier_init`.
+pub unsafe extern "C" fn pthread_barrier_init(
+    barrier: *mut PthreadBarrier,
+    attr: *const c_int,
+    count: u32,
+) -> c_int {
+    if !(1..=MOST).contains(&count) {
+        return EINVAL;
+    }
+    // SAFETY: the caller's promise: null, or an attributes object, which says only whether it is shared.
+    if !attr.is_null() && unsafe { *attr } != PTHREAD_PROCESS_PRIVATE {
+        // SAFETY: the caller's promise: memory for a barrier.
+        let mark = unsafe { &raw mut (*barrier).mark };
+        // SAFETY: as above; nobody uses it yet.
+        unsafe { mark.write(AtomicU32::new(0)) };
+        // SAFETY: as above.
+        return unsafe { real::pthread_barrier_init(barrier.cast(), attr.cast(), count) };
+    }
+    let new = PthreadBarrier {
+        barrier: Barrier::new(count),
+        generation: AtomicU32::new(fork::generation()),
+        inside: AtomicU32::new(0),
+        mark: AtomicU32::new(mark(barrier.addr())),
+    };
+    // SAFETY: the caller's promise: memory for a barrier that nobody uses.
+    unsafe { barrier.write(new) };
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_barrier_wait`.
+pub unsafe extern "C" fn pthread_barrier_wait(barrier: *mut PthreadBarrier) -> c_int {
+    // SAFETY: the caller's promise: a barrier.
+    let barrier = unsafe { &*barrier };
+    if !barrier.is_ours() {
+        // SAFETY: as above; it is glibc's.
+        return unsafe { real::pthread_barrier_wait(barrier.as_glibcs()) };
+    }
+    barrier.settle();
+    barrier.inside.fetch_add(1, Relaxed);
+    let leads = barrier.barrier.wait();
+    // IR: release, pairs with IA. From here on the barrier may be gone.
+    barrier.inside.fetch_sub(1, Release);
+    if leads { SERIAL_THREAD } else { 0 }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_barrier_destroy`: waits until all have left.
+pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut PthreadBarrier) -> c_int {
+    // SAFETY: the caller's promise: a barrier.
+    let barrier = unsafe { &*barrier };
+    if !barrier.is_ours() {
+        // SAFETY: as above; it is glibc's.
+        return unsafe { real::pthread_barrier_destroy(barrier.as_glibcs()) };
+    }
+    barrier.settle();
+    // IA: acquire, pairs with IR.
+    while barrier.inside.load(Acquire) != 0 {
+        let nobody = AtomicU32::new(0);
+        Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
+    }
+    0
+}

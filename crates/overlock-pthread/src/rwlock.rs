@@ -1,0 +1,458 @@
+//! `pthread_rwlock_t`.
+//!
+//! # Layout
+//!
+//! 56 bytes. The static initialisers are all zero, but for the kind of lock at offset 48.
+//!
+//! | offset | field | who writes it |
+//! |---|---|
+//! | 0 | `lock`: [`raw`] or [`rwsem`], 20 bytes | the lock |
+//! | 20 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
+//! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
+//! | 32 | `writer`: the thread that holds the lock for writing; 0 for none | that thread |
+//! | 48 | `kind`: 2 where readers must not pass writers that wait | the initialiser |
+//!
+//! # Whose it is
+//!
+//! One that is shared between processes is glibc's, whoever has made it: `shared` says so, and ours leave it 0.
+//!
+//! # Who passes whom
+//!
+//! POSIX leaves it open whether a reader waits for writers that wait. glibc's readers do not, but with the kind
+//! `PREFER_WRITER_NONRECURSIVE`, and programs have come to need that: a thread may read what it reads already, and readers may wait for each
+//! other, by any means, though writers wait. But then readers can keep writers out for ever. So here
+//! a reader waits behind a writer for a [while](PATIENCE_NS), and passes it then. A thread that reads any lock already passes at once. (It is not known
+//! which locks a thread reads, only how many.) And an attempt passes always. With the kind nobody passes, as in glibc.
+
+mod raw;
+mod rwsem;
+
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use libc::{CLOCK_REALTIME, EDEADLK, clockid_t, timespec};
+use overlock::Linux;
+use overlock::core::Instant;
+use overlock::core::sleep::RwSem;
+
+use crate::mutex::me;
+use crate::time::deadline;
+use crate::{config, fork, real};
+use raw::Recommended;
+
+/// The program's object: see the [module's page](self).
+#[derive(Debug)]
+#[repr(C)]
+pub struct RwLock {
+    lock: [AtomicU32; 5],
+    generation: AtomicU32,
+    _glibcs: AtomicU32,
+    shared: AtomicU32,
+    writer: AtomicUsize,
+    _unused: AtomicU64,
+    kind: AtomicU32,
+}
+
+const _: () = assert!(size_of::<RwLock>() == size_of::<libc::pthread_rwlock_t>());
+const _: () = assert!(core::mem::offset_of!(RwLock, shared) == 28);
+const _: () = assert!(core::mem::offset_of!(RwLock, kind) == 48);
+
+/// glibc's attributes.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Attributes {
+    kind: c_int,
+    shared: c_int,
+}
+
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`
+const PREFER_WRITER: u32 = 2;
+
+/// How long those that may pass wait behind those that wait: for longer than most sections take and a thread that has lost its CPU
+/// is away.
+const PATIENCE_NS: u64 = 2_000_000;
+
+/// When a reader may pass writers that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passing {
+    AtOnce,
+    /// After [`PATIENCE_NS`].
+    Later,
+    Never,
+}
+
+/// What a lock here has to do. Results are 0 or an errno.
+trait Behind {
+    fn read(&self, passing: Passing, until: Option<Instant>) -> c_int;
+    fn try_read(&self, passing: Passing) -> c_int;
+    fn write(&self, until: Option<Instant>) -> c_int;
+    fn try_write(&self) -> c_int;
+
+    /// Whether a writer holds it; asked by one of its holders.
+    fn is_written(&self) -> bool;
+
+    /// Whether readers hold it; asked by one of its holders.
+    fn is_read(&self) -> bool;
+
+    /// # Safety
+    ///
+    /// The caller holds it for reading.
+    unsafe fn unlock_read(&self);
+
+    /// # Safety
+    ///
+    /// The caller holds it for writing.
+    unsafe fn unlock_write(&self);
+
+    /// Forgets who waits, in a child of fork; `written` says whether the child's thread holds it for writing.
+    ///
+    /// # Safety
+    ///
+    /// Those that waited are threads that are gone, and nobody uses it.
+    unsafe fn settle(&self, written: bool);
+}
+
+thread_local! {
+    /// How many locks the thread reads, as far as it has released them itself.
+    static READS: Cell<u32> = const { Cell::new(0) };
+}
+
+fn count_reads(change: impl FnOnce(u32) -> u32) {
+    READS.with(|reads| reads.set(change(reads.get())));
+}
+
+/// Evaluates an expression for the lock that the object is made of.
+macro_rules! behind {
+    ($rwlock:expr, |$lock:ident| $what:expr) => {
+        match config::get().rwlock {
+            config::RwLock::Rwsem => {
+                let $lock = $rwlock.as_lock::<RwSem<Linux>>();
+                $what
+            }
+            _ => {
+                let $lock = $rwlock.as_lock::<Recommended>();
+                $what
+            }
+        }
+    };
+}
+
+impl RwLock {
+    fn new(kind: u32) -> Self {
+        RwLock {
+            lock: [const { AtomicU32::new(0) }; 5],
+            generation: AtomicU32::new(fork::generation()),
+            _glibcs: AtomicU32::new(0),
+            shared: AtomicU32::new(0),
+            writer: AtomicUsize::new(0),
+            _unused: AtomicU64::new(0),
+            kind: AtomicU32::new(kind),
+        }
+    }
+
+    #[inline(always)]
+    fn as_lock<L>(&self) -> &L {
+        const {
+            assert!(
+                size_of::<L>() <= size_of::<[AtomicU32; 5]>()
+                    && align_of::<L>() <= align_of::<u32>()
+            )
+        };
+        // SAFETY: the lock's size and alignment fit, all zero bytes are an unlocked one, and all accesses are through the same type: the
+        // configuration does not change.
+        unsafe { &*core::ptr::from_ref(&self.lock).cast() }
+    }
+
+    /// Whether it is ours; then of this generation.
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        // Relaxed: written before the lock is used.
+        if self.shared.load(Relaxed) != 0 {
+            return false;
+        }
+        if self.generation.load(Relaxed) == config::rw_generation() {
+            return true;
+        }
+        self.settle()
+    }
+
+    #[cold]
+    fn settle(&self) -> bool {
+        if config::get().rwlock == config::RwLock::Glibc {
+            return false;
+        }
+        if self.generation.load(Relaxed) != fork::generation() {
+            fork::settle(&self.generation, || {
+                // SAFETY: the threads of the generation before are gone, and those of this one wait until it is settled.
+                behind!(self, |lock| unsafe {
+                    lock.settle(self.writer.load(Relaxed) != 0)
+                });
+            });
+        }
+        true
+    }
+
+    fn as_glibcs(&self) -> *mut c_void {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    #[inline]
+    fn passing(&self) -> Passing {
+        if self.kind.load(Relaxed) == PREFER_WRITER {
+            Passing::Never
+        } else if READS.with(Cell::get) > 0 {
+            Passing::AtOnce
+        } else {
+            Passing::Later
+        }
+    }
+
+    /// Relaxed: only the caller itself can have written its own name.
+    #[inline]
+    fn is_mine(&self) -> bool {
+        self.writer.load(Relaxed) == me()
+    }
+
+    #[inline]
+    fn read(&self, until: Option<Instant>) -> c_int {
+        if self.is_mine() {
+            return EDEADLK;
+        }
+        let result = behind!(self, |lock| lock.read(self.passing(), until));
+        if result == 0 {
+            count_reads(|reads| reads.wrapping_add(1));
+        }
+        result
+    }
+
+    fn try_read(&self) -> c_int {
+        let result = behind!(self, |lock| lock.try_read(self.passing()));
+        if result == 0 {
+            count_reads(|reads| reads.wrapping_add(1));
+        }
+        result
+    }
+
+    #[inline]
+    fn write(&self, until: Option<Instant>) -> c_int {
+        if self.is_mine() {
+            return EDEADLK;
+        }
+        let result = behind!(self, |lock| lock.write(until));
+        if result == 0 {
+            self.writer.store(me(), Relaxed);
+        }
+        result
+    }
+
+    fn try_write(&self) -> c_int {
+        let result = behind!(self, |lock| lock.try_write());
+        if result == 0 {
+            self.writer.store(me(), Relaxed);
+        }
+        result
+    }
+
+    /// Releases what the caller holds, which the lock itself knows.
+    #[inline]
+    fn release(&self) {
+        behind!(self, |lock| if lock.is_written() {
+            self.writer.store(0, Relaxed);
+            // SAFETY: there is a writer, and the caller holds the lock, as POSIX asks: so it is the writer.
+            unsafe { lock.unlock_write() }
+        } else if lock.is_read() {
+            count_reads(|reads| reads.saturating_sub(1));
+            // SAFETY: there is no writer, so the caller is a reader.
+            unsafe { lock.unlock_read() }
+        });
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_init`.
+pub unsafe extern "C" fn pthread_rwlock_init(lock: *mut RwLock, attr: *const Attributes) -> c_int {
+    let (kind, shared) = if attr.is_null() {
+        (0, 0)
+    } else {
+        // SAFETY: the caller's promise: an attributes object.
+        let attr = unsafe { &*attr };
+        (attr.kind as u32, attr.shared)
+    };
+    if shared != 0 || config::get().rwlock == config::RwLock::Glibc {
+        // SAFETY: the caller's promise.
+        return unsafe { real::pthread_rwlock_init(lock.cast(), attr.cast()) };
+    }
+    // SAFETY: the caller's promise: memory for a lock that nobody uses.
+    unsafe { lock.write(RwLock::new(kind)) };
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_destroy`: as in glibc, nothing.
+pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.is_ours() {
+        return 0;
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_destroy(lock.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_rdlock`.
+pub unsafe extern "C" fn pthread_rwlock_rdlock(lock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.is_ours() {
+        return lock.read(None);
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_rdlock(lock.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_tryrdlock`.
+pub unsafe extern "C" fn pthread_rwlock_tryrdlock(lock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.is_ours() {
+        return lock.try_read();
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_tryrdlock(lock.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_wrlock`.
+pub unsafe extern "C" fn pthread_rwlock_wrlock(lock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.is_ours() {
+        return lock.write(None);
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_wrlock(lock.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_trywrlock`.
+pub unsafe extern "C" fn pthread_rwlock_trywrlock(lock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.is_ours() {
+        return lock.try_write();
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_trywrlock(lock.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_unlock`.
+pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.is_ours() {
+        lock.release();
+        return 0;
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_unlock(lock.as_glibcs()) }
+}
+
+/// The timed functions: `ours`, or glibc's.
+///
+/// # Safety
+///
+/// `lock` is a lock, `at` a moment, and `glibcs` may be called for a lock of glibc's.
+unsafe fn timed(
+    lock: *mut RwLock,
+    (clock, at): (clockid_t, *const timespec),
+    ours: impl FnOnce(&RwLock, Option<Instant>) -> c_int,
+    glibcs: impl FnOnce(*mut c_void) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    // SAFETY: and a moment.
+    let at = unsafe { &*at };
+    if !lock.is_ours() {
+        return glibcs(lock.as_glibcs());
+    }
+    match deadline(clock, at) {
+        Ok(until) => ours(lock, Some(until)),
+        Err(error) => error,
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_timedrdlock`.
+pub unsafe extern "C" fn pthread_rwlock_timedrdlock(
+    lock: *mut RwLock,
+    at: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |lock| unsafe { real::pthread_rwlock_timedrdlock(lock, at) };
+    // SAFETY: the caller's promises.
+    unsafe { timed(lock, (CLOCK_REALTIME, at), RwLock::read, glibcs) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_timedwrlock`.
+pub unsafe extern "C" fn pthread_rwlock_timedwrlock(
+    lock: *mut RwLock,
+    at: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |lock| unsafe { real::pthread_rwlock_timedwrlock(lock, at) };
+    // SAFETY: the caller's promises.
+    unsafe { timed(lock, (CLOCK_REALTIME, at), RwLock::write, glibcs) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_clockrdlock`.
+pub unsafe extern "C" fn pthread_rwlock_clockrdlock(
+    lock: *mut RwLock,
+    clock: clockid_t,
+    at: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |lock| unsafe { real::pthread_rwlock_clockrdlock(lock, clock, at) };
+    // SAFETY: the caller's promises.
+    unsafe { timed(lock, (clock, at), RwLock::read, glibcs) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_clockwrlock`.
+pub unsafe extern "C" fn pthread_rwlock_clockwrlock(
+    lock: *mut RwLock,
+    clock: clockid_t,
+    at: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |lock| unsafe { real::pthread_rwlock_clockwrlock(lock, clock, at) };
+    // SAFETY: the caller's promises.
+    unsafe { timed(lock, (clock, at), RwLock::write, glibcs) }
+}
+
+/// Defines the old names of functions, by which old programs and libraries call them.
+macro_rules! old_names {
+    ($($old:ident, $new:ident($($arg:ident: $type:ty),*);)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[doc = concat!("An old name of [`", stringify!($new), "`].")]
+        pub unsafe extern "C" fn $old($($arg: $type),*) -> c_int {
+            // SAFETY: the caller's promise.
+            unsafe { $new($($arg),*) }
+        }
+    )*};
+}
+
+old_names! {
+    __pthread_rwlock_init, pthread_rwlock_init(lock: *mut RwLock, attr: *const Attributes);
+    __pthread_rwlock_destroy, pthread_rwlock_destroy(lock: *mut RwLock);
+    __pthread_rwlock_rdlock, pthread_rwlock_rdlock(lock: *mut RwLock);
+    __pthread_rwlock_tryrdlock, pthread_rwlock_tryrdlock(lock: *mut RwLock);
+    __pthread_rwlock_wrlock, pthread_rwlock_wrlock(lock: *mut RwLock);
+    __pthread_rwlock_trywrlock, pthread_rwlock_trywrlock(lock: *mut RwLock);
+    __pthread_rwlock_unlock, pthread_rwlock_unlock(lock: *mut RwLock);
+}

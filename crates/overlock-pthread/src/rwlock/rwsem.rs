@@ -1,0 +1,103 @@
+//! The kernel's reader-writer semaphore behind `pthread_rwlock_t`, to compare with.
+//!
+//! Unlike the recommended lock it may be touched by an unlock that others have overtaken. So it must not be freed before all calls have
+//! returned: a program that frees a lock as soon as its last owner may, as POSIX allows, needs another one.
+
+use core::ffi::c_int;
+use core::sync::atomic::AtomicU32;
+
+use libc::{EBUSY, ETIMEDOUT};
+use overlock::Linux;
+use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
+use overlock::core::sleep::RwSem;
+use overlock::core::{Instant, Platform};
+
+use super::{Behind, PATIENCE_NS, Passing};
+use crate::time::earlier;
+
+/// Between two attempts to pass.
+const NAP_NS: u64 = 50_000;
+
+/// Passes those that wait, once or until it is inside.
+fn read_past(lock: &RwSem<Linux>, until: Option<Instant>) -> c_int {
+    while !lock.try_read_along() {
+        let now = Linux::now();
+        if until.is_some_and(|until| now >= until) {
+            return ETIMEDOUT;
+        }
+        let nobody = AtomicU32::new(0);
+        Linux::halt(&nobody, 0, Some(earlier(until, now.plus_nanos(NAP_NS))));
+    }
+    0
+}
+
+fn read_within(lock: &RwSem<Linux>, until: Option<Instant>) -> bool {
+    match until {
+        None => {
+            RawRwLock::read(lock);
+            true
+        }
+        Some(until) => lock.read_until(until).is_some(),
+    }
+}
+
+impl Behind for RwSem<Linux> {
+    fn read(&self, passing: Passing, until: Option<Instant>) -> c_int {
+        let patience = match passing {
+            Passing::AtOnce => return read_past(self, until),
+            Passing::Later => Some(earlier(until, Linux::now().plus_nanos(PATIENCE_NS))),
+            Passing::Never => until,
+        };
+        match (read_within(self, patience), passing) {
+            (true, _) => 0,
+            (_, Passing::Never) => ETIMEDOUT,
+            _ => read_past(self, until),
+        }
+    }
+
+    fn try_read(&self, passing: Passing) -> c_int {
+        let taken = match passing {
+            Passing::Never => RawRwLock::try_read(self).is_some(),
+            _ => self.try_read_along(),
+        };
+        if taken { 0 } else { EBUSY }
+    }
+
+    fn write(&self, until: Option<Instant>) -> c_int {
+        let taken = match until {
+            None => {
+                RawRwLock::write(self);
+                true
+            }
+            Some(until) => self.write_until(until).is_some(),
+        };
+        if taken { 0 } else { ETIMEDOUT }
+    }
+
+    fn try_write(&self) -> c_int {
+        RawRwLock::try_write(self).map_or(EBUSY, |()| 0)
+    }
+
+    fn is_written(&self) -> bool {
+        self.is_write_locked()
+    }
+
+    fn is_read(&self) -> bool {
+        self.is_locked() && !self.is_write_locked()
+    }
+
+    unsafe fn unlock_read(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { RawRwLock::unlock_read(self, ()) };
+    }
+
+    unsafe fn unlock_write(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { RawRwLock::unlock_write(self, ()) };
+    }
+
+    unsafe fn settle(&self, written: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { self.forget_waiters(written) };
+    }
+}

@@ -1,0 +1,372 @@
+//! `sem_t`, unnamed.
+//!
+//! # Layout
+//!
+//! 32 bytes, of which 12 are used, as glibc uses them:
+//!
+//! ```text
+//!  63       32 31      0     offset 8
+//! +-----------+---------+   +--------+
+//! |  waiters  |  value  |   | shared |
+//! +-----------+---------+   +--------+
+//! ```
+//!
+//! `shared` is not 0 in glibc's: those shared between processes, and named ones, which all are.
+//!
+//! # Why not the semaphore of overlock-core
+//!
+//! Its waiters sleep on words of their own, and so does not tell one that a signal handler has run; and it counts to 2^30 - 1. Here `sem_wait` has to return `EINTR` then, and
+//! `sem_post` must do for signal handlers and for values to 2^31 - 1. So this is a word and a futex in its low half. (Nobody is served
+//! in order; nor does glibc.) There is no generation for children of fork either: waiters that are gone cost a wake-up that wakes nobody.
+//!
+//! # States
+//!
+//! ```text
+//! (v, w)  --post-->              (v + 1, w)       0 < w: wakes one
+//! (v, w)  --take, 0 < v-->       (v - 1, w)
+//! (0, w)  --wait-->              (0, w + 1)       sleeps while v is 0
+//! (v, w)  --a waiter, 0 < v-->   (v - 1, w - 1)
+//! (v, w)  --gives up-->          (v, w - 1)       0 < v, 0 < w - 1: wakes one
+//! ```
+//!
+//! # Who touches it last
+//!
+//! Each call's last change of the word is its last access, and wake-ups need its address only. So whoever takes the last value may free the
+//! semaphore, whatever `sem_post` is at.
+//!
+//! # Orderings
+//!
+//! PO, the release in a post, pairs with TA, the acquire of who takes. All changes are read-modify-writes, so release sequences never
+//! break.
+//!
+//! # Why no wake-up is lost
+//!
+//! A waiter counts itself, then sleeps if the value is 0. A post before that makes the kernel find the value changed; one
+//! after it finds a waiter and wakes one. Who is woken takes the value, or somebody else has; or it gives up, for a cancellation that came at
+//! the same time: then it wakes another one in its place.
+
+use core::ffi::{c_int, c_uint, c_void};
+use core::mem::offset_of;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use libc::{
+    CLOCK_MONOTONIC, CLOCK_REALTIME, EAGAIN, EINTR, EINVAL, EOVERFLOW, ETIMEDOUT, clockid_t,
+    timespec,
+};
+use overlock::Linux;
+use overlock::core::{Platform, Spin};
+
+use crate::time::deadline;
+use crate::{cancel, futex, real};
+
+/// The program's object: see the [module's page](self).
+#[derive(Debug)]
+#[repr(C)]
+pub struct Sem {
+    word: AtomicU64,
+    shared: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Sem>() <= size_of::<libc::sem_t>());
+const _: () = assert!(offset_of!(Sem, shared) == 8);
+
+/// `SEM_VALUE_MAX`
+const MOST: u32 = i32::MAX as u32;
+
+const WAITER: u64 = 1 << 32;
+
+/// How long a waiter looks before it sleeps: less than going to sleep and waking take.
+const SPIN_NS: u64 = 5_000;
+
+/// How long a thread sleeps at a time that nobody can wake for its cancellation.
+const SLICE_NS: u64 = 10_000_000;
+
+const fn value(word: u64) -> u32 {
+    word as u32
+}
+
+const fn waiters(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+/// A moment of a clock that [`deadline`] knows.
+type Until<'a> = Option<(clockid_t, &'a timespec)>;
+
+impl Sem {
+    fn is_ours(&self) -> bool {
+        // Relaxed: written before the semaphore is used.
+        self.shared.load(Relaxed) == 0
+    }
+
+    fn as_glibcs(&self) -> *mut c_void {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// The half that holds the value.
+    fn value_word(&self) -> &AtomicU32 {
+        let half = if cfg!(target_endian = "little") { 0 } else { 1 };
+        let word: *const u32 = self.word.as_ptr().cast();
+        let word = word.wrapping_add(half).cast_mut();
+        // SAFETY: half of an aligned atomic word that lives as long as the result. It is only given to the kernel, and nobody loads it.
+        unsafe { AtomicU32::from_ptr(word) }
+    }
+
+    /// Takes `what`, which is one of the value and perhaps one of the waiters.
+    fn take(&self, what: u64) -> bool {
+        let mut seen = self.word.load(Relaxed);
+        while value(seen) > 0 {
+            // TA: acquire, pairs with PO.
+            match self
+                .word
+                .compare_exchange_weak(seen, seen - what, Acquire, Relaxed)
+            {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// 0 or an errno.
+    fn post(&self) -> c_int {
+        let address = self.value_word().as_ptr().addr();
+        let mut seen = self.word.load(Relaxed);
+        loop {
+            if value(seen) >= MOST {
+                return EOVERFLOW;
+            }
+            // PO: release, pairs with TA. From here on the semaphore may be gone.
+            match self
+                .word
+                .compare_exchange_weak(seen, seen + 1, Release, Relaxed)
+            {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        if waiters(seen) > 0 {
+            futex::wake(address, 1);
+        }
+        0
+    }
+
+    /// 0 or an errno; at a cancellation point.
+    fn wait(&self, until: Until<'_>) -> c_int {
+        cancel::act();
+        if self.take(1) {
+            return 0;
+        }
+        let end = Spin::Until(Linux::now().plus_nanos(SPIN_NS));
+        // Relaxed: the attempt that follows acquires.
+        let come = Linux::wait_until(&self.word, Relaxed, end, |word: u64| value(word) > 0);
+        if come.is_ok() && self.take(1) {
+            return 0;
+        }
+        loop {
+            let token = cancel::enter();
+            let is_cancelled = || token.is_some_and(|token| token.is_cancelled());
+            if let Some(result) = self.wait_asleep(until, token.is_some(), is_cancelled) {
+                return result;
+            }
+            // It does not return, unless cancellation is disabled.
+            cancel::act();
+        }
+    }
+
+    /// `None` where it was cancelled, or may have been.
+    fn wait_asleep(
+        &self,
+        until: Until<'_>,
+        has_token: bool,
+        is_cancelled: impl Fn() -> bool,
+    ) -> Option<c_int> {
+        self.word.fetch_add(WAITER, Relaxed);
+        loop {
+            if self.take(1 + WAITER) {
+                return Some(0);
+            }
+            if is_cancelled() {
+                self.give_up();
+                return None;
+            }
+            let word = self.value_word();
+            let result = if has_token {
+                cancel::sleep_on(word, || futex::wait(word, 0, until))
+            } else {
+                wait_slice(word, until)
+            };
+            match result {
+                0 if has_token => {}
+                0 => {
+                    self.give_up();
+                    return None;
+                }
+                error => {
+                    self.give_up();
+                    return Some(error);
+                }
+            }
+        }
+    }
+
+    /// One waiter less.
+    fn give_up(&self) {
+        let address = self.value_word().as_ptr().addr();
+        let before = self.word.fetch_sub(WAITER, Relaxed);
+        if value(before) > 0 && waiters(before) > 1 {
+            futex::wake(address, 1);
+        }
+    }
+}
+
+/// For a thread that nobody can wake for its cancellation: sleeps for a while at most, and returns 0.
+fn wait_slice(word: &AtomicU32, until: Until<'_>) -> c_int {
+    let now = Linux::now();
+    let slice = now.plus_nanos(SLICE_NS);
+    let end = match until.map(|(clock, at)| deadline(clock, at)) {
+        Some(Ok(end)) if end <= now => return ETIMEDOUT,
+        Some(Ok(end)) => end.min(slice),
+        _ => slice,
+    };
+    let at = timespec {
+        tv_sec: (end.as_nanos() / 1_000_000_000) as i64,
+        tv_nsec: (end.as_nanos() % 1_000_000_000) as i64,
+    };
+    match futex::wait(word, 0, Some((CLOCK_MONOTONIC, &at))) {
+        EINTR => EINTR,
+        _ => 0,
+    }
+}
+
+/// A result of `sem_*` for 0 or an errno.
+fn result(error: c_int) -> c_int {
+    if error == 0 {
+        return 0;
+    }
+    // SAFETY: it has no preconditions.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: the calling thread's own.
+    unsafe { *errno = error };
+    -1
+}
+
+/// The timed waits.
+///
+/// # Safety
+///
+/// `sem` is a semaphore, `at` a moment, and `glibcs` may be called for a semaphore of glibc's.
+unsafe fn wait_until(
+    sem: *mut Sem,
+    (clock, at): (clockid_t, *const timespec),
+    glibcs: impl FnOnce(*mut c_void) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise: a semaphore.
+    let sem = unsafe { &*sem };
+    // SAFETY: and a moment.
+    let at = unsafe { &*at };
+    if !sem.is_ours() {
+        return glibcs(sem.as_glibcs());
+    }
+    result(match deadline(clock, at) {
+        Ok(_) => sem.wait(Some((clock, at))),
+        Err(error) => error,
+    })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_init`.
+pub unsafe extern "C" fn sem_init(sem: *mut Sem, shared: c_int, value: c_uint) -> c_int {
+    if shared != 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { real::sem_init(sem.cast(), shared, value) };
+    }
+    if value > MOST {
+        return result(EINVAL);
+    }
+    let new = Sem {
+        word: AtomicU64::new(value.into()),
+        shared: AtomicU32::new(0),
+    };
+    // SAFETY: the caller's promise: memory for a semaphore that nobody uses.
+    unsafe { sem.write(new) };
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_destroy`: nothing, as in glibc.
+pub unsafe extern "C" fn sem_destroy(_sem: *mut Sem) -> c_int {
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_post`. Safe to call from a signal handler.
+pub unsafe extern "C" fn sem_post(sem: *mut Sem) -> c_int {
+    // SAFETY: the caller's promise: a semaphore.
+    let sem = unsafe { &*sem };
+    if sem.is_ours() {
+        return result(sem.post());
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::sem_post(sem.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_trywait`.
+pub unsafe extern "C" fn sem_trywait(sem: *mut Sem) -> c_int {
+    // SAFETY: the caller's promise: a semaphore.
+    let sem = unsafe { &*sem };
+    if sem.is_ours() {
+        return result(if sem.take(1) { 0 } else { EAGAIN });
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::sem_trywait(sem.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_getvalue`.
+pub unsafe extern "C" fn sem_getvalue(sem: *mut Sem, to: *mut c_int) -> c_int {
+    // SAFETY: the caller's promise: a semaphore.
+    let sem = unsafe { &*sem };
+    if sem.is_ours() {
+        // SAFETY: the caller's promise. (At most MOST.)
+        unsafe { to.write(value(sem.word.load(Relaxed)) as c_int) };
+        return 0;
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::sem_getvalue(sem.as_glibcs(), to) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_wait`.
+pub unsafe extern "C-unwind" fn sem_wait(sem: *mut Sem) -> c_int {
+    // SAFETY: the caller's promise: a semaphore.
+    let sem = unsafe { &*sem };
+    if sem.is_ours() {
+        return result(sem.wait(None));
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::sem_wait(sem.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_timedwait`.
+pub unsafe extern "C-unwind" fn sem_timedwait(sem: *mut Sem, at: *const timespec) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |sem| unsafe { real::sem_timedwait(sem, at) };
+    // SAFETY: the caller's promises.
+    unsafe { wait_until(sem, (CLOCK_REALTIME, at), glibcs) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_clockwait`.
+pub unsafe extern "C-unwind" fn sem_clockwait(
+    sem: *mut Sem,
+    clock: clockid_t,
+    at: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |sem| unsafe { real::sem_clockwait(sem, clock, at) };
+    // SAFETY: the caller's promises.
+    unsafe { wait_until(sem, (clock, at), glibcs) }
+}

@@ -1,0 +1,121 @@
+//! `pthread_spinlock_t`.
+//!
+//! 4 bytes: no room for anything but the lock, nor to tell who has made it. One that is shared between processes may have been made, or be used,
+//! by a process without this library. So the words are glibc's, for all of them, and only the waiting is ours: a while awake, and
+//! then naps that grow, so that a holder which has lost its CPU gets one back.
+//!
+//! glibc has two formats. On x86 a free lock is 1 and a taken one 0 or less, as glibc's waiters count down; elsewhere a free lock is 0 and
+//! a taken one 1. Which it is, glibc is [asked](free) once.
+//!
+//! LA, acquire, takes the lock, and pairs with UL, release, of the unlock, which is the last access.
+
+use core::ffi::c_int;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use libc::EBUSY;
+use overlock::Linux;
+use overlock::core::{Platform, Spin};
+
+use crate::real;
+
+/// The program's object.
+pub type SpinLock = AtomicU32;
+
+/// How long one waits awake: sections under a spinlock should take less, by far.
+const SPIN_NS: u64 = 20_000;
+
+/// The first nap, and the longest.
+const NAPS_NS: (u64, u64) = (20_000, 1_000_000);
+
+/// No format's free lock.
+const UNKNOWN: u32 = u32::MAX;
+
+/// What a free lock holds: 1 or 0.
+#[inline]
+fn free() -> u32 {
+    static FREE: AtomicU32 = AtomicU32::new(UNKNOWN);
+    #[cold]
+    fn ask() -> u32 {
+        let lock = SpinLock::new(UNKNOWN);
+        // SAFETY: a spinlock that is nobody's, and valid for the write.
+        unsafe { real::pthread_spin_init(lock.as_ptr().cast(), libc::PTHREAD_PROCESS_PRIVATE) };
+        let free = lock.load(Relaxed);
+        FREE.store(free, Relaxed);
+        free
+    }
+    // Relaxed: the value is all there is to see, and asking twice is harmless.
+    match FREE.load(Relaxed) {
+        UNKNOWN => ask(),
+        free => free,
+    }
+}
+
+#[inline]
+fn try_take(lock: &SpinLock) -> bool {
+    let free = free();
+    // LA: acquire, pairs with UL.
+    lock.compare_exchange(free, 1 - free, Acquire, Relaxed)
+        .is_ok()
+}
+
+#[cold]
+fn take_slow(lock: &SpinLock) {
+    let mut nap = NAPS_NS.0;
+    while !try_take(lock) {
+        let limit = Spin::Until(Linux::now().plus_nanos(SPIN_NS));
+        // Relaxed: the attempt that follows acquires.
+        let seen = Linux::wait_until(lock, Relaxed, limit, |word: u32| word == free());
+        if seen.is_err() {
+            let nobody = AtomicU32::new(0);
+            Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(nap)));
+            nap = (nap * 2).min(NAPS_NS.1);
+        }
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_spin_init`.
+pub unsafe extern "C" fn pthread_spin_init(lock: *mut SpinLock, _shared: c_int) -> c_int {
+    // SAFETY: the caller's promise: memory for a lock that nobody uses.
+    unsafe { lock.write(SpinLock::new(free())) };
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_spin_destroy`: nothing, as in glibc.
+pub unsafe extern "C" fn pthread_spin_destroy(_lock: *mut SpinLock) -> c_int {
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_spin_lock`.
+pub unsafe extern "C" fn pthread_spin_lock(lock: *mut SpinLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if !try_take(lock) {
+        take_slow(lock);
+    }
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_spin_trylock`.
+pub unsafe extern "C" fn pthread_spin_trylock(lock: *mut SpinLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    if try_take(unsafe { &*lock }) {
+        0
+    } else {
+        EBUSY
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_spin_unlock`.
+pub unsafe extern "C" fn pthread_spin_unlock(lock: *mut SpinLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    // UL: release, pairs with LA.
+    lock.store(free(), Release);
+    0
+}

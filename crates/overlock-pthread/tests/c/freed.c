@@ -1,0 +1,200 @@
+/* Whoever is the last to own an object takes its memory away, whatever the calls of those before are at: nothing may touch it any more. */
+#include "check.h"
+
+enum { THREADS = 3, ROUNDS = 3000, PAGE = 4096 };
+
+/* What lies in a page of its own. */
+struct page {
+    union {
+        pthread_mutex_t mutex;
+        pthread_rwlock_t lock;
+        pthread_spinlock_t spin;
+        sem_t sem;
+    };
+    pthread_cond_t cond;
+    int references, ready;
+    atomic_int inside;
+};
+
+/* Pages are used in turn, so that one which is gone stays gone for a while. */
+static struct page *fresh(void)
+{
+    struct page *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    page->references = THREADS;
+    return page;
+}
+
+static void take_away(struct page *page)
+{
+    OK(munmap(page, PAGE));
+}
+
+/* Each of the threads does its part with each of the pages. */
+static struct page *pages[ROUNDS];
+static pthread_barrier_t together;
+static void (*part)(struct page *, long);
+
+static void *take_part(void *number)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round % 16 == 0) {
+            pthread_barrier_wait(&together);
+        }
+        part(pages[round], (long)number);
+    }
+    return NULL;
+}
+
+static void each(const char *name, void (*what)(struct page *, long), void (*prepare)(struct page *))
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        pages[round] = fresh();
+        prepare(pages[round]);
+    }
+    part = what;
+    pthread_t threads[THREADS];
+    for (long i = 0; i < THREADS; i++) {
+        threads[i] = start(take_part, (void *)i);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        join(threads[i]);
+    }
+    puts(name);
+    fflush(stdout);
+}
+
+static void nothing(struct page *page)
+{
+    (void)page;
+}
+
+static void make_spin(struct page *page)
+{
+    OK(pthread_spin_init(&page->spin, 0));
+}
+
+static void make_sem(struct page *page)
+{
+    OK(sem_init(&page->sem, 0, 0));
+}
+
+static void make_writers(struct page *page)
+{
+    pthread_rwlock_t new = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+    page->lock = new;
+}
+
+static void with_mutex(struct page *page, long number)
+{
+    (void)number;
+    OK(pthread_mutex_lock(&page->mutex));
+    int last = --page->references == 0;
+    OK(pthread_mutex_unlock(&page->mutex));
+    if (last) {
+        take_away(page);
+    }
+}
+
+static void with_destroyed_mutex(struct page *page, long number)
+{
+    (void)number;
+    OK(pthread_mutex_lock(&page->mutex));
+    int last = --page->references == 0;
+    OK(pthread_mutex_unlock(&page->mutex));
+    if (last) {
+        OK(pthread_mutex_destroy(&page->mutex));
+        take_away(page);
+    }
+}
+
+static void with_rwlock(struct page *page, long number)
+{
+    (void)number;
+    OK(pthread_rwlock_wrlock(&page->lock));
+    int last = --page->references == 0;
+    OK(pthread_rwlock_unlock(&page->lock));
+    if (last) {
+        take_away(page);
+    }
+}
+
+/* The writer comes when the others are inside, and is alone after them. */
+static void with_readers(struct page *page, long number)
+{
+    if (number != 0) {
+        OK(pthread_rwlock_rdlock(&page->lock));
+        page->inside++;
+        if (number == 1) {
+            /* Sometimes it finds the writer asleep. */
+            for (volatile int turn = 0; turn < ((long)page >> 12) % 64 * 500; turn++) {
+            }
+        }
+        OK(pthread_rwlock_unlock(&page->lock));
+        return;
+    }
+    while (page->inside != THREADS - 1) {
+        sched_yield();
+    }
+    OK(pthread_rwlock_wrlock(&page->lock));
+    OK(pthread_rwlock_unlock(&page->lock));
+    take_away(page);
+}
+
+static void with_spin(struct page *page, long number)
+{
+    (void)number;
+    OK(pthread_spin_lock(&page->spin));
+    int last = --page->references == 0;
+    OK(pthread_spin_unlock(&page->spin));
+    if (last) {
+        take_away(page);
+    }
+}
+
+static void with_sem(struct page *page, long number)
+{
+    if (number != 0) {
+        OK(sem_post(&page->sem));
+        return;
+    }
+    for (int post = 1; post < THREADS; post++) {
+        OK(sem_wait(&page->sem));
+    }
+    OK(sem_destroy(&page->sem));
+    take_away(page);
+}
+
+static void with_cond(struct page *page, long number)
+{
+    OK(pthread_mutex_lock(&page->mutex));
+    if (number == 0) {
+        while (page->ready != THREADS - 1) {
+            OK(pthread_cond_wait(&page->cond, &page->mutex));
+        }
+        OK(pthread_cond_destroy(&page->cond));
+    } else {
+        page->ready++;
+        OK(number == 1 ? pthread_cond_signal(&page->cond) : pthread_cond_broadcast(&page->cond));
+    }
+    int last = --page->references == 0;
+    OK(pthread_mutex_unlock(&page->mutex));
+    if (last) {
+        take_away(page);
+    }
+}
+
+int main(void)
+{
+    OK(pthread_barrier_init(&together, NULL, THREADS));
+    each("mutex", with_mutex, nothing);
+    each("mutex, destroyed", with_destroyed_mutex, nothing);
+    each("writers", with_rwlock, nothing);
+    each("writers, preferred", with_rwlock, make_writers);
+    each("readers and a writer", with_readers, nothing);
+    each("readers and a writer, preferred", with_readers, make_writers);
+    each("spinlock", with_spin, make_spin);
+    each("semaphore", with_sem, make_sem);
+    each("condition", with_cond, nothing);
+    return 0;
+}

@@ -1,0 +1,174 @@
+//! Programs in C and C++, each run on glibc's locks and on ours: the same answers.
+//!
+//! The programs are in `tests/c`. They end with a complaint where something does not hold that must hold on both, and print
+//! what may differ. A C compiler is needed, by the name of `$CC` or `cc`, and `$CXX` or `c++`.
+
+#![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The longest that a program may take: each takes seconds on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The library that was built with this test.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let library = test.parent().unwrap().join(format!(
+        "{}overlock_pthread.so",
+        std::env::consts::DLL_PREFIX
+    ));
+    assert!(library.exists(), "{} is not there", library.display());
+    library
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c")
+}
+
+/// Compiles a program, or a library to be loaded by one.
+fn compile(source: &str, flags: &[&str]) -> PathBuf {
+    let plus = source.ends_with(".cpp");
+    let (variable, default) = if plus { ("CXX", "c++") } else { ("CC", "cc") };
+    let compiler = std::env::var(variable).unwrap_or_else(|_| default.into());
+    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.replace('.', "-"));
+    let output = Command::new(&compiler)
+        .args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"])
+        .args(if plus { &["-std=c++20"][..] } else { &[] })
+        .args(flags)
+        .arg(sources().join(source))
+        .arg("-o")
+        .arg(&to)
+        .arg("-ldl")
+        .output()
+        .unwrap_or_else(|error| panic!("{compiler}, a compiler, is needed: {error}"));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    to
+}
+
+/// Runs a program to its end, which it must reach.
+fn run(program: &Path, arguments: &[&Path], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // What they print fits a pipe.
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            let output = child.wait_with_output().unwrap();
+            panic!("{program:?} {environment:?} does not end: {output:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a program on glibc's locks and, with each of the settings, on ours.
+fn same_with(source: &str, arguments: &[&Path], settings: &[&[(&str, &str)]]) {
+    let program = compile(source, &[]);
+    let library = library();
+    let glibcs = run(&program, arguments, &[]);
+    let expected = text(&glibcs.stdout);
+    assert!(
+        glibcs.status.success(),
+        "on glibc's locks: {expected}{}",
+        text(&glibcs.stderr)
+    );
+    for setting in settings {
+        let mut environment = vec![("LD_PRELOAD", library.to_str().unwrap())];
+        environment.extend_from_slice(setting);
+        let ours = run(&program, arguments, &environment);
+        let answered = text(&ours.stdout);
+        assert!(
+            ours.status.success(),
+            "{setting:?}, {}: {answered}{}",
+            ours.status,
+            text(&ours.stderr)
+        );
+        for (number, (ours, glibcs)) in answered.lines().zip(expected.lines()).enumerate() {
+            assert_eq!(ours, glibcs, "{source} {setting:?}, line {}", number + 1);
+        }
+        assert_eq!(answered, expected, "{source} {setting:?}");
+    }
+}
+
+const DEFAULT: &[(&str, &str)] = &[];
+const MUTEX: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "mutex")];
+const HYBRID: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "hybrid")];
+const RWSEM: &[(&str, &str)] = &[("OVERLOCK_RWLOCK", "rwsem")];
+const GLIBCS: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "glibc"), ("OVERLOCK_RWLOCK", "glibc")];
+const OBSERVED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_LOCKDEP", "1")];
+
+const ALL: &[&[(&str, &str)]] = &[DEFAULT, MUTEX, HYBRID, RWSEM, GLIBCS, OBSERVED];
+
+#[test]
+fn mutexes_answer_the_same() {
+    same_with("mutex.c", &[], ALL);
+}
+
+#[test]
+fn robust_mutexes_and_their_kind_stay_glibcs() {
+    same_with("mutex_glibcs.c", &[], &[DEFAULT]);
+}
+
+#[test]
+fn condition_variables_answer_the_same() {
+    same_with("cond.c", &[], ALL);
+}
+
+#[test]
+fn reader_writer_locks_answer_the_same() {
+    same_with("rwlock.c", &[], &[DEFAULT, RWSEM, GLIBCS]);
+}
+
+#[test]
+fn spinlocks_barriers_and_semaphores_answer_the_same() {
+    same_with("others.c", &[], &[DEFAULT]);
+}
+
+#[test]
+fn cancelled_threads_leave_everything_in_order() {
+    same_with("cancel.c", &[], ALL);
+}
+
+#[test]
+fn children_of_threaded_processes_find_their_locks_usable() {
+    same_with("fork.c", &[], ALL);
+}
+
+#[test]
+fn nothing_is_lost_under_contention() {
+    same_with("stress.c", &[], ALL);
+}
+
+#[test]
+fn who_owned_a_lock_last_may_free_it() {
+    // The reader-writer semaphore and the two other mutexes do not promise that.
+    same_with("freed.c", &[], &[DEFAULT, GLIBCS]);
+}
+
+#[test]
+fn the_standard_library_of_cpp_works() {
+    same_with("standard.cpp", &[], ALL);
+}
+
+#[test]
+fn libraries_may_lock_while_they_are_loaded() {
+    let plugin = compile("plugin.c", &["-shared", "-fPIC"]);
+    same_with("plugins.c", &[&plugin], ALL);
+}

@@ -1,0 +1,294 @@
+//! A process with several threads forks while they fight for a lock. The child, in which there is one thread, goes on with it: unlocks what it held, and
+//! starts threads that fight for it again.
+
+use std::cell::{Cell, UnsafeCell};
+use std::hint;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+use overlock::Linux;
+use overlock::core::raw::{RawFork, RawForkRwLock};
+use overlock::core::sleep::{Barrier, Condvar, Semaphore};
+use overlock::rw::{OverlockRw, PerCpuRwSem, RwSem};
+use overlock::sleep::Mutex;
+use overlock::spin::{Hybrid, HybridShort, Overlock, OverlockPosix, PvQueued, RawLock};
+
+const ROUNDS: u64 = 500;
+const THREADS: u64 = 4;
+
+/// Forks; the child ends with `work`, which says whether all went well.
+fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
+    // SAFETY: the child does what this file says, with a C library whose allocator bears a fork, and exits.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: ends a child that hangs.
+        unsafe { libc::alarm(60) };
+        // SAFETY: the child has one thread, and each lock below forgets its waiters before it is used.
+        unsafe { Linux::after_fork() };
+        let failed = i32::from(!work());
+        // SAFETY: ends the child at once: its other threads' destructors are nobody's.
+        unsafe { libc::_exit(failed) };
+    }
+    assert!(child > 0);
+    child
+}
+
+fn ended_well(child: libc::pid_t) -> bool {
+    let mut status = -1;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    status == 0
+}
+
+/// A number under a lock.
+struct Counter<L> {
+    lock: L,
+    count: UnsafeCell<u64>,
+}
+
+// SAFETY: the count is touched only by who holds the lock.
+unsafe impl<L: Sync> Sync for Counter<L> {}
+
+impl<L> Counter<L> {
+    /// The caller holds the lock.
+    fn add(&self) {
+        // SAFETY: the caller's promise.
+        let count = unsafe { &mut *self.count.get() };
+        let before = *count;
+        (0..before % 100).for_each(|_| hint::spin_loop());
+        *count = before + 1;
+    }
+}
+
+/// `step` on several threads, `ROUNDS` times each.
+fn fight(step: impl Fn() + Sync) {
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| (0..ROUNDS).for_each(|_| step()));
+        }
+    });
+}
+
+/// Threads do `step` again and again. Meanwhile this one acquires with `hold` and forks, several times. Child and parent release what was held with
+/// `release`; the child has to `forget` before that.
+fn fork_while_they_fight(
+    step: impl Fn() + Sync,
+    hold: impl Fn(),
+    forget: impl Fn() -> bool,
+    release: impl Fn(),
+) -> bool {
+    let step = &step;
+    let stop = &AtomicBool::new(false);
+    let children: Vec<_> = thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while !stop.load(SeqCst) {
+                    step();
+                }
+            });
+        }
+        let children = (0..20).map(|round| {
+            thread::sleep(Duration::from_micros(200));
+            hold();
+            // Some sleep by then, or all.
+            thread::sleep(Duration::from_micros(200 * round));
+            let child = in_child(|| {
+                let held = forget();
+                release();
+                fight(step);
+                held
+            });
+            release();
+            child
+        });
+        let children = children.collect();
+        stop.store(true, SeqCst);
+        children
+    });
+    children
+        .into_iter()
+        .filter(|&child| !ended_well(child))
+        .count()
+        == 0
+}
+
+fn goes_on<L: RawLock<Token = ()> + RawFork>() {
+    let counter = &Counter {
+        lock: L::create().unwrap(),
+        count: UnsafeCell::new(0),
+    };
+    let lock = &counter.lock;
+    // SAFETY: called by who has locked it.
+    let release = || unsafe { lock.unlock(()) };
+    let well = fork_while_they_fight(
+        || {
+            lock.lock();
+            counter.add();
+            release();
+        },
+        || lock.lock(),
+        || {
+            // SAFETY: `after_fork` was called.
+            unsafe { lock.forget_waiters() };
+            lock.is_locked() && !lock.is_contended() && lock.try_lock().is_none()
+        },
+        release,
+    );
+    assert!(well, "{}", L::NAME);
+    assert!(!lock.is_locked() && !lock.is_contended());
+}
+
+#[test]
+fn overlock() {
+    goes_on::<Overlock>();
+}
+
+#[test]
+fn overlock_posix() {
+    goes_on::<OverlockPosix>();
+}
+
+#[test]
+fn mutex() {
+    goes_on::<Mutex>();
+}
+
+#[test]
+fn hybrid() {
+    goes_on::<Hybrid>();
+    goes_on::<HybridShort>();
+}
+
+#[test]
+fn pv_queued() {
+    goes_on::<PvQueued>();
+}
+
+/// Readers and writers, and the forking thread one of either.
+fn goes_on_rw<L: RawForkRwLock>() {
+    let counter = &Counter {
+        lock: L::create().unwrap(),
+        count: UnsafeCell::new(0),
+    };
+    let lock = &counter.lock;
+    let write = || {
+        let token = lock.write();
+        counter.add();
+        // SAFETY: just acquired.
+        unsafe { lock.unlock_write(token) }
+    };
+    let turn = AtomicU32::new(0);
+    let either = || {
+        if turn.fetch_add(1, SeqCst).is_multiple_of(4) {
+            return write();
+        }
+        let token = lock.read();
+        hint::spin_loop();
+        // SAFETY: just acquired.
+        unsafe { lock.unlock_read(token) }
+    };
+    let written = Cell::new(None);
+    let well = fork_while_they_fight(
+        either,
+        || written.set(Some(lock.write())),
+        || {
+            // SAFETY: `after_fork` was called, and the calling thread holds it.
+            unsafe { lock.forget_waiters(true) };
+            lock.is_write_locked() && !lock.is_contended() && lock.try_read().is_none()
+        },
+        // SAFETY: acquired above, in the child by its parent's thread.
+        || unsafe { lock.unlock_write(written.take().unwrap()) },
+    );
+    assert!(well, "{}, writing", L::NAME);
+    let read = Cell::new(None);
+    // Other readers would read for ever in the child.
+    let well = fork_while_they_fight(
+        write,
+        || read.set(Some(lock.read())),
+        || {
+            // SAFETY: `after_fork` was called.
+            unsafe { lock.forget_waiters(false) };
+            lock.is_locked() && !lock.is_write_locked() && lock.try_write().is_none()
+        },
+        // SAFETY: as above.
+        || unsafe { lock.unlock_read(read.take().unwrap()) },
+    );
+    assert!(well, "{}, reading", L::NAME);
+    assert!(!lock.is_locked() && !lock.is_contended());
+}
+
+#[test]
+fn rwsem() {
+    goes_on_rw::<RwSem>();
+}
+
+#[test]
+fn overlock_rw() {
+    goes_on_rw::<OverlockRw>();
+}
+
+#[test]
+fn percpu_rwsem() {
+    goes_on_rw::<PerCpuRwSem>();
+}
+
+/// Threads wait when the process forks, and in the child nobody does.
+#[test]
+fn what_has_no_owner() {
+    let lock = &Overlock::new();
+    let condvar = &Condvar::<Linux>::new();
+    let semaphore = &Semaphore::<Linux>::new(1);
+    let barrier = &Barrier::<Linux>::new(2);
+    let wait = || {
+        lock.lock();
+        // SAFETY: just locked.
+        unsafe { condvar.wait(lock, ()) };
+        // SAFETY: locked again.
+        unsafe { lock.unlock(()) }
+    };
+    let meet = || {
+        thread::scope(|scope| {
+            scope.spawn(|| barrier.wait());
+            let waiter = scope.spawn(wait);
+            semaphore.acquire_many(3);
+            while !condvar.notify_one() {
+                thread::yield_now();
+            }
+            waiter.join().unwrap();
+            barrier.wait();
+        });
+    };
+    let child = thread::scope(|scope| {
+        scope.spawn(wait);
+        scope.spawn(|| semaphore.acquire_many(2));
+        scope.spawn(|| barrier.wait());
+        thread::sleep(Duration::from_millis(50));
+        lock.lock();
+        let child = in_child(|| {
+            // SAFETY: `after_fork` was called.
+            unsafe { lock.forget_waiters() };
+            // SAFETY: as above.
+            unsafe { condvar.forget_waiters() };
+            // SAFETY: as above.
+            unsafe { semaphore.forget_waiters() };
+            // SAFETY: as above.
+            unsafe { barrier.forget_waiters() };
+            // SAFETY: the parent's thread locked it, before it forked.
+            unsafe { lock.unlock(()) };
+            let empty = !condvar.is_in_use() && semaphore.available() == 1;
+            semaphore.release_many(2);
+            meet();
+            empty
+        });
+        // SAFETY: locked above.
+        unsafe { lock.unlock(()) };
+        assert!(condvar.notify_one());
+        semaphore.release();
+        barrier.wait();
+        child
+    });
+    assert!(ended_well(child));
+    semaphore.release_many(3);
+    meet();
+}
