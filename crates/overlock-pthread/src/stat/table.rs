@@ -92,10 +92,7 @@ fn make() -> Option<*mut Table> {
     let pid = unsafe { libc::getpid() };
     table.header.version.store(VERSION, Relaxed);
     table.header.pid.store(pid as u32, Relaxed);
-    table
-        .header
-        .size
-        .store(size_of::<Table>() as u64, Relaxed);
+    table.header.size.store(size_of::<Table>() as u64, Relaxed);
     table.header.began_ns.store(clock::now(), Relaxed);
     modules::read(table);
     // Release: the reader that sees it (acquire) sees the above.
