@@ -205,6 +205,9 @@ impl Mutex {
                 return 0;
             }
         }
+        if !raw!(self, |lock| lock.is_locked()) {
+            return 0;
+        }
         self.owner.store(0, Relaxed);
         // SAFETY: the caller owns it; of a normal one POSIX asks that.
         raw!(self, |lock| unsafe { lock.unlock(()) });
@@ -390,9 +393,11 @@ unsafe extern "C" fn clocklock(
 unsafe extern "C" fn unlock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
+    // One that is free stays so: as with glibc, that is no error.
     let plain = mutex.is_plain()
         && mutex.generation.load(Relaxed) == config::unlock_generation()
-        && mutex.observed.load(Relaxed) == 0;
+        && mutex.observed.load(Relaxed) == 0
+        && mutex.main().is_locked();
     if plain {
         mutex.owner.store(0, Relaxed);
         // SAFETY: the caller's promise: it owns the mutex.
