@@ -162,12 +162,7 @@ fn raise(highest: &AtomicU64, value: u64) {
     }
 }
 
-fn record_wait(
-    table: &overlock_stat::Table,
-    index: usize,
-    entry: &Entry,
-    waited: &flight::Waited,
-) {
+fn record_wait(table: &overlock_stat::Table, index: usize, entry: &Entry, waited: &flight::Waited) {
     entry.contentions.fetch_add(1, Relaxed);
     entry.wait_ns.fetch_add(waited.ns, Relaxed);
     raise(&entry.wait_max_ns, waited.ns);

@@ -14,6 +14,7 @@ impl Path {
     pub const MAX: usize = WORDS * 8;
 
     /// An empty one.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
     pub const EMPTY: Path = Path([const { AtomicU64::new(0) }; WORDS]);
 
     /// Writes it.

@@ -28,7 +28,10 @@ pub fn write(mut out: impl Write, document: &Document) -> io::Result<()> {
 
 fn draw(picture: &mut String, document: &Document) -> Result<(), Box<dyn Error>> {
     let processes = &document.processes;
-    let mut rows: Vec<&Row> = processes.iter().flat_map(|process| &process.locks).collect();
+    let mut rows: Vec<&Row> = processes
+        .iter()
+        .flat_map(|process| &process.locks)
+        .collect();
     rows.retain(|row| row.wait.total_ns > 0);
     rows.sort_by_key(|row| std::cmp::Reverse(row.wait.total_ns));
     rows.truncate(MOST_ROWS);

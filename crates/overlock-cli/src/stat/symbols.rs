@@ -208,8 +208,10 @@ fn look_up(loader: &Loader, at: u64, place: &mut Place) {
 
 /// What lies between addresses in the file and in the process.
 fn bias(module: &Module, segments: &[Segment]) -> Option<u64> {
-    let is_in =
-        |segment: &&Segment| module.offset < segment.offset + segment.in_file && module.offset + (module.end - module.start) > segment.offset;
+    let is_in = |segment: &&Segment| {
+        module.offset < segment.offset + segment.in_file
+            && module.offset + (module.end - module.start) > segment.offset
+    };
     let segment = segments.iter().find(is_in)?;
     let address = segment
         .address
@@ -272,6 +274,9 @@ mod tests {
         let variable = variable.unwrap();
         assert!(variable.ends_with("KNOWN_VARIABLE+0x8"), "{variable}");
         let nowhere = symbols.call(0x10);
-        assert_eq!((nowhere.module.as_ref(), nowhere.to_string()), (None, "0x10".to_owned()));
+        assert_eq!(
+            (nowhere.module.as_ref(), nowhere.to_string()),
+            (None, "0x10".to_owned())
+        );
     }
 }

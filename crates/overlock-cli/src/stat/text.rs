@@ -86,10 +86,10 @@ fn top_holder(row: &Row) -> String {
         return NOTHING.to_owned();
     };
     let share = holder.wait_ns as f64 / row.wait.total_ns.max(1) as f64;
-    let site = holder.site.as_ref().map_or_else(
-        || "unknown".to_owned(),
-        |site| short(&site.to_string()),
-    );
+    let site = holder
+        .site
+        .as_ref()
+        .map_or_else(|| "unknown".to_owned(), |site| short(&site.to_string()));
     format!("{:.0} % {site}", share.min(1.0) * 100.0)
 }
 
@@ -142,7 +142,11 @@ pub fn describe(processes: &[Process], width: Option<u16>) -> String {
         }
     }
     if let Some(more) = processes.len().checked_sub(MOST_PROCESSES + 1) {
-        let _ = writeln!(text, "And {} more processes; --report writes all.", more + 1);
+        let _ = writeln!(
+            text,
+            "And {} more processes; --report writes all.",
+            more + 1
+        );
     }
     if processes.is_empty() {
         text += "overlock: no acquisition was recorded\n";

@@ -182,9 +182,8 @@ mod tests {
         let mut buffer = [0; BUFFER];
         let mut found = false;
         lines(c"/proc/self/maps", &mut buffer, |line| {
-            found |= code(line).is_some_and(|(start, end, ..)| {
-                (start..end).contains(&(hex as *const () as u64))
-            });
+            found |= code(line)
+                .is_some_and(|(start, end, ..)| (start..end).contains(&(hex as *const () as u64)));
         });
         assert!(found);
     }

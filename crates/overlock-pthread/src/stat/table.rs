@@ -92,10 +92,7 @@ fn make() -> Option<*mut Table> {
     let pid = unsafe { libc::getpid() };
     table.header.version.store(VERSION, Relaxed);
     table.header.pid.store(pid as u32, Relaxed);
-    table
-        .header
-        .size
-        .store(size_of::<Table>() as u64, Relaxed);
+    table.header.size.store(size_of::<Table>() as u64, Relaxed);
     table.header.began_ns.store(clock::now(), Relaxed);
     modules::read(table);
     // Release: the reader that sees it (acquire) sees the above.
@@ -156,8 +153,10 @@ fn create() -> Option<c_int> {
         if file >= 0 {
             return Some(file as c_int);
         }
+        // SAFETY: it has no preconditions.
+        let errno = unsafe { libc::__errno_location() };
         // SAFETY: the thread's own.
-        if unsafe { *libc::__errno_location() } != libc::EEXIST {
+        if unsafe { *errno } != libc::EEXIST {
             return None;
         }
     }
