@@ -136,7 +136,7 @@ impl Cond {
         let result = wait(hidden);
         // SAFETY: as above; the wait has acquired it again.
         unsafe { real::pthread_mutex_unlock(hidden) };
-        let acquired = mutex.acquire_any();
+        let acquired = mutex.acquire_any(pthread_cond_wait as *const () as usize);
         // SAFETY: a state that was one before.
         unsafe { pthread_setcancelstate(state, core::ptr::null_mut()) };
         cancel::act();

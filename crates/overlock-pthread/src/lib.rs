@@ -31,6 +31,7 @@ pub mod rwlock;
 pub mod sem;
 mod site;
 pub mod spin;
+pub(crate) mod stat;
 mod time;
 
 /// Runs when the library is loaded, which may be after other libraries have used it.
@@ -39,7 +40,9 @@ mod time;
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn at_load() {
-        config::get();
+        if config::get().stat {
+            stat::start();
+        }
         fork::register();
     }
     at_load
