@@ -15,10 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// The library that was built with this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let library = test
-        .parent()
-        .unwrap()
-        .join(format!("{}overlock_pthread.so", std::env::consts::DLL_PREFIX));
+    let library = test.parent().unwrap().join(format!(
+        "{}overlock_pthread.so",
+        std::env::consts::DLL_PREFIX
+    ));
     assert!(library.exists(), "{} is not there", library.display());
     library
 }
