@@ -52,6 +52,27 @@ fn completions_are_printed() {
 }
 
 #[test]
+fn all_manual_pages_are_written() {
+    let dir = tempfile::tempdir().unwrap();
+    overlock()
+        .args(["man", "--all"])
+        .arg(dir.path())
+        .assert()
+        .success()
+        .stdout("");
+    for page in ["overlock", "overlock-bench", "overlock-sim-trace"] {
+        let text = std::fs::read_to_string(dir.path().join(format!("{page}.1"))).unwrap();
+        assert!(text.contains(".SH NAME"), "{page}: {text}");
+    }
+    overlock()
+        .args(["man", "--all"])
+        .arg(dir.path().join("not there"))
+        .assert()
+        .code(1)
+        .stderr(predicate::str::contains("cannot write the manual pages"));
+}
+
+#[test]
 fn manual_pages_are_printed() {
     overlock()
         .arg("man")

@@ -59,8 +59,18 @@ const ERRORCHECK: c_int = libc::PTHREAD_MUTEX_ERRORCHECK;
 const ADAPTIVE: c_int = 3;
 const DESTROYED: c_int = -1;
 
-/// In the attributes: the kind; anything above is glibc's affair.
+/// In the attributes: the kind; anything above is glibc's affair,
 const KIND_MASK: c_int = 0x3;
+
+/// but for whether transactional memory may elide the lock: `pthread_mutexattr_settype` says no to that when it is asked for a normal or
+/// default mutex. No lock of ours does so.
+const NO_ELISION: c_int = 0x200;
+
+/// The kind that attributes ask for, if such a mutex is ours.
+fn kind_of(attributes: c_int) -> Option<c_int> {
+    let kind = attributes & !NO_ELISION;
+    (kind & !KIND_MASK == 0).then_some(kind)
+}
 
 /// Who calls: the thread's pointer, which a child of fork has from its parent.
 #[inline(always)]
@@ -195,6 +205,9 @@ impl Mutex {
                 return 0;
             }
         }
+        if !raw!(self, |lock| lock.is_locked()) {
+            return 0;
+        }
         self.owner.store(0, Relaxed);
         // SAFETY: the caller owns it; of a normal one POSIX asks that.
         raw!(self, |lock| unsafe { lock.unlock(()) });
@@ -229,13 +242,15 @@ unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, _site: Site) ->
     // SAFETY: the caller's promise: null, or an attributes object, which is an int with the kind in its low bits.
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(NORMAL, |&flags| flags);
-    if flags & !KIND_MASK != 0 || config::get().mutex == config::MutexLock::Glibc {
+    match kind_of(flags) {
+        Some(kind) if config::get().mutex != config::MutexLock::Glibc => {
+            // SAFETY: the caller's promise: memory for a mutex that nobody uses.
+            unsafe { mutex.write(Mutex::new(kind)) };
+            0
+        }
         // SAFETY: the caller's promise.
-        return unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) };
+        _ => unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) },
     }
-    // SAFETY: the caller's promise: memory for a mutex that nobody uses.
-    unsafe { mutex.write(Mutex::new(flags)) };
-    0
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -378,9 +393,11 @@ unsafe extern "C" fn clocklock(
 unsafe extern "C" fn unlock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
+    // One that is free stays so: as with glibc, that is no error.
     let plain = mutex.is_plain()
         && mutex.generation.load(Relaxed) == config::unlock_generation()
-        && mutex.observed.load(Relaxed) == 0;
+        && mutex.observed.load(Relaxed) == 0
+        && mutex.main().is_locked();
     if plain {
         mutex.owner.store(0, Relaxed);
         // SAFETY: the caller's promise: it owns the mutex.
@@ -393,4 +410,42 @@ unsafe extern "C" fn unlock(mutex: *mut Mutex, site: Site) -> c_int {
 #[inline(never)]
 fn unlock_generally(mutex: &Mutex, _site: Site) -> c_int {
     mutex.release_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_kind_a_program_asks_for_is_ours_and_what_is_shared_is_not() {
+        type Attributes = libc::pthread_mutexattr_t;
+        let attributes = |set: unsafe extern "C" fn(*mut Attributes, c_int) -> c_int, to| {
+            let mut attr = core::mem::MaybeUninit::<Attributes>::uninit();
+            // SAFETY: an attributes object of this thread's own.
+            unsafe { libc::pthread_mutexattr_init(attr.as_mut_ptr()) };
+            // SAFETY: as above, initialised by now.
+            assert_eq!(unsafe { set(attr.as_mut_ptr(), to) }, 0);
+            // SAFETY: as above; it is an int.
+            unsafe { attr.as_ptr().cast::<c_int>().read() }
+        };
+        for kind in [NORMAL, RECURSIVE, ERRORCHECK, ADAPTIVE] {
+            let flags = attributes(libc::pthread_mutexattr_settype, kind);
+            assert_eq!(kind_of(flags), Some(kind), "{flags:#x}");
+        }
+        let shared = attributes(
+            libc::pthread_mutexattr_setpshared,
+            libc::PTHREAD_PROCESS_SHARED,
+        );
+        let robust = attributes(
+            libc::pthread_mutexattr_setrobust,
+            libc::PTHREAD_MUTEX_ROBUST,
+        );
+        let inheriting = attributes(
+            libc::pthread_mutexattr_setprotocol,
+            libc::PTHREAD_PRIO_INHERIT,
+        );
+        for flags in [shared, robust, inheriting] {
+            assert_eq!(kind_of(flags), None, "{flags:#x}");
+        }
+    }
 }

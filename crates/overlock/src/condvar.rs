@@ -9,7 +9,7 @@ use overlock_core::sleep::condvar as raw;
 use crate::cancel::{CancelToken, Cancelled};
 use crate::guard::{Guard, Place};
 use crate::lock::Exclusive;
-use crate::{Linux, deadline};
+use crate::{Linux, deadline, watch};
 
 /// A condition variable, for any guard of a [`Lock`](crate::lock::Lock): of a [`Mutex`](crate::Mutex), a
 /// [`SpinLock`](crate::SpinLock), an [`RtMutex`](crate::RtMutex), or an `Arc` of one. 16 bytes.
@@ -87,12 +87,14 @@ impl Condvar {
     }
 
     /// Releases the lock, waits until notified, and acquires the lock again, however long that takes.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait<P: Place<Raw = R>, R: RawLock>(&self, guard: &mut Guard<P, Exclusive<R>>) {
         self.wait_limited(guard, None, None);
     }
 
     /// Waits as [`wait`](Self::wait) does until `condition` is false. Does not wait if it is false already.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_while<P, R, F>(&self, guard: &mut Guard<P, Exclusive<R>>, mut condition: F)
     where
@@ -106,6 +108,7 @@ impl Condvar {
     }
 
     /// As [`wait`](Self::wait), unless `timeout` passes first.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_for<P: Place<Raw = R>, R: RawLock>(
         &self,
@@ -117,6 +120,7 @@ impl Condvar {
     }
 
     /// As [`wait`](Self::wait), unless `deadline` passes first.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_until<P: Place<Raw = R>, R: RawLock>(
         &self,
@@ -129,6 +133,7 @@ impl Condvar {
 
     /// As [`wait_while`](Self::wait_while), unless `timeout` passes first. `timed_out` says that it has passed and the condition is
     /// still true.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_while_for<P, R, F>(
         &self,
@@ -146,6 +151,7 @@ impl Condvar {
 
     /// As [`wait_while`](Self::wait_while), unless `deadline` passes first. `timed_out` says that it has passed and the condition is
     /// still true.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_while_until<P, R, F>(
         &self,
@@ -166,6 +172,7 @@ impl Condvar {
     /// # Errors
     ///
     /// [`Cancelled`]: there was no notification.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_cancellable<P: Place<Raw = R>, R: RawLock>(
         &self,
@@ -179,6 +186,7 @@ impl Condvar {
         }
     }
 
+    #[cfg_attr(feature = "lockdep", track_caller)]
     fn wait_while_before<P, R, F>(
         &self,
         guard: &mut Guard<P, Exclusive<R>>,
@@ -201,16 +209,19 @@ impl Condvar {
     }
 
     /// Whether it was notified. The guard has the lock again, whatever the answer.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     fn wait_limited<P: Place<Raw = R>, R: RawLock>(
         &self,
         guard: &mut Guard<P, Exclusive<R>>,
         end: Option<overlock_core::Instant>,
         cancel: Option<&CancelToken>,
     ) -> bool {
+        let here = watch::here();
         guard.with_token(|lock, token| {
             // SAFETY: the guard's own acquisition, on its thread; nobody has a reference into the data, since the guard
             // is borrowed mutably.
-            unsafe { self.raw.wait_limited(lock, token, end, cancel) }
+            let wait = || unsafe { self.raw.wait_limited(lock, token, end, cancel) };
+            watch::asleep(here, lock, wait)
         })
     }
 }

@@ -30,6 +30,8 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use crate::watch::{self, Paused};
+
 pub use fair::Fair;
 pub use mapped::{MappedGuard, MappedReadGuard};
 
@@ -237,19 +239,25 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
         release: impl FnOnce(&M::Raw, M::Token),
         f: impl FnOnce() -> V,
     ) -> V {
-        struct Again<'a, P: Place<Raw = M::Raw>, M: Mode>(&'a mut Guard<P, M>);
+        struct Again<'a, P: Place<Raw = M::Raw>, M: Mode>(&'a mut Guard<P, M>, Option<Paused>);
 
         impl<P: Place<Raw = M::Raw>, M: Mode> Drop for Again<'_, P, M> {
             #[inline]
             fn drop(&mut self) {
-                let token = or_abort(|| M::acquire(self.0.raw()));
+                let raw = self.0.raw();
+                let paused = self.1.take();
+                let token = or_abort(|| match paused {
+                    Some(paused) => paused.end(|| M::acquire(raw)),
+                    None => M::acquire(raw),
+                });
                 self.0.put_token(token);
             }
         }
 
         // SAFETY: `again` gives the guard a token before it is seen again, or the process ends.
         let token = unsafe { self.take_token() };
-        let again = Again(self);
+        let paused = watch::pause(self.raw());
+        let again = Again(self, Some(paused));
         or_abort(|| release(again.0.raw(), token));
         f()
     }

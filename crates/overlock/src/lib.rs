@@ -56,6 +56,7 @@
 //! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their data.
 //! - `stat`: counters and latency histograms ([`stat`]).
 //! - `checked`: misuse that is otherwise silent panics, as it does in debug builds.
+//! - `lockdep`: the order of locks is validated while the program runs (`lockdep`).
 //! - `busted`: locks that are broken on purpose, for tests of checkers.
 #![cfg(target_os = "linux")]
 
@@ -66,6 +67,8 @@ mod deadline;
 pub mod guard;
 mod linux;
 pub mod lock;
+#[cfg(feature = "lockdep")]
+pub mod lockdep;
 mod names;
 pub mod once;
 pub mod rw;
@@ -75,12 +78,15 @@ pub mod semaphore;
 mod serde;
 pub mod sleep;
 pub mod spin;
+mod watch;
 pub mod ww_mutex;
 
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use cancel::{CancelToken, Cancelled};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use linux::Linux;
+#[doc(hidden)]
+pub use linux::{KICK_ENTRIES, KICKS, KickTable};
 pub use names::*;
 pub use once::{Once, OnceLock, OnceState};
 pub use overlock_core::{self as core, Instant, stat};

@@ -63,7 +63,7 @@ static LOCK_HASH: [Line<Linux>; THREADS] = [const { Line::INIT }; THREADS];
 const TURNS_PER_CLOCK: u32 = 16;
 
 /// Entries of the kick table: 4 KiB, which stay in the first-level cache of whoever unlocks often.
-const KICK_ENTRIES: usize = 1024;
+pub const KICK_ENTRIES: usize = 1024;
 
 /// A word with a cache line of its own.
 #[repr(align(128))]
@@ -72,10 +72,12 @@ struct OwnLine(AtomicU32);
 static READER_IDS: OwnLine = OwnLine(AtomicU32::new(0));
 
 /// Starts on a line of its own.
+#[derive(Debug)]
 #[repr(align(128))]
-struct KickTable([AtomicU32; KICK_ENTRIES]);
+pub struct KickTable(pub [AtomicU32; KICK_ENTRIES]);
 
-static KICKS: KickTable = KickTable([const { AtomicU32::new(0) }; KICK_ENTRIES]);
+/// Public for unlockers in other languages, who only look: overlock-capi's header.
+pub static KICKS: KickTable = KickTable([const { AtomicU32::new(0) }; KICK_ENTRIES]);
 
 impl Platform for Linux {
     type U8 = AtomicU8;

@@ -36,6 +36,7 @@ pub use guard::{ArcLockGuard, Exclusive, LockGuard, MappedLockGuard};
 
 use crate::cancel::{CancelToken, Cancelled};
 use crate::guard::{Guard, Guarded, Place, sealed};
+use crate::watch::{self, How, Key};
 use crate::{Linux, deadline};
 
 /// A mutual-exclusion lock with the data that it protects, over the raw lock `R`. People type [`Mutex`](crate::Mutex).
@@ -48,6 +49,7 @@ use crate::{Linux, deadline};
 /// [`SpinLock`](crate::SpinLock) included, a handler may always try, and release what it got.) A guard that is forgotten leaves the lock locked.
 pub struct Lock<R, T: ?Sized> {
     raw: R,
+    key: Key,
     data: UnsafeCell<T>,
 }
 
@@ -68,18 +70,32 @@ impl<R, T: ?Sized> Guarded for Lock<R, T> {
 
 impl<R: ConstLock, T> Lock<R, T> {
     /// A new, unlocked lock around `data`.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub const fn new(data: T) -> Self {
         Self::from_raw(R::INIT, data)
+    }
+
+    /// As [`new`](Self::new), with a name, which is what reports of the feature `lockdep` say, and the class that they reason about: locks of one name are
+    /// taken in one order. Without the feature the same as `new`.
+    #[inline]
+    pub const fn named(name: &'static str, data: T) -> Self {
+        Lock {
+            raw: R::INIT,
+            key: Key::named(name),
+            data: UnsafeCell::new(data),
+        }
     }
 }
 
 impl<R, T> Lock<R, T> {
     /// A lock out of its parts: for raw locks that are not constants.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub const fn from_raw(raw: R, data: T) -> Self {
         Lock {
             raw,
+            key: Key::here(),
             data: UnsafeCell::new(data),
         }
     }
@@ -133,17 +149,59 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
         unsafe { Guard::new(place, token) }
     }
 
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    fn acquire(&self, level: u8) -> R::Token {
+        let attempt = || self.raw.try_lock();
+        let lock = || self.raw.lock();
+        (self.key).lock(&self.raw, How::Exclusive, level, attempt, lock)
+    }
+
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    fn attempt(&self) -> Option<R::Token> {
+        (self.key).attempt(&self.raw, How::Exclusive, || self.raw.try_lock())
+    }
+
     /// Acquires the lock, waiting for as long as it takes.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn lock(&self) -> LockGuard<'_, R, T> {
         // SAFETY: just acquired.
-        unsafe { Self::guard(self, self.raw.lock()) }
+        unsafe { Self::guard(self, self.acquire(0)) }
+    }
+
+    /// As [`lock`](Self::lock), where the thread holds other locks of the same class that come before: `level` is 1 for the second, 2 for the third.
+    /// It tells the feature `lockdep` that the caller knows an order among them. Without it the same as `lock`.
+    ///
+    /// ```
+    /// use overlock::Mutex;
+    ///
+    /// fn transfer(accounts: &[Mutex<i64>], from: usize, to: usize, sum: i64) {
+    ///     assert_ne!(from, to);
+    ///     let mut first = accounts[from.min(to)].lock();
+    ///     let mut second = accounts[from.max(to)].lock_nested(1);
+    ///     let (from, to) = if from < to { (&mut first, &mut second) } else { (&mut second, &mut first) };
+    ///     **from -= sum;
+    ///     **to += sum;
+    /// }
+    ///
+    /// let accounts = [5, 0].map(Mutex::new);
+    /// transfer(&accounts, 0, 1, 2);
+    /// assert_eq!(accounts.map(Mutex::into_inner), [3, 2]);
+    /// ```
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    pub fn lock_nested(&self, level: u8) -> LockGuard<'_, R, T> {
+        // SAFETY: just acquired.
+        unsafe { Self::guard(self, self.acquire(level)) }
     }
 
     /// Acquires the lock if that needs no waiting. May fail where another thread is just acquiring or releasing it.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock(&self) -> Option<LockGuard<'_, R, T>> {
-        let token = self.raw.try_lock()?;
+        let token = self.attempt()?;
         // SAFETY: just acquired.
         Some(unsafe { Self::guard(self, token) })
     }
@@ -178,6 +236,7 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     /// As for [`make_guard_unchecked`](Self::make_guard_unchecked); no reference to the data is left.
     #[inline]
     pub unsafe fn force_unlock(&self, token: R::Token) {
+        watch::release(&self.raw);
         // SAFETY: the caller's promise.
         unsafe { self.raw.unlock(token) };
     }
@@ -191,6 +250,7 @@ impl<R: RawFairLock, T: ?Sized> Lock<R, T> {
     /// As for [`force_unlock`](Self::force_unlock).
     #[inline]
     pub unsafe fn force_unlock_fair(&self, token: R::Token) {
+        watch::release(&self.raw);
         // SAFETY: the caller's promise.
         unsafe { self.raw.unlock_fair(token) };
     }
@@ -198,12 +258,14 @@ impl<R: RawFairLock, T: ?Sized> Lock<R, T> {
 
 impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
     /// Looks at the clock only where the lock is not free.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_until(&self, deadline: impl FnOnce() -> overlock_core::Instant) -> Option<R::Token> {
-        match self.raw.try_lock() {
+        let attempt = || match self.raw.try_lock() {
             Some(token) => Some(token),
             None => self.lock_slow(deadline),
-        }
+        };
+        (self.key).attempt(&self.raw, How::Exclusive, attempt)
     }
 
     #[cold]
@@ -213,6 +275,7 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
     }
 
     /// Acquires the lock unless `timeout` passes first. Tries at least once; never gives up before.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock_for(&self, timeout: Duration) -> Option<LockGuard<'_, R, T>> {
         let token = self.acquire_until(|| deadline::after(timeout))?;
@@ -221,6 +284,7 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
     }
 
     /// Acquires the lock unless `deadline` passes first. Tries at least once; never gives up before.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock_until(&self, deadline: Instant) -> Option<LockGuard<'_, R, T>> {
         let token = self.acquire_until(|| deadline::at(deadline))?;
@@ -250,12 +314,15 @@ impl<R: RawCancelLock<Linux>, T: ?Sized> Lock<R, T> {
     /// # Errors
     ///
     /// [`Cancelled`]: the lock was not acquired.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn lock_cancellable(&self, cancel: &CancelToken) -> Result<LockGuard<'_, R, T>, Cancelled> {
-        let token = match self.raw.try_lock() {
-            Some(token) => token,
-            None => self.raw.lock_cancellable(cancel, None).ok_or(Cancelled)?,
+        let attempt = || match self.raw.try_lock() {
+            Some(token) => Some(token),
+            None => self.raw.lock_cancellable(cancel, None),
         };
+        let token = (self.key).attempt(&self.raw, How::Exclusive, attempt);
+        let token = token.ok_or(Cancelled)?;
         // SAFETY: just acquired.
         Ok(unsafe { Self::guard(self, token) })
     }
@@ -271,16 +338,18 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     /// let guard = Arc::new(Mutex::new(1)).lock_arc();
     /// assert_eq!(*guard, 1);
     /// ```
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn lock_arc(self: &Arc<Self>) -> ArcLockGuard<R, T> {
         // SAFETY: just acquired.
-        unsafe { Self::guard(Arc::clone(self), self.raw.lock()) }
+        unsafe { Self::guard(Arc::clone(self), self.acquire(0)) }
     }
 
     /// As [`try_lock`](Self::try_lock), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock_arc(self: &Arc<Self>) -> Option<ArcLockGuard<R, T>> {
-        let token = self.raw.try_lock()?;
+        let token = self.attempt()?;
         // SAFETY: just acquired.
         Some(unsafe { Self::guard(Arc::clone(self), token) })
     }
@@ -288,6 +357,7 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
 
 impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
     /// As [`try_lock_for`](Self::try_lock_for), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcLockGuard<R, T>> {
         let token = self.acquire_until(|| deadline::after(timeout))?;
@@ -296,6 +366,7 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
     }
 
     /// As [`try_lock_until`](Self::try_lock_until), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock_arc_until(self: &Arc<Self>, deadline: Instant) -> Option<ArcLockGuard<R, T>> {
         let token = self.acquire_until(|| deadline::at(deadline))?;
@@ -305,12 +376,14 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
 }
 
 impl<R: ConstLock, T: Default> Default for Lock<R, T> {
+    #[cfg_attr(feature = "lockdep", track_caller)]
     fn default() -> Self {
         Lock::new(T::default())
     }
 }
 
 impl<R: ConstLock, T> From<T> for Lock<R, T> {
+    #[cfg_attr(feature = "lockdep", track_caller)]
     fn from(data: T) -> Self {
         Lock::new(data)
     }

@@ -178,12 +178,14 @@ pub type ArcRwLockUpgradableReadGuard<R, T> = rwlock::ArcUpgradableReadGuard<R, 
 
 /// [`Mutex::new`](Lock::new), by the name that parking_lot had for it until 0.12.
 #[inline]
+#[cfg_attr(feature = "lockdep", track_caller)]
 pub const fn const_mutex<T>(data: T) -> Mutex<T> {
     Mutex::new(data)
 }
 
 /// [`RwLock::new`](SharedLock::new), by the name that parking_lot had for it until 0.12.
 #[inline]
+#[cfg_attr(feature = "lockdep", track_caller)]
 pub const fn const_rwlock<T>(data: T) -> RwLock<T> {
     RwLock::new(data)
 }

@@ -30,6 +30,7 @@ pub use guard::{
 pub use upgradable::Upgradable;
 
 use crate::guard::{Guarded, sealed};
+use crate::watch::Key;
 
 /// A reader-writer lock with the data that it protects, over the raw lock `R`. People type [`RwLock`](crate::RwLock).
 ///
@@ -41,6 +42,7 @@ use crate::guard::{Guarded, sealed};
 /// the second waits for that writer. A guard that is forgotten leaves the lock locked.
 pub struct SharedLock<R, T: ?Sized> {
     raw: R,
+    key: Key,
     data: UnsafeCell<T>,
 }
 
@@ -61,18 +63,31 @@ impl<R, T: ?Sized> Guarded for SharedLock<R, T> {
 
 impl<R: ConstLock, T> SharedLock<R, T> {
     /// A new, unlocked lock around `data`.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub const fn new(data: T) -> Self {
         Self::from_raw(R::INIT, data)
+    }
+
+    /// As [`new`](Self::new), with a name for the feature `lockdep`: see [`Lock::named`](crate::lock::Lock::named).
+    #[inline]
+    pub const fn named(name: &'static str, data: T) -> Self {
+        SharedLock {
+            raw: R::INIT,
+            key: Key::named(name),
+            data: UnsafeCell::new(data),
+        }
     }
 }
 
 impl<R, T> SharedLock<R, T> {
     /// A lock out of its parts: for raw locks that are not constants.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub const fn from_raw(raw: R, data: T) -> Self {
         SharedLock {
             raw,
+            key: Key::here(),
             data: UnsafeCell::new(data),
         }
     }
@@ -135,12 +150,14 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
 }
 
 impl<R: ConstLock, T: Default> Default for SharedLock<R, T> {
+    #[cfg_attr(feature = "lockdep", track_caller)]
     fn default() -> Self {
         SharedLock::new(T::default())
     }
 }
 
 impl<R: ConstLock, T> From<T> for SharedLock<R, T> {
+    #[cfg_attr(feature = "lockdep", track_caller)]
     fn from(data: T) -> Self {
         SharedLock::new(data)
     }

@@ -1,5 +1,6 @@
 //! The size of every type that people name: docs/sizes.md says the same, and a change here is a change of the interface.
-#![cfg(target_pointer_width = "64")]
+// With the feature `lockdep` a lock knows where it was made.
+#![cfg(all(target_pointer_width = "64", not(feature = "lockdep")))]
 
 use std::mem::{needs_drop, size_of};
 use std::sync::atomic::AtomicU8;

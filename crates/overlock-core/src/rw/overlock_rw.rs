@@ -105,6 +105,7 @@ mod policy;
 mod states;
 #[cfg(test)]
 mod tests;
+mod tokenless;
 mod upgrade;
 mod visible;
 

@@ -118,6 +118,7 @@
 mod deferred;
 mod fork;
 mod gate;
+mod layout;
 mod learn;
 mod policy;
 mod queue;
@@ -171,6 +172,7 @@ const BUSY_NS: u64 = 5_000;
 
 /// The recommended lock: see the [module's page](self). 16 bytes.
 #[derive(Debug)]
+#[repr(C)] // for `layout.rs`
 pub struct Overlock<P: Platform, Y: Policy = Recommended> {
     locked: P::U8,
     kick: P::U8,

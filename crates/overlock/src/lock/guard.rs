@@ -8,6 +8,7 @@ use overlock_core::raw::{RawFairLock, RawLock};
 
 use super::Lock;
 use crate::guard::{Alone, Fair, Guard, MappedGuard, Mode, sealed};
+use crate::watch;
 
 /// The one mode of a [`Lock`]: its holder is alone.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ impl<R: RawLock> Mode for Exclusive<R> {
 
     #[inline]
     unsafe fn release(raw: &R, token: R::Token) {
+        watch::release(raw);
         // SAFETY: the caller's promise.
         unsafe { raw.unlock(token) };
     }
@@ -43,6 +45,7 @@ impl<R: RawLock> Mode for Exclusive<R> {
 impl<R: RawFairLock> Fair for Exclusive<R> {
     #[inline]
     unsafe fn release_fair(raw: &R, token: R::Token) {
+        watch::release(raw);
         // SAFETY: the caller's promise.
         unsafe { raw.unlock_fair(token) };
     }
@@ -50,7 +53,7 @@ impl<R: RawFairLock> Fair for Exclusive<R> {
     #[inline]
     unsafe fn bump(raw: &R, token: R::Token) -> R::Token {
         // SAFETY: the caller's promise.
-        unsafe { raw.bump(token) }
+        watch::paused(raw, || unsafe { raw.bump(token) })
     }
 }
 

@@ -8,6 +8,7 @@ use overlock_core::raw::{RawFairRwLock, RawRwLock, RawTimedRwLock};
 use super::{ArcReadGuard, ArcWriteGuard, Read, ReadGuard, SharedLock, Write, WriteGuard};
 use crate::deadline;
 use crate::guard::{Guard, Place};
+use crate::watch::{self, How};
 
 impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     /// # Safety
@@ -28,62 +29,116 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Guard::new(place, token) }
     }
 
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    fn acquire_read(&self, level: u8) -> R::Read {
+        let attempt = || self.raw.try_read();
+        let lock = || self.raw.read();
+        (self.key).lock(&self.raw, How::Shared, level, attempt, lock)
+    }
+
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    fn acquire_write(&self, level: u8) -> R::Write {
+        let attempt = || self.raw.try_write();
+        let lock = || self.raw.write();
+        (self.key).lock(&self.raw, How::Exclusive, level, attempt, lock)
+    }
+
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    fn attempt_read(&self) -> Option<R::Read> {
+        (self.key).attempt(&self.raw, How::Shared, || self.raw.try_read())
+    }
+
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    fn attempt_write(&self) -> Option<R::Write> {
+        (self.key).attempt(&self.raw, How::Exclusive, || self.raw.try_write())
+    }
+
     /// Acquires the lock together with other readers, waiting for as long as it takes. The calling thread must not read already.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn read(&self) -> ReadGuard<'_, R, T> {
         // SAFETY: just acquired.
-        unsafe { Self::reader(self, self.raw.read()) }
+        unsafe { Self::reader(self, self.acquire_read(0)) }
+    }
+
+    /// As [`read`](Self::read), where the thread holds other locks of the same class that come before: see
+    /// [`lock_nested`](crate::lock::Lock::lock_nested).
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    pub fn read_nested(&self, level: u8) -> ReadGuard<'_, R, T> {
+        // SAFETY: just acquired.
+        unsafe { Self::reader(self, self.acquire_read(level)) }
     }
 
     /// The same if that needs no waiting.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_read(&self) -> Option<ReadGuard<'_, R, T>> {
-        let token = self.raw.try_read()?;
+        let token = self.attempt_read()?;
         // SAFETY: just acquired.
         Some(unsafe { Self::reader(self, token) })
     }
 
     /// Acquires the lock alone, waiting for as long as it takes.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn write(&self) -> WriteGuard<'_, R, T> {
         // SAFETY: just acquired.
-        unsafe { Self::writer(self, self.raw.write()) }
+        unsafe { Self::writer(self, self.acquire_write(0)) }
+    }
+
+    /// As [`write`](Self::write), where the thread holds other locks of the same class that come before: see
+    /// [`lock_nested`](crate::lock::Lock::lock_nested).
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    pub fn write_nested(&self, level: u8) -> WriteGuard<'_, R, T> {
+        // SAFETY: just acquired.
+        unsafe { Self::writer(self, self.acquire_write(level)) }
     }
 
     /// The same if that needs no waiting.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_write(&self) -> Option<WriteGuard<'_, R, T>> {
-        let token = self.raw.try_write()?;
+        let token = self.attempt_write()?;
         // SAFETY: just acquired.
         Some(unsafe { Self::writer(self, token) })
     }
 
     /// As [`read`](Self::read), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn read_arc(self: &Arc<Self>) -> ArcReadGuard<R, T> {
         // SAFETY: just acquired.
-        unsafe { Self::reader(Arc::clone(self), self.raw.read()) }
+        unsafe { Self::reader(Arc::clone(self), self.acquire_read(0)) }
     }
 
     /// As [`try_read`](Self::try_read), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_read_arc(self: &Arc<Self>) -> Option<ArcReadGuard<R, T>> {
-        let token = self.raw.try_read()?;
+        let token = self.attempt_read()?;
         // SAFETY: just acquired.
         Some(unsafe { Self::reader(Arc::clone(self), token) })
     }
 
     /// As [`write`](Self::write), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn write_arc(self: &Arc<Self>) -> ArcWriteGuard<R, T> {
         // SAFETY: just acquired.
-        unsafe { Self::writer(Arc::clone(self), self.raw.write()) }
+        unsafe { Self::writer(Arc::clone(self), self.acquire_write(0)) }
     }
 
     /// As [`try_write`](Self::try_write), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_write_arc(self: &Arc<Self>) -> Option<ArcWriteGuard<R, T>> {
-        let token = self.raw.try_write()?;
+        let token = self.attempt_write()?;
         // SAFETY: just acquired.
         Some(unsafe { Self::writer(Arc::clone(self), token) })
     }
@@ -146,6 +201,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     /// from the guard is left.
     #[inline]
     pub unsafe fn force_unlock_read(&self, token: R::Read) {
+        watch::release(&self.raw);
         // SAFETY: the caller's promise.
         unsafe { self.raw.unlock_read(token) };
     }
@@ -157,6 +213,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     /// As for [`make_write_guard_unchecked`](Self::make_write_guard_unchecked); no reference to the data is left.
     #[inline]
     pub unsafe fn force_unlock_write(&self, token: R::Write) {
+        watch::release(&self.raw);
         // SAFETY: the caller's promise.
         unsafe { self.raw.unlock_write(token) };
     }
@@ -170,6 +227,7 @@ impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
     /// As for [`force_unlock_read`](Self::force_unlock_read).
     #[inline]
     pub unsafe fn force_unlock_read_fair(&self, token: R::Read) {
+        watch::release(&self.raw);
         // SAFETY: the caller's promise.
         unsafe { self.raw.unlock_read_fair(token) };
     }
@@ -181,6 +239,7 @@ impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
     /// As for [`force_unlock_write`](Self::force_unlock_write).
     #[inline]
     pub unsafe fn force_unlock_write_fair(&self, token: R::Write) {
+        watch::release(&self.raw);
         // SAFETY: the caller's promise.
         unsafe { self.raw.unlock_write_fair(token) };
     }
@@ -189,12 +248,14 @@ impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
 /// All of these try at least once, and never give up before their limit. They look at the clock only where the lock cannot be had at
 /// once.
 impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn read_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Read> {
-        match self.raw.try_read() {
+        let attempt = || match self.raw.try_read() {
             Some(token) => Some(token),
             None => self.read_slow(limit),
-        }
+        };
+        self.key.attempt(&self.raw, How::Shared, attempt)
     }
 
     #[cold]
@@ -203,12 +264,14 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
         self.raw.read_until(limit())
     }
 
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn write_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Write> {
-        match self.raw.try_write() {
+        let attempt = || match self.raw.try_write() {
             Some(token) => Some(token),
             None => self.write_slow(limit),
-        }
+        };
+        self.key.attempt(&self.raw, How::Exclusive, attempt)
     }
 
     #[cold]
@@ -218,6 +281,7 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// Acquires the lock for reading unless `timeout` passes first.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_read_for(&self, timeout: Duration) -> Option<ReadGuard<'_, R, T>> {
         let token = self.read_before(|| deadline::after(timeout))?;
@@ -226,6 +290,7 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// Acquires the lock for reading unless `deadline` passes first.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_read_until(&self, deadline: Instant) -> Option<ReadGuard<'_, R, T>> {
         let token = self.read_before(|| deadline::at(deadline))?;
@@ -234,6 +299,7 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// Acquires the lock for writing unless `timeout` passes first.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_write_for(&self, timeout: Duration) -> Option<WriteGuard<'_, R, T>> {
         let token = self.write_before(|| deadline::after(timeout))?;
@@ -242,6 +308,7 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// Acquires the lock for writing unless `deadline` passes first.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_write_until(&self, deadline: Instant) -> Option<WriteGuard<'_, R, T>> {
         let token = self.write_before(|| deadline::at(deadline))?;
@@ -250,6 +317,7 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// As [`try_read_for`](Self::try_read_for), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_read_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcReadGuard<R, T>> {
         let token = self.read_before(|| deadline::after(timeout))?;
@@ -258,6 +326,7 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// As [`try_read_until`](Self::try_read_until), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_read_arc_until(self: &Arc<Self>, deadline: Instant) -> Option<ArcReadGuard<R, T>> {
         let token = self.read_before(|| deadline::at(deadline))?;
@@ -266,6 +335,7 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// As [`try_write_for`](Self::try_write_for), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_write_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcWriteGuard<R, T>> {
         let token = self.write_before(|| deadline::after(timeout))?;
@@ -274,6 +344,7 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// As [`try_write_until`](Self::try_write_until), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_write_arc_until(self: &Arc<Self>, deadline: Instant) -> Option<ArcWriteGuard<R, T>> {
         let token = self.write_before(|| deadline::at(deadline))?;

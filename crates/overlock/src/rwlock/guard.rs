@@ -8,6 +8,7 @@ use overlock_core::raw::{RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawUpgrad
 
 use super::{SharedLock, Upgradable};
 use crate::guard::{Alone, Fair, Guard, MappedGuard, Mode, Place, sealed};
+use crate::watch;
 
 pub use crate::guard::MappedReadGuard;
 
@@ -52,6 +53,7 @@ impl<R: RawRwLock> Mode for Read<R> {
 
     #[inline]
     unsafe fn release(raw: &R, token: R::Read) {
+        watch::release(raw);
         // SAFETY: the caller's promise.
         unsafe { raw.unlock_read(token) };
     }
@@ -60,6 +62,7 @@ impl<R: RawRwLock> Mode for Read<R> {
 impl<R: RawFairRwLock> Fair for Read<R> {
     #[inline]
     unsafe fn release_fair(raw: &R, token: R::Read) {
+        watch::release(raw);
         // SAFETY: the caller's promise.
         unsafe { raw.unlock_read_fair(token) };
     }
@@ -67,7 +70,7 @@ impl<R: RawFairRwLock> Fair for Read<R> {
     #[inline]
     unsafe fn bump(raw: &R, token: R::Read) -> R::Read {
         // SAFETY: the caller's promise.
-        unsafe { raw.bump_read(token) }
+        watch::paused(raw, || unsafe { raw.bump_read(token) })
     }
 }
 
@@ -84,6 +87,7 @@ impl<R: RawRwLock> Mode for Write<R> {
 
     #[inline]
     unsafe fn release(raw: &R, token: R::Write) {
+        watch::release(raw);
         // SAFETY: the caller's promise.
         unsafe { raw.unlock_write(token) };
     }
@@ -92,6 +96,7 @@ impl<R: RawRwLock> Mode for Write<R> {
 impl<R: RawFairRwLock> Fair for Write<R> {
     #[inline]
     unsafe fn release_fair(raw: &R, token: R::Write) {
+        watch::release(raw);
         // SAFETY: the caller's promise.
         unsafe { raw.unlock_write_fair(token) };
     }
@@ -99,7 +104,7 @@ impl<R: RawFairRwLock> Fair for Write<R> {
     #[inline]
     unsafe fn bump(raw: &R, token: R::Write) -> R::Write {
         // SAFETY: the caller's promise.
-        unsafe { raw.bump_write(token) }
+        watch::paused(raw, || unsafe { raw.bump_write(token) })
     }
 }
 
@@ -135,6 +140,7 @@ impl<P: Place<Raw = R>, R: RawDowngradeRwLock> Guard<P, Write<R>> {
     #[inline]
     pub fn downgrade(s: Self) -> Guard<P, Read<R>> {
         let (place, token) = s.into_parts();
+        watch::downgrade(place.parts().0);
         // SAFETY: the guard's own acquisition, on its thread.
         let token = unsafe { place.parts().0.downgrade(token) };
         // SAFETY: the writer's acquisition has become a reader's, by this thread.

@@ -11,6 +11,7 @@ use overlock_core::raw::{RawFairRwLock, RawRwLock, RawUpgradeRwLock};
 use super::{ArcUpgradableReadGuard, Read, SharedLock, UpgradableReadGuard, Write};
 use crate::deadline;
 use crate::guard::{Fair, Guard, Mode, Place, or_abort, sealed};
+use crate::watch::{self, How};
 
 /// The mode of a reader that can become the writer: together with plain readers, one of its kind at a time.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ impl<R: RawUpgradeRwLock> Mode for Upgradable<R> {
 
     #[inline]
     unsafe fn release(raw: &R, token: R::Upgradable) {
+        watch::release(raw);
         // SAFETY: the caller's promise.
         unsafe { raw.unlock_upgradable(token) };
     }
@@ -36,6 +38,7 @@ impl<R: RawUpgradeRwLock> Mode for Upgradable<R> {
 impl<R: RawFairRwLock> Fair for Upgradable<R> {
     #[inline]
     unsafe fn release_fair(raw: &R, token: R::Upgradable) {
+        watch::release(raw);
         // SAFETY: the caller's promise.
         unsafe { raw.unlock_upgradable_fair(token) };
     }
@@ -43,7 +46,7 @@ impl<R: RawFairRwLock> Fair for Upgradable<R> {
     #[inline]
     unsafe fn bump(raw: &R, token: R::Upgradable) -> R::Upgradable {
         // SAFETY: the caller's promise.
-        unsafe { raw.bump_upgradable(token) }
+        watch::paused(raw, || unsafe { raw.bump_upgradable(token) })
     }
 }
 
@@ -73,15 +76,32 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Guard::new(place, token) }
     }
 
+    /// For the validator a writer: there is one at a time, and readers wait behind it once it upgrades.
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    fn acquire_upgradable(&self) -> R::Upgradable {
+        let attempt = || self.raw.try_upgradable();
+        let lock = || self.raw.upgradable();
+        (self.key).lock(&self.raw, How::Exclusive, 0, attempt, lock)
+    }
+
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    fn attempt_upgradable(&self) -> Option<R::Upgradable> {
+        (self.key).attempt(&self.raw, How::Exclusive, || self.raw.try_upgradable())
+    }
+
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn upgradable_before(
         &self,
         limit: impl FnOnce() -> overlock_core::Instant,
     ) -> Option<R::Upgradable> {
-        match self.raw.try_upgradable() {
+        let attempt = || match self.raw.try_upgradable() {
             Some(token) => Some(token),
             None => self.upgradable_slow(limit),
-        }
+        };
+        self.key.attempt(&self.raw, How::Exclusive, attempt)
     }
 
     #[cold]
@@ -94,21 +114,24 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// Acquires the lock as its upgradable reader, waiting for as long as it takes.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn upgradable_read(&self) -> UpgradableReadGuard<'_, R, T> {
         // SAFETY: just acquired.
-        unsafe { Self::upgrader(self, self.raw.upgradable()) }
+        unsafe { Self::upgrader(self, self.acquire_upgradable()) }
     }
 
     /// The same if that needs no waiting.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read(&self) -> Option<UpgradableReadGuard<'_, R, T>> {
-        let token = self.raw.try_upgradable()?;
+        let token = self.attempt_upgradable()?;
         // SAFETY: just acquired.
         Some(unsafe { Self::upgrader(self, token) })
     }
 
     /// The same unless `timeout` passes first. Tries at least once.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read_for(
         &self,
@@ -120,6 +143,7 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// The same unless `deadline` passes first. Tries at least once.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read_until(
         &self,
@@ -131,21 +155,24 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// As [`upgradable_read`](Self::upgradable_read), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn upgradable_read_arc(self: &Arc<Self>) -> ArcUpgradableReadGuard<R, T> {
         // SAFETY: just acquired.
-        unsafe { Self::upgrader(Arc::clone(self), self.raw.upgradable()) }
+        unsafe { Self::upgrader(Arc::clone(self), self.acquire_upgradable()) }
     }
 
     /// As [`try_upgradable_read`](Self::try_upgradable_read), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read_arc(self: &Arc<Self>) -> Option<ArcUpgradableReadGuard<R, T>> {
-        let token = self.raw.try_upgradable()?;
+        let token = self.attempt_upgradable()?;
         // SAFETY: just acquired.
         Some(unsafe { Self::upgrader(Arc::clone(self), token) })
     }
 
     /// As [`try_upgradable_read_for`](Self::try_upgradable_read_for), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read_arc_for(
         self: &Arc<Self>,
@@ -157,6 +184,7 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     }
 
     /// As [`try_upgradable_read_until`](Self::try_upgradable_read_until), with a guard that keeps the lock alive.
+    #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read_arc_until(
         self: &Arc<Self>,
@@ -207,7 +235,9 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
     pub fn upgrade(s: Self) -> Guard<P, Write<R>> {
         let (place, token) = s.into_parts();
         // SAFETY: the guard's own acquisition, on its thread.
-        let token = unsafe { place.parts().0.upgrade(token) };
+        let token = watch::paused(place.parts().0, || unsafe {
+            place.parts().0.upgrade(token)
+        });
         // SAFETY: the acquisition has become the writer's, by this thread.
         unsafe { Guard::new(place, token) }
     }
@@ -249,6 +279,7 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
     #[inline]
     pub fn downgrade(s: Self) -> Guard<P, Read<R>> {
         let (place, token) = s.into_parts();
+        watch::downgrade(place.parts().0);
         // SAFETY: the guard's own acquisition, on its thread.
         let token = unsafe { place.parts().0.downgrade_upgradable(token) };
         // SAFETY: the acquisition has become a plain reader's, by this thread.
@@ -269,7 +300,7 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         // SAFETY: `while_writer` gives the guard a token again, or the process ends.
         let token = unsafe { self.take_token() };
         // SAFETY: the guard's own acquisition, on its thread.
-        let token = or_abort(|| unsafe { self.raw().upgrade(token) });
+        let token = or_abort(|| watch::paused(self.raw(), || unsafe { self.raw().upgrade(token) }));
         self.while_writer(token, f)
     }
 

@@ -49,6 +49,33 @@ fn a_lock_that_is_written_now_and_then_does_not_become_biased() {
     assert!(!counted.is_biased());
 }
 
+/// `own_entry`: the thread's own, and that with the lock's id; a thread without one was counted.
+#[test]
+fn a_reader_without_its_token_leaves_in_the_way_in_which_it_came() {
+    let [lock, other] = [leak::<Recommended>(), leak::<Recommended>()];
+    let leave = |thread, lock: Lock| {
+        // SAFETY: that thread's acquisition, whose token is not used.
+        as_thread(thread, || unsafe { lock.unlock_read_without_token() });
+    };
+    let counted = as_thread(1, || lock.read());
+    assert_eq!(lock.readers.load(Relaxed) as u32, 1);
+    bias(lock);
+    bias(other);
+    let visible = as_thread(2, || [other.read(), lock.read()]);
+    let third = as_thread(3, || lock.read());
+    drop((counted, visible, third));
+    leave(2, lock);
+    assert!(other.has_entries());
+    leave(3, lock);
+    assert!(!lock.has_entries());
+    assert_eq!(lock.readers.load(Relaxed) as u32, 1);
+    leave(1, lock);
+    assert_eq!(lock.readers.load(Relaxed) as u32, 0);
+    leave(2, other);
+    assert_clean(lock);
+    assert_clean(other);
+}
+
 /// WE, after WB and the heavy barrier: without `find_entry` in `drain` the writer is in beside the reader. `leave_ended`
 /// wakes it: without the look at the bias in `leave_visibly`, a lost wake-up.
 #[test]

@@ -1,0 +1,138 @@
+//! `ovl_cond_t`.
+
+use core::ffi::c_int;
+use core::sync::atomic::AtomicU32;
+
+use libc::{ETIMEDOUT, timespec};
+use overlock::core::raw::RawFork;
+use overlock::core::{Instant, Platform};
+use overlock::{Linux, core::sleep};
+
+use crate::deadline::deadline;
+use crate::mutex::Mutex;
+
+/// A condition variable for [`Mutex`].
+pub type Cond = sleep::Condvar<Linux>;
+
+/// Between two looks of one that waits for others to leave.
+const NAP_NS: u64 = 50_000;
+
+/// `ovl_cond_init`.
+///
+/// # Safety
+///
+/// Memory for a condition variable, that nobody uses as one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_cond_init(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { cond.write(Cond::new()) };
+    0
+}
+
+/// `ovl_cond_destroy`: waits until those that were notified do not touch it any more.
+///
+/// # Safety
+///
+/// A condition variable that nobody waits for who was not notified, and that nobody uses afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_cond_destroy(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise.
+    let cond = unsafe { &*cond };
+    while cond.is_in_use() {
+        let nobody = AtomicU32::new(0);
+        Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
+    }
+    0
+}
+
+/// `ovl_cond_after_fork`.
+///
+/// # Safety
+///
+/// A condition variable, in a child of fork, in which nobody has waited for it since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_cond_after_fork(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise.
+    let cond = unsafe { &*cond };
+    // SAFETY: the caller's promise; the tables were put in order before fork returned.
+    unsafe { cond.forget_waiters() };
+    0
+}
+
+/// `ovl_cond_wait`.
+///
+/// # Safety
+///
+/// A condition variable; a mutex that the calling thread has acquired, and has not released since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_cond_wait(cond: *mut Cond, mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { wait(cond, mutex, None) };
+    0
+}
+
+/// `ovl_cond_timedwait`.
+///
+/// # Safety
+///
+/// As for `ovl_cond_wait`; `at` is null or valid for reads.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_cond_timedwait(
+    cond: *mut Cond,
+    mutex: *mut Mutex,
+    at: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let until = match unsafe { deadline(at) } {
+        Ok(until) => until,
+        Err(error) => return error,
+    };
+    // SAFETY: the caller's promise.
+    let notified = unsafe { wait(cond, mutex, Some(until)) };
+    // Without a notification before its time: for no reason, as any wait may end.
+    if notified || Linux::now() < until {
+        0
+    } else {
+        ETIMEDOUT
+    }
+}
+
+/// Whether it was notified.
+///
+/// # Safety
+///
+/// As for `ovl_cond_wait`.
+unsafe fn wait(cond: *mut Cond, mutex: *mut Mutex, until: Option<Instant>) -> bool {
+    // SAFETY: the caller's promise.
+    let cond = unsafe { &*cond };
+    // SAFETY: the caller's promise.
+    let mutex = unsafe { &*mutex };
+    // SAFETY: the caller's promise.
+    unsafe { cond.wait_limited(mutex, (), until, None) }.1
+}
+
+/// `ovl_cond_signal`.
+///
+/// # Safety
+///
+/// A condition variable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_cond_signal(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise.
+    let cond = unsafe { &*cond };
+    cond.notify_one();
+    0
+}
+
+/// `ovl_cond_broadcast`.
+///
+/// # Safety
+///
+/// A condition variable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_cond_broadcast(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise.
+    let cond = unsafe { &*cond };
+    cond.notify_all();
+    0
+}

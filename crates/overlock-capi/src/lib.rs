@@ -1,0 +1,42 @@
+//! The locks of overlock for C and C++: what is behind `include/overlock.h`, which documents every function.
+//!
+//! | C | what it is |
+//! |---|---|
+//! | `ovl_mutex_t`, `ovl_spinlock_t` | [`OverlockPosix`](overlock::spin::OverlockPosix), whose fast paths are in the header too |
+//! | `ovl_rwlock_t` | [`OverlockRw`](overlock::core::rw::OverlockRw) |
+//! | `ovl_cond_t` | [`Condvar`](overlock::core::sleep::Condvar) |
+//!
+//! Every function is `extern "C"`: a panic ends the process with a message, and never crosses into C.
+#![cfg(target_os = "linux")]
+
+pub mod cond;
+pub mod deadline;
+mod fork;
+pub mod layout;
+pub mod mutex;
+pub mod rwlock;
+
+use core::ffi::{CStr, c_char, c_int};
+
+use libc::{EBUSY, ETIMEDOUT};
+
+/// `ovl_version`.
+#[unsafe(no_mangle)]
+pub extern "C" fn ovl_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => panic!(),
+        };
+    VERSION.as_ptr()
+}
+
+/// 0, or `EBUSY` where an attempt failed.
+fn or_busy(acquired: bool) -> c_int {
+    if acquired { 0 } else { EBUSY }
+}
+
+/// 0, or `ETIMEDOUT` where a wait ended without success.
+fn or_late(acquired: bool) -> c_int {
+    if acquired { 0 } else { ETIMEDOUT }
+}

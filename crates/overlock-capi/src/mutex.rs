@@ -1,0 +1,105 @@
+//! `ovl_mutex_t`, which is also `ovl_spinlock_t`.
+
+use core::ffi::c_int;
+
+use libc::timespec;
+use overlock::core::raw::{RawFork, RawLock, RawTimedLock};
+
+use crate::deadline::deadline;
+use crate::{or_busy, or_late};
+
+/// The recommended lock, in the form that may be freed by the next owner.
+pub type Mutex = overlock::spin::OverlockPosix;
+
+/// `ovl_mutex_init`.
+///
+/// # Safety
+///
+/// Memory for a mutex, that nobody uses as one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_mutex_init(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { mutex.write(Mutex::new()) };
+    0
+}
+
+/// `ovl_mutex_destroy`.
+///
+/// # Safety
+///
+/// A mutex that nobody uses afterwards, if this succeeds.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_mutex_destroy(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*mutex };
+    or_busy(!lock.is_locked() && !lock.is_contended())
+}
+
+/// `ovl_mutex_after_fork`.
+///
+/// # Safety
+///
+/// A mutex, in a child of fork, in which nobody has waited for it since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_mutex_after_fork(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*mutex };
+    // SAFETY: the caller's promise; the tables were put in order before fork returned.
+    unsafe { lock.forget_waiters() };
+    0
+}
+
+/// `ovl_mutex_lock`, and what the one in the header does where the lock is not free.
+///
+/// # Safety
+///
+/// A mutex.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_mutex_lock(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*mutex };
+    lock.lock();
+    0
+}
+
+/// `ovl_mutex_trylock`.
+///
+/// # Safety
+///
+/// A mutex.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_mutex_trylock(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*mutex };
+    or_busy(lock.try_lock().is_some())
+}
+
+/// `ovl_mutex_timedlock`.
+///
+/// # Safety
+///
+/// A mutex; `at` is null or valid for reads.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_mutex_timedlock(mutex: *mut Mutex, at: *const timespec) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*mutex };
+    // SAFETY: the caller's promise.
+    match unsafe { deadline(at) } {
+        Ok(deadline) => or_late(lock.lock_until(deadline).is_some()),
+        Err(error) => error,
+    }
+}
+
+/// `ovl_mutex_unlock`, and what the one in the header does where somebody may have to be woken.
+///
+/// # Safety
+///
+/// A mutex that the calling thread has acquired, and has not released since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_mutex_unlock(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise. Another thread may free the memory while this returns; until the release, it may not.
+    let lock = unsafe { &*mutex };
+    // SAFETY: the caller's promise.
+    unsafe { lock.unlock(()) };
+    0
+}

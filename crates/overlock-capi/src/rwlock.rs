@@ -1,0 +1,130 @@
+//! `ovl_rwlock_t`.
+
+use core::ffi::c_int;
+
+use libc::timespec;
+use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
+
+use crate::deadline::deadline;
+use crate::{or_busy, or_late};
+
+/// The recommended reader-writer lock.
+pub type RwLock = overlock::RawRwLock;
+
+/// `ovl_rwlock_init`.
+///
+/// # Safety
+///
+/// Memory for a lock, that nobody uses as one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_rwlock_init(rwlock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { rwlock.write(RwLock::new()) };
+    0
+}
+
+/// `ovl_rwlock_destroy`.
+///
+/// # Safety
+///
+/// A lock that nobody uses afterwards, if this succeeds.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_rwlock_destroy(rwlock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*rwlock };
+    or_busy(!lock.is_locked() && !lock.is_contended())
+}
+
+/// `ovl_rwlock_after_fork`.
+///
+/// # Safety
+///
+/// A lock, in a child of fork, in which nobody has waited for it since; `written` is not 0 if the calling thread holds it for
+/// writing, and is 0 otherwise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_rwlock_after_fork(rwlock: *mut RwLock, written: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*rwlock };
+    // SAFETY: the caller's promise; the tables were put in order before fork returned.
+    unsafe { lock.forget_waiters(written != 0) };
+    0
+}
+
+macro_rules! acquisitions {
+    ($($name:ident, $try_name:ident, $timed_name:ident: $lock:ident, $try_lock:ident, $lock_until:ident;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        ///
+        /// A lock.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(rwlock: *mut RwLock) -> c_int {
+            // SAFETY: the caller's promise.
+            let lock = unsafe { &*rwlock };
+            // The release needs no token.
+            let _ = lock.$lock();
+            0
+        }
+
+        #[doc = concat!("`", stringify!($try_name), "`.")]
+        ///
+        /// # Safety
+        ///
+        /// A lock.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $try_name(rwlock: *mut RwLock) -> c_int {
+            // SAFETY: the caller's promise.
+            let lock = unsafe { &*rwlock };
+            or_busy(lock.$try_lock().is_some())
+        }
+
+        #[doc = concat!("`", stringify!($timed_name), "`.")]
+        ///
+        /// # Safety
+        ///
+        /// A lock; `at` is null or valid for reads.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $timed_name(rwlock: *mut RwLock, at: *const timespec) -> c_int {
+            // SAFETY: the caller's promise.
+            let lock = unsafe { &*rwlock };
+            // SAFETY: the caller's promise.
+            match unsafe { deadline(at) } {
+                Ok(deadline) => or_late(lock.$lock_until(deadline).is_some()),
+                Err(error) => error,
+            }
+        }
+    )*};
+}
+
+acquisitions! {
+    ovl_rwlock_rdlock, ovl_rwlock_tryrdlock, ovl_rwlock_timedrdlock: read, try_read, read_until;
+    ovl_rwlock_wrlock, ovl_rwlock_trywrlock, ovl_rwlock_timedwrlock: write, try_write, write_until;
+}
+
+/// `ovl_rwlock_rdunlock`.
+///
+/// # Safety
+///
+/// A lock that the calling thread has acquired for reading, and has not released since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_rwlock_rdunlock(rwlock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*rwlock };
+    // SAFETY: the caller's promise; no function here keeps a token.
+    unsafe { lock.unlock_read_without_token() };
+    0
+}
+
+/// `ovl_rwlock_wrunlock`.
+///
+/// # Safety
+///
+/// A lock that the calling thread has acquired for writing, and has not released since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_rwlock_wrunlock(rwlock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*rwlock };
+    // SAFETY: the caller's promise; no function here keeps a token.
+    unsafe { lock.unlock_write_without_token() };
+    0
+}

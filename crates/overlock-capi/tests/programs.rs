@@ -1,0 +1,81 @@
+//! C and C++ programs with the locks: what the functions return, exclusion, lifetime, waiting.
+
+mod common;
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use common::{Library, Workshop, run, succeed};
+
+/// Inlined and called, from both libraries.
+const WAYS: &[(Library, &[&str])] = &[
+    (Library::Shared, &["-std=c11", "-O2"]),
+    (Library::Shared, &["-std=c11", "-O0"]),
+    (Library::Static, &["-std=c11", "-O2", "-DOVL_NO_INLINE"]),
+    (Library::Static, &["-std=gnu17", "-O3"]),
+];
+
+fn check(program: &str) {
+    let workshop = Workshop::new();
+    for &(library, options) in WAYS {
+        let source = format!("tests/programs/{program}.c");
+        succeed(&mut Command::new(
+            workshop.compile(&source, library, options),
+        ));
+    }
+}
+
+#[test]
+fn every_function_returns_what_the_header_says() {
+    check("errors");
+}
+
+#[test]
+fn threads_that_inline_and_threads_that_call_exclude_each_other() {
+    check("counters");
+}
+
+/// What `OverlockPosix` is for. With `Overlock` behind `ovl_mutex_t`, half of the runs without inline functions fail.
+#[test]
+fn the_last_owner_may_free_a_mutex() {
+    check("freed");
+}
+
+#[test]
+fn condition_variables_pass_items_on_and_may_be_freed_after_destroy() {
+    check("queue");
+}
+
+/// Without `Linux::after_fork` or a lock's own, the child waits for threads that are not there.
+#[test]
+fn a_child_of_fork_goes_on_with_what_others_waited_for() {
+    check("forks");
+}
+
+#[test]
+fn classes_go_with_the_standard_library() {
+    let workshop = Workshop::new();
+    for (library, options) in [
+        (Library::Shared, ["-std=c++11", "-O2"]),
+        (Library::Static, ["-std=c++11", "-O0"]),
+        (Library::Shared, ["-std=c++20", "-O2"]),
+    ] {
+        let program = workshop.compile("tests/programs/classes.cpp", library, &options);
+        succeed(&mut Command::new(program));
+    }
+}
+
+/// In debug builds: a panic that tried to get out of the library would be undefined behaviour, or an exception.
+#[test]
+#[cfg(debug_assertions)]
+fn a_panic_ends_the_process() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("tests/programs/misuse.c", Library::Shared, &["-O2"]);
+    let output = run(&mut Command::new(program));
+    assert_eq!(output.status.signal(), Some(6), "SIGABRT");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        message.contains("unlock of a lock that is free"),
+        "{message}"
+    );
+}

@@ -1,0 +1,326 @@
+//! Lock order, validated while the program runs (feature `lockdep`).
+//!
+//! A deadlock needs a moment; the order of locks that makes it possible is there all the time. The validator notes which classes of locks are taken while
+//! which others are held, and reports the first time that an order contradicts what it has seen, though nothing has
+//! gone wrong yet. It knows the ideas of the Linux kernel's validator of the same name, from their published description.
+//! What it finds, what it costs, and how to read a report: `docs/lockdep.md`.
+//!
+//! With the feature on, the locks with data of this crate report to it by themselves: [`Lock`](crate::lock::Lock),
+//! [`SharedLock`](crate::rwlock::SharedLock) and their aliases, and [`Condvar`](crate::Condvar). A lock's class is the line of source on which it was
+//! made, or its [name](crate::lock::Lock::named). Reports go to standard error.
+//!
+//! ```standalone_crate
+//! use overlock::{Mutex, lockdep};
+//!
+//! # lockdep::set_output(-1);
+//! let (a, b) = (Mutex::new(0), Mutex::new(0));
+//! {
+//!     let _a = a.lock();
+//!     let _b = b.lock();
+//! }
+//! assert_eq!(lockdep::reports(), 0);
+//! {
+//!     let _b = b.lock();
+//!     let _a = a.lock(); // reported; no second thread is needed
+//! }
+//! assert_eq!(lockdep::reports(), 1);
+//! ```
+//!
+//! # For other locks
+//!
+//! The functions below are for locks of any kind, such as replaced functions of a C library. They allocate nothing, never panic, call
+//! no function of pthread, leave `errno` alone, and may be called before `main` and in signal handlers. Around an acquisition that may wait:
+//!
+//! 1. [`acquire`], before: the order is validated, and a thread that would wait for itself is reported before it does.
+//! 2. Where the lock is not free: [`begin_wait`], the wait, [`end_wait`]. A deadlock is reported as it happens.
+//! 3. [`acquired`], after.
+//! 4. [`release`], before the lock is released.
+//!
+//! ```standalone_crate
+//! use overlock::lockdep::{self, How, Site};
+//!
+//! # lockdep::set_output(-1);
+//! let class = lockdep::class_named("example");
+//! let lock = 0x1000; // an address
+//! lockdep::acquire(lock, class, How::EXCLUSIVE, Site::here());
+//! // ... lock it ...
+//! lockdep::acquired(lock, class, How::EXCLUSIVE, Site::here());
+//! lockdep::acquire(lock, class, How::EXCLUSIVE, Site::here());
+//! assert_eq!(lockdep::reports(), 1);
+//! lockdep::release(lock);
+//! ```
+//!
+//! An acquisition that does not wait is [`acquired`] only, with [`How::trying`]. A thread calls [`thread_exits`] at its end, the child of a fork
+//! [`fork_child`].
+
+mod check;
+mod class;
+mod gate;
+mod graph;
+mod notice;
+mod out;
+mod report;
+mod signal;
+mod site;
+mod symbol;
+mod thread;
+mod trace;
+mod wait;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+pub use class::ClassId;
+pub use site::{How, Site};
+
+use class::Origin;
+use gate::Gate;
+use graph::Graph;
+use report::Finding;
+pub(crate) use thread::Held;
+
+/// Alone with the tables of classes and dependencies.
+static GATE: Gate = Gate::new();
+
+/// Dependencies that are kept, and what is known of others.
+const EDGES: usize = if cfg!(miri) { 256 } else { 1 << 16 };
+
+static GRAPH: Graph<{ class::NODES }, EDGES, { 4 * EDGES }> = Graph::new();
+
+/// An edge of a path in the graph.
+fn edge(number: u32) -> graph::Edge {
+    // SAFETY: all paths are this graph's: there is no other.
+    unsafe { GRAPH.edge(number) }
+}
+
+/// What two locks of one class, held together, mean.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Nesting {
+    /// Nothing until two threads' orders of the same locks contradict each other: such locks are followed one by one. The default.
+    Follow = 0,
+    /// A report, as in the kernel, unless the levels are told ([`level`]).
+    Report = 1,
+}
+
+/// Decides what two locks of one class mean, from now on.
+pub fn set_nesting(nesting: Nesting) {
+    check::set_nesting(nesting);
+}
+
+/// Where reports go as text: a file descriptor; negative for nowhere. 2 at first.
+pub fn set_output(fd: i32) {
+    out::TEXT.store(fd, Relaxed);
+}
+
+/// Where reports go as lines of JSON: a file descriptor; negative for nowhere, as at first.
+pub fn set_json(fd: i32) {
+    out::JSON.store(fd, Relaxed);
+}
+
+/// The class of that name, of whatever address.
+pub fn class_named(name: &'static str) -> ClassId {
+    class::class_of(Origin::Named(name))
+}
+
+/// The class of the locks that were initialised there. [`ClassId::NONE`] for [`Site::NONE`].
+pub fn class_of_site(site: Site) -> ClassId {
+    if site == Site::NONE {
+        return ClassId::NONE;
+    }
+    class::class_of(Origin::Site(site))
+}
+
+/// The class of locks of `class` that are taken after others of it, in an order that the caller knows: 1 after 0, which is `class`
+/// itself, 2 after 1.
+pub fn level(class: ClassId, level: u8) -> ClassId {
+    if level == 0 || class == ClassId::NONE {
+        return class;
+    }
+    class::class_of(Origin::Level(class, level))
+}
+
+/// A lock is initialised at this address: its class is that of the place.
+pub fn lock_init(lock: usize, site: Site) {
+    lock_destroy(lock);
+    class::set_class(lock, class_of_site(site));
+}
+
+/// The lock is gone; its memory may become another's.
+pub fn lock_destroy(lock: usize) {
+    let class = class::known_class(lock).unwrap_or(ClassId::NONE);
+    class::forget(lock, class);
+}
+
+/// The class of the lock at this address: that of [`lock_init`], or one of its own, for a lock that came initialised.
+#[inline]
+pub fn class_of_lock(lock: usize) -> ClassId {
+    match class::known_class(lock) {
+        Some(class) => class,
+        None => class_of_new(lock),
+    }
+}
+
+#[cold]
+fn class_of_new(lock: usize) -> ClassId {
+    let class = class::class_of(Origin::Lock(lock));
+    class::set_class(lock, class);
+    class
+}
+
+fn held(lock: usize, class: ClassId, how: How, site: Site) -> Held {
+    Held {
+        lock,
+        member: lock,
+        class,
+        how,
+        site,
+    }
+}
+
+/// The calling thread is about to wait for the lock, if it is not free.
+#[inline]
+pub fn acquire(lock: usize, class: ClassId, how: How, site: Site) {
+    if !how.is_trying() {
+        wanted(held(lock, class, how, site));
+    }
+}
+
+#[inline]
+pub(crate) fn wanted(held: Held) {
+    if !thread::is_idle()
+        && let Some(me) = thread::enter()
+    {
+        check::wanted(&me, held);
+    }
+}
+
+/// The calling thread has acquired the lock.
+#[inline]
+pub fn acquired(lock: usize, class: ClassId, how: How, site: Site) {
+    holds(held(lock, class, how, site));
+}
+
+#[inline]
+pub(crate) fn holds(held: Held) {
+    let Some(me) = thread::enter() else {
+        return unseen();
+    };
+    signal::acquired(&me, held);
+    if !me.push(held) {
+        notice::once(notice::DEPTH);
+    }
+}
+
+#[cold]
+fn unseen() {
+    if thread::UNSEEN.load(Relaxed) != 0 {
+        notice::once(notice::THREADS);
+    }
+}
+
+/// As [`release`], for an acquisition that comes back.
+pub(crate) fn pause(lock: usize) -> Option<Held> {
+    thread::enter_known()?.pop(lock)
+}
+
+/// The calling thread is about to release the lock. Nothing where it was not seen to acquire it.
+#[inline]
+pub fn release(lock: usize) {
+    if let Some(me) = thread::enter_known() {
+        me.pop(lock);
+    }
+}
+
+/// The calling thread is about to hold the lock in another way, without waiting: a writer becomes a reader.
+pub fn downgrade(lock: usize, how: How) {
+    if let Some(me) = thread::enter_known() {
+        me.change(lock, how);
+    }
+}
+
+/// The calling thread begins to wait for the lock. Reports a deadlock that this completes.
+pub fn begin_wait(lock: usize, class: ClassId, how: How, site: Site) {
+    if !how.is_trying() {
+        waits(held(lock, class, how, site));
+    }
+}
+
+pub(crate) fn waits(held: Held) {
+    if let Some(me) = thread::enter() {
+        wait::begin(&me, held);
+    }
+}
+
+/// The wait has ended.
+pub fn end_wait(lock: usize) {
+    if let Some(me) = thread::enter_known() {
+        wait::end(&me, lock);
+    }
+}
+
+/// Whether threads wait for each other now; reports it.
+pub fn check_deadlock() -> bool {
+    thread::enter().is_some_and(|me| wait::look(&me))
+}
+
+/// The calling thread is about to sleep, or to wait for something that is no lock. Warns if it holds a lock other than
+/// `but` (0 for none): that of a condition variable.
+pub fn sleeps(but: usize, site: Site) {
+    let Some(me) = thread::enter_known() else {
+        return;
+    };
+    if let Some(held) = me.held().find(|held| held.lock != but) {
+        let at = Held { site, ..held };
+        report::make(&me, &Finding::Sleep { held, at });
+    }
+}
+
+/// The calling thread ends. Reports what it holds. Not to be followed by other calls of the thread, unless it calls this again.
+pub fn thread_exits() {
+    let Some(me) = thread::enter_known() else {
+        return;
+    };
+    if let Some(held) = me.held().next() {
+        report::make(&me, &Finding::Exit { held });
+    }
+    thread::give(me);
+}
+
+/// In the child of a fork: the other threads, and what they held or waited for, are not there.
+pub fn fork_child() {
+    GATE.reset();
+    report::reset();
+    thread::only_this_is_left();
+}
+
+/// The calling thread enters the handler of a signal. The result is for [`exit_signal`].
+pub fn enter_signal(signal: i32) -> u64 {
+    thread::enter().map_or(0, |me| me.signals().fetch_or(signal::bit(signal), Relaxed))
+}
+
+/// The handler ends, with what [`enter_signal`] returned.
+pub fn exit_signal(before: u64) {
+    if let Some(me) = thread::enter_known() {
+        me.signals().store(before, Relaxed);
+    }
+}
+
+/// Mistakes found, warnings not counted. A program may end with a status that says that there were some.
+pub fn reports() -> usize {
+    report::counts()[0]
+}
+
+/// Warnings made: sleeping with locks held.
+pub fn warnings() -> usize {
+    report::counts()[1]
+}
+
+/// Classes known.
+pub fn classes() -> usize {
+    class::count()
+}
+
+/// Dependencies known.
+pub fn dependencies() -> usize {
+    GRAPH.edges()
+}

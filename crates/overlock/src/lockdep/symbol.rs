@@ -1,0 +1,92 @@
+//! Addresses as people read them, without allocating: `object(symbol+0x12)`, or `object+0x1234` where the object
+//! exports no such symbol. `addr2line -fie object 0x1234` says more.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::fmt::Write;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// A code address: what follows a call.
+#[derive(Clone, Copy)]
+pub(super) struct Code(pub(super) usize);
+
+/// The address of a lock.
+#[derive(Clone, Copy)]
+pub(super) struct Data(pub(super) usize);
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What was called may never return: then the address is that of the next function.
+        show(self.0, self.0.saturating_sub(1), f)
+    }
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(self.0, self.0, f)
+    }
+}
+
+fn show(address: usize, within: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Some(info) = look_up(within) else {
+        return write!(f, "{address:#x}");
+    };
+    // SAFETY: the loader's name for an object that is loaded; or null, which is looked at first.
+    let object = unsafe { name(info.dli_fname) }.unwrap_or(b"?");
+    let object = object.rsplit(|byte| *byte == b'/').next();
+    text(object.unwrap_or(b"?"), f)?;
+    // SAFETY: as above, for the name of a symbol in it.
+    match unsafe { name(info.dli_sname) } {
+        Some(symbol) => {
+            f.write_char('(')?;
+            text(symbol, f)?;
+            write!(f, "+{:#x})", address.wrapping_sub(info.dli_saddr.addr()))
+        }
+        None => write!(f, "+{:#x}", address.wrapping_sub(info.dli_fbase.addr())),
+    }
+}
+
+fn look_up(address: usize) -> Option<libc::Dl_info> {
+    if cfg!(miri) {
+        return None;
+    }
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for, and `info` is valid for the write.
+    let found = unsafe { libc::dladdr(ptr::without_provenance(address), info.as_mut_ptr()) } != 0;
+    // SAFETY: zeros are valid too.
+    found.then(|| unsafe { info.assume_init() })
+}
+
+/// # Safety
+///
+/// Null, or a string that lives for as long as the result is used.
+unsafe fn name<'a>(name: *const libc::c_char) -> Option<&'a [u8]> {
+    // SAFETY: the caller's promise.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes())
+}
+
+fn text(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    bytes
+        .utf8_chunks()
+        .try_for_each(|chunk| f.write_str(chunk.valid()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(not(miri))]
+    fn what_an_object_exports_has_its_name_and_the_rest_its_distance() {
+        let exported = Code(libc::getpid as *const () as usize + 1).to_string();
+        assert!(
+            exported.contains("libc.so.6(") && exported.ends_with("getpid+0x1)"),
+            "{exported}"
+        );
+        static HERE: u64 = 1;
+        let own = Data(ptr::from_ref(&HERE).addr()).to_string();
+        assert!(own.starts_with("overlock-") && own.contains("+0x"), "{own}");
+        assert_eq!(Data(0x10).to_string(), "0x10");
+    }
+}

@@ -1,0 +1,385 @@
+//! What each thread holds and waits for.
+//!
+//! A thread takes a record when it first meets the validator and gives it back in [`thread_exits`](super::thread_exits). Only the
+//! thread itself writes its record; others read it when they look for a deadlock.
+//!
+//! - T1: what the stack shows as held is held: an entry is written after the lock was acquired and cleared before it is released.
+//! - T2: entries at and above `depth` are empty. One that is released below the top leaves a hole, which goes with the
+//!   top. So no entry ever moves.
+//! - T3: a signal handler that interrupts the thread inside the validator finds `busy` set, and what it acquires is not
+//!   seen. It releases the same within, so nothing is left over.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
+};
+
+use rustix::thread::gettid;
+
+use super::class::ClassId;
+use super::site::{How, Site};
+
+/// The most locks that a thread can be seen to hold.
+pub(super) const DEPTH: usize = 64;
+
+/// The most threads that are seen at a time.
+pub(super) const THREADS: usize = if cfg!(miri) { 16 } else { 4096 };
+
+/// A held lock as others see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) lock: usize,
+    /// Tells it from other locks of the class, for as long as there is one of them.
+    pub(crate) member: usize,
+    pub(crate) class: ClassId,
+    pub(crate) how: How,
+    pub(crate) site: Site,
+}
+
+pub(super) struct Entry {
+    /// 0 for a hole.
+    lock: AtomicUsize,
+    member: AtomicUsize,
+    site: AtomicUsize,
+    /// The class, how it is held (from bit 16), and acquisitions beyond the first (from bit 32), of locks that count.
+    rest: AtomicU64,
+}
+
+impl Entry {
+    #[inline]
+    pub(super) fn lock(&self) -> usize {
+        self.lock.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn member(&self) -> usize {
+        self.member.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn class_and_how(&self) -> (ClassId, How) {
+        let rest = self.rest.load(Relaxed);
+        let class = ClassId::from_index(rest as u16);
+        (class, How::from_bits((rest >> 16) as u8))
+    }
+
+    #[inline]
+    pub(super) fn get(&self) -> Option<Held> {
+        // Acquire: pairs with `push`, so that the rest belongs to this lock (for other threads).
+        let lock = self.lock.load(Acquire);
+        if lock == 0 {
+            return None;
+        }
+        let (class, how) = self.class_and_how();
+        Some(Held {
+            lock,
+            member: self.member(),
+            class,
+            how,
+            site: Site::from_bits(self.site.load(Relaxed)),
+        })
+    }
+}
+
+/// One acquisition more, in [`Entry::rest`].
+const AGAIN: u64 = 1 << 32;
+
+/// [`Entry::rest`] of a first acquisition.
+#[inline]
+fn rest(class: ClassId, how: How) -> u64 {
+    u64::from(class.index()) | u64::from(how.to_bits()) << 16
+}
+
+/// What a thread waits for.
+pub(super) struct Wait {
+    /// 0 for nothing. Written last.
+    pub(super) lock: AtomicUsize,
+    pub(super) site: AtomicUsize,
+    pub(super) class: AtomicU16,
+    pub(super) how: AtomicU8,
+    /// When it began, in nanoseconds.
+    pub(super) since: AtomicU64,
+    /// Changes with every beginning and end.
+    pub(super) number: AtomicU32,
+}
+
+#[repr(align(128))]
+pub(super) struct Thread {
+    /// The kernel's name for the thread; 0 for a free record.
+    id: AtomicU32,
+    busy: AtomicBool,
+    depth: AtomicU32,
+    /// The signals in whose handlers the thread is, as bits.
+    signals: AtomicU64,
+    pub(super) wait: Wait,
+    held: [Entry; DEPTH],
+}
+
+impl Thread {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new record, as intended
+    const INIT: Thread = Thread {
+        id: AtomicU32::new(0),
+        busy: AtomicBool::new(false),
+        depth: AtomicU32::new(0),
+        signals: AtomicU64::new(0),
+        wait: Wait {
+            lock: AtomicUsize::new(0),
+            site: AtomicUsize::new(0),
+            class: AtomicU16::new(0),
+            how: AtomicU8::new(0),
+            since: AtomicU64::new(0),
+            number: AtomicU32::new(0),
+        },
+        held: [const {
+            Entry {
+                lock: AtomicUsize::new(0),
+                member: AtomicUsize::new(0),
+                site: AtomicUsize::new(0),
+                rest: AtomicU64::new(0),
+            }
+        }; DEPTH],
+    };
+
+    pub(super) fn id(&self) -> u32 {
+        self.id.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn depth(&self) -> usize {
+        (self.depth.load(Relaxed) as usize).min(DEPTH)
+    }
+
+    #[inline]
+    pub(super) fn signals(&self) -> &AtomicU64 {
+        &self.signals
+    }
+
+    /// What the thread holds, oldest first, holes included.
+    #[inline]
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.held[..self.depth()]
+    }
+
+    /// What the thread holds, oldest first.
+    pub(super) fn held(&self) -> impl Iterator<Item = Held> {
+        self.entries().iter().filter_map(Entry::get)
+    }
+
+    /// As [`held`](Self::held), for other threads: a depth that they see may be stale.
+    pub(super) fn held_by_other(&self) -> impl Iterator<Item = Held> {
+        self.held.iter().filter_map(Entry::get)
+    }
+
+    #[inline]
+    fn find(&self, lock: usize) -> Option<usize> {
+        self.entries()
+            .iter()
+            .rposition(|entry| entry.lock() == lock)
+    }
+
+    /// Notes an acquisition. False where there is no room.
+    #[inline]
+    pub(super) fn push(&self, held: Held) -> bool {
+        let depth = self.depth();
+        if depth != 0
+            && let Some(index) = self.find(held.lock)
+        {
+            self.held[index].rest.fetch_add(AGAIN, Relaxed);
+            return true;
+        }
+        let Some(entry) = self.held.get(depth) else {
+            return false;
+        };
+        entry.member.store(held.member, Relaxed);
+        entry.site.store(held.site.to_bits(), Relaxed);
+        entry.rest.store(rest(held.class, held.how), Relaxed);
+        // Release: pairs with `Entry::get` in other threads.
+        entry.lock.store(held.lock, Release);
+        self.depth.store(depth as u32 + 1, Relaxed);
+        true
+    }
+
+    /// Takes back an acquisition: what it was, unless there are more of the same lock, or it was not seen.
+    #[inline]
+    pub(super) fn pop(&self, lock: usize) -> Option<Held> {
+        let index = self.find(lock)?;
+        let entry = &self.held[index];
+        let rest = entry.rest.load(Relaxed);
+        if rest >= AGAIN {
+            entry.rest.store(rest - AGAIN, Relaxed);
+            return None;
+        }
+        let held = entry.get();
+        entry.lock.store(0, Relaxed);
+        if index + 1 == self.depth() {
+            let mut depth = index;
+            while depth != 0 && self.held[depth - 1].lock() == 0 {
+                depth -= 1;
+            }
+            self.depth.store(depth as u32, Relaxed);
+        }
+        held
+    }
+
+    /// Changes how a lock is held.
+    pub(super) fn change(&self, lock: usize, how: How) {
+        if let Some(index) = self.find(lock) {
+            let entry = &self.held[index];
+            let again = entry.rest.load(Relaxed) / AGAIN * AGAIN;
+            let (class, _) = entry.class_and_how();
+            entry.rest.store(rest(class, how) | again, Relaxed);
+        }
+    }
+
+    fn clear(&self) {
+        for entry in &self.held {
+            entry.lock.store(0, Relaxed);
+        }
+        self.depth.store(0, Relaxed);
+        self.signals.store(0, Relaxed);
+        self.wait.lock.store(0, Relaxed);
+    }
+}
+
+/// All zero bytes, so that only what is used takes memory.
+static TABLE: [Thread; THREADS] = [const { Thread::INIT }; THREADS];
+
+/// One more than the highest record that was ever in use.
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+/// Threads that went unseen, since all records were taken.
+pub(super) static UNSEEN: AtomicU32 = AtomicU32::new(0);
+
+/// Stands in for the record of threads that have none: always busy.
+static WITHOUT: Thread = Thread {
+    busy: AtomicBool::new(true),
+    ..Thread::INIT
+};
+
+thread_local! {
+    /// The thread's record, once it has looked for one; [`WITHOUT`] where none was free.
+    static MINE: Cell<Option<&'static Thread>> = const { Cell::new(None) };
+}
+
+/// All records that may be in use.
+pub(super) fn all() -> &'static [Thread] {
+    // Acquire: pairs with `take`; a thread that is seen to hold or wait for something is in this range.
+    let in_use = IN_USE.load(Acquire);
+    &TABLE[..in_use.min(THREADS)]
+}
+
+/// The calling thread's record, and alone with it: no handler touches it until this is dropped (T3).
+pub(super) struct Entered(&'static Thread);
+
+impl std::ops::Deref for Entered {
+    type Target = Thread;
+
+    #[inline]
+    fn deref(&self) -> &Thread {
+        self.0
+    }
+}
+
+impl Drop for Entered {
+    #[inline]
+    fn drop(&mut self) {
+        // SeqCst, for the compiler only: the thread's own handlers are all that there is to keep out.
+        compiler_fence(SeqCst);
+        self.0.busy.store(false, Relaxed);
+    }
+}
+
+/// `None` where the thread has no record, or is inside already.
+#[inline]
+pub(super) fn enter() -> Option<Entered> {
+    match MINE.get() {
+        None => take().enter(),
+        Some(thread) => thread.enter(),
+    }
+}
+
+/// As [`enter`], without taking a record.
+#[inline]
+pub(super) fn enter_known() -> Option<Entered> {
+    MINE.get()?.enter()
+}
+
+/// Whether the calling thread holds nothing, is not in a handler, and so has nothing to look at.
+#[inline]
+pub(super) fn is_idle() -> bool {
+    MINE.get()
+        .is_some_and(|thread| thread.depth() == 0 && thread.signals().load(Relaxed) == 0)
+}
+
+impl Thread {
+    #[inline]
+    fn enter(&'static self) -> Option<Entered> {
+        if self.busy.load(Relaxed) {
+            return None;
+        }
+        self.busy.store(true, Relaxed);
+        // SeqCst, for the compiler only, as in `drop`.
+        compiler_fence(SeqCst);
+        Some(Entered(self))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn take() -> &'static Thread {
+    let id = gettid().as_raw_nonzero().get() as u32;
+    let found = TABLE.iter().position(|thread| {
+        // Acquire: pairs with `give`, whose thread emptied the record.
+        thread.id() == 0 && (thread.id.compare_exchange(0, id, Acquire, Relaxed)).is_ok()
+    });
+    if let Some(thread) = MINE.get() {
+        // A handler has interrupted this, and has taken one for the thread.
+        if let Some(index) = found {
+            TABLE[index].id.store(0, Release); // pairs with the acquire above
+        }
+        return thread;
+    }
+    let thread = match found {
+        Some(index) => {
+            // Release: pairs with `all`.
+            IN_USE.fetch_max(index + 1, Release);
+            &TABLE[index]
+        }
+        None => {
+            UNSEEN.fetch_add(1, Relaxed);
+            &WITHOUT
+        }
+    };
+    MINE.set(Some(thread));
+    thread
+}
+
+/// The thread is gone: its record is free, and a lock that it still takes finds it another one.
+pub(super) fn give(thread: Entered) {
+    thread.clear();
+    let record = thread.0;
+    drop(thread);
+    MINE.set(None);
+    // Release: pairs with the acquire in `take`.
+    record.id.store(0, Release);
+}
+
+/// In the child of a fork: the calling thread is another one for the kernel, and the only one.
+pub(super) fn only_this_is_left() {
+    let mine = MINE.get();
+    for thread in all() {
+        if mine.is_some_and(|mine| ptr::eq(mine, thread)) {
+            let id = gettid().as_raw_nonzero().get() as u32;
+            thread.id.store(id, Relaxed);
+        } else {
+            thread.clear();
+            thread.busy.store(false, Relaxed);
+            thread.id.store(0, Release); // pairs with the acquire in `take`
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Who called: a few return addresses, for what is noted once or reported.
+//!
+//! Frame pointers cannot be relied on in programs as they are, so this is the unwinder's work, which allocates nothing and takes
+//! microseconds. It may take the loader's lock, which a thread may hold while it waits for the gate; so nobody who is
+//! inside the gate comes here.
+
+use std::ffi::{c_int, c_void};
+use std::fmt;
+
+use super::site::Site;
+use super::symbol;
+
+/// How many callers are kept.
+const CALLERS: usize = 16;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trace([usize; CALLERS]);
+
+/// The unwinder's state: its own affair.
+#[repr(C)]
+struct Context(c_void);
+
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        each: extern "C" fn(*mut Context, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(context: *mut Context) -> usize;
+}
+
+struct Filling {
+    trace: Trace,
+    length: usize,
+    skip: usize,
+    /// The caller to begin with, where it comes: 0 once it has come, or where it is not a code address.
+    first: usize,
+}
+
+extern "C" fn each(context: *mut Context, data: *mut c_void) -> c_int {
+    const GO_ON: c_int = 0;
+    const END: c_int = 5; // _URC_END_OF_STACK
+    // SAFETY: `data` is what `here` passes, and nobody else uses it meanwhile.
+    let filling = unsafe { &mut *data.cast::<Filling>() };
+    if filling.skip > 0 {
+        filling.skip -= 1;
+        return GO_ON;
+    }
+    // SAFETY: `context` is the unwinder's own, for the length of this call.
+    let address = unsafe { _Unwind_GetIP(context) };
+    if address == filling.first {
+        filling.first = 0;
+        filling.length = 0;
+    }
+    match filling.trace.0.get_mut(filling.length) {
+        Some(place) => {
+            *place = address;
+            filling.length += 1;
+            GO_ON
+        }
+        None => END,
+    }
+}
+
+impl Trace {
+    pub(super) const NONE: Trace = Trace([0; CALLERS]);
+
+    /// The callers of the caller, from `site` on if that is one of the first.
+    #[inline(never)]
+    pub(super) fn here(site: Site) -> Trace {
+        let mut filling = Filling {
+            trace: Trace::NONE,
+            length: 0,
+            skip: 1,
+            first: site.to_bits(),
+        };
+        if !cfg!(miri) {
+            // SAFETY: `each` takes what it is given here, for the length of this call.
+            unsafe { _Unwind_Backtrace(each, (&raw mut filling).cast()) };
+        }
+        if let Some(rest) = filling.trace.0.get_mut(filling.length..) {
+            rest.fill(0);
+        }
+        filling.trace
+    }
+
+    pub(super) fn callers(&self) -> impl Iterator<Item = impl fmt::Display> {
+        let callers = self.0.into_iter().take_while(|address| *address != 0);
+        callers.map(symbol::Code)
+    }
+}

@@ -1,0 +1,92 @@
+//! Without the validator.
+
+/// How a lock is acquired.
+#[derive(Clone, Copy)]
+pub(crate) enum How {
+    Exclusive,
+    Shared,
+}
+
+/// Tells a lock's class.
+pub(crate) struct Key;
+
+impl Key {
+    #[inline(always)]
+    pub(crate) const fn here() -> Key {
+        Key
+    }
+
+    #[inline(always)]
+    pub(crate) const fn named(_: &'static str) -> Key {
+        Key
+    }
+
+    /// Acquires by `lock`, which waits; `attempt` is the same without waiting.
+    #[inline(always)]
+    pub(crate) fn lock<R, T>(
+        &self,
+        _: &R,
+        _: How,
+        _: u8,
+        _: impl FnOnce() -> Option<T>,
+        lock: impl FnOnce() -> T,
+    ) -> T {
+        lock()
+    }
+
+    /// Acquires by `attempt`, which ends by itself.
+    #[inline(always)]
+    pub(crate) fn attempt<R, T>(
+        &self,
+        _: &R,
+        _: How,
+        attempt: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        attempt()
+    }
+}
+
+/// The lock is about to be released.
+#[inline(always)]
+pub(crate) fn release<R>(_: &R) {}
+
+/// The lock is about to be held as a reader.
+#[inline(always)]
+pub(crate) fn downgrade<R>(_: &R) {}
+
+/// An acquisition that is given up for a while.
+pub(crate) struct Paused;
+
+#[inline(always)]
+pub(crate) fn pause<R>(_: &R) -> Paused {
+    Paused
+}
+
+impl Paused {
+    /// Acquires again by `lock`.
+    #[inline(always)]
+    pub(crate) fn end<T>(self, lock: impl FnOnce() -> T) -> T {
+        lock()
+    }
+}
+
+/// Releases and acquires again, by `f`.
+#[inline(always)]
+pub(crate) fn paused<R, T>(_: &R, f: impl FnOnce() -> T) -> T {
+    f()
+}
+
+/// A line of the caller's.
+#[derive(Clone, Copy)]
+pub(crate) struct Here;
+
+#[inline(always)]
+pub(crate) fn here() -> Here {
+    Here
+}
+
+/// Releases, sleeps, and acquires again, by `f`.
+#[inline(always)]
+pub(crate) fn asleep<R, T>(_: Here, _: &R, f: impl FnOnce() -> T) -> T {
+    f()
+}

@@ -1,0 +1,249 @@
+//! With the validator: see [`lockdep`].
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::panic::Location;
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::lockdep::{self, ClassId, Held, Site};
+
+/// How a lock is acquired.
+#[derive(Clone, Copy)]
+pub(crate) enum How {
+    Exclusive,
+    Shared,
+}
+
+impl From<How> for lockdep::How {
+    #[inline]
+    fn from(how: How) -> lockdep::How {
+        match how {
+            How::Exclusive => lockdep::How::EXCLUSIVE,
+            How::Shared => lockdep::How::SHARED,
+        }
+    }
+}
+
+enum Origin {
+    Line(&'static Location<'static>),
+    Name(&'static str),
+}
+
+/// Tells a lock's class, and the lock itself from others of the class, wherever it is moved.
+pub(crate) struct Key {
+    origin: Origin,
+    /// The class in the low 16 bits, above them the lock's number; 0 until the first acquisition.
+    id: AtomicU64,
+}
+
+/// Locks that have been acquired so far.
+static LOCKS: AtomicU64 = AtomicU64::new(1);
+
+impl Key {
+    #[track_caller]
+    pub(crate) const fn here() -> Key {
+        Key {
+            origin: Origin::Line(Location::caller()),
+            id: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) const fn named(name: &'static str) -> Key {
+        Key {
+            origin: Origin::Name(name),
+            id: AtomicU64::new(0),
+        }
+    }
+
+    #[inline]
+    fn id(&self) -> u64 {
+        // Relaxed: the classes' table has its own orderings.
+        match self.id.load(Relaxed) {
+            0 => self.find(),
+            id => id,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self) -> u64 {
+        let class = match self.origin {
+            Origin::Line(line) => lockdep::class_of_site(Site::location(line)),
+            Origin::Name(name) => lockdep::class_named(name),
+        };
+        let id = LOCKS.fetch_add(1, Relaxed) << 16 | u64::from(class.to_bits());
+        match self.id.compare_exchange(0, id, Relaxed, Relaxed) {
+            Ok(_) => id,
+            Err(first) => first,
+        }
+    }
+
+    #[track_caller]
+    #[inline]
+    fn held<R>(&self, raw: &R, how: lockdep::How) -> Held {
+        let id = self.id();
+        Held {
+            lock: ptr::from_ref(raw).addr(),
+            member: (id >> 16) as usize,
+            class: ClassId::from_bits(id as u32 & 0xffff),
+            how,
+            site: Site::here(),
+        }
+    }
+
+    /// Acquires by `lock`, which waits; `attempt` is the same without waiting.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn lock<R, T>(
+        &self,
+        raw: &R,
+        how: How,
+        level: u8,
+        attempt: impl FnOnce() -> Option<T>,
+        lock: impl FnOnce() -> T,
+    ) -> T {
+        let mut held = self.held(raw, how.into());
+        if level != 0 {
+            held.class = lockdep::level(held.class, level);
+        }
+        lockdep::wanted(held);
+        let token = match attempt() {
+            Some(token) => token,
+            None => wait(held, lock),
+        };
+        acquired(held);
+        token
+    }
+
+    /// Acquires by `attempt`, which ends by itself.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn attempt<R, T>(
+        &self,
+        raw: &R,
+        how: How,
+        attempt: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        let token = attempt()?;
+        acquired(self.held(raw, lockdep::How::from(how).trying()));
+        Some(token)
+    }
+}
+
+#[cold]
+fn wait<T>(held: Held, lock: impl FnOnce() -> T) -> T {
+    lockdep::waits(held);
+    let token = lock();
+    lockdep::end_wait(held.lock);
+    token
+}
+
+#[inline]
+fn acquired(held: Held) {
+    lockdep::holds(held);
+    if !HOOKED.get() {
+        hook();
+    }
+}
+
+/// The lock is about to be released.
+#[inline]
+pub(crate) fn release<R>(raw: &R) {
+    lockdep::release(ptr::from_ref(raw).addr());
+}
+
+/// The lock is about to be held as a reader.
+#[inline]
+pub(crate) fn downgrade<R>(raw: &R) {
+    lockdep::downgrade(ptr::from_ref(raw).addr(), lockdep::How::SHARED);
+}
+
+/// An acquisition that is given up for a while; `None` where it was not seen.
+pub(crate) struct Paused(Option<Held>);
+
+pub(crate) fn pause<R>(raw: &R) -> Paused {
+    Paused(lockdep::pause(ptr::from_ref(raw).addr()))
+}
+
+impl Paused {
+    /// Acquires again by `lock`.
+    pub(crate) fn end<T>(self, lock: impl FnOnce() -> T) -> T {
+        let Some(held) = self.0 else { return lock() };
+        lockdep::wanted(held);
+        let token = wait(held, lock);
+        lockdep::holds(held);
+        token
+    }
+}
+
+/// Releases and acquires again, by `f`.
+pub(crate) fn paused<R, T>(raw: &R, f: impl FnOnce() -> T) -> T {
+    pause(raw).end(f)
+}
+
+/// The line of the caller.
+#[track_caller]
+pub(crate) fn here() -> Site {
+    Site::here()
+}
+
+/// Releases, sleeps, and acquires again, by `f`.
+pub(crate) fn asleep<R, T>(here: Site, raw: &R, f: impl FnOnce() -> T) -> T {
+    lockdep::sleeps(ptr::from_ref(raw).addr(), here);
+    let Paused(Some(held)) = pause(raw) else {
+        return f();
+    };
+    lockdep::wanted(held);
+    let value = f();
+    lockdep::holds(held);
+    value
+}
+
+/// The thread-specific key + 1 whose destructor ends the threads' books; 0 until the first thread needs it.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// Whether the end of this thread will be seen.
+    static HOOKED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has the validator told when this thread ends, and the process that it is a child of fork.
+#[cold]
+#[inline(never)]
+fn hook() {
+    HOOKED.set(true);
+    let mut key = KEY.load(Relaxed);
+    if key == 0 {
+        let mut new = 0;
+        // SAFETY: `new` is valid for the write; `end` has the signature of a destructor.
+        if unsafe { libc::pthread_key_create(&mut new, Some(end)) } != 0 {
+            return;
+        }
+        match KEY.compare_exchange(0, new + 1, Relaxed, Relaxed) {
+            Ok(_) => {
+                key = new + 1;
+                // SAFETY: the handler only stores to the validator's tables. Where it is refused, children see the threads of their parent.
+                unsafe { libc::pthread_atfork(None, None, Some(child)) };
+            }
+            Err(first) => {
+                key = first;
+                // SAFETY: created above, and nobody else knows it.
+                unsafe { libc::pthread_key_delete(new) };
+            }
+        }
+    }
+    // Any value but null has the destructor called. Where it is refused the thread's end is not seen.
+    // SAFETY: the key was created and is never deleted.
+    unsafe { libc::pthread_setspecific(key - 1, ptr::without_provenance(1)) };
+}
+
+extern "C" fn end(_: *mut c_void) {
+    HOOKED.set(false);
+    lockdep::thread_exits();
+}
+
+unsafe extern "C" fn child() {
+    lockdep::fork_child();
+}

@@ -1,0 +1,13 @@
+//! The validator of lock order. What it has seen is the process's, so each scene is a process of its own: this program, started again.
+#![cfg(feature = "lockdep")]
+
+#[path = "lockdep/alone.rs"]
+mod alone;
+#[path = "lockdep/order.rs"]
+mod order;
+#[path = "lockdep/other.rs"]
+mod other;
+#[path = "lockdep/raw.rs"]
+mod raw;
+#[path = "lockdep/text.rs"]
+mod text;

@@ -1,0 +1,157 @@
+"""The table of scripts/real: table.py RECORDS JSON INVOCATION QUOTA GROUP LIBRARY
+
+Markdown goes to stdout; with a name in JSON all of it goes there. A ratio is that of the two runs of one round, with the drop-in to
+without: above 1 the drop-in is faster.
+"""
+
+import json
+import os
+import platform
+import statistics
+import sys
+
+records, out, invocation, quota, group, library = sys.argv[1:]
+runs = [json.loads(line) for line in open(records)]
+programs = list(dict.fromkeys(run["program"] for run in runs))
+columns = [c for c in dict.fromkeys(run["column"] for run in runs) if c != "all"]
+
+
+def cell(program, column):
+    """What is said of one program in one column, or nothing if it did not run there."""
+    these = [run for run in runs if run["program"] == program and run["column"] in (column, "all")]
+    if not these:
+        return None
+    bad = [run for run in these if run["status"] != "ok"]
+    if bad:
+        worst = [f"{run['status']} {run['arm']} the drop-in: {run['note']}" for run in bad]
+        if bad[0]["status"] == "skipped":
+            worst = ["skipped"]
+        return {"problem": worst[0], "problems": len(bad), "of": len(these)}
+    rounds = {}
+    for run in these:
+        rounds.setdefault(run["round"], {})[run["arm"]] = run
+    if "rate" not in these[0]:
+        return {"right": True, "runs": len(these)}
+    pairs = [(r["without"]["rate"], r["with"]["rate"]) for r in rounds.values()]
+    ratios = [b / a for a, b in pairs if a]
+    frugal = [r["with"]["rate"] / r["with"]["cpu"] / (r["without"]["rate"] / r["without"]["cpu"]) for r in rounds.values() if all(
+        r[arm]["rate"] and r[arm]["cpu"] for arm in r)]
+    return {
+        "threads": these[0]["threads"],
+        "unit": these[0]["unit"],
+        "without": statistics.median(a for a, _ in pairs),
+        "with": statistics.median(b for _, b in pairs),
+        "ratios": ratios,
+        "median": statistics.median(ratios) if ratios else None,
+        "least": min(ratios, default=None),
+        "most": max(ratios, default=None),
+        "per_cpu_second": frugal,
+    }
+
+
+def figure(number):
+    """Three digits that count, and thousands apart."""
+    if number >= 1000:
+        digits = len(str(int(number)))
+        return f"{round(number, 3 - digits):,.0f}".replace(",", " ")
+    return f"{number:.3g}"
+
+
+def ratio_text(found):
+    if found is None:
+        return "-"
+    if "problem" in found:
+        return found["problem"].split(":")[0]
+    if "right" in found:
+        return "right"
+    if found["median"] is None:
+        return "nothing done"
+    return spread(found["ratios"])
+
+
+def frugal_text(found):
+    return spread(found["per_cpu_second"]) if found and found.get("per_cpu_second") else "-"
+
+
+def spread(ratios):
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def rates_text(found):
+    if found is None or "unit" not in found:
+        return "-"
+    return f"{figure(found['without'])}, {figure(found['with'])}"
+
+
+def row(cells):
+    print("| " + " | ".join(cells) + " |")
+
+
+table = {p: {c: found for c in columns if (found := cell(p, c))} for p in programs}
+for program in programs:  # those that did not run at all
+    if not table[program]:
+        table[program] = {"all": cell(program, "all")}
+cpus = len(os.sched_getaffinity(0))
+model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+machine = {
+    "cpus": cpus,
+    "model": model,
+    "kernel": platform.release(),
+    "libc": os.confstr("CS_GNU_LIBC_VERSION"),
+    "load": os.getloadavg(),
+}
+choices = {name: value for name, value in os.environ.items() if name.startswith("OVERLOCK_")}
+
+if not columns:
+    columns = ["all"]
+titles = {c: f"{c}: {c[:-1] and int(c[:-1]) * cpus} threads" if c[:-1].isdigit() else c for c in columns}
+if "quota" in titles:
+    titles["quota"] = f"{4 * cpus} threads, {quota} % of a CPU"
+prefix = "".join(f"{name}={value} " for name, value in sorted(choices.items()))
+print(f"`{prefix}{invocation.strip()}`: {cpus} CPUs ({model}), Linux {machine['kernel']}, {machine['libc']}.\n")
+print("Ratio of the rates, with the drop-in to without: median of the rounds (least to most).\n")
+row(["program", *(titles[c] for c in columns)])
+row(["---"] * (len(columns) + 1))
+for program in programs:
+    row([program, *(ratio_text(table[program].get(c) or table[program].get("all")) for c in columns)])
+if any("unit" in found for cells in table.values() for found in cells.values()):
+    print("\nRates, medians: without, with.\n")
+    row(["program", "unit", *(titles[c] for c in columns)])
+    row(["---"] * (len(columns) + 2))
+    for program in programs:
+        units = [found["unit"] for found in table[program].values() if "unit" in found]
+        if units:
+            row([program, units[0], *(rates_text(table[program].get(c)) for c in columns)])
+    print("\nWork done in a second of CPU time, clients and servers together: ratio as above. On a busy machine a program whose waiters sleep gets")
+    print("less of the CPUs than one whose waiters are awake, and its rate tells of that too; this figure does not.\n")
+    row(["program", *(titles[c] for c in columns)])
+    row(["---"] * (len(columns) + 1))
+    for program in programs:
+        if any("unit" in found for found in table[program].values()):
+            row([program, *(frugal_text(table[program].get(c)) for c in columns)])
+problems = [run for run in runs if run["status"] != "ok"]
+if problems:
+    print("\nProblems:\n")
+    for run in problems:
+        where = "" if run["column"] == "all" else f", {run['column']}, round {run['round']}, {run['arm']} the drop-in"
+        print(f"- {run['program']}{where}: {run['status']}: {run['note']}")
+else:
+    print(f"\nAll {len(runs)} runs ended by themselves, with the same answers.")
+
+shares = [run["others"] / (run["others"] + run["cpu"]) for run in runs if "others" in run]
+if shares:
+    print(f"\nOf the CPU time that was used during the runs, others took {100 * statistics.median(shares):.0f} % (median), {100 * max(shares):.0f} % at most.")
+
+if out:
+    with open(out, "w") as file:
+        document = {
+            "command": invocation.strip(),
+            "environment": choices,
+            "machine": machine,
+            "quota": int(quota) if group else None,
+            "library": library,
+            "table": table,
+            "runs": runs,
+        }
+        json.dump(document, file, indent=1)
+        file.write("\n")
