@@ -34,6 +34,7 @@ use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec
 use overlock::core::Instant;
 use overlock::core::raw::{RawFork, RawLock};
 
+use crate::order::{self, How};
 use crate::site::{Site, with_site};
 use crate::time::deadline;
 use crate::{config, fork, real, stat};
@@ -151,14 +152,38 @@ impl Mutex {
         if counts && self.is_mine() {
             return self.acquire_again(kind, wait);
         }
-        let result = match config::get().stat {
-            true => self.take_counted(wait, site),
-            false => self.take(wait),
+        let config = config::get();
+        let result = if config.lockdep {
+            self.take_in_order(wait, site)
+        } else if config.stat {
+            self.take_counted(wait, site)
+        } else {
+            self.take(wait)
         };
         if result == 0 {
             self.owner.store(me(), Relaxed);
         }
         result
+    }
+
+    /// The lock, with its order checked.
+    fn take_in_order(&self, wait: Wait, site: Site) -> c_int {
+        let how = match wait {
+            Wait::Forever => How::EXCLUSIVE,
+            Wait::Not | Wait::Until(_) => How::EXCLUSIVE.trying(),
+        };
+        let waits = !matches!(wait, Wait::Not);
+        order::acquire(
+            self.address(),
+            how,
+            site,
+            || self.try_acquire(),
+            waits.then_some(|| self.take(wait)),
+        )
+    }
+
+    fn address(&self) -> usize {
+        core::ptr::from_ref(self).addr()
     }
 
     /// The lock itself.
@@ -214,6 +239,10 @@ impl Mutex {
                 return 0;
             }
         }
+        if !raw!(self, |lock| lock.is_locked()) {
+            return 0;
+        }
+        order::release(self.address());
         self.owner.store(0, Relaxed);
         // SAFETY: the caller owns it; of a normal one POSIX asks that.
         let unlock = || raw!(self, |lock| unsafe { lock.unlock(()) });
@@ -260,6 +289,7 @@ unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site: Site) -> 
             if config::get().stat {
                 stat::initialised(mutex.addr(), site);
             }
+            order::initialised(mutex.addr(), site);
             0
         }
         // SAFETY: the caller's promise.
@@ -280,6 +310,7 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
     if raw!(mutex, |lock| lock.is_locked()) {
         return EBUSY;
     }
+    order::destroyed(mutex.address());
     mutex.kind.store(DESTROYED, Relaxed);
     0
 }
@@ -414,9 +445,11 @@ unsafe extern "C" fn clocklock(
 unsafe extern "C" fn unlock(mutex: *mut Mutex, _site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
+    // One that is free stays so: as with glibc, that is no error.
     let plain = mutex.is_plain()
         && mutex.generation.load(Relaxed) == config::unlock_generation()
-        && mutex.observed.load(Relaxed) == 0;
+        && mutex.observed.load(Relaxed) == 0
+        && mutex.main().is_locked();
     if plain {
         mutex.owner.store(0, Relaxed);
         // SAFETY: the caller's promise: it owns the mutex.

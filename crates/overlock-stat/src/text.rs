@@ -13,8 +13,8 @@ impl Path {
     /// The longest in bytes.
     pub const MAX: usize = WORDS * 8;
 
-    /// An empty one, to begin with.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is meant to be another one
+    /// An empty one.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
     pub const EMPTY: Path = Path([const { AtomicU64::new(0) }; WORDS]);
 
     /// Writes it.

@@ -93,16 +93,16 @@ use crate::time::earlier;
 #[derive(Debug)]
 pub(super) struct Recommended {
     gate: Overlock<Linux>,
-    word: AtomicU32,
+    pub(super) word: AtomicU32,
 }
 
 const READER: u32 = 1;
-const FULL: u32 = 1 << 27;
-const READERS: u32 = (FULL << 1) - 1;
-const CLOSED: u32 = 1 << 28;
+pub(super) const FULL: u32 = 1 << 27;
+pub(super) const READERS: u32 = (FULL << 1) - 1;
+pub(super) const CLOSED: u32 = 1 << 28;
 const PASSING: u32 = 1 << 29;
 const ASLEEP: u32 = 1 << 30;
-const WRITING: u32 = 1 << 31;
+pub(super) const WRITING: u32 = 1 << 31;
 
 /// How long the gate's owner watches the word before it sleeps. Most sections are shorter, and an owner that has lost its CPU
 /// is away for a thousand times as long.
@@ -120,7 +120,7 @@ fn is_over(until: Option<Instant>) -> bool {
 }
 
 impl Recommended {
-    fn lock_gate(&self, until: Option<Instant>) -> bool {
+    pub(super) fn lock_gate(&self, until: Option<Instant>) -> bool {
         match until {
             None => {
                 self.gate.lock();
@@ -159,12 +159,10 @@ impl Recommended {
     /// A reader counts itself, whoever waits, and waits until no writer is inside. `flag` says who it is to sleepers' wakers: ASLEEP for the
     /// gate's owner, else PASSING.
     fn read_beside(&self, flag: u32, until: Option<Instant>) -> c_int {
-        let writing = match self.count_in() {
-            Ok(before) => before & WRITING != 0,
+        match self.count_in() {
+            Ok(before) if before & WRITING == 0 => return 0,
+            Ok(_) => {}
             Err(error) => return error,
-        };
-        if !writing {
-            return 0;
         }
         loop {
             // RA: acquire, pairs with WU.

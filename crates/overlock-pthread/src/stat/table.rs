@@ -153,8 +153,10 @@ fn create() -> Option<c_int> {
         if file >= 0 {
             return Some(file as c_int);
         }
+        // SAFETY: it has no preconditions.
+        let errno = unsafe { libc::__errno_location() };
         // SAFETY: the thread's own.
-        if unsafe { *libc::__errno_location() } != libc::EEXIST {
+        if unsafe { *errno } != libc::EEXIST {
             return None;
         }
     }
