@@ -143,7 +143,7 @@ pub(crate) fn generation_changed() {
     let shortest = |plain| if plain { fork::generation() } else { NEVER };
     UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
-    RW_GENERATION.store(shortest(config.rwlock != RwLock::Glibc), Relaxed);
+    RW_GENERATION.store(shortest(config.rwlock == RwLock::Overlock), Relaxed);
 }
 
 /// The value of an environment variable. Not by `getenv`, which a program may have replaced, nor by `std`, which copies.

@@ -45,6 +45,9 @@ pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
 pub unsafe extern "C" fn pthread_rwlock_rdlock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
+    if lock.read_quickly() {
+        return 0;
+    }
     if lock.is_ours() {
         return lock.read(None);
     }
@@ -69,6 +72,9 @@ pub unsafe extern "C" fn pthread_rwlock_tryrdlock(lock: *mut RwLock) -> c_int {
 pub unsafe extern "C" fn pthread_rwlock_wrlock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
+    if lock.write_quickly() {
+        return 0;
+    }
     if lock.is_ours() {
         return lock.write(None);
     }
@@ -93,6 +99,9 @@ pub unsafe extern "C" fn pthread_rwlock_trywrlock(lock: *mut RwLock) -> c_int {
 pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
+    if lock.release_quickly() {
+        return 0;
+    }
     if lock.is_ours() {
         lock.release();
         return 0;
