@@ -168,20 +168,20 @@ impl RwLock {
         unsafe { &*core::ptr::from_ref(&self.lock).cast() }
     }
 
-    /// Whether it is ours; then of this generation.
+    /// The lock, where it is ours, of this generation, and a recommended one: then the shortest ways are for it.
     #[inline(always)]
-    fn is_ours(&self) -> bool {
+    fn recommended(&self) -> Option<&Recommended> {
         // Relaxed: written before the lock is used.
-        if self.shared.load(Relaxed) != 0 {
-            return false;
-        }
-        if self.generation.load(Relaxed) == config::rw_generation() {
-            return true;
-        }
-        self.settle()
+        let plain = self.shared.load(Relaxed) == 0
+            && self.generation.load(Relaxed) == config::rw_generation();
+        plain.then(|| self.as_lock())
     }
 
-    #[cold]
+    /// Whether it is ours; then of this generation.
+    fn is_ours(&self) -> bool {
+        self.shared.load(Relaxed) == 0 && self.settle()
+    }
+
     fn settle(&self) -> bool {
         if config::get().rwlock == config::RwLock::Glibc {
             return false;
@@ -230,7 +230,33 @@ impl RwLock {
         core::ptr::from_ref(self).addr()
     }
 
+    /// The shortest way to read.
     #[inline]
+    fn read_quickly(&self) -> bool {
+        let read = self.recommended().is_some_and(Recommended::enter);
+        if read {
+            count_reads(|reads| reads.wrapping_add(1));
+        }
+        read
+    }
+
+    /// The shortest way to write.
+    #[inline]
+    fn write_quickly(&self) -> bool {
+        let written = self.recommended().is_some_and(Recommended::seize);
+        if written {
+            self.writer.store(me(), Relaxed);
+        }
+        written
+    }
+
+    /// The shortest way to release.
+    #[inline]
+    fn release_quickly(&self) -> bool {
+        let lock = self.recommended();
+        lock.inspect(|lock| self.release_of(*lock)).is_some()
+    }
+
     fn read(&self, until: Option<Instant>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
@@ -262,7 +288,6 @@ impl RwLock {
         result
     }
 
-    #[inline]
     fn write(&self, until: Option<Instant>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
@@ -294,11 +319,15 @@ impl RwLock {
         result
     }
 
-    /// Releases what the caller holds, which the lock itself knows.
-    #[inline]
     fn release(&self) {
         order::release(self.address());
-        behind!(self, |lock| if lock.is_written() {
+        behind!(self, |lock| self.release_of(lock));
+    }
+
+    /// Releases what the caller holds, which the lock itself knows.
+    #[inline(always)]
+    fn release_of(&self, lock: &impl Behind) {
+        if lock.is_written() {
             self.writer.store(0, Relaxed);
             // SAFETY: there is a writer, and the caller holds the lock, as POSIX asks: so it is the writer.
             unsafe { lock.unlock_write() }
@@ -306,6 +335,6 @@ impl RwLock {
             count_reads(|reads| reads.saturating_sub(1));
             // SAFETY: there is no writer, so the caller is a reader.
             unsafe { lock.unlock_read() }
-        });
+        }
     }
 }

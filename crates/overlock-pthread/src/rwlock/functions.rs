@@ -75,6 +75,9 @@ pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
 unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
+    if lock.read_quickly() {
+        return 0;
+    }
     if lock.is_ours() {
         return lock.read(None, site);
     }
@@ -95,6 +98,9 @@ unsafe extern "C" fn tryrdlock(lock: *mut RwLock, site: Site) -> c_int {
 unsafe extern "C" fn wrlock(lock: *mut RwLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
+    if lock.write_quickly() {
+        return 0;
+    }
     if lock.is_ours() {
         return lock.write(None, site);
     }
@@ -117,6 +123,9 @@ unsafe extern "C" fn trywrlock(lock: *mut RwLock, site: Site) -> c_int {
 pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
+    if lock.release_quickly() {
+        return 0;
+    }
     if lock.is_ours() {
         lock.release();
         return 0;
