@@ -42,7 +42,7 @@ pub struct Args {
     files: stat::Args,
 
     /// Check the order in which locks are acquired
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["stat", "report", "svg"])]
     lockdep: bool,
 
     /// The library [default: the one beside this program]
