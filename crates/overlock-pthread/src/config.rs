@@ -151,7 +151,8 @@ pub(crate) fn generation_changed() {
     UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
-    RW_GENERATION.store(shortest(config.rwlock != RwLock::Glibc), Relaxed);
+    let plain = config.rwlock == RwLock::Overlock && !config.lockdep;
+    RW_GENERATION.store(shortest(plain), Relaxed);
 }
 
 /// The value of an environment variable. Not by `getenv`, which a program may have replaced, nor by `std`, which copies.

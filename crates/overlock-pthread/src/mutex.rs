@@ -168,18 +168,12 @@ impl Mutex {
 
     /// The lock, with its order checked.
     fn take_in_order(&self, wait: Wait, site: Site) -> c_int {
-        let how = match wait {
-            Wait::Forever => How::EXCLUSIVE,
-            Wait::Not | Wait::Until(_) => How::EXCLUSIVE.trying(),
-        };
-        let waits = !matches!(wait, Wait::Not);
-        order::acquire(
-            self.address(),
-            how,
-            site,
-            || self.try_acquire(),
-            waits.then_some(|| self.take(wait)),
-        )
+        let attempt = || self.try_acquire();
+        if matches!(wait, Wait::Not) {
+            return order::attempt(self.address(), How::EXCLUSIVE, site, attempt);
+        }
+        let how = order::limited(How::EXCLUSIVE, !matches!(wait, Wait::Forever));
+        order::acquire(self.address(), how, site, attempt, || self.take(wait))
     }
 
     fn address(&self) -> usize {

@@ -58,30 +58,43 @@ pub(crate) fn destroyed(lock: usize) {
     }
 }
 
-/// An acquisition of the lock there: by `attempt`, then, if that is in vain and the caller waits, by `wait`. Results are 0 or an errno.
+/// How a wait is seen that ends by itself, if it is one.
+pub(crate) fn limited(how: How, is_limited: bool) -> How {
+    if is_limited { how.trying() } else { how }
+}
+
+/// An acquisition of the lock there: by `attempt`, then, if that is in vain, by `wait`, which returns what the acquisition does: 0
+/// or an errno.
 pub(crate) fn acquire(
     lock: usize,
     how: How,
     site: Site,
     attempt: impl FnOnce() -> c_int,
-    wait: Option<impl FnOnce() -> c_int>,
+    wait: impl FnOnce() -> c_int,
 ) -> c_int {
     watch_thread();
     let class = lockdep::class_of_lock(lock);
     let site = CodeSite::code(site);
-    if wait.is_some() {
-        lockdep::acquire(lock, class, how, site);
-    }
+    lockdep::acquire(lock, class, how, site);
     let mut result = attempt();
-    if result == EBUSY
-        && let Some(wait) = wait
-    {
+    if result == EBUSY {
         lockdep::begin_wait(lock, class, how, site);
         result = wait();
         lockdep::end_wait(lock);
     }
     if result == 0 {
         lockdep::acquired(lock, class, how, site);
+    }
+    result
+}
+
+/// An attempt to acquire the lock there, which waits for nobody.
+pub(crate) fn attempt(lock: usize, how: How, site: Site, attempt: impl FnOnce() -> c_int) -> c_int {
+    watch_thread();
+    let result = attempt();
+    if result == 0 {
+        let class = lockdep::class_of_lock(lock);
+        lockdep::acquired(lock, class, how.trying(), CodeSite::code(site));
     }
     result
 }

@@ -40,6 +40,8 @@ use overlock::core::Instant;
 use overlock::core::sleep::RwSem;
 
 use crate::mutex::me;
+use crate::order::{self, How};
+use crate::site::Site;
 use crate::{config, fork};
 use raw::Recommended;
 
@@ -166,20 +168,20 @@ impl RwLock {
         unsafe { &*core::ptr::from_ref(&self.lock).cast() }
     }
 
-    /// Whether it is ours; then of this generation.
+    /// The lock, where it is ours, of this generation, and a recommended one: then the shortest ways are for it.
     #[inline(always)]
-    fn is_ours(&self) -> bool {
+    fn recommended(&self) -> Option<&Recommended> {
         // Relaxed: written before the lock is used.
-        if self.shared.load(Relaxed) != 0 {
-            return false;
-        }
-        if self.generation.load(Relaxed) == config::rw_generation() {
-            return true;
-        }
-        self.settle()
+        let plain = self.shared.load(Relaxed) == 0
+            && self.generation.load(Relaxed) == config::rw_generation();
+        plain.then(|| self.as_lock())
     }
 
-    #[cold]
+    /// Whether it is ours; then of this generation.
+    fn is_ours(&self) -> bool {
+        self.shared.load(Relaxed) == 0 && self.settle()
+    }
+
     fn settle(&self) -> bool {
         if config::get().rwlock == config::RwLock::Glibc {
             return false;
@@ -216,50 +218,116 @@ impl RwLock {
         self.writer.load(Relaxed) == me()
     }
 
+    /// How the validator of lock order sees a reader.
+    fn how_read(&self) -> How {
+        match self.kind.load(Relaxed) {
+            PREFER_WRITER => How::SHARED,
+            _ => How::SHARED_RECURSIVE,
+        }
+    }
+
+    fn address(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+
+    /// The shortest way to read.
     #[inline]
-    fn read(&self, until: Option<Instant>) -> c_int {
+    fn read_quickly(&self) -> bool {
+        let read = self.recommended().is_some_and(Recommended::enter);
+        if read {
+            count_reads(|reads| reads.wrapping_add(1));
+        }
+        read
+    }
+
+    /// The shortest way to write.
+    #[inline]
+    fn write_quickly(&self) -> bool {
+        let written = self.recommended().is_some_and(Recommended::seize);
+        if written {
+            self.writer.store(me(), Relaxed);
+        }
+        written
+    }
+
+    /// The shortest way to release.
+    #[inline]
+    fn release_quickly(&self) -> bool {
+        let lock = self.recommended();
+        lock.inspect(|lock| self.release_of(*lock)).is_some()
+    }
+
+    fn read(&self, until: Option<Instant>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
         }
-        let result = behind!(self, |lock| lock.read(self.passing(), until));
+        let wait = || behind!(self, |lock| lock.read(self.passing(), until));
+        let result = if config::get().lockdep {
+            let attempt = || behind!(self, |lock| lock.try_read(self.passing()));
+            let how = order::limited(self.how_read(), until.is_some());
+            order::acquire(self.address(), how, site, attempt, wait)
+        } else {
+            wait()
+        };
         if result == 0 {
             count_reads(|reads| reads.wrapping_add(1));
         }
         result
     }
 
-    fn try_read(&self) -> c_int {
-        let result = behind!(self, |lock| lock.try_read(self.passing()));
+    fn try_read(&self, site: Site) -> c_int {
+        let attempt = || behind!(self, |lock| lock.try_read(self.passing()));
+        let result = if config::get().lockdep {
+            order::attempt(self.address(), self.how_read(), site, attempt)
+        } else {
+            attempt()
+        };
         if result == 0 {
             count_reads(|reads| reads.wrapping_add(1));
         }
         result
     }
 
-    #[inline]
-    fn write(&self, until: Option<Instant>) -> c_int {
+    fn write(&self, until: Option<Instant>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
         }
-        let result = behind!(self, |lock| lock.write(until));
+        let wait = || behind!(self, |lock| lock.write(until));
+        let result = if config::get().lockdep {
+            let attempt = || behind!(self, |lock| lock.try_write());
+            let how = order::limited(How::EXCLUSIVE, until.is_some());
+            order::acquire(self.address(), how, site, attempt, wait)
+        } else {
+            wait()
+        };
         if result == 0 {
             self.writer.store(me(), Relaxed);
         }
         result
     }
 
-    fn try_write(&self) -> c_int {
-        let result = behind!(self, |lock| lock.try_write());
+    fn try_write(&self, site: Site) -> c_int {
+        let attempt = || behind!(self, |lock| lock.try_write());
+        let result = if config::get().lockdep {
+            order::attempt(self.address(), How::EXCLUSIVE, site, attempt)
+        } else {
+            attempt()
+        };
         if result == 0 {
             self.writer.store(me(), Relaxed);
         }
         result
+    }
+
+    fn release(&self) {
+        order::release(self.address());
+        behind!(self, |lock| self.release_of(lock));
     }
 
     /// Releases what the caller holds, which the lock itself knows.
-    #[inline]
-    fn release(&self) {
-        behind!(self, |lock| if lock.is_written() {
+    #[inline(always)]
+    fn release_of(&self, lock: &impl Behind) {
+        if lock.is_written() {
             self.writer.store(0, Relaxed);
             // SAFETY: there is a writer, and the caller holds the lock, as POSIX asks: so it is the writer.
             unsafe { lock.unlock_write() }
@@ -267,6 +335,6 @@ impl RwLock {
             count_reads(|reads| reads.saturating_sub(1));
             // SAFETY: there is no writer, so the caller is a reader.
             unsafe { lock.unlock_read() }
-        });
+        }
     }
 }

@@ -136,6 +136,7 @@ impl Recommended {
     }
 
     /// A reader takes itself out.
+    #[inline]
     fn leave(&self) {
         let word = self.word.as_ptr().addr();
         // (w, n) -> (w, n - 1). RU: release, pairs with WA. From here on the lock may be gone (I4).
@@ -154,6 +155,27 @@ impl Recommended {
         }
         self.leave();
         Err(EAGAIN)
+    }
+
+    /// Reads, if nobody is in the way.
+    #[inline]
+    pub(super) fn enter(&self) -> bool {
+        // RA, as in `count_in`.
+        let before = self.word.fetch_add(READER, Acquire);
+        let entered = before & (WRITING | CLOSED | FULL) == 0;
+        if !entered {
+            self.leave();
+        }
+        entered
+    }
+
+    /// Writes, if nobody is there.
+    #[inline]
+    pub(super) fn seize(&self) -> bool {
+        // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
+        self.word
+            .compare_exchange(0, WRITING, Acquire, Relaxed)
+            .is_ok()
     }
 
     /// A reader counts itself, whoever waits, and waits until no writer is inside. `flag` says who it is to sleepers' wakers: ASLEEP for the
@@ -244,16 +266,11 @@ impl Recommended {
 }
 
 impl Behind for Recommended {
-    #[inline]
     fn read(&self, passing: Passing, until: Option<Instant>) -> c_int {
-        match self.count_in() {
-            Ok(before) if before & (WRITING | CLOSED) == 0 => 0,
-            Ok(_) => {
-                self.leave();
-                self.read_slow(passing, until)
-            }
-            Err(error) => error,
+        if self.enter() {
+            return 0;
         }
+        self.read_slow(passing, until)
     }
 
     fn try_read(&self, passing: Passing) -> c_int {
@@ -278,13 +295,11 @@ impl Behind for Recommended {
         EBUSY
     }
 
-    #[inline]
     fn write(&self, until: Option<Instant>) -> c_int {
-        // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
-        match self.word.compare_exchange(0, WRITING, Acquire, Relaxed) {
-            Ok(_) => 0,
-            Err(_) => self.write_slow(until),
+        if self.seize() {
+            return 0;
         }
+        self.write_slow(until)
     }
 
     fn try_write(&self) -> c_int {
