@@ -68,10 +68,7 @@ fn the_contended_lock_is_on_top_with_its_sites_and_holders() {
         assert_eq!(top["site"]["function"], "short_section");
         assert!(top["site"]["file"].as_str().unwrap().ends_with("hot.c"));
         assert_eq!(top["holders"][0]["site"]["function"], "long_section");
-        assert!(
-            top["contentions"].as_u64().unwrap() >= 2,
-            "{mutex}: {text}"
-        );
+        assert!(top["contentions"].as_u64().unwrap() >= 2, "{mutex}: {text}");
         // The holder sleeps for a millisecond; who comes waits for a part of that, or for several.
         let avg = top["wait"]["avg_ns"].as_f64().unwrap();
         assert!((50_000.0..100_000_000.0).contains(&avg), "{mutex}: {text}");
@@ -128,6 +125,36 @@ fn waits_in_vain_and_initialisers_are_told() {
             .unwrap()
             .starts_with("of make hot.c:")
     );
+}
+
+#[test]
+fn readers_and_writers_are_told_apart() {
+    let program = compile("shared", "shared", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("r.json");
+    let option = format!("--report={}", json.display());
+    for rwlock in ["overlock", "rwsem"] {
+        let mut command = run(&[&option, "--rwlock", rwlock]);
+        let output = command.arg(&program).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{text}");
+        let document = read(&json);
+        let process = &document["processes"][0];
+        let looks = at(process, "look");
+        assert_eq!(looks[0]["kind"], "read");
+        assert_eq!(looks[0]["lock"], "table");
+        assert!(sum(&looks, "contentions") > 0, "{rwlock}: {text}");
+        assert_eq!(looks[0]["hold"]["avg_ns"], Value::Null);
+        // Others may have found readers inside, with a writer that waits.
+        let mut holders = looks[0]["holders"].as_array().unwrap().iter();
+        assert!(holders.any(|holder| holder["site"]["function"] == "change"));
+        let changes = at(process, "change");
+        assert_eq!(changes[0]["kind"], "write");
+        assert!(sum(&changes, "contentions") > 0, "{rwlock}: {text}");
+        assert!(changes[0]["hold"]["max_ns"].as_u64().unwrap() >= 2_000_000);
+        let glances = sum(&at(process, "glance"), "acquisitions");
+        assert!((17_000..23_000).contains(&glances), "{rwlock}: {glances}");
+    }
 }
 
 #[test]

@@ -82,6 +82,7 @@ static STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
 /// The same for reader-writer locks.
 static RW_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
+static RW_STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
 #[inline(always)]
 pub(crate) fn lock_generation() -> u32 {
@@ -103,6 +104,11 @@ pub(crate) fn unlock_generation() -> u32 {
 #[inline(always)]
 pub(crate) fn rw_generation() -> u32 {
     RW_GENERATION.load(Relaxed)
+}
+
+#[inline(always)]
+pub(crate) fn rw_stat_generation() -> u32 {
+    RW_STAT_GENERATION.load(Relaxed)
 }
 
 /// The configuration.
@@ -152,7 +158,8 @@ pub(crate) fn generation_changed() {
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
     let plain = config.rwlock == RwLock::Overlock && !config.lockdep;
-    RW_GENERATION.store(shortest(plain), Relaxed);
+    RW_GENERATION.store(shortest(plain && !config.stat), Relaxed);
+    RW_STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
 }
 
 /// The value of an environment variable. Not by `getenv`, which a program may have replaced, nor by `std`, which copies.

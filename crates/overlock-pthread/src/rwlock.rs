@@ -10,6 +10,8 @@
 //! | 20 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
 //! | 32 | `writer`: the thread that holds the lock for writing; 0 for none | that thread |
+//! | 40 | `observed`: the number of what is recorded of the writer's acquisition; 0 for nothing | the writer |
+//! | 44 | `site`: the lower half of its call site, with statistics | the writer |
 //! | 48 | `kind`: 2 where readers must not pass writers that wait | the initialiser |
 //!
 //! # Whose it is
@@ -24,7 +26,8 @@
 //! a reader waits behind a writer for a [while](PATIENCE_NS), and passes it then. A thread that reads any lock already passes at once. (It is not known
 //! which locks a thread reads, only how many.) And an attempt passes always. With the kind nobody passes, as in glibc.
 
-pub mod functions;
+pub mod counted;
+mod functions;
 mod raw;
 mod rwsem;
 #[cfg(test)]
@@ -32,7 +35,7 @@ mod tests;
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use libc::EDEADLK;
 use overlock::Linux;
@@ -54,7 +57,8 @@ pub struct RwLock {
     _glibcs: AtomicU32,
     shared: AtomicU32,
     writer: AtomicUsize,
-    _unused: AtomicU64,
+    observed: AtomicU32,
+    site: AtomicU32,
     kind: AtomicU32,
 }
 
@@ -141,6 +145,7 @@ macro_rules! behind {
         }
     };
 }
+use behind;
 
 impl RwLock {
     fn new(kind: u32) -> Self {
@@ -150,7 +155,8 @@ impl RwLock {
             _glibcs: AtomicU32::new(0),
             shared: AtomicU32::new(0),
             writer: AtomicUsize::new(0),
-            _unused: AtomicU64::new(0),
+            observed: AtomicU32::new(0),
+            site: AtomicU32::new(0),
             kind: AtomicU32::new(kind),
         }
     }
@@ -188,6 +194,7 @@ impl RwLock {
         }
         if self.generation.load(Relaxed) != fork::generation() {
             fork::settle(&self.generation, || {
+                self.observed.store(0, Relaxed);
                 // SAFETY: the threads of the generation before are gone, and those of this one wait until it is settled.
                 behind!(self, |lock| unsafe {
                     lock.settle(self.writer.load(Relaxed) != 0)
@@ -266,6 +273,8 @@ impl RwLock {
             let attempt = || behind!(self, |lock| lock.try_read(self.passing()));
             let how = order::limited(self.how_read(), until.is_some());
             order::acquire(self.address(), how, site, attempt, wait)
+        } else if config::get().stat {
+            self.read_counted(until, site)
         } else {
             wait()
         };
@@ -279,6 +288,8 @@ impl RwLock {
         let attempt = || behind!(self, |lock| lock.try_read(self.passing()));
         let result = if config::get().lockdep {
             order::attempt(self.address(), self.how_read(), site, attempt)
+        } else if config::get().stat {
+            self.has_read(attempt(), site)
         } else {
             attempt()
         };
@@ -297,6 +308,8 @@ impl RwLock {
             let attempt = || behind!(self, |lock| lock.try_write());
             let how = order::limited(How::EXCLUSIVE, until.is_some());
             order::acquire(self.address(), how, site, attempt, wait)
+        } else if config::get().stat {
+            self.write_counted(until, site)
         } else {
             wait()
         };
@@ -310,6 +323,8 @@ impl RwLock {
         let attempt = || behind!(self, |lock| lock.try_write());
         let result = if config::get().lockdep {
             order::attempt(self.address(), How::EXCLUSIVE, site, attempt)
+        } else if config::get().stat {
+            self.has_written(attempt(), site)
         } else {
             attempt()
         };
@@ -321,7 +336,11 @@ impl RwLock {
 
     fn release(&self) {
         order::release(self.address());
-        behind!(self, |lock| self.release_of(lock));
+        let release = || behind!(self, |lock| self.release_of(lock));
+        match config::get().stat {
+            true => self.release_counted(release),
+            false => release(),
+        }
     }
 
     /// Releases what the caller holds, which the lock itself knows.

@@ -4,8 +4,8 @@
 //!
 //! - An acquisition that finds its lock held is a *contention*: it is always recorded, with its wait, its hold, and the call site of the
 //!   owner that it found.
-//! - Of the others one in [`SAMPLE`] is recorded and counts for as many, more often while a lock is young, so that the rest costs no clock and no
-//!   write to shared memory. Which, is drawn from the lock's own count of acquisitions by a hash, lest patterns in the program
+//! - Of the others one in [`SAMPLE`] is recorded and counts for as many, so that the rest costs no clock and no write to shared
+//!   memory. Which, is drawn from the lock's own count of acquisitions by a hash, lest patterns in the program
 //!   meet patterns in the sampling.
 //!
 //! What is recorded is a [flight] from the acquisition to the release; everything that takes time happens after the latter, when it makes nobody
@@ -21,7 +21,7 @@ mod table;
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use overlock_stat::{EARLY, EARLY_SAMPLE, Entry, Kind, Place, SAMPLE, place};
+use overlock_stat::{Entry, Kind, Place, SAMPLE, place};
 
 use crate::site::Site;
 pub(crate) use objects::{initialised, initialiser};
@@ -35,21 +35,12 @@ pub(crate) struct Where {
     pub(crate) site: Site,
 }
 
-/// Whether to record an acquisition that did not wait; `count` is another number for each, of which there have been [`EARLY`].
+/// Whether to record an acquisition that did not wait; `count` is another number for each.
 #[inline(always)]
-pub(crate) fn late_sampled(count: u32) -> bool {
-    // Multiples of the golden ratio are spread evenly, and over every residue of any period.
-    count.wrapping_mul(0x9e37_79b1) < u32::MAX / SAMPLE as u32
-}
-
-/// The same for any count. Objects that are seldom used are not all looked at in the same moments of their lives.
-#[inline]
-pub(crate) fn sampled(object: usize, count: u32) -> bool {
-    if count >= EARLY {
-        return late_sampled(count);
-    }
-    let number = count.wrapping_add((object >> 3) as u32);
-    number.wrapping_mul(0x9e37_79b1) < u32::MAX / EARLY_SAMPLE as u32
+pub(crate) fn sampled(count: u32) -> bool {
+    // Multiples of the golden ratio are spread evenly, and over every residue of any period. The first ones are not among the highest: a
+    // lock that is acquired once does not count for many.
+    count.wrapping_mul(0x9e37_79b1) > u32::MAX - u32::MAX / SAMPLE as u32
 }
 
 /// A number for each call of a thread, where a lock does not count.
@@ -93,6 +84,16 @@ impl Wait {
         flight::begin(at, now, 1, Some(waited))
     }
 
+    /// The lock is acquired, beside others. How long it is held will not be known.
+    pub(crate) fn over_shared(self, at: Where) {
+        let waited = flight::Waited {
+            ns: clock::now().saturating_sub(self.began_ns),
+            holder: self.holder,
+            passed: 0,
+        };
+        without_flight(at, 1, Some(&waited));
+    }
+
     /// It waits no longer, and has not got the lock.
     pub(crate) fn gave_up(self, at: Where) {
         let ns = clock::now().saturating_sub(self.began_ns);
@@ -108,14 +109,16 @@ impl Wait {
     }
 }
 
-/// An acquisition without a wait was [sampled], with this count. Returns the flight's number, for the release.
+/// An acquisition without a wait was [sampled]. Returns the flight's number, for the release.
 #[cold]
-pub(crate) fn sample(at: Where, count: u32) -> u32 {
-    let weight = match count < EARLY {
-        true => EARLY_SAMPLE,
-        false => SAMPLE,
-    };
-    flight::begin(at, clock::now(), weight, None)
+pub(crate) fn sample(at: Where) -> u32 {
+    flight::begin(at, clock::now(), SAMPLE, None)
+}
+
+/// The same beside others: how long it is held will not be known.
+#[cold]
+pub(crate) fn sample_shared(at: Where) {
+    without_flight(at, SAMPLE, None);
 }
 
 /// The lock of the flight is about to be released: the moment.
@@ -220,14 +223,10 @@ mod tests {
 
     #[test]
     fn one_in_so_many_is_sampled_whatever_the_pattern() {
-        for object in [0, 0x7fff_1230, 0x5555_0008] {
-            for stride in [1, 2, 3, 64, 100] {
-                let late = (0..400_000).map(|n: u32| EARLY + n * stride);
-                let late = late.filter(|&count| sampled(object, count)).count();
-                assert!((700..860).contains(&late), "{object:x} {stride}: {late}");
-            }
-            let early = (0..EARLY).filter(|&count| sampled(object, count)).count();
-            assert!((250..262).contains(&early), "{object:x}: {early}");
+        for stride in [1, 2, 3, 64, 100] {
+            let counts = (0..400_000).map(|n: u32| n * stride);
+            let sampled = counts.filter(|&count| sampled(count)).count();
+            assert!((1480..1640).contains(&sampled), "{stride}: {sampled}");
         }
     }
 }

@@ -31,12 +31,8 @@ pub const HOLDERS: usize = 8192;
 /// The most files whose code was mapped, at any time.
 pub const MODULES: usize = 256;
 
-/// Of a lock's acquisitions that did not wait, one of so many is looked at: of the first [`EARLY`], so that locks that are seldom used are seen.
-pub const EARLY_SAMPLE: u64 = 16;
-/// And of all later ones. The counts are of all acquisitions.
-pub const SAMPLE: u64 = 512;
-/// How many are the first ones.
-pub const EARLY: u32 = 4096;
+/// Of a lock's acquisitions that did not wait, one of so many is looked at, on average. The counts are of all.
+pub const SAMPLE: u64 = 256;
 
 /// How the files' names begin; the process's id follows, and behind a point a number where there is one already.
 pub const PREFIX: &str = "overlock-stat.";
@@ -51,13 +47,11 @@ pub enum Kind {
     Read = 2,
     /// A `pthread_rwlock_t`, acquired by a writer.
     Write = 3,
-    /// A `pthread_cond_t`: waits for a notification, not for a lock.
-    Condition = 4,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Mutex, Kind::Read, Kind::Write, Kind::Condition];
+    pub const ALL: [Kind; 3] = [Kind::Mutex, Kind::Read, Kind::Write];
 
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -65,7 +59,6 @@ impl Kind {
             Kind::Mutex => "mutex",
             Kind::Read => "read",
             Kind::Write => "write",
-            Kind::Condition => "condition",
         }
     }
 

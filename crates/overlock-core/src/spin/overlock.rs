@@ -240,6 +240,12 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         }
     }
 
+    /// An attempt without a look at the lock before, for one that expects it to be free; whether the caller owns it now.
+    #[inline(always)]
+    pub fn seize(&self) -> bool {
+        self.take()
+    }
+
     /// How often it was acquired, as far as it counts: those that wait learn from it, and all it says beyond that is for statistics. Wraps.
     #[inline(always)]
     pub fn acquisitions(&self) -> u32 {

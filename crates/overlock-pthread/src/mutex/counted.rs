@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock::core::raw::RawLock;
-use overlock_stat::{EARLY, Kind};
+use overlock_stat::Kind;
 
 use super::raw::{Behind, raw};
 use super::{Mutex, RECURSIVE, Wait, me};
@@ -15,12 +15,11 @@ use crate::stat::{self, Where, flight};
 #[inline(always)]
 pub(super) fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     let lock = mutex.main();
-    let count = lock.acquisitions();
     // Decided before the acquisition: a processor has nothing else to do until that is over, and could do this only behind it.
-    if count < EARLY || stat::late_sampled(count) {
-        return lock_sampled(mutex, site, count);
+    if stat::sampled(lock.acquisitions()) {
+        return lock_sampled(mutex, site);
     }
-    if lock.try_lock().is_none() {
+    if !lock.seize() {
         return lock_contended(mutex, site);
     }
     mutex.owner.store(me(), Relaxed);
@@ -31,16 +30,14 @@ pub(super) fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
 // A function of C's convention does not unwind, so that calling it last is a jump.
 #[cold]
 #[inline(never)]
-extern "C" fn lock_sampled(mutex: &Mutex, site: Site, count: u32) -> c_int {
+extern "C" fn lock_sampled(mutex: &Mutex, site: Site) -> c_int {
     if mutex.main().try_lock().is_none() {
         return lock_contended(mutex, site);
     }
     mutex.owner.store(me(), Relaxed);
     mutex.note(site);
-    let at = mutex.at(site);
-    if stat::sampled(at.object, count) {
-        mutex.observed.store(stat::sample(at, count), Relaxed);
-    }
+    let flight = stat::sample(mutex.at(site));
+    mutex.observed.store(flight, Relaxed);
     0
 }
 
@@ -89,8 +86,8 @@ impl Mutex {
         let mut flight = 0;
         if error == 0 {
             let count = count().unwrap_or_else(stat::tick);
-            if stat::sampled(at.object, count) {
-                flight = stat::sample(at, count);
+            if stat::sampled(count) {
+                flight = stat::sample(at);
             }
         } else if !matches!(wait, Wait::Not | Wait::Until(Err(_))) {
             let before = count().unwrap_or_default();

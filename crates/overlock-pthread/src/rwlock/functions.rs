@@ -8,7 +8,7 @@ use overlock::core::Instant;
 use super::{Attributes, RwLock};
 use crate::site::{Site, with_site};
 use crate::time::deadline;
-use crate::{config, order, real};
+use crate::{config, order, real, stat};
 
 with_site! {
     /// `pthread_rwlock_init`.
@@ -56,6 +56,9 @@ unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site
     // SAFETY: the caller's promise: memory for a lock that nobody uses.
     unsafe { lock.write(RwLock::new(kind)) };
     order::initialised(lock.addr(), site);
+    if config::get().stat {
+        stat::initialised(lock.addr(), site);
+    }
     0
 }
 
@@ -75,7 +78,7 @@ pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
 unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
-    if lock.read_quickly() {
+    if lock.read_quickly() || lock.read_quickly_counted(site) {
         return 0;
     }
     if lock.is_ours() {
@@ -98,7 +101,7 @@ unsafe extern "C" fn tryrdlock(lock: *mut RwLock, site: Site) -> c_int {
 unsafe extern "C" fn wrlock(lock: *mut RwLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
-    if lock.write_quickly() {
+    if lock.write_quickly() || lock.write_quickly_counted(site) {
         return 0;
     }
     if lock.is_ours() {
@@ -123,7 +126,7 @@ unsafe extern "C" fn trywrlock(lock: *mut RwLock, site: Site) -> c_int {
 pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
-    if lock.release_quickly() {
+    if lock.release_quickly() || lock.release_quickly_counted() {
         return 0;
     }
     if lock.is_ours() {
