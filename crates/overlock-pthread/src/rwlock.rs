@@ -26,8 +26,8 @@
 //! a reader waits behind a writer for a [while](PATIENCE_NS), and passes it then. A thread that reads any lock already passes at once. (It is not known
 //! which locks a thread reads, only how many.) And an attempt passes always. With the kind nobody passes, as in glibc.
 
-pub mod counted;
-mod functions;
+mod counted;
+pub mod functions;
 mod raw;
 mod rwsem;
 #[cfg(test)]

@@ -61,6 +61,7 @@ pub struct Module {
 /// A part of a file as it is in memory.
 #[derive(Debug)]
 struct Segment {
+    is_code: bool,
     offset: u64,
     in_file: u64,
     address: u64,
@@ -208,11 +209,12 @@ fn look_up(loader: &Loader, at: u64, place: &mut Place) {
 
 /// What lies between addresses in the file and in the process.
 fn bias(module: &Module, segments: &[Segment]) -> Option<u64> {
-    let is_in = |segment: &&Segment| {
-        module.offset < segment.offset + segment.in_file
-            && module.offset + (module.end - module.start) > segment.offset
+    let end = module.offset + (module.end - module.start);
+    // A mapping is of whole pages, and so has parts of the segments beside its own, which are no code.
+    let is_its = |segment: &&Segment| {
+        segment.is_code && module.offset < segment.offset + segment.in_file && segment.offset < end
     };
-    let segment = segments.iter().find(is_in)?;
+    let segment = segments.iter().find(is_its)?;
     let address = segment
         .address
         .wrapping_add(module.offset)
@@ -229,6 +231,7 @@ fn segments(path: &Path) -> Option<Vec<Segment>> {
         .iter()
         .filter(|header| header.p_type(endian) == object::elf::PT_LOAD);
     let segment = |header: &object::elf::ProgramHeader64<Endianness>| Segment {
+        is_code: header.p_flags(endian).0 & object::elf::PF_X.0 != 0,
         offset: header.p_offset(endian),
         in_file: header.p_filesz(endian),
         address: header.p_vaddr(endian),
@@ -266,7 +269,8 @@ mod tests {
         let symbols = own();
         let here = own as *const () as u64 + 1;
         let place = symbols.call(here);
-        assert!(place.function.unwrap().ends_with("symbols::tests::own"));
+        let function = place.function.unwrap();
+        assert!(function.ends_with("symbols::tests::own"), "{function}");
         assert!(place.file.unwrap().ends_with("symbols.rs"));
         assert_eq!(symbols.whole(here as u32), Some(here));
         assert_eq!(symbols.whole(0), None);
