@@ -26,7 +26,7 @@ pub use launch::end_like;
 pub struct Args {
     /// The lock behind `pthread_mutex_t`, and with it behind `std::mutex` and most others
     #[arg(long, value_enum, value_name = "LOCK", default_value_t)]
-    mutex: Mutex,
+    mutex: MutexLock,
 
     /// The lock behind `pthread_rwlock_t`
     #[arg(long, value_enum, value_name = "LOCK", default_value_t)]
@@ -55,7 +55,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Mutex {
+enum MutexLock {
     /// The recommended lock
     #[default]
     Overlock,
