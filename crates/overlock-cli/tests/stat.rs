@@ -69,7 +69,7 @@ fn the_contended_lock_is_on_top_with_its_sites_and_holders() {
         assert!(top["site"]["file"].as_str().unwrap().ends_with("hot.c"));
         assert_eq!(top["holders"][0]["site"]["function"], "long_section");
         assert!(
-            top["contentions"].as_u64().unwrap() >= 10,
+            top["contentions"].as_u64().unwrap() >= 2,
             "{mutex}: {text}"
         );
         // The holder sleeps for a millisecond; who comes waits for a part of that, or for several.
