@@ -1,4 +1,4 @@
-"""The table of scripts/real: table.py RECORDS JSON INVOCATION QUOTA GROUP LIBRARY
+"""The table of scripts/real: table.py RECORDS JSON INVOCATION COLUMNS QUOTA GROUP LIBRARY
 
 Markdown goes to stdout; with a name in JSON all of it goes there. A ratio is that of the two runs of one round, with the drop-in to
 without: above 1 the drop-in is faster.
@@ -10,10 +10,10 @@ import platform
 import statistics
 import sys
 
-records, out, invocation, quota, group, library = sys.argv[1:]
+records, out, invocation, columns, quota, group, library = sys.argv[1:]
 runs = [json.loads(line) for line in open(records)]
 programs = list(dict.fromkeys(run["program"] for run in runs))
-columns = [c for c in dict.fromkeys(run["column"] for run in runs) if c != "all"]
+columns = columns.split(",")
 
 
 def cell(program, column):
@@ -25,7 +25,7 @@ def cell(program, column):
     if bad:
         worst = [f"{run['status']} {run['arm']} the drop-in: {run['note']}" for run in bad]
         if bad[0]["status"] == "skipped":
-            worst = ["skipped"]
+            return {"skipped": True}
         return {"problem": worst[0], "problems": len(bad), "of": len(these)}
     rounds = {}
     for run in these:
@@ -60,6 +60,8 @@ def figure(number):
 def ratio_text(found):
     if found is None:
         return "-"
+    if "skipped" in found:
+        return "skipped"
     if "problem" in found:
         return found["problem"].split(":")[0]
     if "right" in found:
@@ -88,9 +90,10 @@ def row(cells):
 
 
 table = {p: {c: found for c in columns if (found := cell(p, c))} for p in programs}
-for program in programs:  # those that did not run at all
-    if not table[program]:
-        table[program] = {"all": cell(program, "all")}
+if not group:  # no permission
+    for cells in table.values():
+        if "quota" in columns:
+            cells["quota"] = {"skipped": True}
 cpus = len(os.sched_getaffinity(0))
 model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
 machine = {
@@ -102,8 +105,6 @@ machine = {
 }
 choices = {name: value for name, value in os.environ.items() if name.startswith("OVERLOCK_")}
 
-if not columns:
-    columns = ["all"]
 titles = {c: f"{c}: {c[:-1] and int(c[:-1]) * cpus} threads" if c[:-1].isdigit() else c for c in columns}
 if "quota" in titles:
     titles["quota"] = f"{4 * cpus} threads, {quota} % of a CPU"
@@ -113,7 +114,7 @@ print("Ratio of the rates, with the drop-in to without: median of the rounds (le
 row(["program", *(titles[c] for c in columns)])
 row(["---"] * (len(columns) + 1))
 for program in programs:
-    row([program, *(ratio_text(table[program].get(c) or table[program].get("all")) for c in columns)])
+    row([program, *(ratio_text(table[program].get(c)) for c in columns)])
 if any("unit" in found for cells in table.values() for found in cells.values()):
     print("\nRates, medians: without, with.\n")
     row(["program", "unit", *(titles[c] for c in columns)])
@@ -133,10 +134,10 @@ problems = [run for run in runs if run["status"] != "ok"]
 if problems:
     print("\nProblems:\n")
     for run in problems:
-        where = "" if run["column"] == "all" else f", {run['column']}, round {run['round']}, {run['arm']} the drop-in"
+        where = f", {run['column']}, round {run['round']}, {run['arm']} the drop-in" if run["round"] else ""
         print(f"- {run['program']}{where}: {run['status']}: {run['note']}")
 else:
-    print(f"\nAll {len(runs)} runs ended by themselves, with the same answers.")
+    print(f"\n{len(runs)} runs; all ended by themselves, with the same answers.")
 
 shares = [run["others"] / (run["others"] + run["cpu"]) for run in runs if "others" in run]
 if shares:

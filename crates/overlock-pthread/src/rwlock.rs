@@ -40,6 +40,8 @@ use overlock::core::Instant;
 use overlock::core::sleep::RwSem;
 
 use crate::mutex::me;
+use crate::order::{self, How};
+use crate::site::Site;
 use crate::{config, fork};
 use raw::Recommended;
 
@@ -216,6 +218,18 @@ impl RwLock {
         self.writer.load(Relaxed) == me()
     }
 
+    /// How the validator of lock order sees a reader.
+    fn how_read(&self) -> How {
+        match self.kind.load(Relaxed) {
+            PREFER_WRITER => How::SHARED,
+            _ => How::SHARED_RECURSIVE,
+        }
+    }
+
+    fn address(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+
     /// The shortest way to read.
     #[inline]
     fn read_quickly(&self) -> bool {
@@ -243,38 +257,62 @@ impl RwLock {
         lock.inspect(|lock| self.release_of(*lock)).is_some()
     }
 
-    fn read(&self, until: Option<Instant>) -> c_int {
+    fn read(&self, until: Option<Instant>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
         }
-        let result = behind!(self, |lock| lock.read(self.passing(), until));
+        let wait = || behind!(self, |lock| lock.read(self.passing(), until));
+        let result = if config::get().lockdep {
+            let attempt = || behind!(self, |lock| lock.try_read(self.passing()));
+            let how = order::limited(self.how_read(), until.is_some());
+            order::acquire(self.address(), how, site, attempt, wait)
+        } else {
+            wait()
+        };
         if result == 0 {
             count_reads(|reads| reads.wrapping_add(1));
         }
         result
     }
 
-    fn try_read(&self) -> c_int {
-        let result = behind!(self, |lock| lock.try_read(self.passing()));
+    fn try_read(&self, site: Site) -> c_int {
+        let attempt = || behind!(self, |lock| lock.try_read(self.passing()));
+        let result = if config::get().lockdep {
+            order::attempt(self.address(), self.how_read(), site, attempt)
+        } else {
+            attempt()
+        };
         if result == 0 {
             count_reads(|reads| reads.wrapping_add(1));
         }
         result
     }
 
-    fn write(&self, until: Option<Instant>) -> c_int {
+    fn write(&self, until: Option<Instant>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
         }
-        let result = behind!(self, |lock| lock.write(until));
+        let wait = || behind!(self, |lock| lock.write(until));
+        let result = if config::get().lockdep {
+            let attempt = || behind!(self, |lock| lock.try_write());
+            let how = order::limited(How::EXCLUSIVE, until.is_some());
+            order::acquire(self.address(), how, site, attempt, wait)
+        } else {
+            wait()
+        };
         if result == 0 {
             self.writer.store(me(), Relaxed);
         }
         result
     }
 
-    fn try_write(&self) -> c_int {
-        let result = behind!(self, |lock| lock.try_write());
+    fn try_write(&self, site: Site) -> c_int {
+        let attempt = || behind!(self, |lock| lock.try_write());
+        let result = if config::get().lockdep {
+            order::attempt(self.address(), How::EXCLUSIVE, site, attempt)
+        } else {
+            attempt()
+        };
         if result == 0 {
             self.writer.store(me(), Relaxed);
         }
@@ -282,6 +320,7 @@ impl RwLock {
     }
 
     fn release(&self) {
+        order::release(self.address());
         behind!(self, |lock| self.release_of(lock));
     }
 

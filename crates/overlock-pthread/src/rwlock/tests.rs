@@ -24,10 +24,10 @@ fn soon() -> Option<Instant> {
 fn too_many_readers_are_refused() {
     let lock = new();
     word(&lock).store(FULL, Relaxed);
-    assert_eq!([lock.read(None), lock.try_read()], [EAGAIN; 2]);
+    assert_eq!([lock.read(None, 0), lock.try_read(0)], [EAGAIN; 2]);
     assert_eq!(word(&lock).load(Relaxed), FULL);
     word(&lock).store(FULL - 1, Relaxed);
-    assert_eq!(lock.read(None), 0);
+    assert_eq!(lock.read(None, 0), 0);
     lock.release();
 }
 
@@ -35,12 +35,12 @@ fn too_many_readers_are_refused() {
 #[test]
 fn who_gives_up_leaves_nothing_behind() {
     let lock = new();
-    assert_eq!(lock.read(None), 0);
-    let other = || thread::scope(|s| s.spawn(|| lock.write(soon())).join().unwrap());
+    assert_eq!(lock.read(None, 0), 0);
+    let other = || thread::scope(|s| s.spawn(|| lock.write(soon(), 0)).join().unwrap());
     assert_eq!([other(), other()], [ETIMEDOUT; 2]);
     assert_eq!(word(&lock).load(Relaxed), 1);
     lock.release();
-    assert_eq!(lock.write(None), 0);
+    assert_eq!(lock.write(None, 0), 0);
     let other = |passing| {
         let raw = lock.as_lock::<Recommended>();
         thread::scope(|s| s.spawn(|| raw.read(passing, soon())).join().unwrap())
@@ -73,27 +73,27 @@ fn only_those_that_may_pass_a_closed_lock() {
 fn a_child_forgets_who_waited() {
     let lock = new();
     let raw = lock.as_lock::<Recommended>();
-    assert_eq!(lock.write(None), 0);
+    assert_eq!(lock.write(None, 0), 0);
     raw.lock_gate(None);
     raw.word.store(WRITING | CLOSED | 3, Relaxed);
     // SAFETY: there is no other thread that uses it.
     unsafe { raw.settle(true) };
     assert_eq!(raw.word.load(Relaxed), WRITING);
     lock.release();
-    assert_eq!(lock.read(None), 0);
+    assert_eq!(lock.read(None, 0), 0);
     raw.lock_gate(None);
     raw.word.store(CLOSED | 1, Relaxed);
     // SAFETY: as above.
     unsafe { raw.settle(false) };
     lock.release();
-    assert_eq!(lock.write(soon()), 0);
+    assert_eq!(lock.write(soon(), 0), 0);
 }
 
 /// Fails where `PASSING` does not wake all: with one of the two asleep for ever.
 #[test]
 fn all_that_pass_are_woken() {
     let lock = new();
-    assert_eq!(lock.write(None), 0);
+    assert_eq!(lock.write(None, 0), 0);
     let raw = lock.as_lock::<Recommended>();
     thread::scope(|s| {
         for _ in 0..3 {
