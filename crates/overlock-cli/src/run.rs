@@ -55,7 +55,6 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-#[allow(clippy::enum_variant_names)] // as the user knows them
 enum MutexLock {
     /// The recommended lock
     #[default]

@@ -6,7 +6,7 @@
 //! | `OVERLOCK_RWLOCK` | the lock behind `pthread_rwlock_t`: `overlock` (default), `rwsem`, `glibc` |
 //! | `OVERLOCK_STAT` | `1`: count contention |
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
-//! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see [`crate::stat`] |
+//! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
 //!
 //! A value that is not known counts as the default; `overlock run` refuses it before.
 

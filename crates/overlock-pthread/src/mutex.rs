@@ -8,7 +8,7 @@
 //! |---|---|
 //! | 0 | `lock`: one of the locks that fit 16 bytes | the lock |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
-//! | 20 | `count` | the owner of a recursive one: how often it has acquired it beyond the first time; with statistics, of others: where it has |
+//! | 20 | `count` | the owner of a recursive one: how often it has acquired it beyond the first time; with statistics, of a normal one: where it has |
 //! | 24 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 28 | `observed`: the number of what is recorded of the present owner; 0 for nothing | the owner |
 //! | 32 | `owner`: the thread | the owner, as soon as it is that, and just before it is no more |

@@ -6,7 +6,7 @@
 //!
 //! | offset | field | who writes it |
 //! |---|---|
-//! | 0 | `lock`: [`raw`] or [`rwsem`], 20 bytes | the lock |
+//! | 0 | `lock`: `raw` or `rwsem`, 20 bytes | the lock |
 //! | 20 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
 //! | 32 | `writer`: the thread that holds the lock for writing; 0 for none | that thread |
@@ -23,7 +23,7 @@
 //! POSIX leaves it open whether a reader waits for writers that wait. glibc's readers do not, but with the kind
 //! `PREFER_WRITER_NONRECURSIVE`, and programs have come to need that: a thread may read what it reads already, and readers may wait for each
 //! other, by any means, though writers wait. But then readers can keep writers out for ever. So here
-//! a reader waits behind a writer for a [while](PATIENCE_NS), and passes it then. A thread that reads any lock already passes at once. (It is not known
+//! a reader waits behind a writer for a while (`PATIENCE_NS`), and passes it then. A thread that reads any lock already passes at once. (It is not known
 //! which locks a thread reads, only how many.) And an attempt passes always. With the kind nobody passes, as in glibc.
 
 mod counted;

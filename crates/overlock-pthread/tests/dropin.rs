@@ -89,10 +89,17 @@ fn same_with(source: &str, arguments: &[&Path], settings: &[&[(&str, &str)]]) {
         "on glibc's locks: {expected}{}",
         text(&glibcs.stderr)
     );
+    // Where those that count leave their tables.
+    let tables = program.with_extension("tables");
     for setting in settings {
-        let mut environment = vec![("LD_PRELOAD", library.to_str().unwrap())];
+        std::fs::create_dir_all(&tables).unwrap();
+        let mut environment = vec![
+            ("LD_PRELOAD", library.to_str().unwrap()),
+            ("OVERLOCK_STAT_DIR", tables.to_str().unwrap()),
+        ];
         environment.extend_from_slice(setting);
         let ours = run(&program, arguments, &environment);
+        std::fs::remove_dir_all(&tables).unwrap();
         let answered = text(&ours.stdout);
         assert!(
             ours.status.success(),
@@ -112,9 +119,21 @@ const MUTEX: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "mutex")];
 const HYBRID: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "hybrid")];
 const RWSEM: &[(&str, &str)] = &[("OVERLOCK_RWLOCK", "rwsem")];
 const GLIBCS: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "glibc"), ("OVERLOCK_RWLOCK", "glibc")];
-const OBSERVED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_LOCKDEP", "1")];
+const ORDERED: &[(&str, &str)] = &[("OVERLOCK_LOCKDEP", "1")];
+const COUNTED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1")];
+const COUNTED_RWSEM: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_RWLOCK", "rwsem")];
+const COUNTED_HYBRID: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_MUTEX", "hybrid")];
 
-const ALL: &[&[(&str, &str)]] = &[DEFAULT, MUTEX, HYBRID, RWSEM, GLIBCS, OBSERVED];
+const ALL: &[&[(&str, &str)]] = &[
+    DEFAULT,
+    MUTEX,
+    HYBRID,
+    RWSEM,
+    GLIBCS,
+    ORDERED,
+    COUNTED,
+    COUNTED_HYBRID,
+];
 
 #[test]
 fn mutexes_answer_the_same() {
@@ -133,7 +152,11 @@ fn condition_variables_answer_the_same() {
 
 #[test]
 fn reader_writer_locks_answer_the_same() {
-    same_with("rwlock.c", &[], &[DEFAULT, RWSEM, GLIBCS]);
+    same_with(
+        "rwlock.c",
+        &[],
+        &[DEFAULT, RWSEM, GLIBCS, COUNTED, COUNTED_RWSEM],
+    );
 }
 
 #[test]
@@ -159,7 +182,7 @@ fn nothing_is_lost_under_contention() {
 #[test]
 fn who_owned_a_lock_last_may_free_it() {
     // The reader-writer semaphore and the two other mutexes do not promise that.
-    same_with("freed.c", &[], &[DEFAULT, GLIBCS]);
+    same_with("freed.c", &[], &[DEFAULT, GLIBCS, COUNTED]);
 }
 
 #[test]
@@ -171,4 +194,28 @@ fn the_standard_library_of_cpp_works() {
 fn libraries_may_lock_while_they_are_loaded() {
     let plugin = compile("plugin.c", &["-shared", "-fPIC"]);
     same_with("plugins.c", &[&plugin], ALL);
+}
+
+/// Fails where an acquisition or a release is not told to the validator, and where a thread's end is not.
+#[test]
+fn orders_that_can_deadlock_are_reported_once_and_the_program_goes_on() {
+    let program = compile("order.c", &["-rdynamic"]);
+    let library = library();
+    let preload = ("LD_PRELOAD", library.to_str().unwrap());
+    let said = |environment: &[(&str, &str)]| {
+        let output = run(&program, &[], environment);
+        assert!(output.status.success());
+        assert_eq!(text(&output.stdout), "done\n");
+        text(&output.stderr)
+    };
+    assert_eq!(said(&[preload]), "");
+    let reports = said(&[preload, ("OVERLOCK_LOCKDEP", "1")]);
+    for (what, times) in [
+        ("possible circular locking dependency", 1),
+        ("exits with locks held", 1),
+        ("lockdep: ", 2),
+    ] {
+        assert_eq!(reports.matches(what).count(), times, "{what}: {reports}");
+    }
+    assert!(reports.contains("order-c(main+0x"), "{reports}");
 }

@@ -7,7 +7,7 @@ use overlock::core::raw::RawLock;
 use overlock_stat::Kind;
 
 use super::raw::{Behind, raw};
-use super::{Mutex, RECURSIVE, Wait, me};
+use super::{Mutex, Wait, me};
 use crate::site::Site;
 use crate::stat::{self, Where, flight};
 
@@ -65,13 +65,13 @@ impl Mutex {
 
     /// Where the present owner has acquired it: the lower half, or 0 where that is not known.
     fn holder(&self) -> u32 {
-        match self.kind() {
-            RECURSIVE => flight::site(self.observed.load(Relaxed)),
-            _ => self.count.load(Relaxed),
+        match self.is_plain() {
+            true => self.count.load(Relaxed),
+            false => flight::site(self.observed.load(Relaxed)),
         }
     }
 
-    /// For those who wait: the lower half of the owner's call site, in a field that only recursive mutexes need.
+    /// For those who wait: the lower half of the owner's call site, in a field that normal mutexes do not need.
     #[inline(always)]
     fn note(&self, site: Site) {
         self.count.store(site as u32, Relaxed);
@@ -102,7 +102,7 @@ impl Mutex {
             error = self.take(wait);
         }
         if error == 0 {
-            if self.kind() != RECURSIVE {
+            if self.is_plain() {
                 self.note(site);
             }
             self.observed.store(flight, Relaxed);
