@@ -381,7 +381,9 @@ unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
     if mutex.is_plain() {
         let generation = mutex.generation.load(Relaxed);
         if generation == config::lock_generation() {
-            mutex.main().lock();
+            if !mutex.main().seize() {
+                return lock_slowly(mutex);
+            }
             mutex.owner.store(me(), Relaxed);
             return 0;
         }
@@ -393,6 +395,13 @@ unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
 }
 
 // A function of C's convention, here and below, does not unwind, so the call is a jump.
+#[inline(never)]
+extern "C" fn lock_slowly(mutex: &Mutex) -> c_int {
+    mutex.main().lock();
+    mutex.owner.store(me(), Relaxed);
+    0
+}
+
 #[inline(never)]
 extern "C" fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
     mutex.acquire_any(site)

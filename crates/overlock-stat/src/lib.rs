@@ -32,7 +32,7 @@ pub const HOLDERS: usize = 8192;
 pub const MODULES: usize = 256;
 
 /// Of a lock's acquisitions that did not wait, one of so many is looked at, on average. The counts are of all.
-pub const SAMPLE: u64 = 256;
+pub const SAMPLE: u64 = 512;
 
 /// How the files' names begin; the process's id follows, and behind a point a number where there is one already.
 pub const PREFIX: &str = "overlock-stat.";
