@@ -1,6 +1,6 @@
 //! What people and programs get to see.
 
-pub(crate) mod columns;
+pub mod columns;
 pub mod csv;
 pub mod json;
 pub mod output;

@@ -50,7 +50,7 @@ extern "C" {
 #define OVL_PRIVATE_ASSERT(condition) _Static_assert(condition, "overlock.h does not fit this compiler")
 #endif
 
-/* For C99 with a strict <time.h>. */
+/* Where <time.h> leaves it out: in old dialects without POSIX. */
 struct timespec;
 
 /* The version of the library, as in "0.1.0". */

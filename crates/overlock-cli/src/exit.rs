@@ -1,6 +1,6 @@
 //! How the program ends when it does not end well.
 
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 
 /// An end other than success.
 #[derive(Debug)]
@@ -11,6 +11,12 @@ pub enum Exit {
     Usage(String),
     /// Ctrl-C.
     Interrupted,
+    /// The program to run is not there.
+    NotFound(String),
+    /// The program to run cannot be.
+    NotExecutable(String),
+    /// A program was run, and has ended.
+    Program(ExitStatus),
     /// Help or the version, which are no failure.
     Help(clap::Error),
 }
@@ -22,6 +28,10 @@ impl Exit {
     pub const USAGE: u8 = 2;
     /// Exit code: interrupted, as a shell reports it.
     pub const INTERRUPTED: u8 = 130;
+    /// Exit code: the program to run cannot be, as a shell reports it.
+    pub const NOT_EXECUTABLE: u8 = 126;
+    /// Exit code: the program to run is not there, as a shell reports it.
+    pub const NOT_FOUND: u8 = 127;
 
     /// Bad use, in one line: whatever the user typed.
     pub fn usage(message: impl Into<String>) -> Self {
@@ -41,6 +51,9 @@ impl Exit {
             Self::Failed(message) => (message, Self::FAILED),
             Self::Usage(message) => (message, Self::USAGE),
             Self::Interrupted => ("interrupted".to_owned(), Self::INTERRUPTED),
+            Self::NotFound(message) => (message, Self::NOT_FOUND),
+            Self::NotExecutable(message) => (message, Self::NOT_EXECUTABLE),
+            Self::Program(status) => return ExitCode::from(crate::run::end_like(status)),
             Self::Help(help) => {
                 // A closed pipe, as in `overlock --help | head -1`.
                 let _ = help.print();

@@ -6,7 +6,11 @@ mod exit;
 mod man;
 mod measure;
 mod number;
+mod report;
+mod run;
 mod sim;
+mod stat;
+mod top;
 mod torture;
 
 use std::ffi::OsString;
@@ -30,6 +34,9 @@ enum Command {
     Bench(Box<bench::Args>),
     Torture(Box<torture::Args>),
     Sim(Box<sim::Args>),
+    Run(Box<run::Args>),
+    Top(top::Args),
+    Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -41,6 +48,9 @@ pub fn main() -> ExitCode {
             Command::Bench(args) => bench::run(args),
             Command::Torture(args) => torture::run(args),
             Command::Sim(args) => sim::run(args),
+            Command::Run(args) => run::run(args),
+            Command::Top(args) => top::run(args),
+            Command::Report(args) => report::run(args),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
         },
@@ -62,7 +72,11 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
         Command::Bench(args) => bench::check(&args),
         Command::Torture(args) => torture::check(&args),
         Command::Sim(args) => sim::check(&args),
-        Command::Completions(_) | Command::Man(_) => Ok(()),
+        Command::Run(_)
+        | Command::Top(_)
+        | Command::Report(_)
+        | Command::Completions(_)
+        | Command::Man(_) => Ok(()),
     }
 }
 

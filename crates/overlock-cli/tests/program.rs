@@ -107,5 +107,7 @@ fn manual_pages_are_printed() {
         .args(["man", "lunch"])
         .assert()
         .code(2)
-        .stderr(predicate::str::contains("bench, torture, sim, completions"));
+        .stderr(predicate::str::contains(
+            "bench, torture, sim, run, top, report, completions",
+        ));
 }

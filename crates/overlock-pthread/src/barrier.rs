@@ -23,6 +23,7 @@
 //! thread may destroy and free a barrier once its own wait has returned, if nobody is to come.
 
 use core::ffi::{c_int, c_void};
+use core::mem::offset_of;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -45,7 +46,7 @@ pub struct PthreadBarrier {
 }
 
 const _: () = assert!(size_of::<PthreadBarrier>() == size_of::<libc::pthread_barrier_t>());
-const _: () = assert!(core::mem::offset_of!(PthreadBarrier, mark) == 28);
+const _: () = assert!(offset_of!(PthreadBarrier, mark) == 28);
 
 /// As many as glibc takes.
 const MOST: u32 = u32::MAX / 2 - 1;
@@ -94,10 +95,11 @@ pub unsafe extern "C" fn pthread_barrier_init(
     }
     // SAFETY: the caller's promise: null, or an attributes object, which says only whether it is shared.
     if !attr.is_null() && unsafe { *attr } != PTHREAD_PROCESS_PRIVATE {
+        let mark: *mut u32 = barrier
+            .wrapping_byte_add(offset_of!(PthreadBarrier, mark))
+            .cast();
         // SAFETY: the caller's promise: memory for a barrier.
-        let mark = unsafe { &raw mut (*barrier).mark };
-        // SAFETY: as above; nobody uses it yet.
-        unsafe { mark.write(AtomicU32::new(0)) };
+        unsafe { mark.write(0) };
         // SAFETY: as above.
         return unsafe { real::pthread_barrier_init(barrier.cast(), attr.cast(), count) };
     }
@@ -145,4 +147,41 @@ pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut PthreadBarrier) -
         Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
     }
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(count: u32) -> PthreadBarrier {
+        PthreadBarrier {
+            barrier: Barrier::new(count),
+            generation: AtomicU32::new(fork::generation()),
+            inside: AtomicU32::new(0),
+            mark: AtomicU32::new(0),
+        }
+    }
+
+    /// Fails where the mark does not depend on the address.
+    #[test]
+    fn what_looks_like_one_of_ours_elsewhere_is_not() {
+        let [first, second] = [new(1), new(1)];
+        let address = core::ptr::from_ref(&first).addr();
+        first.mark.store(mark(address), Relaxed);
+        second.mark.store(mark(address), Relaxed);
+        assert!(first.is_ours() && !second.is_ours());
+        second.mark.store(0, Relaxed);
+        assert!(!second.is_ours());
+    }
+
+    /// Fails where a child counts those that were there before.
+    #[test]
+    fn a_child_begins_anew() {
+        let barrier = new(1);
+        barrier.inside.store(2, Relaxed);
+        barrier.generation.store(fork::generation() + 1, Relaxed);
+        barrier.settle();
+        assert!(barrier.barrier.wait());
+        assert_eq!(barrier.inside.load(Relaxed), 0);
+    }
 }

@@ -75,6 +75,11 @@ pub fn enter() -> Option<&'static CancelToken<Linux>> {
     let entry = Linux::slot().map(|slot| &ENTRIES[slot]);
     if let Some(entry) = entry {
         entry.token.reset();
+        let sleeps = entry.sleeps.load(Relaxed);
+        if sleeps & 1 != 0 {
+            // Of a thread that had the slot before, and is gone: killed in its sleep, or on the other side of a fork.
+            entry.sleeps.store(sleeps.wrapping_add(1), Relaxed);
+        }
         // SAFETY: it has no preconditions.
         let me = unsafe { libc::pthread_self() } as usize;
         // RA
@@ -140,4 +145,54 @@ pub unsafe extern "C" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
         }
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+    use std::time::Duration;
+
+    /// Fails where the canceller wakes once: the sleeper was on its way then, and sleeps for ever.
+    #[test]
+    fn a_sleeper_on_its_way_is_woken() {
+        let word = AtomicU32::new(0);
+        let slot = AtomicUsize::new(usize::MAX);
+        thread::scope(|s| {
+            s.spawn(|| {
+                assert!(enter().is_some());
+                sleep_on(&word, || {
+                    slot.store(Linux::slot().unwrap(), SeqCst);
+                    thread::sleep(Duration::from_millis(20));
+                    futex::wait(&word, 0, None)
+                });
+            });
+            while slot.load(SeqCst) == usize::MAX {
+                thread::yield_now();
+            }
+            let entry = &ENTRIES[slot.load(SeqCst)];
+            entry.token.cancel();
+            entry.wake();
+        });
+    }
+
+    /// Fails where `enter` leaves the sleep of another one as it is: the canceller waits for it for a second.
+    #[test]
+    fn a_sleep_that_nobody_ended_does_not_count() {
+        let entry = &ENTRIES[Linux::slot().unwrap()];
+        entry.sleeps.store(7, Relaxed);
+        assert!(enter().is_some());
+        assert_eq!(entry.sleeps.load(Relaxed), 8);
+    }
+
+    /// Fails where ST is not there.
+    #[test]
+    fn who_was_cancelled_before_does_not_sleep() {
+        let word = AtomicU32::new(0);
+        let token = enter().unwrap();
+        token.cancel();
+        assert_eq!(sleep_on(&word, || unreachable!("it sleeps")), 0);
+        let slept = enter().map(|_| sleep_on(&word, || 5));
+        assert_eq!(slept, Some(5));
+    }
 }

@@ -29,7 +29,7 @@ use overlock::core::{Instant, Platform};
 
 use crate::mutex::{Mutex, raw::Any};
 use crate::time::deadline;
-use crate::{cancel, fork, real};
+use crate::{cancel, fork, order, real};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -106,7 +106,8 @@ impl Cond {
             return error;
         }
         let token = cancel::enter();
-        let _ = core::ptr::from_ref(mutex).expose_provenance();
+        let address = core::ptr::from_ref(mutex).expose_provenance();
+        order::sleeps(address, 0);
         // SAFETY: the caller's promise: it owns the mutex.
         let (acquired, notified) =
             unsafe { self.cond().wait_limited(Any::of(mutex), 0, until, token) };
@@ -136,7 +137,7 @@ impl Cond {
         let result = wait(hidden);
         // SAFETY: as above; the wait has acquired it again.
         unsafe { real::pthread_mutex_unlock(hidden) };
-        let acquired = mutex.acquire_any();
+        let acquired = mutex.acquire_any(pthread_cond_wait as *const () as usize);
         // SAFETY: a state that was one before.
         unsafe { pthread_setcancelstate(state, core::ptr::null_mut()) };
         cancel::act();

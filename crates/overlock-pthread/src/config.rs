@@ -6,7 +6,7 @@
 //! | `OVERLOCK_RWLOCK` | the lock behind `pthread_rwlock_t`: `overlock` (default), `rwsem`, `glibc` |
 //! | `OVERLOCK_STAT` | `1`: count contention |
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
-//! | `OVERLOCK_REPORT` | the file for the report of contention, in JSON |
+//! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
 //!
 //! A value that is not known counts as the default; `overlock run` refuses it before.
 
@@ -78,6 +78,7 @@ const NEVER: u32 = u32::MAX - 1;
 /// The generation of those mutexes that may be acquired, or released, in the shortest way: see [`crate::mutex`].
 static LOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
+static STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
 /// The same for reader-writer locks.
 static RW_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
@@ -86,6 +87,12 @@ static RW_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 pub(crate) fn lock_generation() -> u32 {
     // Relaxed, as all here: the values are all there is to see.
     LOCK_GENERATION.load(Relaxed)
+}
+
+/// With statistics, the shortest way is another one.
+#[inline(always)]
+pub(crate) fn stat_generation() -> u32 {
+    STAT_GENERATION.load(Relaxed)
 }
 
 #[inline(always)]
@@ -143,7 +150,9 @@ pub(crate) fn generation_changed() {
     let shortest = |plain| if plain { fork::generation() } else { NEVER };
     UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
-    RW_GENERATION.store(shortest(config.rwlock != RwLock::Glibc), Relaxed);
+    STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
+    let plain = config.rwlock == RwLock::Overlock && !config.lockdep;
+    RW_GENERATION.store(shortest(plain), Relaxed);
 }
 
 /// The value of an environment variable. Not by `getenv`, which a program may have replaced, nor by `std`, which copies.

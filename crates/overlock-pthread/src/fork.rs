@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock::Linux;
 
-use crate::{cond, config};
+use crate::{cond, config, order, stat};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
@@ -31,6 +31,8 @@ pub fn register() {
         // SAFETY: this is the child's only thread.
         unsafe { Linux::after_fork() };
         cond::after_fork();
+        stat::after_fork();
+        order::after_fork();
         config::generation_changed();
     }
     // SAFETY: the handler has the type that is asked for. It fails only without memory, and then children are as they would be

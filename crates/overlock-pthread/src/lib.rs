@@ -26,20 +26,26 @@ pub mod config;
 pub mod fork;
 mod futex;
 pub mod mutex;
+pub(crate) mod order;
 pub mod real;
 pub mod rwlock;
 pub mod sem;
 mod site;
 pub mod spin;
+pub(crate) mod stat;
 mod time;
 
 /// Runs when the library is loaded, which may be after other libraries have used it.
-#[cfg(not(test))]
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn at_load() {
-        config::get();
+        if config::get().stat {
+            stat::start();
+        }
+        if config::get().lockdep {
+            order::start();
+        }
         fork::register();
     }
     at_load

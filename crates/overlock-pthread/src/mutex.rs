@@ -8,7 +8,7 @@
 //! |---|---|
 //! | 0 | `lock`: one of the locks that fit 16 bytes | the lock |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
-//! | 20 | `count` | the owner of a recursive one: how often it has acquired it beyond the first time |
+//! | 20 | `count` | the owner of a recursive one: how often it has acquired it beyond the first time; with statistics, of others: where it has |
 //! | 24 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 28 | `observed`: the number of what is recorded of the present owner; 0 for nothing | the owner |
 //! | 32 | `owner`: the thread | the owner, as soon as it is that, and just before it is no more |
@@ -24,6 +24,7 @@
 //!
 //! Without observers, a normal mutex of the present generation is one comparison of `kind`, one of `generation`, and the lock's own fast path.
 
+mod counted;
 pub mod raw;
 
 use core::ffi::{c_int, c_void};
@@ -33,9 +34,10 @@ use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec
 use overlock::core::Instant;
 use overlock::core::raw::{RawFork, RawLock};
 
+use crate::order::{self, How};
 use crate::site::{Site, with_site};
 use crate::time::deadline;
-use crate::{config, fork, real};
+use crate::{config, fork, real, stat};
 use raw::{Behind, raw};
 
 /// The program's object: see the [module's page](self).
@@ -143,14 +145,44 @@ impl Mutex {
     }
 
     /// The general way to acquire one of ours.
-    fn acquire(&self, wait: Wait) -> c_int {
+    fn acquire(&self, wait: Wait, site: Site) -> c_int {
         self.settle();
         let kind = self.kind();
         let counts = kind == RECURSIVE || kind == ERRORCHECK;
         if counts && self.is_mine() {
             return self.acquire_again(kind, wait);
         }
-        let result = match wait {
+        let config = config::get();
+        let result = if config.lockdep {
+            self.take_in_order(wait, site)
+        } else if config.stat {
+            self.take_counted(wait, site)
+        } else {
+            self.take(wait)
+        };
+        if result == 0 {
+            self.owner.store(me(), Relaxed);
+        }
+        result
+    }
+
+    /// The lock, with its order checked.
+    fn take_in_order(&self, wait: Wait, site: Site) -> c_int {
+        let attempt = || self.try_acquire();
+        if matches!(wait, Wait::Not) {
+            return order::attempt(self.address(), How::EXCLUSIVE, site, attempt);
+        }
+        let how = order::limited(How::EXCLUSIVE, !matches!(wait, Wait::Forever));
+        order::acquire(self.address(), how, site, attempt, || self.take(wait))
+    }
+
+    fn address(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+
+    /// The lock itself.
+    fn take(&self, wait: Wait) -> c_int {
+        match wait {
             Wait::Forever => {
                 raw!(self, |lock| lock.lock());
                 0
@@ -162,11 +194,7 @@ impl Mutex {
                 (_, Ok(deadline)) if raw!(self, |lock| lock.acquire_until(deadline)) => 0,
                 _ => ETIMEDOUT,
             },
-        };
-        if result == 0 {
-            self.owner.store(me(), Relaxed);
         }
-        result
     }
 
     fn acquire_again(&self, kind: c_int, wait: Wait) -> c_int {
@@ -208,9 +236,15 @@ impl Mutex {
         if !raw!(self, |lock| lock.is_locked()) {
             return 0;
         }
+        order::release(self.address());
         self.owner.store(0, Relaxed);
         // SAFETY: the caller owns it; of a normal one POSIX asks that.
-        raw!(self, |lock| unsafe { lock.unlock(()) });
+        let unlock = || raw!(self, |lock| unsafe { lock.unlock(()) });
+        if self.observed.load(Relaxed) == 0 {
+            unlock();
+        } else {
+            self.release_recorded(unlock);
+        }
         0
     }
 }
@@ -238,7 +272,7 @@ with_site! {
     fn __pthread_mutex_unlock(1) => unlock;
 }
 
-unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, _site: Site) -> c_int {
+unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site: Site) -> c_int {
     // SAFETY: the caller's promise: null, or an attributes object, which is an int with the kind in its low bits.
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(NORMAL, |&flags| flags);
@@ -246,6 +280,10 @@ unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, _site: Site) ->
         Some(kind) if config::get().mutex != config::MutexLock::Glibc => {
             // SAFETY: the caller's promise: memory for a mutex that nobody uses.
             unsafe { mutex.write(Mutex::new(kind)) };
+            if config::get().stat {
+                stat::initialised(mutex.addr(), site);
+            }
+            order::initialised(mutex.addr(), site);
             0
         }
         // SAFETY: the caller's promise.
@@ -266,6 +304,7 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
     if raw!(mutex, |lock| lock.is_locked()) {
         return EBUSY;
     }
+    order::destroyed(mutex.address());
     mutex.kind.store(DESTROYED, Relaxed);
     0
 }
@@ -279,18 +318,18 @@ pub unsafe extern "C" fn __pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
 
 impl Mutex {
     /// `pthread_mutex_lock`, the general way.
-    pub(crate) fn acquire_any(&self) -> c_int {
+    pub(crate) fn acquire_any(&self, site: Site) -> c_int {
         if self.is_ours() {
-            return self.acquire(Wait::Forever);
+            return self.acquire(Wait::Forever, site);
         }
         // SAFETY: whoever made the reference has a mutex, which is glibc's.
         unsafe { real::pthread_mutex_lock(self.as_glibcs()) }
     }
 
     /// `pthread_mutex_trylock`.
-    fn try_acquire_any(&self) -> c_int {
+    fn try_acquire_any(&self, site: Site) -> c_int {
         if self.is_ours() {
-            return self.acquire(Wait::Not);
+            return self.acquire(Wait::Not, site);
         }
         // SAFETY: as above.
         unsafe { real::pthread_mutex_trylock(self.as_glibcs()) }
@@ -339,32 +378,39 @@ impl Mutex {
 unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
-    if mutex.is_plain() && mutex.generation.load(Relaxed) == config::lock_generation() {
-        mutex.main().lock();
-        mutex.owner.store(me(), Relaxed);
-        return 0;
+    if mutex.is_plain() {
+        let generation = mutex.generation.load(Relaxed);
+        if generation == config::lock_generation() {
+            mutex.main().lock();
+            mutex.owner.store(me(), Relaxed);
+            return 0;
+        }
+        if generation == config::stat_generation() {
+            return counted::lock_counted(mutex, site);
+        }
     }
     lock_generally(mutex, site)
 }
 
+// A function of C's convention, here and below, does not unwind, so the call is a jump.
 #[inline(never)]
-fn lock_generally(mutex: &Mutex, _site: Site) -> c_int {
-    mutex.acquire_any()
+extern "C" fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
+    mutex.acquire_any(site)
 }
 
-unsafe extern "C" fn trylock(mutex: *mut Mutex, _site: Site) -> c_int {
+unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
-    mutex.try_acquire_any()
+    mutex.try_acquire_any(site)
 }
 
-unsafe extern "C" fn timedlock(mutex: *mut Mutex, at: *const timespec, _site: Site) -> c_int {
+unsafe extern "C" fn timedlock(mutex: *mut Mutex, at: *const timespec, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
     // SAFETY: and a moment.
     let at = unsafe { &*at };
     if mutex.is_ours() {
-        return mutex.acquire(Wait::Until(deadline(libc::CLOCK_REALTIME, at)));
+        return mutex.acquire(Wait::Until(deadline(libc::CLOCK_REALTIME, at)), site);
     }
     // SAFETY: as above; it is glibc's.
     unsafe { real::pthread_mutex_timedlock(mutex.as_glibcs(), at) }
@@ -374,7 +420,7 @@ unsafe extern "C" fn clocklock(
     mutex: *mut Mutex,
     clock: clockid_t,
     at: *const timespec,
-    _site: Site,
+    site: Site,
 ) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
@@ -384,13 +430,13 @@ unsafe extern "C" fn clocklock(
         return EINVAL;
     }
     if mutex.is_ours() {
-        return mutex.acquire(Wait::Until(deadline(clock, at)));
+        return mutex.acquire(Wait::Until(deadline(clock, at)), site);
     }
     // SAFETY: as above; it is glibc's.
     unsafe { real::pthread_mutex_clocklock(mutex.as_glibcs(), clock, at) }
 }
 
-unsafe extern "C" fn unlock(mutex: *mut Mutex, site: Site) -> c_int {
+unsafe extern "C" fn unlock(mutex: *mut Mutex, _site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
     // One that is free stays so: as with glibc, that is no error.
@@ -404,11 +450,11 @@ unsafe extern "C" fn unlock(mutex: *mut Mutex, site: Site) -> c_int {
         unsafe { mutex.main().unlock(()) };
         return 0;
     }
-    unlock_generally(mutex, site)
+    unlock_generally(mutex)
 }
 
 #[inline(never)]
-fn unlock_generally(mutex: &Mutex, _site: Site) -> c_int {
+extern "C" fn unlock_generally(mutex: &Mutex) -> c_int {
     mutex.release_any()
 }
 

@@ -6,7 +6,7 @@
 //!
 //! | offset | field | who writes it |
 //! |---|---|
-//! | 0 | `lock`: [`raw`] or [`rwsem`], 20 bytes | the lock |
+//! | 0 | `lock`: `raw` or `rwsem`, 20 bytes | the lock |
 //! | 20 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
 //! | 32 | `writer`: the thread that holds the lock for writing; 0 for none | that thread |
@@ -21,24 +21,28 @@
 //! POSIX leaves it open whether a reader waits for writers that wait. glibc's readers do not, but with the kind
 //! `PREFER_WRITER_NONRECURSIVE`, and programs have come to need that: a thread may read what it reads already, and readers may wait for each
 //! other, by any means, though writers wait. But then readers can keep writers out for ever. So here
-//! a reader waits behind a writer for a [while](PATIENCE_NS), and passes it then. A thread that reads any lock already passes at once. (It is not known
+//! a reader waits behind a writer for a while (`PATIENCE_NS`), and passes it then. A thread that reads any lock already passes at once. (It is not known
 //! which locks a thread reads, only how many.) And an attempt passes always. With the kind nobody passes, as in glibc.
 
+pub mod functions;
 mod raw;
 mod rwsem;
+#[cfg(test)]
+mod tests;
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use libc::{CLOCK_REALTIME, EDEADLK, clockid_t, timespec};
+use libc::EDEADLK;
 use overlock::Linux;
 use overlock::core::Instant;
 use overlock::core::sleep::RwSem;
 
 use crate::mutex::me;
-use crate::time::deadline;
-use crate::{config, fork, real};
+use crate::order::{self, How};
+use crate::site::Site;
+use crate::{config, fork};
 use raw::Recommended;
 
 /// The program's object: see the [module's page](self).
@@ -164,20 +168,20 @@ impl RwLock {
         unsafe { &*core::ptr::from_ref(&self.lock).cast() }
     }
 
-    /// Whether it is ours; then of this generation.
+    /// The lock, where it is ours, of this generation, and a recommended one: then the shortest ways are for it.
     #[inline(always)]
-    fn is_ours(&self) -> bool {
+    fn recommended(&self) -> Option<&Recommended> {
         // Relaxed: written before the lock is used.
-        if self.shared.load(Relaxed) != 0 {
-            return false;
-        }
-        if self.generation.load(Relaxed) == config::rw_generation() {
-            return true;
-        }
-        self.settle()
+        let plain = self.shared.load(Relaxed) == 0
+            && self.generation.load(Relaxed) == config::rw_generation();
+        plain.then(|| self.as_lock())
     }
 
-    #[cold]
+    /// Whether it is ours; then of this generation.
+    fn is_ours(&self) -> bool {
+        self.shared.load(Relaxed) == 0 && self.settle()
+    }
+
     fn settle(&self) -> bool {
         if config::get().rwlock == config::RwLock::Glibc {
             return false;
@@ -214,50 +218,116 @@ impl RwLock {
         self.writer.load(Relaxed) == me()
     }
 
+    /// How the validator of lock order sees a reader.
+    fn how_read(&self) -> How {
+        match self.kind.load(Relaxed) {
+            PREFER_WRITER => How::SHARED,
+            _ => How::SHARED_RECURSIVE,
+        }
+    }
+
+    fn address(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+
+    /// The shortest way to read.
     #[inline]
-    fn read(&self, until: Option<Instant>) -> c_int {
+    fn read_quickly(&self) -> bool {
+        let read = self.recommended().is_some_and(Recommended::enter);
+        if read {
+            count_reads(|reads| reads.wrapping_add(1));
+        }
+        read
+    }
+
+    /// The shortest way to write.
+    #[inline]
+    fn write_quickly(&self) -> bool {
+        let written = self.recommended().is_some_and(Recommended::seize);
+        if written {
+            self.writer.store(me(), Relaxed);
+        }
+        written
+    }
+
+    /// The shortest way to release.
+    #[inline]
+    fn release_quickly(&self) -> bool {
+        let lock = self.recommended();
+        lock.inspect(|lock| self.release_of(*lock)).is_some()
+    }
+
+    fn read(&self, until: Option<Instant>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
         }
-        let result = behind!(self, |lock| lock.read(self.passing(), until));
+        let wait = || behind!(self, |lock| lock.read(self.passing(), until));
+        let result = if config::get().lockdep {
+            let attempt = || behind!(self, |lock| lock.try_read(self.passing()));
+            let how = order::limited(self.how_read(), until.is_some());
+            order::acquire(self.address(), how, site, attempt, wait)
+        } else {
+            wait()
+        };
         if result == 0 {
             count_reads(|reads| reads.wrapping_add(1));
         }
         result
     }
 
-    fn try_read(&self) -> c_int {
-        let result = behind!(self, |lock| lock.try_read(self.passing()));
+    fn try_read(&self, site: Site) -> c_int {
+        let attempt = || behind!(self, |lock| lock.try_read(self.passing()));
+        let result = if config::get().lockdep {
+            order::attempt(self.address(), self.how_read(), site, attempt)
+        } else {
+            attempt()
+        };
         if result == 0 {
             count_reads(|reads| reads.wrapping_add(1));
         }
         result
     }
 
-    #[inline]
-    fn write(&self, until: Option<Instant>) -> c_int {
+    fn write(&self, until: Option<Instant>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
         }
-        let result = behind!(self, |lock| lock.write(until));
+        let wait = || behind!(self, |lock| lock.write(until));
+        let result = if config::get().lockdep {
+            let attempt = || behind!(self, |lock| lock.try_write());
+            let how = order::limited(How::EXCLUSIVE, until.is_some());
+            order::acquire(self.address(), how, site, attempt, wait)
+        } else {
+            wait()
+        };
         if result == 0 {
             self.writer.store(me(), Relaxed);
         }
         result
     }
 
-    fn try_write(&self) -> c_int {
-        let result = behind!(self, |lock| lock.try_write());
+    fn try_write(&self, site: Site) -> c_int {
+        let attempt = || behind!(self, |lock| lock.try_write());
+        let result = if config::get().lockdep {
+            order::attempt(self.address(), How::EXCLUSIVE, site, attempt)
+        } else {
+            attempt()
+        };
         if result == 0 {
             self.writer.store(me(), Relaxed);
         }
         result
+    }
+
+    fn release(&self) {
+        order::release(self.address());
+        behind!(self, |lock| self.release_of(lock));
     }
 
     /// Releases what the caller holds, which the lock itself knows.
-    #[inline]
-    fn release(&self) {
-        behind!(self, |lock| if lock.is_written() {
+    #[inline(always)]
+    fn release_of(&self, lock: &impl Behind) {
+        if lock.is_written() {
             self.writer.store(0, Relaxed);
             // SAFETY: there is a writer, and the caller holds the lock, as POSIX asks: so it is the writer.
             unsafe { lock.unlock_write() }
@@ -265,194 +335,6 @@ impl RwLock {
             count_reads(|reads| reads.saturating_sub(1));
             // SAFETY: there is no writer, so the caller is a reader.
             unsafe { lock.unlock_read() }
-        });
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_init`.
-pub unsafe extern "C" fn pthread_rwlock_init(lock: *mut RwLock, attr: *const Attributes) -> c_int {
-    let (kind, shared) = if attr.is_null() {
-        (0, 0)
-    } else {
-        // SAFETY: the caller's promise: an attributes object.
-        let attr = unsafe { &*attr };
-        (attr.kind as u32, attr.shared)
-    };
-    if shared != 0 || config::get().rwlock == config::RwLock::Glibc {
-        // SAFETY: the caller's promise.
-        return unsafe { real::pthread_rwlock_init(lock.cast(), attr.cast()) };
-    }
-    // SAFETY: the caller's promise: memory for a lock that nobody uses.
-    unsafe { lock.write(RwLock::new(kind)) };
-    0
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_destroy`: as in glibc, nothing.
-pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
-    // SAFETY: the caller's promise: a lock.
-    let lock = unsafe { &*lock };
-    if lock.is_ours() {
-        return 0;
-    }
-    // SAFETY: as above; it is glibc's.
-    unsafe { real::pthread_rwlock_destroy(lock.as_glibcs()) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_rdlock`.
-pub unsafe extern "C" fn pthread_rwlock_rdlock(lock: *mut RwLock) -> c_int {
-    // SAFETY: the caller's promise: a lock.
-    let lock = unsafe { &*lock };
-    if lock.is_ours() {
-        return lock.read(None);
-    }
-    // SAFETY: as above; it is glibc's.
-    unsafe { real::pthread_rwlock_rdlock(lock.as_glibcs()) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_tryrdlock`.
-pub unsafe extern "C" fn pthread_rwlock_tryrdlock(lock: *mut RwLock) -> c_int {
-    // SAFETY: the caller's promise: a lock.
-    let lock = unsafe { &*lock };
-    if lock.is_ours() {
-        return lock.try_read();
-    }
-    // SAFETY: as above; it is glibc's.
-    unsafe { real::pthread_rwlock_tryrdlock(lock.as_glibcs()) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_wrlock`.
-pub unsafe extern "C" fn pthread_rwlock_wrlock(lock: *mut RwLock) -> c_int {
-    // SAFETY: the caller's promise: a lock.
-    let lock = unsafe { &*lock };
-    if lock.is_ours() {
-        return lock.write(None);
-    }
-    // SAFETY: as above; it is glibc's.
-    unsafe { real::pthread_rwlock_wrlock(lock.as_glibcs()) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_trywrlock`.
-pub unsafe extern "C" fn pthread_rwlock_trywrlock(lock: *mut RwLock) -> c_int {
-    // SAFETY: the caller's promise: a lock.
-    let lock = unsafe { &*lock };
-    if lock.is_ours() {
-        return lock.try_write();
-    }
-    // SAFETY: as above; it is glibc's.
-    unsafe { real::pthread_rwlock_trywrlock(lock.as_glibcs()) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_unlock`.
-pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
-    // SAFETY: the caller's promise: a lock.
-    let lock = unsafe { &*lock };
-    if lock.is_ours() {
-        lock.release();
-        return 0;
-    }
-    // SAFETY: as above; it is glibc's.
-    unsafe { real::pthread_rwlock_unlock(lock.as_glibcs()) }
-}
-
-/// The timed functions: `ours`, or glibc's.
-///
-/// # Safety
-///
-/// `lock` is a lock, `at` a moment, and `glibcs` may be called for a lock of glibc's.
-unsafe fn timed(
-    lock: *mut RwLock,
-    (clock, at): (clockid_t, *const timespec),
-    ours: impl FnOnce(&RwLock, Option<Instant>) -> c_int,
-    glibcs: impl FnOnce(*mut c_void) -> c_int,
-) -> c_int {
-    // SAFETY: the caller's promise: a lock.
-    let lock = unsafe { &*lock };
-    // SAFETY: and a moment.
-    let at = unsafe { &*at };
-    if !lock.is_ours() {
-        return glibcs(lock.as_glibcs());
-    }
-    match deadline(clock, at) {
-        Ok(until) => ours(lock, Some(until)),
-        Err(error) => error,
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_timedrdlock`.
-pub unsafe extern "C" fn pthread_rwlock_timedrdlock(
-    lock: *mut RwLock,
-    at: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promises, in each.
-    let glibcs = |lock| unsafe { real::pthread_rwlock_timedrdlock(lock, at) };
-    // SAFETY: the caller's promises.
-    unsafe { timed(lock, (CLOCK_REALTIME, at), RwLock::read, glibcs) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_timedwrlock`.
-pub unsafe extern "C" fn pthread_rwlock_timedwrlock(
-    lock: *mut RwLock,
-    at: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promises, in each.
-    let glibcs = |lock| unsafe { real::pthread_rwlock_timedwrlock(lock, at) };
-    // SAFETY: the caller's promises.
-    unsafe { timed(lock, (CLOCK_REALTIME, at), RwLock::write, glibcs) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_clockrdlock`.
-pub unsafe extern "C" fn pthread_rwlock_clockrdlock(
-    lock: *mut RwLock,
-    clock: clockid_t,
-    at: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promises, in each.
-    let glibcs = |lock| unsafe { real::pthread_rwlock_clockrdlock(lock, clock, at) };
-    // SAFETY: the caller's promises.
-    unsafe { timed(lock, (clock, at), RwLock::read, glibcs) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_clockwrlock`.
-pub unsafe extern "C" fn pthread_rwlock_clockwrlock(
-    lock: *mut RwLock,
-    clock: clockid_t,
-    at: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promises, in each.
-    let glibcs = |lock| unsafe { real::pthread_rwlock_clockwrlock(lock, clock, at) };
-    // SAFETY: the caller's promises.
-    unsafe { timed(lock, (clock, at), RwLock::write, glibcs) }
-}
-
-/// Defines the old names of functions, by which old programs and libraries call them.
-macro_rules! old_names {
-    ($($old:ident, $new:ident($($arg:ident: $type:ty),*);)*) => {$(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[doc = concat!("An old name of [`", stringify!($new), "`].")]
-        pub unsafe extern "C" fn $old($($arg: $type),*) -> c_int {
-            // SAFETY: the caller's promise.
-            unsafe { $new($($arg),*) }
         }
-    )*};
-}
-
-old_names! {
-    __pthread_rwlock_init, pthread_rwlock_init(lock: *mut RwLock, attr: *const Attributes);
-    __pthread_rwlock_destroy, pthread_rwlock_destroy(lock: *mut RwLock);
-    __pthread_rwlock_rdlock, pthread_rwlock_rdlock(lock: *mut RwLock);
-    __pthread_rwlock_tryrdlock, pthread_rwlock_tryrdlock(lock: *mut RwLock);
-    __pthread_rwlock_wrlock, pthread_rwlock_wrlock(lock: *mut RwLock);
-    __pthread_rwlock_trywrlock, pthread_rwlock_trywrlock(lock: *mut RwLock);
-    __pthread_rwlock_unlock, pthread_rwlock_unlock(lock: *mut RwLock);
+    }
 }

@@ -45,20 +45,19 @@
 //! after it finds a waiter and wakes one. Who is woken takes the value, or somebody else has; or it gives up, for a cancellation that came at
 //! the same time: then it wakes another one in its place.
 
-use core::ffi::{c_int, c_uint, c_void};
+pub mod functions;
+
+use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use libc::{
-    CLOCK_MONOTONIC, CLOCK_REALTIME, EAGAIN, EINTR, EINVAL, EOVERFLOW, ETIMEDOUT, clockid_t,
-    timespec,
-};
+use libc::{CLOCK_MONOTONIC, EINTR, EOVERFLOW, ETIMEDOUT, clockid_t, timespec};
 use overlock::Linux;
 use overlock::core::{Platform, Spin};
 
 use crate::time::deadline;
-use crate::{cancel, futex, real};
+use crate::{cancel, futex};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -107,9 +106,8 @@ impl Sem {
     fn value_word(&self) -> &AtomicU32 {
         let half = if cfg!(target_endian = "little") { 0 } else { 1 };
         let word: *const u32 = self.word.as_ptr().cast();
-        let word = word.wrapping_add(half).cast_mut();
         // SAFETY: half of an aligned atomic word that lives as long as the result. It is only given to the kernel, and nobody loads it.
-        unsafe { AtomicU32::from_ptr(word) }
+        unsafe { AtomicU32::from_ptr(word.wrapping_add(half).cast_mut()) }
     }
 
     /// Takes `what`, which is one of the value and perhaps one of the waiters.
@@ -239,134 +237,41 @@ fn wait_slice(word: &AtomicU32, until: Until<'_>) -> c_int {
     }
 }
 
-/// A result of `sem_*` for 0 or an errno.
-fn result(error: c_int) -> c_int {
-    if error == 0 {
-        return 0;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails where a child counts on waiters to be there.
+    #[test]
+    fn waiters_that_are_gone_are_no_harm() {
+        let sem = Sem {
+            word: AtomicU64::new(3 * WAITER),
+            shared: AtomicU32::new(0),
+        };
+        assert_eq!([sem.post(), sem.wait(None)], [0, 0]);
+        assert!(!sem.take(1));
+        assert_eq!(sem.word.load(Relaxed), 3 * WAITER);
     }
-    // SAFETY: it has no preconditions.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: the calling thread's own.
-    unsafe { *errno = error };
-    -1
-}
 
-/// The timed waits.
-///
-/// # Safety
-///
-/// `sem` is a semaphore, `at` a moment, and `glibcs` may be called for a semaphore of glibc's.
-unsafe fn wait_until(
-    sem: *mut Sem,
-    (clock, at): (clockid_t, *const timespec),
-    glibcs: impl FnOnce(*mut c_void) -> c_int,
-) -> c_int {
-    // SAFETY: the caller's promise: a semaphore.
-    let sem = unsafe { &*sem };
-    // SAFETY: and a moment.
-    let at = unsafe { &*at };
-    if !sem.is_ours() {
-        return glibcs(sem.as_glibcs());
+    /// Fails where `give_up` wakes nobody: then the other one sleeps beside a value.
+    #[test]
+    fn who_gives_up_has_another_one_woken_in_its_place() {
+        let sem = Sem {
+            word: AtomicU64::new(0),
+            shared: AtomicU32::new(0),
+        };
+        std::thread::scope(|s| {
+            let other = s.spawn(|| sem.wait(None));
+            while waiters(sem.word.load(Relaxed)) == 0 {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            sem.word.fetch_add(WAITER, Relaxed);
+            // A post whose wake-up has gone to the one that gives up.
+            sem.word.fetch_add(1, Release);
+            sem.give_up();
+            assert_eq!(other.join().unwrap(), 0);
+        });
+        assert_eq!(sem.word.load(Relaxed), 0);
     }
-    result(match deadline(clock, at) {
-        Ok(_) => sem.wait(Some((clock, at))),
-        Err(error) => error,
-    })
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_init`.
-pub unsafe extern "C" fn sem_init(sem: *mut Sem, shared: c_int, value: c_uint) -> c_int {
-    if shared != 0 {
-        // SAFETY: the caller's promise.
-        return unsafe { real::sem_init(sem.cast(), shared, value) };
-    }
-    if value > MOST {
-        return result(EINVAL);
-    }
-    let new = Sem {
-        word: AtomicU64::new(value.into()),
-        shared: AtomicU32::new(0),
-    };
-    // SAFETY: the caller's promise: memory for a semaphore that nobody uses.
-    unsafe { sem.write(new) };
-    0
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_destroy`: nothing, as in glibc.
-pub unsafe extern "C" fn sem_destroy(_sem: *mut Sem) -> c_int {
-    0
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_post`. Safe to call from a signal handler.
-pub unsafe extern "C" fn sem_post(sem: *mut Sem) -> c_int {
-    // SAFETY: the caller's promise: a semaphore.
-    let sem = unsafe { &*sem };
-    if sem.is_ours() {
-        return result(sem.post());
-    }
-    // SAFETY: as above; it is glibc's.
-    unsafe { real::sem_post(sem.as_glibcs()) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_trywait`.
-pub unsafe extern "C" fn sem_trywait(sem: *mut Sem) -> c_int {
-    // SAFETY: the caller's promise: a semaphore.
-    let sem = unsafe { &*sem };
-    if sem.is_ours() {
-        return result(if sem.take(1) { 0 } else { EAGAIN });
-    }
-    // SAFETY: as above; it is glibc's.
-    unsafe { real::sem_trywait(sem.as_glibcs()) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_getvalue`.
-pub unsafe extern "C" fn sem_getvalue(sem: *mut Sem, to: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise: a semaphore.
-    let sem = unsafe { &*sem };
-    if sem.is_ours() {
-        // SAFETY: the caller's promise. (At most MOST.)
-        unsafe { to.write(value(sem.word.load(Relaxed)) as c_int) };
-        return 0;
-    }
-    // SAFETY: as above; it is glibc's.
-    unsafe { real::sem_getvalue(sem.as_glibcs(), to) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_wait`.
-pub unsafe extern "C-unwind" fn sem_wait(sem: *mut Sem) -> c_int {
-    // SAFETY: the caller's promise: a semaphore.
-    let sem = unsafe { &*sem };
-    if sem.is_ours() {
-        return result(sem.wait(None));
-    }
-    // SAFETY: as above; it is glibc's.
-    unsafe { real::sem_wait(sem.as_glibcs()) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_timedwait`.
-pub unsafe extern "C-unwind" fn sem_timedwait(sem: *mut Sem, at: *const timespec) -> c_int {
-    // SAFETY: the caller's promises, in each.
-    let glibcs = |sem| unsafe { real::sem_timedwait(sem, at) };
-    // SAFETY: the caller's promises.
-    unsafe { wait_until(sem, (CLOCK_REALTIME, at), glibcs) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_clockwait`.
-pub unsafe extern "C-unwind" fn sem_clockwait(
-    sem: *mut Sem,
-    clock: clockid_t,
-    at: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promises, in each.
-    let glibcs = |sem| unsafe { real::sem_clockwait(sem, clock, at) };
-    // SAFETY: the caller's promises.
-    unsafe { wait_until(sem, (clock, at), glibcs) }
 }

@@ -5,7 +5,7 @@
 //! then naps that grow, so that a holder which has lost its CPU gets one back.
 //!
 //! glibc has two formats. On x86 a free lock is 1 and a taken one 0 or less, as glibc's waiters count down; elsewhere a free lock is 0 and
-//! a taken one 1. Which it is, glibc is [asked](free) once.
+//! a taken one 1. Which it is, glibc is asked once.
 //!
 //! LA, acquire, takes the lock, and pairs with UL, release, of the unlock, which is the last access.
 

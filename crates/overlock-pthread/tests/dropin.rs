@@ -172,3 +172,27 @@ fn libraries_may_lock_while_they_are_loaded() {
     let plugin = compile("plugin.c", &["-shared", "-fPIC"]);
     same_with("plugins.c", &[&plugin], ALL);
 }
+
+/// Fails where an acquisition or a release is not told to the validator, and where a thread's end is not.
+#[test]
+fn orders_that_can_deadlock_are_reported_once_and_the_program_goes_on() {
+    let program = compile("order.c", &["-rdynamic"]);
+    let library = library();
+    let preload = ("LD_PRELOAD", library.to_str().unwrap());
+    let said = |environment: &[(&str, &str)]| {
+        let output = run(&program, &[], environment);
+        assert!(output.status.success());
+        assert_eq!(text(&output.stdout), "done\n");
+        text(&output.stderr)
+    };
+    assert_eq!(said(&[preload]), "");
+    let reports = said(&[preload, ("OVERLOCK_LOCKDEP", "1")]);
+    for (what, times) in [
+        ("possible circular locking dependency", 1),
+        ("exits with locks held", 1),
+        ("lockdep: ", 2),
+    ] {
+        assert_eq!(reports.matches(what).count(), times, "{what}: {reports}");
+    }
+    assert!(reports.contains("order-c(main+0x"), "{reports}");
+}

@@ -56,7 +56,8 @@
 //! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their data.
 //! - `stat`: counters and latency histograms ([`stat`]).
 //! - `checked`: misuse that is otherwise silent panics, as it does in debug builds.
-//! - `lockdep`: the order of locks is validated while the program runs (`lockdep`).
+//! - `lockdep`: the order of locks is validated while the program runs (`lockdep`). `lockdep_raw`: the validator's functions alone,
+//!   for locks of any kind.
 //! - `busted`: locks that are broken on purpose, for tests of checkers.
 #![cfg(target_os = "linux")]
 
@@ -67,7 +68,7 @@ mod deadline;
 pub mod guard;
 mod linux;
 pub mod lock;
-#[cfg(feature = "lockdep")]
+#[cfg(feature = "lockdep_raw")]
 pub mod lockdep;
 mod names;
 pub mod once;

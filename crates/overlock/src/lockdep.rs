@@ -219,6 +219,7 @@ fn unseen() {
 }
 
 /// As [`release`], for an acquisition that comes back.
+#[cfg(feature = "lockdep")]
 pub(crate) fn pause(lock: usize) -> Option<Held> {
     thread::enter_known()?.pop(lock)
 }

@@ -3,6 +3,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 /// A column: its title and what it says of a row.
+#[derive(Debug)]
 pub struct Column<R> {
     /// At its top.
     pub title: &'static str,

@@ -1,6 +1,7 @@
 //! How far the run is.
 
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -107,7 +108,11 @@ impl Observer for Progress {
 
 /// The width of the terminal that the table goes to, if it is one.
 pub fn width() -> Option<u16> {
-    let stdout = std::io::stdout();
-    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+    width_of(std::io::stdout())
+}
+
+/// The width of a terminal, if it is one.
+pub fn width_of(terminal: impl AsFd) -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     (size.ws_col > 0).then_some(size.ws_col)
 }

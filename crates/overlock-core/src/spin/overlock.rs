@@ -240,6 +240,12 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         }
     }
 
+    /// How often it was acquired, as far as it counts: those that wait learn from it, and all it says beyond that is for statistics. Wraps.
+    #[inline(always)]
+    pub fn acquisitions(&self) -> u32 {
+        self.done.load(Relaxed)
+    }
+
     /// What an unlocker has to do: one of the values of `kick`.
     fn request(&self) -> u8 {
         self.kick.load(Relaxed) & !AWAKE

@@ -9,6 +9,7 @@ use overlock::core::raw::{CreateError, RawLock, RawTimedLock};
 use overlock::core::{Instant, Platform, sleep, spin};
 
 use super::Mutex;
+use crate::site::Site;
 
 /// The recommended lock, in the form whose unlock touches nothing after the release.
 pub type Main = spin::OverlockPosix<Linux>;
@@ -66,11 +67,20 @@ const NAP_NS: u64 = 50_000;
 pub(super) trait Behind {
     /// Acquires it unless `deadline` passes first.
     fn acquire_until(&self, deadline: Instant) -> bool;
+
+    /// How often it was acquired, if it counts that.
+    fn counted(&self) -> Option<u32> {
+        None
+    }
 }
 
 impl Behind for Main {
     fn acquire_until(&self, deadline: Instant) -> bool {
         self.lock_until(deadline).is_some()
+    }
+
+    fn counted(&self) -> Option<u32> {
+        Some(self.acquisitions())
     }
 }
 
@@ -102,6 +112,12 @@ impl Behind for Hybrid {
 #[repr(transparent)]
 pub struct Any(Mutex);
 
+/// In place of a call site: the acquisitions at the end of a wait for a condition.
+fn in_wait() -> Site {
+    // A return address: behind the first instruction.
+    crate::cond::pthread_cond_wait as *const () as Site + 1
+}
+
 impl Any {
     pub(crate) fn of(mutex: &Mutex) -> &Self {
         // SAFETY: the one is a transparent wrapper of the other.
@@ -120,11 +136,11 @@ unsafe impl RawLock for Any {
     }
 
     fn lock(&self) -> c_int {
-        self.0.acquire_any()
+        self.0.acquire_any(in_wait())
     }
 
     fn try_lock(&self) -> Option<c_int> {
-        (self.0.try_acquire_any() == 0).then_some(0)
+        (self.0.try_acquire_any(in_wait()) == 0).then_some(0)
     }
 
     unsafe fn unlock(&self, _: c_int) {

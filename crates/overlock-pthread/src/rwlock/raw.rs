@@ -93,16 +93,16 @@ use crate::time::earlier;
 #[derive(Debug)]
 pub(super) struct Recommended {
     gate: Overlock<Linux>,
-    word: AtomicU32,
+    pub(super) word: AtomicU32,
 }
 
 const READER: u32 = 1;
-const FULL: u32 = 1 << 27;
-const READERS: u32 = (FULL << 1) - 1;
-const CLOSED: u32 = 1 << 28;
+pub(super) const FULL: u32 = 1 << 27;
+pub(super) const READERS: u32 = (FULL << 1) - 1;
+pub(super) const CLOSED: u32 = 1 << 28;
 const PASSING: u32 = 1 << 29;
 const ASLEEP: u32 = 1 << 30;
-const WRITING: u32 = 1 << 31;
+pub(super) const WRITING: u32 = 1 << 31;
 
 /// How long the gate's owner watches the word before it sleeps. Most sections are shorter, and an owner that has lost its CPU
 /// is away for a thousand times as long.
@@ -120,7 +120,7 @@ fn is_over(until: Option<Instant>) -> bool {
 }
 
 impl Recommended {
-    fn lock_gate(&self, until: Option<Instant>) -> bool {
+    pub(super) fn lock_gate(&self, until: Option<Instant>) -> bool {
         match until {
             None => {
                 self.gate.lock();
@@ -136,6 +136,7 @@ impl Recommended {
     }
 
     /// A reader takes itself out.
+    #[inline]
     fn leave(&self) {
         let word = self.word.as_ptr().addr();
         // (w, n) -> (w, n - 1). RU: release, pairs with WA. From here on the lock may be gone (I4).
@@ -156,15 +157,34 @@ impl Recommended {
         Err(EAGAIN)
     }
 
+    /// Reads, if nobody is in the way.
+    #[inline]
+    pub(super) fn enter(&self) -> bool {
+        // RA, as in `count_in`.
+        let before = self.word.fetch_add(READER, Acquire);
+        let entered = before & (WRITING | CLOSED | FULL) == 0;
+        if !entered {
+            self.leave();
+        }
+        entered
+    }
+
+    /// Writes, if nobody is there.
+    #[inline]
+    pub(super) fn seize(&self) -> bool {
+        // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
+        self.word
+            .compare_exchange(0, WRITING, Acquire, Relaxed)
+            .is_ok()
+    }
+
     /// A reader counts itself, whoever waits, and waits until no writer is inside. `flag` says who it is to sleepers' wakers: ASLEEP for the
     /// gate's owner, else PASSING.
     fn read_beside(&self, flag: u32, until: Option<Instant>) -> c_int {
-        let writing = match self.count_in() {
-            Ok(before) => before & WRITING != 0,
+        match self.count_in() {
+            Ok(before) if before & WRITING == 0 => return 0,
+            Ok(_) => {}
             Err(error) => return error,
-        };
-        if !writing {
-            return 0;
         }
         loop {
             // RA: acquire, pairs with WU.
@@ -246,16 +266,11 @@ impl Recommended {
 }
 
 impl Behind for Recommended {
-    #[inline]
     fn read(&self, passing: Passing, until: Option<Instant>) -> c_int {
-        match self.count_in() {
-            Ok(before) if before & (WRITING | CLOSED) == 0 => 0,
-            Ok(_) => {
-                self.leave();
-                self.read_slow(passing, until)
-            }
-            Err(error) => error,
+        if self.enter() {
+            return 0;
         }
+        self.read_slow(passing, until)
     }
 
     fn try_read(&self, passing: Passing) -> c_int {
@@ -280,13 +295,11 @@ impl Behind for Recommended {
         EBUSY
     }
 
-    #[inline]
     fn write(&self, until: Option<Instant>) -> c_int {
-        // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
-        match self.word.compare_exchange(0, WRITING, Acquire, Relaxed) {
-            Ok(_) => 0,
-            Err(_) => self.write_slow(until),
+        if self.seize() {
+            return 0;
         }
+        self.write_slow(until)
     }
 
     fn try_write(&self) -> c_int {

@@ -1,7 +1,7 @@
 /* Whoever is the last to own an object takes its memory away, whatever the calls of those before are at: nothing may touch it any more. */
 #include "check.h"
 
-enum { THREADS = 3, ROUNDS = 3000, PAGE = 4096 };
+enum { THREADS = 6, ROUNDS = 4000, PAGE = 4096 };
 
 /* What lies in a page of its own. */
 struct page {
@@ -23,6 +23,15 @@ static struct page *fresh(void)
     CHECK(page != MAP_FAILED);
     page->references = THREADS;
     return page;
+}
+
+/* Holds what the caller holds for a while, sometimes so long that those that wait fall asleep. */
+static void linger(void)
+{
+    static _Thread_local unsigned random = 1;
+    random = random * 1664525 + 1013904223 + (unsigned)(long)&random;
+    for (volatile unsigned turn = 0; turn < (random >> 16) % 64 * 200; turn++) {
+    }
 }
 
 static void take_away(struct page *page)
@@ -90,6 +99,7 @@ static void with_mutex(struct page *page, long number)
     (void)number;
     OK(pthread_mutex_lock(&page->mutex));
     int last = --page->references == 0;
+    linger();
     OK(pthread_mutex_unlock(&page->mutex));
     if (last) {
         take_away(page);
@@ -113,6 +123,7 @@ static void with_rwlock(struct page *page, long number)
     (void)number;
     OK(pthread_rwlock_wrlock(&page->lock));
     int last = --page->references == 0;
+    linger();
     OK(pthread_rwlock_unlock(&page->lock));
     if (last) {
         take_away(page);
@@ -125,11 +136,7 @@ static void with_readers(struct page *page, long number)
     if (number != 0) {
         OK(pthread_rwlock_rdlock(&page->lock));
         page->inside++;
-        if (number == 1) {
-            /* Sometimes it finds the writer asleep. */
-            for (volatile int turn = 0; turn < ((long)page >> 12) % 64 * 500; turn++) {
-            }
-        }
+        linger();
         OK(pthread_rwlock_unlock(&page->lock));
         return;
     }

@@ -136,6 +136,29 @@ static void with_waiting_writer(rwlock *lock, int recursive)
     OK(pthread_rwlock_unlock(lock));
 }
 
+/* A writer is inside, and all sleep that wait for it. */
+static void with_writer(rwlock *lock)
+{
+    pthread_t threads[6];
+    OK(pthread_rwlock_wrlock(lock));
+    for (int i = 0; i < 6; i++) {
+        threads[i] = start(i % 2 ? write_once : read_once, lock);
+    }
+    sleep_ms(50);
+    OK(pthread_rwlock_unlock(lock));
+    for (int i = 0; i < 6; i++) {
+        join(threads[i]);
+    }
+    /* One alone. */
+    for (int i = 0; i < 2; i++) {
+        OK(pthread_rwlock_wrlock(lock));
+        threads[0] = start(i ? write_once : read_once, lock);
+        sleep_ms(50);
+        OK(pthread_rwlock_unlock(lock));
+        join(threads[0]);
+    }
+}
+
 /* Writers that time out leave nothing behind. */
 static void at_its_limit(rwlock *lock)
 {
@@ -224,10 +247,12 @@ int main(void)
     answers(&static_lock);
     with_waiting_writer(&static_lock, 1);
     at_its_limit(&static_lock);
+    with_writer(&static_lock);
     puts("-- static, for writers");
     answers(&static_writer);
     with_waiting_writer(&static_writer, 0);
     at_its_limit(&static_writer);
+    with_writer(&static_writer);
     for (int kind = 0; kind < 3; kind++) {
         printf("-- kind %d\n", kind);
         rwlock lock;

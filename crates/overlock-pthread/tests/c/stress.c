@@ -1,7 +1,7 @@
 /* More threads than CPUs on each kind of object, and what they count must add up. */
 #include "check.h"
 
-enum { THREADS = 8, ROUNDS = 20000 };
+enum { THREADS = 8, ROUNDS = 50000, FEW = 2000 };
 
 static pthread_mutex_t mutexes[] = {
     PTHREAD_MUTEX_INITIALIZER,
@@ -10,11 +10,26 @@ static pthread_mutex_t mutexes[] = {
     PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP,
 };
 
+/* All begin at once: else the first would be done before the last is there. */
+static atomic_int there;
+static thread_main what;
+
+static void *begin(void *with)
+{
+    there++;
+    while (there < THREADS) {
+        sched_yield();
+    }
+    return what(with);
+}
+
 static void each(thread_main run, void *with)
 {
     pthread_t threads[THREADS];
+    there = 0;
+    what = run;
     for (int i = 0; i < THREADS; i++) {
-        threads[i] = start(run, with);
+        threads[i] = start(begin, with);
     }
     for (int i = 0; i < THREADS; i++) {
         join(threads[i]);
@@ -129,7 +144,7 @@ static void *with_spin(void *lock)
 
 static void *with_barrier(void *barrier)
 {
-    for (int round = 0; round < ROUNDS / 20; round++) {
+    for (int round = 0; round < FEW; round++) {
         __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
         if (pthread_barrier_wait(barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
             second++;
@@ -176,7 +191,7 @@ static struct {
 static void *with_cond(void *broadcasts)
 {
     int produces = buffer.role++ % 2;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < FEW; round++) {
         OK(pthread_mutex_lock(&buffer.mutex));
         if (produces) {
             while (buffer.held == 4) {

@@ -249,3 +249,22 @@ fn the_first_waits_awake_for_the_handoff() {
     end_write(lock);
     assert_clean(lock);
 }
+
+/// `seen & READERS != 0` in `try_read_along`: without it the thread that reads twice waits for a writer that waits for it.
+#[test]
+fn a_reader_comes_along_with_others_past_a_writer() {
+    let lock = leak::<Timed>();
+    lock.read();
+    let [first] = asleep([writer(1, lock)]);
+    assert!(lock.try_read().is_none());
+    assert!(lock.try_read_along());
+    assert_eq!(readers(lock), 2);
+    end_read(lock);
+    end_read(lock);
+    first.end();
+    assert!(!lock.try_read_along());
+    end_write(lock);
+    assert!(lock.try_read_along());
+    end_read(lock);
+    assert_clean(lock);
+}

@@ -1,0 +1,119 @@
+//! `overlock run`
+
+mod counted;
+mod launch;
+mod library;
+mod program;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::ValueEnum;
+
+use crate::exit::Exit;
+use crate::stat;
+
+pub use launch::end_like;
+
+/// Run a program with our locks in place of the C library's
+///
+/// The program needs no changes, and not to be built anew: a library that is loaded before the C library takes over
+/// pthread_mutex_t and its kind. The program must be linked dynamically to glibc.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The lock behind `pthread_mutex_t`, and with it behind `std::mutex` and most others
+    #[arg(long, value_enum, value_name = "LOCK", default_value_t)]
+    mutex: MutexLock,
+
+    /// The lock behind `pthread_rwlock_t`
+    #[arg(long, value_enum, value_name = "LOCK", default_value_t)]
+    rwlock: RwLock,
+
+    /// Count how often and for how long threads wait for locks, by lock and call site
+    ///
+    /// A table goes to the standard error when the program has ended, and at each SIGUSR2 that this program gets.
+    #[arg(long)]
+    stat: bool,
+
+    #[command(flatten)]
+    files: stat::Args,
+
+    /// Check the order in which locks are acquired
+    #[arg(long, conflicts_with_all = ["stat", "report", "svg"])]
+    lockdep: bool,
+
+    /// The library [default: the one beside this program]
+    #[arg(long, value_name = "FILE", env = library::VARIABLE, hide_env_values = true)]
+    library: Option<PathBuf>,
+
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM", value_hint = clap::ValueHint::CommandWithArguments)]
+    program: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum MutexLock {
+    /// The recommended lock
+    #[default]
+    Overlock,
+    /// The hybrid paravirtual queued spinlock
+    Hybrid,
+    /// The kernel's mutex
+    Mutex,
+    /// The C library's
+    Glibc,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum RwLock {
+    /// The recommended lock
+    #[default]
+    Overlock,
+    /// The kernel's reader-writer semaphore
+    Rwsem,
+    /// The C library's
+    Glibc,
+}
+
+/// Runs the program. Does not return where the program can take this one's place.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    let library = library::find(args.library.as_deref())?;
+    let program = program::find(&args.program[0])?;
+    let mut command = Command::new(&program);
+    command
+        .arg0(&args.program[0])
+        .args(&args.program[1..])
+        .env("LD_PRELOAD", library::preload(&library)?)
+        .env("OVERLOCK_MUTEX", name(args.mutex))
+        .env("OVERLOCK_RWLOCK", name(args.rwlock))
+        .env_remove("OVERLOCK_STAT")
+        .env_remove("OVERLOCK_LOCKDEP");
+    if args.lockdep {
+        command.env("OVERLOCK_LOCKDEP", "1");
+    }
+    let stat = args.stat || args.files.report.is_some() || args.files.svg.is_some();
+    let status = match (stat, args.lockdep) {
+        (true, _) => counted::run(args, &program, command)?,
+        (false, true) => launch::run(&program, command, &mut ())?,
+        (false, false) => return Err(program::refused(&program, &command.exec())),
+    };
+    Err(Exit::Program(status))
+}
+
+fn name(value: impl ValueEnum) -> OsString {
+    let value = value.to_possible_value();
+    OsStr::new(value.as_ref().map_or("", |value| value.get_name())).to_owned()
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  overlock run -- ./server --port 8080
+  overlock run --stat -- ./server                    which locks threads wait for, and where
+  overlock run --report r.json --svg r.svg -- ./server
+  overlock run --mutex hybrid -- ./server            another of our locks
+  overlock run --mutex glibc --rwlock glibc -- make  the C library's, to compare
+
+Exit codes: the program's; where a signal ended it, this program ends by the same. 2 bad use, 126 the program cannot be run, 127 it is not there.";

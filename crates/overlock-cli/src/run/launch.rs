@@ -1,0 +1,160 @@
+//! Running a program as a child, such that it makes no difference: signals get there, stops and ends come back.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+
+use libc::{c_int, siginfo_t, sigset_t};
+
+use super::program;
+use crate::exit::Exit;
+
+/// What is passed on to the child. SIGUSR2 is [`Watch::asked`]'s where somebody watches.
+const FORWARDED: [c_int; 9] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+];
+
+/// What happens beside the child.
+pub trait Watch {
+    /// It runs.
+    fn started(&mut self, _pid: u32) {}
+
+    /// SIGUSR2 has come: whether that is all, and the child does not get it.
+    fn asked(&mut self) -> bool {
+        false
+    }
+}
+
+impl Watch for () {}
+
+/// Runs it to its end.
+pub fn run(path: &Path, mut command: Command, watch: &mut impl Watch) -> Result<ExitStatus, Exit> {
+    let (signals, before) = block().map_err(|error| Exit::Failed(format!("signals: {error}")))?;
+    let restore = move || {
+        // SAFETY: a set that the kernel has filled in; async-signal-safe.
+        match unsafe { libc::sigprocmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure makes one system call and allocates nothing.
+    unsafe { command.pre_exec(restore) };
+    let mut child = command
+        .spawn()
+        .map_err(|error| program::refused(path, &error))?;
+    watch.started(child.id());
+    loop {
+        if let Some(status) = look(&mut child)? {
+            return Ok(status);
+        }
+        let Some(info) = next(&signals) else {
+            continue;
+        };
+        let from_kernel = info.si_code > 0;
+        match info.si_signo {
+            libc::SIGCHLD => {}
+            libc::SIGUSR2 if watch.asked() => {}
+            // The terminal's: the child is in the same process group and has it already.
+            _ if from_kernel => {}
+            signal => send(&child, signal),
+        }
+    }
+}
+
+/// Blocks what [`next`] waits for. Returns that, and the mask as it was.
+fn block() -> io::Result<(sigset_t, sigset_t)> {
+    let mut signals = MaybeUninit::uninit();
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: initialises the set.
+    unsafe { libc::sigemptyset(signals.as_mut_ptr()) };
+    for signal in FORWARDED.into_iter().chain([libc::SIGCHLD]) {
+        // SAFETY: the set is initialised, and the signals exist.
+        unsafe { libc::sigaddset(signals.as_mut_ptr(), signal) };
+    }
+    // SAFETY: the one set is initialised, the other valid for the write.
+    let result =
+        unsafe { libc::sigprocmask(libc::SIG_BLOCK, signals.as_ptr(), before.as_mut_ptr()) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: initialised above.
+    let signals = unsafe { signals.assume_init() };
+    // SAFETY: the call that has succeeded has written it.
+    Ok((signals, unsafe { before.assume_init() }))
+}
+
+/// The next signal; `None` where the wait was interrupted.
+fn next(signals: &sigset_t) -> Option<siginfo_t> {
+    let mut info = MaybeUninit::uninit();
+    // SAFETY: the set is initialised, `info` valid for the write.
+    let signal = unsafe { libc::sigwaitinfo(signals, info.as_mut_ptr()) };
+    // SAFETY: written by the call that has succeeded.
+    (signal > 0).then(|| unsafe { info.assume_init() })
+}
+
+fn send(child: &Child, signal: c_int) {
+    // A pid is the child's until it is waited for, and `look` was the last to do that.
+    // SAFETY: it has no preconditions.
+    unsafe { libc::kill(child.id() as c_int, signal) };
+}
+
+/// What has become of the child: `Some` at its end. Where it was stopped, this process stops too, as whoever looks after jobs expects.
+fn look(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
+    loop {
+        let mut status = 0;
+        let flags = libc::WNOHANG | libc::WUNTRACED;
+        // SAFETY: `status` is valid for the write.
+        match unsafe { libc::waitpid(child.id() as c_int, &mut status, flags) } {
+            0 => return Ok(None),
+            -1 => {
+                let error = io::Error::last_os_error();
+                return Err(Exit::Failed(format!("cannot wait for it: {error}")));
+            }
+            _ => {}
+        }
+        let status = ExitStatus::from_raw(status);
+        if status.stopped_signal().is_none() {
+            return Ok(Some(status));
+        }
+        // SAFETY: it has no preconditions. Returns when this process is continued; SIGCONT is then among the signals to pass on.
+        unsafe { libc::raise(libc::SIGSTOP) };
+        send(child, libc::SIGCONT);
+    }
+}
+
+/// Ends this process as the child has ended: by the same signal, so that a shell sees no difference.
+pub fn end_like(status: ExitStatus) -> u8 {
+    let Some(signal) = status.signal() else {
+        return status.code().unwrap_or_default() as u8;
+    };
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // One core dump is enough.
+    // SAFETY: `none` is valid.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
+    let mut only = MaybeUninit::uninit();
+    // SAFETY: initialises the set.
+    unsafe { libc::sigemptyset(only.as_mut_ptr()) };
+    // SAFETY: initialised above; a signal that has ended a process exists.
+    unsafe { libc::sigaddset(only.as_mut_ptr(), signal) };
+    // SAFETY: the default action is no function of ours.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+    // SAFETY: initialised above; no old set is asked for.
+    unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, only.as_ptr(), std::ptr::null_mut()) };
+    // SAFETY: it has no preconditions.
+    unsafe { libc::raise(signal) };
+    // Of signals that do not end a process by default none has ended the child.
+    128 + signal as u8
+}

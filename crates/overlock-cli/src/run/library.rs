@@ -1,0 +1,62 @@
+//! Where the library is that the program is to load.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::exit::Exit;
+
+/// The environment variable that names it.
+pub const VARIABLE: &str = "OVERLOCK_LIBRARY";
+
+const NAME: &str = "liboverlock_pthread.so";
+
+/// The places beside this program's own: a build directory, and where an installation puts it.
+const PLACES: [&str; 3] = [".", "../lib/overlock", "../lib"];
+
+/// The library's absolute path.
+pub fn find(given: Option<&Path>) -> Result<PathBuf, Exit> {
+    if let Some(path) = given {
+        return absolute(path)
+            .map_err(|error| Exit::usage(format!("--library {}: {error}", path.display())));
+    }
+    let own = env::current_exe()
+        .map_err(|error| Exit::Failed(format!("cannot tell where this program is: {error}")))?;
+    let dir = own.parent().unwrap_or(Path::new("/"));
+    let places = PLACES.map(|place| dir.join(place).join(NAME));
+    let found = places.iter().find_map(|place| absolute(place).ok());
+    found.ok_or_else(|| {
+        Exit::usage(format!(
+            "{NAME} is not in {0}, {0}/../lib/overlock or {0}/../lib; build it by `cargo build --release -p overlock-pthread`, \
+             and put it there or name it by --library or {VARIABLE}",
+            dir.display()
+        ))
+    })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, String> {
+    let path = path.canonicalize().map_err(|error| error.to_string())?;
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err("is not a file".to_owned())
+    }
+}
+
+/// `LD_PRELOAD` with the library in front of what is there.
+pub fn preload(library: &Path) -> Result<OsString, Exit> {
+    // The loader splits at both, and knows no way to quote them.
+    let splits = |byte: &u8| matches!(byte, b' ' | b':');
+    if library.as_os_str().as_encoded_bytes().iter().any(splits) {
+        return Err(Exit::usage(format!(
+            "{}: LD_PRELOAD takes no path with a space or a colon; name another by --library",
+            library.display()
+        )));
+    }
+    let mut preload = library.as_os_str().to_owned();
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    Ok(preload)
+}

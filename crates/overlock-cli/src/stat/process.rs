@@ -1,0 +1,98 @@
+//! The tables of processes, and where they are.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use overlock_stat::PREFIX;
+use serde::Serialize;
+
+use super::mapping::Mapping;
+use super::rows::{self, Row};
+use super::symbols::Symbols;
+
+/// What one process has counted.
+#[derive(Debug, Serialize)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// The program.
+    pub program: String,
+    /// Locks and call sites, those with the longest waits first.
+    pub locks: Vec<Row>,
+    /// Acquisitions and waits for which there was no room.
+    pub lost: u64,
+    /// Waits whose holders found no room.
+    pub lost_holders: u64,
+    /// Files of code that found no room.
+    pub lost_modules: u32,
+}
+
+impl Process {
+    /// What the table says now. The symbols stay with the caller, who may come again.
+    pub fn read(table: &Mapping, symbols: &mut Symbols) -> Self {
+        rows::meet(table, symbols);
+        let header = &table.header;
+        let lost = |count: &AtomicU64| count.load(Relaxed);
+        Self {
+            pid: header.pid.load(Relaxed),
+            program: symbols.program(),
+            locks: rows::rows(table, symbols),
+            lost: lost(&header.lost_entries),
+            lost_holders: lost(&header.lost_holders),
+            lost_modules: header.lost_modules.load(Relaxed),
+        }
+    }
+
+    /// Nanoseconds spent waiting, in all.
+    pub fn wait_ns(&self) -> u64 {
+        self.locks.iter().map(|row| row.wait.total_ns).sum()
+    }
+}
+
+/// All that the processes under a directory have counted, those that have counted something. `first` comes first, and then those with the
+/// longest waits.
+pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
+    let mut found = Vec::new();
+    for path in all(dir)? {
+        // One that is being made has nothing to tell.
+        let Ok(table) = Mapping::open(&path) else {
+            continue;
+        };
+        let process = Process::read(&table, &mut Symbols::new());
+        if !process.locks.is_empty() {
+            found.push(process);
+        }
+    }
+    found.sort_by_key(|process| (process.pid != first, std::cmp::Reverse(process.wait_ns())));
+    Ok(found)
+}
+
+/// The tables' files in a directory.
+fn all(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()) {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The table of a process that runs.
+pub fn find(pid: u32) -> io::Result<Option<PathBuf>> {
+    let maps = fs::read(format!("/proc/{pid}/maps"))?;
+    let own = format!("/{PREFIX}{pid}");
+    let paths = maps.split(|&byte| byte == b'\n').filter_map(|line| {
+        let start = line.iter().position(|&byte| byte == b'/')?;
+        let path = Path::new(std::ffi::OsStr::from_bytes(&line[start..]));
+        // An image that was replaced had a table too; of numbers behind points the highest is the present one's.
+        let is_own = path.as_os_str().to_string_lossy().contains(&own);
+        is_own.then(|| path.to_owned())
+    });
+    Ok(paths.max())
+}

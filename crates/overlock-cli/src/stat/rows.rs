@@ -1,0 +1,169 @@
+//! What a table says, with names.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use overlock_stat::{Entry, Path, Table};
+use serde::Serialize;
+
+use super::symbols::{Module, Place, Symbols};
+
+/// What sort of acquisition it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind(pub overlock_stat::Kind);
+
+impl Serialize for Kind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.name())
+    }
+}
+
+/// Times of one sort.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Spell {
+    /// Their sum.
+    pub total_ns: u64,
+    /// Their average, if there was one.
+    pub avg_ns: Option<f64>,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+impl Spell {
+    fn new(total: &AtomicU64, max: &AtomicU64, of: u64) -> Self {
+        let total_ns = total.load(Relaxed);
+        Self {
+            total_ns,
+            avg_ns: (of > 0).then(|| total_ns as f64 / of as f64),
+            max_ns: max.load(Relaxed),
+        }
+    }
+}
+
+/// A call site that made others wait.
+#[derive(Clone, Debug, Serialize)]
+pub struct Holder {
+    /// Where the lock had been acquired; null where that is not known.
+    pub site: Option<Place>,
+    /// Waits that began then.
+    pub waits: u64,
+    /// Their sum.
+    pub wait_ns: u64,
+}
+
+/// One lock at one call site.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The lock: its variable, or where it was initialised, or its address.
+    pub lock: String,
+    /// Its address.
+    pub object: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Where it was initialised, where that was by a call.
+    pub init: Option<Place>,
+    /// Where it is acquired.
+    pub site: Place,
+    /// Acquisitions.
+    pub acquisitions: u64,
+    /// Those that had to wait, and waits in vain.
+    pub contentions: u64,
+    /// Waits in vain.
+    pub gave_up: u64,
+    /// The waits.
+    pub wait: Spell,
+    /// How long it was held, from samples.
+    pub hold: Spell,
+    /// How often others acquired the lock during a wait, on average; null for locks that do not count.
+    pub passed_avg: Option<f64>,
+    /// The same of one wait, at most.
+    pub passed_max: u64,
+    /// Who made them wait, most of the time first.
+    pub holders: Vec<Holder>,
+}
+
+/// Brings the names up to what the table has.
+pub fn meet(table: &Table, symbols: &mut Symbols) {
+    // Acquire: pairs with the store after a module was written.
+    let count = table.header.modules.load(Acquire) as usize;
+    for module in table.modules.iter().take(count).skip(symbols.modules()) {
+        let mut path = [0; Path::MAX];
+        let path = std::ffi::OsStr::from_bytes(module.path.get(&mut path));
+        symbols.add(Module {
+            start: module.start.load(Relaxed),
+            end: module.end.load(Relaxed),
+            offset: module.offset.load(Relaxed),
+            path: PathBuf::from(path),
+        });
+    }
+}
+
+/// All rows, those with the longest waits first.
+pub fn rows(table: &Table, symbols: &Symbols) -> Vec<Row> {
+    let mut holders: Vec<Vec<Holder>> = table.entries.iter().map(|_| Vec::new()).collect();
+    for holder in &table.holders {
+        // Acquire: pairs with the store after its names were written.
+        if holder.ready.load(Acquire) == 0 {
+            continue;
+        }
+        let site = symbols.whole(holder.site.load(Relaxed));
+        if let Some(holders) = holders.get_mut(holder.entry.load(Relaxed) as usize) {
+            holders.push(Holder {
+                site: site.map(|site| symbols.call(site)),
+                waits: holder.waits.load(Relaxed),
+                wait_ns: holder.wait_ns.load(Relaxed),
+            });
+        }
+    }
+    let pairs = table.entries.iter().zip(holders);
+    let mut rows: Vec<Row> = pairs
+        .filter_map(|(entry, holders)| row(entry, holders, symbols))
+        .collect();
+    rows.sort_by_key(|row| {
+        let Row {
+            wait,
+            contentions,
+            acquisitions,
+            ..
+        } = row;
+        std::cmp::Reverse((wait.total_ns, *contentions, *acquisitions))
+    });
+    rows
+}
+
+fn row(entry: &Entry, mut holders: Vec<Holder>, symbols: &Symbols) -> Option<Row> {
+    // Acquire: as above.
+    if entry.ready.load(Acquire) == 0 {
+        return None;
+    }
+    let kind = overlock_stat::Kind::of(entry.kind.load(Relaxed))?;
+    holders.sort_by_key(|holder| std::cmp::Reverse(holder.wait_ns));
+    let object = entry.object.load(Relaxed);
+    let init = Some(entry.init.load(Relaxed)).filter(|&init| init != 0);
+    let init = init.map(|init| symbols.call(init));
+    let variable = symbols.variable(object);
+    let lock = variable.or_else(|| init.as_ref().map(|init| format!("of {init}")));
+    let acquisitions = entry.acquisitions.load(Relaxed);
+    let contentions = entry.contentions.load(Relaxed);
+    let gave_up = entry.gave_up.load(Relaxed);
+    let known = acquisitions.saturating_sub(entry.lost_holds.load(Relaxed));
+    let ended = contentions.saturating_sub(gave_up);
+    let passed = entry.passed.load(Relaxed);
+    Some(Row {
+        lock: lock.unwrap_or_else(|| format!("{object:#x}")),
+        object: format!("{object:#x}"),
+        kind: Kind(kind),
+        init,
+        site: symbols.call(entry.site.load(Relaxed)),
+        acquisitions,
+        contentions,
+        gave_up,
+        wait: Spell::new(&entry.wait_ns, &entry.wait_max_ns, contentions),
+        hold: Spell::new(&entry.hold_ns, &entry.hold_max_ns, known),
+        passed_avg: (ended > 0).then(|| passed as f64 / ended as f64),
+        passed_max: entry.passed_max.load(Relaxed),
+        holders,
+    })
+}

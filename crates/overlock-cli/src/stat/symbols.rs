@@ -1,0 +1,282 @@
+//! Names for addresses in a process that may have ended.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use addr2line::Loader;
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, ReadCache};
+use serde::Serialize;
+
+/// Where in a program something is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The address in the process.
+    pub address: String,
+    /// The function, if its name is known.
+    pub function: Option<String>,
+    /// The source file, where there is debug information.
+    pub file: Option<String>,
+    /// The line in it.
+    pub line: Option<u32>,
+    /// The program or library.
+    pub module: Option<String>,
+    /// The address within it, as in the file.
+    pub offset: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        match (&self.function, &self.module, &self.offset) {
+            (Some(function), module, _) => {
+                f.write_str(function)?;
+                match (&self.file, self.line, module) {
+                    (Some(file), Some(line), _) => write!(f, " {}:{line}", base(file)),
+                    (_, _, Some(module)) => write!(f, " {}", base(module)),
+                    _ => Ok(()),
+                }
+            }
+            (None, Some(module), Some(offset)) => write!(f, "{}+{offset}", base(module)),
+            _ => f.write_str(&self.address),
+        }
+    }
+}
+
+/// A mapping of code.
+#[derive(Debug)]
+pub struct Module {
+    /// The first address.
+    pub start: u64,
+    /// The one behind the last.
+    pub end: u64,
+    /// Where in the file that is.
+    pub offset: u64,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// A part of a file as it is in memory.
+#[derive(Debug)]
+struct Segment {
+    offset: u64,
+    in_file: u64,
+    address: u64,
+    in_memory: u64,
+}
+
+/// What is known of a file.
+struct Known {
+    segments: Vec<Segment>,
+    loader: Option<Loader>,
+}
+
+/// The names of one process.
+pub struct Symbols {
+    modules: Vec<Module>,
+    files: HashMap<PathBuf, Known>,
+}
+
+impl fmt::Debug for Symbols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Symbols")
+            .field("modules", &self.modules)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Symbols {
+    /// Those of a process of which no mapping is known yet.
+    pub fn new() -> Self {
+        Self {
+            modules: Vec::new(),
+            files: HashMap::new(),
+        }
+    }
+
+    /// How many mappings are known.
+    pub fn modules(&self) -> usize {
+        self.modules.len()
+    }
+
+    /// The file that is mapped lowest, which is the program's own.
+    pub fn program(&self) -> String {
+        let path = self.modules.first().map(|module| module.path.as_path());
+        let name = path.and_then(Path::file_name).unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// One more mapping.
+    pub fn add(&mut self, module: Module) {
+        let known = self.files.entry(module.path.clone());
+        known.or_insert_with(|| Known {
+            segments: segments(&module.path).unwrap_or_default(),
+            loader: Loader::new(&module.path).ok(),
+        });
+        self.modules.push(module);
+    }
+
+    /// The call that returns to an address.
+    pub fn call(&self, address: u64) -> Place {
+        // The return address may be in the next line already, or in the next function.
+        let call = address.saturating_sub(1);
+        let nowhere = Place {
+            address: format!("{address:#x}"),
+            function: None,
+            file: None,
+            line: None,
+            module: None,
+            offset: None,
+        };
+        // The latest: what was unmapped may have made room for another.
+        let mut modules = self.modules.iter().rev();
+        let Some(module) = modules.find(|module| (module.start..module.end).contains(&call)) else {
+            return nowhere;
+        };
+        let known = &self.files[&module.path];
+        let bias = bias(module, &known.segments);
+        let mut place = Place {
+            module: Some(module.path.display().to_string()),
+            offset: bias.map(|bias| format!("{:#x}", address.wrapping_sub(bias))),
+            ..nowhere
+        };
+        if let (Some(bias), Some(loader)) = (bias, &known.loader) {
+            look_up(loader, call.wrapping_sub(bias), &mut place);
+        }
+        place
+    }
+
+    /// The address of which this is the lower half, if it is one of code.
+    pub fn whole(&self, half: u32) -> Option<u64> {
+        self.modules.iter().rev().find_map(|module| {
+            let base = module.start & !u64::from(u32::MAX);
+            let near = [base, base.wrapping_add(1 << 32)];
+            let whole = near.map(|base| base | u64::from(half));
+            // A return address may lie behind the last instruction.
+            whole
+                .into_iter()
+                .find(|whole| (module.start + 1..=module.end).contains(whole))
+        })
+    }
+
+    /// The variable at an address.
+    pub fn variable(&self, address: u64) -> Option<String> {
+        self.modules.iter().rev().find_map(|module| {
+            let known = &self.files[&module.path];
+            let at = address.wrapping_sub(bias(module, &known.segments)?);
+            let is_in = |segment: &Segment| {
+                (segment.address..segment.address + segment.in_memory).contains(&at)
+            };
+            if !known.segments.iter().any(is_in) {
+                return None;
+            }
+            let symbol = known.loader.as_ref()?.find_symbol_info(at)?;
+            let name = addr2line::demangle_auto(symbol.name().into(), None);
+            match at - symbol.address() {
+                0 => Some(name.into_owned()),
+                within => Some(format!("{name}+{within:#x}")),
+            }
+        })
+    }
+}
+
+/// The function that contains an address of a file, and the line. Where calls were inlined, it is the function that is there and not those that
+/// were inlined: these are often a library's, and the same for all locks.
+fn look_up(loader: &Loader, at: u64, place: &mut Place) {
+    let mut outermost = None;
+    if let Ok(mut frames) = loader.find_frames(at) {
+        while let Ok(Some(frame)) = frames.next() {
+            outermost = Some(frame);
+        }
+    }
+    if let Some(frame) = outermost {
+        let name = frame.function.as_ref();
+        place.function = name.and_then(|name| Some(name.demangle().ok()?.into_owned()));
+        if let Some(location) = frame.location {
+            place.file = location.file.map(str::to_owned);
+            place.line = location.line;
+        }
+    }
+    if place.function.is_none() {
+        let symbol = loader.find_symbol(at);
+        place.function =
+            symbol.map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
+    }
+}
+
+/// What lies between addresses in the file and in the process.
+fn bias(module: &Module, segments: &[Segment]) -> Option<u64> {
+    let is_in = |segment: &&Segment| {
+        module.offset < segment.offset + segment.in_file
+            && module.offset + (module.end - module.start) > segment.offset
+    };
+    let segment = segments.iter().find(is_in)?;
+    let address = segment
+        .address
+        .wrapping_add(module.offset)
+        .wrapping_sub(segment.offset);
+    Some(module.start.wrapping_sub(address))
+}
+
+fn segments(path: &Path) -> Option<Vec<Segment>> {
+    let file = ReadCache::new(File::open(path).ok()?);
+    let header = object::elf::FileHeader64::<Endianness>::parse(&file).ok()?;
+    let endian = header.endian().ok()?;
+    let headers = header.program_headers(endian, &file).ok()?;
+    let loaded = headers
+        .iter()
+        .filter(|header| header.p_type(endian) == object::elf::PT_LOAD);
+    let segment = |header: &object::elf::ProgramHeader64<Endianness>| Segment {
+        offset: header.p_offset(endian),
+        in_file: header.p_filesz(endian),
+        address: header.p_vaddr(endian),
+        in_memory: header.p_memsz(endian),
+    };
+    Some(loaded.map(segment).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static KNOWN_VARIABLE: [u64; 2] = [1, 2];
+
+    fn own() -> Symbols {
+        let mut symbols = Symbols::new();
+        for line in std::fs::read_to_string("/proc/self/maps").unwrap().lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+            let (start, end) = words[0].split_once('-').unwrap();
+            if words[1].contains('x') && words.len() == 6 && words[5].starts_with('/') {
+                symbols.add(Module {
+                    start: number(start),
+                    end: number(end),
+                    offset: number(words[2]),
+                    path: words[5].into(),
+                });
+            }
+        }
+        symbols
+    }
+
+    #[test]
+    fn code_and_variables_of_a_process_have_names() {
+        let symbols = own();
+        let here = own as *const () as u64 + 1;
+        let place = symbols.call(here);
+        assert!(place.function.unwrap().ends_with("symbols::tests::own"));
+        assert!(place.file.unwrap().ends_with("symbols.rs"));
+        assert_eq!(symbols.whole(here as u32), Some(here));
+        assert_eq!(symbols.whole(0), None);
+        let variable = symbols.variable((&raw const KNOWN_VARIABLE[1]) as u64);
+        let variable = variable.unwrap();
+        assert!(variable.ends_with("KNOWN_VARIABLE+0x8"), "{variable}");
+        let nowhere = symbols.call(0x10);
+        assert_eq!(
+            (nowhere.module.as_ref(), nowhere.to_string()),
+            (None, "0x10".to_owned())
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! What `overlock top` shows.
+
+use clap::ValueEnum;
+use overlock_bench::report::text::{count, time};
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Constraint, Layout};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Text;
+use ratatui::widgets::{Cell, Paragraph, Row, Table};
+
+use super::changes::{Change, Changes};
+use crate::stat;
+
+/// Its title, its width, and what it says.
+type Column = (&'static str, u16, fn(&Change) -> String);
+
+const COLUMNS: [Column; 7] = [
+    ("acquired/s", 11, |change| whole(change.last.acquisitions)),
+    ("waits/s", 10, |change| whole(change.last.waits)),
+    ("wait/s", 8, |change| nanoseconds(change.last.wait_ns)),
+    ("wait sum", 8, |change| nanoseconds(change.sum.wait_ns)),
+    ("avg", 8, |change| {
+        nanoseconds(change.row.wait.avg_ns.unwrap_or_default() as u64)
+    }),
+    ("max", 8, |change| nanoseconds(change.row.wait.max_ns)),
+    ("hold avg", 8, |change| {
+        nanoseconds(change.row.hold.avg_ns.unwrap_or_default() as u64)
+    }),
+];
+
+fn whole(number: u64) -> String {
+    count(number as f64)
+}
+
+fn nanoseconds(number: u64) -> String {
+    if number == 0 {
+        return "-".to_owned();
+    }
+    time(number as f64)
+}
+
+/// Draws it.
+pub fn draw(frame: &mut Frame, changes: &Changes, state: &str) {
+    let [top, body, bottom] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    let order = changes.sort.to_possible_value();
+    let order = order.as_ref().map_or("", |order| order.get_name());
+    let title = format!(
+        "{} (process {}), {state}, {} locks and call sites, by {order}",
+        changes.program,
+        changes.pid,
+        changes.rows.len()
+    );
+    frame.render_widget(Paragraph::new(title), top);
+    let keys = "q quit   s sort   p pause   r reset";
+    frame.render_widget(Paragraph::new(keys), bottom);
+
+    let mut widths = vec![Constraint::Fill(2), Constraint::Fill(3)];
+    widths.extend(COLUMNS.map(|(_, width, _)| Constraint::Length(width)));
+    let right = |text: String| Cell::from(Text::from(text).alignment(Alignment::Right));
+    let titles = [Cell::from("lock"), Cell::from("acquired at")]
+        .into_iter()
+        .chain(COLUMNS.map(|(title, ..)| right(title.to_owned())));
+    let header = Row::new(titles).style(Style::new().add_modifier(Modifier::REVERSED));
+    let rows = changes.rows.iter().take(body.height.into()).map(|change| {
+        let names = [stat::name(&change.row), change.row.site.to_string()];
+        let figures = COLUMNS.map(|(_, _, text)| right(text(change)));
+        Row::new(names.map(Cell::from).into_iter().chain(figures))
+    });
+    frame.render_widget(Table::new(rows, widths).header(header), body);
+}

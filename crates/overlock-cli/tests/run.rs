@@ -1,0 +1,232 @@
+//! `overlock run`: programs, as they would run by themselves.
+
+mod common;
+#[path = "common/preload.rs"]
+mod preload;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{ends, signal};
+use preload::{compile, library, run};
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+
+/// Where the program replaces ours, where it is our child, and where it is that and counted.
+const WAYS: [&[&str]; 3] = [&[], &["--lockdep"], &["--stat"]];
+
+fn output(command: &mut Command) -> Output {
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+/// The message, in one line.
+fn complaint(output: &Output, code: i32) -> String {
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn exit_codes_and_deadly_signals_are_the_programs() {
+    for way in WAYS {
+        for code in [0, 1, 3, 255] {
+            let script = format!("exit {code}");
+            let output = output(run(way).args(["sh", "-c", &script]));
+            assert_eq!(output.status.code(), Some(code), "{way:?}");
+        }
+        for (name, signal) in [("KILL", 9), ("TERM", 15), ("INT", 2), ("SEGV", 11)] {
+            let script = format!("kill -{name} $$");
+            let output = output(run(way).args(["sh", "-c", &script]));
+            assert_eq!(output.status.signal(), Some(signal), "{way:?} {name}");
+        }
+    }
+}
+
+#[test]
+fn arguments_and_standard_streams_are_the_programs() {
+    for way in WAYS {
+        let output = output(run(way).args(["printf", "%s|", "-x", "--stat", "a b", ""]));
+        assert_eq!(stdout(&output), "-x|--stat|a b||");
+    }
+}
+
+#[test]
+fn the_environment_says_what_to_do_and_keeps_what_was_there() {
+    let script = "echo $LD_PRELOAD; echo $OVERLOCK_MUTEX $OVERLOCK_RWLOCK $OVERLOCK_STAT";
+    let library = library().display();
+    let of = |options: &[&str], preload: &str| {
+        let mut command = run(options);
+        command.args(["sh", "-c", script]);
+        command.env("LD_PRELOAD", preload).env("OVERLOCK_STAT", "1");
+        stdout(&output(&mut command)).to_owned()
+    };
+    assert_eq!(of(&[], ""), format!("{library}\noverlock overlock\n"));
+    assert_eq!(
+        of(&["--mutex", "hybrid", "--rwlock", "rwsem"], "libc.so.6"),
+        format!("{library}:libc.so.6\nhybrid rwsem\n")
+    );
+    assert_eq!(
+        of(&["--stat", "--mutex", "glibc"], ""),
+        format!("{library}\nglibc overlock 1\n")
+    );
+}
+
+#[test]
+fn what_cannot_be_run_is_told() {
+    for way in WAYS {
+        let missing = output(run(way).arg("no-such-program"));
+        assert_eq!(
+            complaint(&missing, 127),
+            "overlock: no-such-program: no such program\n"
+        );
+        complaint(&output(run(way).arg("./no/such/program")), 127);
+        let text = complaint(&output(run(way).arg("/etc/passwd")), 126);
+        assert!(text.contains("/etc/passwd: Permission denied"), "{text}");
+        let text = complaint(&output(run(way).arg("/etc")), 126);
+        assert!(text.contains("directory"), "{text}");
+    }
+}
+
+/// In a directory of its own.
+fn script(dir: &Path, interpreter: &Path) -> PathBuf {
+    let path = dir.join("script");
+    fs::write(&path, format!("#!{}\n", interpreter.display())).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn programs_that_no_library_can_be_loaded_into_are_told() {
+    let program = compile("family", "family-static", &["-static"]);
+    let dir = tempfile::tempdir().unwrap();
+    for program in [&program, &script(dir.path(), &program)] {
+        let text = complaint(&output(run(&[]).arg(program)), 126);
+        assert!(
+            text.contains("family-static: is statically linked"),
+            "{text}"
+        );
+    }
+    let setuid = dir.path().join("setuid");
+    fs::copy("/bin/true", &setuid).unwrap();
+    if std::os::unix::fs::chown(&setuid, Some(12345), None).is_ok() {
+        fs::set_permissions(&setuid, fs::Permissions::from_mode(0o4755)).unwrap();
+        let text = complaint(&output(run(&[]).arg(&setuid)), 126);
+        assert!(text.contains("is setuid, and ignores LD_PRELOAD"), "{text}");
+    }
+}
+
+#[test]
+fn a_library_that_is_not_there_is_told() {
+    let program = || Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
+    let given = output(program().args(["run", "--library", "/no/such.so", "true"]));
+    assert!(complaint(&given, 2).contains("--library /no/such.so: No such file"));
+    let dir = tempfile::tempdir().unwrap();
+    let alone = dir.path().join("bin/overlock");
+    fs::create_dir(alone.parent().unwrap()).unwrap();
+    fs::copy(assert_cmd::cargo::cargo_bin!("overlock"), &alone).unwrap();
+    let mut command = Command::new(&alone);
+    let text = complaint(&output(command.args(["run", "true"])), 2);
+    assert!(
+        text.contains("cargo build --release -p overlock-pthread"),
+        "{text}"
+    );
+    // Where an installation has it.
+    let lib = dir.path().join("lib/overlock");
+    fs::create_dir_all(&lib).unwrap();
+    let installed = lib.join("liboverlock_pthread.so");
+    fs::copy(library(), &installed).unwrap();
+    let mut command = Command::new(&alone);
+    let output = output(command.args(["run", "sh", "-c", "echo $LD_PRELOAD"]));
+    let installed = installed.canonicalize().unwrap();
+    assert_eq!(stdout(&output).trim(), installed.to_str().unwrap());
+    // The loader would split it.
+    let spaced = dir.path().join("a library.so");
+    fs::copy(library(), &spaced).unwrap();
+    let mut command = Command::new(&alone);
+    let output = self::output(command.arg("run").arg("--library").arg(&spaced).arg("true"));
+    assert!(complaint(&output, 2).contains("no path with a space"));
+}
+
+/// A child that prints a line when it is ready.
+fn start(command: &mut Command) -> (Child, BufReader<std::process::ChildStdout>) {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    assert_eq!(line(&mut lines), "ready");
+    (child, lines)
+}
+
+fn line(lines: &mut impl BufRead) -> String {
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    line.trim().to_owned()
+}
+
+#[test]
+fn signals_get_to_the_program_once() {
+    let program = compile("signals", "signals", &[]);
+    for way in WAYS {
+        let (mut child, mut lines) = start(run(way).arg(&program).stderr(Stdio::null()));
+        for (sent, name) in [
+            (Signal::INT, "INT"),
+            (Signal::HUP, "HUP"),
+            (Signal::QUIT, "QUIT"),
+            (Signal::USR1, "USR1"),
+            (Signal::TERM, "TERM"),
+        ] {
+            signal(&child, sent);
+            assert_eq!(line(&mut lines), name, "{way:?}");
+        }
+        assert!(ends(&mut child).success());
+        assert_eq!(line(&mut lines), "");
+    }
+}
+
+#[test]
+fn a_program_that_stops_stops_us_and_goes_on_with_us() {
+    for way in &WAYS[1..] {
+        let script = "echo ready; kill -STOP $$; echo again";
+        let (mut child, mut lines) =
+            start(run(way).args(["sh", "-c", script]).stderr(Stdio::null()));
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        let status = waitpid(Some(pid), WaitOptions::UNTRACED)
+            .unwrap()
+            .unwrap()
+            .1;
+        assert!(status.stopped(), "{status:?}");
+        signal(&child, Signal::CONT);
+        assert_eq!(line(&mut lines), "again");
+        assert!(ends(&mut child).success());
+    }
+}
+
+#[test]
+fn nothing_is_left_behind_where_the_tables_are() {
+    let left = || {
+        let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        names
+            .filter(|name| name.starts_with("overlock-run."))
+            .collect::<Vec<_>>()
+    };
+    let mut child = run(&["--stat"])
+        .args(["sleep", "0.2"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(100));
+    let during = left();
+    assert!(ends(&mut child).success());
+    // Other tests have theirs.
+    assert!(during.is_empty() || left() != during, "{during:?}");
+}

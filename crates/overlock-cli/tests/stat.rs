@@ -1,0 +1,263 @@
+//! `overlock run --stat`, `overlock top`, `overlock report`: what is counted, and what is said of it.
+
+mod common;
+#[path = "common/preload.rs"]
+mod preload;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use common::{ends, overlock, signal};
+use preload::{compile, library, run};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// Acquisitions of each thread's own lock.
+const ROUNDS: u64 = 100_000;
+
+fn read(path: &Path) -> Value {
+    let document = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/run.schema.json");
+    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    jsonschema::validate(&schema, &document).unwrap();
+    document
+}
+
+/// The rows of a call site, by its function.
+fn at<'a>(process: &'a Value, function: &str) -> Vec<&'a Value> {
+    let locks = process["locks"].as_array().unwrap();
+    let found = locks
+        .iter()
+        .filter(|row| row["site"]["function"] == function);
+    found.collect()
+}
+
+fn sum(rows: &[&Value], key: &str) -> u64 {
+    rows.iter().map(|row| row[key].as_u64().unwrap()).sum()
+}
+
+/// Runs the program of `name`, and returns its report and its table.
+fn report(name: &str, mutex: &str) -> (Value, String) {
+    let program = compile("hot", &format!("{name}-{mutex}"), &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let (json, svg) = (dir.path().join("r.json"), dir.path().join("r.svg"));
+    let report = format!("--report={}", json.display());
+    let picture = format!("--svg={}", svg.display());
+    let output = run(&["--stat", "--mutex", mutex, &report, &picture])
+        .arg(program)
+        .arg(ROUNDS.to_string())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(7), "{text}");
+    let picture = fs::read_to_string(svg).unwrap();
+    assert!(picture.contains("<svg") && picture.contains("short_section"));
+    (read(&json), text)
+}
+
+#[test]
+fn the_contended_lock_is_on_top_with_its_sites_and_holders() {
+    for mutex in ["overlock", "hybrid", "mutex"] {
+        let (document, text) = report("hot-contended", mutex);
+        let process = &document["processes"][0];
+        let top = &process["locks"][0];
+        assert_eq!(top["lock"], "hot", "{mutex}: {text}");
+        assert_eq!(top["site"]["function"], "short_section");
+        assert!(top["site"]["file"].as_str().unwrap().ends_with("hot.c"));
+        assert_eq!(top["holders"][0]["site"]["function"], "long_section");
+        assert!(top["contentions"].as_u64().unwrap() >= 2, "{mutex}: {text}");
+        // The holder sleeps for a millisecond; who comes waits for a part of that, or for several.
+        let avg = top["wait"]["avg_ns"].as_f64().unwrap();
+        assert!((50_000.0..100_000_000.0).contains(&avg), "{mutex}: {text}");
+        let holds: Vec<_> = at(process, "long_section");
+        if let Some(hold) = holds.iter().find_map(|row| row["hold"]["avg_ns"].as_f64()) {
+            assert!(
+                (1_000_000.0..50_000_000.0).contains(&hold),
+                "{mutex}: {text}"
+            );
+        }
+        let first = text.lines().nth(2).unwrap();
+        assert!(
+            first.contains("hot ") && first.contains("short_section hot.c:"),
+            "{text}"
+        );
+        assert!(first.contains("long_section hot.c:"), "{text}");
+    }
+}
+
+#[test]
+fn acquisitions_are_counted_to_within_the_samples_error() {
+    for mutex in ["overlock", "hybrid", "mutex"] {
+        let (document, text) = report("hot-counted", mutex);
+        let lonely = at(&document["processes"][0], "lonely_section");
+        let count = sum(&lonely, "acquisitions");
+        let all = 3 * ROUNDS;
+        assert!(
+            (all * 9 / 10..all * 11 / 10).contains(&count),
+            "{mutex}: {count}\n{text}"
+        );
+        assert_eq!(sum(&lonely, "contentions"), 0, "{text}");
+        let names: Vec<_> = lonely
+            .iter()
+            .map(|row| row["lock"].as_str().unwrap())
+            .collect();
+        assert!(
+            names.contains(&"own") && names.contains(&"own+0x28"),
+            "{names:?}"
+        );
+    }
+}
+
+#[test]
+fn waits_in_vain_and_initialisers_are_told() {
+    let (document, text) = report("hot-in-vain", "overlock");
+    let hurried = at(&document["processes"][0], "hurried_section");
+    assert_eq!(sum(&hurried, "gave_up"), 1, "{text}");
+    assert_eq!(sum(&hurried, "contentions"), 1, "{text}");
+    assert_eq!(sum(&hurried, "acquisitions"), 0, "{text}");
+    assert_eq!(hurried[0]["init"]["function"], "make", "{text}");
+    assert!(
+        hurried[0]["lock"]
+            .as_str()
+            .unwrap()
+            .starts_with("of make hot.c:")
+    );
+}
+
+#[test]
+fn a_child_of_fork_has_a_table_of_its_own() {
+    let program = compile("family", "family", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("r.json");
+    let option = format!("--report={}", json.display());
+    let output = run(&[&option]).arg(program).output().unwrap();
+    assert!(output.status.success());
+    let document = read(&json);
+    let processes = document["processes"].as_array().unwrap();
+    assert_eq!(processes.len(), 2);
+    for (process, own, others) in [
+        (&processes[0], "in_parent", "in_child"),
+        (&processes[1], "in_child", "in_parent"),
+    ] {
+        assert_eq!(process["program"], "family");
+        let count = sum(&at(process, own), "acquisitions");
+        assert!((4000..6000).contains(&count), "{own}: {count}");
+        assert!(at(process, others).is_empty());
+    }
+}
+
+/// A program that stays, when it is ready: our process, and its own id.
+fn stays(name: &str) -> (Child, Pid) {
+    let program = compile("hot", name, &[]);
+    let mut child = run(&["--stat"])
+        .arg(program)
+        .args(["1000", "stay"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = child.stdout.as_mut().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let pid = fs::read_to_string(children)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    (child, Pid::from_raw(pid).unwrap())
+}
+
+fn rest(child: &mut Child) -> String {
+    let mut text = String::new();
+    let stderr = child.stderr.as_mut().unwrap();
+    stderr.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn a_program_that_is_killed_is_reported() {
+    let (mut child, pid) = stays("hot-killed");
+    kill_process(pid, Signal::KILL).unwrap();
+    assert_eq!(ends(&mut child).signal(), Some(9));
+    assert!(rest(&mut child).contains("short_section hot.c:"));
+}
+
+#[test]
+fn a_signal_has_the_table_printed_and_the_program_goes_on() {
+    let (mut child, pid) = stays("hot-asked");
+    signal(&child, Signal::USR2);
+    let mut first = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap())
+        .read_line(&mut first)
+        .unwrap();
+    assert!(first.contains("waited for locks"), "{first}");
+    assert!(child.try_wait().unwrap().is_none());
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(ends(&mut child).signal(), Some(15));
+}
+
+#[test]
+fn top_shows_a_program_that_runs() {
+    let (mut child, pid) = stays("hot-watched");
+    let pid = pid.as_raw_nonzero().to_string();
+    let text = common::text(overlock().args(["top", "--once", &pid]));
+    let top = text.lines().nth(2).unwrap();
+    assert!(
+        top.contains("hot ") && top.contains("short_section hot.c:"),
+        "{text}"
+    );
+    common::refused(overlock().args(["top", &pid]).assert(), &["--once"]);
+    signal(&child, Signal::TERM);
+    assert_eq!(ends(&mut child).signal(), Some(15));
+    let own = std::process::id().to_string();
+    common::refused(
+        overlock().args(["top", "--once", &own]).assert(),
+        &["counts nothing", "overlock run --stat"],
+    );
+    common::refused(
+        overlock().args(["top", "999999999"]).assert(),
+        &["is not there"],
+    );
+}
+
+#[test]
+fn a_program_without_us_leaves_a_table() {
+    let program = compile("hot", "hot-alone", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let status = Command::new(program)
+        .arg("1000")
+        .env("LD_PRELOAD", library())
+        .env("OVERLOCK_STAT", "1")
+        .env("OVERLOCK_STAT_DIR", dir.path())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(7));
+    let tables: Vec<PathBuf> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let [table] = &tables[..] else {
+        panic!("{tables:?}")
+    };
+    let text = common::text(overlock().arg("report").arg(table));
+    assert!(text.contains("short_section hot.c:"), "{text}");
+    let json = dir.path().join("r.json");
+    common::text(
+        overlock()
+            .arg("report")
+            .arg("--report")
+            .arg(&json)
+            .arg(table),
+    );
+    assert_eq!(read(&json)["processes"][0]["locks"][0]["lock"], "hot");
+    common::refused(
+        overlock().args(["report", "/etc/passwd"]).assert(),
+        &["/etc/passwd: is no table"],
+    );
+}

@@ -1,0 +1,238 @@
+//! What programs call.
+
+use core::ffi::{c_int, c_void};
+
+use libc::{CLOCK_REALTIME, clockid_t, timespec};
+use overlock::core::Instant;
+
+use super::{Attributes, RwLock};
+use crate::site::{Site, with_site};
+use crate::time::deadline;
+use crate::{config, order, real};
+
+with_site! {
+    /// `pthread_rwlock_init`.
+    fn pthread_rwlock_init(2) => init;
+    /// `pthread_rwlock_rdlock`.
+    fn pthread_rwlock_rdlock(1) => rdlock;
+    /// `pthread_rwlock_tryrdlock`.
+    fn pthread_rwlock_tryrdlock(1) => tryrdlock;
+    /// `pthread_rwlock_timedrdlock`.
+    fn pthread_rwlock_timedrdlock(2) => timedrdlock;
+    /// `pthread_rwlock_clockrdlock`.
+    fn pthread_rwlock_clockrdlock(3) => clockrdlock;
+    /// `pthread_rwlock_wrlock`.
+    fn pthread_rwlock_wrlock(1) => wrlock;
+    /// `pthread_rwlock_trywrlock`.
+    fn pthread_rwlock_trywrlock(1) => trywrlock;
+    /// `pthread_rwlock_timedwrlock`.
+    fn pthread_rwlock_timedwrlock(2) => timedwrlock;
+    /// `pthread_rwlock_clockwrlock`.
+    fn pthread_rwlock_clockwrlock(3) => clockwrlock;
+    /// An old name of [`pthread_rwlock_init`].
+    fn __pthread_rwlock_init(2) => init;
+    /// An old name of [`pthread_rwlock_rdlock`].
+    fn __pthread_rwlock_rdlock(1) => rdlock;
+    /// An old name of [`pthread_rwlock_tryrdlock`].
+    fn __pthread_rwlock_tryrdlock(1) => tryrdlock;
+    /// An old name of [`pthread_rwlock_wrlock`].
+    fn __pthread_rwlock_wrlock(1) => wrlock;
+    /// An old name of [`pthread_rwlock_trywrlock`].
+    fn __pthread_rwlock_trywrlock(1) => trywrlock;
+}
+
+unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site) -> c_int {
+    let (kind, shared) = if attr.is_null() {
+        (0, 0)
+    } else {
+        // SAFETY: the caller's promise: an attributes object.
+        let attr = unsafe { &*attr };
+        (attr.kind as u32, attr.shared)
+    };
+    if shared != 0 || config::get().rwlock == config::RwLock::Glibc {
+        // SAFETY: the caller's promise.
+        return unsafe { real::pthread_rwlock_init(lock.cast(), attr.cast()) };
+    }
+    // SAFETY: the caller's promise: memory for a lock that nobody uses.
+    unsafe { lock.write(RwLock::new(kind)) };
+    order::initialised(lock.addr(), site);
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_destroy`: as in glibc, nothing.
+pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.is_ours() {
+        order::destroyed(core::ptr::from_ref(lock).addr());
+        return 0;
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_destroy(lock.as_glibcs()) }
+}
+
+unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.read_quickly() {
+        return 0;
+    }
+    if lock.is_ours() {
+        return lock.read(None, site);
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_rdlock(lock.as_glibcs()) }
+}
+
+unsafe extern "C" fn tryrdlock(lock: *mut RwLock, site: Site) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.is_ours() {
+        return lock.try_read(site);
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_tryrdlock(lock.as_glibcs()) }
+}
+
+unsafe extern "C" fn wrlock(lock: *mut RwLock, site: Site) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.write_quickly() {
+        return 0;
+    }
+    if lock.is_ours() {
+        return lock.write(None, site);
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_wrlock(lock.as_glibcs()) }
+}
+
+unsafe extern "C" fn trywrlock(lock: *mut RwLock, site: Site) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.is_ours() {
+        return lock.try_write(site);
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_trywrlock(lock.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_rwlock_unlock`.
+pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if lock.release_quickly() {
+        return 0;
+    }
+    if lock.is_ours() {
+        lock.release();
+        return 0;
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_rwlock_unlock(lock.as_glibcs()) }
+}
+
+/// The timed functions: `ours`, or glibc's.
+///
+/// # Safety
+///
+/// `lock` is a lock, `at` a moment, and `glibcs` may be called for a lock of glibc's.
+unsafe fn timed(
+    lock: *mut RwLock,
+    (clock, at): (clockid_t, *const timespec),
+    ours: impl FnOnce(&RwLock, Option<Instant>) -> c_int,
+    glibcs: impl FnOnce(*mut c_void) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*lock };
+    if !lock.is_ours() {
+        return glibcs(lock.as_glibcs());
+    }
+    // SAFETY: as above.
+    match deadline(clock, unsafe { &*at }) {
+        Ok(until) => ours(lock, Some(until)),
+        Err(error) => error,
+    }
+}
+
+unsafe extern "C" fn timedrdlock(lock: *mut RwLock, at: *const timespec, site: Site) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |lock| unsafe { real::pthread_rwlock_timedrdlock(lock, at) };
+    // SAFETY: the caller's promises.
+    unsafe {
+        timed(
+            lock,
+            (CLOCK_REALTIME, at),
+            |lock, until| lock.read(until, site),
+            glibcs,
+        )
+    }
+}
+
+unsafe extern "C" fn timedwrlock(lock: *mut RwLock, at: *const timespec, site: Site) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |lock| unsafe { real::pthread_rwlock_timedwrlock(lock, at) };
+    // SAFETY: the caller's promises.
+    unsafe {
+        timed(
+            lock,
+            (CLOCK_REALTIME, at),
+            |lock, until| lock.write(until, site),
+            glibcs,
+        )
+    }
+}
+
+unsafe extern "C" fn clockrdlock(
+    lock: *mut RwLock,
+    clock: clockid_t,
+    at: *const timespec,
+    site: Site,
+) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |lock| unsafe { real::pthread_rwlock_clockrdlock(lock, clock, at) };
+    // SAFETY: the caller's promises.
+    unsafe {
+        timed(
+            lock,
+            (clock, at),
+            |lock, until| lock.read(until, site),
+            glibcs,
+        )
+    }
+}
+
+unsafe extern "C" fn clockwrlock(
+    lock: *mut RwLock,
+    clock: clockid_t,
+    at: *const timespec,
+    site: Site,
+) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |lock| unsafe { real::pthread_rwlock_clockwrlock(lock, clock, at) };
+    // SAFETY: the caller's promises.
+    unsafe {
+        timed(
+            lock,
+            (clock, at),
+            |lock, until| lock.write(until, site),
+            glibcs,
+        )
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// An old name of [`pthread_rwlock_destroy`].
+pub unsafe extern "C" fn __pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { pthread_rwlock_destroy(lock) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// An old name of [`pthread_rwlock_unlock`].
+pub unsafe extern "C" fn __pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { pthread_rwlock_unlock(lock) }
+}

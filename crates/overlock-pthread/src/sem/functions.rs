@@ -1,0 +1,142 @@
+//! What programs call.
+
+use core::ffi::{c_int, c_uint, c_void};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use libc::{CLOCK_REALTIME, EAGAIN, EINVAL, clockid_t, timespec};
+
+use super::{MOST, Sem, value};
+use crate::real;
+use crate::time::deadline;
+
+/// A result of `sem_*` for 0 or an errno.
+fn result(error: c_int) -> c_int {
+    if error == 0 {
+        return 0;
+    }
+    // SAFETY: it has no preconditions.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: the calling thread's own.
+    unsafe { errno.write(error) };
+    -1
+}
+
+/// The timed waits.
+///
+/// # Safety
+///
+/// `sem` is a semaphore, `at` a moment, and `glibcs` may be called for a semaphore of glibc's.
+unsafe fn wait_until(
+    sem: *mut Sem,
+    (clock, at): (clockid_t, *const timespec),
+    glibcs: impl FnOnce(*mut c_void) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let sem = unsafe { &*sem };
+    if !sem.is_ours() {
+        return glibcs(sem.as_glibcs());
+    }
+    // SAFETY: as above.
+    let at = unsafe { &*at };
+    result(match deadline(clock, at) {
+        Ok(_) => sem.wait(Some((clock, at))),
+        Err(error) => error,
+    })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_init`.
+pub unsafe extern "C" fn sem_init(sem: *mut Sem, shared: c_int, value: c_uint) -> c_int {
+    if shared != 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { real::sem_init(sem.cast(), shared, value) };
+    }
+    if value > MOST {
+        return result(EINVAL);
+    }
+    let new = Sem {
+        word: AtomicU64::new(value.into()),
+        shared: AtomicU32::new(0),
+    };
+    // SAFETY: the caller's promise: memory for a semaphore that nobody uses.
+    unsafe { sem.write(new) };
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_destroy`: nothing, as in glibc.
+pub unsafe extern "C" fn sem_destroy(_sem: *mut Sem) -> c_int {
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_post`. Safe to call from a signal handler.
+pub unsafe extern "C" fn sem_post(sem: *mut Sem) -> c_int {
+    // SAFETY: the caller's promise: a semaphore.
+    let sem = unsafe { &*sem };
+    if sem.is_ours() {
+        return result(sem.post());
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::sem_post(sem.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_trywait`.
+pub unsafe extern "C" fn sem_trywait(sem: *mut Sem) -> c_int {
+    // SAFETY: the caller's promise: a semaphore.
+    let sem = unsafe { &*sem };
+    if sem.is_ours() {
+        return result(if sem.take(1) { 0 } else { EAGAIN });
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::sem_trywait(sem.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_getvalue`.
+pub unsafe extern "C" fn sem_getvalue(sem: *mut Sem, to: *mut c_int) -> c_int {
+    // SAFETY: the caller's promise: a semaphore.
+    let sem = unsafe { &*sem };
+    if sem.is_ours() {
+        // SAFETY: the caller's promise. (At most MOST.)
+        unsafe { to.write(value(sem.word.load(Relaxed)) as c_int) };
+        return 0;
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::sem_getvalue(sem.as_glibcs(), to) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_wait`.
+pub unsafe extern "C-unwind" fn sem_wait(sem: *mut Sem) -> c_int {
+    // SAFETY: the caller's promise: a semaphore.
+    let sem = unsafe { &*sem };
+    if sem.is_ours() {
+        return result(sem.wait(None));
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::sem_wait(sem.as_glibcs()) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_timedwait`.
+pub unsafe extern "C-unwind" fn sem_timedwait(sem: *mut Sem, at: *const timespec) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |sem| unsafe { real::sem_timedwait(sem, at) };
+    // SAFETY: the caller's promises.
+    unsafe { wait_until(sem, (CLOCK_REALTIME, at), glibcs) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `sem_clockwait`.
+pub unsafe extern "C-unwind" fn sem_clockwait(
+    sem: *mut Sem,
+    clock: clockid_t,
+    at: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promises, in each.
+    let glibcs = |sem| unsafe { real::sem_clockwait(sem, clock, at) };
+    // SAFETY: the caller's promises.
+    unsafe { wait_until(sem, (clock, at), glibcs) }
+}

@@ -1,0 +1,205 @@
+//! The table's file, and the mapping of it.
+
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU32};
+
+use overlock_stat::{MAGIC, PREFIX, Path, Table, VERSION};
+
+use super::{clock, flight, modules};
+use crate::config;
+
+static TABLE: AtomicPtr<Table> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Whether somebody has begun to make it; stays so where that has failed.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
+
+/// Where its file goes: what the environment says at the start, since the program may change that.
+static DIR: Path = Path::EMPTY;
+
+/// How often an image may be replaced by another in one process, or how many of the same number may have left their file behind.
+const MOST_NUMBERS: u32 = 1000;
+
+/// Chooses the place, and makes the table.
+pub(crate) fn start() {
+    let exists = |dir: &CStr| {
+        // SAFETY: the path ends with a zero.
+        unsafe { libc::access(dir.as_ptr(), libc::W_OK) == 0 }
+    };
+    let dir = config::variable(c"OVERLOCK_STAT_DIR")
+        .or_else(|| Some(c"/dev/shm").filter(|dir| exists(dir)))
+        .or_else(|| config::variable(c"TMPDIR"))
+        .unwrap_or(c"/tmp");
+    DIR.set(dir.to_bytes());
+    get();
+}
+
+/// The table, which is made by the first call in a process. `None` where there is none.
+#[inline]
+pub(super) fn get() -> Option<&'static Table> {
+    // Acquire: pairs with the store in `make`.
+    let mut table = TABLE.load(Acquire);
+    if table.is_null() {
+        table = make()?;
+    }
+    // SAFETY: a mapping of that size, unmapped only in a child of fork while that has one thread, and which is used by atomic operations alone.
+    Some(unsafe { &*table })
+}
+
+/// In a child of fork: the table is the parent's. The child makes one of its own when it has something to count.
+pub(crate) fn after_fork() {
+    flight::after_fork();
+    modules::after_fork();
+    let parents = TABLE.swap(core::ptr::null_mut(), Relaxed);
+    BEGUN.store(0, Relaxed);
+    if !parents.is_null() {
+        // SAFETY: the mapping that `map` has made; this is the child's only thread, and has no reference to it.
+        unsafe { libc::munmap(parents.cast(), size_of::<Table>()) };
+    }
+}
+
+/// What was written before can be seen from now on.
+pub(super) fn show(ready: &AtomicU32) {
+    // Release: pairs with the acquire load in the reader's process.
+    ready.store(1, Release);
+}
+
+/// Calls a function that may change errno, which locks do not.
+pub(super) fn keeping_errno<T>(change: impl FnOnce() -> T) -> T {
+    // SAFETY: it has no preconditions.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: the thread's own.
+    let before = unsafe { *errno };
+    let result = change();
+    // SAFETY: as above.
+    unsafe { *errno = before };
+    result
+}
+
+#[cold]
+fn make() -> Option<*mut Table> {
+    // Relaxed: who comes second uses nothing of it, and counts nothing yet.
+    if BEGUN.swap(1, Relaxed) != 0 {
+        return None;
+    }
+    let Some(made) = keeping_errno(|| map(create()?)) else {
+        say(b"overlock: no table for --stat: cannot create its file\n");
+        return None;
+    };
+    // SAFETY: just mapped, zeroed, and of that size.
+    let table = unsafe { &*made };
+    // SAFETY: it has no preconditions.
+    let pid = unsafe { libc::getpid() };
+    table.header.version.store(VERSION, Relaxed);
+    table.header.pid.store(pid as u32, Relaxed);
+    table.header.size.store(size_of::<Table>() as u64, Relaxed);
+    table.header.began_ns.store(clock::now(), Relaxed);
+    modules::read(table);
+    // Release: the reader that sees it (acquire) sees the above.
+    table.header.magic.store(MAGIC, Release);
+    // Release: pairs with the load in `get`.
+    TABLE.store(made, Release);
+    Some(made)
+}
+
+/// Takes the file into memory, all of it at once: a file system that is full later would end the program.
+fn map(file: c_int) -> Option<*mut Table> {
+    let size = size_of::<Table>();
+    // SAFETY: a file of ours. By a system call of our own: the C library's function is a cancellation point.
+    let reserved = unsafe { libc::syscall(libc::SYS_fallocate, file, 0, 0_i64, size as i64) } == 0;
+    // SAFETY: a new mapping wherever there is room.
+    let made = unsafe {
+        libc::mmap(
+            core::ptr::null_mut(),
+            size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            file,
+            0,
+        )
+    };
+    // SAFETY: ours, and not used any more.
+    unsafe { libc::syscall(libc::SYS_close, file) };
+    (reserved && made != libc::MAP_FAILED).then_some(made.cast())
+}
+
+/// A file of the process's own.
+fn create() -> Option<c_int> {
+    let mut name = Name::new();
+    let mut dir = [0; Path::MAX];
+    name.push(DIR.get(&mut dir));
+    name.push(b"/");
+    name.push(PREFIX.as_bytes());
+    // SAFETY: it has no preconditions.
+    name.number(unsafe { libc::getpid() } as u32);
+    let stem = name.length;
+    for number in 0..MOST_NUMBERS {
+        name.length = stem;
+        if number > 0 {
+            name.push(b".");
+            name.number(number);
+        }
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+        // SAFETY: the path ends with a zero.
+        let file = unsafe {
+            libc::syscall(
+                libc::SYS_openat,
+                libc::AT_FDCWD,
+                name.as_ptr(),
+                flags,
+                0o600,
+            )
+        };
+        if file >= 0 {
+            return Some(file as c_int);
+        }
+        // SAFETY: it has no preconditions.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: the thread's own.
+        if unsafe { *errno } != libc::EEXIST {
+            return None;
+        }
+    }
+    None
+}
+
+fn say(line: &[u8]) {
+    // SAFETY: valid for reads of its length.
+    keeping_errno(|| unsafe { libc::syscall(libc::SYS_write, 2, line.as_ptr(), line.len()) });
+}
+
+/// A path, with a zero behind it.
+struct Name {
+    bytes: [u8; 2 * Path::MAX],
+    length: usize,
+}
+
+impl Name {
+    fn new() -> Self {
+        Name {
+            bytes: [0; 2 * Path::MAX],
+            length: 0,
+        }
+    }
+
+    fn push(&mut self, text: &[u8]) {
+        for &byte in text {
+            if self.length < self.bytes.len() - 1 {
+                self.bytes[self.length] = byte;
+                self.length += 1;
+            }
+        }
+    }
+
+    fn number(&mut self, number: u32) {
+        if number >= 10 {
+            self.number(number / 10);
+        }
+        self.push(&[b'0' + (number % 10) as u8]);
+    }
+
+    fn as_ptr(&mut self) -> *const c_char {
+        self.bytes[self.length] = 0;
+        self.bytes.as_ptr().cast()
+    }
+}
