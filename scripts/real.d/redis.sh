@@ -32,5 +32,5 @@ measure_redis() {
     redis-check-rdb "$WORK/dump.rdb"
     redis_ask shutdown nosave
     ended
-    rate "$(awk "BEGIN { print int($total * 5 * 1e6 / $took) }")" requests/s
+    rate "$(awk "BEGIN { printf \"%.0f\", $total * 5e6 / $took }")" requests/s
 }

@@ -9,7 +9,7 @@ measure_sysbench_mutex() {
     locked sysbench mutex --threads="$THREADS" --mutex-num=1 --mutex-locks="$locks" --mutex-loops=50 run | tee "$WORK/out"
     same "$(sed -n 's/.*total number of events: *//p' "$WORK/out")" "$THREADS" "threads that have ended"
     time=$(sed -n 's/.*total time: *\([0-9.]*\)s.*/\1/p' "$WORK/out")
-    rate "$(awk "BEGIN { print int($locks * $THREADS / $time) }")" locks/s
+    rate "$(awk "BEGIN { printf \"%.0f\", $locks * $THREADS / $time }")" locks/s
 }
 
 # Eight mutexes, held across sched_yield: a thousand times for an event.
@@ -18,5 +18,5 @@ measure_sysbench_threads() {
     local events time
     events=$(sed -n 's/.*total number of events: *//p' "$WORK/out")
     time=$(sed -n 's/.*total time: *\([0-9.]*\)s.*/\1/p' "$WORK/out")
-    rate "$(awk "BEGIN { print $events * 1000 / $time }")" yields/s
+    rate "$(awk "BEGIN { printf \"%.0f\", $events * 1000 / $time }")" yields/s
 }
