@@ -10,10 +10,17 @@ static void spend(long nanoseconds)
 	nanosleep(&time, NULL);
 }
 
-__attribute__((noinline)) static void change(void)
+static void *reader(void *);
+static pthread_t readers[2];
+
+// The first time it lets the readers begin, so that they find the lock written, and not a writer that waits for other readers.
+__attribute__((noinline)) static void change(int first)
 {
 	pthread_rwlock_wrlock(&table);
-	spend(2000000);
+	if (first)
+		for (int i = 0; i < 2; i++)
+			pthread_create(&readers[i], NULL, reader, NULL);
+	spend(first ? 50000000 : 2000000);
 	pthread_rwlock_unlock(&table);
 	spend(1000000);
 }
@@ -41,13 +48,10 @@ static void *reader(void *unused)
 
 int main(void)
 {
-	pthread_t threads[2];
-	for (int i = 0; i < 2; i++)
-		pthread_create(&threads[i], NULL, reader, NULL);
 	for (int i = 0; i < 50; i++)
-		change();
+		change(i == 0);
 	for (int i = 0; i < 2; i++)
-		pthread_join(threads[i], NULL);
+		pthread_join(readers[i], NULL);
 	for (int i = 0; i < 20000; i++)
 		glance();
 	return 0;
