@@ -9,7 +9,8 @@
 //! [`SharedLock`](crate::rwlock::SharedLock) and their aliases, and [`Condvar`](crate::Condvar). A lock's class is the line of source on which it was
 //! made, or its [name](crate::lock::Lock::named). Reports go to standard error.
 //!
-//! ```standalone_crate
+#![cfg_attr(feature = "lockdep", doc = "```standalone_crate")]
+#![cfg_attr(not(feature = "lockdep"), doc = "```ignore")]
 //! use overlock::{Mutex, lockdep};
 //!
 //! # lockdep::set_output(-1);
