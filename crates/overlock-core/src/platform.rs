@@ -74,6 +74,11 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// spurious wake-up for whoever halts there.
     fn kick(word: &Self::U32);
 
+    /// Wakes one thread that halted on the word that lies, or lay, at this address, or all of them. The caller has changed the word before, and may have
+    /// let go of it: it may be gone, or something else may be in its place. So this does not touch it. Whoever halts there for
+    /// another reason is woken for nothing.
+    fn kick_at(word: *const Self::U32, whom: Kick);
+
     /// The cheap half of an asymmetric fence: between two accesses of the thread that runs
     /// often. Together with a [`heavy_barrier`](Self::heavy_barrier) of another thread
     /// it orders like two sequentially consistent fences; with another light one it
@@ -162,6 +167,15 @@ pub trait ConstPlatform: Platform<U8: Zero, U16: Zero, U32: Zero, U64: Zero, Usi
 
 impl<P> ConstPlatform for P where P: Platform<U8: Zero, U16: Zero, U32: Zero, U64: Zero, Usize: Zero>
 {}
+
+/// Whom [`Platform::kick_at`] wakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kick {
+    /// One thread, if any sleeps.
+    One,
+    /// All that sleep.
+    All,
+}
 
 /// How long [`Platform::wait_until`] may spin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -59,6 +59,7 @@ macro_rules! rw_locks {
         $callback! {
             overlock_rw: rw::OverlockRw;
             overlock_rw_counted: rw::OverlockRwCounted;
+            overlock_rw_posix: rw::OverlockRwPosix;
             percpu_rwsem: rw::PerCpuRwSem;
             qrwlock: rw::Qrwlock;
             rwsem: sleep::RwSem;

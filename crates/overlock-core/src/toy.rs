@@ -23,7 +23,7 @@ use std::vec::Vec;
 use crate::diagram::{Arrow, Diagram};
 use crate::lock_hash::Line;
 use crate::node::{CONTEXTS, Slot};
-use crate::platform::{Atomic, Cpu, Instant, Platform, Spin};
+use crate::platform::{Atomic, Cpu, Instant, Kick, Platform, Spin};
 use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::{WaiterLine, WaiterTable};
 
@@ -206,6 +206,12 @@ impl Platform for Toy {
         KICKS.set(KICKS.get() + 1);
         step(Point::Kick);
         stage::kicked(word);
+    }
+
+    fn kick_at(word: *const AtomicU32, whom: Kick) {
+        KICKS.set(KICKS.get() + 1);
+        step(Point::Kick);
+        stage::kicked_at(word, whom);
     }
 
     fn light_barrier() {

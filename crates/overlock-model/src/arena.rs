@@ -20,7 +20,8 @@ pub(crate) fn reset() {
     USED.set(0);
 }
 
-/// The shared state of a scenario. Its first thread drops it when all others have ended.
+/// The shared state of a scenario. Its first thread drops it when all others have ended; or, of a lock whose end is what is checked, the last
+/// owner does.
 #[derive(Debug)]
 pub struct Placed<T: 'static>(&'static T);
 
@@ -52,8 +53,8 @@ impl<T> Placed<T> {
     ///
     /// # Safety
     ///
-    /// Nobody uses what [`share`](Self::share) returned any more.
-    pub unsafe fn end(self) {
+    /// Nobody uses what [`share`](Self::share) returned any more, and this is called once.
+    pub unsafe fn end(&self) {
         let place = ptr::from_ref(self.0).cast_mut();
         // SAFETY: the caller's promise.
         unsafe { place.drop_in_place() };

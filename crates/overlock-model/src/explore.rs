@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
-use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Lanes, Platform, Spin};
+use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Kick, Lanes, Platform, Spin};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::waiters::WaiterTable;
@@ -58,6 +58,12 @@ unsafe impl<T> Sync for Word<T> {}
 impl<T> fmt::Debug for Word<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "word {}", self.at.key)
+    }
+}
+
+impl<T> Drop for Word<T> {
+    fn drop(&mut self) {
+        step::drop_word(self.at);
     }
 }
 
@@ -303,6 +309,17 @@ impl Platform for Explorer {
     #[track_caller]
     fn kick(word: &Word<u32>) {
         step::kick(word.at);
+    }
+
+    #[track_caller]
+    fn kick_at(word: *const Word<u32>, whom: Kick) {
+        // SAFETY: it was a word of this execution, and may have been dropped since. The memory is the arena's, or the tables', which is never freed, and
+        // where an execution does not put anything in the place of another thing. The key is a number, which dropping does not change.
+        let at = unsafe { (*word).at };
+        match whom {
+            Kick::One => step::kick(at),
+            Kick::All => step::kick_all(at),
+        }
     }
 
     fn light_barrier() {

@@ -112,6 +112,9 @@ pub fn locks<W: World>() -> Vec<Lock> {
         if const { !left_out("overlock_rw") } && lock.name == "overlock_rw" {
             lock.scenarios.extend(reader_writer::biased::<W>());
         }
+        if const { !left_out("overlock_rw_posix") } && lock.name == "overlock_rw_posix" {
+            lock.scenarios.extend(reader_writer::passing::<W>());
+        }
     }
     add!(
         "ww_mutex",

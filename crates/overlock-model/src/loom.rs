@@ -16,7 +16,7 @@ use loom::thread::{self, JoinHandle};
 use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
-use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Platform, Spin};
+use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Kick, Platform, Spin};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::waiters::WaiterTable;
@@ -201,14 +201,21 @@ impl Platform for Loom {
     }
 
     fn kick(word: &Word<AtomicU32>) {
+        Self::kick_at(word, Kick::One);
+    }
+
+    fn kick_at(word: *const Word<AtomicU32>, whom: Kick) {
         // Between the caller's change of the word and the search.
         fence(SeqCst);
+        let most = match whom {
+            Kick::One => 1,
+            Kick::All => usize::MAX,
+        };
         with(|run| {
-            let sleeper = (run.sleepers.iter_mut())
-                .find(|sleeper| ptr::eq(sleeper.word, word) && !sleeper.kicked);
-            if let Some(sleeper) = sleeper {
-                sleeper.kicked = true;
-            }
+            (run.sleepers.iter_mut())
+                .filter(|sleeper| ptr::eq(sleeper.word, word) && !sleeper.kicked)
+                .take(most)
+                .for_each(|sleeper| sleeper.kicked = true);
         });
     }
 

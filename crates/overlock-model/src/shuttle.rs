@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
-use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Platform, Spin};
+use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Kick, Platform, Spin};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::waiters::WaiterTable;
@@ -168,15 +168,23 @@ impl Platform for Shuttle {
     }
 
     fn kick(word: &Word<AtomicU32>) {
+        Self::kick_at(word, Kick::One);
+    }
+
+    fn kick_at(word: *const Word<AtomicU32>, whom: Kick) {
         thread::yield_now();
-        let sleeper = with(|run| {
-            let sleeper = (run.sleepers.iter_mut())
-                .find(|sleeper| std::ptr::eq(sleeper.word, word) && !sleeper.kicked)?;
-            sleeper.kicked = true;
-            Some(sleeper.thread.clone())
-        });
-        if let Some(sleeper) = sleeper {
+        loop {
+            let sleeper = with(|run| {
+                let sleeper = (run.sleepers.iter_mut())
+                    .find(|sleeper| std::ptr::eq(sleeper.word, word) && !sleeper.kicked)?;
+                sleeper.kicked = true;
+                Some(sleeper.thread.clone())
+            });
+            let Some(sleeper) = sleeper else { return };
             sleeper.unpark();
+            if whom == Kick::One {
+                return;
+            }
         }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! | offset | field | who writes it |
 //! |---|---|
-//! | 0 | `lock`: `raw` or `rwsem`, 20 bytes | the lock |
+//! | 0 | `lock`: `overlock_rw_posix` or `rwsem`, 20 bytes | the lock |
 //! | 20 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
 //! | 32 | `writer`: the thread that holds the lock for writing; 0 for none | that thread |
@@ -28,7 +28,7 @@
 
 mod counted;
 pub mod functions;
-mod raw;
+mod posix;
 mod rwsem;
 #[cfg(test)]
 mod tests;
@@ -40,13 +40,14 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use libc::EDEADLK;
 use overlock::Linux;
 use overlock::core::Instant;
+use overlock::core::rw::OverlockRwPosix;
+use overlock::core::rw::overlock_rw_posix::{PATIENCE_NS, Passing};
 use overlock::core::sleep::RwSem;
 
 use crate::mutex::me;
 use crate::order::{self, How};
 use crate::site::Site;
 use crate::{config, fork};
-use raw::Recommended;
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -76,19 +77,6 @@ pub struct Attributes {
 
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`
 const PREFER_WRITER: u32 = 2;
-
-/// How long those that may pass wait behind those that wait: for longer than most sections take and a thread that has lost its CPU
-/// is away.
-const PATIENCE_NS: u64 = 2_000_000;
-
-/// When a reader may pass writers that wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Passing {
-    AtOnce,
-    /// After [`PATIENCE_NS`].
-    Later,
-    Never,
-}
 
 /// What a lock here has to do. Results are 0 or an errno.
 trait Behind {
@@ -120,6 +108,9 @@ trait Behind {
     /// Those that waited are threads that are gone, and nobody uses it.
     unsafe fn settle(&self, written: bool);
 }
+
+/// The one that we recommend.
+type Recommended = OverlockRwPosix<Linux>;
 
 thread_local! {
     /// How many locks the thread reads, as far as it has released them itself.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
-use overlock_core::platform::Atomic;
+use overlock_core::platform::{Atomic, Kick};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::WaiterTable;
 use overlock_core::{Cpu, Instant, Platform, Spin};
@@ -76,6 +76,13 @@ impl Platform for Sim {
 
     fn kick(word: &U32) {
         engine::kick(word.address());
+    }
+
+    fn kick_at(word: *const U32, whom: Kick) {
+        match whom {
+            Kick::One => engine::kick(word.addr()),
+            Kick::All => engine::kick_all(word.addr()),
+        }
     }
 
     fn light_barrier() {}

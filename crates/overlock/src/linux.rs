@@ -25,7 +25,7 @@ use std::sync::atomic::{
 
 use overlock_core::lock_hash::Line;
 use overlock_core::node::{CONTEXTS, MAX_SLOTS, Slot};
-use overlock_core::platform::Atomic;
+use overlock_core::platform::{Atomic, Kick};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::{WaiterLine, WaiterTable};
 use overlock_core::{Cpu, Instant, Platform, Spin};
@@ -150,6 +150,16 @@ impl Platform for Linux {
     fn kick(word: &AtomicU32) {
         // Cannot fail: the word is a valid, aligned address of this process.
         let _ = futex::wake(word, futex::Flags::PRIVATE, 1);
+    }
+
+    fn kick_at(word: *const AtomicU32, whom: Kick) {
+        let most = match whom {
+            Kick::One => 1,
+            Kick::All => libc::c_int::MAX,
+        };
+        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the kernel looks for sleepers by the address, and does not touch the word. It cannot fail, so `errno` stays.
+        unsafe { libc::syscall(libc::SYS_futex, word, operation, most) };
     }
 
     #[inline(always)]

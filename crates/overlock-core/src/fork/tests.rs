@@ -6,7 +6,7 @@ use std::vec::Vec;
 use super::*;
 use crate::node::{Claim, NodeId};
 use crate::raw::{RawFairLock, RawFork, RawForkRwLock, RawLock, RawRwLock, RawUpgradeRwLock};
-use crate::rw::{OverlockRw, OverlockRwCounted};
+use crate::rw::{OverlockRw, OverlockRwCounted, OverlockRwPosix};
 use crate::sleep::{Barrier, Condvar, Mutex, MutexInside, RwSem, Semaphore};
 use crate::spin::{Hybrid, Overlock, OverlockPosix, PvQueued};
 use crate::toy::stage::actor;
@@ -229,6 +229,11 @@ fn so_is_one_with_a_gate() {
     written_stays_written::<OverlockRw<Toy>>();
 }
 
+#[test]
+fn so_is_one_that_may_be_freed_and_has_readers_beside_the_writer() {
+    written_stays_written::<OverlockRwPosix<Toy>>();
+}
+
 /// A writer waits for the reader that forks, and has closed the gate, or handed it to nobody.
 fn read_stays_read<L: RawForkRwLock>(token: fn(&L) -> L::Read) {
     let lock = create_rw::<L>();
@@ -253,6 +258,11 @@ fn a_lock_that_the_forking_thread_reads_is_still_read() {
 #[test]
 fn so_is_one_whose_writer_has_closed_the_gate() {
     read_stays_read::<OverlockRwCounted<Toy>>(OverlockRwCounted::read);
+}
+
+#[test]
+fn so_is_one_that_may_be_freed_and_is_closed() {
+    read_stays_read::<OverlockRwPosix<Toy>>(OverlockRwPosix::read);
 }
 
 #[test]

@@ -15,12 +15,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::vec::Vec;
-use std::{ptr, thread, thread_local};
+use std::{iter, ptr, thread, thread_local};
 
-use super::{Point, Toy, as_thread};
+use super::{Point, SLOTS, Toy, as_thread};
 use crate::lock_hash::Line;
 use crate::node::Slot;
-use crate::platform::Platform;
+use crate::platform::{Kick, Platform};
 use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::WaiterTable;
 
@@ -34,7 +34,7 @@ pub(super) struct Tables {
     pub(super) tickets: &'static [QueueTicket<Toy>],
     pub(super) ticket_pool: &'static TicketPool<Toy>,
     pub(super) waiters: &'static WaiterTable<Toy>,
-    /// The words that were kicked, by address.
+    /// The words that were kicked, by address, once for each sleeper that a kick is for.
     kicked: Arc<Mutex<Vec<usize>>>,
 }
 
@@ -169,8 +169,9 @@ impl Actor {
 
     fn go(&self, target: Option<Point>) -> Report {
         if let Some(word) = self.asleep_on.take() {
-            let kicked = self.tables.kicked.lock().unwrap().contains(&word);
-            assert!(kicked, "lost wake-up: nobody has kicked the part");
+            let mut kicked = self.tables.kicked.lock().unwrap();
+            let mine = kicked.iter().position(|&kicked| kicked == word);
+            kicked.swap_remove(mine.expect("lost wake-up: nobody has kicked the part"));
         }
         self.cue(Cue::Go(target));
         self.report()
@@ -268,8 +269,18 @@ pub(super) fn slept(word: &AtomicU32) -> bool {
 
 /// Notes a kick.
 pub(super) fn kicked(word: &AtomicU32) {
+    kicked_at(word, Kick::One);
+}
+
+/// Notes a kick of one or all that sleep on the word at an address.
+pub(super) fn kicked_at(word: *const AtomicU32, whom: Kick) {
     if let Some(tables) = tables() {
-        tables.kicked.lock().unwrap().push(address(word));
+        let times = match whom {
+            Kick::One => 1,
+            Kick::All => SLOTS,
+        };
+        let mut kicked = tables.kicked.lock().unwrap();
+        kicked.extend(iter::repeat_n(word.addr(), times));
     }
 }
 

@@ -16,7 +16,7 @@ use super::{Box, LOCK_TICKETS, SLOTS, Step, Toy};
 use crate::diagram::Arrow;
 use crate::lock_hash::Line;
 use crate::node::{CONTEXTS, Slot};
-use crate::platform::{Atomic, ByteLanes, Cpu, Instant, Lanes, Platform, Spin, Zero};
+use crate::platform::{Atomic, ByteLanes, Cpu, Instant, Kick, Lanes, Platform, Spin, Zero};
 use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::{WaiterLine, WaiterTable};
 
@@ -26,6 +26,7 @@ pub(crate) struct Watch;
 
 /// An atomic that tells of each access. An operation on a lane is one access.
 #[derive(Debug)]
+#[repr(transparent)] // for the address of what it holds
 pub(crate) struct Watched<A>(A);
 
 /// A kind of access.
@@ -256,6 +257,10 @@ impl Platform for Watch {
 
     fn kick(word: &Watched<AtomicU32>) {
         Toy::kick(&word.0);
+    }
+
+    fn kick_at(word: *const Watched<AtomicU32>, whom: Kick) {
+        Toy::kick_at(word.cast(), whom);
     }
 
     fn light_barrier() {

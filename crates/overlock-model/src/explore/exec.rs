@@ -104,6 +104,8 @@ pub struct Execution {
     share_all: bool,
     /// Some became shared in this execution.
     discovered: bool,
+    /// Those that were dropped in this execution, by key.
+    gone: Vec<u32>,
     failure: Option<Failure>,
     trace: Option<Vec<String>>,
     stacks: Vec<DefaultStack>,
@@ -151,6 +153,7 @@ impl Execution {
             shared: Vec::new(),
             share_all: false,
             discovered: false,
+            gone: Vec::new(),
             failure: None,
             trace: None,
             stacks: Vec::new(),
@@ -213,6 +216,7 @@ impl Execution {
         self.threads.clear();
         (self.now, self.steps, self.current) = (1_000_000, 0, 0);
         self.path.clear();
+        self.gone.clear();
         self.start(Box::new(body));
         let this = ptr::from_mut(self);
         CURRENT.set(this);

@@ -1,5 +1,6 @@
 //! Scenarios for reader-writer locks.
 
+mod mortal;
 mod scripts;
 
 use std::sync::Arc;
@@ -8,11 +9,12 @@ use overlock_core::platform::{Atomic, Instant};
 use overlock_core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
-use overlock_core::rw::Qrwlock;
 use overlock_core::rw::overlock_rw::{Bias, OverlockRw, Policy, Recommended};
+use overlock_core::rw::overlock_rw_posix::Passing;
+use overlock_core::rw::{OverlockRwPosix, Qrwlock};
 
 use self::scripts::Act::{self, *};
-use self::scripts::{BIASED, SCRIPTS, Script};
+use self::scripts::{BIASED, FREED, PASSING, SCRIPTS, Script};
 use super::Scenario;
 use super::crew::rest;
 use crate::arena::Placed;
@@ -33,6 +35,23 @@ impl Policy for QuickLearner {
 #[doc(hidden)]
 pub trait ReadInHandler: RawRwLock {
     fn read_in_handler(&self) -> Self::Read;
+}
+
+/// A lock whose readers may pass those that wait.
+#[doc(hidden)]
+pub trait ReadPassing: RawRwLock {
+    fn read_passing(&self, passing: Passing, until: Option<Instant>) -> Option<Self::Read>;
+    fn try_read_past(&self) -> Option<Self::Read>;
+}
+
+impl<W: World> ReadPassing for OverlockRwPosix<W> {
+    fn read_passing(&self, passing: Passing, until: Option<Instant>) -> Option<()> {
+        OverlockRwPosix::read_passing(self, passing, until).ok()
+    }
+
+    fn try_read_past(&self) -> Option<()> {
+        self.try_read_passing(Passing::Later).ok()
+    }
 }
 
 impl<W: World> ReadInHandler for Qrwlock<W> {
@@ -56,6 +75,7 @@ pub struct Abilities<W: World, L: RawRwLock> {
     downgrade: Option<Perform<W, L>>,
     upgrade: Option<Perform<W, L>>,
     fair: Option<Perform<W, L>>,
+    passing: Option<Perform<W, L>>,
     in_handler: Option<fn(&L) -> L::Read>,
 }
 
@@ -110,12 +130,16 @@ impl<W: World, L: RawRwLock> Abilities<W, L> {
             downgrade,
             upgrade,
             fair,
+            passing: None,
             in_handler,
         }
     }
 
     fn suffice(&self, acts: &[Act]) -> bool {
         acts.iter().all(|act| match act {
+            ReadPast | ReadLater | TryReadPast | ReadPastWithin(_) | ReadAgain => {
+                self.passing.is_some()
+            }
             Read | TryRead | ReadFor(_) | ReadOther | Write | TryWrite | Interrupted => true,
             ReadWithin(_) | WriteWithin(_) => self.timed.is_some(),
             Downgrade => self.downgrade.is_some(),
@@ -151,9 +175,36 @@ pub fn biased<W: World>() -> Vec<Scenario> {
     of_scripts(abilities, BIASED)
 }
 
+/// The scenarios for the lock whose readers may pass, and that its last owner may free.
+pub fn passing<W: World>() -> Vec<Scenario> {
+    type Lock<W> = OverlockRwPosix<W>;
+    let mut abilities = Abilities::<W, Lock<W>>::new(
+        Some((Lock::<W>::read_until, Lock::<W>::write_until)),
+        None,
+        None,
+        None,
+        None,
+    );
+    abilities.passing = Some(Shared::read_past);
+    let mut scenarios = of_scripts(abilities, PASSING);
+    scenarios.extend(played(abilities, FREED, mortal::play));
+    scenarios
+}
+
 fn of_scripts<W: World, L: RawRwLock>(
     abilities: Abilities<W, L>,
     scripts: &'static [Script],
+) -> Vec<Scenario> {
+    played(abilities, scripts, play)
+}
+
+/// What each thread does.
+type Threads = &'static [&'static [Act]];
+
+fn played<W: World, L: RawRwLock>(
+    abilities: Abilities<W, L>,
+    scripts: &'static [Script],
+    play: fn(Abilities<W, L>, Threads),
 ) -> Vec<Scenario> {
     scripts
         .iter()
@@ -178,16 +229,8 @@ pub struct Shared<W: World, L> {
     nobody: W::U32,
 }
 
-fn play<W: World, L: RawRwLock>(abilities: Abilities<W, L>, threads: &'static [&'static [Act]]) {
-    let shared = Placed::new(Shared::<W, L> {
-        lock: L::create().expect("room for a lock"),
-        guarded: W::Data::new(),
-        other: threads
-            .iter()
-            .any(|acts| acts.contains(&ReadOther))
-            .then(|| L::create().expect("room for a lock")),
-        nobody: W::U32::new(0),
-    });
+fn play<W: World, L: RawRwLock>(abilities: Abilities<W, L>, threads: Threads) {
+    let shared = Placed::new(Shared::<W, L>::new(threads));
     let run = move |shared: &'static Shared<W, L>, acts: &[Act]| {
         acts.iter().for_each(|&act| shared.perform(abilities, act));
     };
@@ -219,6 +262,18 @@ fn play<W: World, L: RawRwLock>(abilities: Abilities<W, L>, threads: &'static [&
 }
 
 impl<W: World, L: RawRwLock> Shared<W, L> {
+    fn new(threads: Threads) -> Self {
+        Shared {
+            lock: L::create().expect("room for a lock"),
+            guarded: W::Data::new(),
+            other: threads
+                .iter()
+                .any(|acts| acts.contains(&ReadOther))
+                .then(|| L::create().expect("room for a lock")),
+            nobody: W::U32::new(0),
+        }
+    }
+
     fn perform(&'static self, abilities: Abilities<W, L>, act: Act) {
         let deadline = |nanos| W::now().plus_nanos(nanos);
         let special = |perform: Option<fn(&Self, Act)>| perform.expect("checked before")(self, act);
@@ -261,6 +316,9 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
                 self.read_and_unlock(Some(self.lock.read()));
                 step::unsignal();
             }
+            ReadPast | ReadLater | TryReadPast | ReadPastWithin(_) | ReadAgain => {
+                special(abilities.passing);
+            }
             Downgrade => special(abilities.downgrade),
             Upgradable
             | TryUpgradable
@@ -302,6 +360,28 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
             // SAFETY: as above.
             unsafe { self.lock.unlock_write(token) };
         }
+    }
+}
+
+impl<W: World, L: ReadPassing> Shared<W, L> {
+    fn read_past(&self, act: Act) {
+        let token = match act {
+            ReadLater => self.lock.read_passing(Passing::Later, None),
+            TryReadPast => self.lock.try_read_past(),
+            ReadPastWithin(nanos) => {
+                let deadline = W::now().plus_nanos(nanos);
+                self.lock.read_passing(Passing::AtOnce, Some(deadline))
+            }
+            ReadAgain => {
+                let outer = self.lock.read();
+                self.look();
+                let inner = self.lock.read_passing(Passing::AtOnce, None);
+                self.read_and_unlock(inner);
+                Some(outer)
+            }
+            _ => self.lock.read_passing(Passing::AtOnce, None),
+        };
+        self.read_and_unlock(token);
     }
 }
 

@@ -10,7 +10,7 @@ use overlock::core::Instant;
 use overlock::core::sleep::RwSem;
 use overlock_stat::Kind;
 
-use super::raw::Recommended;
+use super::Recommended;
 use super::{Behind, Linux, Passing, RwLock, behind, count_reads};
 use crate::config;
 use crate::mutex::me;

@@ -156,6 +156,12 @@ pub(crate) fn kick(address: usize) {
     ask(me, |engine| engine.pass(me, half, State::Host));
 }
 
+/// Wakes all that sleep for the word at `address`, one after the other; each costs a kick.
+pub(crate) fn kick_all(address: usize) {
+    let sleepers = with(|engine| engine.sleepers_at(address));
+    (0..sleepers.max(1)).for_each(|_| kick(address));
+}
+
 /// A full barrier everywhere.
 pub(crate) fn heavy_barrier() {
     if let Some(me) = current() {

@@ -192,6 +192,11 @@ impl Engine {
         }
     }
 
+    /// How many have halted there.
+    pub fn sleepers_at(&self, address: usize) -> usize {
+        self.sleepers.get(&address).map_or(0, Vec::len)
+    }
+
     /// Wakes one that halted there.
     pub fn kick(&mut self, by: usize, address: usize) {
         self.counts.kicks += 1;

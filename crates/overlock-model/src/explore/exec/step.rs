@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use super::super::memory::{At, Plain};
 use super::super::strategy::Question;
-use super::{Rules, State, in_execution};
+use super::{Rules, State, in_execution, with};
 
 /// Lets the chosen thread run. Returns when the caller is chosen again.
 fn switch(to_other: bool) {
@@ -24,8 +24,20 @@ fn switch(to_other: bool) {
 }
 
 /// A moment at which another thread may come, before an access to `at`.
+///
+/// # Panics
+///
+/// Where it is [gone](drop_word) then.
 #[track_caller]
 pub fn point(at: At) {
+    point_at(at);
+    let gone = in_execution(|this| this.gone.contains(&at.key));
+    assert!(!gone, "a thread accesses what was freed");
+}
+
+/// The same, before something that does not access it.
+#[track_caller]
+fn point_at(at: At) {
     let place = Place::caller();
     switch(in_execution(|this| {
         this.here(place);
@@ -215,10 +227,33 @@ pub fn halt(at: At, expected: u64, until: Option<u64>) {
     in_execution(|this| this.threads[this.current].take_expired());
 }
 
-/// Ends one thread's sleep on `at`.
+/// The atomic is dropped. Not an access, and no moment at which others come: whoever drops it goes on at one.
+pub fn drop_word(at: At) {
+    // Outside of executions too: with what one has made.
+    with(|this| this.gone.push(at.key));
+}
+
+/// Ends the sleep of all threads on `at`, which may be gone.
+#[track_caller]
+pub fn kick_all(at: At) {
+    point_at(at);
+    let place = Place::caller();
+    in_execution(|this| {
+        let mut sleepers = 0;
+        for thread in &mut this.threads {
+            if matches!(thread.state, State::Halted(key, _) if key == at.key) {
+                thread.state = State::Ready;
+                sleepers += 1;
+            }
+        }
+        this.note(place, || format!("kicks all {sleepers}"));
+    });
+}
+
+/// Ends one thread's sleep on `at`, which may be gone.
 #[track_caller]
 pub fn kick(at: At) {
-    point(at);
+    point_at(at);
     let place = Place::caller();
     in_execution(|this| {
         this.options.clear();

@@ -15,6 +15,16 @@ pub enum Act {
     ReadFor(u64),
     /// Reads under another lock.
     ReadOther,
+    /// Reads, whoever waits.
+    ReadPast,
+    /// Reads; whoever waits, after a while.
+    ReadLater,
+    /// Reads if that needs no waiting, whoever waits.
+    TryReadPast,
+    /// Reads, whoever waits, unless so many nanoseconds pass first.
+    ReadPastWithin(u64),
+    /// Reads, then reads again, whoever waits.
+    ReadAgain,
     /// Writes.
     Write,
     /// Writes if that needs no waiting.
@@ -119,6 +129,36 @@ pub const SCRIPTS: &[Script] = &[
     Script("interrupted",   SIGNALS,  &[&[Interrupted], &[Read], &[Write]]),
     Script("read-twice",    SIGNALS,  &[&[ReadTwice], &[Write, Write], &[Write]]),
     Script("both-twice",    SIGNALS,  &[&[ReadTwice, ReadTwice], &[Write], &[ReadTwice]]),
+];
+
+/// For a lock whose readers may pass those that wait.
+#[rustfmt::skip]
+pub const PASSING: &[Script] = &[
+    Script("past",          PLAIN,    &[&[Write], &[ReadPast], &[Write]]),
+    Script("past-all",      PLAIN,    &[&[Write], &[ReadPast], &[ReadPast], &[Read]]),
+    Script("past-two",      STAYS,    &[&[Write], &[ReadPast], &[ReadPast]]),
+    Script("past-within",   PLAIN,    &[&[Write, Read], &[ReadPastWithin(1_000)], &[WriteWithin(1_000)]]),
+    Script("past-try",      PLAIN,    &[&[Read, Write], &[TryReadPast, TryReadPast], &[Write]]),
+    Script("later",         PLAIN,    &[&[Write], &[ReadLater], &[Write]]),
+    Script("later-slow",    SLOW,     &[&[Write, Read], &[ReadLater], &[Write, Write]]),
+    Script("later-very-slow", VERY_SLOW, &[&[Write, Write], &[ReadLater], &[Write, Read]]),
+    Script("within-very-slow", VERY_SLOW, &[&[Write, Read], &[ReadWithin(1_000)], &[WriteWithin(1_000), Write]]),
+    Script("reads-again",   PLAIN,    &[&[ReadAgain], &[Write], &[Write]]),
+    Script("both-again",    PLAIN,    &[&[ReadAgain], &[Write], &[ReadAgain]]),
+    Script("long-past",     LONG,     &[&[Write; 10], &[ReadPast; 10], &[ReadAgain; 10], &[ReadLater; 10]]),
+];
+
+/// For a lock that its last owner may free: what all threads do before they come to it for the last time.
+#[rustfmt::skip]
+pub const FREED: &[Script] = &[
+    Script("freed-write-write",  PLAIN, &[&[Write], &[Write]]),
+    Script("freed-read-write",   PLAIN, &[&[Read], &[Write]]),
+    Script("freed-three",        PLAIN, &[&[Write], &[Read], &[Write]]),
+    Script("freed-readers",      PLAIN, &[&[Read], &[Read], &[Write]]),
+    Script("freed-past",         PLAIN, &[&[Write], &[ReadPast], &[ReadPast]]),
+    Script("freed-within",       PLAIN, &[&[Write], &[WriteWithin(1_000)], &[ReadWithin(1_000)]]),
+    Script("freed-stays",        STAYS, &[&[ReadFor(1_000_000)], &[Write], &[Write]]),
+    Script("freed-four",         PLAIN, &[&[Write], &[Read], &[ReadPast], &[Write]]),
 ];
 
 /// For a lock that is biased from the third read on, until somebody writes.

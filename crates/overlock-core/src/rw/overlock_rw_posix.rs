@@ -1,0 +1,519 @@
+//! The recommended reader-writer lock in a form that may be freed as soon as it is free, and whose readers may pass writers that wait: what POSIX
+//! asks of `pthread_rwlock_t`. A word that is the lock, and a gate for those that wait for it.
+//!
+//! Why not [`overlock_rw`](super::overlock_rw): there a writer holds the gate while it waits for the readers and while it writes, so a reader
+//! that comes then cannot tell the two, and must wait. POSIX's readers may have to come in beside a writer that only waits: a thread that
+//! reads already may read again. And both unlocks of it look at the lock after the release. Here the gate is held by the first of those that
+//! wait, and only while it waits; the word says the rest. (Mellor-Crummey and Scott, 1991, and the kernel's qrwlock have a queue beside a word
+//! in the same way; theirs spin.)
+//!
+//! # Layout
+//!
+//! `gate: Overlock`, 16 bytes, and `word: u32`:
+//!
+//! ```text
+//!     31       30        29        28      27   26      0
+//! +---------+--------+---------+--------+------+---------+
+//! | writing | asleep | passing | closed | full | readers |
+//! +---------+--------+---------+--------+------+---------+
+//! ```
+//!
+//! | bits | who writes them, and when |
+//! |---|---|
+//! | writing | set by who acquires for writing, cleared by its unlock |
+//! | asleep | set by the gate's owner, which is about to halt on the word; cleared with the bits that it waits for |
+//! | passing | set by a reader without the gate that has counted itself and is about to halt on the word; cleared with writing |
+//! | closed | set by the gate's owner, a writer that newcomers have to let pass; cleared by it |
+//! | readers | by each reader, coming and going |
+//! | full | the top bit of readers: too many of them |
+//!
+//! # States
+//!
+//! (writing, readers):
+//!
+//! ```text
+//! (0, n)  --read-->         (0, n + 1)    closed, written or full: in vain, and it leaves again; waits then
+//! (1, n)  --read beside-->  (1, n + 1)    the caller owns its share as soon as writing is clear
+//! (w, n)  --leave-->        (w, n - 1)    0 and asleep: kicks
+//! (0, 0)  --write-->        (1, 0)        closed and asleep are cleared
+//! (1, n)  --unlock-->       (0, n)        asleep and passing are cleared: kicks
+//! ```
+//!
+//! Who cannot acquire at once waits for the gate, and its owner for the word:
+//!
+//! ```text
+//! a reader: readers + 1, spins, sleeps until writing is clear
+//! a writer: spins until the word is 0, sleeps; while readers are inside, or after PATIENCE: closed = 1
+//! ```
+//!
+//! A reader that [may pass](Passing) waits for the gate for no longer than PATIENCE, or not at all, then reads beside whoever waits there:
+//! readers + 1, spins, sleeps until writing is clear.
+//!
+//! # Invariants
+//!
+//! - I1: writing is set only by an exchange that finds readers 0 and writing clear. So whoever has counted itself owns a share
+//!   whenever writing is clear, until it takes itself out.
+//! - I2: asleep and closed are set by the gate's owner alone, asleep only beside writing or with closed; and it leaves the gate with neither: a
+//!   reader's asleep is cleared by the unlock that it waits for, or by itself; a writer's exchange clears both.
+//! - I3: passing is set only beside writing, by readers whose shares are counted. So while one of them sleeps on the word readers is not 0.
+//! - I4: an unlock's change of the word is its last access: after that it needs the word's address and nothing else. And nobody gets
+//!   through the gate, or gives up there, without owning the lock afterwards or being about to return from a call that waited. So whoever
+//!   owns the lock last may free it, whatever the earlier owners' unlocks are at.
+//!
+//! # Orderings
+//!
+//! RA, acquire, a reader's addition or its look that finds writing clear; WA, acquire, a writer's exchange. They pair with RU, the release of a reader's
+//! subtraction (WA only), and WU, the release of a writer's unlock. All changes are read-modify-writes, so release sequences never break.
+//!
+//! # Why no wake-up is lost
+//!
+//! The gate's owner sets asleep in an exchange that expects what it cannot acquire, and halts on the result. Whoever changes the
+//! word before the halt makes it return; after it, the one that makes the word what is waited for sees asleep, and kicks. A reader's kick is for one
+//! thread, and reaches it: nobody but the gate's owner halts while there are no readers (I3). A writer's kick is for all, if there are readers that pass;
+//! for them the same holds. What others still wait for is the gate, which has the bounds of [`overlock`](crate::spin::overlock).
+//!
+//! # Bounds
+//!
+//! A writer at the gate is passed by other writers for PATIENCE, and by no reader that came later, but for those that may pass: they do
+//! at once, or after PATIENCE. So writers that wait for readers whose sections are shorter than that do not starve, but where readers that pass at once
+//! never leave the lock to them. At most 2^27 readers.
+
+mod fork;
+mod states;
+#[cfg(test)]
+mod tests;
+
+use core::ptr;
+use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
+
+use crate::platform::{Atomic, ConstPlatform, Instant, Kick, Platform, Spin, Zero};
+use crate::raw::{ConstLock, CreateError, RawLock, RawRwLock, RawTimedLock, RawTimedRwLock};
+use crate::spin::Overlock;
+
+use states::Step;
+
+/// How long those that may pass wait behind those that wait, and writers let other writers pass: for longer than most sections take and a
+/// thread that has lost its CPU is away.
+pub const PATIENCE_NS: u64 = 2_000_000;
+
+/// How long the gate's owner, or a reader that passes, watches the word before it sleeps. Most sections are shorter, and an owner that has lost its CPU
+/// is away for a thousand times as long.
+const SPIN_NS: u64 = 5_000;
+
+const READER: u32 = 1;
+const FULL: u32 = 1 << 27;
+const READERS: u32 = (FULL << 1) - 1;
+const CLOSED: u32 = 1 << 28;
+const PASSING: u32 = 1 << 29;
+const ASLEEP: u32 = 1 << 30;
+const WRITING: u32 = 1 << 31;
+
+/// When a reader may pass writers that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passing {
+    /// It waits for none but the one that writes.
+    AtOnce,
+    /// After [`PATIENCE_NS`].
+    Later,
+    /// Writers that came before it write before it reads.
+    Never,
+}
+
+/// Why somebody is not inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It would have had to wait.
+    Busy,
+    /// Its deadline has passed.
+    Late,
+    /// There are too many readers.
+    Full,
+}
+
+/// A reader-writer lock that may be freed as soon as it is free: see the [module's page](self). 20 bytes.
+#[derive(Debug)]
+pub struct OverlockRwPosix<P: Platform> {
+    gate: Overlock<P>,
+    word: P::U32,
+}
+
+impl<P: ConstPlatform> OverlockRwPosix<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        OverlockRwPosix {
+            gate: Overlock::new(),
+            word: Zero::ZERO,
+        }
+    }
+}
+
+impl<P: ConstPlatform> Default for OverlockRwPosix<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: ConstPlatform> ConstLock for OverlockRwPosix<P> {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+    const INIT: Self = Self::new();
+}
+
+/// `end`, or `limit` where that comes before.
+fn earlier(limit: Option<Instant>, end: Instant) -> Instant {
+    limit.map_or(end, |limit| limit.min(end))
+}
+
+fn is_over<P: Platform>(until: Option<Instant>) -> bool {
+    until.is_some_and(|until| P::now() >= until)
+}
+
+/// Without a writer, and nobody waits at the gate for readers to leave.
+fn is_open(word: u32) -> bool {
+    word & (WRITING | CLOSED | FULL) == 0
+}
+
+impl<P: Platform> OverlockRwPosix<P> {
+    /// The shortest way to read: if nobody is in the way.
+    #[inline]
+    pub fn enter(&self) -> bool {
+        // (w, n) -> (w, n + 1). RA: acquire, pairs with WU.
+        let entered = is_open(self.word.fetch_add(READER, Acquire));
+        if entered {
+            Step::Read.taken::<P>();
+        } else {
+            Step::ReadInVain.taken::<P>();
+            self.leave();
+        }
+        entered
+    }
+
+    /// The shortest way to write: if nobody is there.
+    #[inline]
+    pub fn seize(&self) -> bool {
+        // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
+        let seized = self
+            .word
+            .compare_exchange(0, WRITING, Acquire, Relaxed)
+            .is_ok();
+        if seized {
+            Step::Write.taken::<P>();
+        }
+        seized
+    }
+
+    /// Reads, unless `until` passes first. Tries at least once.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Late`], [`Refused::Full`].
+    pub fn read_passing(&self, passing: Passing, until: Option<Instant>) -> Result<(), Refused> {
+        if self.enter() {
+            return Ok(());
+        }
+        self.read_slow(passing, until)
+    }
+
+    /// Reads if that needs no waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Busy`], [`Refused::Full`].
+    pub fn try_read_passing(&self, passing: Passing) -> Result<(), Refused> {
+        let blocked = match passing {
+            Passing::Never => WRITING | CLOSED,
+            _ => WRITING,
+        };
+        let mut seen = self.word.load(Relaxed);
+        while seen & blocked == 0 {
+            if seen & FULL != 0 {
+                return Err(Refused::Full);
+            }
+            // (0, n) -> (0, n + 1). RA: acquire, pairs with WU.
+            match self
+                .word
+                .compare_exchange_weak(seen, seen + READER, Acquire, Relaxed)
+            {
+                Ok(_) => {
+                    Step::TryRead.taken::<P>();
+                    return Ok(());
+                }
+                Err(now) => seen = now,
+            }
+        }
+        Err(Refused::Busy)
+    }
+
+    /// Writes, unless `until` passes first; whether it does. Tries at least once.
+    pub fn write_within(&self, until: Option<Instant>) -> bool {
+        self.seize() || self.write_slow(until)
+    }
+
+    /// A reader takes itself out.
+    #[inline]
+    fn leave(&self) {
+        let word = ptr::from_ref(&self.word);
+        // (w, n) -> (w, n - 1). RU: release, pairs with WA. From here on the lock may be gone (I4).
+        let before = self.word.fetch_sub(READER, Release);
+        Step::Leave.taken::<P>();
+        crate::check!(before & READERS != 0, "unlock of a lock that nobody reads");
+        if before & ASLEEP != 0 && before & READERS == READER {
+            kick_gate_owner::<P>(word);
+        }
+    }
+
+    /// A writer that waits for the word.
+    #[inline]
+    fn exchange(&self, seen: u32) -> bool {
+        // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
+        let written = self
+            .word
+            .compare_exchange(seen, WRITING, Acquire, Relaxed)
+            .is_ok();
+        if written {
+            Step::WriteAtGate.taken::<P>();
+        }
+        written
+    }
+
+    fn lock_gate(&self, until: Option<Instant>) -> bool {
+        match until {
+            None => {
+                self.gate.lock();
+                true
+            }
+            Some(until) => self.gate.lock_until(until).is_some(),
+        }
+    }
+
+    fn open_gate(&self) {
+        // SAFETY: the callers own it, and its token is ().
+        unsafe { self.gate.unlock(()) };
+    }
+
+    /// Watches the word for a while.
+    fn spin(
+        &self,
+        order: Ordering,
+        until: Option<Instant>,
+        done: impl Fn(u32) -> bool,
+    ) -> Result<u32, u32> {
+        let end = earlier(until, P::now().plus_nanos(SPIN_NS));
+        P::wait_until(&self.word, order, Spin::Until(end), done)
+    }
+
+    /// Says in the word, if it is still `seen`, that the caller sleeps, and does; until it changes, or `until`.
+    fn sleep(&self, seen: u32, flags: u32, until: Option<Instant>, step: Step) {
+        let asleep = seen | flags;
+        // Relaxed: it publishes nothing, and the halt looks at the word.
+        let exchange = self.word.compare_exchange(seen, asleep, Relaxed, Relaxed);
+        if exchange.is_ok() {
+            step.taken::<P>();
+            P::halt(&self.word, asleep, until);
+        }
+    }
+
+    #[cold]
+    fn read_slow(&self, passing: Passing, until: Option<Instant>) -> Result<(), Refused> {
+        let patience = match passing {
+            Passing::AtOnce => return self.read_beside(PASSING, until),
+            Passing::Later => Some(earlier(until, P::now().plus_nanos(PATIENCE_NS))),
+            Passing::Never => until,
+        };
+        if !self.lock_gate(patience) {
+            return match passing {
+                Passing::Later if !is_over::<P>(until) => self.read_beside(PASSING, until),
+                _ => Err(Refused::Late),
+            };
+        }
+        let result = self.read_beside(ASLEEP, until);
+        self.open_gate();
+        result
+    }
+
+    /// A reader counts itself, whoever waits, and waits until no writer is inside. `flag` tells wakers who it is: `ASLEEP` for the
+    /// gate's owner, else `PASSING`.
+    fn read_beside(&self, flag: u32, until: Option<Instant>) -> Result<(), Refused> {
+        // (w, n) -> (w, n + 1). RA: acquire, pairs with WU.
+        let before = self.word.fetch_add(READER, Acquire);
+        if before & FULL != 0 {
+            self.leave();
+            return Err(Refused::Full);
+        }
+        if before & WRITING == 0 {
+            Step::ReadPast.taken::<P>();
+            return Ok(());
+        }
+        Step::ReadBeside.taken::<P>();
+        loop {
+            // (1, n) -> (0, n) by the writer. RA: acquire, pairs with WU.
+            let seen = match self.spin(Acquire, until, |word| word & WRITING == 0) {
+                Ok(_) => {
+                    Step::Share.taken::<P>();
+                    return Ok(());
+                }
+                Err(seen) => seen,
+            };
+            if is_over::<P>(until) {
+                // I2. Others may still need PASSING.
+                self.word.fetch_and(!(flag & ASLEEP), Relaxed);
+                Step::ReaderGivesUp.taken::<P>();
+                self.leave();
+                return Err(Refused::Late);
+            }
+            self.sleep(seen, flag, until, Step::of_reader(flag));
+        }
+    }
+
+    #[cold]
+    fn write_slow(&self, until: Option<Instant>) -> bool {
+        if !self.lock_gate(until) {
+            return false;
+        }
+        let written = self.write_at_gate(until);
+        self.open_gate();
+        written
+    }
+
+    /// A writer that has the gate.
+    fn write_at_gate(&self, until: Option<Instant>) -> bool {
+        let patience = P::now().plus_nanos(PATIENCE_NS);
+        loop {
+            // Relaxed: the exchange acquires.
+            let seen = match self.spin(Relaxed, until, |word| word & !(CLOSED | ASLEEP) == 0) {
+                Ok(free) => {
+                    if self.exchange(free) {
+                        return true;
+                    }
+                    continue;
+                }
+                Err(seen) => seen,
+            };
+            if is_over::<P>(until) {
+                // I2
+                self.word.fetch_and(!(CLOSED | ASLEEP), Relaxed);
+                Step::WriterGivesUp.taken::<P>();
+                return false;
+            }
+            if seen & (READERS | CLOSED) != 0 || P::now() >= patience {
+                self.sleep(seen, ASLEEP | CLOSED, until, Step::WriterCloses);
+            } else {
+                let until = Some(earlier(until, patience));
+                self.sleep(seen, ASLEEP, until, Step::WriterSleeps);
+            }
+        }
+    }
+}
+
+/// The last reader has left.
+#[cold]
+#[inline(never)] // or it is merged with the next, and the releases with it
+fn kick_gate_owner<P: Platform>(word: *const P::U32) {
+    Step::LeaveKicks.taken::<P>();
+    P::kick_at(word, Kick::One);
+}
+
+/// A writer has left, and this was in the word.
+#[cold]
+#[inline(never)] // as above
+fn kick_sleepers<P: Platform>(word: *const P::U32, before: u32) {
+    if before & PASSING != 0 {
+        Step::UnlockKicksAll.taken::<P>();
+        P::kick_at(word, Kick::All);
+    } else {
+        Step::UnlockKicks.taken::<P>();
+        P::kick_at(word, Kick::One);
+    }
+}
+
+/// For a trait's method that has no way to refuse.
+fn counted(result: Result<(), Refused>) {
+    assert!(
+        result.is_ok(),
+        "more than {FULL} readers of one lock: {result:?}"
+    );
+}
+
+// SAFETY: I1, by the orderings above.
+unsafe impl<P: Platform> RawRwLock for OverlockRwPosix<P> {
+    type Read = ();
+    type Write = ();
+
+    const NAME: &'static str = "overlock_rw_posix";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(OverlockRwPosix {
+            gate: Overlock::create()?,
+            word: P::U32::new(0),
+        })
+    }
+
+    /// Passes nobody.
+    #[inline]
+    fn read(&self) {
+        if !self.enter() {
+            counted(self.read_slow(Passing::Never, None));
+        }
+    }
+
+    /// Passes nobody.
+    fn try_read(&self) -> Option<()> {
+        self.try_read_passing(Passing::Never).ok()
+    }
+
+    #[inline]
+    unsafe fn unlock_read(&self, (): ()) {
+        self.leave();
+    }
+
+    #[inline]
+    fn write(&self) {
+        if !self.seize() {
+            self.write_slow(None);
+        }
+    }
+
+    /// May fail where a reader finds out that it has to wait.
+    fn try_write(&self) -> Option<()> {
+        self.seize().then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock_write(&self, (): ()) {
+        let word = ptr::from_ref(&self.word);
+        // (1, n) -> (0, n). WU: release, pairs with RA and WA. From here on the lock may be gone (I4).
+        let before = self.word.fetch_and(!(WRITING | ASLEEP | PASSING), Release);
+        Step::Unlock.taken::<P>();
+        crate::check!(before & WRITING != 0, "unlock of a lock that nobody writes");
+        if before & (ASLEEP | PASSING) != 0 {
+            kick_sleepers::<P>(word, before);
+        }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.word.load(Relaxed) & (WRITING | READERS) != 0
+    }
+
+    #[inline]
+    fn is_write_locked(&self) -> bool {
+        self.word.load(Relaxed) & WRITING != 0
+    }
+
+    fn is_contended(&self) -> bool {
+        self.gate.is_locked() || self.word.load(Relaxed) & (ASLEEP | PASSING | CLOSED) != 0
+    }
+}
+
+// SAFETY: as above; who gives up has not entered, or has left.
+unsafe impl<P: Platform> RawTimedRwLock for OverlockRwPosix<P> {
+    fn read_until(&self, deadline: Instant) -> Option<()> {
+        match self.read_passing(Passing::Never, Some(deadline)) {
+            Err(Refused::Late) => None,
+            result => Some(counted(result)),
+        }
+    }
+
+    fn write_until(&self, deadline: Instant) -> Option<()> {
+        self.write_within(Some(deadline)).then_some(())
+    }
+}

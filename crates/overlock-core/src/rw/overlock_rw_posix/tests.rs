@@ -1,0 +1,283 @@
+//! Thread 0 is the director; the parts are threads 1 to 7.
+
+use std::boxed::Box;
+
+use super::*;
+use crate::toy::stage::{Actor, actor};
+use crate::toy::watch::{self, Access, Watch};
+use crate::toy::{Point, Toy, at, halts, kicks, left};
+
+type Lock = &'static OverlockRwPosix<Toy>;
+
+const ALL: [Passing; 3] = [Passing::Never, Passing::Later, Passing::AtOnce];
+
+fn leak() -> Lock {
+    Box::leak(Box::new(OverlockRwPosix::new()))
+}
+
+fn word(lock: Lock) -> u32 {
+    lock.word.load(Relaxed)
+}
+
+fn soon() -> Option<Instant> {
+    Some(Toy::now().plus_nanos(100 * SPIN_NS))
+}
+
+fn unlock_read(lock: Lock) {
+    // SAFETY: each test unlocks what it has locked.
+    unsafe { lock.unlock_read(()) }
+}
+
+fn unlock_write(lock: Lock) {
+    // SAFETY: each test unlocks what it has locked.
+    unsafe { lock.unlock_write(()) }
+}
+
+fn reader(number: usize, lock: Lock, passing: Passing) -> Actor {
+    actor(number, move || {
+        assert_eq!(lock.read_passing(passing, None), Ok(()));
+    })
+}
+
+fn writer(number: usize, lock: Lock) -> Actor {
+    actor(number, move || lock.write())
+}
+
+#[test]
+fn the_word_tells_who_reads_who_writes_and_who_sleeps() {
+    let lock = leak();
+    assert!(!lock.is_locked() && !lock.is_write_locked() && !lock.is_contended());
+    lock.read();
+    assert!(lock.try_read().is_some());
+    assert_eq!(word(lock), 2);
+    assert!(lock.is_locked() && !lock.is_write_locked() && !lock.is_contended());
+    assert!(lock.try_write().is_none());
+    let waits = writer(1, lock);
+    waits.sleep();
+    assert_eq!(word(lock), 2 | ASLEEP | CLOSED);
+    assert!(lock.is_contended() && !lock.is_write_locked());
+    unlock_read(lock);
+    unlock_read(lock);
+    assert!(!lock.is_locked() && lock.try_write().is_none());
+    waits.end();
+    assert_eq!(word(lock), WRITING);
+    assert!(lock.is_locked() && lock.is_write_locked() && !lock.is_contended());
+    assert!(lock.try_read().is_none() && lock.try_write().is_none());
+    unlock_write(lock);
+    assert_eq!((word(lock), size_of_val(lock)), (0, 20));
+}
+
+/// Fails where `Passing` is not looked at: in `try_read_passing`, in `read_slow`.
+#[test]
+fn only_those_that_may_pass_a_closed_lock() {
+    let lock = leak();
+    lock.read();
+    let waits = writer(1, lock);
+    waits.sleep();
+    let attempts = ALL.map(|passing| lock.try_read_passing(passing));
+    assert_eq!(attempts, [Err(Refused::Busy), Ok(()), Ok(())]);
+    let start = Toy::now();
+    assert_eq!(lock.read_passing(Passing::AtOnce, None), Ok(()));
+    assert!(Toy::now().nanos_since(start) < PATIENCE_NS);
+    let start = Toy::now();
+    assert_eq!(lock.read_passing(Passing::Later, None), Ok(()));
+    assert!(Toy::now().nanos_since(start) >= PATIENCE_NS);
+    assert_eq!(lock.read_until(soon().unwrap()), None);
+    assert_eq!(word(lock), 5 | ASLEEP | CLOSED);
+    (0..5).for_each(|_| unlock_read(lock));
+    waits.end();
+    assert_eq!(word(lock), WRITING);
+}
+
+/// Fails where the top bit is not looked at, or who finds it stays counted.
+#[test]
+fn too_many_readers_are_refused() {
+    let lock = leak();
+    lock.word.store(FULL, Relaxed);
+    for passing in ALL {
+        assert_eq!(lock.try_read_passing(passing), Err(Refused::Full));
+        assert_eq!(lock.read_passing(passing, None), Err(Refused::Full));
+    }
+    assert_eq!(word(lock), FULL);
+    assert!(!lock.gate.is_locked());
+    lock.word.store(FULL - 1, Relaxed);
+    assert_eq!(lock.read_passing(Passing::Never, None), Ok(()));
+}
+
+#[test]
+#[should_panic(expected = "more than 134217728 readers")]
+fn a_trait_that_has_no_way_to_say_so_panics() {
+    let lock = leak();
+    lock.word.store(FULL, Relaxed);
+    lock.read();
+}
+
+/// I2. Fails where a writer at its limit leaves `CLOSED` or `ASLEEP`, a reader at its limit leaves its share or `ASLEEP`, or the gate stays closed.
+#[test]
+fn who_gives_up_leaves_nothing_behind() {
+    let lock = leak();
+    lock.read();
+    for _ in 0..2 {
+        assert!(!lock.write_within(soon()));
+        assert_eq!(word(lock), 1);
+        assert!(!lock.gate.is_locked());
+    }
+    unlock_read(lock);
+    lock.write();
+    assert!(!lock.write_within(soon()));
+    for passing in ALL {
+        assert_eq!(lock.read_passing(passing, soon()), Err(Refused::Late));
+        assert_eq!(word(lock) & !PASSING, WRITING);
+        assert!(!lock.gate.is_locked());
+    }
+    assert!(halts() >= 6, "all of them slept");
+    unlock_write(lock);
+    assert_eq!(word(lock), 0);
+}
+
+/// Fails where a reader that gives up takes `PASSING` with it: another one sleeps for ever.
+#[test]
+fn who_gives_up_leaves_what_others_need() {
+    let lock = leak();
+    lock.write();
+    let stays = reader(1, lock, Passing::AtOnce);
+    stays.sleep();
+    let late = lock.read_passing(Passing::AtOnce, soon());
+    assert_eq!(late, Err(Refused::Late));
+    assert_eq!(word(lock), 1 | WRITING | PASSING);
+    unlock_write(lock);
+    stays.end();
+}
+
+/// I3, the kick for all. Fails where `PASSING` wakes one.
+#[test]
+fn all_that_pass_are_woken_and_the_one_at_the_gate() {
+    let lock = leak();
+    lock.write();
+    let parts = [
+        reader(1, lock, Passing::AtOnce),
+        reader(2, lock, Passing::AtOnce),
+        reader(3, lock, Passing::Never),
+    ];
+    parts.iter().for_each(Actor::sleep);
+    assert_eq!(word(lock), 3 | WRITING | PASSING | ASLEEP);
+    unlock_write(lock);
+    assert_eq!((word(lock), kicks()), (3, 1));
+    parts.into_iter().for_each(Actor::end);
+    assert_eq!(word(lock), 3);
+}
+
+/// Fails where a reader that passes goes to sleep for good beside a writer that has left meanwhile.
+#[test]
+fn who_is_about_to_sleep_sees_the_writer_leave() {
+    for passing in ALL {
+        let lock = leak();
+        lock.write();
+        let waits = reader(1, lock, passing);
+        waits.to(Point::Halt);
+        unlock_write(lock);
+        waits.end();
+        assert_eq!(word(lock), 1);
+    }
+    let lock = leak();
+    lock.read();
+    let waits = writer(1, lock);
+    waits.to(Point::Halt);
+    unlock_read(lock);
+    waits.end();
+    assert_eq!(word(lock), WRITING);
+}
+
+/// Fails where any reader kicks, or the last one does not.
+#[test]
+fn the_last_reader_kicks_the_writer_at_the_gate() {
+    let lock = leak();
+    lock.read();
+    lock.read();
+    let waits = writer(1, lock);
+    waits.sleep();
+    unlock_read(lock);
+    assert_eq!(kicks(), 0);
+    unlock_read(lock);
+    assert_eq!(kicks(), 1);
+    waits.end();
+    unlock_write(lock);
+    lock.read();
+    unlock_read(lock);
+    assert_eq!(kicks(), 1, "nobody sleeps");
+}
+
+/// "Bounds". Fails where a writer at the gate never closes the lock to others: they would write for ever.
+#[test]
+fn after_a_while_a_writer_at_the_gate_lets_no_other_pass() {
+    let lock = leak();
+    lock.write();
+    let start = Toy::now();
+    at(Point::Wait, move || {
+        // Its look at the writer. Another one comes at once, again and again.
+        unlock_write(lock);
+        lock.write();
+    });
+    at(Point::Halt, move || {
+        assert_eq!(word(lock), WRITING | ASLEEP);
+        unlock_write(lock);
+        lock.write();
+    });
+    at(Point::Halt, || {});
+    at(Point::Halt, move || {
+        assert_eq!(word(lock), WRITING | ASLEEP | CLOSED);
+        assert!(Toy::now().nanos_since(start) >= PATIENCE_NS);
+        unlock_write(lock);
+        assert_eq!(word(lock), CLOSED);
+        assert!(lock.try_write().is_none() && !lock.seize());
+        assert!(lock.try_read().is_none());
+    });
+    lock.write();
+    assert_eq!((word(lock), left()), (WRITING, 0));
+}
+
+/// I4: the release is an unlock's only access, whoever sleeps.
+#[test]
+fn an_unlock_touches_nothing_after_its_release() {
+    type Watched = OverlockRwPosix<Watch>;
+    let lock: &'static Watched = Box::leak(Box::new(Watched::new()));
+    watch::watch(lock);
+    watch::freed();
+    let accesses = |flags: u32, unlock: fn(&Watched)| {
+        lock.word.store(flags, Relaxed);
+        watch::touches();
+        unlock(lock);
+        watch::touches()
+    };
+    // SAFETY: `flags` say that it is read.
+    let read = |lock: &Watched| unsafe { lock.unlock_read(()) };
+    // SAFETY: `flags` say that it is written.
+    let write = |lock: &Watched| unsafe { lock.unlock_write(()) };
+    for flags in [0, ASLEEP | CLOSED] {
+        assert_eq!(accesses(flags | 1, read), [Access::Add]);
+    }
+    for flags in [0, ASLEEP, PASSING | 1, ASLEEP | PASSING | 1] {
+        assert_eq!(accesses(flags | WRITING, write), [Access::And]);
+    }
+    assert_eq!(kicks(), 4);
+}
+
+/// Fails where the gate stays with a thread that is gone, or readers that waited beside a writer stay counted.
+#[test]
+fn a_child_forgets_who_waited() {
+    use crate::raw::RawForkRwLock;
+    for (written, before, after) in [
+        (true, WRITING | CLOSED | PASSING | ASLEEP | 3, WRITING),
+        (false, CLOSED | ASLEEP | 2, 2),
+        (false, WRITING | ASLEEP | 2, WRITING | 2),
+        (false, 0, 0),
+    ] {
+        let lock = leak();
+        lock.gate.lock();
+        lock.word.store(before, Relaxed);
+        // SAFETY: there is no other thread that uses it.
+        unsafe { lock.forget_waiters(written) };
+        assert_eq!(word(lock), after);
+        assert!(!lock.gate.is_locked());
+    }
+}
