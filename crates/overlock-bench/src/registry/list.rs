@@ -47,6 +47,7 @@ const NOTES: &[Note] = &[
     Note { name: "mutex_none", default: false, most_threads: None, about: "mutex whose woken waiters do not spin" },
     Note { name: "overlock_rw", default: false, most_threads: None, about: "the one we recommend: readers stop counting where nobody writes for long" },
     Note { name: "overlock_rw_counted", default: false, most_threads: None, about: "overlock_rw whose readers always count" },
+    Note { name: "overlock_rw_posix", default: false, most_threads: None, about: "readers count, waiters at a gate: it may be freed at once, and its readers may pass" },
     Note { name: "percpu_rwsem", default: false, most_threads: None, about: "reading touches no shared line, writing looks at every thread" },
     Note { name: "qrwlock", default: false, most_threads: None, about: "readers count in a word, everybody else waits in a queue; nobody sleeps" },
     Note { name: "rwsem", default: true, most_threads: None, about: "sleeping: readers and writers spin, on readers for a time" },

@@ -61,6 +61,7 @@ const NOTES: &[Note] = &[
     Note { name: "mutex_none", bound: WOKEN, waiting: SLEEPS, most_threads: None, about: "mutex whose woken waiters do not spin" },
     Note { name: "overlock_rw", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "the reader-writer lock we recommend" },
     Note { name: "overlock_rw_counted", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock_rw whose readers always count" },
+    Note { name: "overlock_rw_posix", bound: Bound::None, waiting: SLEEPS, most_threads: None, about: "overlock_rw that may be freed as overlock_posix, and whose readers may pass" },
     Note { name: "percpu_rwsem", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "reading touches no shared line" },
     Note { name: "qrwlock", bound: Bound::Finite, waiting: SPINS, most_threads: None, about: "queued reader-writer spinlock" },
     Note { name: "rwsem", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "the kernel's reader-writer semaphore, spinning on readers for a time" },
@@ -78,6 +79,7 @@ const READ_IN_HANDLERS: &[&str] = &[
 
 /// Locks that whoever acquires them last may free, by their docs: while the unlock that let it in may not have returned.
 const FREED: &[&str] = &[
+    "overlock_posix",
     "ticket",
     "backoff_ticket",
     "pv_ticket",
@@ -92,6 +94,7 @@ const FREED: &[&str] = &[
     "mutex",
     "mutex_inside",
     "mutex_none",
+    "overlock_rw_posix",
 ];
 
 static WOUND_WAIT: Class<Linux> = Class::new();
@@ -140,7 +143,8 @@ fn reader_writer() -> Vec<Entry> {
             vec![$(noted(stringify!($name), |_| {
                 let extras = shared_extras!(overlock::rw::$lock);
                 let in_handlers = READ_IN_HANDLERS.contains(&stringify!($name));
-                Ok(Box::new(Shared::new(extras, in_handlers)?))
+                let freed = FREED.contains(&stringify!($name));
+                Ok(Box::new(Shared::new(extras, in_handlers, freed)?))
             })),*]
         };
     }
@@ -161,7 +165,7 @@ fn others() -> Vec<Entry> {
     vec![
         sleeper("semaphore", Bound::Order, "permits: a reader takes one, a writer all", |_| {
             let in_handlers = READ_IN_HANDLERS.contains(&Permits::NAME);
-            Ok(Box::new(Shared::new(Permits::extras(), in_handlers)?))
+            Ok(Box::new(Shared::new(Permits::extras(), in_handlers, false)?))
         }),
         sleeper("condvar", Bound::None, "a bounded queue over overlock", |_| Ok(Box::new(Queue::<Overlock<Linux>>::new()?))),
         sleeper("condvar_mutex", Bound::None, "a bounded queue over mutex", |_| Ok(Box::new(Queue::<overlock::sleep::Mutex>::new()?))),
@@ -256,7 +260,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
                 "a writer does not look for readers",
                 |_| {
                     let extras = shared_extras!(BustedRw<Linux>);
-                    Ok(Box::new(Shared::new(extras, false)?))
+                    Ok(Box::new(Shared::new(extras, false, false)?))
                 },
             )),
         ),

@@ -2,14 +2,15 @@
 //! not have. A lock that is touched by that one then is used after it was freed: nothing to notice here, but AddressSanitizer does.
 //!
 //! A thread makes one, acquires it, and shows it to the others for a moment. Those that end a step by then come to it, and wait. How many
-//! they are is written under the lock, so the last one knows that it is the last.
+//! they are is counted under the lock, so the last one knows that it is the last. The last to come to a reader-writer lock, where it came as
+//! a reader, may have others beside it: it comes again to write.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use overlock::core::raw::RawLock;
+use overlock::core::raw::{CreateError, RawLock, RawRwLock};
 
 use crate::place::Op;
 use crate::plan::{How, Pause, Side, Step, Then};
@@ -32,8 +33,109 @@ const SHOWN: Duration = Duration::from_micros(100);
 /// From one look at who has come to the next, in nanoseconds.
 const LOOK: u64 = 2_000;
 
+/// What can live for a moment.
+pub trait Visited: Send + Sync + Sized + 'static {
+    /// What an acquisition hands to its release.
+    type Token;
+
+    /// A new one.
+    fn create() -> Result<Self, CreateError>;
+
+    /// What a thread does that acquires it so.
+    fn op(side: Side) -> Op;
+
+    /// Acquires it: alone as a writer.
+    fn acquire(&self, side: Side) -> Self::Token;
+
+    /// Waits until nobody else is inside, where that may be.
+    ///
+    /// # Safety
+    ///
+    /// The token is of this lock and this thread.
+    unsafe fn be_alone(&self, token: Self::Token) -> Self::Token;
+
+    /// Releases it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`be_alone`](Self::be_alone).
+    unsafe fn release(&self, token: Self::Token);
+}
+
+impl<L: RawLock> Visited for L {
+    type Token = L::Token;
+
+    fn create() -> Result<Self, CreateError> {
+        L::create()
+    }
+
+    fn op(_: Side) -> Op {
+        Op::Lock
+    }
+
+    fn acquire(&self, _: Side) -> L::Token {
+        self.lock()
+    }
+
+    unsafe fn be_alone(&self, token: L::Token) -> L::Token {
+        token
+    }
+
+    unsafe fn release(&self, token: L::Token) {
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock(token) }
+    }
+}
+
+/// A reader-writer lock, which others may read at the same time.
+#[derive(Debug)]
+pub struct ManyReaders<L>(L);
+
+/// An acquisition of [`ManyReaders`].
+pub enum Inside<L: RawRwLock> {
+    Reads(L::Read),
+    Writes(L::Write),
+}
+
+impl<L: RawRwLock> Visited for ManyReaders<L> {
+    type Token = Inside<L>;
+
+    fn create() -> Result<Self, CreateError> {
+        L::create().map(ManyReaders)
+    }
+
+    fn op(side: Side) -> Op {
+        Op::of(side, How::Wait)
+    }
+
+    fn acquire(&self, side: Side) -> Inside<L> {
+        match side {
+            Side::Read => Inside::Reads(self.0.read()),
+            _ => Inside::Writes(self.0.write()),
+        }
+    }
+
+    unsafe fn be_alone(&self, token: Inside<L>) -> Inside<L> {
+        if let Inside::Reads(token) = token {
+            // SAFETY: the caller's promise.
+            unsafe { self.0.unlock_read(token) };
+            return Inside::Writes(self.0.write());
+        }
+        token
+    }
+
+    unsafe fn release(&self, token: Inside<L>) {
+        match token {
+            // SAFETY: the caller's promise.
+            Inside::Reads(token) => unsafe { self.0.unlock_read(token) },
+            // SAFETY: the caller's promise.
+            Inside::Writes(token) => unsafe { self.0.unlock_write(token) },
+        }
+    }
+}
+
 /// A way to unlock.
-type Unlock<L> = unsafe fn(&L, <L as RawLock>::Token);
+pub type Unlock<L> = unsafe fn(&L, <L as Visited>::Token);
 
 /// The locks of one type that live for a moment.
 pub struct Mortals<L> {
@@ -48,11 +150,11 @@ pub struct Mortals<L> {
 /// One of them.
 struct Mortal<L> {
     lock: L,
-    /// How many have still to acquire it. Plain memory, under the lock.
-    left: u32,
+    /// How many have still to acquire it. Written under the lock; by readers at the same time.
+    left: AtomicU32,
 }
 
-// SAFETY: the pointer leads to a lock, which any thread may use, and to a number that is used under it.
+// SAFETY: the pointer leads to a lock and to a number, which any thread may use.
 unsafe impl<L: Send + Sync> Send for Mortals<L> {}
 // SAFETY: as above.
 unsafe impl<L: Send + Sync> Sync for Mortals<L> {}
@@ -68,15 +170,19 @@ impl<L> Default for Mortals<L> {
     }
 }
 
-impl<L: RawLock> Mortals<L> {
+impl<L: Visited> Mortals<L> {
     /// After a step of `worker`, which holds nothing: it comes to the one that is shown, or makes one now and then.
     pub fn step(&self, worker: &Worker, step: &Step, fair: Option<Unlock<L>>) {
         let unlock = match fair {
             Some(fair) if step.then == Then::LeaveFair => fair,
-            _ => L::unlock,
+            _ => L::release,
         };
         if self.open.load(Relaxed) {
-            self.come(worker, unlock);
+            let side = match step.bits & 1 {
+                0 => Side::Read,
+                _ => Side::Write,
+            };
+            self.come(worker, side, unlock);
         } else if (step.bits >> 32).is_multiple_of(MAKES) {
             self.make(worker, unlock);
         }
@@ -88,9 +194,12 @@ impl<L: RawLock> Mortals<L> {
 
     fn make(&self, worker: &Worker, unlock: Unlock<L>) {
         let Ok(lock) = L::create() else { return };
-        let mortal = NonNull::from(Box::leak(Box::new(Mortal { lock, left: 0 })));
+        let mortal = NonNull::from(Box::leak(Box::new(Mortal {
+            lock,
+            left: AtomicU32::new(0),
+        })));
         self.made.fetch_add(1, Relaxed);
-        let Some(token) = acquire(worker, mortal) else {
+        let Some(token) = acquire(worker, mortal, Side::Write) else {
             return;
         };
         let mine = {
@@ -103,8 +212,8 @@ impl<L: RawLock> Mortals<L> {
             free
         };
         let guests = if mine { self.show(worker) } else { 0 };
-        // SAFETY: nobody frees it before the guests have acquired it, and this thread holds it.
-        unsafe { (*mortal.as_ptr()).left = guests };
+        // SAFETY: nobody frees it before the guests have acquired it, and this thread holds it, alone.
+        unsafe { (*mortal.as_ptr()).left.store(guests, Relaxed) };
         self.leave(worker, mortal, token, unlock, guests == 0);
     }
 
@@ -124,7 +233,7 @@ impl<L: RawLock> Mortals<L> {
         }
     }
 
-    fn come(&self, worker: &Worker, unlock: Unlock<L>) {
+    fn come(&self, worker: &Worker, side: Side, unlock: Unlock<L>) {
         let mortal = match &mut *self.shown() {
             Some((mortal, come)) if *come < GUESTS => {
                 *come += 1;
@@ -132,15 +241,11 @@ impl<L: RawLock> Mortals<L> {
             }
             _ => return,
         };
-        let Some(token) = acquire(worker, mortal) else {
+        let Some(token) = acquire(worker, mortal, side) else {
             return;
         };
         // SAFETY: it lives until all guests have acquired it, of which this thread is one, and this thread holds it.
-        let last = unsafe {
-            let left = &mut (*mortal.as_ptr()).left;
-            *left -= 1;
-            *left == 0
-        };
+        let last = unsafe { (*mortal.as_ptr()).left.fetch_sub(1, Relaxed) == 1 };
         self.leave(worker, mortal, token, unlock, last);
     }
 
@@ -149,12 +254,16 @@ impl<L: RawLock> Mortals<L> {
         &self,
         worker: &Worker,
         mortal: NonNull<Mortal<L>>,
-        token: L::Token,
+        mut token: L::Token,
         unlock: Unlock<L>,
         last: bool,
     ) {
         // SAFETY: callers hold it, so it lives until the unlock has released it.
         let lock = unsafe { &(*mortal.as_ptr()).lock };
+        if last {
+            // SAFETY: this is their token. Nobody else frees it.
+            token = unsafe { lock.be_alone(token) };
+        }
         // SAFETY: this is their token. It is freed below alone: by this thread after this, or by one that acquires it after this has
         // released it, which is what the lock's docs allow.
         worker.release(LOCK, || unsafe { unlock(lock, token) });
@@ -184,15 +293,19 @@ impl<L: RawLock> Mortals<L> {
     }
 }
 
-fn acquire<L: RawLock>(worker: &Worker, mortal: NonNull<Mortal<L>>) -> Option<L::Token> {
+fn acquire<L: Visited>(
+    worker: &Worker,
+    mortal: NonNull<Mortal<L>>,
+    side: Side,
+) -> Option<L::Token> {
     let ask = Ask {
-        op: Op::Lock,
+        op: L::op(side),
         lock: LOCK,
-        side: Side::Write,
+        side,
         how: How::Wait,
     };
     // SAFETY: it lives until all that know of it have acquired it, of which the caller is one.
-    let lock = || unsafe { &(*mortal.as_ptr()).lock }.lock();
+    let lock = || unsafe { &(*mortal.as_ptr()).lock }.acquire(side);
     worker.acquire(ask, || 0, |_| Some(lock()))
 }
 

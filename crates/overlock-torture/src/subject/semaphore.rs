@@ -28,6 +28,7 @@ impl Permits {
             fair: None,
             downgrade: Some(|lock, ()| lock.0.release_many(PERMITS - 1)),
             upgradable: None,
+            past: None,
             most_readers: Some(u64::from(PERMITS)),
         }
     }

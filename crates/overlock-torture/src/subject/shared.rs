@@ -9,6 +9,7 @@ use overlock::core::raw::{CreateError, RawRwLock};
 
 use super::Subject;
 use super::exclusive::{counts, unused};
+use super::mortal::{ManyReaders, Mortals};
 use crate::ledger::Ledger;
 use crate::place::{Handled, Op};
 use crate::plan::{How, Side, Step, Then};
@@ -18,8 +19,8 @@ use crate::worker::{Ask, Limit, Worker};
 
 pub(crate) use extras::shared_extras;
 pub use extras::{
-    Cancellable, HasDowngrade, HasFair, HasTimed, HasUpgrade, NoDowngrade, NoFair, NoTimed,
-    NoUpgrade, SharedExtras, Timed,
+    Cancellable, HasDowngrade, HasFair, HasPast, HasTimed, HasUpgrade, NoDowngrade, NoFair, NoPast,
+    NoTimed, NoUpgrade, SharedExtras, Timed,
 };
 
 /// A few locks of one type, each with its ledger.
@@ -27,6 +28,7 @@ pub struct Shared<L: RawRwLock> {
     seats: [Seat<L>; LOCKS],
     extras: SharedExtras<L>,
     in_handlers: bool,
+    mortals: Option<Mortals<ManyReaders<L>>>,
 }
 
 /// A lock and what is under it.
@@ -35,16 +37,24 @@ struct Seat<L> {
     ledger: Ledger,
 }
 
+/// Of a step's bits: one reader in four passes those that wait, where readers may.
+const PAST: u64 = 3 << 8;
+
 /// What a step of [`Shared`] does between acquisition and release; it takes the next locks.
 type Inner<'a> = &'a dyn Fn();
 
 impl<L: RawRwLock> Shared<L> {
-    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try to read.
+    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try to read, `freed` where whoever has
+    /// acquired one last may free it.
     ///
     /// # Errors
     ///
     /// Where they cannot be created.
-    pub fn new(extras: SharedExtras<L>, in_handlers: bool) -> Result<Self, CreateError> {
+    pub fn new(
+        extras: SharedExtras<L>,
+        in_handlers: bool,
+        freed: bool,
+    ) -> Result<Self, CreateError> {
         let seat = || {
             Ok(Seat {
                 lock: L::create()?,
@@ -55,6 +65,7 @@ impl<L: RawRwLock> Shared<L> {
             seats: [seat()?, seat()?, seat()?, seat()?],
             extras,
             in_handlers,
+            mortals: freed.then(Mortals::default),
         })
     }
 
@@ -126,7 +137,10 @@ impl<L: RawRwLock> Shared<L> {
                 (How::Try, ..) => raw.try_read(),
                 (How::Timed(_), Some(timed), _) => (timed.read)(raw, limit.until()),
                 (How::Cancel, _, Some(cancellable)) => (cancellable.read)(raw, limit.token()),
-                _ => Some(raw.read()),
+                _ => match self.extras.past {
+                    Some(read_past) if step.bits & PAST == 0 => Some(read_past(raw)),
+                    _ => Some(raw.read()),
+                },
             },
         );
         let Some(token) = token else { return };
@@ -230,6 +244,9 @@ impl<L: RawRwLock> Shared<L> {
 impl<L: RawRwLock + Debug> Subject for Shared<L> {
     fn step(&self, worker: &Worker, step: &Step) {
         self.nest(worker, step, step.first, step.first + step.depth);
+        if let Some(mortals) = &self.mortals {
+            mortals.step(worker, step, None);
+        }
     }
 
     fn interrupt(&self, _: usize, handled: &Handled) {
@@ -273,7 +290,7 @@ impl<L: RawRwLock + Debug> Subject for Shared<L> {
             unused(lock, used, || self.state(lock))?;
             counts(lock, &seat.ledger, written(lock))?;
         }
-        Ok(())
+        self.mortals.as_ref().map_or(Ok(()), Mortals::at_rest)
     }
 }
 
@@ -296,7 +313,7 @@ mod tests {
     #[test]
     fn a_lock_that_looks_used_while_all_rest_is_noticed() {
         let nothing = |_| 0;
-        let subject = Shared::<RwSem>::new(shared_extras!(RwSem), false).unwrap();
+        let subject = Shared::<RwSem>::new(shared_extras!(RwSem), false, false).unwrap();
         assert_eq!(subject.at_rest(&nothing), Ok(()));
         subject.seats[3].lock.read();
         let violation = subject.at_rest(&nothing).unwrap_err();
@@ -307,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_handler_that_reads_beside_a_writer_says_so() {
-        let subject = Shared::<Permits>::new(Permits::extras(), true).unwrap();
+        let subject = Shared::<Permits>::new(Permits::extras(), true, false).unwrap();
         let handled = Handled::default();
         subject.interrupt(0, &handled);
         assert_eq!((handled.taken.get(), handled.torn.get()), (1, 0));

@@ -3,6 +3,8 @@
 use overlock::core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
+use overlock::core::rw::overlock_rw_posix::Passing;
+use overlock::rw::OverlockRwPosix;
 use overlock::{CancelToken, Instant};
 
 use super::upgrade::{fair_visit, visit};
@@ -34,6 +36,19 @@ pub struct Fair<L: RawRwLock> {
     pub upgradable: Upgradable<L>,
 }
 
+/// A lock whose readers may pass those that wait.
+#[doc(hidden)]
+pub trait ReadPast: RawRwLock {
+    fn read_past(&self) -> Self::Read;
+}
+
+impl ReadPast for OverlockRwPosix {
+    fn read_past(&self) {
+        self.read_passing(Passing::AtOnce, None)
+            .expect("few readers");
+    }
+}
+
 /// From writer to reader.
 pub type Downgrade<L> = unsafe fn(&L, Write<L>) -> Read<L>;
 
@@ -47,6 +62,8 @@ pub struct SharedExtras<L: RawRwLock> {
     pub fair: Option<Fair<L>>,
     pub downgrade: Option<Downgrade<L>>,
     pub upgradable: Option<Upgradable<L>>,
+    /// As a reader, past those that wait.
+    pub past: Option<fn(&L) -> Read<L>>,
     /// No more than so many may be inside.
     pub most_readers: Option<u64>,
 }
@@ -69,6 +86,7 @@ pub struct SharedExtras<L: RawRwLock> {
         bump_write: L::bump_write,
         upgradable: fair_visit::<L>
     };
+    HasPast, NoPast, past, ReadPast, fn(&L) -> Read<L>, L::read_past;
     HasUpgrade, NoUpgrade, upgradable, RawUpgradeRwLock, Upgradable<L>, visit::<L>;
 }
 
@@ -77,8 +95,8 @@ macro_rules! shared_extras {
     ($lock:ty) => {{
         #[allow(unused_imports)] // each lock needs one of each two
         use crate::subject::shared::{
-            HasDowngrade as _, HasFair as _, HasTimed as _, HasUpgrade as _, NoDowngrade as _,
-            NoFair as _, NoTimed as _, NoUpgrade as _,
+            HasDowngrade as _, HasFair as _, HasPast as _, HasTimed as _, HasUpgrade as _,
+            NoDowngrade as _, NoFair as _, NoPast as _, NoTimed as _, NoUpgrade as _,
         };
         let probe = ::overlock::core::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
@@ -88,6 +106,7 @@ macro_rules! shared_extras {
             fair: (&probe).fair(),
             downgrade: (&probe).downgrade(),
             upgradable: (&probe).upgradable(),
+            past: (&probe).past(),
             most_readers: None,
         }
     }};
