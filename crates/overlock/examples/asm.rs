@@ -3,7 +3,7 @@
 
 use overlock::core::raw::{RawLock, RawRwLock};
 use overlock::core::spin::fast_queue::FastQueueToken;
-use overlock::rw::OverlockRw;
+use overlock::rw::{OverlockRw, OverlockRwPosix};
 use overlock::sleep::Mutex;
 use overlock::spin::{FastQueue, Hybrid, Overlock, OverlockPosix, PvTicket, Queued, Ticket};
 
@@ -43,6 +43,8 @@ probes! {
     Mutex, (): RawLock lock as mutex_lock, unlock as mutex_unlock;
     OverlockRw, ReadToken: RawRwLock read as overlock_rw_read, unlock_read as overlock_rw_unlock_read;
     OverlockRw, WriteToken: RawRwLock write as overlock_rw_write, unlock_write as overlock_rw_unlock_write;
+    OverlockRwPosix, (): RawRwLock read as overlock_rw_posix_read, unlock_read as overlock_rw_posix_unlock_read;
+    OverlockRwPosix, (): RawRwLock write as overlock_rw_posix_write, unlock_write as overlock_rw_posix_unlock_write;
 }
 
 type ReadToken = <OverlockRw as RawRwLock>::Read;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use overlock::Linux;
 use overlock::core::raw::{RawFork, RawForkRwLock};
 use overlock::core::sleep::{Barrier, Condvar, Semaphore};
-use overlock::rw::{OverlockRw, PerCpuRwSem, RwSem};
+use overlock::rw::{OverlockRw, OverlockRwPosix, PerCpuRwSem, RwSem};
 use overlock::sleep::Mutex;
 use overlock::spin::{Hybrid, HybridShort, Overlock, OverlockPosix, PvQueued, RawLock};
 
@@ -226,6 +226,11 @@ fn rwsem() {
 #[test]
 fn overlock_rw() {
     goes_on_rw::<OverlockRw>();
+}
+
+#[test]
+fn overlock_rw_posix() {
+    goes_on_rw::<OverlockRwPosix>();
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::mem::{needs_drop, size_of};
 use std::sync::atomic::AtomicU8;
 
 use overlock::lock::Lock;
+use overlock::rwlock::SharedLock;
 use overlock::{spin, *};
 
 /// A type for each of the file's rows, and what else a user pays: nothing is allocated, so nothing is dropped.
@@ -32,6 +33,12 @@ fn locks() {
         8: Lock<spin::Mcs, ()>;
         12: Lock<spin::Mcs, u8>, Lock<spin::Mcs, u32>;
         16: Lock<spin::Mcs, u64>;
+        16: Lock<spin::OverlockPosix, ()>;
+        20: Lock<spin::OverlockPosix, u8>, Lock<spin::OverlockPosix, u32>;
+        24: Lock<spin::OverlockPosix, u64>;
+        20: SharedLock<rw::OverlockRwPosix, ()>;
+        24: SharedLock<rw::OverlockRwPosix, u8>, SharedLock<rw::OverlockRwPosix, u32>;
+        32: SharedLock<rw::OverlockRwPosix, u64>;
     }
 }
 
