@@ -74,6 +74,12 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// spurious wake-up for whoever halts there.
     fn kick(word: &Self::U32);
 
+    /// Gives the CPU away for about `nanos` nanoseconds: a [`halt`](Self::halt) that nobody can end.
+    fn nap(nanos: u64) {
+        let nobody = Self::U32::new(0);
+        Self::halt(&nobody, 0, Some(Self::now().plus_nanos(nanos)));
+    }
+
     /// The cheap half of an asymmetric fence: between two accesses of the thread that runs
     /// often. Together with a [`heavy_barrier`](Self::heavy_barrier) of another thread
     /// it orders like two sequentially consistent fences; with another light one it
