@@ -1,7 +1,6 @@
 //! `ovl_cond_t`.
 
 use core::ffi::c_int;
-use core::sync::atomic::AtomicU32;
 
 use libc::{ETIMEDOUT, timespec};
 use overlock::core::raw::RawFork;
@@ -13,9 +12,6 @@ use crate::mutex::Mutex;
 
 /// A condition variable for [`Mutex`].
 pub type Cond = sleep::Condvar<Linux>;
-
-/// Between two looks of one that waits for others to leave.
-const NAP_NS: u64 = 50_000;
 
 /// `ovl_cond_init`.
 ///
@@ -38,10 +34,7 @@ pub unsafe extern "C" fn ovl_cond_init(cond: *mut Cond) -> c_int {
 pub unsafe extern "C" fn ovl_cond_destroy(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise.
     let cond = unsafe { &*cond };
-    while cond.is_in_use() {
-        let nobody = AtomicU32::new(0);
-        Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
-    }
+    cond.drain();
     0
 }
 

@@ -17,13 +17,7 @@ pub(crate) const NAP_NS: u64 = 50_000;
 
 /// Gives the CPU away for a [while](NAP_NS).
 pub(crate) fn nap<P: Platform>() {
-    nap_for::<P>(NAP_NS);
-}
-
-/// Gives the CPU away for about `nanos` nanoseconds.
-pub(crate) fn nap_for<P: Platform>(nanos: u64) {
-    let nobody = P::U32::new(0);
-    P::halt(&nobody, 0, Some(P::now().plus_nanos(nanos)));
+    P::nap(NAP_NS);
 }
 
 /// A test-and-set byte whose waiters nap when its holder has lost its CPU.

@@ -79,6 +79,12 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// another reason is woken for nothing.
     fn kick_at(word: *const Self::U32, whom: Kick);
 
+    /// Gives the CPU away for about `nanos` nanoseconds: a [`halt`](Self::halt) that nobody can end.
+    fn nap(nanos: u64) {
+        let nobody = Self::U32::new(0);
+        Self::halt(&nobody, 0, Some(Self::now().plus_nanos(nanos)));
+    }
+
     /// The cheap half of an asymmetric fence: between two accesses of the thread that runs
     /// often. Together with a [`heavy_barrier`](Self::heavy_barrier) of another thread
     /// it orders like two sequentially consistent fences; with another light one it
@@ -89,7 +95,7 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// this returns.
     fn heavy_barrier();
 
-    /// The CPU that the caller runs on at this moment.
+    /// The CPU that the caller runs on at this moment, or [`Cpu::UNKNOWN`]. Cheap enough for fast paths.
     fn cpu() -> Cpu;
 
     /// Whether a thread that last ran on `cpu`, and is not the caller, is known to have lost it.

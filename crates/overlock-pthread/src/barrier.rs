@@ -73,13 +73,11 @@ impl PthreadBarrier {
     }
 
     fn settle(&self) {
-        if self.generation.load(Relaxed) != fork::generation() {
-            fork::settle(&self.generation, || {
-                self.inside.store(0, Relaxed);
-                // SAFETY: of the generation before there is no other thread, and those of this one wait until it is settled.
-                unsafe { self.barrier.forget_waiters() };
-            });
-        }
+        fork::settle(&self.generation, || {
+            self.inside.store(0, Relaxed);
+            // SAFETY: of the generation before there is no other thread, and those of this one wait until it is settled.
+            unsafe { self.barrier.forget_waiters() };
+        });
     }
 }
 
@@ -143,8 +141,7 @@ pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut PthreadBarrier) -
     barrier.settle();
     // IA: acquire, pairs with IR.
     while barrier.inside.load(Acquire) != 0 {
-        let nobody = AtomicU32::new(0);
-        Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
+        Linux::nap(NAP_NS);
     }
     0
 }

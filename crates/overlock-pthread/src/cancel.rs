@@ -124,8 +124,7 @@ impl Entry {
             if self.sleeps.load(SeqCst) != sleeps {
                 return;
             }
-            let nobody = AtomicU32::new(0);
-            Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
+            Linux::nap(NAP_NS);
         }
     }
 }

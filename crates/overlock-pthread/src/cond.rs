@@ -47,9 +47,6 @@ const _: () = assert!(core::mem::offset_of!(Cond, flags) == 36);
 const SHARED: u32 = 1;
 const MONOTONIC: u32 = 2;
 
-/// Between two looks of one that waits for others to leave.
-const NAP_NS: u64 = 50_000;
-
 /// What stands in for our mutexes where glibc waits.
 struct Hidden(core::cell::UnsafeCell<libc::pthread_mutex_t>);
 
@@ -92,10 +89,8 @@ impl Cond {
 
     /// The condition variable, in the process's generation.
     fn cond(&self) -> &Condvar<Linux> {
-        if self.generation.load(Relaxed) != fork::generation() {
-            // SAFETY: of the generation before there is no other thread.
-            fork::settle(&self.generation, || unsafe { self.cond.forget_waiters() });
-        }
+        // SAFETY: of the generation before there is no other thread.
+        fork::settle(&self.generation, || unsafe { self.cond.forget_waiters() });
         &self.cond
     }
 
@@ -202,10 +197,7 @@ pub unsafe extern "C" fn pthread_cond_destroy(cond: *mut Cond) -> c_int {
         // SAFETY: as above; it is glibc's.
         return unsafe { real::pthread_cond_destroy(cond.as_glibcs()) };
     }
-    while cond.cond().is_in_use() {
-        let nobody = AtomicU32::new(0);
-        Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
-    }
+    cond.cond().drain();
     0
 }
 

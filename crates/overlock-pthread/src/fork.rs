@@ -9,6 +9,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock::Linux;
+use overlock::core::{Platform, Spin};
 
 use crate::{cond, config, order, stat};
 
@@ -40,26 +41,40 @@ pub fn register() {
     unsafe { libc::pthread_atfork(None, None, Some(child)) };
 }
 
+/// Looks at an object that another thread is settling, and the naps after that: it forgets a few words.
+const TURNS: u32 = 1000;
+const NAP_NS: u64 = 50_000;
+
 /// Brings an object to the process's generation, by `forget` if it is from another.
-#[cold]
+#[inline(always)]
 pub fn settle(of: &AtomicU32, forget: impl FnOnce()) {
+    // Acquire, as in the loop below.
+    if of.load(Acquire) != generation() {
+        settle_slowly(of, forget);
+    }
+}
+
+#[cold]
+fn settle_slowly(of: &AtomicU32, forget: impl FnOnce()) {
     let now = generation();
     loop {
-        let seen = of.load(Acquire);
+        let turns = Spin::Turns(TURNS);
+        let Ok(seen) = Linux::wait_until(of, Acquire, turns, |seen: u32| seen != SETTLING) else {
+            Linux::nap(NAP_NS);
+            continue;
+        };
         if seen == now {
             return;
         }
-        // Acquire, as the load above: pairs with the store below.
-        if seen != SETTLING
-            && of
-                .compare_exchange(seen, SETTLING, Acquire, Relaxed)
-                .is_ok()
+        // Acquire, as the look above: pairs with the store below.
+        if of
+            .compare_exchange(seen, SETTLING, Acquire, Relaxed)
+            .is_ok()
         {
             forget();
             // Release: who sees the generation sees what was forgotten.
             of.store(now, Release);
             return;
         }
-        core::hint::spin_loop();
     }
 }

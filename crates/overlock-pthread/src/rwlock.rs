@@ -183,15 +183,13 @@ impl RwLock {
         if config::get().rwlock == config::RwLock::Glibc {
             return false;
         }
-        if self.generation.load(Relaxed) != fork::generation() {
-            fork::settle(&self.generation, || {
-                self.observed.store(0, Relaxed);
-                // SAFETY: the threads of the generation before are gone, and those of this one wait until it is settled.
-                behind!(self, |lock| unsafe {
-                    lock.settle(self.writer.load(Relaxed) != 0)
-                });
+        fork::settle(&self.generation, || {
+            self.observed.store(0, Relaxed);
+            // SAFETY: the threads of the generation before are gone, and those of this one wait until it is settled.
+            behind!(self, |lock| unsafe {
+                lock.settle(self.writer.load(Relaxed) != 0)
             });
-        }
+        });
         true
     }
 
@@ -261,7 +259,8 @@ impl RwLock {
         }
         let wait = || behind!(self, |lock| lock.read(self.passing(), until));
         let result = if config::get().lockdep {
-            let attempt = || behind!(self, |lock| lock.try_read(self.passing()));
+            // Not past those that wait: that is the wait's affair.
+            let attempt = || behind!(self, |lock| lock.try_read(Passing::Never));
             let how = order::limited(self.how_read(), until.is_some());
             order::acquire(self.address(), how, site, attempt, wait)
         } else if config::get().stat {

@@ -67,8 +67,7 @@ fn take_slow(lock: &SpinLock) {
         // Relaxed: the attempt that follows acquires.
         let seen = Linux::wait_until(lock, Relaxed, limit, |word: u32| word == free());
         if seen.is_err() {
-            let nobody = AtomicU32::new(0);
-            Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(nap)));
+            Linux::nap(nap);
             nap = (nap * 2).min(NAPS_NS.1);
         }
     }

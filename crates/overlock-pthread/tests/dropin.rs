@@ -136,6 +136,11 @@ const ALL: &[&[(&str, &str)]] = &[
 ];
 
 #[test]
+fn mutexes_and_conditions_of_c11_answer_the_same() {
+    same_with("c11.c", &[], ALL);
+}
+
+#[test]
 fn mutexes_answer_the_same() {
     same_with("mutex.c", &[], ALL);
 }

@@ -82,12 +82,13 @@ mod fork;
 mod states;
 #[cfg(test)]
 mod tests;
+mod wait;
 
 use core::ptr;
-use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::platform::{Atomic, ConstPlatform, Instant, Kick, Platform, Spin, Zero};
-use crate::raw::{ConstLock, CreateError, RawLock, RawRwLock, RawTimedLock, RawTimedRwLock};
+use crate::platform::{Atomic, ConstPlatform, Instant, Kick, Platform, Zero};
+use crate::raw::{ConstLock, CreateError, RawLock, RawRwLock, RawTimedRwLock};
 use crate::spin::Overlock;
 
 use states::Step;
@@ -95,10 +96,6 @@ use states::Step;
 /// How long those that may pass wait behind those that wait, and writers let other writers pass: for longer than most sections take and a
 /// thread that has lost its CPU is away.
 pub const PATIENCE_NS: u64 = 2_000_000;
-
-/// How long the gate's owner, or a reader that passes, watches the word before it sleeps. Most sections are shorter, and an owner that has lost its CPU
-/// is away for a thousand times as long.
-const SPIN_NS: u64 = 5_000;
 
 const READER: u32 = 1;
 const FULL: u32 = 1 << 27;
@@ -156,15 +153,6 @@ impl<P: ConstPlatform> Default for OverlockRwPosix<P> {
 impl<P: ConstPlatform> ConstLock for OverlockRwPosix<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
     const INIT: Self = Self::new();
-}
-
-/// `end`, or `limit` where that comes before.
-fn earlier(limit: Option<Instant>, end: Instant) -> Instant {
-    limit.map_or(end, |limit| limit.min(end))
-}
-
-fn is_over<P: Platform>(until: Option<Instant>) -> bool {
-    until.is_some_and(|until| P::now() >= until)
 }
 
 /// Without a writer, and nobody waits at the gate for readers to leave.
@@ -258,148 +246,6 @@ impl<P: Platform> OverlockRwPosix<P> {
         crate::check!(before & READERS != 0, "unlock of a lock that nobody reads");
         if before & ASLEEP != 0 && before & READERS == READER {
             kick_gate_owner::<P>(word);
-        }
-    }
-
-    /// A writer that waits for the word.
-    #[inline]
-    fn exchange(&self, seen: u32) -> bool {
-        // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
-        let written = self
-            .word
-            .compare_exchange(seen, WRITING, Acquire, Relaxed)
-            .is_ok();
-        if written {
-            Step::WriteAtGate.taken::<P>();
-        }
-        written
-    }
-
-    fn lock_gate(&self, until: Option<Instant>) -> bool {
-        match until {
-            None => {
-                self.gate.lock();
-                true
-            }
-            Some(until) => self.gate.lock_until(until).is_some(),
-        }
-    }
-
-    fn open_gate(&self) {
-        // SAFETY: the callers own it, and its token is ().
-        unsafe { self.gate.unlock(()) };
-    }
-
-    /// Watches the word for a while.
-    fn spin(
-        &self,
-        order: Ordering,
-        until: Option<Instant>,
-        done: impl Fn(u32) -> bool,
-    ) -> Result<u32, u32> {
-        let end = earlier(until, P::now().plus_nanos(SPIN_NS));
-        P::wait_until(&self.word, order, Spin::Until(end), done)
-    }
-
-    /// Says in the word, if it is still `seen`, that the caller sleeps, and does; until it changes, or `until`.
-    fn sleep(&self, seen: u32, flags: u32, until: Option<Instant>, step: Step) {
-        let asleep = seen | flags;
-        // Relaxed: it publishes nothing, and the halt looks at the word.
-        let exchange = self.word.compare_exchange(seen, asleep, Relaxed, Relaxed);
-        if exchange.is_ok() {
-            step.taken::<P>();
-            P::halt(&self.word, asleep, until);
-        }
-    }
-
-    #[cold]
-    fn read_slow(&self, passing: Passing, until: Option<Instant>) -> Result<(), Refused> {
-        let patience = match passing {
-            Passing::AtOnce => return self.read_beside(PASSING, until),
-            Passing::Later => Some(earlier(until, P::now().plus_nanos(PATIENCE_NS))),
-            Passing::Never => until,
-        };
-        if !self.lock_gate(patience) {
-            return match passing {
-                Passing::Later if !is_over::<P>(until) => self.read_beside(PASSING, until),
-                _ => Err(Refused::Late),
-            };
-        }
-        let result = self.read_beside(ASLEEP, until);
-        self.open_gate();
-        result
-    }
-
-    /// A reader counts itself, whoever waits, and waits until no writer is inside. `flag` tells wakers who it is: `ASLEEP` for the
-    /// gate's owner, else `PASSING`.
-    fn read_beside(&self, flag: u32, until: Option<Instant>) -> Result<(), Refused> {
-        // (w, n) -> (w, n + 1). RA: acquire, pairs with WU.
-        let before = self.word.fetch_add(READER, Acquire);
-        if before & FULL != 0 {
-            self.leave();
-            return Err(Refused::Full);
-        }
-        if before & WRITING == 0 {
-            Step::ReadPast.taken::<P>();
-            return Ok(());
-        }
-        Step::ReadBeside.taken::<P>();
-        loop {
-            // (1, n) -> (0, n) by the writer. RA: acquire, pairs with WU.
-            let seen = match self.spin(Acquire, until, |word| word & WRITING == 0) {
-                Ok(_) => {
-                    Step::Share.taken::<P>();
-                    return Ok(());
-                }
-                Err(seen) => seen,
-            };
-            if is_over::<P>(until) {
-                // I2. Others may still need PASSING.
-                self.word.fetch_and(!(flag & ASLEEP), Relaxed);
-                Step::ReaderGivesUp.taken::<P>();
-                self.leave();
-                return Err(Refused::Late);
-            }
-            self.sleep(seen, flag, until, Step::of_reader(flag));
-        }
-    }
-
-    #[cold]
-    fn write_slow(&self, until: Option<Instant>) -> bool {
-        if !self.lock_gate(until) {
-            return false;
-        }
-        let written = self.write_at_gate(until);
-        self.open_gate();
-        written
-    }
-
-    /// A writer that has the gate.
-    fn write_at_gate(&self, until: Option<Instant>) -> bool {
-        let patience = P::now().plus_nanos(PATIENCE_NS);
-        loop {
-            // Relaxed: the exchange acquires.
-            let seen = match self.spin(Relaxed, until, |word| word & !(CLOSED | ASLEEP) == 0) {
-                Ok(free) => {
-                    if self.exchange(free) {
-                        return true;
-                    }
-                    continue;
-                }
-                Err(seen) => seen,
-            };
-            if is_over::<P>(until) {
-                // I2
-                self.word.fetch_and(!(CLOSED | ASLEEP), Relaxed);
-                Step::WriterGivesUp.taken::<P>();
-                return false;
-            }
-            if seen & (READERS | CLOSED) != 0 || P::now() >= patience {
-                self.sleep(seen, ASLEEP | CLOSED, until, Step::WriterCloses);
-            } else {
-                let until = Some(earlier(until, patience));
-                self.sleep(seen, ASLEEP, until, Step::WriterSleeps);
-            }
         }
     }
 }

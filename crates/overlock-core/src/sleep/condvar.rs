@@ -75,7 +75,8 @@
 //! A waiter takes the guard once more after it was told: to call the next, or to say that it is back. So a condition variable may go when the last
 //! `wait` has returned, not when the last waiter has been notified. In Rust the borrow says so. Notifiers touch it no
 //! more once they have dropped the guard, and a waiter cannot return before that: the last waiter to return may free it, whatever the
-//! notifiers are at. Who has no borrow to rely on asks [`Condvar::is_in_use`].
+//! notifiers are at. Who has no borrow to rely on asks [`Condvar::is_in_use`],
+//! or waits by [`Condvar::drain`].
 
 mod states;
 #[cfg(test)]
@@ -244,6 +245,14 @@ impl<P: Platform> Condvar<P> {
     pub fn is_in_use(&self) -> bool {
         let waiters = self.list.lock();
         waiters.first().is_some() || self.called.load(Relaxed) != 0
+    }
+
+    /// Waits until nobody [uses it](Self::is_in_use): then its memory may go. Nobody wakes the caller, which naps between two looks, since
+    /// waiters leave within microseconds. Without end while a waiter has not been notified.
+    pub fn drain(&self) {
+        while self.is_in_use() {
+            nap::<P>();
+        }
     }
 
     /// Whether somebody has not been notified yet.

@@ -81,7 +81,6 @@ use core::fmt::Debug;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, Drawn, diagram};
-use crate::links::nap_for;
 use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock, RawTimedLock};
 use crate::stat::{self, Event};
@@ -214,7 +213,7 @@ impl<P: PiPlatform> RtMutex<P> {
                 Some(_) => {}
             }
             // Where the kernel lends no priorities the naps are all there is: a slow lock, but a lock.
-            nap_for::<P>(deadline.map_or(NAP_NS, |end| end.nanos_since(P::now()).min(NAP_NS)));
+            P::nap(deadline.map_or(NAP_NS, |end| end.nanos_since(P::now()).min(NAP_NS)));
             Step::Nap.taken::<P>();
             if self.take() {
                 Step::TakeAfterNap.taken::<P>();

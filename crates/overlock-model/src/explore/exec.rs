@@ -105,7 +105,7 @@ pub struct Execution {
     /// Some became shared in this execution.
     discovered: bool,
     /// Those that were dropped in this execution, by key.
-    gone: Vec<u32>,
+    gone: Vec<bool>,
     failure: Option<Failure>,
     trace: Option<Vec<String>>,
     stacks: Vec<DefaultStack>,

@@ -1,6 +1,7 @@
 //! Scenarios for reader-writer locks.
 
 mod mortal;
+mod passing;
 mod scripts;
 
 use std::sync::Arc;
@@ -9,12 +10,12 @@ use overlock_core::platform::{Atomic, Instant};
 use overlock_core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
+use overlock_core::rw::Qrwlock;
 use overlock_core::rw::overlock_rw::{Bias, OverlockRw, Policy, Recommended};
-use overlock_core::rw::overlock_rw_posix::Passing;
-use overlock_core::rw::{OverlockRwPosix, Qrwlock};
 
+pub use self::passing::passing;
 use self::scripts::Act::{self, *};
-use self::scripts::{BIASED, FREED, PASSING, SCRIPTS, Script};
+use self::scripts::{BIASED, SCRIPTS, Script};
 use super::Scenario;
 use super::crew::rest;
 use crate::arena::Placed;
@@ -35,23 +36,6 @@ impl Policy for QuickLearner {
 #[doc(hidden)]
 pub trait ReadInHandler: RawRwLock {
     fn read_in_handler(&self) -> Self::Read;
-}
-
-/// A lock whose readers may pass those that wait.
-#[doc(hidden)]
-pub trait ReadPassing: RawRwLock {
-    fn read_passing(&self, passing: Passing, until: Option<Instant>) -> Option<Self::Read>;
-    fn try_read_past(&self) -> Option<Self::Read>;
-}
-
-impl<W: World> ReadPassing for OverlockRwPosix<W> {
-    fn read_passing(&self, passing: Passing, until: Option<Instant>) -> Option<()> {
-        OverlockRwPosix::read_passing(self, passing, until).ok()
-    }
-
-    fn try_read_past(&self) -> Option<()> {
-        self.try_read_passing(Passing::Later).ok()
-    }
 }
 
 impl<W: World> ReadInHandler for Qrwlock<W> {
@@ -173,22 +157,6 @@ pub fn biased<W: World>() -> Vec<Scenario> {
         None,
     );
     of_scripts(abilities, BIASED)
-}
-
-/// The scenarios for the lock whose readers may pass, and that its last owner may free.
-pub fn passing<W: World>() -> Vec<Scenario> {
-    type Lock<W> = OverlockRwPosix<W>;
-    let mut abilities = Abilities::<W, Lock<W>>::new(
-        Some((Lock::<W>::read_until, Lock::<W>::write_until)),
-        None,
-        None,
-        None,
-        None,
-    );
-    abilities.passing = Some(Shared::read_past);
-    let mut scenarios = of_scripts(abilities, PASSING);
-    scenarios.extend(played(abilities, FREED, mortal::play));
-    scenarios
 }
 
 fn of_scripts<W: World, L: RawRwLock>(
@@ -360,28 +328,6 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
             // SAFETY: as above.
             unsafe { self.lock.unlock_write(token) };
         }
-    }
-}
-
-impl<W: World, L: ReadPassing> Shared<W, L> {
-    fn read_past(&self, act: Act) {
-        let token = match act {
-            ReadLater => self.lock.read_passing(Passing::Later, None),
-            TryReadPast => self.lock.try_read_past(),
-            ReadPastWithin(nanos) => {
-                let deadline = W::now().plus_nanos(nanos);
-                self.lock.read_passing(Passing::AtOnce, Some(deadline))
-            }
-            ReadAgain => {
-                let outer = self.lock.read();
-                self.look();
-                let inner = self.lock.read_passing(Passing::AtOnce, None);
-                self.read_and_unlock(inner);
-                Some(outer)
-            }
-            _ => self.lock.read_passing(Passing::AtOnce, None),
-        };
-        self.read_and_unlock(token);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The locks that a mutex can be made of, and a mutex of any kind as a lock, for condition variables.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::AtomicU64;
 
 use overlock::Linux;
 use overlock::core::node::NodeId;
@@ -100,8 +100,7 @@ impl Behind for Hybrid {
             if Linux::now() >= deadline {
                 return false;
             }
-            let nobody = AtomicU32::new(0);
-            Linux::halt(&nobody, 0, Some(Linux::now().plus_nanos(NAP_NS)));
+            Linux::nap(NAP_NS);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::boxed::Box;
 
+use super::wait::SPIN_NS;
 use super::*;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch};

@@ -31,7 +31,7 @@ fn switch(to_other: bool) {
 #[track_caller]
 pub fn point(at: At) {
     point_at(at);
-    let gone = in_execution(|this| this.gone.contains(&at.key));
+    let gone = in_execution(|this| this.gone.get(at.key as usize) == Some(&true));
     assert!(!gone, "a thread accesses what was freed");
 }
 
@@ -230,7 +230,13 @@ pub fn halt(at: At, expected: u64, until: Option<u64>) {
 /// The atomic is dropped. Not an access, and no moment at which others come: whoever drops it goes on at one.
 pub fn drop_word(at: At) {
     // Outside of executions too: with what one has made.
-    with(|this| this.gone.push(at.key));
+    with(|this| {
+        let key = at.key as usize;
+        if this.gone.len() <= key {
+            this.gone.resize(key + 1, false);
+        }
+        this.gone[key] = true;
+    });
 }
 
 /// Ends the sleep of all threads on `at`, which may be gone.

@@ -1,0 +1,50 @@
+//! A lock whose readers may pass those that wait, and that its last owner may free.
+
+use overlock_core::raw::{RawRwLock, RawTimedRwLock};
+use overlock_core::rw::OverlockRwPosix;
+use overlock_core::rw::overlock_rw_posix::Passing;
+
+use super::scripts::Act::{self, *};
+use super::scripts::{FREED, PASSING};
+use super::{Abilities, Shared, mortal, of_scripts, played};
+use crate::scenario::Scenario;
+use crate::world::World;
+
+/// The scenarios for the lock whose readers may pass, and that its last owner may free.
+pub fn passing<W: World>() -> Vec<Scenario> {
+    type Lock<W> = OverlockRwPosix<W>;
+    let mut abilities = Abilities::<W, Lock<W>>::new(
+        Some((Lock::<W>::read_until, Lock::<W>::write_until)),
+        None,
+        None,
+        None,
+        None,
+    );
+    abilities.passing = Some(Shared::read_past);
+    let mut scenarios = of_scripts(abilities, PASSING);
+    scenarios.extend(played(abilities, FREED, mortal::play));
+    scenarios
+}
+
+impl<W: World> Shared<W, OverlockRwPosix<W>> {
+    fn read_past(&self, act: Act) {
+        let read = |passing, until| self.lock.read_passing(passing, until).ok();
+        let token = match act {
+            ReadLater => read(Passing::Later, None),
+            TryReadPast => self.lock.try_read_passing(Passing::Later).ok(),
+            ReadPastWithin(nanos) => {
+                let deadline = W::now().plus_nanos(nanos);
+                read(Passing::AtOnce, Some(deadline))
+            }
+            ReadAgain => {
+                let outer = self.lock.read();
+                self.look();
+                let inner = read(Passing::AtOnce, None);
+                self.read_and_unlock(inner);
+                Some(outer)
+            }
+            _ => read(Passing::AtOnce, None),
+        };
+        self.read_and_unlock(token);
+    }
+}

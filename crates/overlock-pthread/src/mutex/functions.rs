@@ -1,0 +1,182 @@
+//! What programs call.
+
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::Relaxed;
+
+use libc::{EBUSY, EINVAL, clockid_t, timespec};
+use overlock::core::raw::RawLock;
+
+use super::counted::lock_counted;
+use super::raw::raw;
+use super::{DESTROYED, Mutex, NORMAL, Wait, kind_of, me};
+use crate::site::{Site, with_site};
+use crate::time::deadline;
+use crate::{config, order, real, stat};
+
+with_site! {
+    /// `pthread_mutex_init`.
+    fn pthread_mutex_init(2) => init;
+    /// `pthread_mutex_lock`.
+    fn pthread_mutex_lock(1) => lock;
+    /// `pthread_mutex_trylock`.
+    fn pthread_mutex_trylock(1) => trylock;
+    /// `pthread_mutex_timedlock`.
+    fn pthread_mutex_timedlock(2) => timedlock;
+    /// `pthread_mutex_clocklock`.
+    fn pthread_mutex_clocklock(3) => clocklock;
+    /// An old name of [`pthread_mutex_init`].
+    fn __pthread_mutex_init(2) => init;
+    /// An old name of [`pthread_mutex_lock`].
+    fn __pthread_mutex_lock(1) => lock;
+    /// An old name of [`pthread_mutex_trylock`].
+    fn __pthread_mutex_trylock(1) => trylock;
+}
+
+pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site: Site) -> c_int {
+    // SAFETY: the caller's promise: null, or an attributes object, which is an int with the kind in its low bits.
+    let attributes = unsafe { attr.as_ref() };
+    let flags = attributes.map_or(NORMAL, |&flags| flags);
+    match kind_of(flags) {
+        Some(kind) if config::get().mutex != config::MutexLock::Glibc => {
+            // SAFETY: the caller's promise: memory for a mutex that nobody uses.
+            unsafe { mutex.write(Mutex::new(kind)) };
+            if config::get().stat {
+                stat::initialised(mutex.addr(), site);
+            }
+            order::initialised(mutex.addr(), site);
+            0
+        }
+        // SAFETY: the caller's promise.
+        _ => unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) },
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_mutex_destroy`.
+pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    if !mutex.is_ours() {
+        // SAFETY: as above; it is glibc's.
+        return unsafe { real::pthread_mutex_destroy(mutex.as_glibcs()) };
+    }
+    mutex.settle();
+    if raw!(mutex, |lock| lock.is_locked()) {
+        return EBUSY;
+    }
+    order::destroyed(mutex.address());
+    mutex.kind.store(DESTROYED, Relaxed);
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// An old name of [`pthread_mutex_destroy`].
+pub unsafe extern "C" fn __pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { pthread_mutex_destroy(mutex) }
+}
+
+pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    if mutex.is_plain() {
+        let generation = mutex.generation.load(Relaxed);
+        if generation == config::lock_generation() {
+            if !mutex.main().seize() {
+                return lock_slowly(mutex);
+            }
+            mutex.owner.store(me(), Relaxed);
+            return 0;
+        }
+        if generation == config::stat_generation() {
+            return lock_counted(mutex, site);
+        }
+    }
+    lock_generally(mutex, site)
+}
+
+// A function of C's convention, here and below, does not unwind, so the call is a jump.
+#[inline(never)]
+extern "C" fn lock_slowly(mutex: &Mutex) -> c_int {
+    mutex.main().lock();
+    mutex.owner.store(me(), Relaxed);
+    0
+}
+
+#[inline(never)]
+extern "C" fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
+    mutex.acquire_any(site)
+}
+
+pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int {
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    mutex.try_acquire_any(site)
+}
+
+pub(crate) unsafe extern "C" fn timedlock(
+    mutex: *mut Mutex,
+    at: *const timespec,
+    site: Site,
+) -> c_int {
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    // SAFETY: and a moment.
+    let at = unsafe { &*at };
+    if mutex.is_ours() {
+        return mutex.acquire(Wait::Until(deadline(libc::CLOCK_REALTIME, at)), site);
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_mutex_timedlock(mutex.as_glibcs(), at) }
+}
+
+unsafe extern "C" fn clocklock(
+    mutex: *mut Mutex,
+    clock: clockid_t,
+    at: *const timespec,
+    site: Site,
+) -> c_int {
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    // SAFETY: and a moment.
+    let at = unsafe { &*at };
+    if ![libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC].contains(&clock) {
+        return EINVAL;
+    }
+    if mutex.is_ours() {
+        return mutex.acquire(Wait::Until(deadline(clock, at)), site);
+    }
+    // SAFETY: as above; it is glibc's.
+    unsafe { real::pthread_mutex_clocklock(mutex.as_glibcs(), clock, at) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_mutex_unlock`.
+pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise: a mutex.
+    let mutex = unsafe { &*mutex };
+    // One that is free stays so: as with glibc, that is no error.
+    let plain = mutex.is_plain()
+        && mutex.generation.load(Relaxed) == config::unlock_generation()
+        && mutex.observed.load(Relaxed) == 0
+        && mutex.main().is_locked();
+    if plain {
+        mutex.owner.store(0, Relaxed);
+        // SAFETY: the caller's promise: it owns the mutex.
+        unsafe { mutex.main().unlock(()) };
+        return 0;
+    }
+    unlock_generally(mutex)
+}
+
+#[inline(never)]
+extern "C" fn unlock_generally(mutex: &Mutex) -> c_int {
+    mutex.release_any()
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// An old name of [`pthread_mutex_unlock`].
+pub unsafe extern "C" fn __pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { pthread_mutex_unlock(mutex) }
+}
