@@ -303,6 +303,7 @@ impl Platform for Explorer {
 
     #[track_caller]
     fn halt(word: &Word<u32>, expected: u32, until: Option<Instant>) {
+        step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
         step::halt(word.at, expected.into(), until.map(Instant::as_nanos));
     }
 
@@ -313,9 +314,10 @@ impl Platform for Explorer {
 
     #[track_caller]
     fn kick_at(word: *const Word<u32>, whom: Kick) {
-        // SAFETY: it was a word of this execution, and may have been dropped since. The memory is the arena's, or the tables', which is never freed, and
-        // where an execution does not put anything in the place of another thing. The key is a number, which dropping does not change.
-        let at = unsafe { (*word).at };
+        // Where nobody has ever slept there is nobody to wake.
+        let Some(at) = step::slept_at(word.addr()) else {
+            return step::breathe();
+        };
         match whom {
             Kick::One => step::kick(at),
             Kick::All => step::kick_all(at),

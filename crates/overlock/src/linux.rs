@@ -159,7 +159,7 @@ impl Platform for Linux {
         };
         let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
         // SAFETY: the kernel looks for sleepers by the address, and does not touch the word. It cannot fail, so `errno` stays.
-        unsafe { libc::syscall(libc::SYS_futex, word, operation, most) };
+        unsafe { libc::syscall(libc::SYS_futex, word.addr(), operation, most) };
     }
 
     #[inline(always)]

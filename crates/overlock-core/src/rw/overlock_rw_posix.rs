@@ -353,10 +353,8 @@ unsafe impl<P: Platform> RawRwLock for OverlockRwPosix<P> {
 // SAFETY: as above; who gives up has not entered, or has left.
 unsafe impl<P: Platform> RawTimedRwLock for OverlockRwPosix<P> {
     fn read_until(&self, deadline: Instant) -> Option<()> {
-        match self.read_passing(Passing::Never, Some(deadline)) {
-            Err(Refused::Late) => None,
-            result => Some(counted(result)),
-        }
+        let result = self.read_passing(Passing::Never, Some(deadline));
+        (result != Err(Refused::Late)).then(|| counted(result))
     }
 
     fn write_until(&self, deadline: Instant) -> Option<()> {

@@ -106,6 +106,8 @@ pub struct Execution {
     discovered: bool,
     /// Those that were dropped in this execution, by key.
     gone: Vec<bool>,
+    /// On which of them threads have slept in this execution, with their addresses.
+    slept: Vec<(usize, At)>,
     failure: Option<Failure>,
     trace: Option<Vec<String>>,
     stacks: Vec<DefaultStack>,
@@ -154,6 +156,7 @@ impl Execution {
             share_all: false,
             discovered: false,
             gone: Vec::new(),
+            slept: Vec::new(),
             failure: None,
             trace: None,
             stacks: Vec::new(),
@@ -217,6 +220,7 @@ impl Execution {
         (self.now, self.steps, self.current) = (1_000_000, 0, 0);
         self.path.clear();
         self.gone.clear();
+        self.slept.clear();
         self.start(Box::new(body));
         let this = ptr::from_mut(self);
         CURRENT.set(this);

@@ -239,6 +239,22 @@ pub fn drop_word(at: At) {
     });
 }
 
+/// A thread is about to sleep on `at`, which lies at this address.
+pub fn sleeps_at(address: usize, at: At) {
+    in_execution(|this| {
+        this.slept.retain(|(other, _)| *other != address);
+        this.slept.push((address, at));
+    });
+}
+
+/// The atomic at this address that a thread has slept on last, if one has.
+pub fn slept_at(address: usize) -> Option<At> {
+    in_execution(|this| {
+        let slept = this.slept.iter().find(|(other, _)| *other == address);
+        slept.map(|(_, at)| *at)
+    })
+}
+
 /// Ends the sleep of all threads on `at`, which may be gone.
 #[track_caller]
 pub fn kick_all(at: At) {

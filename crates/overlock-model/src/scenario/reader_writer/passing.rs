@@ -1,6 +1,6 @@
 //! A lock whose readers may pass those that wait, and that its last owner may free.
 
-use overlock_core::raw::{RawRwLock, RawTimedRwLock};
+use overlock_core::raw::RawTimedRwLock;
 use overlock_core::rw::OverlockRwPosix;
 use overlock_core::rw::overlock_rw_posix::Passing;
 
@@ -37,11 +37,10 @@ impl<W: World> Shared<W, OverlockRwPosix<W>> {
                 read(Passing::AtOnce, Some(deadline))
             }
             ReadAgain => {
-                let outer = self.lock.read();
+                let outer = read(Passing::Never, None);
                 self.look();
-                let inner = read(Passing::AtOnce, None);
-                self.read_and_unlock(inner);
-                Some(outer)
+                self.read_and_unlock(read(Passing::AtOnce, None));
+                outer
             }
             _ => read(Passing::AtOnce, None),
         };
