@@ -375,9 +375,10 @@ impl Memory {
     pub fn light_barrier(&mut self, thread: usize) {
         self.step(thread);
         let views = &mut self.views[thread];
-        views.now.join(&views.acquirable);
         views.now.join(&self.heavy);
+        // What it has read lies before a heavy barrier that comes later, but is not acquired by this: no instruction stands here.
         views.light.set(&views.now);
+        views.light.join(&views.acquirable);
     }
 
     /// What membarrier promises, seen from the light barriers of each other thread: one that was before this call is before it for

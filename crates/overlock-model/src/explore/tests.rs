@@ -133,6 +133,27 @@ fn a_heavy_barrier_makes_up_for_a_light_one() {
     assert!(both_miss(|| {}, Explorer::heavy_barrier));
 }
 
+/// A light barrier is no instruction. Fails where it makes an acquire of the look before it, as a fence would.
+#[test]
+fn a_light_barrier_does_not_acquire() {
+    let seen = |barrier: fn()| {
+        outcomes(
+            |[x, flag]: &[Word<u32>; 2]| {
+                x.store(1, Relaxed);
+                flag.store(1, Release);
+                0
+            },
+            move |[x, flag]| {
+                let flag = flag.load(Relaxed);
+                barrier();
+                10 * flag + x.load(Relaxed)
+            },
+        )
+    };
+    assert!(seen(Explorer::light_barrier).contains(&(0, 10)));
+    assert!(!seen(Explorer::heavy_barrier).contains(&(0, 10)));
+}
+
 #[test]
 fn messages_pass_by_release_and_acquire_only() {
     let passed = |seen: BTreeSet<(u32, u32)>| !seen.contains(&(0, 10));
