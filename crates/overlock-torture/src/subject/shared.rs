@@ -9,7 +9,7 @@ use overlock::core::raw::{CreateError, RawRwLock};
 
 use super::Subject;
 use super::exclusive::{counts, unused};
-use super::mortal::{ManyReaders, Mortals};
+use super::mortal::{LOCK as MORTAL, ManyReaders, Mortals};
 use crate::ledger::Ledger;
 use crate::place::{Handled, Op};
 use crate::plan::{How, Side, Step, Then};
@@ -268,10 +268,17 @@ impl<L: RawRwLock + Debug> Subject for Shared<L> {
     }
 
     fn visits(&self, lock: usize) -> u64 {
+        if lock == MORTAL {
+            // As for locks that exclude.
+            return 0;
+        }
         self.seats[lock].ledger.visits()
     }
 
     fn state(&self, lock: usize) -> String {
+        if lock == MORTAL {
+            return "whoever acquires it last frees it".to_owned();
+        }
         let seat = &self.seats[lock];
         format!(
             "locked: {}, for writing: {}, contended: {}, sections: {}, {:?}",
@@ -320,6 +327,14 @@ mod tests {
         assert_eq!(violation.kind, Kind::State);
         let start = "nobody uses lock 3: locked: true, for writing: false, ";
         assert!(violation.message.starts_with(start), "{violation}");
+    }
+
+    /// The watchdog asks for whatever a thread waits for, those that live for a moment too.
+    #[test]
+    fn the_number_of_those_that_are_freed_has_no_seat() {
+        let subject = Shared::<RwSem>::new(shared_extras!(RwSem), false, true).unwrap();
+        assert_eq!(subject.visits(MORTAL), 0);
+        assert!(subject.state(MORTAL).contains("frees it"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use overlock::rw::OverlockRwPosix;
 use overlock::sleep::Mutex;
 
 use super::*;
@@ -11,16 +12,17 @@ use crate::registry::select;
 use crate::settings::Settings;
 
 /// Each is freed once, by one of those that came to it where there were some.
-#[test]
-fn the_last_to_acquire_one_frees_it() {
+fn the_last_frees_it<L: Visited>(name: &str) {
     const THREADS: usize = 4;
-    let entry = select(["mutex"]).unwrap()[0];
+    let entry = select([name]).unwrap()[0];
     let settings = Settings::default();
     let job = Job::new(entry, &settings, THREADS).unwrap();
-    let mortals = &Mortals::<Mutex>::default();
+    let mortals = &Mortals::<L>::default();
     let acquired = |job: &Job| -> u64 {
         let places = job.places.iter();
-        places.map(|place| place.tallies.writes.get()).sum()
+        places
+            .map(|place| place.tallies.writes.get() + place.tallies.reads.get())
+            .sum()
     };
     let made = || mortals.made.load(Relaxed);
     let start = Instant::now();
@@ -41,6 +43,12 @@ fn the_last_to_acquire_one_frees_it() {
         assert_eq!(mortals.at_rest(), Ok(()));
     }
     assert!(made() > 0 && mortals.shown().is_none());
+}
+
+#[test]
+fn the_last_to_acquire_one_frees_it() {
+    the_last_frees_it::<Mutex>("mutex");
+    the_last_frees_it::<ManyReaders<OverlockRwPosix>>("overlock_rw_posix");
 }
 
 #[test]
