@@ -346,7 +346,8 @@ unsafe impl<P: Platform> RawRwLock for OverlockRwPosix<P> {
     }
 
     fn is_contended(&self) -> bool {
-        self.gate.is_locked() || self.word.load(Relaxed) & (ASLEEP | PASSING | CLOSED) != 0
+        let word = self.word.load(Relaxed);
+        self.gate.is_locked() || self.gate.is_contended() || word & (ASLEEP | PASSING | CLOSED) != 0
     }
 }
 
