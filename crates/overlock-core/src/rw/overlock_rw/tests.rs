@@ -256,3 +256,16 @@ fn a_fair_writer_gives_the_lock_to_a_sleeper() {
     unsafe { lock.unlock_upgradable_fair(upgradable) };
     assert_clean(lock);
 }
+
+/// A reader that has counted itself in vain is gone before it has left again.
+#[test]
+fn a_child_that_writes_has_no_readers() {
+    use crate::raw::RawForkRwLock;
+    let lock = leak::<Recommended>();
+    let token = lock.write();
+    lock.readers.fetch_add(READER, Relaxed);
+    // SAFETY: there is no other thread, and this one writes.
+    unsafe { lock.forget_waiters(true) };
+    unlock_write(lock, token);
+    assert_clean(lock);
+}
