@@ -3,27 +3,22 @@
 //! Only of ours: what stays glibc's is not seen. A timed wait ends by itself, so it counts as an attempt.
 
 use core::ffi::{c_int, c_void};
-use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::EBUSY;
+use overlock::ExitKey;
 pub(crate) use overlock::lockdep::How;
 use overlock::lockdep::{self, Site as CodeSite};
 
 use crate::config;
 use crate::site::Site;
 
-/// The thread-specific key (an unsigned int) + 1, whose destructor tells that a thread ends; 0 without one.
-static KEY: AtomicU32 = AtomicU32::new(0);
+/// Tells that a thread ends.
+static KEY: ExitKey = ExitKey::new(ends);
 
 /// When the library is loaded.
 pub(crate) fn start() {
-    let mut key = 0;
-    // SAFETY: `key` is valid for the write; `ends` has the signature of a destructor.
-    if unsafe { libc::pthread_key_create(&mut key, Some(ends)) } == 0 {
-        // Relaxed, as all here: the number is all there is to see.
-        KEY.store(key + 1, Relaxed);
-    }
+    // Early, to be one of the first keys. Without one the ends of threads are not seen.
+    let _ = KEY.get(|| ());
 }
 
 /// Runs when a thread ends, and once more where a later destructor has used a lock.
@@ -33,14 +28,9 @@ unsafe extern "C" fn ends(_: *mut c_void) {
 
 /// Has us told when the calling thread ends.
 fn watch_thread() {
-    let key = KEY.load(Relaxed);
-    if key != 0 {
-        // SAFETY: the key was created and is never deleted.
-        let known = unsafe { libc::pthread_getspecific(key - 1) };
-        if known.is_null() {
-            // SAFETY: as above. Without memory the thread's end is not seen.
-            unsafe { libc::pthread_setspecific(key - 1, ptr::without_provenance(1)) };
-        }
+    if !KEY.is_set() {
+        // Without memory the thread's end is not seen.
+        KEY.set(1, || ());
     }
 }
 

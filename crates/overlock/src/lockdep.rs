@@ -182,12 +182,12 @@ fn held(lock: usize, class: ClassId, how: How, site: Site) -> Held {
 #[inline]
 pub fn acquire(lock: usize, class: ClassId, how: How, site: Site) {
     if !how.is_trying() {
-        wanted(held(lock, class, how, site));
+        wanted(&held(lock, class, how, site));
     }
 }
 
 #[inline]
-pub(crate) fn wanted(held: Held) {
+pub(crate) fn wanted(held: &Held) {
     if !thread::is_idle()
         && let Some(me) = thread::enter()
     {
@@ -198,11 +198,11 @@ pub(crate) fn wanted(held: Held) {
 /// The calling thread has acquired the lock.
 #[inline]
 pub fn acquired(lock: usize, class: ClassId, how: How, site: Site) {
-    holds(held(lock, class, how, site));
+    holds(&held(lock, class, how, site));
 }
 
 #[inline]
-pub(crate) fn holds(held: Held) {
+pub(crate) fn holds(held: &Held) {
     let Some(me) = thread::enter() else {
         return unseen();
     };
@@ -243,11 +243,11 @@ pub fn downgrade(lock: usize, how: How) {
 /// The calling thread begins to wait for the lock. Reports a deadlock that this completes.
 pub fn begin_wait(lock: usize, class: ClassId, how: How, site: Site) {
     if !how.is_trying() {
-        waits(held(lock, class, how, site));
+        waits(&held(lock, class, how, site));
     }
 }
 
-pub(crate) fn waits(held: Held) {
+pub(crate) fn waits(held: &Held) {
     if let Some(me) = thread::enter() {
         wait::begin(&me, held);
     }

@@ -61,7 +61,7 @@ pub(super) fn bit(signal: i32) -> u64 {
 
 /// The thread, in a handler, is about to wait for it.
 #[cold]
-pub(super) fn waits(me: &Thread, wanted: Held) {
+pub(super) fn waits(me: &Thread, wanted: &Held) {
     if wanted.class == ClassId::NONE {
         return;
     }
@@ -74,7 +74,7 @@ pub(super) fn waits(me: &Thread, wanted: Held) {
 
 /// The thread has acquired it.
 #[inline]
-pub(super) fn acquired(me: &Thread, held: Held) {
+pub(super) fn acquired(me: &Thread, held: &Held) {
     if usage(held.class).flags.load(Relaxed) != ASKED {
         ask(me, held);
     }
@@ -83,7 +83,7 @@ pub(super) fn acquired(me: &Thread, held: Held) {
 /// Asks what could arrive.
 #[cold]
 #[inline(never)]
-pub(super) fn ask(me: &Thread, held: Held) {
+pub(super) fn ask(me: &Thread, held: &Held) {
     if held.class == ClassId::NONE || me.signals().load(Relaxed) != 0 {
         return; // in a handler: what it interrupted is looked at where that was acquired
     }
@@ -95,10 +95,16 @@ pub(super) fn ask(me: &Thread, held: Held) {
     }
 }
 
-fn judge(me: &Thread, used: Held) {
+fn judge(me: &Thread, used: &Held) {
     let signals = usage(used.class).conflicts();
     if signals != 0 {
-        report::make(me, &Finding::Signal { used, signals });
+        report::make(
+            me,
+            &Finding::Signal {
+                used: *used,
+                signals,
+            },
+        );
     }
 }
 

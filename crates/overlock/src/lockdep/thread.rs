@@ -27,7 +27,8 @@ pub(super) const DEPTH: usize = 64;
 /// The most threads that are seen at a time.
 pub(super) const THREADS: usize = if cfg!(miri) { 16 } else { 4096 };
 
-/// A held lock as others see it.
+/// A held lock as others see it. Passed by reference on the way of each acquisition: a copy is loaded in wider pieces than the original was just
+/// stored in, and processors wait for that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) lock: usize,
@@ -181,7 +182,7 @@ impl Thread {
 
     /// Notes an acquisition. False where there is no room.
     #[inline]
-    pub(super) fn push(&self, held: Held) -> bool {
+    pub(super) fn push(&self, held: &Held) -> bool {
         let depth = self.depth();
         if depth != 0
             && let Some(index) = self.find(held.lock)

@@ -76,7 +76,7 @@ impl Thread {
     }
 }
 
-pub(super) fn begin(me: &Entered, wanted: Held) {
+pub(super) fn begin(me: &Entered, wanted: &Held) {
     let wait = &me.wait;
     if wait.lock.load(Relaxed) != 0 {
         return; // a handler's wait within another
@@ -218,7 +218,7 @@ mod tests {
             site: Site::NONE,
         };
         let me = thread::enter().unwrap();
-        begin(&me, wanted);
+        begin(&me, &wanted);
         let all = thread::all();
         let index = all.iter().position(|thread| ptr::eq(thread, &*me)).unwrap();
         let number = me.waits_for().unwrap().1;
@@ -230,7 +230,7 @@ mod tests {
         assert!(circle.is_still_so(all));
         end(&me, lock);
         assert!(!circle.is_still_so(all));
-        begin(&me, wanted);
+        begin(&me, &wanted);
         assert!(!circle.is_still_so(all));
         end(&me, lock);
     }
