@@ -109,3 +109,19 @@ pub(crate) fn after_fork() {
         lockdep::fork_child();
     }
 }
+
+/// The handler of a signal begins. The result is for [`exit_signal`].
+pub(crate) fn enter_signal(signal: c_int) -> u64 {
+    watch_thread();
+    lockdep::enter_signal(signal)
+}
+
+/// It has returned.
+pub(crate) fn exit_signal(before: u64) {
+    lockdep::exit_signal(before);
+}
+
+/// The calling thread jumps out of the handlers that it is in.
+pub(crate) fn leave_signals() {
+    lockdep::leave_signals();
+}

@@ -26,6 +26,11 @@ fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
+/// The next definition of `name` after ours; null where there is none.
+pub(crate) fn next(name: &CStr) -> *mut c_void {
+    find(name, None)
+}
+
 macro_rules! functions {
     ($($name:ident($($arg:ident: $type:ty),*) $(@ $version:literal)?;)*) => {
         $(

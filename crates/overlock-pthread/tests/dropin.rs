@@ -29,10 +29,14 @@ fn sources() -> PathBuf {
 
 /// Compiles a program, or a library to be loaded by one.
 fn compile(source: &str, flags: &[&str]) -> PathBuf {
+    compile_as(source, &source.replace('.', "-"), flags)
+}
+
+fn compile_as(source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let plus = source.ends_with(".cpp");
     let (variable, default) = if plus { ("CXX", "c++") } else { ("CC", "cc") };
     let compiler = std::env::var(variable).unwrap_or_else(|_| default.into());
-    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.replace('.', "-"));
+    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let output = Command::new(&compiler)
         .args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"])
         .args(if plus { &["-std=c++20"][..] } else { &[] })
@@ -196,10 +200,67 @@ fn libraries_may_lock_while_they_are_loaded() {
     same_with("plugins.c", &[&plugin], ALL);
 }
 
-/// Fails where an acquisition or a release is not told to the validator, and where a thread's end is not.
+#[test]
+fn handlers_of_signals_get_and_see_the_same() {
+    same_with("handlers.c", &[], &[DEFAULT, ORDERED, GLIBCS]);
+}
+
+/// What a program says with the validator on, which must not keep it from its work.
+fn ordered(source: &str, scene: &str) -> String {
+    ordered_with(source, scene, &[])
+}
+
+fn ordered_with(source: &str, scene: &str, environment: &[(&str, &str)]) -> String {
+    // Scenes run at the same time, and each is compiled.
+    let program = compile_as(
+        source,
+        &format!("{}-{scene}", source.replace('.', "-")),
+        &[],
+    );
+    let library = library();
+    let mut all = vec![
+        ("LD_PRELOAD", library.to_str().unwrap()),
+        ("OVERLOCK_LOCKDEP", "1"),
+    ];
+    all.extend_from_slice(environment);
+    let output = run(&program, &[Path::new(scene)], &all);
+    let said = text(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{scene}: {}{said}",
+        text(&output.stdout)
+    );
+    assert_eq!(text(&output.stdout), "done\n", "{scene}");
+    said
+}
+
+/// What was reported.
+fn titles(said: &str) -> Vec<&str> {
+    let lines = said.lines();
+    lines
+        .filter_map(|line| line.strip_prefix("lockdep: "))
+        .collect()
+}
+
+const SIGNAL: &str = "inconsistent use of a lock in a signal handler";
+
+/// Fails where a handler's beginning or its end is not told to the validator.
+#[test]
+fn locks_of_handlers_that_can_interrupt_their_holders_are_reported() {
+    for scene in ["locks", "signal", "informed"] {
+        let said = ordered("handler.c", scene);
+        assert_eq!(titles(&said), [SIGNAL], "{scene}: {said}");
+    }
+    for scene in ["blocked", "tries", "jumps", "nested"] {
+        assert_eq!(ordered("handler.c", scene), "", "{scene}");
+    }
+}
+
+/// Fails where an acquisition or a release is not told to the validator, and where a thread's end is not; where a short stack has no backtrace, and where
+/// the program's table of symbols is not read.
 #[test]
 fn orders_that_can_deadlock_are_reported_once_and_the_program_goes_on() {
-    let program = compile("order.c", &["-rdynamic"]);
+    let program = compile("order.c", &[]);
     let library = library();
     let preload = ("LD_PRELOAD", library.to_str().unwrap());
     let said = |environment: &[(&str, &str)]| {
@@ -217,5 +278,13 @@ fn orders_that_can_deadlock_are_reported_once_and_the_program_goes_on() {
     ] {
         assert_eq!(reports.matches(what).count(), times, "{what}: {reports}");
     }
-    assert!(reports.contains("order-c(main+0x"), "{reports}");
+    // Names of what is static, and both backtraces: of the old dependency and of the new one.
+    for part in [
+        " (order-c(rwlock+0x0)){recursive shared}, at: order-c(main+0x",
+        "     taken at   order-c(one_way+0x",
+        "       order-c(one_way+0x",
+        "\nbacktrace:\n  order-c(main+0x",
+    ] {
+        assert!(reports.contains(part), "{part}: {reports}");
+    }
 }

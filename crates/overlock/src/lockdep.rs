@@ -64,6 +64,7 @@ mod report;
 mod signal;
 mod site;
 mod symbol;
+mod symtab;
 mod thread;
 mod trace;
 mod wait;
@@ -297,13 +298,28 @@ pub fn fork_child() {
 
 /// The calling thread enters the handler of a signal. The result is for [`exit_signal`].
 pub fn enter_signal(signal: i32) -> u64 {
-    thread::enter().map_or(0, |me| me.signals().fetch_or(signal::bit(signal), Relaxed))
+    let Some(me) = thread::enter() else {
+        return 0; // this function or another of the validator's is what the handler has interrupted: see `thread`
+    };
+    let before = me.signals().load(Relaxed);
+    // The child of a vfork has its parent's record, and need not come back from the handler.
+    if me.is_this() {
+        me.signals().store(before | signal::bit(signal), Relaxed);
+    }
+    before
 }
 
 /// The handler ends, with what [`enter_signal`] returned.
 pub fn exit_signal(before: u64) {
     if let Some(me) = thread::enter_known() {
         me.signals().store(before, Relaxed);
+    }
+}
+
+/// The calling thread leaves the handlers that it is in by a jump.
+pub fn leave_signals() {
+    if let Some(me) = thread::enter_known() {
+        me.signals().store(0, Relaxed);
     }
 }
 

@@ -147,6 +147,11 @@ impl Thread {
         self.id.load(Relaxed)
     }
 
+    /// Whether it is the calling thread's own for the kernel too.
+    pub(super) fn is_this(&self) -> bool {
+        self.id() == gettid().as_raw_nonzero().get() as u32
+    }
+
     #[inline]
     pub(super) fn depth(&self) -> usize {
         (self.depth.load(Relaxed) as usize).min(DEPTH)

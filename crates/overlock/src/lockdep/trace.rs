@@ -47,6 +47,9 @@ extern "C" fn each(context: *mut Context, data: *mut c_void) -> c_int {
     }
     // SAFETY: `context` is the unwinder's own, for the length of this call.
     let address = unsafe { _Unwind_GetIP(context) };
+    if address == 0 {
+        return END; // some unwinders show the caller of the outermost function so
+    }
     if address == filling.first {
         filling.first = 0;
         filling.length = 0;
