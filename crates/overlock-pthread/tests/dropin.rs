@@ -243,6 +243,7 @@ fn titles(said: &str) -> Vec<&str> {
 }
 
 const SIGNAL: &str = "inconsistent use of a lock in a signal handler";
+const CHAIN: &str = "possible circular locking dependency through a signal handler";
 
 /// Fails where a handler's beginning or its end is not told to the validator.
 #[test]
@@ -251,7 +252,20 @@ fn locks_of_handlers_that_can_interrupt_their_holders_are_reported() {
         let said = ordered("handler.c", scene);
         assert_eq!(titles(&said), [SIGNAL], "{scene}: {said}");
     }
-    for scene in ["blocked", "tries", "jumps", "nested"] {
+    for scene in ["chain", "chain_late"] {
+        let said = ordered("handler.c", scene);
+        assert_eq!(titles(&said), [CHAIN], "{scene}: {said}");
+        for part in [
+            "(handler-c-chain",
+            "(outer+0x0)) is waited for in handlers",
+            "(inner+0x0)) is held where",
+            "\n  10\n",
+            "\nbacktrace:\n",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+    for scene in ["blocked", "tries", "jumps", "nested", "chain_blocked"] {
         assert_eq!(ordered("handler.c", scene), "", "{scene}");
     }
 }

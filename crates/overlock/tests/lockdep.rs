@@ -9,5 +9,7 @@ mod order;
 mod other;
 #[path = "lockdep/raw.rs"]
 mod raw;
+#[path = "lockdep/signal.rs"]
+mod signal;
 #[path = "lockdep/text.rs"]
 mod text;

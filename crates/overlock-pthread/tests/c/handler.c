@@ -115,8 +115,8 @@ int main(int count, char **arguments)
         use(&outer);
     } else if (strcmp(what, "chain") == 0) {
         install(locks_outer);
-        chain();
         use(&inner);
+        chain();
         raise(SIGUSR1);
     } else if (strcmp(what, "chain_late") == 0) {
         /* The class that the signal may interrupt comes last, when all else is known. */

@@ -154,7 +154,10 @@ fn depends(me: &Thread, held: Held, wanted: Held) {
     let edge = Edge::new(ends[0], ends[1], Trace::here(wanted.site));
     let added = GRAPH.add(edge, class::is_alive, &GATE.enter());
     match added {
-        Added::Fine => signal::ask(me, &held),
+        Added::Fine => {
+            signal::ask(me, &held);
+            signal::chains(me, &wanted);
+        }
         Added::Full => notice::once(notice::EDGES),
         Added::Circle(path) => report::make(
             me,
