@@ -89,10 +89,24 @@ pub(crate) fn attempt(lock: usize, how: How, site: Site, attempt: impl FnOnce() 
     result
 }
 
-/// The calling thread is about to release the lock there.
+/// The calling thread is about to release the lock there, which no other may release.
 pub(crate) fn release(lock: usize) {
     if config::get().lockdep {
+        lockdep::release_own(lock, CodeSite::NONE);
+    }
+}
+
+/// The calling thread is about to release the lock there, of which there are several holders.
+pub(crate) fn release_shared(lock: usize) {
+    if config::get().lockdep {
         lockdep::release(lock);
+    }
+}
+
+/// The calling thread releases the lock there, which is free.
+pub(crate) fn release_free(lock: usize) {
+    if config::get().lockdep {
+        lockdep::release_free(lock, lockdep::class_of_lock(lock), CodeSite::NONE);
     }
 }
 

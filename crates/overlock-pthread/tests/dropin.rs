@@ -242,6 +242,7 @@ fn titles(said: &str) -> Vec<&str> {
         .collect()
 }
 
+const RELEASE: &str = "release of a lock that is not held";
 const SIGNAL: &str = "inconsistent use of a lock in a signal handler";
 const CHAIN: &str = "possible circular locking dependency through a signal handler";
 
@@ -268,6 +269,26 @@ fn locks_of_handlers_that_can_interrupt_their_holders_are_reported() {
     for scene in ["blocked", "tries", "jumps", "nested", "chain_blocked"] {
         assert_eq!(ordered("handler.c", scene), "", "{scene}");
     }
+}
+
+#[test]
+fn releases_of_what_is_not_held_are_reported_with_who_holds_it_and_who_releases_it() {
+    let at = |scene: &str, function: &str| format!("at: unlock-c-{scene}({function}+0x");
+    for (scene, releases, holds) in [
+        ("stranger", "unlocks", "main"),
+        ("writer", "unlocks_rwlock", "main"),
+        ("free", "main", ""),
+        ("free_rwlock", "main", ""),
+    ] {
+        let said = ordered("unlock.c", scene);
+        assert_eq!(titles(&said), [RELEASE], "{scene}: {said}");
+        assert!(said.contains(&at(scene, releases)), "{said}");
+        match holds {
+            "" => assert!(said.contains("but nobody holds it."), "{said}"),
+            function => assert!(said.contains(&at(scene, function)), "{said}"),
+        }
+    }
+    assert_eq!(ordered("unlock.c", "fine"), "");
 }
 
 /// Fails where an acquisition or a release is not told to the validator, and where a thread's end is not; where a short stack has no backtrace, and where

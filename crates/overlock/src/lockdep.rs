@@ -226,11 +226,51 @@ pub(crate) fn pause(lock: usize) -> Option<Held> {
     thread::enter_known()?.pop(lock)
 }
 
-/// The calling thread is about to release the lock. Nothing where it was not seen to acquire it.
+/// The calling thread is about to release the lock. Where it was not seen to acquire it, it may be another one that did.
 #[inline]
 pub fn release(lock: usize) {
-    if let Some(me) = thread::enter_known() {
-        me.pop(lock);
+    if !releases(lock)
+        && let Some(_me) = thread::enter()
+    {
+        thread::lose(lock);
+    }
+}
+
+/// As [`release`], of a lock that only who has acquired it may release: reports it where that is known to be another thread.
+#[inline]
+pub fn release_own(lock: usize, site: Site) {
+    if !releases(lock) {
+        release_others(lock, site);
+    }
+}
+
+/// Whether the calling thread was seen to hold it.
+#[inline]
+fn releases(lock: usize) -> bool {
+    thread::enter_known().is_some_and(|me| me.release(lock))
+}
+
+#[cold]
+#[inline(never)]
+fn release_others(lock: usize, site: Site) {
+    if let Some(me) = thread::enter()
+        && let Some((holder, held)) = thread::lose(lock)
+    {
+        let at = Held {
+            site: site.or_caller(),
+            ..held
+        };
+        let holder = Some((holder, held));
+        report::make(&me, &Finding::Release { at, holder });
+    }
+}
+
+/// The calling thread releases a lock that nobody holds: reports it.
+#[cold]
+pub fn release_free(lock: usize, class: ClassId, site: Site) {
+    if let Some(me) = thread::enter() {
+        let at = held(lock, class, How::EXCLUSIVE, site.or_caller());
+        report::make(&me, &Finding::Release { at, holder: None });
     }
 }
 

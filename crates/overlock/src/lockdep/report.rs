@@ -44,6 +44,11 @@ pub(super) enum Finding<'a> {
         signals: u64,
         path: &'a Path,
     },
+    /// It is about to release what it does not hold; what is known of who does.
+    Release {
+        at: Held,
+        holder: Option<(u32, Held)>,
+    },
     /// The thread is at its end.
     Exit { held: Held },
     /// It is about to sleep.
@@ -77,6 +82,7 @@ impl Finding<'_> {
                 "signal-chain",
                 "possible circular locking dependency through a signal handler",
             ),
+            Finding::Release { .. } => (9, "release", "release of a lock that is not held"),
             Finding::Exit { .. } => (5, "exit", "thread exits with locks held"),
             Finding::Sleep { .. } => (6, "sleep", "sleeping with locks held"),
             Finding::Deadlock(_) => (7, "deadlock", "deadlock detected"),
@@ -92,7 +98,7 @@ impl Finding<'_> {
             | Finding::ReadAgain { wanted, .. } => wanted.site,
             Finding::Signal { used, .. } => used.site,
             Finding::Chain { last, .. } => last.site,
-            Finding::Sleep { at, .. } => at.site,
+            Finding::Sleep { at, .. } | Finding::Release { at, .. } => at.site,
             Finding::Exit { .. } | Finding::Deadlock(_) => Site::NONE,
         }
     }
@@ -113,6 +119,7 @@ impl Finding<'_> {
                 waits, interrupts, ..
             } => ends(*waits, *interrupts),
             Finding::Exit { held } => (family(held), held.site.to_bits()),
+            Finding::Release { at, .. } => (family(at), at.site.to_bits()),
             Finding::Sleep { held, at } => (family(held), at.site.to_bits()),
             Finding::Deadlock(circle) => circle.about(),
         }

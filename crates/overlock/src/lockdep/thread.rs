@@ -1,10 +1,11 @@
 //! What each thread holds and waits for.
 //!
 //! A thread takes a record when it first meets the validator and gives it back in [`thread_exits`](super::thread_exits). Only the
-//! thread itself writes its record; others read it when they look for a deadlock.
+//! thread itself writes its record, but for locks of its that others release; they read it when they look for a deadlock.
 //!
-//! - T1: what the stack shows as held is held: an entry is written after the lock was acquired and cleared before it is released.
-//! - T2: entries at and above `depth` are empty. One that is released below the top leaves a hole, which goes with the
+//! - T1: what the stack shows as held is held: an entry is written after the lock was acquired and cleared before it is released, by
+//!   the thread, or by the one that releases what is not its own.
+//! - T2: entries at and above `depth` are empty. One that is released below the top, or by another thread, leaves a hole, which goes with the
 //!   top. So no entry ever moves.
 //! - T3: a signal handler that interrupts the thread inside the validator finds `busy` set, and what it acquires is not
 //!   seen. It releases the same within, so nothing is left over.
@@ -196,6 +197,7 @@ impl Thread {
             return true;
         }
         let Some(entry) = self.held.get(depth) else {
+            self.trim(); // for the next: others may have released what is on top
             return false;
         };
         entry.member.store(held.member, Relaxed);
@@ -208,9 +210,27 @@ impl Thread {
     }
 
     /// Takes back an acquisition: what it was, unless there are more of the same lock, or it was not seen.
+    #[cfg(any(feature = "lockdep", test))]
     #[inline]
     pub(super) fn pop(&self, lock: usize) -> Option<Held> {
         let index = self.find(lock)?;
+        self.take_back(index)
+    }
+
+    /// As [`pop`](Self::pop): whether it was seen.
+    #[inline]
+    pub(super) fn release(&self, lock: usize) -> bool {
+        match self.find(lock) {
+            Some(index) => {
+                self.take_back(index);
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[inline]
+    fn take_back(&self, index: usize) -> Option<Held> {
         let entry = &self.held[index];
         let rest = entry.rest.load(Relaxed);
         if rest >= AGAIN {
@@ -220,13 +240,32 @@ impl Thread {
         let held = entry.get();
         entry.lock.store(0, Relaxed);
         if index + 1 == self.depth() {
-            let mut depth = index;
-            while depth != 0 && self.held[depth - 1].lock() == 0 {
-                depth -= 1;
-            }
-            self.depth.store(depth as u32, Relaxed);
+            self.trim();
         }
         held
+    }
+
+    /// Takes the holes on top away.
+    #[inline]
+    fn trim(&self) {
+        let mut depth = self.depth();
+        while depth != 0 && self.held[depth - 1].lock() == 0 {
+            depth -= 1;
+        }
+        self.depth.store(depth as u32, Relaxed);
+    }
+
+    /// For another thread, which is about to release what this one holds alone: that is no longer so. What it was, if it was seen.
+    fn lose(&self, lock: usize) -> Option<Held> {
+        let is_it = |entry: &&Entry| entry.lock() == lock;
+        let entry = self.held.iter().find(is_it)?;
+        let held = entry.get()?;
+        if held.lock != lock || held.how.is_shared() {
+            return None;
+        }
+        // Relaxed: it is only taken away, and fails where the thread itself has done so.
+        let lost = entry.lock.compare_exchange(lock, 0, Relaxed, Relaxed);
+        lost.is_ok().then_some(held)
     }
 
     /// Changes how a lock is held.
@@ -274,6 +313,13 @@ pub(super) fn all() -> &'static [Thread] {
     // Acquire: pairs with `take`; a thread that is seen to hold or wait for something is in this range.
     let in_use = IN_USE.load(Acquire);
     &TABLE[..in_use.min(THREADS)]
+}
+
+/// The lock is about to be released by a thread that was not seen to acquire it. The number of the one that was seen to hold it alone, and how that did.
+pub(super) fn lose(lock: usize) -> Option<(u32, Held)> {
+    all()
+        .iter()
+        .find_map(|thread| Some((thread.id(), thread.lose(lock)?)))
 }
 
 /// The calling thread's record, and alone with it: no handler touches it until this is dropped (T3).

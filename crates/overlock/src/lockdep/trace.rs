@@ -86,6 +86,14 @@ impl Trace {
         filling.trace
     }
 
+    /// The first caller that is not part of the object that this code is in: [`Site::NONE`] where all are.
+    pub(super) fn caller(&self) -> Site {
+        let own = symbol::base_of(each as *const () as usize);
+        let addresses = self.0.into_iter().take_while(|address| *address != 0);
+        let mut others = addresses.filter(|address| symbol::base_of(*address) != own);
+        others.next().map_or(Site::NONE, Site::code)
+    }
+
     pub(super) fn callers(&self) -> impl Iterator<Item = impl fmt::Display> {
         let callers = self.0.into_iter().take_while(|address| *address != 0);
         callers.map(symbol::Code)

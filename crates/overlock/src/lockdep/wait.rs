@@ -4,7 +4,8 @@
 //! last one of a circle to say so sees all the others: a deadlock is found as it happens, by the thread that completes it, and
 //! without a clock.
 //!
-//! It is no false alarm: what is shown as held is held (T1 of [`thread`](super::thread)), a waiting thread's locks do not change, and the
+//! It is no false alarm: what is shown as held is held (T1 of [`thread`](super::thread)), a waiting thread's locks do not change (unless another
+//! releases them, which is a mistake of its own), and the
 //! numbers of the waits were the same before and after, so at one moment all of them waited.
 
 use std::ptr;

@@ -64,6 +64,7 @@ pub const AGAIN: &str = "recursive locking: the thread waits for itself";
 pub const READ_AGAIN: &str = "possible deadlock of a reader with itself: a writer may come between";
 pub const SIGNAL: &str = "inconsistent use of a lock in a signal handler";
 pub const CHAIN: &str = "possible circular locking dependency through a signal handler";
+pub const RELEASE: &str = "release of a lock that is not held";
 pub const EXIT: &str = "thread exits with locks held";
 pub const SLEEP: &str = "WARNING: sleeping with locks held";
 pub const DEADLOCK: &str = "deadlock detected";

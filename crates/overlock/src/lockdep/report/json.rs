@@ -39,6 +39,13 @@ pub(super) fn write(out: &mut Out, me: &Thread, finding: &Finding<'_>, name: &st
             )?;
             chain(out, path)?;
         }
+        Finding::Release { at, holder } => {
+            member(out, "releases", at)?;
+            if let Some((number, held)) = holder {
+                write!(out, ",\"holder\":{number}")?;
+                member(out, "while", held)?;
+            }
+        }
         Finding::Exit { held } => member(out, "first", held)?,
         Finding::Sleep { at, .. } => write!(out, ",\"site\":\"{}\"", Escaped(at.site))?,
         Finding::Deadlock(circle) => {

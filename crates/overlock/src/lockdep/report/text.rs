@@ -83,10 +83,13 @@ pub(super) fn write(
             writeln!(out, "{task} uses:\n{}", Line(last))?;
             writeln!(
                 out,
-                "\nand now all of this has been seen: ({waits}) is waited for in handlers of these signals, ({interrupts}) is held where they can arrive,"
+                "\n({waits}) is waited for in handlers of these signals:"
             )?;
             signal::list(out, *signals)?;
-            writeln!(out, "\nand the latter is taken behind the former.")?;
+            writeln!(
+                out,
+                "\nand held where, over some steps, ({interrupts}) is asked for, which is held elsewhere where they can arrive."
+            )?;
             writeln!(out, "\nthe dependencies, newest first:")?;
             edges(out, path)?;
             let middle = middle(path).unwrap_or(*waits);
@@ -101,6 +104,15 @@ pub(super) fn write(
                     (0, "lock", waits),
                 ],
             )?;
+        }
+        Finding::Release { at, holder } => {
+            writeln!(out, "{task} is about to release:\n{}", Line(at))?;
+            match holder {
+                Some((number, held)) => {
+                    writeln!(out, "\nbut thread {number} holds it:\n{}", Line(held))?
+                }
+                None => writeln!(out, "\nbut nobody holds it.")?,
+            }
         }
         Finding::Exit { .. } => {
             writeln!(out, "{task} ends, and nobody can release what it holds.")?
