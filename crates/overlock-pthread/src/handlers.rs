@@ -18,15 +18,16 @@
 //! that is seen as ordinary code: what it locks is then not reported, where it could have been. One that is left by an exception, or by `setcontext`, is
 //! taken to go on until the thread enters and leaves another.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Release};
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use libc::{SIG_DFL, SIG_ERR, SIG_IGN};
 
-use crate::{config, order, real};
+use crate::real::{Early, missing};
+use crate::{config, order};
 
 /// The most handlers that are told apart.
 const STUBS: usize = 1024;
@@ -129,35 +130,12 @@ fn programs(handler: usize) -> usize {
     }
 }
 
-/// A function of glibc's that may be called first where none can be looked for: in a handler.
-struct Function(&'static CStr, AtomicPtr<c_void>);
-
-impl Function {
-    const fn new(name: &'static CStr) -> Function {
-        Function(name, AtomicPtr::new(ptr::null_mut()))
-    }
-
-    /// Null where there is none.
-    fn get(&self) -> *mut c_void {
-        // Relaxed: the address is all there is to see, and finding it twice is harmless.
-        let known = self.1.load(Relaxed);
-        if known.is_null() { self.find() } else { known }
-    }
-
-    #[cold]
-    fn find(&self) -> *mut c_void {
-        let found = real::next(self.0);
-        self.1.store(found, Relaxed);
-        found
-    }
-}
-
-static SIGACTION: Function = Function::new(c"sigaction");
-static SIGNAL: Function = Function::new(c"signal");
-static SYSV_SIGNAL: Function = Function::new(c"sysv_signal");
-static SIGSET: Function = Function::new(c"sigset");
-static LONGJMP: Function = Function::new(c"siglongjmp");
-static LONGJMP_CHK: Function = Function::new(c"__longjmp_chk");
+static SIGACTION: Early = Early::new(c"sigaction");
+static SIGNAL: Early = Early::new(c"signal");
+static SYSV_SIGNAL: Early = Early::new(c"sysv_signal");
+static SIGSET: Early = Early::new(c"sigset");
+static LONGJMP: Early = Early::new(c"siglongjmp");
+static LONGJMP_CHK: Early = Early::new(c"__longjmp_chk");
 
 /// When the library is loaded.
 pub fn start() {
@@ -210,16 +188,8 @@ pub unsafe extern "C" fn sigaction(
     0
 }
 
-fn missing() -> c_int {
-    // SAFETY: it has no preconditions.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: the thread's own.
-    unsafe { *errno = libc::ENOSYS };
-    -1
-}
-
 /// The functions that take a handler and return the one before.
-unsafe fn exchange(function: &Function, signal: c_int, handler: usize) -> usize {
+unsafe fn exchange(function: &Early, signal: c_int, handler: usize) -> usize {
     let function = function.get();
     if function.is_null() {
         missing();
@@ -267,7 +237,7 @@ pub unsafe extern "C" fn __sigaction(
 }
 
 /// Leaves the handlers that the thread is in.
-unsafe fn jump(function: &Function, to: *mut c_void, value: c_int) -> ! {
+unsafe fn jump(function: &Early, to: *mut c_void, value: c_int) -> ! {
     if config::get().lockdep {
         order::leave_signals();
     }

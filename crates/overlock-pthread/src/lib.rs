@@ -1,7 +1,7 @@
 //! `liboverlock_pthread.so`: the locks of overlock in place of the C library's, in programs that know nothing of it.
 //!
 //! Loaded with `LD_PRELOAD`, it defines the functions of `pthread_mutex_t`, `pthread_cond_t`, `pthread_rwlock_t`, `pthread_spinlock_t`,
-//! `pthread_barrier_t` and `sem_t`, and, for the validator of lock order, those that install [handlers of signals](handlers). The locks live in the program's own objects, in the sizes and with the static initialisers of
+//! `pthread_barrier_t` and `sem_t`, and, for the validator of lock order, those that install [handlers of signals](handlers) or [sleep]. The locks live in the program's own objects, in the sizes and with the static initialisers of
 //! glibc. What is shared between processes, robust or bound to priorities stays glibc's: it is told by the object itself
 //! ([`mutex`] says how), and handed to [glibc's function](real).
 //!
@@ -32,6 +32,7 @@ pub mod real;
 pub mod rwlock;
 pub mod sem;
 mod site;
+pub mod sleep;
 pub mod spin;
 pub(crate) mod stat;
 mod time;
@@ -42,6 +43,7 @@ mod time;
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn at_load() {
         handlers::start();
+        sleep::start();
         if config::get().stat {
             stat::start();
         }

@@ -111,9 +111,21 @@ pub(crate) fn release_free(lock: usize) {
 }
 
 /// The calling thread is about to wait for a condition with the mutex there, which it releases.
-pub(crate) fn sleeps(mutex: usize, site: Site) {
+pub(crate) fn sleeps_without(mutex: usize) {
     if config::get().lockdep {
-        lockdep::sleeps(mutex, CodeSite::code(site));
+        lockdep::sleeps(mutex, CodeSite::NONE);
+    }
+}
+
+/// The calling thread is about to wait for what other threads do.
+pub(crate) fn sleeps() {
+    sleeps_without(0);
+}
+
+/// The calling thread is about to sleep for another reason, or to wait for what may as well be a lock: a semaphore.
+pub(crate) fn may_sleep() {
+    if config::get().lockdep_sleep {
+        sleeps();
     }
 }
 

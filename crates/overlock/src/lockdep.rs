@@ -313,6 +313,7 @@ pub fn sleeps(but: usize, site: Site) {
         return;
     };
     if let Some(held) = me.held().find(|held| held.lock != but) {
+        let site = site.or_caller();
         let at = Held { site, ..held };
         report::make(&me, &Finding::Sleep { held, at });
     }

@@ -6,6 +6,7 @@ static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int ready;
+static atomic_int refused;
 
 static void *unlocks(void *unused)
 {
@@ -21,7 +22,9 @@ static void *unlocks_rwlock(void *unused)
 
 static void *unlocks_recursive(void *unused)
 {
+    /* Whether it is held or not. */
     CHECK(pthread_mutex_unlock(&recursive) == EPERM);
+    refused = 1;
     return unused;
 }
 
@@ -45,11 +48,14 @@ static void fine(void)
     join(waiter);
     pthread_mutex_trylock(&mutex);
     pthread_mutex_unlock(&mutex);
+    pthread_t stranger = start(unlocks_recursive, NULL);
     for (int i = 0; i < 2; i++)
         pthread_mutex_lock(&recursive);
-    join(start(unlocks_recursive, NULL));
+    while (!refused)
+        sleep_ms(1);
     for (int i = 0; i < 2; i++)
         pthread_mutex_unlock(&recursive);
+    join(stranger);
     for (int i = 0; i < 2; i++)
         pthread_rwlock_rdlock(&rwlock);
     for (int i = 0; i < 2; i++)
