@@ -19,6 +19,7 @@ static KEY: ExitKey = ExitKey::new(ends);
 pub(crate) fn start() {
     // Early, to be one of the first keys. Without one the ends of threads are not seen.
     let _ = KEY.get(|| ());
+    lockdep::on_thread(watch_thread);
 }
 
 /// Runs when a thread ends, and once more where a later destructor has used a lock.
@@ -28,10 +29,8 @@ unsafe extern "C" fn ends(_: *mut c_void) {
 
 /// Has us told when the calling thread ends.
 fn watch_thread() {
-    if !KEY.is_set() {
-        // Without memory the thread's end is not seen.
-        KEY.set(1, || ());
-    }
+    // Without memory the thread's end is not seen.
+    KEY.set(1, || ());
 }
 
 /// A lock has been initialised there.
@@ -62,7 +61,6 @@ pub(crate) fn acquire(
     attempt: impl FnOnce() -> c_int,
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
-    watch_thread();
     let class = lockdep::class_of_lock(lock);
     let site = CodeSite::code(site);
     lockdep::acquire(lock, class, how, site);
@@ -80,7 +78,6 @@ pub(crate) fn acquire(
 
 /// An attempt to acquire the lock there, which waits for nobody.
 pub(crate) fn attempt(lock: usize, how: How, site: Site, attempt: impl FnOnce() -> c_int) -> c_int {
-    watch_thread();
     let result = attempt();
     if result == 0 {
         let class = lockdep::class_of_lock(lock);
@@ -138,7 +135,6 @@ pub(crate) fn after_fork() {
 
 /// The handler of a signal begins. The result is for [`exit_signal`].
 pub(crate) fn enter_signal(signal: c_int) -> u64 {
-    watch_thread();
     lockdep::enter_signal(signal)
 }
 

@@ -197,12 +197,13 @@ pub(crate) fn wanted(held: &Held) {
 }
 
 /// The calling thread has acquired the lock.
-#[inline]
+// Always inlined, as those below: what is held then stays in registers, and the thread's record is looked up once.
+#[inline(always)]
 pub fn acquired(lock: usize, class: ClassId, how: How, site: Site) {
     holds(&held(lock, class, how, site));
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn holds(held: &Held) {
     let Some(me) = thread::enter() else {
         return unseen();
@@ -237,7 +238,7 @@ pub fn release(lock: usize) {
 }
 
 /// As [`release`], of a lock that only who has acquired it may release: reports it where that is known to be another thread.
-#[inline]
+#[inline(always)]
 pub fn release_own(lock: usize, site: Site) {
     if !releases(lock) {
         release_others(lock, site);
@@ -245,7 +246,7 @@ pub fn release_own(lock: usize, site: Site) {
 }
 
 /// Whether the calling thread was seen to hold it.
-#[inline]
+#[inline(always)]
 fn releases(lock: usize) -> bool {
     thread::enter_known().is_some_and(|me| me.release(lock))
 }
@@ -317,6 +318,13 @@ pub fn sleeps(but: usize, site: Site) {
         let at = Held { site, ..held };
         report::make(&me, &Finding::Sleep { held, at });
     }
+}
+
+/// Has each thread call `hook` when the validator first meets it, and again when it meets it after [`thread_exits`]: so that whoever
+/// calls that hears of the thread's end. It may be called in the handler of a signal. There is one hook; with the feature `lockdep` the types of this
+/// crate have set theirs, which calls [`thread_exits`].
+pub fn on_thread(hook: fn()) {
+    thread::set_hook(hook);
 }
 
 /// The calling thread ends. Reports what it holds. Not to be followed by other calls of the thread, unless it calls this again.

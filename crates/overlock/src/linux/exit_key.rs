@@ -60,15 +60,6 @@ impl ExitKey {
             unsafe { libc::pthread_setspecific(key, ptr::without_provenance(value)) == 0 }
         })
     }
-
-    /// Whether the calling thread has set it, and it was not called since.
-    pub fn is_set(&self) -> bool {
-        match self.key.load(Relaxed) {
-            0 => false,
-            // SAFETY: as in `set`.
-            key => !unsafe { libc::pthread_getspecific(key - 1) }.is_null(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -95,10 +86,9 @@ mod tests {
                 let (created, meet) = (&created, &meet);
                 // Joined by hand: a scope ends before the threads' destructors have run.
                 let run = move || {
-                    assert!(!KEY.is_set());
                     meet.wait();
                     let created = || _ = created.fetch_add(1, Relaxed);
-                    assert!(KEY.set(value, created) && KEY.is_set());
+                    assert!(KEY.set(value, created));
                 };
                 let thread = scope.spawn(run);
                 scope.spawn(move || thread.join().unwrap());

@@ -11,11 +11,11 @@
 //!   seen. It releases the same within, so nothing is left over.
 
 use std::cell::Cell;
-use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
 };
+use std::{mem, ptr};
 
 use rustix::thread::gettid;
 
@@ -405,7 +405,31 @@ fn take() -> &'static Thread {
         }
     };
     MINE.set(Some(thread));
+    if found.is_some() {
+        hook();
+    }
     thread
+}
+
+/// What a thread does that has taken a record: a `fn()`. At first, what the types of this crate need, where they are to be validated.
+static HOOK: AtomicPtr<()> = AtomicPtr::new({
+    #[cfg(feature = "lockdep")]
+    let hook: fn() = crate::watch::hook;
+    #[cfg(not(feature = "lockdep"))]
+    let hook: fn() = || ();
+    hook as *mut ()
+});
+
+pub(super) fn set_hook(hook: fn()) {
+    // Relaxed, as below: there is nothing to see but the address.
+    HOOK.store(hook as *mut (), Relaxed);
+}
+
+fn hook() {
+    let hook = HOOK.load(Relaxed);
+    // SAFETY: nothing but such functions is ever stored.
+    let hook = unsafe { mem::transmute::<*mut (), fn()>(hook) };
+    hook();
 }
 
 /// The thread is gone: its record is free, and a lock that it still takes finds it another one.

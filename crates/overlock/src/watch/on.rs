@@ -1,6 +1,5 @@
 //! With the validator: see [`lockdep`].
 
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::panic::Location;
 use std::ptr;
@@ -144,9 +143,6 @@ fn wait<T>(held: &Held, lock: impl FnOnce() -> T) -> T {
 #[inline]
 fn acquired(held: &Held) {
     lockdep::holds(held);
-    if !HOOKED.get() {
-        hook();
-    }
 }
 
 /// The lock is about to be released.
@@ -205,16 +201,8 @@ pub(crate) fn asleep<R, T>(here: Site, raw: &R, f: impl FnOnce() -> T) -> T {
 /// Ends the threads' books.
 static KEY: ExitKey = ExitKey::new(end);
 
-thread_local! {
-    /// Whether the end of this thread will be seen.
-    static HOOKED: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Has the validator told when this thread ends, and the process that it is a child of fork.
-#[cold]
-#[inline(never)]
-fn hook() {
-    HOOKED.set(true);
+pub(crate) fn hook() {
     // SAFETY: the handler only stores to the validator's tables. Where it is refused, children see the threads of their parent.
     let created = || _ = unsafe { libc::pthread_atfork(None, None, Some(child)) };
     // Where it is refused the thread's end is not seen.
@@ -222,7 +210,6 @@ fn hook() {
 }
 
 unsafe extern "C" fn end(_: *mut c_void) {
-    HOOKED.set(false);
     lockdep::thread_exits();
 }
 
