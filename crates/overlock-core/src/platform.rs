@@ -90,7 +90,7 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// this returns.
     fn heavy_barrier();
 
-    /// The CPU that the caller runs on at this moment.
+    /// The CPU that the caller runs on at this moment, or [`Cpu::UNKNOWN`]. Cheap enough for fast paths.
     fn cpu() -> Cpu;
 
     /// Whether a thread that last ran on `cpu`, and is not the caller, is known to have lost it.

@@ -1,7 +1,8 @@
 //! `liboverlock_pthread.so`: the locks of overlock in place of the C library's, in programs that know nothing of it.
 //!
 //! Loaded with `LD_PRELOAD`, it defines the functions of `pthread_mutex_t`, `pthread_cond_t`, `pthread_rwlock_t`, `pthread_spinlock_t`,
-//! `pthread_barrier_t` and `sem_t`, and, for the validator of lock order, those that install [handlers of signals](handlers) or [sleep]. The locks live in the program's own objects, in the sizes and with the static initialisers of
+//! `pthread_barrier_t`, `sem_t`, and `mtx_t` and `cnd_t` of C11; and, for the validator of lock order, those that install
+//! [handlers of signals](handlers) or [sleep]. The locks live in the program's own objects, in the sizes and with the static initialisers of
 //! glibc. What is shared between processes, robust or bound to priorities stays glibc's: it is told by the object itself
 //! ([`mutex`] says how), and handed to [glibc's function](real).
 //!
@@ -20,6 +21,7 @@
 #![allow(clippy::missing_safety_doc)] // the functions of pthread: POSIX says what their callers promise
 
 pub mod barrier;
+pub mod c11;
 pub mod cancel;
 pub mod cond;
 pub mod config;

@@ -55,8 +55,8 @@ pub struct Mutex {
 const _: () = assert!(size_of::<Mutex>() <= size_of::<libc::pthread_mutex_t>());
 const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16);
 
-const NORMAL: c_int = libc::PTHREAD_MUTEX_NORMAL;
-const RECURSIVE: c_int = libc::PTHREAD_MUTEX_RECURSIVE;
+pub(crate) const NORMAL: c_int = libc::PTHREAD_MUTEX_NORMAL;
+pub(crate) const RECURSIVE: c_int = libc::PTHREAD_MUTEX_RECURSIVE;
 const ERRORCHECK: c_int = libc::PTHREAD_MUTEX_ERRORCHECK;
 const ADAPTIVE: c_int = 3;
 const DESTROYED: c_int = -1;

@@ -29,11 +29,11 @@
 mod counted;
 pub mod functions;
 mod raw;
+mod reads;
 mod rwsem;
 #[cfg(test)]
 mod tests;
 
-use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
@@ -121,15 +121,6 @@ trait Behind {
     unsafe fn settle(&self, written: bool);
 }
 
-thread_local! {
-    /// How many locks the thread reads, as far as it has released them itself.
-    static READS: Cell<u32> = const { Cell::new(0) };
-}
-
-fn count_reads(change: impl FnOnce(u32) -> u32) {
-    READS.with(|reads| reads.set(change(reads.get())));
-}
-
 /// Evaluates an expression for the lock that the object is made of.
 macro_rules! behind {
     ($rwlock:expr, |$lock:ident| $what:expr) => {
@@ -210,7 +201,7 @@ impl RwLock {
     fn passing(&self) -> Passing {
         if self.kind.load(Relaxed) == PREFER_WRITER {
             Passing::Never
-        } else if READS.with(Cell::get) > 0 {
+        } else if reads::get() > 0 {
             Passing::AtOnce
         } else {
             Passing::Later
@@ -240,7 +231,7 @@ impl RwLock {
     fn read_quickly(&self) -> bool {
         let read = self.recommended().is_some_and(Recommended::enter);
         if read {
-            count_reads(|reads| reads.wrapping_add(1));
+            reads::change(|reads| reads.wrapping_add(1));
         }
         read
     }
@@ -278,7 +269,7 @@ impl RwLock {
             wait()
         };
         if result == 0 {
-            count_reads(|reads| reads.wrapping_add(1));
+            reads::change(|reads| reads.wrapping_add(1));
         }
         result
     }
@@ -293,7 +284,7 @@ impl RwLock {
             attempt()
         };
         if result == 0 {
-            count_reads(|reads| reads.wrapping_add(1));
+            reads::change(|reads| reads.wrapping_add(1));
         }
         result
     }
@@ -364,7 +355,7 @@ impl RwLock {
             // SAFETY: there is a writer, and the caller holds the lock, as POSIX asks: so it is the writer.
             unsafe { lock.unlock_write() }
         } else if lock.is_read() {
-            count_reads(|reads| reads.saturating_sub(1));
+            reads::change(|reads| reads.saturating_sub(1));
             // SAFETY: there is no writer, so the caller is a reader.
             unsafe { lock.unlock_read() }
         }

@@ -17,6 +17,9 @@ use libc::{
 use crate::order;
 use crate::real::{Early, missing};
 
+/// `thrd_error`, as glibc has it.
+const THRD_ERROR: c_int = 2;
+
 macro_rules! sleeping {
     ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty: $tell:path, $missing:expr;)*) => {
         $(
@@ -62,6 +65,8 @@ sleeping! {
     pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int: order::sleeps, libc::ENOSYS;
     pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, at: *const timespec) -> c_int: order::sleeps, libc::ENOSYS;
     pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, at: *const timespec) -> c_int: order::sleeps, libc::ENOSYS;
+    thrd_join(thread: pthread_t, result: *mut c_int) -> c_int: order::sleeps, THRD_ERROR;
+    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int: order::may_sleep, -2;
     sleep(seconds: c_uint) -> c_uint: order::may_sleep, seconds;
     usleep(micros: c_uint) -> c_int: order::may_sleep, missing();
     nanosleep(time: *const timespec, left: *mut timespec) -> c_int: order::may_sleep, missing();

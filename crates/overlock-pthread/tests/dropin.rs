@@ -140,6 +140,11 @@ const ALL: &[&[(&str, &str)]] = &[
 ];
 
 #[test]
+fn mutexes_and_conditions_of_c11_answer_the_same() {
+    same_with("c11.c", &[], ALL);
+}
+
+#[test]
 fn mutexes_answer_the_same() {
     same_with("mutex.c", &[], ALL);
 }
@@ -298,7 +303,7 @@ fn releases_of_what_is_not_held_are_reported_with_who_holds_it_and_who_releases_
 fn locks_that_are_held_in_sleep_are_a_warning() {
     const SLEEP: &str = "WARNING: sleeping with locks held";
     let all = &[("OVERLOCK_LOCKDEP_SLEEP", "1")];
-    for scene in ["waits", "meets", "joins"] {
+    for scene in ["waits", "meets", "joins", "joins_c11"] {
         let said = ordered("held.c", scene);
         assert_eq!(titles(&said), [SLEEP], "{scene}: {said}");
         // Where from: the first that is no function of ours.
@@ -308,7 +313,7 @@ fn locks_that_are_held_in_sleep_are_a_warning() {
     // What many programs do, and some want to know.
     assert_eq!(ordered("held.c", "sleeps"), "");
     let said = ordered_with("held.c", "sleeps_all", all);
-    assert_eq!(titles(&said), [SLEEP; 12], "{said}");
+    assert_eq!(titles(&said), [SLEEP; 13], "{said}");
     assert_eq!(ordered_with("held.c", "none", all), "");
 }
 

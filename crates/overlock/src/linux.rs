@@ -5,7 +5,7 @@
 //! | `halt`, `kick` | `FUTEX_WAIT`, `FUTEX_WAKE` (private) |
 //! | `wait_until` | loads with PAUSE (or the target's hint) between them |
 //! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
-//! | `cpu`, `preempted` | rseq, or `sched_getcpu`: [`rseq`] |
+//! | `cpu`, `preempted` | rseq: [`rseq`] |
 //! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
 //! | `now` | `CLOCK_MONOTONIC` |
 //! | `parallelism` | the affinity mask and the quotas of cgroups: [`quota`] |
@@ -164,7 +164,7 @@ impl Platform for Linux {
         barrier::heavy();
     }
 
-    #[inline]
+    #[inline(always)]
     fn cpu() -> Cpu {
         rseq::cpu()
     }

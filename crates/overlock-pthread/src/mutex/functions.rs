@@ -32,7 +32,7 @@ with_site! {
     fn __pthread_mutex_trylock(1) => trylock;
 }
 
-unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site: Site) -> c_int {
+pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site: Site) -> c_int {
     // SAFETY: the caller's promise: null, or an attributes object, which is an int with the kind in its low bits.
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(NORMAL, |&flags| flags);
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn __pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
     unsafe { pthread_mutex_destroy(mutex) }
 }
 
-unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
+pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
     if mutex.is_plain() {
@@ -108,13 +108,17 @@ extern "C" fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
     mutex.acquire_any(site)
 }
 
-unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int {
+pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
     mutex.try_acquire_any(site)
 }
 
-unsafe extern "C" fn timedlock(mutex: *mut Mutex, at: *const timespec, site: Site) -> c_int {
+pub(crate) unsafe extern "C" fn timedlock(
+    mutex: *mut Mutex,
+    at: *const timespec,
+    site: Site,
+) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
     // SAFETY: and a moment.

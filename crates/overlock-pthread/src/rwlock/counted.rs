@@ -11,7 +11,7 @@ use overlock::core::sleep::RwSem;
 use overlock_stat::Kind;
 
 use super::raw::Recommended;
-use super::{Behind, Linux, Passing, RwLock, behind, count_reads};
+use super::{Behind, Linux, Passing, RwLock, behind, reads};
 use crate::config;
 use crate::mutex::me;
 use crate::site::Site;
@@ -39,7 +39,7 @@ impl RwLock {
     pub(super) fn read_quickly_counted(&self, site: Site) -> bool {
         let read = self.plain_counted().is_some_and(Recommended::enter);
         if read {
-            count_reads(|reads| reads.wrapping_add(1));
+            reads::change(|reads| reads.wrapping_add(1));
             self.has_read(0, site);
         }
         read

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <threads.h>
 
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -28,6 +29,18 @@ static void meets(void)
     OK(pthread_barrier_init(&barrier, NULL, 1));
     CHECK(pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD);
     OK(pthread_barrier_destroy(&barrier));
+}
+
+static int nothing_of_c11(void *unused)
+{
+    return unused != NULL;
+}
+
+static void joins_c11(void)
+{
+    thrd_t thread;
+    OK(thrd_create(&thread, nothing_of_c11, NULL));
+    OK(thrd_join(thread, NULL));
 }
 
 static void joins(void)
@@ -56,6 +69,7 @@ static void sleeps(int which)
     case 8: OK(epoll_wait(epoll, &event, 1, 1)); break;
     case 9: OK(epoll_pwait(epoll, &event, 1, 1, NULL)); break;
     case 10: OK(sem_init(&sem, 0, 1)); OK(sem_wait(&sem)); break;
+    case 12: OK(thrd_sleep(&time, NULL)); break;
     case 11: OK(sem_init(&sem, 0, 1)); OK(sem_timedwait(&sem, &time)); break;
     }
     close(epoll);
@@ -74,14 +88,17 @@ int main(int count, char **arguments)
         meets();
     } else if (strcmp(what, "joins") == 0) {
         joins();
+    } else if (strcmp(what, "joins_c11") == 0) {
+        joins_c11();
     } else if (without) {
         waits();
         meets();
         joins();
-        for (int which = 0; which < 12; which++)
+        joins_c11();
+        for (int which = 0; which < 13; which++)
             sleeps(which);
     } else if (strncmp(what, "sleeps", 6) == 0) {
-        for (int which = 0; which < 12; which++)
+        for (int which = 0; which < 13; which++)
             sleeps(which);
     } else {
         return 2;

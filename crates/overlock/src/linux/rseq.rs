@@ -1,80 +1,136 @@
-//! The CPU that this thread runs on, from the thread's restartable-sequences area.
+//! The CPU that a thread runs on, from its restartable-sequences area.
 //!
 //! glibc 2.35 and later register the area for every thread and say where it lies; the kernel keeps
-//! `cpu_id` in it up to date, so reading it is one load. Elsewhere `sched_getcpu` answers.
+//! `cpu_id` in it up to date, so reading it is one load. Elsewhere the CPU is unknown: asking the system takes longer than the fast paths that
+//! want to know it.
+
+use core::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 use overlock_core::Cpu;
 
-/// The CPU number of the calling thread, stale as soon as it is read.
-#[inline]
+/// Where `cpu_id` lies, from the thread pointer: the same in all threads. 0 until it is known, or where it is not.
+static PLACE: AtomicIsize = AtomicIsize::new(0);
+
+/// The CPU number of the calling thread, stale as soon as it is read; unknown until a thread of the process has [taken a slot](super::slot).
+#[inline(always)]
 pub(super) fn cpu() -> Cpu {
-    #[cfg(all(target_arch = "x86_64", target_env = "gnu", not(miri)))]
-    if let Some(cpu) = registered::cpu() {
-        return Cpu(cpu);
-    }
-    slow()
-}
-
-#[cold]
-fn slow() -> Cpu {
-    if cfg!(miri) {
-        return Cpu::UNKNOWN; // it does not know the call below
-    }
-    // SAFETY: no preconditions.
-    match unsafe { libc::sched_getcpu() } {
-        -1 => Cpu::UNKNOWN,
-        cpu => Cpu(cpu as u32),
+    // Relaxed: the value is all there is to see.
+    match PLACE.load(Relaxed) {
+        0 => Cpu::UNKNOWN,
+        // SAFETY: stored by `find`.
+        place => Cpu(unsafe { area::read(place) }),
     }
 }
 
-#[cfg(all(target_arch = "x86_64", target_env = "gnu", not(miri)))]
-mod registered {
+/// Finds out where the areas lie.
+pub(super) fn find() {
+    if let Some(place) = area::place() {
+        PLACE.store(place, Relaxed);
+    }
+}
+
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_env = "gnu",
+    target_pointer_width = "64",
+    not(miri)
+))]
+mod area {
     use core::arch::{asm, global_asm};
 
     // Weak: a glibc before 2.35 has neither symbol, and their addresses are then 0.
     global_asm!(".weak __rseq_offset", ".weak __rseq_size");
 
     /// Offset of `cpu_id` in `struct rseq`, part of the kernel's ABI.
-    const CPU_ID: usize = 4;
+    const CPU_ID: isize = 4;
 
-    /// `cpu_id` of the calling thread; `None` where no area is registered.
-    #[inline]
-    pub(super) fn cpu() -> Option<u32> {
-        let offset: *const isize;
-        let size: *const u32;
-        // SAFETY: reads two entries of the global offset table, which the linker fills.
-        unsafe {
-            asm!(
-                "mov {offset}, qword ptr [rip + __rseq_offset@GOTPCREL]",
-                "mov {size}, qword ptr [rip + __rseq_size@GOTPCREL]",
-                offset = out(reg) offset,
-                size = out(reg) size,
-                options(pure, nomem, nostack, preserves_flags)
-            );
-        }
-        if offset.is_null() || size.is_null() {
-            return None;
-        }
-        // SAFETY: glibc defines `__rseq_size` as a const unsigned int; it is set before any thread runs.
-        if unsafe { size.read() } == 0 {
-            return None; // registration was refused or switched off
-        }
-        // SAFETY: as above, for the const ptrdiff_t `__rseq_offset`.
-        let offset = unsafe { offset.read() };
+    /// The address of a variable of glibc's, null where it has none of that name.
+    macro_rules! weak {
+        ($name:literal) => {{
+            let address: *const u8;
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: reads an entry of the global offset table, which the linker fills.
+            unsafe {
+                asm!(
+                    concat!("mov {address}, qword ptr [rip + ", $name, "@GOTPCREL]"),
+                    address = out(reg) address,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: as above.
+            unsafe {
+                asm!(
+                    concat!("adrp {address}, :got:", $name),
+                    concat!("ldr {address}, [{address}, :got_lo12:", $name, "]"),
+                    address = out(reg) address,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            address
+        }};
+    }
+
+    /// `cpu_id` of the calling thread: `u32::MAX` in one that has unregistered its area.
+    ///
+    /// # Safety
+    ///
+    /// `place` is what [`place`] returned.
+    #[inline(always)]
+    pub(super) unsafe fn read(place: isize) -> u32 {
         let cpu: u32;
-        // SAFETY: the area lies at this offset from the thread pointer in every thread for as long as
-        // it runs, and `cpu_id` is a 32-bit field that only the kernel writes.
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the area lies there in every thread for as long as it runs, and `cpu_id` is a 32-bit field that only the kernel writes.
         unsafe {
             asm!(
-                "mov {cpu:e}, dword ptr fs:[{offset} + {field}]",
-                cpu = out(reg) cpu,
-                offset = in(reg) offset,
-                field = const CPU_ID,
+                "mov {cpu:e}, dword ptr fs:[{place}]",
+                cpu = lateout(reg) cpu,
+                place = in(reg) place,
                 options(readonly, nostack, preserves_flags)
             );
         }
-        // -1 and -2 mean "not registered in this thread".
-        (cpu < u32::MAX - 1).then_some(cpu)
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        unsafe {
+            asm!(
+                "mrs {thread}, tpidr_el0",
+                "ldr {cpu:w}, [{thread}, {place}]",
+                thread = out(reg) _,
+                cpu = lateout(reg) cpu,
+                place = in(reg) place,
+                options(readonly, nostack, preserves_flags)
+            );
+        }
+        cpu
+    }
+
+    /// Where `cpu_id` lies, if glibc has registered the area.
+    pub(super) fn place() -> Option<isize> {
+        let size: *const u32 = weak!("__rseq_size").cast();
+        let offset: *const isize = weak!("__rseq_offset").cast();
+        if size.is_null() || offset.is_null() {
+            return None;
+        }
+        // SAFETY: glibc defines `__rseq_size` as a const unsigned int; it is set before any thread runs.
+        let is_registered = unsafe { size.read() } > 0;
+        // SAFETY: as above, for the const ptrdiff_t `__rseq_offset`.
+        is_registered.then(|| unsafe { offset.read() } + CPU_ID)
+    }
+}
+
+#[cfg(not(all(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_env = "gnu",
+    target_pointer_width = "64",
+    not(miri)
+)))]
+mod area {
+    pub(super) unsafe fn read(_: isize) -> u32 {
+        overlock_core::Cpu::UNKNOWN.0
+    }
+
+    pub(super) fn place() -> Option<isize> {
+        None
     }
 }
 
@@ -85,11 +141,10 @@ mod tests {
     #[test]
     #[cfg(not(miri))]
     fn the_cpu_is_one_that_this_thread_may_run_on() {
+        assert!(super::super::slot::current().is_some());
         let allowed = rustix::thread::sched_getaffinity(None).unwrap();
         for _ in 0..1000 {
             let Cpu(cpu) = cpu();
-            assert!(allowed.is_set(cpu as usize), "cpu {cpu}");
-            let Cpu(cpu) = slow();
             assert!(allowed.is_set(cpu as usize), "cpu {cpu}");
         }
     }

@@ -61,6 +61,7 @@ pub(super) fn give_anew(slot: usize) {
 fn take() -> Option<usize> {
     // Before there is a slot to give back.
     KEY.get(|| ())?;
+    super::rseq::find();
     let slot = Bitmap(&TAKEN).take(THREADS)?;
     // A handler that has interrupted this may have taken a slot already. (One that comes between
     // this look and the store below costs a slot until the process ends, no more.)

@@ -67,6 +67,7 @@ policies! {
     Posix {
         NAME: &'static str = "overlock_posix";
         UNLOCK: Unlock = Unlock::LookThenStore;
+        OWNER_CPU: bool = true;
     }
     /// Nothing is learned.
     Fixed {

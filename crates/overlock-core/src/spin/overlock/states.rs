@@ -93,7 +93,8 @@ impl<P: Platform, Y: Policy> Drawn for Overlock<P, Y> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 
     const LACKS: &'static [&'static str] = match (Y::UNLOCK, Y::OWNER_CPU, Y::LEARN) {
-        (Unlock::LookThenStore, ..) => LOOKS_FIRST,
+        (Unlock::LookThenStore, true, _) => LOOKS_FIRST.split_at(1).1,
+        (Unlock::LookThenStore, false, _) => LOOKS_FIRST,
         (_, true, true) => &[],
         (_, false, true) => OPTIONAL.split_at(1).0,
         (_, true, false) => OPTIONAL.split_at(1).1,

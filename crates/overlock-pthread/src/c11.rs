@@ -1,0 +1,131 @@
+//! `mtx_t` and `cnd_t` of C11.
+//!
+//! In glibc they are a `pthread_mutex_t` and a `pthread_cond_t` by other names, without static initialisers, but their functions do not go by
+//! way of those that this library replaces. `thrd_t`, `tss_t` and `once_flag` are glibc's own affair.
+
+use core::ffi::c_int;
+
+use libc::{EBUSY, ENOMEM, ETIMEDOUT, timespec};
+
+use crate::cond::{self, Cond};
+use crate::mutex::{self, Mutex, functions};
+use crate::site::{Site, with_site};
+
+/// glibc's numbers.
+const SUCCESS: c_int = 0;
+const BUSY: c_int = 1;
+const ERROR: c_int = 2;
+const NO_MEMORY: c_int = 3;
+const TIMED_OUT: c_int = 4;
+
+/// `mtx_recursive`, and `mtx_timed`, which asks for nothing: all of ours can be waited for until a moment.
+const RECURSIVE: c_int = 1;
+const TIMED: c_int = 2;
+
+/// What C11 says for an errno.
+fn answer(error: c_int) -> c_int {
+    match error {
+        0 => SUCCESS,
+        EBUSY => BUSY,
+        ENOMEM => NO_MEMORY,
+        ETIMEDOUT => TIMED_OUT,
+        _ => ERROR,
+    }
+}
+
+with_site! {
+    /// `mtx_init`.
+    fn mtx_init(2) => init;
+    /// `mtx_lock`.
+    fn mtx_lock(1) => lock;
+    /// `mtx_trylock`.
+    fn mtx_trylock(1) => trylock;
+    /// `mtx_timedlock`.
+    fn mtx_timedlock(2) => timedlock;
+}
+
+unsafe extern "C" fn init(mutex: *mut Mutex, asked: c_int, site: Site) -> c_int {
+    // What is neither is a plain one to glibc.
+    let kind = match asked & !TIMED {
+        RECURSIVE => mutex::RECURSIVE,
+        _ => mutex::NORMAL,
+    };
+    // SAFETY: the caller's promise: memory for a mutex that nobody uses. The attributes are valid for the call.
+    answer(unsafe { functions::init(mutex, &kind, site) })
+}
+
+unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(unsafe { functions::lock(mutex, site) })
+}
+
+unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(unsafe { functions::trylock(mutex, site) })
+}
+
+unsafe extern "C" fn timedlock(mutex: *mut Mutex, at: *const timespec, site: Site) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(unsafe { functions::timedlock(mutex, at, site) })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `mtx_unlock`.
+pub unsafe extern "C" fn mtx_unlock(mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(unsafe { functions::pthread_mutex_unlock(mutex) })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `mtx_destroy`.
+pub unsafe extern "C" fn mtx_destroy(mutex: *mut Mutex) {
+    // C11 leaves no way to say that somebody holds it.
+    // SAFETY: the caller's promise.
+    unsafe { functions::pthread_mutex_destroy(mutex) };
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `cnd_init`.
+pub unsafe extern "C" fn cnd_init(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(unsafe { cond::pthread_cond_init(cond, core::ptr::null()) })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `cnd_signal`.
+pub unsafe extern "C" fn cnd_signal(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(unsafe { cond::pthread_cond_signal(cond) })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `cnd_broadcast`.
+pub unsafe extern "C" fn cnd_broadcast(cond: *mut Cond) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(unsafe { cond::pthread_cond_broadcast(cond) })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `cnd_wait`: a cancellation point, as in glibc.
+pub unsafe extern "C-unwind" fn cnd_wait(cond: *mut Cond, mutex: *mut Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(unsafe { cond::pthread_cond_wait(cond, mutex) })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `cnd_timedwait`: a cancellation point, as in glibc.
+pub unsafe extern "C-unwind" fn cnd_timedwait(
+    cond: *mut Cond,
+    mutex: *mut Mutex,
+    at: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(unsafe { cond::pthread_cond_timedwait(cond, mutex, at) })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `cnd_destroy`.
+pub unsafe extern "C" fn cnd_destroy(cond: *mut Cond) {
+    // SAFETY: the caller's promise.
+    unsafe { cond::pthread_cond_destroy(cond) };
+}
