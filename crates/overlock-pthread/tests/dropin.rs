@@ -271,7 +271,14 @@ fn locks_of_handlers_that_can_interrupt_their_holders_are_reported() {
             assert!(said.contains(part), "{part}: {said}");
         }
     }
-    for scene in ["blocked", "tries", "jumps", "nested", "chain_blocked"] {
+    for scene in [
+        "blocked",
+        "tries",
+        "jumps",
+        "vfork",
+        "nested",
+        "chain_blocked",
+    ] {
         assert_eq!(ordered("handler.c", scene), "", "{scene}");
     }
 }

@@ -32,6 +32,11 @@ static void jumps(int signal)
     siglongjmp(back, signal);
 }
 
+static void exits(int signal)
+{
+    _exit(signal == SIGUSR1 ? 0 : 1);
+}
+
 static void locks_outer(int signal)
 {
     (void)signal;
@@ -103,9 +108,21 @@ int main(int count, char **arguments)
         use(&mutex);
     } else if (strcmp(what, "jumps") == 0) {
         install(jumps);
+        use(&mutex);
         if (sigsetjmp(back, 1) == 0)
             raise(SIGUSR1);
         use(&mutex);
+        use(&mutex);
+    } else if (strcmp(what, "vfork") == 0) {
+        /* A child with our memory, which does not come back from its handler. */
+        install(exits);
+        use(&mutex);
+        pid_t child = vfork();
+        if (child == 0) {
+            raise(SIGUSR1);
+            _exit(2);
+        }
+        reap(child);
         use(&mutex);
     } else if (strcmp(what, "nested") == 0) {
         /* After the end of a handler the thread is where it was. */

@@ -186,6 +186,10 @@ fn one_mistake_is_one_report() {
         // In the handler itself.
         in_handler(|| chain(&[a, c]));
         chain(&[c]);
+        // From one that is fine to one that is reported.
+        let d = (0x400, X);
+        in_handler(|| chain(&[d]));
+        blocked(|| chain(&[d, c]));
     });
     said.is(&[SIGNAL; 2]);
 }
