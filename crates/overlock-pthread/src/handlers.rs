@@ -3,20 +3,20 @@
 //!
 //! # How
 //!
-//! In place of the program's handler the kernel gets the address of a *stub*: a few instructions that go to [`enter`] with their own address as one
-//! more argument. A stub is for one handler, for ever: [`HANDLERS`] is only added to. So the kernel stays the only one that
+//! In place of the program's handler the kernel gets the address of a *stub*: a few instructions that go to `enter` with their own address as one
+//! more argument. A stub is for one handler, for ever: `HANDLERS` is only added to. So the kernel stays the only one that
 //! knows which handler a signal has. There is nothing that another thread, a handler, or a child of vfork (which shares our memory, and not its
 //! parent's handlers) could find half done; a signal that is under way while its handler is replaced gets the handler that it was
 //! delivered to; the flags mean what they mean, as each handler gets whatever the kernel gave the stub; and the old handler that a program asks
 //! for is found by the stub's address alone, whoever has installed it.
 //!
-//! Beyond [`STUBS`] different handlers the program's own is installed, and not seen.
+//! Beyond 1024 different handlers the program's own is installed, and not seen.
 //!
 //! # Handlers that are left by a jump
 //!
 //! A thread that calls `siglongjmp` or its kind is taken to leave all the handlers that it is in. Where it jumps within one, the rest of
-//! that is seen as ordinary code: what it locks is then not reported, where it could have been. One that is left by an exception, or by `setcontext`, is
-//! taken to go on until the thread enters and leaves another.
+//! that is seen as ordinary code: what it locks is then not reported, where it could have been. The same goes for `setcontext`. One that is left by
+//! an exception or `swapcontext` is taken to go on. (What `swapcontext` saves must be the program's own frame, to which it may come back more than once.)
 
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
@@ -136,6 +136,7 @@ static SYSV_SIGNAL: Early = Early::new(c"sysv_signal");
 static SIGSET: Early = Early::new(c"sigset");
 static LONGJMP: Early = Early::new(c"siglongjmp");
 static LONGJMP_CHK: Early = Early::new(c"__longjmp_chk");
+static SETCONTEXT: Early = Early::new(c"setcontext");
 
 /// When the library is loaded.
 pub fn start() {
@@ -146,6 +147,7 @@ pub fn start() {
         &SIGSET,
         &LONGJMP,
         &LONGJMP_CHK,
+        &SETCONTEXT,
     ] {
         function.find();
     }
@@ -237,10 +239,14 @@ pub unsafe extern "C" fn __sigaction(
 }
 
 /// Leaves the handlers that the thread is in.
-unsafe fn jump(function: &Early, to: *mut c_void, value: c_int) -> ! {
+fn leave() {
     if config::get().lockdep {
         order::leave_signals();
     }
+}
+
+unsafe fn jump(function: &Early, to: *mut c_void, value: c_int) -> ! {
+    leave();
     let function = function.get();
     if function.is_null() {
         // SAFETY: it has no preconditions. There is no way to go on.
@@ -269,6 +275,21 @@ jumping! {
     _longjmp => LONGJMP;
     siglongjmp => LONGJMP;
     __longjmp_chk => LONGJMP_CHK;
+}
+
+/// `setcontext`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn setcontext(to: *const c_void) -> c_int {
+    leave();
+    let function = SETCONTEXT.get();
+    if function.is_null() {
+        return missing();
+    }
+    // SAFETY: glibc's function of this name has this type.
+    let function: unsafe extern "C-unwind" fn(*const c_void) -> c_int =
+        unsafe { transmute(function) };
+    // SAFETY: the caller's promise. As in `jump`.
+    unsafe { function(to) }
 }
 
 #[cfg(test)]

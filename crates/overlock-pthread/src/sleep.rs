@@ -1,9 +1,9 @@
 //! Sleep: with `OVERLOCK_LOCKDEP`, the validator of lock order is told before a thread sleeps in a function of the C library that is no lock's.
 //! Without it, each function here is glibc's.
 //!
-//! A thread that holds a lock while it waits for another thread's end may wait for one that waits for the lock: [`order::sleeps`]. Sleep until a
+//! A thread that holds a lock while it waits for another thread's end may wait for one that waits for the lock. Sleep until a
 //! moment or an event from outside, with a lock held, keeps others waiting, which many a program means to do: it is told with
-//! `OVERLOCK_LOCKDEP_SLEEP` only, by [`order::may_sleep`].
+//! `OVERLOCK_LOCKDEP_SLEEP` only.
 //!
 //! Most of these may be called in handlers of signals, and are points of cancellation: the thread's stack may be unwound from there.
 

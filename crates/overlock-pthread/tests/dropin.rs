@@ -275,6 +275,7 @@ fn locks_of_handlers_that_can_interrupt_their_holders_are_reported() {
         "blocked",
         "tries",
         "jumps",
+        "switches",
         "vfork",
         "nested",
         "chain_blocked",

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <setjmp.h>
+#include <ucontext.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER;
@@ -30,6 +31,14 @@ static void tries(int signal)
 static void jumps(int signal)
 {
     siglongjmp(back, signal);
+}
+
+static ucontext_t there;
+
+static void switches(int signal)
+{
+    (void)signal;
+    setcontext(&there);
 }
 
 static void exits(int signal)
@@ -112,6 +121,16 @@ int main(int count, char **arguments)
         if (sigsetjmp(back, 1) == 0)
             raise(SIGUSR1);
         use(&mutex);
+        use(&mutex);
+    } else if (strcmp(what, "switches") == 0) {
+        volatile int left = 0;
+        install(switches);
+        use(&mutex);
+        CHECK(getcontext(&there) == 0);
+        if (!left) {
+            left = 1;
+            raise(SIGUSR1);
+        }
         use(&mutex);
     } else if (strcmp(what, "vfork") == 0) {
         /* A child with our memory, which does not come back from its handler. */
