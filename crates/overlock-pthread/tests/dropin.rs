@@ -307,6 +307,18 @@ fn releases_of_what_is_not_held_are_reported_with_who_holds_it_and_who_releases_
     assert_eq!(ordered("unlock.c", "fine"), "");
 }
 
+/// Fails where a wait with a limit counts as any other, or what is held by one does not count.
+#[test]
+fn waits_that_end_by_themselves_are_no_part_of_a_deadlock() {
+    assert_eq!(ordered("limits.c", "ends"), "");
+    let said = ordered("limits.c", "behind");
+    assert_eq!(
+        titles(&said),
+        ["possible circular locking dependency detected"],
+        "{said}"
+    );
+}
+
 #[test]
 fn locks_that_are_held_in_sleep_are_a_warning() {
     const SLEEP: &str = "WARNING: sleeping with locks held";
