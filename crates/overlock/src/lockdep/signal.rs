@@ -9,13 +9,17 @@
 //! class of a handler the [graph](super::graph) is searched for such a class. Whatever may be the last that was missing brings that about: a
 //! wait in a handler, a dependency, a signal that was not blocked.
 //!
+//! Two threads that bring it about together do not miss each other: the one says to whom a class matters ([`matters`](Usage::matters), U1), then looks where it was
+//! acquired ([`outside`](Usage::outside), U2); the other says how it was acquired (U3), then looks to whom it matters (U4). All four are sequentially
+//! consistent, so one of them sees what the other has said. Dependencies are added and followed inside the gate.
+//!
 //! Asking the kernel for the mask takes a system call. It is asked at the first acquisition of a class, where a new
 //! dependency is seen, and at each acquisition of a class that matters to a handler, until all signals in question were seen.
 
 use std::cell::Cell;
 use std::fmt::{self, Write};
 use std::ptr;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
 use super::class::{self, ClassId, NODES};
@@ -61,19 +65,23 @@ impl Usage {
     /// The signals by which a holder's handler would wait for the holder.
     fn conflicts(&self) -> u64 {
         let [reads, waits] = [0, 1].map(|index| self.inside[index].load(Relaxed));
-        let [read, held] = [0, 1].map(|index| self.outside[index].load(Relaxed));
+        // U2
+        let [read, held] = [0, 1].map(|index| self.outside[index].load(SeqCst));
         waits & (read | held) | reads & held
     }
 
     /// The signals that could arrive where it was acquired so that one waits that asks for it: as a recursive reader or otherwise.
     fn open(&self, as_reader: bool) -> u64 {
-        let [read, held] = [0, 1].map(|index| self.outside[index].load(Relaxed));
+        // U2
+        let [read, held] = [0, 1].map(|index| self.outside[index].load(SeqCst));
         if as_reader { held } else { read | held }
     }
 
     fn matters_to(&self, signals: u64) {
-        self.matters.fetch_or(signals, Relaxed);
+        // Relaxed: one that comes too late for this asks when it acquires the class the next time.
         self.flags.fetch_or(MATTERS, Relaxed);
+        // U1
+        self.matters.fetch_or(signals, SeqCst);
     }
 }
 
@@ -131,9 +139,11 @@ pub(super) fn ask(me: &Thread, held: &Held) {
     let usage = usage(held.class);
     let index = usize::from(!held.how.is_shared());
     let open = !blocked();
-    let new = open & !usage.outside[index].fetch_or(open, Relaxed);
+    // U3
+    let new = open & !usage.outside[index].fetch_or(open, SeqCst);
     usage.flags.fetch_or(ASKED, Relaxed);
-    if new & usage.matters.load(Relaxed) != 0 {
+    // U4
+    if new & usage.matters.load(SeqCst) != 0 {
         judge(me, held);
         chains(me, held);
     }
