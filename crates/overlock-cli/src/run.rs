@@ -45,6 +45,10 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["stat", "report", "svg"])]
     lockdep: bool,
 
+    /// Warn also of locks that are held while a thread sleeps until a moment or an event, or waits for a semaphore
+    #[arg(long, requires = "lockdep")]
+    lockdep_sleep: bool,
+
     /// The library [default: the one beside this program]
     #[arg(long, value_name = "FILE", env = library::VARIABLE, hide_env_values = true)]
     library: Option<PathBuf>,
@@ -90,9 +94,13 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         .env("OVERLOCK_MUTEX", name(args.mutex))
         .env("OVERLOCK_RWLOCK", name(args.rwlock))
         .env_remove("OVERLOCK_STAT")
-        .env_remove("OVERLOCK_LOCKDEP");
+        .env_remove("OVERLOCK_LOCKDEP")
+        .env_remove("OVERLOCK_LOCKDEP_SLEEP");
     if args.lockdep {
         command.env("OVERLOCK_LOCKDEP", "1");
+    }
+    if args.lockdep_sleep {
+        command.env("OVERLOCK_LOCKDEP_SLEEP", "1");
     }
     let stat = args.stat || args.files.report.is_some() || args.files.svg.is_some();
     let status = match (stat, args.lockdep) {

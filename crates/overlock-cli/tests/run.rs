@@ -82,6 +82,21 @@ fn the_environment_says_what_to_do_and_keeps_what_was_there() {
 }
 
 #[test]
+fn what_the_validator_is_to_look_at_is_said_by_the_environment_too() {
+    let script = "echo ${OVERLOCK_LOCKDEP-no} ${OVERLOCK_LOCKDEP_SLEEP-no}";
+    let of = |options: &[&str]| {
+        let mut command = run(options);
+        command.args(["sh", "-c", script]);
+        command.env("OVERLOCK_LOCKDEP_SLEEP", "1");
+        output(&mut command)
+    };
+    assert_eq!(stdout(&of(&[])), "no no\n");
+    assert_eq!(stdout(&of(&["--lockdep"])), "1 no\n");
+    assert_eq!(stdout(&of(&["--lockdep", "--lockdep-sleep"])), "1 1\n");
+    assert_eq!(of(&["--lockdep-sleep"]).status.code(), Some(2));
+}
+
+#[test]
 fn what_cannot_be_run_is_told() {
     for way in WAYS {
         let missing = output(run(way).arg("no-such-program"));

@@ -33,7 +33,7 @@ use overlock::core::Platform;
 use overlock::core::raw::RawFork;
 use overlock::core::sleep::Barrier;
 
-use crate::{fork, real};
+use crate::{fork, order, real};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -117,6 +117,7 @@ pub unsafe extern "C" fn pthread_barrier_init(
 pub unsafe extern "C" fn pthread_barrier_wait(barrier: *mut PthreadBarrier) -> c_int {
     // SAFETY: the caller's promise: a barrier.
     let barrier = unsafe { &*barrier };
+    order::sleeps();
     if !barrier.is_ours() {
         // SAFETY: as above; it is glibc's.
         return unsafe { real::pthread_barrier_wait(barrier.as_glibcs()) };

@@ -102,7 +102,7 @@ impl Cond {
         }
         let token = cancel::enter();
         let address = core::ptr::from_ref(mutex).expose_provenance();
-        order::sleeps(address, 0);
+        order::sleeps_without(address);
         // SAFETY: the caller's promise: it owns the mutex.
         let (acquired, notified) =
             unsafe { self.cond().wait_limited(Any::of(mutex), 0, until, token) };
@@ -122,6 +122,7 @@ impl Cond {
     /// Waits for one of glibc's, with a mutex of ours, which stays out of its sight.
     fn wait_hidden(&self, mutex: &Mutex, wait: impl FnOnce(*mut c_void) -> c_int) -> c_int {
         cancel::act();
+        order::sleeps_without(core::ptr::from_ref(mutex).addr());
         let hidden = self.hidden();
         let mut state = 0;
         // SAFETY: `state` is valid for the write. A cancellation would have to release the hidden mutex: it has to wait.

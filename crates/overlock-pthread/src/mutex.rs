@@ -232,6 +232,7 @@ impl Mutex {
             }
         }
         if !raw!(self, |lock| lock.is_locked()) {
+            order::release_free(self.address());
             return 0;
         }
         order::release(self.address());

@@ -316,11 +316,25 @@ impl RwLock {
     }
 
     fn release(&self) {
-        order::release(self.address());
+        if config::get().lockdep {
+            self.release_in_order();
+        }
         let release = || behind!(self, |lock| self.release_of(lock));
         match config::get().stat {
             true => self.release_counted(release),
             false => release(),
+        }
+    }
+
+    /// Tells of it. A stranger's release of what is read cannot be told from that of a reader that was not seen.
+    fn release_in_order(&self) {
+        let address = self.address();
+        if behind!(self, |lock| lock.is_written()) {
+            order::release(address);
+        } else if behind!(self, |lock| lock.is_read()) {
+            order::release_shared(address);
+        } else {
+            order::release_free(address);
         }
     }
 

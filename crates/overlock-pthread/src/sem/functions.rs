@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use libc::{CLOCK_REALTIME, EAGAIN, EINVAL, clockid_t, timespec};
 
 use super::{MOST, Sem, value};
-use crate::real;
 use crate::time::deadline;
+use crate::{order, real};
 
 /// A result of `sem_*` for 0 or an errno.
 fn result(error: c_int) -> c_int {
@@ -33,6 +33,7 @@ unsafe fn wait_until(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let sem = unsafe { &*sem };
+    order::may_sleep();
     if !sem.is_ours() {
         return glibcs(sem.as_glibcs());
     }
@@ -112,6 +113,7 @@ pub unsafe extern "C" fn sem_getvalue(sem: *mut Sem, to: *mut c_int) -> c_int {
 pub unsafe extern "C-unwind" fn sem_wait(sem: *mut Sem) -> c_int {
     // SAFETY: the caller's promise: a semaphore.
     let sem = unsafe { &*sem };
+    order::may_sleep();
     if sem.is_ours() {
         return result(sem.wait(None));
     }
