@@ -34,6 +34,7 @@ pub mod sem;
 mod site;
 pub mod spin;
 pub(crate) mod stat;
+mod thread;
 mod time;
 
 /// Runs when the library is loaded, which may be after other libraries have used it.

@@ -164,9 +164,16 @@ impl Recommended {
         let before = self.word.fetch_add(READER, Acquire);
         let entered = before & (WRITING | CLOSED | FULL) == 0;
         if !entered {
-            self.leave();
+            self.leave_again();
         }
         entered
+    }
+
+    /// Out of the fast path.
+    #[cold]
+    #[inline(never)]
+    fn leave_again(&self) {
+        self.leave();
     }
 
     /// Writes, if nobody is there.
@@ -315,6 +322,12 @@ impl Behind for Recommended {
             }
         }
         EBUSY
+    }
+
+    /// The first of those that wait has the gate, but for moments between two. Who reads past it does not show.
+    #[inline(always)]
+    fn is_waited_for(&self) -> bool {
+        self.gate.is_locked()
     }
 
     #[inline]
