@@ -34,7 +34,8 @@ pub struct Args {
 
     /// Count how often and for how long threads wait for locks, by lock and call site
     ///
-    /// A table goes to the standard error when the program has ended, and at each SIGUSR2 that this program gets.
+    /// Waits for conditions, semaphores and barriers stand in a table of their own. The tables go to the standard error when the program has ended, and at each SIGUSR2 that this
+    /// program gets.
     #[arg(long)]
     stat: bool,
 
@@ -42,8 +43,12 @@ pub struct Args {
     files: stat::Args,
 
     /// Check the order in which locks are acquired
-    #[arg(long, conflicts_with_all = ["stat", "report", "svg"])]
+    #[arg(long)]
     lockdep: bool,
+
+    /// Warn also of locks that are held while a thread sleeps until a moment or an event, or waits for a semaphore
+    #[arg(long, requires = "lockdep")]
+    lockdep_sleep: bool,
 
     /// The library [default: the one beside this program]
     #[arg(long, value_name = "FILE", env = library::VARIABLE, hide_env_values = true)]
@@ -90,9 +95,13 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         .env("OVERLOCK_MUTEX", name(args.mutex))
         .env("OVERLOCK_RWLOCK", name(args.rwlock))
         .env_remove("OVERLOCK_STAT")
-        .env_remove("OVERLOCK_LOCKDEP");
+        .env_remove("OVERLOCK_LOCKDEP")
+        .env_remove("OVERLOCK_LOCKDEP_SLEEP");
     if args.lockdep {
         command.env("OVERLOCK_LOCKDEP", "1");
+    }
+    if args.lockdep_sleep {
+        command.env("OVERLOCK_LOCKDEP_SLEEP", "1");
     }
     let stat = args.stat || args.files.report.is_some() || args.files.svg.is_some();
     let status = match (stat, args.lockdep) {

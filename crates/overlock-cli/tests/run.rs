@@ -17,8 +17,8 @@ use common::{ends, signal};
 use preload::{compile, library, run};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
-/// Where the program replaces ours, where it is our child, and where it is that and counted.
-const WAYS: [&[&str]; 3] = [&[], &["--lockdep"], &["--stat"]];
+/// Where the program replaces ours, where it is our child, and where it is that and counted, or both.
+const WAYS: [&[&str]; 4] = [&[], &["--lockdep"], &["--stat"], &["--stat", "--lockdep"]];
 
 fn output(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
@@ -79,6 +79,21 @@ fn the_environment_says_what_to_do_and_keeps_what_was_there() {
         of(&["--stat", "--mutex", "glibc"], ""),
         format!("{library}\nglibc overlock 1\n")
     );
+}
+
+#[test]
+fn what_the_validator_is_to_look_at_is_said_by_the_environment_too() {
+    let script = "echo ${OVERLOCK_LOCKDEP-no} ${OVERLOCK_LOCKDEP_SLEEP-no}";
+    let of = |options: &[&str]| {
+        let mut command = run(options);
+        command.args(["sh", "-c", script]);
+        command.env("OVERLOCK_LOCKDEP_SLEEP", "1");
+        output(&mut command)
+    };
+    assert_eq!(stdout(&of(&[])), "no no\n");
+    assert_eq!(stdout(&of(&["--lockdep"])), "1 no\n");
+    assert_eq!(stdout(&of(&["--lockdep", "--lockdep-sleep"])), "1 1\n");
+    assert_eq!(of(&["--lockdep-sleep"]).status.code(), Some(2));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! | `OVERLOCK_RWLOCK` | the lock behind `pthread_rwlock_t`: `overlock` (default), `rwsem`, `glibc` |
 //! | `OVERLOCK_STAT` | `1`: count contention |
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
+//! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: and warn of locks that are held in sleep of any kind |
 //! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
 //!
 //! A value that is not known counts as the default; `overlock run` refuses it before.
@@ -50,6 +51,8 @@ pub struct Config {
     pub stat: bool,
     /// The order of locks is checked.
     pub lockdep: bool,
+    /// And sleep of any kind.
+    pub lockdep_sleep: bool,
 }
 
 const MUTEXES: [(&CStr, MutexLock); 4] = [
@@ -68,6 +71,7 @@ const RWLOCKS: [(&CStr, RwLock); 3] = [
 const KNOWN: u32 = 1 << 31;
 const STAT: u32 = 1 << 30;
 const LOCKDEP: u32 = 1 << 29;
+const LOCKDEP_SLEEP: u32 = 1 << 28;
 
 /// The configuration in bits; 0 until it is known.
 static CONFIG: AtomicU32 = AtomicU32::new(0);
@@ -83,6 +87,7 @@ static STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 /// The same for reader-writer locks.
 static RW_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static RW_STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
+static RW_UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
 #[inline(always)]
 pub(crate) fn lock_generation() -> u32 {
@@ -111,6 +116,11 @@ pub(crate) fn rw_stat_generation() -> u32 {
     RW_STAT_GENERATION.load(Relaxed)
 }
 
+#[inline(always)]
+pub(crate) fn rw_unlock_generation() -> u32 {
+    RW_UNLOCK_GENERATION.load(Relaxed)
+}
+
 /// The configuration.
 #[inline]
 pub fn get() -> Config {
@@ -125,6 +135,7 @@ pub fn get() -> Config {
         rwlock: RWLOCKS[rwlock].1,
         stat: bits & STAT != 0,
         lockdep: bits & LOCKDEP != 0,
+        lockdep_sleep: bits & (LOCKDEP | LOCKDEP_SLEEP) == LOCKDEP | LOCKDEP_SLEEP,
     }
 }
 
@@ -143,7 +154,8 @@ fn read() -> u32 {
         | index(c"OVERLOCK_MUTEX", &MUTEXES)
         | index(c"OVERLOCK_RWLOCK", &RWLOCKS) << 8
         | on(c"OVERLOCK_STAT", STAT)
-        | on(c"OVERLOCK_LOCKDEP", LOCKDEP);
+        | on(c"OVERLOCK_LOCKDEP", LOCKDEP)
+        | on(c"OVERLOCK_LOCKDEP_SLEEP", LOCKDEP_SLEEP);
     CONFIG.store(bits, Relaxed);
     generation_changed();
     bits
@@ -158,6 +170,7 @@ pub(crate) fn generation_changed() {
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
     let plain = config.rwlock == RwLock::Overlock && !config.lockdep;
+    RW_UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     RW_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     RW_STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
 }
@@ -198,7 +211,7 @@ mod tests {
         let config = get();
         assert_eq!(config.mutex, MutexLock::Overlock);
         assert_eq!(config.rwlock, RwLock::Overlock);
-        assert!(!config.stat && !config.lockdep);
+        assert!(!config.stat && !config.lockdep && !config.lockdep_sleep);
         assert_eq!(lock_generation(), 0);
     }
 

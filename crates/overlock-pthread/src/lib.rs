@@ -1,7 +1,8 @@
 //! `liboverlock_pthread.so`: the locks of overlock in place of the C library's, in programs that know nothing of it.
 //!
 //! Loaded with `LD_PRELOAD`, it defines the functions of `pthread_mutex_t`, `pthread_cond_t`, `pthread_rwlock_t`, `pthread_spinlock_t`,
-//! `pthread_barrier_t`, `sem_t`, and `mtx_t` and `cnd_t` of C11. The locks live in the program's own objects, in the sizes and with the static initialisers of
+//! `pthread_barrier_t`, `sem_t`, and `mtx_t` and `cnd_t` of C11; and, for the validator of lock order, those that install
+//! [handlers of signals](handlers) or [sleep]. The locks live in the program's own objects, in the sizes and with the static initialisers of
 //! glibc. What is shared between processes, robust or bound to priorities stays glibc's: it is told by the object itself
 //! ([`mutex`] says how), and handed to [glibc's function](real).
 //!
@@ -26,14 +27,17 @@ pub mod cond;
 pub mod config;
 pub mod fork;
 mod futex;
+pub mod handlers;
 pub mod mutex;
 pub(crate) mod order;
 pub mod real;
 pub mod rwlock;
 pub mod sem;
 mod site;
+pub mod sleep;
 pub mod spin;
 pub(crate) mod stat;
+mod thread;
 mod time;
 
 /// Runs when the library is loaded, which may be after other libraries have used it.
@@ -41,6 +45,8 @@ mod time;
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn at_load() {
+        handlers::start();
+        sleep::start();
         if config::get().stat {
             stat::start();
         }

@@ -3,27 +3,23 @@
 //! Only of ours: what stays glibc's is not seen. A timed wait ends by itself, so it counts as an attempt.
 
 use core::ffi::{c_int, c_void};
-use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::EBUSY;
+use overlock::ExitKey;
 pub(crate) use overlock::lockdep::How;
 use overlock::lockdep::{self, Site as CodeSite};
 
 use crate::config;
 use crate::site::Site;
 
-/// The thread-specific key (an unsigned int) + 1, whose destructor tells that a thread ends; 0 without one.
-static KEY: AtomicU32 = AtomicU32::new(0);
+/// Tells that a thread ends.
+static KEY: ExitKey = ExitKey::new(ends);
 
 /// When the library is loaded.
 pub(crate) fn start() {
-    let mut key = 0;
-    // SAFETY: `key` is valid for the write; `ends` has the signature of a destructor.
-    if unsafe { libc::pthread_key_create(&mut key, Some(ends)) } == 0 {
-        // Relaxed, as all here: the number is all there is to see.
-        KEY.store(key + 1, Relaxed);
-    }
+    // Early, to be one of the first keys. Without one the ends of threads are not seen.
+    let _ = KEY.get(|| ());
+    lockdep::on_thread(watch_thread);
 }
 
 /// Runs when a thread ends, and once more where a later destructor has used a lock.
@@ -33,15 +29,8 @@ unsafe extern "C" fn ends(_: *mut c_void) {
 
 /// Has us told when the calling thread ends.
 fn watch_thread() {
-    let key = KEY.load(Relaxed);
-    if key != 0 {
-        // SAFETY: the key was created and is never deleted.
-        let known = unsafe { libc::pthread_getspecific(key - 1) };
-        if known.is_null() {
-            // SAFETY: as above. Without memory the thread's end is not seen.
-            unsafe { libc::pthread_setspecific(key - 1, ptr::without_provenance(1)) };
-        }
-    }
+    // Without memory the thread's end is not seen.
+    KEY.set(1, || ());
 }
 
 /// A lock has been initialised there.
@@ -72,7 +61,6 @@ pub(crate) fn acquire(
     attempt: impl FnOnce() -> c_int,
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
-    watch_thread();
     let class = lockdep::class_of_lock(lock);
     let site = CodeSite::code(site);
     lockdep::acquire(lock, class, how, site);
@@ -90,7 +78,6 @@ pub(crate) fn acquire(
 
 /// An attempt to acquire the lock there, which waits for nobody.
 pub(crate) fn attempt(lock: usize, how: How, site: Site, attempt: impl FnOnce() -> c_int) -> c_int {
-    watch_thread();
     let result = attempt();
     if result == 0 {
         let class = lockdep::class_of_lock(lock);
@@ -99,17 +86,45 @@ pub(crate) fn attempt(lock: usize, how: How, site: Site, attempt: impl FnOnce() 
     result
 }
 
-/// The calling thread is about to release the lock there.
+/// The calling thread is about to release the lock there, which no other may release.
 pub(crate) fn release(lock: usize) {
+    if config::get().lockdep {
+        lockdep::release_own(lock, CodeSite::NONE);
+    }
+}
+
+/// The calling thread is about to release the lock there, of which there are several holders.
+pub(crate) fn release_shared(lock: usize) {
     if config::get().lockdep {
         lockdep::release(lock);
     }
 }
 
+/// The calling thread releases the lock there, which is free.
+pub(crate) fn release_free(lock: usize) {
+    if config::get().lockdep {
+        lockdep::release_free(lock, lockdep::class_of_lock(lock), CodeSite::NONE);
+    }
+}
+
 /// The calling thread is about to wait for a condition with the mutex there, which it releases.
-pub(crate) fn sleeps(mutex: usize, site: Site) {
+pub(crate) fn sleeps_without(mutex: usize, site: Site) {
     if config::get().lockdep {
         lockdep::sleeps(mutex, CodeSite::code(site));
+    }
+}
+
+/// The calling thread is about to wait for what other threads do.
+pub(crate) fn sleeps() {
+    if config::get().lockdep {
+        lockdep::sleeps(0, CodeSite::NONE);
+    }
+}
+
+/// The calling thread is about to sleep for another reason, or to wait for what may as well be a lock: a semaphore.
+pub(crate) fn may_sleep() {
+    if config::get().lockdep_sleep {
+        sleeps();
     }
 }
 
@@ -118,4 +133,19 @@ pub(crate) fn after_fork() {
     if config::get().lockdep {
         lockdep::fork_child();
     }
+}
+
+/// The handler of a signal begins. The result is for [`exit_signal`].
+pub(crate) fn enter_signal(signal: c_int) -> u64 {
+    lockdep::enter_signal(signal)
+}
+
+/// It has returned.
+pub(crate) fn exit_signal(before: u64) {
+    lockdep::exit_signal(before);
+}
+
+/// The calling thread jumps out of the handlers that it is in.
+pub(crate) fn leave_signals() {
+    lockdep::leave_signals();
 }

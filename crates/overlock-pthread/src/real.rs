@@ -12,6 +12,16 @@ unsafe extern "C" {
 /// What a function that is not there returns: glibc has had all of them since 2.34, and most for ever.
 const MISSING: c_int = libc::ENOSYS;
 
+/// What a function that is not there returns, of those that say why by `errno`.
+#[cold]
+pub(crate) fn missing() -> c_int {
+    // SAFETY: it has no preconditions.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: the thread's own.
+    unsafe { *errno = libc::ENOSYS };
+    -1
+}
+
 /// The next definition of `name` after ours. Condition variables have two in old ABIs' glibc, and the first that the linker finds may be
 /// the old one; `version` is where the current one came.
 fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
@@ -24,6 +34,32 @@ fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
     }
     // SAFETY: as above.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
+/// A function of glibc's that may be called first where none can be looked for, in a handler of a signal: it is [found](Early::find)
+/// when the library is loaded.
+#[derive(Debug)]
+pub(crate) struct Early(&'static CStr, AtomicPtr<c_void>);
+
+impl Early {
+    pub(crate) const fn new(name: &'static CStr) -> Early {
+        Early(name, AtomicPtr::new(core::ptr::null_mut()))
+    }
+
+    /// Null where there is none.
+    #[inline]
+    pub(crate) fn get(&self) -> *mut c_void {
+        // Relaxed: the address is all there is to see, and finding it twice is harmless.
+        let known = self.1.load(Relaxed);
+        if known.is_null() { self.find() } else { known }
+    }
+
+    #[cold]
+    pub(crate) fn find(&self) -> *mut c_void {
+        let found = find(self.0, None);
+        self.1.store(found, Relaxed);
+        found
+    }
 }
 
 macro_rules! functions {

@@ -29,10 +29,14 @@ fn sources() -> PathBuf {
 
 /// Compiles a program, or a library to be loaded by one.
 fn compile(source: &str, flags: &[&str]) -> PathBuf {
+    compile_as(source, &source.replace('.', "-"), flags)
+}
+
+fn compile_as(source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let plus = source.ends_with(".cpp");
     let (variable, default) = if plus { ("CXX", "c++") } else { ("CC", "cc") };
     let compiler = std::env::var(variable).unwrap_or_else(|_| default.into());
-    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.replace('.', "-"));
+    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let output = Command::new(&compiler)
         .args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"])
         .args(if plus { &["-std=c++20"][..] } else { &[] })
@@ -124,6 +128,8 @@ const COUNTED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1")];
 const COUNTED_RWSEM: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_RWLOCK", "rwsem")];
 const COUNTED_HYBRID: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_MUTEX", "hybrid")];
 
+const COUNTED_ORDERED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_LOCKDEP", "1")];
+
 const ALL: &[&[(&str, &str)]] = &[
     DEFAULT,
     MUTEX,
@@ -133,6 +139,7 @@ const ALL: &[&[(&str, &str)]] = &[
     ORDERED,
     COUNTED,
     COUNTED_HYBRID,
+    COUNTED_ORDERED,
 ];
 
 #[test]
@@ -160,13 +167,20 @@ fn reader_writer_locks_answer_the_same() {
     same_with(
         "rwlock.c",
         &[],
-        &[DEFAULT, RWSEM, GLIBCS, COUNTED, COUNTED_RWSEM],
+        &[
+            DEFAULT,
+            RWSEM,
+            GLIBCS,
+            COUNTED,
+            COUNTED_RWSEM,
+            COUNTED_ORDERED,
+        ],
     );
 }
 
 #[test]
 fn spinlocks_barriers_and_semaphores_answer_the_same() {
-    same_with("others.c", &[], &[DEFAULT]);
+    same_with("others.c", &[], &[DEFAULT, COUNTED]);
 }
 
 #[test]
@@ -201,10 +215,143 @@ fn libraries_may_lock_while_they_are_loaded() {
     same_with("plugins.c", &[&plugin], ALL);
 }
 
-/// Fails where an acquisition or a release is not told to the validator, and where a thread's end is not.
+#[test]
+fn handlers_of_signals_get_and_see_the_same() {
+    same_with("handlers.c", &[], &[DEFAULT, ORDERED, GLIBCS]);
+}
+
+/// What a program says with the validator on, which must not keep it from its work.
+fn ordered(source: &str, scene: &str) -> String {
+    ordered_with(source, scene, &[])
+}
+
+fn ordered_with(source: &str, scene: &str, environment: &[(&str, &str)]) -> String {
+    // Scenes run at the same time, and each is compiled.
+    let program = compile_as(
+        source,
+        &format!("{}-{scene}", source.replace('.', "-")),
+        &[],
+    );
+    let library = library();
+    let mut all = vec![
+        ("LD_PRELOAD", library.to_str().unwrap()),
+        ("OVERLOCK_LOCKDEP", "1"),
+    ];
+    all.extend_from_slice(environment);
+    let output = run(&program, &[Path::new(scene)], &all);
+    let said = text(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{scene}: {}{said}",
+        text(&output.stdout)
+    );
+    assert_eq!(text(&output.stdout), "done\n", "{scene}");
+    said
+}
+
+/// What was reported.
+fn titles(said: &str) -> Vec<&str> {
+    let lines = said.lines();
+    lines
+        .filter_map(|line| line.strip_prefix("lockdep: "))
+        .collect()
+}
+
+const RELEASE: &str = "release of a lock that is not held";
+const SIGNAL: &str = "inconsistent use of a lock in a signal handler";
+const CHAIN: &str = "possible circular locking dependency through a signal handler";
+
+/// Fails where a handler's beginning or its end is not told to the validator.
+#[test]
+fn locks_of_handlers_that_can_interrupt_their_holders_are_reported() {
+    for scene in ["locks", "signal", "informed"] {
+        let said = ordered("handler.c", scene);
+        assert_eq!(titles(&said), [SIGNAL], "{scene}: {said}");
+    }
+    for scene in ["chain", "chain_late"] {
+        let said = ordered("handler.c", scene);
+        assert_eq!(titles(&said), [CHAIN], "{scene}: {said}");
+        for part in [
+            "(handler-c-chain",
+            "(outer+0x0)) is waited for in handlers",
+            "(inner+0x0)) is asked for",
+            "\n  10\n",
+            "\nbacktrace:\n",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+    for scene in [
+        "blocked",
+        "tries",
+        "jumps",
+        "switches",
+        "vfork",
+        "nested",
+        "chain_blocked",
+    ] {
+        assert_eq!(ordered("handler.c", scene), "", "{scene}");
+    }
+}
+
+#[test]
+fn releases_of_what_is_not_held_are_reported_with_who_holds_it_and_who_releases_it() {
+    let at = |scene: &str, function: &str| format!("at: unlock-c-{scene}({function}+0x");
+    for (scene, releases, holds) in [
+        ("stranger", "unlocks", "main"),
+        ("writer", "unlocks_rwlock", "main"),
+        ("free", "main", ""),
+        ("free_rwlock", "main", ""),
+    ] {
+        let said = ordered("unlock.c", scene);
+        let reports = titles(&said)
+            .into_iter()
+            .filter(|title| !title.starts_with("WARNING"));
+        assert_eq!(reports.collect::<Vec<_>>(), [RELEASE], "{scene}: {said}");
+        assert!(said.contains(&at(scene, releases)), "{said}");
+        match holds {
+            "" => assert!(said.contains("but nobody holds it."), "{said}"),
+            function => assert!(said.contains(&at(scene, function)), "{said}"),
+        }
+    }
+    assert_eq!(ordered("unlock.c", "fine"), "");
+}
+
+/// Fails where a wait with a limit counts as any other, or what is held by one does not count.
+#[test]
+fn waits_that_end_by_themselves_are_no_part_of_a_deadlock() {
+    assert_eq!(ordered("limits.c", "ends"), "");
+    let said = ordered("limits.c", "behind");
+    assert_eq!(
+        titles(&said),
+        ["possible circular locking dependency detected"],
+        "{said}"
+    );
+}
+
+#[test]
+fn locks_that_are_held_in_sleep_are_a_warning() {
+    const SLEEP: &str = "WARNING: sleeping with locks held";
+    let all = &[("OVERLOCK_LOCKDEP_SLEEP", "1")];
+    for scene in ["waits", "meets", "joins", "joins_c11"] {
+        let said = ordered("held.c", scene);
+        assert_eq!(titles(&said), [SLEEP], "{scene}: {said}");
+        // Where from: the first that is no function of ours.
+        let at = format!("sleep at held-c-{scene}({scene}+0x");
+        assert!(said.contains(&at), "{at}: {said}");
+    }
+    // What many programs do, and some want to know.
+    assert_eq!(ordered("held.c", "sleeps"), "");
+    let said = ordered_with("held.c", "sleeps_all", all);
+    assert_eq!(titles(&said), [SLEEP; 13], "{said}");
+    assert_eq!(ordered_with("held.c", "none", all), "");
+}
+
+/// Fails where an acquisition or a release is not told to the validator, and where a thread's end is not; where a short stack has no backtrace, and where
+/// the program's table of symbols is not read.
 #[test]
 fn orders_that_can_deadlock_are_reported_once_and_the_program_goes_on() {
-    let program = compile("order.c", &["-rdynamic"]);
+    let program = compile("order.c", &[]);
     let library = library();
     let preload = ("LD_PRELOAD", library.to_str().unwrap());
     let said = |environment: &[(&str, &str)]| {
@@ -214,13 +361,29 @@ fn orders_that_can_deadlock_are_reported_once_and_the_program_goes_on() {
         text(&output.stderr)
     };
     assert_eq!(said(&[preload]), "");
-    let reports = said(&[preload, ("OVERLOCK_LOCKDEP", "1")]);
-    for (what, times) in [
-        ("possible circular locking dependency", 1),
-        ("exits with locks held", 1),
-        ("lockdep: ", 2),
-    ] {
-        assert_eq!(reports.matches(what).count(), times, "{what}: {reports}");
+    let tables = ("OVERLOCK_STAT_DIR", env!("CARGO_TARGET_TMPDIR"));
+    for stat in ["0", "1"] {
+        let reports = said(&[
+            preload,
+            ("OVERLOCK_LOCKDEP", "1"),
+            ("OVERLOCK_STAT", stat),
+            tables,
+        ]);
+        for (what, times) in [
+            ("possible circular locking dependency", 1),
+            ("exits with locks held", 1),
+            ("lockdep: ", 2),
+        ] {
+            assert_eq!(reports.matches(what).count(), times, "{what}: {reports}");
+        }
+        // Names of what is static, and both backtraces: of the old dependency and of the new one.
+        for part in [
+            " (order-c(rwlock+0x0)){recursive shared}, at: order-c(main+0x",
+            "     taken at   order-c(one_way+0x",
+            "       order-c(one_way+0x",
+            "\nbacktrace:\n  order-c(main+0x",
+        ] {
+            assert!(reports.contains(part), "{part}: {reports}");
+        }
     }
-    assert!(reports.contains("order-c(main+0x"), "{reports}");
 }

@@ -87,7 +87,7 @@ pub use cancel::{CancelToken, Cancelled};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use linux::Linux;
 #[doc(hidden)]
-pub use linux::{KICK_ENTRIES, KICKS, KickTable};
+pub use linux::{ExitKey, KICK_ENTRIES, KICKS, KickTable};
 pub use names::*;
 pub use once::{Once, OnceLock, OnceState};
 pub use overlock_core::{self as core, Instant, stat};

@@ -12,6 +12,7 @@
 //! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
 
 mod barrier;
+mod exit_key;
 mod fork;
 mod pi;
 mod quota;
@@ -30,6 +31,8 @@ use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::{WaiterLine, WaiterTable};
 use overlock_core::{Cpu, Instant, Platform, Spin};
 use rustix::thread::futex;
+
+pub use exit_key::ExitKey;
 
 /// Threads of a Linux process: the platform of every lock in this crate.
 #[derive(Clone, Copy, Debug)]

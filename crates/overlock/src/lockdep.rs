@@ -64,6 +64,7 @@ mod report;
 mod signal;
 mod site;
 mod symbol;
+mod symtab;
 mod thread;
 mod trace;
 mod wait;
@@ -182,12 +183,12 @@ fn held(lock: usize, class: ClassId, how: How, site: Site) -> Held {
 #[inline]
 pub fn acquire(lock: usize, class: ClassId, how: How, site: Site) {
     if !how.is_trying() {
-        wanted(held(lock, class, how, site));
+        wanted(&held(lock, class, how, site));
     }
 }
 
 #[inline]
-pub(crate) fn wanted(held: Held) {
+pub(crate) fn wanted(held: &Held) {
     if !thread::is_idle()
         && let Some(me) = thread::enter()
     {
@@ -196,13 +197,14 @@ pub(crate) fn wanted(held: Held) {
 }
 
 /// The calling thread has acquired the lock.
-#[inline]
+// Always inlined, as those below: what is held then stays in registers, and the thread's record is looked up once.
+#[inline(always)]
 pub fn acquired(lock: usize, class: ClassId, how: How, site: Site) {
-    holds(held(lock, class, how, site));
+    holds(&held(lock, class, how, site));
 }
 
-#[inline]
-pub(crate) fn holds(held: Held) {
+#[inline(always)]
+pub(crate) fn holds(held: &Held) {
     let Some(me) = thread::enter() else {
         return unseen();
     };
@@ -225,11 +227,51 @@ pub(crate) fn pause(lock: usize) -> Option<Held> {
     thread::enter_known()?.pop(lock)
 }
 
-/// The calling thread is about to release the lock. Nothing where it was not seen to acquire it.
+/// The calling thread is about to release the lock. Where it was not seen to acquire it, it may be another one that did.
 #[inline]
 pub fn release(lock: usize) {
-    if let Some(me) = thread::enter_known() {
-        me.pop(lock);
+    if !releases(lock)
+        && let Some(_me) = thread::enter()
+    {
+        thread::lose(lock);
+    }
+}
+
+/// As [`release`], of a lock that only who has acquired it may release: reports it where that is known to be another thread.
+#[inline(always)]
+pub fn release_own(lock: usize, site: Site) {
+    if !releases(lock) {
+        release_others(lock, site);
+    }
+}
+
+/// Whether the calling thread was seen to hold it.
+#[inline(always)]
+fn releases(lock: usize) -> bool {
+    thread::enter_known().is_some_and(|me| me.release(lock))
+}
+
+#[cold]
+#[inline(never)]
+fn release_others(lock: usize, site: Site) {
+    if let Some(me) = thread::enter()
+        && let Some((holder, held)) = thread::lose(lock)
+    {
+        let at = Held {
+            site: site.or_caller(),
+            ..held
+        };
+        let holder = Some((holder, held));
+        report::make(&me, &Finding::Release { at, holder });
+    }
+}
+
+/// The calling thread releases a lock that nobody holds: reports it.
+#[cold]
+pub fn release_free(lock: usize, class: ClassId, site: Site) {
+    if let Some(me) = thread::enter() {
+        let at = held(lock, class, How::EXCLUSIVE, site.or_caller());
+        report::make(&me, &Finding::Release { at, holder: None });
     }
 }
 
@@ -243,11 +285,11 @@ pub fn downgrade(lock: usize, how: How) {
 /// The calling thread begins to wait for the lock. Reports a deadlock that this completes.
 pub fn begin_wait(lock: usize, class: ClassId, how: How, site: Site) {
     if !how.is_trying() {
-        waits(held(lock, class, how, site));
+        waits(&held(lock, class, how, site));
     }
 }
 
-pub(crate) fn waits(held: Held) {
+pub(crate) fn waits(held: &Held) {
     if let Some(me) = thread::enter() {
         wait::begin(&me, held);
     }
@@ -272,9 +314,17 @@ pub fn sleeps(but: usize, site: Site) {
         return;
     };
     if let Some(held) = me.held().find(|held| held.lock != but) {
+        let site = site.or_caller();
         let at = Held { site, ..held };
         report::make(&me, &Finding::Sleep { held, at });
     }
+}
+
+/// Has each thread call `hook` when the validator first meets it, and again when it meets it after [`thread_exits`]: so that whoever
+/// calls that hears of the thread's end. It may be called in the handler of a signal. There is one hook; with the feature `lockdep` the types of this
+/// crate have set theirs, which calls [`thread_exits`].
+pub fn on_thread(hook: fn()) {
+    thread::set_hook(hook);
 }
 
 /// The calling thread ends. Reports what it holds. Not to be followed by other calls of the thread, unless it calls this again.
@@ -297,13 +347,28 @@ pub fn fork_child() {
 
 /// The calling thread enters the handler of a signal. The result is for [`exit_signal`].
 pub fn enter_signal(signal: i32) -> u64 {
-    thread::enter().map_or(0, |me| me.signals().fetch_or(signal::bit(signal), Relaxed))
+    let Some(me) = thread::enter() else {
+        return 0; // this function or another of the validator's is what the handler has interrupted: see `thread`
+    };
+    let before = me.signals().load(Relaxed);
+    // The child of a vfork has its parent's record, and need not come back from the handler.
+    if me.is_this() {
+        me.signals().store(before | signal::bit(signal), Relaxed);
+    }
+    before
 }
 
 /// The handler ends, with what [`enter_signal`] returned.
 pub fn exit_signal(before: u64) {
     if let Some(me) = thread::enter_known() {
         me.signals().store(before, Relaxed);
+    }
+}
+
+/// The calling thread leaves the handlers that it is in by a jump.
+pub fn leave_signals() {
+    if let Some(me) = thread::enter_known() {
+        me.signals().store(0, Relaxed);
     }
 }
 

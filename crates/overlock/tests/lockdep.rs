@@ -9,5 +9,9 @@ mod order;
 mod other;
 #[path = "lockdep/raw.rs"]
 mod raw;
+#[path = "lockdep/release.rs"]
+mod release;
+#[path = "lockdep/signal.rs"]
+mod signal;
 #[path = "lockdep/text.rs"]
 mod text;

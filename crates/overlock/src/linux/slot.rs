@@ -8,19 +8,19 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use overlock_core::node::Bitmap;
 
+use super::exit_key::ExitKey;
 use super::{SLOTS, THREADS};
 
 static TAKEN: [AtomicU64; THREADS.div_ceil(64)] =
     [const { AtomicU64::new(0) }; THREADS.div_ceil(64)];
 
-/// The thread-specific key (an unsigned int in every Linux libc) + 1; 0 until the first thread needs it.
-static KEY: AtomicU32 = AtomicU32::new(0);
+/// Has slots given back.
+static KEY: ExitKey = ExitKey::new(give);
 
 /// One more than the highest slot that a thread has ever had.
 static IN_USE: AtomicU32 = AtomicU32::new(0);
@@ -59,7 +59,8 @@ pub(super) fn give_anew(slot: usize) {
 
 #[cold]
 fn take() -> Option<usize> {
-    let key = key()?;
+    // Before there is a slot to give back.
+    KEY.get(|| ())?;
     super::rseq::find();
     let slot = Bitmap(&TAKEN).take(THREADS)?;
     // A handler that has interrupted this may have taken a slot already. (One that comes between
@@ -71,9 +72,7 @@ fn take() -> Option<usize> {
     // SeqCst: before whatever the thread does with the slot, pairs with `in_use`.
     IN_USE.fetch_max(slot as u32 + 1, SeqCst);
     MINE.set(slot as u32 + 1);
-    // SAFETY: `key` was created and is never deleted.
-    let failed = unsafe { libc::pthread_setspecific(key, ptr::without_provenance(slot + 1)) };
-    if failed != 0 {
+    if !KEY.set(slot + 1, || ()) {
         // Out of memory: the slot could never be given back.
         MINE.set(0);
         Bitmap(&TAKEN).give(slot);
@@ -82,31 +81,9 @@ fn take() -> Option<usize> {
     Some(slot)
 }
 
-fn key() -> Option<libc::pthread_key_t> {
-    // Relaxed: the key's number is all there is to see.
-    match KEY.load(Relaxed) {
-        0 => {
-            let mut key = 0;
-            // SAFETY: `key` is valid for the write; `give` has the signature of a destructor.
-            if unsafe { libc::pthread_key_create(&mut key, Some(give)) } != 0 {
-                return None;
-            }
-            match KEY.compare_exchange(0, key + 1, Relaxed, Relaxed) {
-                Ok(_) => Some(key),
-                Err(first) => {
-                    // SAFETY: created above, and nobody else knows it.
-                    unsafe { libc::pthread_key_delete(key) };
-                    Some(first - 1)
-                }
-            }
-        }
-        key => Some(key - 1),
-    }
-}
-
 /// Runs when a thread exits. Destructors that run later and take a lock take a slot anew, and this
 /// runs again for it.
-extern "C" fn give(slot: *mut c_void) {
+unsafe extern "C" fn give(slot: *mut c_void) {
     let slot = slot.addr() - 1;
     SLOTS[slot].settle();
     MINE.set(0);

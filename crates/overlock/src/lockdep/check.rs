@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 use super::class::{self, ClassId, Origin};
 use super::graph::{Added, Edge, Key};
 use super::report::{self, Finding};
+use super::site::How;
 use super::thread::{Entry, Held, Thread};
 use super::trace::Trace;
 use super::{GATE, GRAPH, Nesting, notice, signal};
@@ -18,7 +19,7 @@ pub(super) fn set_nesting(nesting: Nesting) {
 
 /// The thread is about to wait for it.
 #[inline]
-pub(super) fn wanted(me: &Thread, wanted: Held) {
+pub(super) fn wanted(me: &Thread, wanted: &Held) {
     if me.depth() != 0 {
         beside(me, wanted);
     }
@@ -28,7 +29,7 @@ pub(super) fn wanted(me: &Thread, wanted: Held) {
 }
 
 /// With locks held.
-fn beside(me: &Thread, wanted: Held) {
+fn beside(me: &Thread, wanted: &Held) {
     let entries = me.entries();
     if let Some(entry) = entries.iter().find(|entry| entry.lock() == wanted.lock) {
         // Taken again: what is held beside it was already, or comes after it.
@@ -37,10 +38,14 @@ fn beside(me: &Thread, wanted: Held) {
     if wanted.class == ClassId::NONE {
         return;
     }
+    let mut half = None;
     for entry in entries {
         let (class, how) = entry.class_and_how();
         if class == wanted.class {
-            within(me, entry, wanted);
+            let half = *half.get_or_insert_with(|| Half::new(wanted));
+            if !half.with(entry.member(), how).is_fine() {
+                within(me, entry, wanted, half);
+            }
         } else if entry.lock() != 0 && class != ClassId::NONE {
             let key = Key::new(class.index(), how, wanted.class.index(), wanted.how);
             if !GRAPH.knows(key) {
@@ -51,7 +56,8 @@ fn beside(me: &Thread, wanted: Held) {
 }
 
 #[cold]
-fn again(me: &Thread, entry: &Entry, wanted: Held) {
+fn again(me: &Thread, entry: &Entry, wanted: &Held) {
+    let wanted = *wanted;
     let Some(held) = entry.get() else { return };
     if wanted.how.may_follow(held.how) {
         return;
@@ -67,12 +73,12 @@ fn again(me: &Thread, entry: &Entry, wanted: Held) {
 }
 
 /// Two locks of one class.
-fn within(me: &Thread, entry: &Entry, wanted: Held) {
-    let pair = Pair::new(entry, &wanted);
-    if pair.is_fine() {
-        return;
-    }
+#[cold]
+#[inline(never)]
+fn within(me: &Thread, entry: &Entry, wanted: &Held, half: Half) {
+    let wanted = *wanted;
     let Some(held) = entry.get() else { return };
+    let pair = half.with(held.member, held.how);
     if NESTING.load(Relaxed) == Nesting::Report as u8 {
         return report::make(me, &Finding::Class { held, wanted });
     }
@@ -89,23 +95,33 @@ fn within(me: &Thread, entry: &Entry, wanted: Held) {
 /// Two locks of one class, held together: a hash of what they are.
 struct Pair(u64);
 
+/// What a pair is but for the lock that is held: the same for all that are.
+#[derive(Clone, Copy)]
+struct Half(u64);
+
 /// Pairs that were looked at, each at a place of its own, until another takes it. Finding the two members in the table of classes takes longer.
 static PAIRS: [AtomicU64; 1 << 12] = [const { AtomicU64::new(0) }; 1 << 12];
 
-impl Pair {
+/// Odd, so that a product has all that its other factor had.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Half {
     #[inline]
-    fn new(entry: &Entry, wanted: &Held) -> Pair {
-        let (class, how) = entry.class_and_how();
-        let mix = |sum: u64, value: usize| {
-            (sum.rotate_left(23) ^ value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        };
-        let hows = usize::from(how.to_bits()) << 8 | usize::from(wanted.how.to_bits());
-        let kind = usize::from(class.index()) << 16 | hows;
+    fn new(wanted: &Held) -> Half {
+        let kind = u64::from(wanted.class.index()) << 8 | u64::from(wanted.how.to_bits());
         // What was learnt of locks that are gone does not count.
-        let all = [kind, class::forgotten(), entry.member(), wanted.member];
-        Pair(all.into_iter().fold(1, mix) | 1)
+        let kind = (class::forgotten() as u64) << 24 ^ kind;
+        Half((kind.wrapping_mul(MIX).rotate_left(29) ^ wanted.member as u64).wrapping_mul(MIX))
     }
 
+    #[inline]
+    fn with(self, member: usize, how: How) -> Pair {
+        let held = (member as u64).rotate_left(8) ^ u64::from(how.to_bits());
+        Pair((self.0 ^ held).wrapping_mul(MIX) | 1)
+    }
+}
+
+impl Pair {
     #[inline]
     fn place(&self) -> &'static AtomicU64 {
         &PAIRS[(self.0 >> 32) as usize % PAIRS.len()]
@@ -123,9 +139,9 @@ impl Pair {
 
 #[cold]
 #[inline(never)]
-fn new(me: &Thread, entry: &Entry, wanted: Held) {
+fn new(me: &Thread, entry: &Entry, wanted: &Held) {
     if let Some(held) = entry.get() {
-        depends(me, held, wanted);
+        depends(me, held, *wanted);
     }
 }
 
@@ -138,7 +154,10 @@ fn depends(me: &Thread, held: Held, wanted: Held) {
     let edge = Edge::new(ends[0], ends[1], Trace::here(wanted.site));
     let added = GRAPH.add(edge, class::is_alive, &GATE.enter());
     match added {
-        Added::Fine => signal::ask(me, held),
+        Added::Fine => {
+            signal::ask(me, &held);
+            signal::chains(me, &wanted);
+        }
         Added::Full => notice::once(notice::EDGES),
         Added::Circle(path) => report::make(
             me,

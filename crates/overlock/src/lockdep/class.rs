@@ -202,6 +202,11 @@ pub(super) fn count() -> usize {
     (COUNT.load(Relaxed) - 1 - MEMBERS.load(Relaxed)) as usize
 }
 
+/// The numbers of all nodes so far.
+pub(super) fn all() -> impl Iterator<Item = u16> {
+    1..COUNT.load(Relaxed) as u16
+}
+
 /// Whether a node still stands for something: what was learnt through a lock that is gone counts no longer.
 pub(super) fn is_alive(class: u16) -> bool {
     TABLE[usize::from(class)].kind.load(Relaxed) != DEAD

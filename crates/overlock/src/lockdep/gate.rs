@@ -8,19 +8,15 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-use overlock_core::Platform;
-use rustix::thread::futex;
+use overlock_core::{Platform, Spin};
 
 use crate::Linux;
 
-/// Turns before a waiter sleeps.
+/// Looks before a waiter sleeps.
 const TURNS: u32 = 200;
 
 /// How long it sleeps: nobody wakes it, so that leaving is one store.
-const NAP: futex::Timespec = futex::Timespec {
-    tv_sec: 0,
-    tv_nsec: 1_000_000,
-};
+const NAP_NS: u64 = 1_000_000;
 
 pub(super) struct Gate(AtomicU32);
 
@@ -43,25 +39,22 @@ impl Gate {
     /// Gives up where somebody else stays inside for `limit`.
     pub(super) fn enter_within(&self, limit: Duration) -> Option<Inside<'_>> {
         let me = process();
-        let mut turns = 0;
         let mut end = None;
         loop {
-            let seen = self.0.load(Relaxed);
-            // Acquire: pairs with the release of the one that was inside before.
-            if seen != me && self.0.compare_exchange(seen, me, Acquire, Relaxed).is_ok() {
-                return Some(Inside(self));
-            }
-            turns += 1;
-            if turns <= TURNS {
-                std::hint::spin_loop();
-                continue;
+            let turns = Spin::Turns(TURNS);
+            let seen = Linux::wait_until(&self.0, Relaxed, turns, |seen: u32| seen != me);
+            if let Ok(seen) = seen {
+                // Acquire: pairs with the release of the one that was inside before.
+                if self.0.compare_exchange(seen, me, Acquire, Relaxed).is_ok() {
+                    return Some(Inside(self));
+                }
+                continue; // somebody was faster
             }
             let now = Linux::now();
             if now >= *end.get_or_insert_with(|| now.plus(limit)) {
                 return None;
             }
-            // A changed word, a signal, and the end of the nap mean the same: look again.
-            let _ = futex::wait(&self.0, futex::Flags::PRIVATE, me, Some(&NAP));
+            Linux::nap(NAP_NS);
         }
     }
 

@@ -213,7 +213,9 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         }
         // SAFETY: the caller is inside, and nobody else has a reference.
         let first = unsafe { &mut *self.first.get() };
-        if let Some(path) = self.way(&new, first, alive) {
+        let closes =
+            |class, as_reader: bool| class == new.from && !(as_reader && new.from_how.is_shared());
+        if let Some((_, path)) = self.way((new.to, new.to_how), first, closes, alive) {
             // Once for each pair of classes, however they are held.
             for from_how in [How::EXCLUSIVE, How::SHARED] {
                 for to_how in [How::EXCLUSIVE, How::SHARED_RECURSIVE] {
@@ -233,13 +235,33 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         Added::Fine
     }
 
-    /// A strong way from where `new` ends to where it begins, which is strong with `new` too. Breadth first: it is a shortest one.
-    fn way(&self, new: &Edge, first: &[u32; NODES], alive: impl Fn(u16) -> bool) -> Option<Path> {
+    /// A strong way from a class that is asked for as `start` says to the first class for which `is_end` says so, given whether it is only reached as a
+    /// recursive reader; that class, and the way. `is_end` sees each class that there is a way to, perhaps in both manners, until it says so.
+    pub(super) fn leads(
+        &self,
+        start: (u16, How),
+        is_end: impl FnMut(u16, bool) -> bool,
+        alive: impl Fn(u16) -> bool,
+        _: &Inside<'_>,
+    ) -> Option<(u16, Path)> {
+        // SAFETY: the caller is inside, and nobody else has a reference that is not shared.
+        let first = unsafe { &*self.first.get() };
+        self.way(start, first, is_end, alive)
+    }
+
+    /// As [`leads`](Self::leads). Breadth first: it is a shortest one.
+    fn way(
+        &self,
+        (class, how): (u16, How),
+        first: &[u32; NODES],
+        mut is_end: impl FnMut(u16, bool) -> bool,
+        alive: impl Fn(u16) -> bool,
+    ) -> Option<(u16, Path)> {
         // SAFETY: the caller is inside, and this is the only reference.
         let scratch = unsafe { &mut *self.scratch.get() };
         scratch.search += 1;
         let search = scratch.search;
-        let start = u32::from(new.to) << 1 | u32::from(new.to_how.is_recursive());
+        let start = u32::from(class) << 1 | u32::from(how.is_recursive());
         let queue = scratch.queue.as_flattened_mut();
         let reached = scratch.reached.as_flattened_mut();
         let by = scratch.by.as_flattened_mut();
@@ -272,8 +294,8 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
                 reached[at as usize] = search;
                 by[at as usize] = number;
                 from[at as usize] = state;
-                if edge.to == new.from && !(recursive && new.from_how.is_shared()) {
-                    return Some(path(at, start, by, from));
+                if is_end(edge.to, recursive) {
+                    return Some((edge.to, path(at, start, by, from)));
                 }
                 queue[tail] = at;
                 tail += 1;

@@ -12,18 +12,34 @@ const TOLD: usize = 1 << 12;
 /// What has been reported, as hashes that are not 0.
 static TABLE: [AtomicU64; TOLD] = [const { AtomicU64::new(0) }; TOLD];
 
-/// Whether this is the first time. Where too much has been reported already nothing is.
-pub(super) fn first(kind: u8, a: usize, b: usize) -> bool {
+fn hash(kind: u8, a: usize, b: usize) -> u64 {
     let mix = |sum: u64, value: u64| {
         let sum = (sum ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         sum ^ sum >> 29
     };
-    let hash = [a as u64, b as u64]
+    [a as u64, b as u64]
         .into_iter()
         .fold(mix(1, kind.into()), mix)
-        .max(1);
-    for step in 0..TOLD {
-        let place = &TABLE[(hash as usize).wrapping_add(step) % TOLD];
+        .max(1)
+}
+
+fn places(hash: u64) -> impl Iterator<Item = &'static AtomicU64> {
+    (0..TOLD).map(move |step| &TABLE[(hash as usize).wrapping_add(step) % TOLD])
+}
+
+/// Whether there is nothing to report: it was, or too much has been.
+pub(super) fn is_told(kind: u8, a: usize, b: usize) -> bool {
+    let hash = hash(kind, a, b);
+    let end = places(hash)
+        .map(|place| place.load(Relaxed))
+        .find(|seen| *seen == 0 || *seen == hash);
+    end != Some(0)
+}
+
+/// Whether this is the first time. Where too much has been reported already nothing is.
+pub(super) fn first(kind: u8, a: usize, b: usize) -> bool {
+    let hash = hash(kind, a, b);
+    for place in places(hash) {
         match place.compare_exchange(0, hash, Relaxed, Relaxed) {
             Ok(_) => return true,
             Err(seen) if seen == hash => return false,

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use super::class::ClassId;
 use super::gate::Gate;
 use super::graph::Path;
 use super::out::{JSON, Out, TEXT};
@@ -35,6 +36,19 @@ pub(super) enum Finding<'a> {
     ReadAgain { held: Held, wanted: Held },
     /// A handler may interrupt the holder of a lock that it waits for.
     Signal { used: Held, signals: u64 },
+    /// What handlers wait for was held where, over some steps, something was asked for that they can interrupt. `last` has completed it.
+    Chain {
+        last: Held,
+        waits: ClassId,
+        interrupts: ClassId,
+        signals: u64,
+        path: &'a Path,
+    },
+    /// It is about to release what it does not hold; what is known of who does.
+    Release {
+        at: Held,
+        holder: Option<(u32, Held)>,
+    },
     /// The thread is at its end.
     Exit { held: Held },
     /// It is about to sleep.
@@ -63,6 +77,12 @@ impl Finding<'_> {
                 "signal",
                 "inconsistent use of a lock in a signal handler",
             ),
+            Finding::Chain { .. } => (
+                CHAIN,
+                "signal-chain",
+                "possible circular locking dependency through a signal handler",
+            ),
+            Finding::Release { .. } => (9, "release", "release of a lock that is not held"),
             Finding::Exit { .. } => (5, "exit", "thread exits with locks held"),
             Finding::Sleep { .. } => (6, "sleep", "sleeping with locks held"),
             Finding::Deadlock(_) => (7, "deadlock", "deadlock detected"),
@@ -77,7 +97,8 @@ impl Finding<'_> {
             | Finding::Again { wanted, .. }
             | Finding::ReadAgain { wanted, .. } => wanted.site,
             Finding::Signal { used, .. } => used.site,
-            Finding::Sleep { at, .. } => at.site,
+            Finding::Chain { last, .. } => last.site,
+            Finding::Sleep { at, .. } | Finding::Release { at, .. } => at.site,
             Finding::Exit { .. } | Finding::Deadlock(_) => Site::NONE,
         }
     }
@@ -94,11 +115,27 @@ impl Finding<'_> {
             | Finding::Again { wanted, .. }
             | Finding::ReadAgain { wanted, .. } => (family(wanted), 0),
             Finding::Signal { used, .. } => (family(used), 0),
+            Finding::Chain {
+                waits, interrupts, ..
+            } => ends(*waits, *interrupts),
             Finding::Exit { held } => (family(held), held.site.to_bits()),
+            Finding::Release { at, .. } => (family(at), at.site.to_bits()),
             Finding::Sleep { held, at } => (family(held), at.site.to_bits()),
             Finding::Deadlock(circle) => circle.about(),
         }
     }
+}
+
+const CHAIN: u8 = 8;
+
+fn ends(waits: ClassId, interrupts: ClassId) -> (usize, usize) {
+    (waits.index().into(), interrupts.index().into())
+}
+
+/// Whether there is nothing to say of a [`Finding::Chain`] between the two.
+pub(super) fn is_told_chain(waits: ClassId, interrupts: ClassId) -> bool {
+    let (a, b) = ends(waits, interrupts);
+    super::notice::is_told(CHAIN, a, b)
 }
 
 static REPORTS: AtomicU32 = AtomicU32::new(0);

@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::ptr;
 
 use super::symbol;
+use super::trace::Trace;
 
 /// A place in the program: a code address, or a line of a Rust source file.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,14 @@ impl Site {
     #[track_caller]
     pub fn here() -> Site {
         Site::location(Location::caller())
+    }
+
+    /// Where it is unknown, who has called what this is part of, as far as a backtrace tells.
+    pub(super) fn or_caller(self) -> Site {
+        match self {
+            Site::NONE => Trace::here(Site::NONE).caller(),
+            site => site,
+        }
     }
 
     pub(super) const fn to_bits(self) -> usize {

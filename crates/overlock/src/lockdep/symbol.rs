@@ -1,11 +1,13 @@
-//! Addresses as people read them, without allocating: `object(symbol+0x12)`, or `object+0x1234` where the object
-//! exports no such symbol. `addr2line -fie object 0x1234` says more.
+//! Addresses as people read them, without allocating: `object(symbol+0x12)`, by what the object exports or else by what [its file](symtab)
+//! has for debuggers; or `object+0x1234` where neither knows. `addr2line -fie object 0x1234` says more.
 
 use std::ffi::CStr;
 use std::fmt;
 use std::fmt::Write;
 use std::mem::MaybeUninit;
 use std::ptr;
+
+use super::symtab;
 
 /// A code address: what follows a call.
 #[derive(Clone, Copy)]
@@ -36,15 +38,46 @@ fn show(address: usize, within: usize, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     let object = unsafe { name(info.dli_fname) }.unwrap_or(b"?");
     let object = object.rsplit(|byte| *byte == b'/').next();
     text(object.unwrap_or(b"?"), f)?;
+    let base = info.dli_fbase.addr();
     // SAFETY: as above, for the name of a symbol in it.
-    match unsafe { name(info.dli_sname) } {
-        Some(symbol) => {
-            f.write_char('(')?;
-            text(symbol, f)?;
-            write!(f, "+{:#x})", address.wrapping_sub(info.dli_saddr.addr()))
-        }
-        None => write!(f, "+{:#x}", address.wrapping_sub(info.dli_fbase.addr())),
+    if let Some(name) = unsafe { name(info.dli_sname) } {
+        return symbol(name, address, info.dli_saddr.addr(), f);
     }
+    match in_file(&info, base, within) {
+        Some(found) => symbol(found.name(), address, found.address, f),
+        None => write!(f, "+{:#x}", address.wrapping_sub(base)),
+    }
+}
+
+fn symbol(name: &[u8], address: usize, begin: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_char('(')?;
+    text(name, f)?;
+    write!(f, "+{:#x})", address.wrapping_sub(begin))
+}
+
+fn in_file(info: &libc::Dl_info, base: usize, within: usize) -> Option<symtab::Symbol> {
+    if is_main(base) {
+        // The loader has the program's name as it was started with, which is not where it is.
+        return symtab::find(c"/proc/self/exe", base, within);
+    }
+    if info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's name for an object that is loaded.
+    let path = unsafe { CStr::from_ptr(info.dli_fname) };
+    symtab::find(path, base, within)
+}
+
+/// Where the object begins that the address is in.
+pub(super) fn base_of(address: usize) -> Option<usize> {
+    look_up(address).map(|info| info.dli_fbase.addr())
+}
+
+/// Whether the object that begins there is the program.
+pub(super) fn is_main(base: usize) -> bool {
+    // SAFETY: it has no preconditions.
+    let headers = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;
+    base_of(headers) == Some(base)
 }
 
 fn look_up(address: usize) -> Option<libc::Dl_info> {
@@ -86,7 +119,17 @@ mod tests {
         );
         static HERE: u64 = 1;
         let own = Data(ptr::from_ref(&HERE).addr()).to_string();
-        assert!(own.starts_with("overlock-") && own.contains("+0x"), "{own}");
+        assert!(
+            own.starts_with("overlock-") && own.contains("HERE") && own.ends_with("+0x0)"),
+            "{own}"
+        );
+        // What is in an object and in no symbol of it: its header.
+        let headers = base_of(ptr::from_ref(&HERE).addr()).unwrap();
+        let own = Data(headers + 8).to_string();
+        assert!(
+            own.starts_with("overlock-") && own.ends_with("+0x8"),
+            "{own}"
+        );
         assert_eq!(Data(0x10).to_string(), "0x10");
     }
 }

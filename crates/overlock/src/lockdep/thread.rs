@@ -1,25 +1,26 @@
 //! What each thread holds and waits for.
 //!
 //! A thread takes a record when it first meets the validator and gives it back in [`thread_exits`](super::thread_exits). Only the
-//! thread itself writes its record; others read it when they look for a deadlock.
+//! thread itself writes its record, but for locks of its that others release; they read it when they look for a deadlock.
 //!
-//! - T1: what the stack shows as held is held: an entry is written after the lock was acquired and cleared before it is released.
-//! - T2: entries at and above `depth` are empty. One that is released below the top leaves a hole, which goes with the
+//! - T1: what the stack shows as held is held: an entry is written after the lock was acquired and cleared before it is released, by
+//!   the thread, or by the one that releases what is not its own.
+//! - T2: entries at and above `depth` are empty. One that is released below the top, or by another thread, leaves a hole, which goes with the
 //!   top. So no entry ever moves.
 //! - T3: a signal handler that interrupts the thread inside the validator finds `busy` set, and what it acquires is not
 //!   seen. It releases the same within, so nothing is left over.
 
-use std::cell::Cell;
-use std::ptr;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
-};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
 use rustix::thread::gettid;
 
 use super::class::ClassId;
 use super::site::{How, Site};
+
+pub(super) use table::{
+    Entered, UNSEEN, all, enter, enter_known, give, is_idle, lose, only_this_is_left, set_hook,
+};
 
 /// The most locks that a thread can be seen to hold.
 pub(super) const DEPTH: usize = 64;
@@ -27,7 +28,8 @@ pub(super) const DEPTH: usize = 64;
 /// The most threads that are seen at a time.
 pub(super) const THREADS: usize = if cfg!(miri) { 16 } else { 4096 };
 
-/// A held lock as others see it.
+/// A held lock as others see it. Passed by reference on the way of each acquisition: a copy is loaded in wider pieces than the original was just
+/// stored in, and processors wait for that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) lock: usize,
@@ -146,6 +148,11 @@ impl Thread {
         self.id.load(Relaxed)
     }
 
+    /// Whether it is the calling thread's own for the kernel too.
+    pub(super) fn is_this(&self) -> bool {
+        self.id() == gettid().as_raw_nonzero().get() as u32
+    }
+
     #[inline]
     pub(super) fn depth(&self) -> usize {
         (self.depth.load(Relaxed) as usize).min(DEPTH)
@@ -181,7 +188,7 @@ impl Thread {
 
     /// Notes an acquisition. False where there is no room.
     #[inline]
-    pub(super) fn push(&self, held: Held) -> bool {
+    pub(super) fn push(&self, held: &Held) -> bool {
         let depth = self.depth();
         if depth != 0
             && let Some(index) = self.find(held.lock)
@@ -190,6 +197,7 @@ impl Thread {
             return true;
         }
         let Some(entry) = self.held.get(depth) else {
+            self.trim(); // for the next: others may have released what is on top
             return false;
         };
         entry.member.store(held.member, Relaxed);
@@ -202,9 +210,27 @@ impl Thread {
     }
 
     /// Takes back an acquisition: what it was, unless there are more of the same lock, or it was not seen.
+    #[cfg(any(feature = "lockdep", test))]
     #[inline]
     pub(super) fn pop(&self, lock: usize) -> Option<Held> {
         let index = self.find(lock)?;
+        self.take_back(index)
+    }
+
+    /// As [`pop`](Self::pop): whether it was seen.
+    #[inline]
+    pub(super) fn release(&self, lock: usize) -> bool {
+        match self.find(lock) {
+            Some(index) => {
+                self.take_back(index);
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[inline]
+    fn take_back(&self, index: usize) -> Option<Held> {
         let entry = &self.held[index];
         let rest = entry.rest.load(Relaxed);
         if rest >= AGAIN {
@@ -214,13 +240,32 @@ impl Thread {
         let held = entry.get();
         entry.lock.store(0, Relaxed);
         if index + 1 == self.depth() {
-            let mut depth = index;
-            while depth != 0 && self.held[depth - 1].lock() == 0 {
-                depth -= 1;
-            }
-            self.depth.store(depth as u32, Relaxed);
+            self.trim();
         }
         held
+    }
+
+    /// Takes the holes on top away.
+    #[inline]
+    fn trim(&self) {
+        let mut depth = self.depth();
+        while depth != 0 && self.held[depth - 1].lock() == 0 {
+            depth -= 1;
+        }
+        self.depth.store(depth as u32, Relaxed);
+    }
+
+    /// For another thread, which is about to release what this one holds alone: that is no longer so. What it was, if it was seen.
+    fn lose(&self, lock: usize) -> Option<Held> {
+        let is_it = |entry: &&Entry| entry.lock() == lock;
+        let entry = self.held.iter().find(is_it)?;
+        let held = entry.get()?;
+        if held.lock != lock || held.how.is_shared() {
+            return None;
+        }
+        // Relaxed: it is only taken away, and fails where the thread itself has done so.
+        let lost = entry.lock.compare_exchange(lock, 0, Relaxed, Relaxed);
+        lost.is_ok().then_some(held)
     }
 
     /// Changes how a lock is held.
@@ -243,143 +288,7 @@ impl Thread {
     }
 }
 
-/// All zero bytes, so that only what is used takes memory.
-static TABLE: [Thread; THREADS] = [const { Thread::INIT }; THREADS];
-
-/// One more than the highest record that was ever in use.
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
-
-/// Threads that went unseen, since all records were taken.
-pub(super) static UNSEEN: AtomicU32 = AtomicU32::new(0);
-
-/// Stands in for the record of threads that have none: always busy.
-static WITHOUT: Thread = Thread {
-    busy: AtomicBool::new(true),
-    ..Thread::INIT
-};
-
-thread_local! {
-    /// The thread's record, once it has looked for one; [`WITHOUT`] where none was free.
-    static MINE: Cell<Option<&'static Thread>> = const { Cell::new(None) };
-}
-
-/// All records that may be in use.
-pub(super) fn all() -> &'static [Thread] {
-    // Acquire: pairs with `take`; a thread that is seen to hold or wait for something is in this range.
-    let in_use = IN_USE.load(Acquire);
-    &TABLE[..in_use.min(THREADS)]
-}
-
-/// The calling thread's record, and alone with it: no handler touches it until this is dropped (T3).
-pub(super) struct Entered(&'static Thread);
-
-impl std::ops::Deref for Entered {
-    type Target = Thread;
-
-    #[inline]
-    fn deref(&self) -> &Thread {
-        self.0
-    }
-}
-
-impl Drop for Entered {
-    #[inline]
-    fn drop(&mut self) {
-        // SeqCst, for the compiler only: the thread's own handlers are all that there is to keep out.
-        compiler_fence(SeqCst);
-        self.0.busy.store(false, Relaxed);
-    }
-}
-
-/// `None` where the thread has no record, or is inside already.
-#[inline]
-pub(super) fn enter() -> Option<Entered> {
-    match MINE.get() {
-        None => take().enter(),
-        Some(thread) => thread.enter(),
-    }
-}
-
-/// As [`enter`], without taking a record.
-#[inline]
-pub(super) fn enter_known() -> Option<Entered> {
-    MINE.get()?.enter()
-}
-
-/// Whether the calling thread holds nothing, is not in a handler, and so has nothing to look at.
-#[inline]
-pub(super) fn is_idle() -> bool {
-    MINE.get()
-        .is_some_and(|thread| thread.depth() == 0 && thread.signals().load(Relaxed) == 0)
-}
-
-impl Thread {
-    #[inline]
-    fn enter(&'static self) -> Option<Entered> {
-        if self.busy.load(Relaxed) {
-            return None;
-        }
-        self.busy.store(true, Relaxed);
-        // SeqCst, for the compiler only, as in `drop`.
-        compiler_fence(SeqCst);
-        Some(Entered(self))
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn take() -> &'static Thread {
-    let id = gettid().as_raw_nonzero().get() as u32;
-    let found = TABLE.iter().position(|thread| {
-        // Acquire: pairs with `give`, whose thread emptied the record.
-        thread.id() == 0 && (thread.id.compare_exchange(0, id, Acquire, Relaxed)).is_ok()
-    });
-    if let Some(thread) = MINE.get() {
-        // A handler has interrupted this, and has taken one for the thread.
-        if let Some(index) = found {
-            TABLE[index].id.store(0, Release); // pairs with the acquire above
-        }
-        return thread;
-    }
-    let thread = match found {
-        Some(index) => {
-            // Release: pairs with `all`.
-            IN_USE.fetch_max(index + 1, Release);
-            &TABLE[index]
-        }
-        None => {
-            UNSEEN.fetch_add(1, Relaxed);
-            &WITHOUT
-        }
-    };
-    MINE.set(Some(thread));
-    thread
-}
-
-/// The thread is gone: its record is free, and a lock that it still takes finds it another one.
-pub(super) fn give(thread: Entered) {
-    thread.clear();
-    let record = thread.0;
-    drop(thread);
-    MINE.set(None);
-    // Release: pairs with the acquire in `take`.
-    record.id.store(0, Release);
-}
-
-/// In the child of a fork: the calling thread is another one for the kernel, and the only one.
-pub(super) fn only_this_is_left() {
-    let mine = MINE.get();
-    for thread in all() {
-        if mine.is_some_and(|mine| ptr::eq(mine, thread)) {
-            let id = gettid().as_raw_nonzero().get() as u32;
-            thread.id.store(id, Relaxed);
-        } else {
-            thread.clear();
-            thread.busy.store(false, Relaxed);
-            thread.id.store(0, Release); // pairs with the acquire in `take`
-        }
-    }
-}
+mod table;
 
 #[cfg(test)]
 mod tests;

@@ -47,6 +47,9 @@ extern "C" fn each(context: *mut Context, data: *mut c_void) -> c_int {
     }
     // SAFETY: `context` is the unwinder's own, for the length of this call.
     let address = unsafe { _Unwind_GetIP(context) };
+    if address == 0 {
+        return END; // some unwinders show the caller of the outermost function so
+    }
     if address == filling.first {
         filling.first = 0;
         filling.length = 0;
@@ -81,6 +84,14 @@ impl Trace {
             rest.fill(0);
         }
         filling.trace
+    }
+
+    /// The first caller that is not part of the object that this code is in: [`Site::NONE`] where all are.
+    pub(super) fn caller(&self) -> Site {
+        let own = symbol::base_of(each as *const () as usize);
+        let addresses = self.0.into_iter().take_while(|address| *address != 0);
+        let mut others = addresses.filter(|address| symbol::base_of(*address) != own);
+        others.next().map_or(Site::NONE, Site::code)
     }
 
     pub(super) fn callers(&self) -> impl Iterator<Item = impl fmt::Display> {

@@ -4,7 +4,8 @@
 //! last one of a circle to say so sees all the others: a deadlock is found as it happens, by the thread that completes it, and
 //! without a clock.
 //!
-//! It is no false alarm: what is shown as held is held (T1 of [`thread`](super::thread)), a waiting thread's locks do not change, and the
+//! It is no false alarm: what is shown as held is held (T1 of [`thread`](super::thread)), a waiting thread's locks do not change (unless another
+//! releases them, which is a mistake of its own), and the
 //! numbers of the waits were the same before and after, so at one moment all of them waited.
 
 use std::ptr;
@@ -76,7 +77,7 @@ impl Thread {
     }
 }
 
-pub(super) fn begin(me: &Entered, wanted: Held) {
+pub(super) fn begin(me: &Entered, wanted: &Held) {
     let wait = &me.wait;
     if wait.lock.load(Relaxed) != 0 {
         return; // a handler's wait within another
@@ -218,7 +219,7 @@ mod tests {
             site: Site::NONE,
         };
         let me = thread::enter().unwrap();
-        begin(&me, wanted);
+        begin(&me, &wanted);
         let all = thread::all();
         let index = all.iter().position(|thread| ptr::eq(thread, &*me)).unwrap();
         let number = me.waits_for().unwrap().1;
@@ -230,7 +231,7 @@ mod tests {
         assert!(circle.is_still_so(all));
         end(&me, lock);
         assert!(!circle.is_still_so(all));
-        begin(&me, wanted);
+        begin(&me, &wanted);
         assert!(!circle.is_still_so(all));
         end(&me, lock);
     }

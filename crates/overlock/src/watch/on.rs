@@ -1,12 +1,12 @@
 //! With the validator: see [`lockdep`].
 
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::panic::Location;
 use std::ptr;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use crate::linux::ExitKey;
 use crate::lockdep::{self, ClassId, Held, Site};
 
 /// How a lock is acquired.
@@ -108,12 +108,12 @@ impl Key {
         if level != 0 {
             held.class = lockdep::level(held.class, level);
         }
-        lockdep::wanted(held);
+        lockdep::wanted(&held);
         let token = match attempt() {
             Some(token) => token,
-            None => wait(held, lock),
+            None => wait(&held, lock),
         };
-        acquired(held);
+        acquired(&held);
         token
     }
 
@@ -127,13 +127,13 @@ impl Key {
         attempt: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
         let token = attempt()?;
-        acquired(self.held(raw, lockdep::How::from(how).trying()));
+        acquired(&self.held(raw, lockdep::How::from(how).trying()));
         Some(token)
     }
 }
 
 #[cold]
-fn wait<T>(held: Held, lock: impl FnOnce() -> T) -> T {
+fn wait<T>(held: &Held, lock: impl FnOnce() -> T) -> T {
     lockdep::waits(held);
     let token = lock();
     lockdep::end_wait(held.lock);
@@ -141,11 +141,8 @@ fn wait<T>(held: Held, lock: impl FnOnce() -> T) -> T {
 }
 
 #[inline]
-fn acquired(held: Held) {
+fn acquired(held: &Held) {
     lockdep::holds(held);
-    if !HOOKED.get() {
-        hook();
-    }
 }
 
 /// The lock is about to be released.
@@ -171,9 +168,9 @@ impl Paused {
     /// Acquires again by `lock`.
     pub(crate) fn end<T>(self, lock: impl FnOnce() -> T) -> T {
         let Some(held) = self.0 else { return lock() };
-        lockdep::wanted(held);
-        let token = wait(held, lock);
-        lockdep::holds(held);
+        lockdep::wanted(&held);
+        let token = wait(&held, lock);
+        lockdep::holds(&held);
         token
     }
 }
@@ -195,52 +192,24 @@ pub(crate) fn asleep<R, T>(here: Site, raw: &R, f: impl FnOnce() -> T) -> T {
     let Paused(Some(held)) = pause(raw) else {
         return f();
     };
-    lockdep::wanted(held);
+    lockdep::wanted(&held);
     let value = f();
-    lockdep::holds(held);
+    lockdep::holds(&held);
     value
 }
 
-/// The thread-specific key + 1 whose destructor ends the threads' books; 0 until the first thread needs it.
-static KEY: AtomicU32 = AtomicU32::new(0);
-
-thread_local! {
-    /// Whether the end of this thread will be seen.
-    static HOOKED: Cell<bool> = const { Cell::new(false) };
-}
+/// Ends the threads' books.
+static KEY: ExitKey = ExitKey::new(end);
 
 /// Has the validator told when this thread ends, and the process that it is a child of fork.
-#[cold]
-#[inline(never)]
-fn hook() {
-    HOOKED.set(true);
-    let mut key = KEY.load(Relaxed);
-    if key == 0 {
-        let mut new = 0;
-        // SAFETY: `new` is valid for the write; `end` has the signature of a destructor.
-        if unsafe { libc::pthread_key_create(&mut new, Some(end)) } != 0 {
-            return;
-        }
-        match KEY.compare_exchange(0, new + 1, Relaxed, Relaxed) {
-            Ok(_) => {
-                key = new + 1;
-                // SAFETY: the handler only stores to the validator's tables. Where it is refused, children see the threads of their parent.
-                unsafe { libc::pthread_atfork(None, None, Some(child)) };
-            }
-            Err(first) => {
-                key = first;
-                // SAFETY: created above, and nobody else knows it.
-                unsafe { libc::pthread_key_delete(new) };
-            }
-        }
-    }
-    // Any value but null has the destructor called. Where it is refused the thread's end is not seen.
-    // SAFETY: the key was created and is never deleted.
-    unsafe { libc::pthread_setspecific(key - 1, ptr::without_provenance(1)) };
+pub(crate) fn hook() {
+    // SAFETY: the handler only stores to the validator's tables. Where it is refused, children see the threads of their parent.
+    let created = || _ = unsafe { libc::pthread_atfork(None, None, Some(child)) };
+    // Where it is refused the thread's end is not seen.
+    KEY.set(1, created);
 }
 
-extern "C" fn end(_: *mut c_void) {
-    HOOKED.set(false);
+unsafe extern "C" fn end(_: *mut c_void) {
     lockdep::thread_exits();
 }
 

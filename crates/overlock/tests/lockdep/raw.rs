@@ -3,15 +3,15 @@
 use overlock::lockdep::{self, ClassId, How, Site};
 
 use crate::alone;
-use crate::alone::{AGAIN, DEADLOCK, EXIT, ORDER, SIGNAL, SLEEP};
+use crate::alone::{AGAIN, DEADLOCK, EXIT, ORDER, SLEEP};
 
-fn take(lock: usize, class: ClassId, how: How) {
+pub fn take(lock: usize, class: ClassId, how: How) {
     lockdep::acquire(lock, class, how, Site::here());
     lockdep::acquired(lock, class, how, Site::here());
 }
 
 /// Takes the locks, of classes of their own, and releases them.
-fn chain(locks: &[(usize, How)]) {
+pub fn chain(locks: &[(usize, How)]) {
     for (lock, how) in locks {
         take(*lock, lockdep::class_of_lock(*lock), *how);
     }
@@ -20,9 +20,9 @@ fn chain(locks: &[(usize, How)]) {
     }
 }
 
-const X: How = How::EXCLUSIVE;
-const S: How = How::SHARED;
-const R: How = How::SHARED_RECURSIVE;
+pub const X: How = How::EXCLUSIVE;
+pub const S: How = How::SHARED;
+pub const R: How = How::SHARED_RECURSIVE;
 
 /// Whether the two chains are reported together.
 fn contradict(one: &[(usize, How)], other: &[(usize, How)]) -> bool {
@@ -110,56 +110,6 @@ fn locks_initialised_in_one_place_are_a_class_until_they_are_destroyed() {
         lockdep::lock_destroy(0x300);
     });
     said.is(&[ORDER]);
-}
-
-/// A handler takes the lock, the rest of the program too.
-fn with_handler(lock: usize, outside: How, inside: How) {
-    let class = lockdep::class_of_lock(lock);
-    take(lock, class, outside);
-    lockdep::release(lock);
-    let before = lockdep::enter_signal(libc::SIGUSR1);
-    take(lock, class, inside);
-    lockdep::release(lock);
-    lockdep::exit_signal(before);
-}
-
-#[test]
-fn a_lock_of_a_handler_that_can_interrupt_its_holder() {
-    let said = alone!(|| {
-        with_handler(0x100, X, X);
-        assert_eq!(lockdep::reports(), 1);
-        with_handler(0x200, X, X.trying());
-        with_handler(0x300, R, R);
-        assert_eq!(lockdep::reports(), 1);
-        with_handler(0x400, X, R);
-        with_handler(0x500, R, X);
-    });
-    said.is(&[SIGNAL; 3]);
-    said.has("handlers of these signals, and held where they can arrive:\n  10\n");
-}
-
-#[test]
-fn a_lock_of_a_handler_is_fine_where_the_signal_is_blocked() {
-    let said = alone!(|| {
-        block(libc::SIG_BLOCK);
-        with_handler(0x100, X, X);
-        with_handler(0x100, X, X);
-        assert_eq!(lockdep::reports(), 0);
-        block(libc::SIG_UNBLOCK);
-        // Where it is held, not where the handler is.
-        chain(&[(0x100, X)]);
-    });
-    said.is(&[SIGNAL]);
-}
-
-fn block(how: i32) {
-    // SAFETY: zeros are an empty set.
-    let mut set = unsafe { std::mem::zeroed() };
-    // SAFETY: valid for the write.
-    unsafe { libc::sigaddset(&mut set, libc::SIGUSR1) };
-    // SAFETY: the thread's own mask.
-    let failed = unsafe { libc::pthread_sigmask(how, &set, std::ptr::null_mut()) };
-    assert_eq!(failed, 0);
 }
 
 /// Runs `scene` on a thread that then stays as it is, while this one goes on.

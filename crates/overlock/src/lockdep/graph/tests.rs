@@ -21,7 +21,10 @@ fn add(graph: &Small, new: Edge) -> Option<usize> {
     let gate = Gate::new();
     match graph.add(new, |_| true, &gate.enter()) {
         Added::Circle(path) => {
-            check(graph, &new, &path);
+            let numbers = path.edges().iter();
+            // SAFETY: the path is the one that this very graph has just returned.
+            let way = numbers.map(|number| unsafe { graph.edge(*number) });
+            check(&new, way);
             Some(path.length())
         }
         _ => None,
@@ -29,12 +32,7 @@ fn add(graph: &Small, new: Edge) -> Option<usize> {
 }
 
 /// A path leads back, and no two of its edges are joined by readers that do not block each other.
-fn check(graph: &Small, new: &Edge, path: &Path) {
-    // SAFETY: the path is this graph's.
-    let way = path
-        .edges()
-        .iter()
-        .map(|number| unsafe { graph.edge(*number) });
+fn check(new: &Edge, way: impl Iterator<Item = Edge>) {
     let mut last = *new;
     for next in way.chain([*new]) {
         assert_eq!(last.to, next.from);

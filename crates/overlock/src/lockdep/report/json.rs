@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use super::super::class::ClassId;
 use super::super::edge;
+use super::super::graph::Path;
 use super::super::out::{Escaped, Out};
 use super::super::thread::{Held, Thread};
 use super::super::wait::Waiter;
@@ -14,24 +15,7 @@ pub(super) fn write(out: &mut Out, me: &Thread, finding: &Finding<'_>, name: &st
     match finding {
         Finding::Order { held, wanted, path } => {
             pair(out, held, wanted)?;
-            out.write_str(",\"chain\":[")?;
-            for (index, edge) in path.edges().iter().map(|number| edge(*number)).enumerate() {
-                let comma = if index == 0 { "" } else { "," };
-                let [from, to] =
-                    [edge.from, edge.to].map(|class| Escaped(ClassId::from_index(class)));
-                let [held_at, taken_at] = edge.sites.map(Escaped);
-                write!(out, "{comma}{{\"from\":\"{from}\",\"to\":\"{to}\"")?;
-                write!(
-                    out,
-                    ",\"from_mode\":\"{}\",\"to_mode\":\"{}\"",
-                    edge.from_how, edge.to_how
-                )?;
-                write!(
-                    out,
-                    ",\"held_at\":\"{held_at}\",\"taken_at\":\"{taken_at}\"}}"
-                )?;
-            }
-            out.write_char(']')?;
+            chain(out, path)?;
         }
         Finding::Class { held, wanted }
         | Finding::Again { held, wanted }
@@ -39,6 +23,28 @@ pub(super) fn write(out: &mut Out, me: &Thread, finding: &Finding<'_>, name: &st
         Finding::Signal { used, signals } => {
             member(out, "uses", used)?;
             write!(out, ",\"signals\":{signals}")?;
+        }
+        Finding::Chain {
+            last,
+            waits,
+            interrupts,
+            signals,
+            path,
+        } => {
+            member(out, "uses", last)?;
+            let [waits, interrupts] = [waits, interrupts].map(Escaped);
+            write!(
+                out,
+                ",\"signals\":{signals},\"waits\":\"{waits}\",\"interrupts\":\"{interrupts}\""
+            )?;
+            chain(out, path)?;
+        }
+        Finding::Release { at, holder } => {
+            member(out, "releases", at)?;
+            if let Some((number, held)) = holder {
+                write!(out, ",\"holder\":{number}")?;
+                member(out, "while", held)?;
+            }
         }
         Finding::Exit { held } => member(out, "first", held)?,
         Finding::Sleep { at, .. } => write!(out, ",\"site\":\"{}\"", Escaped(at.site))?,
@@ -102,4 +108,25 @@ fn object(out: &mut Out, held: &Held) -> fmt::Result {
         out,
         "{{\"lock\":\"{lock:#x}\",\"class\":\"{class}\",\"mode\":\"{how}\",\"site\":\"{site}\"}}"
     )
+}
+
+/// The dependencies of a way, from its beginning.
+fn chain(out: &mut Out, path: &Path) -> fmt::Result {
+    out.write_str(",\"chain\":[")?;
+    for (index, edge) in path.edges().iter().map(|number| edge(*number)).enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let [from, to] = [edge.from, edge.to].map(|class| Escaped(ClassId::from_index(class)));
+        let [held_at, taken_at] = edge.sites.map(Escaped);
+        write!(out, "{comma}{{\"from\":\"{from}\",\"to\":\"{to}\"")?;
+        write!(
+            out,
+            ",\"from_mode\":\"{}\",\"to_mode\":\"{}\"",
+            edge.from_how, edge.to_how
+        )?;
+        write!(
+            out,
+            ",\"held_at\":\"{held_at}\",\"taken_at\":\"{taken_at}\"}}"
+        )?;
+    }
+    out.write_char(']')
 }

@@ -62,11 +62,57 @@ pub(super) fn write(
         }
         Finding::Signal { used, signals } => {
             writeln!(out, "{task} uses:\n{}", Line(used))?;
-            signal::describe(out, *signals)?;
+            writeln!(
+                out,
+                "\nwhose class is waited for in handlers of these signals, and held where they can arrive:"
+            )?;
+            signal::list(out, *signals)?;
             let name = used.class;
-            writeln!(out, "\nwhat can happen:\n\n       CPU0\n       ----")?;
-            writeln!(out, "  lock({name});\n  <signal>\n    lock({name});")?;
-            writeln!(out, "\n *** DEADLOCK ***")?;
+            scenario(
+                out,
+                &[(0, "lock", &name), (0, SIGNAL, &""), (0, "lock", &name)],
+            )?;
+        }
+        Finding::Chain {
+            last,
+            waits,
+            interrupts,
+            signals,
+            path,
+        } => {
+            writeln!(out, "{task} uses:\n{}", Line(last))?;
+            writeln!(
+                out,
+                "\n({waits}) is waited for in handlers of these signals:"
+            )?;
+            signal::list(out, *signals)?;
+            writeln!(
+                out,
+                "\nand held where, over some steps, ({interrupts}) is asked for, which is held elsewhere where they can arrive."
+            )?;
+            writeln!(out, "\nthe dependencies, newest first:")?;
+            edges(out, path)?;
+            let middle = middle(path).unwrap_or(*waits);
+            between(out, *waits, middle, path)?;
+            columns(
+                out,
+                &[
+                    (0, "lock", interrupts),
+                    (1, "lock", &middle),
+                    (1, "lock", interrupts),
+                    (0, SIGNAL, &""),
+                    (0, "lock", waits),
+                ],
+            )?;
+        }
+        Finding::Release { at, holder } => {
+            writeln!(out, "{task} is about to release:\n{}", Line(at))?;
+            match holder {
+                Some((number, held)) => {
+                    writeln!(out, "\nbut thread {number} holds it:\n{}", Line(held))?
+                }
+                None => writeln!(out, "\nbut nobody holds it.")?,
+            }
         }
         Finding::Exit { .. } => {
             writeln!(out, "{task} ends, and nobody can release what it holds.")?
@@ -137,6 +183,22 @@ fn chain(out: &mut Out, held: &Held, wanted: &Held, path: &Path) -> fmt::Result 
         "     held since {}\n     wanted at  {}",
         held.site, wanted.site
     )?;
+    edges(out, path)?;
+    let middle = middle(path).unwrap_or(wanted.class);
+    between(out, wanted.class, middle, path)?;
+    columns(
+        out,
+        &[
+            (0, "lock", &held.class),
+            (1, "lock", &middle),
+            (1, "lock", &held.class),
+            (0, "lock", &wanted.class),
+        ],
+    )
+}
+
+/// The dependencies of a way, the newest first.
+fn edges(out: &mut Out, path: &Path) -> fmt::Result {
     for (number, edge) in path
         .edges()
         .iter()
@@ -166,28 +228,26 @@ fn chain(out: &mut Out, held: &Held, wanted: &Held, path: &Path) -> fmt::Result 
             path.length() - path.edges().len()
         )?;
     }
+    Ok(())
+}
+
+/// Behind which class the last one of a way is taken, where all of it is shown.
+fn middle(path: &Path) -> Option<ClassId> {
+    let last = path.edges().last().map(|number| edge(*number))?;
+    (path.length() == path.edges().len()).then(|| ends(&last)[0])
+}
+
+/// Heads the columns, with what leads from `first` to `middle`.
+fn between(out: &mut Out, first: ClassId, middle: ClassId, path: &Path) -> fmt::Result {
     writeln!(out, "\nwhat can happen:")?;
-    let last = path.edges().last().map(|number| edge(*number));
-    let middle = match last {
-        Some(last) if path.length() == path.edges().len() => ends(&last)[0],
-        _ => wanted.class,
-    };
-    if middle != wanted.class {
-        write!(out, "\n chain exists of:\n   {}", wanted.class)?;
-        for number in path.edges() {
-            write!(out, " --> {}", ends(&edge(*number))[1])?;
-        }
-        writeln!(out)?;
+    if middle == first {
+        return Ok(());
     }
-    columns(
-        out,
-        &[
-            (0, "lock", &held.class),
-            (1, "lock", &middle),
-            (1, "lock", &held.class),
-            (0, "lock", &wanted.class),
-        ],
-    )
+    write!(out, "\n chain exists of:\n   {first}")?;
+    for number in path.edges() {
+        write!(out, " --> {}", ends(&edge(*number))[1])?;
+    }
+    writeln!(out)
 }
 
 fn ends(edge: &Edge) -> [ClassId; 2] {
@@ -198,6 +258,9 @@ fn scenario(out: &mut Out, steps: &[(usize, &str, &dyn Display)]) -> fmt::Result
     writeln!(out, "\nwhat can happen:")?;
     columns(out, steps)
 }
+
+/// A step in which a handler begins.
+const SIGNAL: &str = "<signal>";
 
 /// What each of two CPUs does, in columns.
 fn columns(out: &mut Out, steps: &[(usize, &str, &dyn Display)]) -> fmt::Result {
@@ -219,7 +282,10 @@ fn columns(out: &mut Out, steps: &[(usize, &str, &dyn Display)]) -> fmt::Result 
     }
     for (cpu, what, name) in steps {
         let indent = if *cpu == 0 { 2 } else { left + 6 };
-        writeln!(out, "{:indent$}{what}({name});", "")?;
+        match *what {
+            SIGNAL => writeln!(out, "{:indent$}{SIGNAL}", "")?,
+            _ => writeln!(out, "{:indent$}{what}({name});", "")?,
+        }
     }
     writeln!(out, "\n *** DEADLOCK ***")
 }

@@ -18,7 +18,7 @@ fn locks(thread: &Thread) -> Vec<usize> {
 fn locks_are_released_in_any_order_and_holes_go_with_the_top() {
     let thread = Thread::INIT;
     for lock in 1..=4 {
-        assert!(thread.push(held(lock)));
+        assert!(thread.push(&held(lock)));
     }
     assert_eq!(thread.pop(2).map(|held| held.lock), Some(2));
     assert_eq!(thread.pop(3).map(|held| held.lock), Some(3));
@@ -27,15 +27,15 @@ fn locks_are_released_in_any_order_and_holes_go_with_the_top() {
     thread.pop(4);
     assert_eq!((locks(&thread), thread.depth()), (vec![1], 1));
     assert!(thread.pop(4).is_none());
-    assert!(thread.push(held(5)));
+    assert!(thread.push(&held(5)));
     assert_eq!(locks(&thread), [1, 5]);
 }
 
 #[test]
 fn a_lock_that_counts_is_held_until_its_last_release() {
     let thread = Thread::INIT;
-    thread.push(held(1));
-    thread.push(held(1));
+    thread.push(&held(1));
+    thread.push(&held(1));
     assert!(thread.pop(1).is_none());
     assert_eq!(locks(&thread), [1]);
     assert!(thread.pop(1).is_some());
@@ -46,10 +46,10 @@ fn a_lock_that_counts_is_held_until_its_last_release() {
 fn a_full_stack_takes_no_more_and_goes_on() {
     let thread = Thread::INIT;
     for lock in 1..=DEPTH {
-        assert!(thread.push(held(lock)));
+        assert!(thread.push(&held(lock)));
     }
-    assert!(!thread.push(held(DEPTH + 1)));
+    assert!(!thread.push(&held(DEPTH + 1)));
     assert!(thread.pop(DEPTH + 1).is_none());
     assert!(thread.pop(DEPTH).is_some());
-    assert!(thread.push(held(DEPTH + 1)));
+    assert!(thread.push(&held(DEPTH + 1)));
 }

@@ -1,0 +1,82 @@
+//! Sleep: with `OVERLOCK_LOCKDEP`, the validator of lock order is told before a thread sleeps in a function of the C library that is no lock's.
+//! Without it, each function here is glibc's.
+//!
+//! A thread that holds a lock while it waits for another thread's end may wait for one that waits for the lock. Sleep until a
+//! moment or an event from outside, with a lock held, keeps others waiting, which many a program means to do: it is told with
+//! `OVERLOCK_LOCKDEP_SLEEP` only.
+//!
+//! Most of these may be called in handlers of signals, and are points of cancellation: the thread's stack may be unwound from there.
+
+use core::ffi::{c_int, c_uint, c_void};
+use core::mem::transmute;
+
+use libc::{
+    clockid_t, epoll_event, fd_set, nfds_t, pollfd, pthread_t, sigset_t, timespec, timeval,
+};
+
+use crate::order;
+use crate::real::{Early, missing};
+
+/// `thrd_error`, as glibc has it.
+const THRD_ERROR: c_int = 2;
+
+macro_rules! sleeping {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty: $tell:path, $missing:expr;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`.")]
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $result {
+                $tell();
+                let function = functions::$name.get();
+                if function.is_null() {
+                    return $missing;
+                }
+                type Function = unsafe extern "C-unwind" fn($($type),*) -> $result;
+                // SAFETY: glibc's function of this name has this type.
+                let function = unsafe { transmute::<*mut c_void, Function>(function) };
+                // SAFETY: the caller's promise. There is nothing here that would have to be dropped.
+                unsafe { function($($arg),*) }
+            }
+        )*
+
+        #[allow(non_upper_case_globals)] // the functions' own names
+        mod functions {
+            use super::Early;
+
+            $(
+                pub(super) static $name: Early = {
+                    let name = concat!(stringify!($name), "\0").as_bytes();
+                    match core::ffi::CStr::from_bytes_with_nul(name) {
+                        Ok(name) => Early::new(name),
+                        Err(_) => panic!("a name with a zero in it"), // when this is compiled
+                    }
+                };
+            )*
+        }
+
+        /// When the library is loaded.
+        pub(crate) fn start() {
+            $(functions::$name.find();)*
+        }
+    };
+}
+
+sleeping! {
+    pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int: order::sleeps, libc::ENOSYS;
+    pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, at: *const timespec) -> c_int: order::sleeps, libc::ENOSYS;
+    pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, at: *const timespec) -> c_int: order::sleeps, libc::ENOSYS;
+    thrd_join(thread: pthread_t, result: *mut c_int) -> c_int: order::sleeps, THRD_ERROR;
+    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int: order::may_sleep, -2;
+    sleep(seconds: c_uint) -> c_uint: order::may_sleep, seconds;
+    usleep(micros: c_uint) -> c_int: order::may_sleep, missing();
+    nanosleep(time: *const timespec, left: *mut timespec) -> c_int: order::may_sleep, missing();
+    clock_nanosleep(clock: clockid_t, flags: c_int, time: *const timespec, left: *mut timespec) -> c_int: order::may_sleep, libc::ENOSYS;
+    poll(fds: *mut pollfd, count: nfds_t, millis: c_int) -> c_int: order::may_sleep, missing();
+    __poll_chk(fds: *mut pollfd, count: nfds_t, millis: c_int, size: usize) -> c_int: order::may_sleep, missing();
+    ppoll(fds: *mut pollfd, count: nfds_t, time: *const timespec, mask: *const sigset_t) -> c_int: order::may_sleep, missing();
+    __ppoll_chk(fds: *mut pollfd, count: nfds_t, time: *const timespec, mask: *const sigset_t, size: usize) -> c_int: order::may_sleep, missing();
+    select(count: c_int, reads: *mut fd_set, writes: *mut fd_set, others: *mut fd_set, time: *mut timeval) -> c_int: order::may_sleep, missing();
+    pselect(count: c_int, reads: *mut fd_set, writes: *mut fd_set, others: *mut fd_set, time: *const timespec, mask: *const sigset_t) -> c_int: order::may_sleep, missing();
+    epoll_wait(epoll: c_int, events: *mut epoll_event, most: c_int, millis: c_int) -> c_int: order::may_sleep, missing();
+    epoll_pwait(epoll: c_int, events: *mut epoll_event, most: c_int, millis: c_int, mask: *const sigset_t) -> c_int: order::may_sleep, missing();
+}
