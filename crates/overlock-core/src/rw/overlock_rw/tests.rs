@@ -269,3 +269,19 @@ fn a_child_that_writes_has_no_readers() {
     unlock_write(lock, token);
     assert_clean(lock);
 }
+
+/// R5: the writer that has ended the bias, and waits for a visible reader, is gone.
+#[test]
+fn a_child_that_reads_visibly_has_the_bias_on() {
+    use crate::raw::RawForkRwLock;
+    let lock = leak::<PerCpu>();
+    unlock_write(lock, lock.write());
+    let token = lock.read();
+    assert!(lock.has_entries());
+    lock.gate.lock();
+    lock.end_bias();
+    // SAFETY: there is no other thread, and this one reads.
+    unsafe { lock.forget_waiters(false) };
+    assert!(lock.is_biased());
+    unlock_read(lock, token);
+}
