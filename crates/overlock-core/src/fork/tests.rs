@@ -102,14 +102,14 @@ fn so_is_a_paravirtual_queued_lock() {
 #[test]
 fn nobody_spins_behind_one_that_is_gone() {
     let lock = create::<Mutex<Toy>>();
-    let token = lock.lock();
-    let spins = actor(1, move || _ = lock.lock());
+    lock.lock();
+    let spins = actor(1, move || lock.lock());
     spins.to(Point::Wait);
     core::mem::forget(spins);
     fork();
     // SAFETY: `fork` was called.
     unsafe { lock.forget_waiters() };
-    goes_on(lock, token);
+    goes_on(lock, ());
 }
 
 fn given_is_free<L: RawFairLock + RawFork>() {
