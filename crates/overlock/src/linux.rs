@@ -155,6 +155,7 @@ impl Platform for Linux {
         let _ = futex::wake(word, futex::Flags::PRIVATE, 1);
     }
 
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // the kernel does not
     fn kick_at(word: *const AtomicU32, whom: Kick) {
         let most = match whom {
             Kick::One => 1,
@@ -162,7 +163,8 @@ impl Platform for Linux {
         };
         let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
         // SAFETY: the kernel looks for sleepers by the address, and does not touch the word. It cannot fail, so `errno` stays.
-        unsafe { libc::syscall(libc::SYS_futex, word.addr(), operation, most) };
+        // (Not `word.addr()`: Miri looks by what the pointer leads to.)
+        unsafe { libc::syscall(libc::SYS_futex, word, operation, most) };
     }
 
     #[inline(always)]
