@@ -34,7 +34,8 @@ pub struct Args {
 
     /// Count how often and for how long threads wait for locks, by lock and call site
     ///
-    /// A table goes to the standard error when the program has ended, and at each SIGUSR2 that this program gets.
+    /// Waits for conditions, semaphores and barriers stand in a table of their own. The tables go to the standard error when the program has ended, and at each SIGUSR2 that this
+    /// program gets.
     #[arg(long)]
     stat: bool,
 
@@ -42,7 +43,7 @@ pub struct Args {
     files: stat::Args,
 
     /// Check the order in which locks are acquired
-    #[arg(long, conflicts_with_all = ["stat", "report", "svg"])]
+    #[arg(long)]
     lockdep: bool,
 
     /// Warn also of locks that are held while a thread sleeps until a moment or an event, or waits for a semaphore

@@ -11,9 +11,9 @@ mod text;
 pub use json::Document;
 pub use mapping::Mapping;
 pub use process::{Process, find, processes};
-pub use rows::Row;
+pub use rows::{Event, Row};
 pub use symbols::Symbols;
-pub use text::{describe, name};
+pub use text::{describe, short};
 
 use std::path::{Path, PathBuf};
 
@@ -72,5 +72,96 @@ impl Files {
             files::written(output.write(|out| svg::write(out, document)))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::rows::{Kind, Spell};
+    use super::symbols::Place;
+    use super::*;
+
+    fn place(function: &str) -> Place {
+        Place {
+            address: "0x1".to_owned(),
+            function: Some(function.to_owned()),
+            file: None,
+            line: None,
+            module: None,
+            offset: None,
+        }
+    }
+
+    fn spell(total_ns: u64, of: u64) -> Spell {
+        Spell {
+            total_ns,
+            avg_ns: (of > 0).then(|| total_ns as f64 / of as f64),
+            max_ns: total_ns,
+        }
+    }
+
+    fn row(lock: &str, waits: u64) -> Row {
+        Row {
+            lock: lock.to_owned(),
+            object: lock.to_owned(),
+            kind: Kind(overlock_stat::Kind::Mutex),
+            init: None,
+            site: place("section"),
+            acquisitions: Some(1000),
+            contentions: waits,
+            gave_up: 0,
+            wait: spell(waits * 1000, waits),
+            hold: spell(0, 0),
+            queued: waits,
+            unfair: Some(30),
+            unfair_share: Some(30.0 / (30 + waits) as f64),
+            passed_avg: None,
+            passed_max: None,
+            holders: Vec::new(),
+        }
+    }
+
+    /// Two locks, and somebody who waits for longer than all for them.
+    pub fn process() -> Process {
+        Process {
+            pid: 7,
+            program: "program".to_owned(),
+            locks: vec![row("hot", 10), row("cold", 0)],
+            events: vec![Event {
+                name: "ready".to_owned(),
+                object: "ready".to_owned(),
+                kind: Kind(overlock_stat::Kind::Cond),
+                init: None,
+                site: place("idle"),
+                waits: 3,
+                gave_up: 1,
+                wait: spell(9_000_000_000, 3),
+            }],
+            lost: 0,
+            lost_holders: 0,
+            lost_modules: 0,
+        }
+    }
+
+    #[test]
+    fn events_stand_below_locks_and_are_not_in_their_sum() {
+        let text = describe(&[process()], None);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "program (process 7): 10 us waited for locks");
+        assert!(lines[2].starts_with(" hot"), "{text}");
+        assert!(lines[2].contains(" 75 %"), "{text}");
+        let events = "9.0 s waited for events, which is no contention";
+        let at = lines.iter().position(|line| *line == events);
+        assert!(
+            at.is_some_and(|at| at > 3 && lines[at + 2].contains(" cond ")),
+            "{text}"
+        );
+        let mut picture = Vec::new();
+        svg::write(&mut picture, &Document::of(vec![process()])).unwrap();
+        let picture = String::from_utf8(picture).unwrap();
+        let at = |text| picture.find(text);
+        assert!(at("hot").unwrap() < at("Waits for events").unwrap());
+        assert!(at("Waits for events").unwrap() < at("ready").unwrap());
+        assert_eq!(at("cold"), None);
     }
 }

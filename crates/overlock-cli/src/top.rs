@@ -112,6 +112,7 @@ fn show(
             Event::Key(key) if key.kind == KeyEventKind::Press => match pressed(key) {
                 Key::Quit => return Ok(()),
                 Key::Sort => changes.sort_by_next(),
+                Key::Events => changes.shows_events = !changes.shows_events,
                 Key::Pause => paused = !paused,
                 Key::Reset => changes.reset(),
                 Key::Other => {}
@@ -124,6 +125,7 @@ fn show(
 enum Key {
     Quit,
     Sort,
+    Events,
     Pause,
     Reset,
     Other,
@@ -134,6 +136,7 @@ fn pressed(key: KeyEvent) -> Key {
         KeyCode::Char('q') | KeyCode::Esc => Key::Quit,
         KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Key::Quit,
         KeyCode::Char('s') => Key::Sort,
+        KeyCode::Char('e') => Key::Events,
         KeyCode::Char('p') => Key::Pause,
         KeyCode::Char('r') => Key::Reset,
         _ => Key::Other,
@@ -147,6 +150,7 @@ fn alive(pid: u32) -> bool {
 const KEYS: &str = "\
 Keys:
   s  another order: by the last second's waiting time, waits, acquisitions, by all of the waiting time
+  e  waits for events in place of locks, or locks again
   p  pause
   r  reset: sums begin anew
   q  quit";

@@ -17,8 +17,8 @@ use common::{ends, signal};
 use preload::{compile, library, run};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
-/// Where the program replaces ours, where it is our child, and where it is that and counted.
-const WAYS: [&[&str]; 3] = [&[], &["--lockdep"], &["--stat"]];
+/// Where the program replaces ours, where it is our child, and where it is that and counted, or both.
+const WAYS: [&[&str]; 4] = [&[], &["--lockdep"], &["--stat"], &["--stat", "--lockdep"]];
 
 fn output(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()

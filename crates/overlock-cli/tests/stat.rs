@@ -152,9 +152,99 @@ fn readers_and_writers_are_told_apart() {
         assert_eq!(changes[0]["kind"], "write");
         assert!(sum(&changes, "contentions") > 0, "{rwlock}: {text}");
         assert!(changes[0]["hold"]["max_ns"].as_u64().unwrap() >= 2_000_000);
+        // And a writer that has to wait mostly finds readers.
+        let mut holders = changes[0]["holders"].as_array().unwrap().iter();
+        assert!(
+            holders.any(|holder| holder["site"]["function"] == "look"),
+            "{rwlock}: {text}"
+        );
         let glances = sum(&at(process, "glance"), "acquisitions");
         assert!((17_000..23_000).contains(&glances), "{rwlock}: {glances}");
     }
+}
+
+/// Runs a program of `tests/c` that ends well, and returns its first process's report, and the table.
+fn counted(source: &str, name: &str, options: &[&str]) -> (Value, String) {
+    let program = compile(source, name, &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("r.json");
+    let report = format!("--report={}", json.display());
+    let options = [options, &["--stat", &report]].concat();
+    let output = run(&options).arg(&program).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    (read(&json)["processes"][0].take(), text)
+}
+
+#[test]
+fn waits_for_events_stand_by_themselves() {
+    for lockdep in [&[][..], &["--lockdep"]] {
+        let (process, text) = counted("events", "events", lockdep);
+        let events = process["events"].as_array().unwrap();
+        for (function, kind, name, gave_up, least_ns) in [
+            ("await_ready", "cond", "ready", 0, 5_000_000),
+            ("await_in_vain", "cond", "ready", 1, 1_000_000),
+            ("take_slot", "sem", "slots", 0, 10_000_000),
+            ("take_in_vain", "sem", "slots", 1, 1_000_000),
+            ("meet", "barrier", "meeting", 0, 10_000_000),
+        ] {
+            let is_it = |event: &&Value| event["site"]["function"] == function;
+            let event = events.iter().find(is_it);
+            let event = event.unwrap_or_else(|| panic!("{function}: {text}"));
+            assert_eq!([&event["kind"], &event["name"]], [kind, name], "{text}");
+            // More than one of a condition where a thread woke for no reason. What does not wait is none.
+            let waits = event["waits"].as_u64().unwrap();
+            assert!(waits == 1 || waits > 1 && kind == "cond", "{text}");
+            assert!(event["gave_up"].as_u64().unwrap() >= gave_up, "{text}");
+            let total = event["wait"]["total_ns"].as_u64().unwrap();
+            assert!(total >= least_ns, "{function}: {text}");
+        }
+        let spun = at(&process, "want_quick");
+        assert_eq!([&spun[0]["kind"], &spun[0]["lock"]], ["spin", "quick"]);
+        assert_eq!(spun[0]["acquisitions"], Value::Null);
+        assert!(spun[0]["wait"]["total_ns"].as_u64().unwrap() >= 10_000_000);
+        assert!(process["locks"].as_array().unwrap().iter().all(|row| {
+            let kind = row["kind"].as_str().unwrap();
+            ["mutex", "spin"].contains(&kind)
+        }));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with(" waited for locks"), "{text}");
+        assert!(lines[2].contains("want_quick events.c:"), "{text}");
+        assert!(text.contains(" waited for events, which is no contention\n"));
+    }
+}
+
+#[test]
+fn acquisitions_past_those_that_wait_are_told() {
+    for mutex in ["overlock", "mutex", "hybrid"] {
+        let name = format!("unfair-{mutex}");
+        let (process, text) = counted("unfair", &name, &["--mutex", mutex]);
+        let greedy = at(&process, "greedy");
+        let [unfair, queued] = ["unfair", "queued"].map(|key| sum(&greedy, key));
+        assert_eq!(sum(&greedy, "contentions"), queued);
+        assert!((1..=1200).contains(&queued), "{mutex}: {text}");
+        let share = greedy[0]["unfair_share"].as_f64().unwrap();
+        let expected = unfair as f64 / (unfair + queued) as f64;
+        assert!((share - expected).abs() < 1e-6, "{mutex}: {text}");
+        if mutex == "overlock" {
+            // Whoever releases it is there again before a sleeper is.
+            assert!(share > 0.3, "{text}");
+        }
+        // Of the first 1024 all are counted, and of the others one in 32.
+        assert!(unfair <= 1024 + 8 * 32, "{mutex}: {text}");
+        let passed = greedy[0]["passed_avg"].as_f64();
+        assert_eq!(passed.is_some(), mutex == "overlock", "{mutex}: {text}");
+        assert_eq!(greedy[0]["passed_max"].is_null(), mutex != "overlock");
+    }
+}
+
+#[test]
+fn a_mutex_that_is_acquired_again_after_a_wait_is_so_where_that_is() {
+    let (process, text) = counted("again", "again", &[]);
+    let again = at(&process, "await_turn");
+    let condition = again.iter().filter(|row| row["lock"] == "busy");
+    let contentions = condition.map(|row| row["contentions"].as_u64().unwrap());
+    assert!(contentions.sum::<u64>() > 0, "{text}");
 }
 
 #[test]

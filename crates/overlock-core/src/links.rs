@@ -156,6 +156,12 @@ impl<P: Platform> Links<P> {
         NodeId::from_bits(self.head.load(Relaxed))
     }
 
+    /// Not 0 where there is a first one: half a look at [`first`](Self::first).
+    #[inline(always)]
+    pub(crate) fn head_bits(&self) -> u16 {
+        self.head.load(Relaxed)
+    }
+
     pub(crate) fn last(&self) -> Option<NodeId> {
         NodeId::from_bits(self.tail.load(Relaxed))
     }

@@ -32,8 +32,10 @@ use overlock::Linux;
 use overlock::core::Platform;
 use overlock::core::raw::RawFork;
 use overlock::core::sleep::Barrier;
+use overlock_stat::Kind;
 
-use crate::{fork, order, real};
+use crate::site::{Site, with_site};
+use crate::{fork, order, real, stat};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -81,12 +83,18 @@ impl PthreadBarrier {
     }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_barrier_init`.
-pub unsafe extern "C" fn pthread_barrier_init(
+with_site! {
+    /// `pthread_barrier_init`.
+    fn pthread_barrier_init(3) => init;
+    /// `pthread_barrier_wait`.
+    fn pthread_barrier_wait(1) => wait;
+}
+
+unsafe extern "C" fn init(
     barrier: *mut PthreadBarrier,
     attr: *const c_int,
     count: u32,
+    site: Site,
 ) -> c_int {
     if !(1..=MOST).contains(&count) {
         return EINVAL;
@@ -109,12 +117,11 @@ pub unsafe extern "C" fn pthread_barrier_init(
     };
     // SAFETY: the caller's promise: memory for a barrier that nobody uses.
     unsafe { barrier.write(new) };
+    stat::initialised(barrier.addr(), site);
     0
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_barrier_wait`.
-pub unsafe extern "C" fn pthread_barrier_wait(barrier: *mut PthreadBarrier) -> c_int {
+unsafe extern "C" fn wait(barrier: *mut PthreadBarrier, site: Site) -> c_int {
     // SAFETY: the caller's promise: a barrier.
     let barrier = unsafe { &*barrier };
     order::sleeps();
@@ -123,10 +130,16 @@ pub unsafe extern "C" fn pthread_barrier_wait(barrier: *mut PthreadBarrier) -> c
         return unsafe { real::pthread_barrier_wait(barrier.as_glibcs()) };
     }
     barrier.settle();
+    let address = core::ptr::from_ref(barrier).addr();
+    let waits = stat::Event::begin();
     barrier.inside.fetch_add(1, Relaxed);
     let leads = barrier.barrier.wait();
     // IR: release, pairs with IA. From here on the barrier may be gone.
     barrier.inside.fetch_sub(1, Release);
+    // The last one to come waits for nobody.
+    if let Some(waits) = waits.filter(|_| !leads) {
+        waits.over(address, Kind::Barrier, site, false);
+    }
     if leads { SERIAL_THREAD } else { 0 }
 }
 

@@ -42,6 +42,12 @@ with_site! {
     fn mtx_trylock(1) => trylock;
     /// `mtx_timedlock`.
     fn mtx_timedlock(2) => timedlock;
+    /// `cnd_init`.
+    fn cnd_init(1) => cond_init;
+    /// `cnd_wait`: a cancellation point, as in glibc.
+    fn cnd_wait(2) => wait;
+    /// `cnd_timedwait`: a cancellation point, as in glibc.
+    fn cnd_timedwait(3) => timedwait;
 }
 
 unsafe extern "C" fn init(mutex: *mut Mutex, asked: c_int, site: Site) -> c_int {
@@ -84,11 +90,9 @@ pub unsafe extern "C" fn mtx_destroy(mutex: *mut Mutex) {
     unsafe { functions::pthread_mutex_destroy(mutex) };
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `cnd_init`.
-pub unsafe extern "C" fn cnd_init(cond: *mut Cond) -> c_int {
+unsafe extern "C" fn cond_init(cond: *mut Cond, site: Site) -> c_int {
     // SAFETY: the caller's promise.
-    answer(unsafe { cond::pthread_cond_init(cond, core::ptr::null()) })
+    answer(unsafe { cond::init(cond, core::ptr::null(), site) })
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -105,22 +109,19 @@ pub unsafe extern "C" fn cnd_broadcast(cond: *mut Cond) -> c_int {
     answer(unsafe { cond::pthread_cond_broadcast(cond) })
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `cnd_wait`: a cancellation point, as in glibc.
-pub unsafe extern "C-unwind" fn cnd_wait(cond: *mut Cond, mutex: *mut Mutex) -> c_int {
+unsafe extern "C-unwind" fn wait(cond: *mut Cond, mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise.
-    answer(unsafe { cond::pthread_cond_wait(cond, mutex) })
+    answer(unsafe { cond::wait(cond, mutex, site) })
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `cnd_timedwait`: a cancellation point, as in glibc.
-pub unsafe extern "C-unwind" fn cnd_timedwait(
+unsafe extern "C-unwind" fn timedwait(
     cond: *mut Cond,
     mutex: *mut Mutex,
     at: *const timespec,
+    site: Site,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    answer(unsafe { cond::pthread_cond_timedwait(cond, mutex, at) })
+    answer(unsafe { cond::timedwait(cond, mutex, at, site) })
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

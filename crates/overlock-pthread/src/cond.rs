@@ -26,10 +26,12 @@ use overlock::core::node::NodeId;
 use overlock::core::raw::{RawFork, RawLock};
 use overlock::core::sleep::Condvar;
 use overlock::core::{Instant, Platform};
+use overlock_stat::Kind;
 
 use crate::mutex::{Mutex, raw::Any};
+use crate::site::{Site, with_site};
 use crate::time::deadline;
-use crate::{cancel, fork, order, real};
+use crate::{cancel, fork, order, real, stat};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -95,17 +97,23 @@ impl Cond {
     }
 
     /// Waits for a notification of one of ours.
-    fn wait(&self, mutex: &Mutex, until: Option<Instant>) -> c_int {
+    fn wait(&self, mutex: &Mutex, until: Option<Instant>, site: Site) -> c_int {
         let error = mutex.check_owner();
         if error != 0 {
             return error;
         }
         let token = cancel::enter();
         let address = core::ptr::from_ref(mutex).expose_provenance();
-        order::sleeps_without(address);
+        order::sleeps_without(address, site);
+        let waits = stat::Event::begin();
+        let any = Any::of(mutex);
+        Any::acquired_at(site);
         // SAFETY: the caller's promise: it owns the mutex.
-        let (acquired, notified) =
-            unsafe { self.cond().wait_limited(Any::of(mutex), 0, until, token) };
+        let (acquired, notified) = unsafe { self.cond().wait_limited(any, 0, until, token) };
+        if let Some(waits) = waits {
+            let address = core::ptr::from_ref(self).addr();
+            waits.over(address, Kind::Cond, site, !notified);
+        }
         if notified {
             return acquired;
         }
@@ -120,9 +128,14 @@ impl Cond {
     }
 
     /// Waits for one of glibc's, with a mutex of ours, which stays out of its sight.
-    fn wait_hidden(&self, mutex: &Mutex, wait: impl FnOnce(*mut c_void) -> c_int) -> c_int {
+    fn wait_hidden(
+        &self,
+        mutex: &Mutex,
+        site: Site,
+        wait: impl FnOnce(*mut c_void) -> c_int,
+    ) -> c_int {
         cancel::act();
-        order::sleeps_without(core::ptr::from_ref(mutex).addr());
+        order::sleeps_without(core::ptr::from_ref(mutex).addr(), site);
         let hidden = self.hidden();
         let mut state = 0;
         // SAFETY: `state` is valid for the write. A cancellation would have to release the hidden mutex: it has to wait.
@@ -133,7 +146,7 @@ impl Cond {
         let result = wait(hidden);
         // SAFETY: as above; the wait has acquired it again.
         unsafe { real::pthread_mutex_unlock(hidden) };
-        let acquired = mutex.acquire_any(pthread_cond_wait as *const () as usize);
+        let acquired = mutex.acquire_any(site);
         // SAFETY: a state that was one before.
         unsafe { pthread_setcancelstate(state, core::ptr::null_mut()) };
         cancel::act();
@@ -167,9 +180,18 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_cond_init`.
-pub unsafe extern "C" fn pthread_cond_init(cond: *mut Cond, attr: *const u32) -> c_int {
+with_site! {
+    /// `pthread_cond_init`.
+    fn pthread_cond_init(2) => init;
+    /// `pthread_cond_wait`.
+    fn pthread_cond_wait(2) => wait;
+    /// `pthread_cond_timedwait`.
+    fn pthread_cond_timedwait(3) => timedwait;
+    /// `pthread_cond_clockwait`.
+    fn pthread_cond_clockwait(4) => clockwait;
+}
+
+pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Site) -> c_int {
     // SAFETY: the caller's promise: null, or an attributes object: an int with bit 0 for shared, the clock above it.
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(0, |&flags| flags);
@@ -186,6 +208,7 @@ pub unsafe extern "C" fn pthread_cond_init(cond: *mut Cond, attr: *const u32) ->
     };
     // SAFETY: the caller's promise: memory for a condition variable that nobody uses.
     unsafe { cond.write(new) };
+    stat::initialised(cond.addr(), site);
     0
 }
 
@@ -228,31 +251,32 @@ pub unsafe extern "C" fn pthread_cond_broadcast(cond: *mut Cond) -> c_int {
     0
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_cond_wait`.
-pub unsafe extern "C-unwind" fn pthread_cond_wait(cond: *mut Cond, mutex: *mut Mutex) -> c_int {
+pub(crate) unsafe extern "C-unwind" fn wait(
+    cond: *mut Cond,
+    mutex: *mut Mutex,
+    site: Site,
+) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
     // SAFETY: and a mutex, which it owns.
     let mutex = unsafe { &*mutex };
     if !cond.is_shared() {
-        return cond.wait(mutex, None);
+        return cond.wait(mutex, None, site);
     }
     // SAFETY: a condition variable of glibc's, and a mutex of its own that the caller owns.
     let wait = |mutex| unsafe { real::pthread_cond_wait(cond.as_glibcs(), mutex) };
     if mutex.is_ours() {
-        cond.wait_hidden(mutex, wait)
+        cond.wait_hidden(mutex, site, wait)
     } else {
         wait(mutex.as_glibcs())
     }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_cond_timedwait`.
-pub unsafe extern "C-unwind" fn pthread_cond_timedwait(
+pub(crate) unsafe extern "C-unwind" fn timedwait(
     cond: *mut Cond,
     mutex: *mut Mutex,
     at: *const timespec,
+    site: Site,
 ) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
@@ -262,26 +286,25 @@ pub unsafe extern "C-unwind" fn pthread_cond_timedwait(
     let at = unsafe { &*at };
     if !cond.is_shared() {
         return match deadline(cond.clock(), at) {
-            Ok(until) => cond.wait(mutex, Some(until)),
+            Ok(until) => cond.wait(mutex, Some(until), site),
             Err(error) => error,
         };
     }
-    // SAFETY: as in `pthread_cond_wait`.
+    // SAFETY: as in `wait`.
     let wait = |mutex| unsafe { real::pthread_cond_timedwait(cond.as_glibcs(), mutex, at) };
     if mutex.is_ours() {
-        cond.wait_hidden(mutex, wait)
+        cond.wait_hidden(mutex, site, wait)
     } else {
         wait(mutex.as_glibcs())
     }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_cond_clockwait`.
-pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
+unsafe extern "C-unwind" fn clockwait(
     cond: *mut Cond,
     mutex: *mut Mutex,
     clock: clockid_t,
     at: *const timespec,
+    site: Site,
 ) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
@@ -294,14 +317,14 @@ pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
     }
     if !cond.is_shared() {
         return match deadline(clock, at) {
-            Ok(until) => cond.wait(mutex, Some(until)),
+            Ok(until) => cond.wait(mutex, Some(until), site),
             Err(error) => error,
         };
     }
-    // SAFETY: as in `pthread_cond_wait`.
+    // SAFETY: as in `wait`.
     let wait = |mutex| unsafe { real::pthread_cond_clockwait(cond.as_glibcs(), mutex, clock, at) };
     if mutex.is_ours() {
-        cond.wait_hidden(mutex, wait)
+        cond.wait_hidden(mutex, site, wait)
     } else {
         wait(mutex.as_glibcs())
     }

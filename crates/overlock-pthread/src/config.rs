@@ -87,6 +87,7 @@ static STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 /// The same for reader-writer locks.
 static RW_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static RW_STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
+static RW_UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
 #[inline(always)]
 pub(crate) fn lock_generation() -> u32 {
@@ -113,6 +114,11 @@ pub(crate) fn rw_generation() -> u32 {
 #[inline(always)]
 pub(crate) fn rw_stat_generation() -> u32 {
     RW_STAT_GENERATION.load(Relaxed)
+}
+
+#[inline(always)]
+pub(crate) fn rw_unlock_generation() -> u32 {
+    RW_UNLOCK_GENERATION.load(Relaxed)
 }
 
 /// The configuration.
@@ -164,6 +170,7 @@ pub(crate) fn generation_changed() {
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
     let plain = config.rwlock == RwLock::Overlock && !config.lockdep;
+    RW_UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     RW_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     RW_STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
 }

@@ -37,6 +37,7 @@ mod site;
 pub mod sleep;
 pub mod spin;
 pub(crate) mod stat;
+mod thread;
 mod time;
 
 /// Runs when the library is loaded, which may be after other libraries have used it.

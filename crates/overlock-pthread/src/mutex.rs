@@ -154,7 +154,10 @@ impl Mutex {
         let result = if config.lockdep {
             self.take_in_order(wait, site)
         } else if config.stat {
-            self.take_counted(wait, site)
+            match self.attempt(site) {
+                EBUSY if !matches!(wait, Wait::Not) => self.wait(wait, site),
+                result => result,
+            }
         } else {
             self.take(wait)
         };
@@ -166,12 +169,31 @@ impl Mutex {
 
     /// The lock, with its order checked.
     fn take_in_order(&self, wait: Wait, site: Site) -> c_int {
-        let attempt = || self.try_acquire();
+        let attempt = || self.attempt(site);
         if matches!(wait, Wait::Not) {
             return order::attempt(self.address(), How::EXCLUSIVE, site, attempt);
         }
         let how = order::limited(How::EXCLUSIVE, !matches!(wait, Wait::Forever));
-        order::acquire(self.address(), how, site, attempt, || self.take(wait))
+        let wait = || self.wait(wait, site);
+        order::acquire(self.address(), how, site, attempt, wait)
+    }
+
+    /// The lock, if it is free; counted where that is asked for.
+    fn attempt(&self, site: Site) -> c_int {
+        match config::get().stat {
+            true => self.attempt_counted(site),
+            false => self.try_acquire(),
+        }
+    }
+
+    /// The lock, which was not free.
+    fn wait(&self, wait: Wait, site: Site) -> c_int {
+        match wait {
+            Wait::Forever | Wait::Until(Ok(_)) if config::get().stat => {
+                self.wait_counted(wait, site)
+            }
+            _ => self.take(wait),
+        }
     }
 
     fn address(&self) -> usize {

@@ -108,15 +108,17 @@ pub(crate) fn release_free(lock: usize) {
 }
 
 /// The calling thread is about to wait for a condition with the mutex there, which it releases.
-pub(crate) fn sleeps_without(mutex: usize) {
+pub(crate) fn sleeps_without(mutex: usize, site: Site) {
     if config::get().lockdep {
-        lockdep::sleeps(mutex, CodeSite::NONE);
+        lockdep::sleeps(mutex, CodeSite::code(site));
     }
 }
 
 /// The calling thread is about to wait for what other threads do.
 pub(crate) fn sleeps() {
-    sleeps_without(0);
+    if config::get().lockdep {
+        lockdep::sleeps(0, CodeSite::NONE);
+    }
 }
 
 /// The calling thread is about to sleep for another reason, or to wait for what may as well be a lock: a semaphore.

@@ -8,11 +8,12 @@
 //! |---|---|
 //! | 0 | `lock`: `overlock_rw_posix` or `rwsem`, 20 bytes | the lock |
 //! | 20 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
+//! | 24 | `observed`: the number of what is recorded of the writer's acquisition; 0 for nothing | the writer |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
 //! | 32 | `writer`: the thread that holds the lock for writing; 0 for none | that thread |
-//! | 40 | `observed`: the number of what is recorded of the writer's acquisition; 0 for nothing | the writer |
-//! | 44 | `site`: the lower half of its call site, with statistics | the writer |
+//! | 40 | `written`: with statistics, how often it was acquired for writing, and above that the lower half of the last call site | the writer |
 //! | 48 | `kind`: 2 where readers must not pass writers that wait | the initialiser |
+//! | 52 | `reader`: the lower half of a reader's call site, with statistics | each reader that comes in |
 //!
 //! # Whose it is
 //!
@@ -29,15 +30,14 @@
 mod counted;
 pub mod functions;
 mod posix;
-mod reads;
 mod rwsem;
 #[cfg(test)]
 mod tests;
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use libc::EDEADLK;
+use libc::{EBUSY, EDEADLK};
 use overlock::Linux;
 use overlock::core::Instant;
 use overlock::core::rw::OverlockRwPosix;
@@ -47,7 +47,7 @@ use overlock::core::sleep::RwSem;
 use crate::mutex::me;
 use crate::order::{self, How};
 use crate::site::Site;
-use crate::{config, fork};
+use crate::{config, fork, thread};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -55,12 +55,12 @@ use crate::{config, fork};
 pub struct RwLock {
     lock: [AtomicU32; 5],
     generation: AtomicU32,
-    _glibcs: AtomicU32,
+    observed: AtomicU32,
     shared: AtomicU32,
     writer: AtomicUsize,
-    observed: AtomicU32,
-    site: AtomicU32,
+    written: AtomicU64,
     kind: AtomicU32,
+    reader: AtomicU32,
 }
 
 const _: () = assert!(size_of::<RwLock>() == size_of::<libc::pthread_rwlock_t>());
@@ -84,6 +84,9 @@ trait Behind {
     fn try_read(&self, passing: Passing) -> c_int;
     fn write(&self, until: Option<Instant>) -> c_int;
     fn try_write(&self) -> c_int;
+
+    /// Whether somebody waits for it, in some way that shows.
+    fn is_waited_for(&self) -> bool;
 
     /// Whether a writer holds it; asked by one of its holders.
     fn is_written(&self) -> bool;
@@ -134,12 +137,12 @@ impl RwLock {
         RwLock {
             lock: [const { AtomicU32::new(0) }; 5],
             generation: AtomicU32::new(fork::generation()),
-            _glibcs: AtomicU32::new(0),
+            observed: AtomicU32::new(0),
             shared: AtomicU32::new(0),
             writer: AtomicUsize::new(0),
-            observed: AtomicU32::new(0),
-            site: AtomicU32::new(0),
+            written: AtomicU64::new(0),
             kind: AtomicU32::new(kind),
+            reader: AtomicU32::new(0),
         }
     }
 
@@ -154,15 +157,6 @@ impl RwLock {
         // SAFETY: the lock's size and alignment fit, all zero bytes are an unlocked one, and all accesses are through the same type: the
         // configuration does not change.
         unsafe { &*core::ptr::from_ref(&self.lock).cast() }
-    }
-
-    /// The lock, where it is ours, of this generation, and a recommended one: then the shortest ways are for it.
-    #[inline(always)]
-    fn recommended(&self) -> Option<&Recommended> {
-        // Relaxed: written before the lock is used.
-        let plain = self.shared.load(Relaxed) == 0
-            && self.generation.load(Relaxed) == config::rw_generation();
-        plain.then(|| self.as_lock())
     }
 
     /// Whether it is ours; then of this generation.
@@ -192,7 +186,7 @@ impl RwLock {
     fn passing(&self) -> Passing {
         if self.kind.load(Relaxed) == PREFER_WRITER {
             Passing::Never
-        } else if reads::get() > 0 {
+        } else if thread::reads() > 0 {
             Passing::AtOnce
         } else {
             Passing::Later
@@ -217,20 +211,29 @@ impl RwLock {
         core::ptr::from_ref(self).addr()
     }
 
+    /// Whether it is ours, a recommended one, and of this generation, which the configuration says in several places, one for each use.
+    #[inline(always)]
+    fn is_plain(&self, generation: u32) -> bool {
+        // Relaxed: written before the lock is used.
+        self.generation.load(Relaxed) == generation && self.shared.load(Relaxed) == 0
+    }
+
     /// The shortest way to read.
-    #[inline]
+    #[inline(always)]
     fn read_quickly(&self) -> bool {
-        let read = self.recommended().is_some_and(Recommended::enter);
+        let plain = self.is_plain(config::rw_generation());
+        let read = plain && self.as_lock::<Recommended>().enter();
         if read {
-            reads::change(|reads| reads.wrapping_add(1));
+            thread::change_reads(|reads| reads.wrapping_add(1));
         }
         read
     }
 
     /// The shortest way to write.
-    #[inline]
+    #[inline(always)]
     fn write_quickly(&self) -> bool {
-        let written = self.recommended().is_some_and(Recommended::seize);
+        let plain = self.is_plain(config::rw_generation());
+        let written = plain && self.as_lock::<Recommended>().seize();
         if written {
             self.writer.store(me(), Relaxed);
         }
@@ -240,57 +243,86 @@ impl RwLock {
     /// The shortest way to release.
     #[inline]
     fn release_quickly(&self) -> bool {
-        let lock = self.recommended();
-        lock.inspect(|lock| self.release_of(*lock)).is_some()
+        let plain =
+            self.is_plain(config::rw_unlock_generation()) && self.observed.load(Relaxed) == 0;
+        if plain {
+            self.release_of(self.as_lock::<Recommended>());
+        }
+        plain
     }
 
     fn read(&self, until: Option<Instant>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
         }
-        let wait = || behind!(self, |lock| lock.read(self.passing(), until));
-        let result = if config::get().lockdep {
+        let config = config::get();
+        let wait = || match config.stat {
+            true => self.wait_to_read_counted(until, site),
+            false => behind!(self, |lock| lock.read(self.passing(), until)),
+        };
+        let result = if config.lockdep {
             // Not past those that wait: that is the wait's affair.
-            let attempt = || behind!(self, |lock| lock.try_read(Passing::Never));
+            let attempt = || self.attempt_to_read(Passing::Never, site);
             let how = order::limited(self.how_read(), until.is_some());
             order::acquire(self.address(), how, site, attempt, wait)
-        } else if config::get().stat {
-            self.read_counted(until, site)
+        } else if config.stat {
+            // Past those that wait if it would not wait behind them.
+            let passing = match self.passing() {
+                Passing::AtOnce => Passing::AtOnce,
+                _ => Passing::Never,
+            };
+            match self.attempt_to_read(passing, site) {
+                EBUSY => wait(),
+                result => result,
+            }
         } else {
             wait()
         };
         if result == 0 {
-            reads::change(|reads| reads.wrapping_add(1));
+            thread::change_reads(|reads| reads.wrapping_add(1));
         }
         result
     }
 
     fn try_read(&self, site: Site) -> c_int {
-        let attempt = || behind!(self, |lock| lock.try_read(self.passing()));
+        let attempt = || self.attempt_to_read(self.passing(), site);
         let result = if config::get().lockdep {
             order::attempt(self.address(), self.how_read(), site, attempt)
-        } else if config::get().stat {
-            self.has_read(attempt(), site)
         } else {
             attempt()
         };
         if result == 0 {
-            reads::change(|reads| reads.wrapping_add(1));
+            thread::change_reads(|reads| reads.wrapping_add(1));
         }
         result
+    }
+
+    /// A share of the lock, if it is free for that; counted where that is asked for.
+    fn attempt_to_read(&self, passing: Passing, site: Site) -> c_int {
+        match config::get().stat {
+            true => self.attempt_to_read_counted(passing, site),
+            false => behind!(self, |lock| lock.try_read(passing)),
+        }
     }
 
     fn write(&self, until: Option<Instant>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
         }
-        let wait = || behind!(self, |lock| lock.write(until));
-        let result = if config::get().lockdep {
-            let attempt = || behind!(self, |lock| lock.try_write());
+        let config = config::get();
+        let wait = || match config.stat {
+            true => self.wait_to_write_counted(until, site),
+            false => behind!(self, |lock| lock.write(until)),
+        };
+        let attempt = || self.attempt_to_write(site);
+        let result = if config.lockdep {
             let how = order::limited(How::EXCLUSIVE, until.is_some());
             order::acquire(self.address(), how, site, attempt, wait)
-        } else if config::get().stat {
-            self.write_counted(until, site)
+        } else if config.stat {
+            match attempt() {
+                EBUSY => wait(),
+                result => result,
+            }
         } else {
             wait()
         };
@@ -301,11 +333,9 @@ impl RwLock {
     }
 
     fn try_write(&self, site: Site) -> c_int {
-        let attempt = || behind!(self, |lock| lock.try_write());
+        let attempt = || self.attempt_to_write(site);
         let result = if config::get().lockdep {
             order::attempt(self.address(), How::EXCLUSIVE, site, attempt)
-        } else if config::get().stat {
-            self.has_written(attempt(), site)
         } else {
             attempt()
         };
@@ -313,6 +343,14 @@ impl RwLock {
             self.writer.store(me(), Relaxed);
         }
         result
+    }
+
+    /// The lock, if it is free; counted where that is asked for.
+    fn attempt_to_write(&self, site: Site) -> c_int {
+        match config::get().stat {
+            true => self.attempt_to_write_counted(site),
+            false => behind!(self, |lock| lock.try_write()),
+        }
     }
 
     fn release(&self) {
@@ -346,7 +384,7 @@ impl RwLock {
             // SAFETY: there is a writer, and the caller holds the lock, as POSIX asks: so it is the writer.
             unsafe { lock.unlock_write() }
         } else if lock.is_read() {
-            reads::change(|reads| reads.saturating_sub(1));
+            thread::change_reads(|reads| reads.saturating_sub(1));
             // SAFETY: there is no writer, so the caller is a reader.
             unsafe { lock.unlock_read() }
         }

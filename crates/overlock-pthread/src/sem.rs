@@ -55,9 +55,11 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use libc::{CLOCK_MONOTONIC, EINTR, EOVERFLOW, ETIMEDOUT, clockid_t, timespec};
 use overlock::Linux;
 use overlock::core::Platform;
+use overlock_stat::Kind;
 
+use crate::site::Site;
 use crate::time::deadline;
-use crate::{cancel, futex};
+use crate::{cancel, futex, stat};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -147,11 +149,21 @@ impl Sem {
     }
 
     /// 0 or an errno; at a cancellation point.
-    fn wait(&self, until: Until<'_>) -> c_int {
+    fn wait(&self, until: Until<'_>, site: Site) -> c_int {
         cancel::act();
         if self.take(1) {
             return 0;
         }
+        let address = core::ptr::from_ref(self).addr();
+        let waits = stat::Event::begin();
+        let result = self.wait_slowly(until);
+        if let Some(waits) = waits {
+            waits.over(address, Kind::Sem, site, result != 0);
+        }
+        result
+    }
+
+    fn wait_slowly(&self, until: Until<'_>) -> c_int {
         // It does not spin before it sleeps: who posts is often the next to run on this very CPU. With 5 us of that, two threads that
         // wake each other in turn got a third done, and CPython's locks two thirds.
         loop {
@@ -241,7 +253,7 @@ mod tests {
             word: AtomicU64::new(3 * WAITER),
             shared: AtomicU32::new(0),
         };
-        assert_eq!([sem.post(), sem.wait(None)], [0, 0]);
+        assert_eq!([sem.post(), sem.wait(None, 0)], [0, 0]);
         assert!(!sem.take(1));
         assert_eq!(sem.word.load(Relaxed), 3 * WAITER);
     }
@@ -254,7 +266,7 @@ mod tests {
             shared: AtomicU32::new(0),
         };
         std::thread::scope(|s| {
-            let other = s.spawn(|| sem.wait(None));
+            let other = s.spawn(|| sem.wait(None, 0));
             while waiters(sem.word.load(Relaxed)) == 0 {
                 std::thread::yield_now();
             }

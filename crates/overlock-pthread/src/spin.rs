@@ -16,8 +16,10 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use libc::EBUSY;
 use overlock::Linux;
 use overlock::core::{Platform, Spin};
+use overlock_stat::Kind;
 
-use crate::real;
+use crate::site::{Site, with_site};
+use crate::{real, stat};
 
 /// The program's object.
 pub type SpinLock = AtomicU32;
@@ -60,7 +62,8 @@ fn try_take(lock: &SpinLock) -> bool {
 }
 
 #[cold]
-fn take_slow(lock: &SpinLock) {
+fn take_slow(lock: &SpinLock, site: Site) {
+    let waits = stat::Event::begin();
     let mut nap = NAPS_NS.0;
     while !try_take(lock) {
         let limit = Spin::Until(Linux::now().plus_nanos(SPIN_NS));
@@ -71,13 +74,22 @@ fn take_slow(lock: &SpinLock) {
             nap = (nap * 2).min(NAPS_NS.1);
         }
     }
+    if let Some(waits) = waits {
+        waits.over(core::ptr::from_ref(lock).addr(), Kind::Spin, site, false);
+    }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_spin_init`.
-pub unsafe extern "C" fn pthread_spin_init(lock: *mut SpinLock, _shared: c_int) -> c_int {
+with_site! {
+    /// `pthread_spin_init`.
+    fn pthread_spin_init(2) => init;
+    /// `pthread_spin_lock`.
+    fn pthread_spin_lock(1) => take;
+}
+
+unsafe extern "C" fn init(lock: *mut SpinLock, _shared: c_int, site: Site) -> c_int {
     // SAFETY: the caller's promise: memory for a lock that nobody uses.
     unsafe { lock.write(SpinLock::new(free())) };
+    stat::initialised(lock.addr(), site);
     0
 }
 
@@ -87,13 +99,11 @@ pub unsafe extern "C" fn pthread_spin_destroy(_lock: *mut SpinLock) -> c_int {
     0
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_spin_lock`.
-pub unsafe extern "C" fn pthread_spin_lock(lock: *mut SpinLock) -> c_int {
+unsafe extern "C" fn take(lock: *mut SpinLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
     if !try_take(lock) {
-        take_slow(lock);
+        take_slow(lock, site);
     }
     0
 }

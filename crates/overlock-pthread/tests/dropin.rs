@@ -128,6 +128,8 @@ const COUNTED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1")];
 const COUNTED_RWSEM: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_RWLOCK", "rwsem")];
 const COUNTED_HYBRID: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_MUTEX", "hybrid")];
 
+const COUNTED_ORDERED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_LOCKDEP", "1")];
+
 const ALL: &[&[(&str, &str)]] = &[
     DEFAULT,
     MUTEX,
@@ -137,6 +139,7 @@ const ALL: &[&[(&str, &str)]] = &[
     ORDERED,
     COUNTED,
     COUNTED_HYBRID,
+    COUNTED_ORDERED,
 ];
 
 #[test]
@@ -164,13 +167,20 @@ fn reader_writer_locks_answer_the_same() {
     same_with(
         "rwlock.c",
         &[],
-        &[DEFAULT, RWSEM, GLIBCS, COUNTED, COUNTED_RWSEM],
+        &[
+            DEFAULT,
+            RWSEM,
+            GLIBCS,
+            COUNTED,
+            COUNTED_RWSEM,
+            COUNTED_ORDERED,
+        ],
     );
 }
 
 #[test]
 fn spinlocks_barriers_and_semaphores_answer_the_same() {
-    same_with("others.c", &[], &[DEFAULT]);
+    same_with("others.c", &[], &[DEFAULT, COUNTED]);
 }
 
 #[test]
@@ -351,21 +361,29 @@ fn orders_that_can_deadlock_are_reported_once_and_the_program_goes_on() {
         text(&output.stderr)
     };
     assert_eq!(said(&[preload]), "");
-    let reports = said(&[preload, ("OVERLOCK_LOCKDEP", "1")]);
-    for (what, times) in [
-        ("possible circular locking dependency", 1),
-        ("exits with locks held", 1),
-        ("lockdep: ", 2),
-    ] {
-        assert_eq!(reports.matches(what).count(), times, "{what}: {reports}");
-    }
-    // Names of what is static, and both backtraces: of the old dependency and of the new one.
-    for part in [
-        " (order-c(rwlock+0x0)){recursive shared}, at: order-c(main+0x",
-        "     taken at   order-c(one_way+0x",
-        "       order-c(one_way+0x",
-        "\nbacktrace:\n  order-c(main+0x",
-    ] {
-        assert!(reports.contains(part), "{part}: {reports}");
+    let tables = ("OVERLOCK_STAT_DIR", env!("CARGO_TARGET_TMPDIR"));
+    for stat in ["0", "1"] {
+        let reports = said(&[
+            preload,
+            ("OVERLOCK_LOCKDEP", "1"),
+            ("OVERLOCK_STAT", stat),
+            tables,
+        ]);
+        for (what, times) in [
+            ("possible circular locking dependency", 1),
+            ("exits with locks held", 1),
+            ("lockdep: ", 2),
+        ] {
+            assert_eq!(reports.matches(what).count(), times, "{what}: {reports}");
+        }
+        // Names of what is static, and both backtraces: of the old dependency and of the new one.
+        for part in [
+            " (order-c(rwlock+0x0)){recursive shared}, at: order-c(main+0x",
+            "     taken at   order-c(one_way+0x",
+            "       order-c(one_way+0x",
+            "\nbacktrace:\n  order-c(main+0x",
+        ] {
+            assert!(reports.contains(part), "{part}: {reports}");
+        }
     }
 }

@@ -22,7 +22,7 @@ pub use text::Path;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");
 
 /// Of the layout: another one for each change of what is below.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The most call sites, of all locks.
 pub const ENTRIES: usize = 8192;
@@ -33,6 +33,12 @@ pub const MODULES: usize = 256;
 
 /// Of a lock's acquisitions that did not wait, one of so many is looked at, on average. The counts are of all.
 pub const SAMPLE: u64 = 512;
+
+/// From the [`MANY`]th acquisition of a lock on, one of so many: what is looked at takes a hundred times as long as what is not.
+pub const SPARSE: u64 = 4096;
+
+/// See [`SPARSE`].
+pub const MANY: u32 = 1 << 16;
 
 /// How the files' names begin; the process's id follows, and behind a point a number where there is one already.
 pub const PREFIX: &str = "overlock-stat.";
@@ -47,11 +53,27 @@ pub enum Kind {
     Read = 2,
     /// A `pthread_rwlock_t`, acquired by a writer.
     Write = 3,
+    /// A `pthread_spinlock_t`.
+    Spin = 4,
+    /// A `pthread_cond_t`.
+    Cond = 5,
+    /// A `sem_t`.
+    Sem = 6,
+    /// A `pthread_barrier_t`.
+    Barrier = 7,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::Mutex, Kind::Read, Kind::Write];
+    pub const ALL: [Kind; 7] = [
+        Kind::Mutex,
+        Kind::Read,
+        Kind::Write,
+        Kind::Spin,
+        Kind::Cond,
+        Kind::Sem,
+        Kind::Barrier,
+    ];
 
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -59,7 +81,21 @@ impl Kind {
             Kind::Mutex => "mutex",
             Kind::Read => "read",
             Kind::Write => "write",
+            Kind::Spin => "spin",
+            Kind::Cond => "cond",
+            Kind::Sem => "sem",
+            Kind::Barrier => "barrier",
         }
+    }
+
+    /// Whether who waits there waits for something to happen, and not for another thread to leave a section: that is no contention.
+    pub const fn is_event(self) -> bool {
+        matches!(self, Kind::Cond | Kind::Sem | Kind::Barrier)
+    }
+
+    /// Whether acquisitions that do not wait are counted too.
+    pub const fn is_sampled(self) -> bool {
+        matches!(self, Kind::Mutex | Kind::Read | Kind::Write)
     }
 
     /// The one that an entry holds.
@@ -104,6 +140,8 @@ pub struct Header {
     pub lost_entries: AtomicU64,
     /// Waits whose holder was not counted.
     pub lost_holders: AtomicU64,
+    /// 1 where mutexes count their acquisitions, so that it is known how often others acquired one during a wait.
+    pub mutexes_count: AtomicU32,
 }
 
 /// A mapping of code.
@@ -120,7 +158,7 @@ pub struct Module {
     pub path: Path,
 }
 
-/// What happened to one lock at one call site.
+/// What happened to one lock at one call site, or to another object that threads wait for.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Entry {
@@ -136,10 +174,12 @@ pub struct Entry {
     pub kind: AtomicU32,
     /// 1 as soon as the four can be read.
     pub ready: AtomicU32,
-    /// Acquisitions, from samples where they did not wait.
+    /// Acquisitions, from samples where they did not wait; 0 for kinds that are not [sampled](Kind::is_sampled).
     pub acquisitions: AtomicU64,
     /// Waits: those that came to the lock when it was not free for them.
     pub contentions: AtomicU64,
+    /// Acquisitions that took the lock past others that waited for it, from samples.
+    pub unfair: AtomicU64,
     /// Waits that ended without the lock.
     pub gave_up: AtomicU64,
     /// The sum of the waits.

@@ -19,28 +19,31 @@ pub fn optional<T>(value: Option<T>, text: fn(T) -> String) -> String {
     value.map_or_else(|| NOTHING.to_owned(), text)
 }
 
-/// One table with all groups of columns, or one for each group where that is too wide for a terminal of `width` columns.
+/// One table with all groups of columns, or one for each group where that is too wide for a terminal of `width` columns. `first` is the title of
+/// the names.
 pub fn blocks<R>(
+    first: &str,
     rows: &[R],
-    name: fn(&R) -> String,
+    name: impl Fn(&R) -> String,
     groups: &[&[Column<R>]],
     width: Option<u16>,
 ) -> String {
-    let all = block(rows, name, groups.iter().copied().flatten());
+    let all = block(first, rows, &name, groups.iter().copied().flatten());
     let widest = all.lines().map(|line| line.chars().count()).max();
     if width.is_none_or(|width| widest <= Some(usize::from(width))) {
         return all;
     }
     groups
         .iter()
-        .map(|group| block(rows, name, group.iter()))
+        .map(|group| block(first, rows, &name, group.iter()))
         .collect()
 }
 
 /// Leaves out the columns that say nothing of any row.
 fn block<'a, R: 'a>(
+    first: &str,
     rows: &[R],
-    name: fn(&R) -> String,
+    name: impl Fn(&R) -> String,
     columns: impl Iterator<Item = &'a Column<R>>,
 ) -> String {
     let says = |column: &&Column<R>| rows.iter().any(|row| (column.text)(row) != NOTHING);
@@ -49,7 +52,7 @@ fn block<'a, R: 'a>(
     table
         .load_style(comfy_table::presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(std::iter::once("lock").chain(columns.iter().map(|column| column.title)));
+    table.set_header(std::iter::once(first).chain(columns.iter().map(|column| column.title)));
     for row in rows {
         let texts = columns.iter().map(|column| (column.text)(row));
         table.add_row(std::iter::once(name(row)).chain(texts));

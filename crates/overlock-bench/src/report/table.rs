@@ -206,9 +206,9 @@ pub fn render(machine: &Machine, settings: &Settings, rows: &[Row], width: Optio
     let mut text = format!("{}\n{}\n\n", machine.summary(), summary(settings, rows));
     for cell in rows.chunk_by(|a, b| a.threads == b.threads) {
         heading(&mut text, &cell[0]);
-        text += &blocks(cell, name, &[OPERATIONS, WAITS], width);
+        text += &blocks("lock", cell, name, &[OPERATIONS, WAITS], width);
         if cell.iter().any(|row| row.simulation.is_some()) {
-            text += &blocks(cell, name, &[SIMULATION], width);
+            text += &blocks("lock", cell, name, &[SIMULATION], width);
         }
         counters(&mut text, cell);
     }

@@ -159,7 +159,7 @@ pub fn render(lines: &[Line], width: Option<u16>) -> String {
             .map(row)
             .collect();
         let name = |row: &Row| row.lock.clone();
-        text += &blocks(&rows, name, &[OPERATIONS, WAITS], width);
+        text += &blocks("lock", &rows, name, &[OPERATIONS, WAITS], width);
     }
     text + "Operations are those of one simulation; all are medians over the seeds.\n"
 }

@@ -10,7 +10,7 @@ use overlock_stat::PREFIX;
 use serde::Serialize;
 
 use super::mapping::Mapping;
-use super::rows::{self, Row};
+use super::rows::{self, Event, Row};
 use super::symbols::Symbols;
 
 /// What one process has counted.
@@ -22,6 +22,8 @@ pub struct Process {
     pub program: String,
     /// Locks and call sites, those with the longest waits first.
     pub locks: Vec<Row>,
+    /// What else threads waited for, and where, those with the longest waits first.
+    pub events: Vec<Event>,
     /// Acquisitions and waits for which there was no room.
     pub lost: u64,
     /// Waits whose holders found no room.
@@ -40,15 +42,21 @@ impl Process {
             pid: header.pid.load(Relaxed),
             program: symbols.program(),
             locks: rows::rows(table, symbols),
+            events: rows::events(table, symbols),
             lost: lost(&header.lost_entries),
             lost_holders: lost(&header.lost_holders),
             lost_modules: header.lost_modules.load(Relaxed),
         }
     }
 
-    /// Nanoseconds spent waiting, in all.
+    /// Nanoseconds spent waiting for locks, in all.
     pub fn wait_ns(&self) -> u64 {
         self.locks.iter().map(|row| row.wait.total_ns).sum()
+    }
+
+    /// The same for events.
+    pub fn events_ns(&self) -> u64 {
+        self.events.iter().map(|event| event.wait.total_ns).sum()
     }
 }
 
@@ -62,7 +70,7 @@ pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
             continue;
         };
         let process = Process::read(&table, &mut Symbols::new());
-        if !process.locks.is_empty() {
+        if !process.locks.is_empty() || !process.events.is_empty() {
             found.push(process);
         }
     }

@@ -66,8 +66,8 @@ pub struct Row {
     pub init: Option<Place>,
     /// Where it is acquired.
     pub site: Place,
-    /// Acquisitions.
-    pub acquisitions: u64,
+    /// Acquisitions; null for those that count waits only.
+    pub acquisitions: Option<u64>,
     /// Those that had to wait, and waits in vain.
     pub contentions: u64,
     /// Waits in vain.
@@ -76,12 +76,48 @@ pub struct Row {
     pub wait: Spell,
     /// How long it was held, from samples.
     pub hold: Spell,
+    /// Waits that ended with the lock.
+    pub queued: u64,
+    /// Acquisitions that found others waiting and did not wait, from samples; null where that is not looked at.
+    pub unfair: Option<u64>,
+    /// Their share of the two.
+    pub unfair_share: Option<f64>,
     /// How often others acquired the lock during a wait, on average; null for locks that do not count.
     pub passed_avg: Option<f64>,
     /// The same of one wait, at most.
-    pub passed_max: u64,
+    pub passed_max: Option<u64>,
     /// Who made them wait, most of the time first.
     pub holders: Vec<Holder>,
+}
+
+/// A place where threads wait for something to happen.
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    /// What they wait for: its variable, or where it was initialised, or its address.
+    pub name: String,
+    /// Its address.
+    pub object: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Where it was initialised, where that was by a call.
+    pub init: Option<Place>,
+    /// Where they wait.
+    pub site: Place,
+    /// Waits.
+    pub waits: u64,
+    /// Those that ended otherwise.
+    pub gave_up: u64,
+    /// How long they took.
+    pub wait: Spell,
+}
+
+/// What entries of every kind say.
+struct Names {
+    name: String,
+    object: String,
+    kind: Kind,
+    init: Option<Place>,
+    site: Place,
 }
 
 /// Brings the names up to what the table has.
@@ -100,7 +136,7 @@ pub fn meet(table: &Table, symbols: &mut Symbols) {
     }
 }
 
-/// All rows, those with the longest waits first.
+/// All locks by call site, those with the longest waits first.
 pub fn rows(table: &Table, symbols: &Symbols) -> Vec<Row> {
     let mut holders: Vec<Vec<Holder>> = table.entries.iter().map(|_| Vec::new()).collect();
     for holder in &table.holders {
@@ -117,9 +153,12 @@ pub fn rows(table: &Table, symbols: &Symbols) -> Vec<Row> {
             });
         }
     }
+    let mutexes_count = table.header.mutexes_count.load(Relaxed) != 0;
     let pairs = table.entries.iter().zip(holders);
-    let mut rows: Vec<Row> = pairs
-        .filter_map(|(entry, holders)| row(entry, holders, symbols))
+    let named = pairs.filter_map(|(entry, holders)| Some((entry, holders, names(entry, symbols)?)));
+    let mut rows: Vec<Row> = named
+        .filter(|(.., names)| !names.kind.0.is_event())
+        .map(|(entry, holders, names)| row(entry, holders, names, mutexes_count))
         .collect();
     rows.sort_by_key(|row| {
         let Row {
@@ -133,37 +172,82 @@ pub fn rows(table: &Table, symbols: &Symbols) -> Vec<Row> {
     rows
 }
 
-fn row(entry: &Entry, mut holders: Vec<Holder>, symbols: &Symbols) -> Option<Row> {
+/// All places where threads wait for something to happen, those with the longest waits first.
+pub fn events(table: &Table, symbols: &Symbols) -> Vec<Event> {
+    let named = table.entries.iter();
+    let named = named.filter_map(|entry| Some((entry, names(entry, symbols)?)));
+    let mut events: Vec<Event> = named
+        .filter(|(_, names)| names.kind.0.is_event())
+        .map(|(entry, names)| event(entry, names))
+        .collect();
+    events.sort_by_key(|event| std::cmp::Reverse((event.wait.total_ns, event.waits)));
+    events
+}
+
+/// `None` for an entry that is free, or not ready.
+fn names(entry: &Entry, symbols: &Symbols) -> Option<Names> {
     // Acquire: as above.
     if entry.ready.load(Acquire) == 0 {
         return None;
     }
     let kind = overlock_stat::Kind::of(entry.kind.load(Relaxed))?;
-    holders.sort_by_key(|holder| std::cmp::Reverse(holder.wait_ns));
     let object = entry.object.load(Relaxed);
     let init = Some(entry.init.load(Relaxed)).filter(|&init| init != 0);
     let init = init.map(|init| symbols.call(init));
     let variable = symbols.variable(object);
-    let lock = variable.or_else(|| init.as_ref().map(|init| format!("of {init}")));
-    let acquisitions = entry.acquisitions.load(Relaxed);
-    let contentions = entry.contentions.load(Relaxed);
-    let gave_up = entry.gave_up.load(Relaxed);
-    let known = acquisitions.saturating_sub(entry.lost_holds.load(Relaxed));
-    let ended = contentions.saturating_sub(gave_up);
-    let passed = entry.passed.load(Relaxed);
-    Some(Row {
-        lock: lock.unwrap_or_else(|| format!("{object:#x}")),
+    let name = variable.or_else(|| init.as_ref().map(|init| format!("of {init}")));
+    Some(Names {
+        name: name.unwrap_or_else(|| format!("{object:#x}")),
         object: format!("{object:#x}"),
         kind: Kind(kind),
         init,
         site: symbols.call(entry.site.load(Relaxed)),
-        acquisitions,
+    })
+}
+
+fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names, mutexes_count: bool) -> Row {
+    holders.sort_by_key(|holder| std::cmp::Reverse(holder.wait_ns));
+    let kind = names.kind.0;
+    let acquisitions = entry.acquisitions.load(Relaxed);
+    let contentions = entry.contentions.load(Relaxed);
+    let gave_up = entry.gave_up.load(Relaxed);
+    let known = acquisitions.saturating_sub(entry.lost_holds.load(Relaxed));
+    let queued = contentions.saturating_sub(gave_up);
+    let unfair = kind.is_sampled().then(|| entry.unfair.load(Relaxed));
+    let share = |unfair: u64| unfair as f64 / (unfair + queued) as f64;
+    let counts = kind.is_sampled() && (kind != overlock_stat::Kind::Mutex || mutexes_count);
+    let passed = entry.passed.load(Relaxed);
+    Row {
+        lock: names.name,
+        object: names.object,
+        kind: names.kind,
+        init: names.init,
+        site: names.site,
+        // Of few that do not wait none may have been sampled, but those that were unfair are counted at first.
+        acquisitions: unfair.map(|unfair| acquisitions.max(queued + unfair)),
         contentions,
         gave_up,
         wait: Spell::new(&entry.wait_ns, &entry.wait_max_ns, contentions),
         hold: Spell::new(&entry.hold_ns, &entry.hold_max_ns, known),
-        passed_avg: (ended > 0).then(|| passed as f64 / ended as f64),
-        passed_max: entry.passed_max.load(Relaxed),
+        queued,
+        unfair,
+        unfair_share: unfair.filter(|unfair| unfair + queued > 0).map(share),
+        passed_avg: (counts && queued > 0).then(|| passed as f64 / queued as f64),
+        passed_max: counts.then(|| entry.passed_max.load(Relaxed)),
         holders,
-    })
+    }
+}
+
+fn event(entry: &Entry, names: Names) -> Event {
+    let waits = entry.contentions.load(Relaxed);
+    Event {
+        name: names.name,
+        object: names.object,
+        kind: names.kind,
+        init: names.init,
+        site: names.site,
+        waits,
+        gave_up: entry.gave_up.load(Relaxed),
+        wait: Spell::new(&entry.wait_ns, &entry.wait_max_ns, waits),
+    }
 }

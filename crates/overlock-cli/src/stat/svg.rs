@@ -1,4 +1,5 @@
-//! A picture: the time spent in waits, a bar for each lock and call site.
+//! A picture: the time spent in waits, a bar for each lock and call site. Below it those for events, with a scale of their own: they wait for longest
+//! that have nothing to do.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -8,16 +9,29 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::json::Document;
-use super::rows::Row;
+use super::rows::Spell;
+use super::symbols::Place;
+use super::text::short;
 
 const WIDTH: u32 = 1100;
 const NAMES: i32 = 420;
 const FIGURES: i32 = 190;
 const TOP: i32 = 62;
 const ROW: i32 = 40;
+const HEADING: i32 = 34;
 const MOST_ROWS: usize = 20;
+const MOST_EVENTS: usize = 10;
 const FONT: &str = "sans-serif";
-const BAR: RGBColor = RGBColor(0, 114, 178);
+const LOCKS: RGBColor = RGBColor(0, 114, 178);
+const EVENTS: RGBColor = RGBColor(136, 136, 136);
+
+/// What a bar is about.
+struct Bar<'a> {
+    name: &'a str,
+    site: &'a Place,
+    waits: u64,
+    wait: &'a Spell,
+}
 
 /// Writes the picture.
 pub fn write(mut out: impl Write, document: &Document) -> io::Result<()> {
@@ -27,18 +41,36 @@ pub fn write(mut out: impl Write, document: &Document) -> io::Result<()> {
 }
 
 fn draw(picture: &mut String, document: &Document) -> Result<(), Box<dyn Error>> {
-    let processes = &document.processes;
-    let mut rows: Vec<&Row> = processes
+    let locks = document.processes.iter().flat_map(|process| &process.locks);
+    let locks = longest(
+        locks.map(|row| Bar {
+            name: &row.lock,
+            site: &row.site,
+            waits: row.contentions,
+            wait: &row.wait,
+        }),
+        MOST_ROWS,
+    );
+    let events = document
+        .processes
         .iter()
-        .flat_map(|process| &process.locks)
-        .collect();
-    rows.retain(|row| row.wait.total_ns > 0);
-    rows.sort_by_key(|row| std::cmp::Reverse(row.wait.total_ns));
-    rows.truncate(MOST_ROWS);
-    let longest = rows.first().map_or(1, |row| row.wait.total_ns) as f64;
-    let height = TOP + ROW * i32::try_from(rows.len())? + 20;
-
-    let area = SVGBackend::with_string(picture, (WIDTH, height as u32)).into_drawing_area();
+        .flat_map(|process| &process.events);
+    let events = longest(
+        events.map(|event| Bar {
+            name: &event.name,
+            site: &event.site,
+            waits: event.waits,
+            wait: &event.wait,
+        }),
+        MOST_EVENTS,
+    );
+    let below = TOP + ROW * i32::try_from(locks.len())?;
+    let height = match i32::try_from(events.len())? {
+        0 => below,
+        events => below + HEADING + ROW * events,
+    };
+    let size = (WIDTH, (height + 20) as u32);
+    let area = SVGBackend::with_string(picture, size).into_drawing_area();
     area.fill(&WHITE)?;
     let title = match &document.command[..] {
         [] => "Waits for locks".to_owned(),
@@ -48,31 +80,55 @@ fn draw(picture: &mut String, document: &Document) -> Result<(), Box<dyn Error>>
     area.draw(&Text::new(title, (12, 12), (FONT, 20)))?;
     let legend = "time in waits; behind it their number and the average; below the lock, where it is acquired";
     area.draw(&Text::new(legend, (12, 38), (FONT, 13)))?;
+    bars(&area, TOP, &locks, LOCKS)?;
+    if !events.is_empty() {
+        let heading = "Waits for events, which are no contention";
+        area.draw(&Text::new(heading, (12, below + 8), (FONT, 16)))?;
+        bars(&area, below + HEADING, &events, EVENTS)?;
+    }
+    area.present()?;
+    Ok(())
+}
+
+/// The longest waits, at most so many.
+fn longest<'a>(bars: impl Iterator<Item = Bar<'a>>, most: usize) -> Vec<Bar<'a>> {
+    let mut bars: Vec<Bar<'_>> = bars.filter(|bar| bar.wait.total_ns > 0).collect();
+    bars.sort_by_key(|bar| std::cmp::Reverse(bar.wait.total_ns));
+    bars.truncate(most);
+    bars
+}
+
+/// The longest of them is as long as there is room.
+fn bars<B: DrawingBackend>(
+    area: &DrawingArea<B, plotters::coord::Shift>,
+    top: i32,
+    bars: &[Bar<'_>],
+    colour: RGBColor,
+) -> Result<(), Box<dyn Error>>
+where
+    B::ErrorType: 'static,
+{
+    let longest = bars.first().map_or(1, |bar| bar.wait.total_ns) as f64;
     let grey = BLACK.mix(0.6);
-    let small = TextStyle::from((FONT, 12)).color(&grey);
     let right = Pos::new(HPos::Right, VPos::Top);
-    for (index, row) in rows.into_iter().enumerate() {
-        let y = TOP + ROW * i32::try_from(index)?;
-        let name = super::name(row);
+    let small = TextStyle::from((FONT, 12)).color(&grey).pos(right);
+    for (index, bar) in bars.iter().enumerate() {
+        let y = top + ROW * i32::try_from(index)?;
         let style = TextStyle::from((FONT, 14)).pos(right);
-        area.draw(&Text::new(name, (NAMES - 8, y), style))?;
-        area.draw(&Text::new(
-            row.site.to_string(),
-            (NAMES - 8, y + 17),
-            small.pos(right),
-        ))?;
+        area.draw(&Text::new(short(bar.name), (NAMES - 8, y), style))?;
+        let site = bar.site.to_string();
+        area.draw(&Text::new(site, (NAMES - 8, y + 17), small.clone()))?;
         let room = WIDTH as i32 - NAMES - FIGURES;
-        let length = (row.wait.total_ns as f64 / longest * f64::from(room)).max(1.0) as i32;
-        let bar = [(NAMES, y), (NAMES + length, y + ROW - 14)];
-        area.draw(&Rectangle::new(bar, BAR.filled()))?;
+        let length = (bar.wait.total_ns as f64 / longest * f64::from(room)).max(1.0) as i32;
+        let corners = [(NAMES, y), (NAMES + length, y + ROW - 14)];
+        area.draw(&Rectangle::new(corners, colour.filled()))?;
         let figures = format!(
             "{}: {} of {}",
-            time(row.wait.total_ns as f64),
-            count(row.contentions as f64),
-            time(row.wait.avg_ns.unwrap_or_default())
+            time(bar.wait.total_ns as f64),
+            count(bar.waits as f64),
+            time(bar.wait.avg_ns.unwrap_or_default())
         );
         area.draw(&Text::new(figures, (NAMES + length + 8, y + 6), (FONT, 13)))?;
     }
-    area.present()?;
     Ok(())
 }

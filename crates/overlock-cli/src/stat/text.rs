@@ -6,10 +6,13 @@ use overlock_bench::report::columns::{Column, NOTHING, blocks, optional};
 use overlock_bench::report::text::{count, time};
 
 use super::process::Process;
-use super::rows::Row;
+use super::rows::{Event, Row};
 
 /// How many rows a table has.
 const MOST_ROWS: usize = 20;
+
+/// How many the one behind it has, of waits for events.
+const MOST_EVENTS: usize = 10;
 
 /// How many processes have one.
 const MOST_PROCESSES: usize = 5;
@@ -29,7 +32,7 @@ const WAITS: &[Column<Row>] = &[
     },
     Column {
         title: "acquired",
-        text: |row| count(row.acquisitions as f64),
+        text: |row| optional(row.acquisitions, |acquired| count(acquired as f64)),
     },
     Column {
         title: "waits",
@@ -63,16 +66,56 @@ const HOLDS: &[Column<Row>] = &[
         text: |row| some(row.hold.max_ns, |ns| time(ns as f64)),
     },
     Column {
+        title: "unfair",
+        text: |row| optional(row.unfair_share, |share| format!("{:.0} %", share * 100.0)),
+    },
+    Column {
         title: "passed avg",
         text: |row| optional(row.passed_avg, |passed| format!("{passed:.1}")),
     },
     Column {
         title: "passed max",
-        text: |row| some(row.passed_max, |passed| count(passed as f64)),
+        text: |row| {
+            some(row.passed_max.unwrap_or_default(), |passed| {
+                count(passed as f64)
+            })
+        },
     },
     Column {
         title: "held by",
         text: top_holder,
+    },
+];
+
+/// What is said of an event behind its name.
+const EVENTS: &[Column<Event>] = &[
+    Column {
+        title: "waits at",
+        text: |event| short(&event.site.to_string()),
+    },
+    Column {
+        title: "kind",
+        text: |event| event.kind.0.name().to_owned(),
+    },
+    Column {
+        title: "waits",
+        text: |event| count(event.waits as f64),
+    },
+    Column {
+        title: "gave up",
+        text: |event| some(event.gave_up, |waits| count(waits as f64)),
+    },
+    Column {
+        title: "wait total",
+        text: |event| time(event.wait.total_ns as f64),
+    },
+    Column {
+        title: "avg",
+        text: |event| optional(event.wait.avg_ns, time),
+    },
+    Column {
+        title: "max",
+        text: |event| time(event.wait.max_ns as f64),
     },
 ];
 
@@ -94,7 +137,7 @@ fn top_holder(row: &Row) -> String {
 }
 
 /// A name that is too long for a table, without its middle.
-fn short(name: &str) -> String {
+pub fn short(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= MOST_LETTERS {
         return name.to_owned();
@@ -104,34 +147,28 @@ fn short(name: &str) -> String {
     start.iter().chain(&['…']).chain(end).collect()
 }
 
-/// A row's lock.
-pub fn name(row: &Row) -> String {
-    short(&row.lock)
-}
-
 /// Tables of the processes, for a terminal of `width` columns, or for a file if there is none.
 pub fn describe(processes: &[Process], width: Option<u16>) -> String {
     let mut text = String::new();
     for process in processes.iter().take(MOST_PROCESSES) {
-        let total = process.wait_ns();
         let _ = writeln!(
             text,
             "{} (process {}): {} waited for locks",
             process.program,
             process.pid,
-            time(total as f64)
+            time(process.wait_ns() as f64)
         );
-        let rows = &process.locks[..process.locks.len().min(MOST_ROWS)];
-        text += &blocks(rows, name, &[WAITS, HOLDS], width);
-        if process.locks.len() > MOST_ROWS {
-            let rest = &process.locks[MOST_ROWS..];
-            let waits: u64 = rest.iter().map(|row| row.wait.total_ns).sum();
-            let _ = writeln!(
-                text,
-                "And {} more, with waits of {}; --report writes all.\n",
-                rest.len(),
-                time(waits as f64)
-            );
+        let rows = &process.locks;
+        text += &table("lock", rows, MOST_ROWS, &[WAITS, HOLDS], width, |row| {
+            (&row.lock, row.wait.total_ns)
+        });
+        if !process.events.is_empty() {
+            let total = time(process.events_ns() as f64);
+            let _ = writeln!(text, "{total} waited for events, which is no contention");
+            let events = &process.events;
+            text += &table("event", events, MOST_EVENTS, &[EVENTS], width, |event| {
+                (&event.name, event.wait.total_ns)
+            });
         }
         if process.lost > 0 {
             let _ = writeln!(
@@ -150,6 +187,29 @@ pub fn describe(processes: &[Process], width: Option<u16>) -> String {
     }
     if processes.is_empty() {
         text += "overlock: no acquisition was recorded\n";
+    }
+    text
+}
+
+/// The first `most` rows, and a line about the others; `of` gives a row's name and the time spent waiting.
+fn table<R>(
+    title: &str,
+    rows: &[R],
+    most: usize,
+    groups: &[&[Column<R>]],
+    width: Option<u16>,
+    of: fn(&R) -> (&str, u64),
+) -> String {
+    let (first, rest) = rows.split_at(rows.len().min(most));
+    let mut text = blocks(title, first, |row| short(of(row).0), groups, width);
+    if !rest.is_empty() {
+        let waits: u64 = rest.iter().map(|row| of(row).1).sum();
+        let _ = writeln!(
+            text,
+            "And {} more, with waits of {}; --report writes all.\n",
+            rest.len(),
+            time(waits as f64)
+        );
     }
     text
 }

@@ -5,12 +5,25 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use super::Sort;
-use crate::stat::{Process, Row};
+use crate::stat::{Event, Process, Row};
 
-/// What is told apart: the lock, what it is, and the call site.
+/// What is told apart: the object, what it is, and the call site.
 type Key = (String, &'static str, String);
 
-/// Counts of a row at a moment.
+/// A lock or an event at a call site, and what it has counted so far.
+#[derive(Debug)]
+pub struct Line {
+    key: Key,
+    pub is_event: bool,
+    pub name: String,
+    pub site: String,
+    pub counts: Counts,
+    pub wait_avg_ns: f64,
+    pub wait_max_ns: u64,
+    pub hold_avg_ns: f64,
+}
+
+/// Counts of a line at a moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub acquisitions: u64,
@@ -18,15 +31,47 @@ pub struct Counts {
     pub wait_ns: u64,
 }
 
-impl Counts {
-    fn of(row: &Row) -> Self {
+impl Line {
+    fn of_lock(row: Row) -> Self {
+        let init = row.init.as_ref().map_or("", |init| &init.address);
+        let site = format!("{} {init}", row.site.address);
         Self {
-            acquisitions: row.acquisitions,
-            waits: row.contentions,
-            wait_ns: row.wait.total_ns,
+            key: (row.object, row.kind.0.name(), site),
+            is_event: false,
+            name: row.lock,
+            site: row.site.to_string(),
+            counts: Counts {
+                acquisitions: row.acquisitions.unwrap_or_default(),
+                waits: row.contentions,
+                wait_ns: row.wait.total_ns,
+            },
+            wait_avg_ns: row.wait.avg_ns.unwrap_or_default(),
+            wait_max_ns: row.wait.max_ns,
+            hold_avg_ns: row.hold.avg_ns.unwrap_or_default(),
         }
     }
 
+    fn of_event(event: Event) -> Self {
+        let init = event.init.as_ref().map_or("", |init| &init.address);
+        let site = format!("{} {init}", event.site.address);
+        Self {
+            key: (event.object, event.kind.0.name(), site),
+            is_event: true,
+            name: event.name,
+            site: event.site.to_string(),
+            counts: Counts {
+                acquisitions: 0,
+                waits: event.waits,
+                wait_ns: event.wait.total_ns,
+            },
+            wait_avg_ns: event.wait.avg_ns.unwrap_or_default(),
+            wait_max_ns: event.wait.max_ns,
+            hold_avg_ns: 0.0,
+        }
+    }
+}
+
+impl Counts {
     fn since(self, before: Self) -> Self {
         Self {
             acquisitions: self.acquisitions.saturating_sub(before.acquisitions),
@@ -36,18 +81,19 @@ impl Counts {
     }
 }
 
-/// A row, with what happened in the last interval, by the second, and since the last reset.
+/// A line, with what happened in the last interval, by the second, and since the last reset.
 #[derive(Debug)]
 pub struct Change {
-    pub row: Row,
+    pub line: Line,
     pub last: Counts,
     pub sum: Counts,
 }
 
-/// All rows.
+/// All lines.
 #[derive(Debug)]
 pub struct Changes {
-    pub rows: Vec<Change>,
+    rows: Vec<Change>,
+    pub shows_events: bool,
     pub pid: u32,
     pub program: String,
     pub sort: Sort,
@@ -56,16 +102,11 @@ pub struct Changes {
     at: Instant,
 }
 
-fn key(row: &Row) -> Key {
-    let init = row.init.as_ref().map_or("", |init| &init.address);
-    let site = format!("{} {init}", row.site.address);
-    (row.object.clone(), row.kind.0.name(), site)
-}
-
 impl Changes {
     pub fn new(sort: Sort) -> Self {
         Self {
             rows: Vec::new(),
+            shows_events: false,
             pid: 0,
             program: String::new(),
             sort,
@@ -82,9 +123,11 @@ impl Changes {
         self.at = Instant::now();
         self.pid = process.pid;
         self.program = process.program;
-        let mut rows = Vec::with_capacity(process.locks.len());
-        for row in process.locks {
-            let (key, now) = (key(&row), Counts::of(&row));
+        let locks = process.locks.into_iter().map(Line::of_lock);
+        let lines = locks.chain(process.events.into_iter().map(Line::of_event));
+        let mut rows = Vec::new();
+        for line in lines {
+            let (key, now) = (line.key.clone(), line.counts);
             // What came before the first look has no time that it took.
             let before = self.before.insert(key.clone(), now);
             let before = before.unwrap_or(if first { now } else { Counts::default() });
@@ -97,11 +140,17 @@ impl Changes {
                     wait_ns: by_second(last.wait_ns),
                 },
                 sum: now.since(self.reset.get(&key).copied().unwrap_or_default()),
-                row,
+                line,
             });
         }
         self.rows = rows;
         self.order();
+    }
+
+    /// Those that are to be seen: locks, or events.
+    pub fn shown(&self) -> impl Iterator<Item = &Change> {
+        let shown = |change: &&Change| change.line.is_event == self.shows_events;
+        self.rows.iter().filter(shown)
     }
 
     pub fn sort_by_next(&mut self) {
@@ -134,5 +183,44 @@ impl Changes {
             };
             Reverse((first, sum.wait_ns, sum.acquisitions))
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stat::tests::process;
+
+    /// Fails where events are among the locks: those that wait for them wait for longest.
+    #[test]
+    fn events_are_seen_when_asked_for() {
+        let mut changes = Changes::new(Sort::Total);
+        changes.update(process());
+        let names = |changes: &Changes| -> Vec<String> {
+            let lines = changes.shown().map(|change| &change.line);
+            lines.map(|line| line.name.clone()).collect()
+        };
+        assert_eq!(names(&changes), ["hot", "cold"]);
+        changes.shows_events = true;
+        assert_eq!(names(&changes), ["ready"]);
+    }
+
+    #[test]
+    fn sums_begin_anew_and_rates_are_of_what_came_since() {
+        let mut changes = Changes::new(Sort::Wait);
+        changes.update(process());
+        let first = |changes: &Changes| {
+            let change = changes.shown().next().unwrap();
+            (change.last.waits, change.sum.waits)
+        };
+        assert_eq!(first(&changes), (0, 10));
+        changes.reset();
+        let mut later = process();
+        later.locks[0].contentions += 5;
+        later.locks[0].wait.total_ns += 1;
+        changes.update(later);
+        let (last, sum) = first(&changes);
+        assert!(last > 5, "{last} in a second that has hardly begun");
+        assert_eq!(sum, 5);
     }
 }

@@ -15,16 +15,19 @@ use crate::stat;
 type Column = (&'static str, u16, fn(&Change) -> String);
 
 const COLUMNS: [Column; 7] = [
-    ("acquired/s", 11, |change| whole(change.last.acquisitions)),
+    ("acquired/s", 11, |change| match change.line.is_event {
+        true => "-".to_owned(),
+        false => whole(change.last.acquisitions),
+    }),
     ("waits/s", 10, |change| whole(change.last.waits)),
     ("wait/s", 8, |change| nanoseconds(change.last.wait_ns)),
     ("wait sum", 8, |change| nanoseconds(change.sum.wait_ns)),
     ("avg", 8, |change| {
-        nanoseconds(change.row.wait.avg_ns.unwrap_or_default() as u64)
+        nanoseconds(change.line.wait_avg_ns as u64)
     }),
-    ("max", 8, |change| nanoseconds(change.row.wait.max_ns)),
+    ("max", 8, |change| nanoseconds(change.line.wait_max_ns)),
     ("hold avg", 8, |change| {
-        nanoseconds(change.row.hold.avg_ns.unwrap_or_default() as u64)
+        nanoseconds(change.line.hold_avg_ns as u64)
     }),
 ];
 
@@ -49,25 +52,30 @@ pub fn draw(frame: &mut Frame, changes: &Changes, state: &str) {
     .areas(frame.area());
     let order = changes.sort.to_possible_value();
     let order = order.as_ref().map_or("", |order| order.get_name());
+    let (what, titles) = match changes.shows_events {
+        true => ("events", ["event", "waits at"]),
+        false => ("locks", ["lock", "acquired at"]),
+    };
     let title = format!(
-        "{} (process {}), {state}, {} locks and call sites, by {order}",
+        "{} (process {}), {state}, {} {what} and call sites, by {order}",
         changes.program,
         changes.pid,
-        changes.rows.len()
+        changes.shown().count()
     );
     frame.render_widget(Paragraph::new(title), top);
-    let keys = "q quit   s sort   p pause   r reset";
+    let keys = "q quit   s sort   e locks or events   p pause   r reset";
     frame.render_widget(Paragraph::new(keys), bottom);
 
     let mut widths = vec![Constraint::Fill(2), Constraint::Fill(3)];
     widths.extend(COLUMNS.map(|(_, width, _)| Constraint::Length(width)));
     let right = |text: String| Cell::from(Text::from(text).alignment(Alignment::Right));
-    let titles = [Cell::from("lock"), Cell::from("acquired at")]
+    let titles = titles
         .into_iter()
+        .map(Cell::from)
         .chain(COLUMNS.map(|(title, ..)| right(title.to_owned())));
     let header = Row::new(titles).style(Style::new().add_modifier(Modifier::REVERSED));
-    let rows = changes.rows.iter().take(body.height.into()).map(|change| {
-        let names = [stat::name(&change.row), change.row.site.to_string()];
+    let rows = changes.shown().take(body.height.into()).map(|change| {
+        let names = [stat::short(&change.line.name), change.line.site.clone()];
         let figures = COLUMNS.map(|(_, _, text)| right(text(change)));
         Row::new(names.map(Cell::from).into_iter().chain(figures))
     });

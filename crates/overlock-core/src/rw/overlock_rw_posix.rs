@@ -236,6 +236,12 @@ impl<P: Platform> OverlockRwPosix<P> {
         self.seize() || self.write_slow(until)
     }
 
+    /// Whether somebody waits, as far as one look tells: the first of them has the gate, but for moments between two. Who reads past it does not show.
+    #[inline(always)]
+    pub fn has_queue(&self) -> bool {
+        self.gate.is_locked()
+    }
+
     /// A reader takes itself out.
     #[inline]
     fn leave(&self) {

@@ -252,6 +252,13 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         self.done.load(Relaxed)
     }
 
+    /// As [`is_contended`](RawLock::is_contended), or a sleeper has been called to the lock, which was busy, and is on its way.
+    #[inline(always)]
+    pub fn is_waited_for(&self) -> bool {
+        // One branch, for fast paths.
+        self.sleepers.head_bits() | u16::from(self.kick.load(Relaxed)) != 0
+    }
+
     /// What an unlocker has to do: one of the values of `kick`.
     fn request(&self) -> u8 {
         self.kick.load(Relaxed) & !AWAKE

@@ -3,54 +3,34 @@
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
-use overlock::core::raw::RawLock;
 use overlock_stat::Kind;
 
+use super::functions::lock_generally;
 use super::raw::{Behind, raw};
-use super::{Mutex, Wait, me};
-use crate::site::Site;
+use super::{Mutex, NORMAL, Wait, me};
+use crate::config;
+use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Where, flight};
+use crate::thread;
 
-/// `pthread_mutex_lock`, the shortest way with statistics.
-#[inline(always)]
-pub(super) fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
-    let lock = mutex.main();
-    // Decided before the acquisition: a processor has nothing else to do until that is over, and could do this only behind it.
-    if stat::sampled(lock.acquisitions()) {
-        return lock_sampled(mutex, site);
-    }
-    if !lock.seize() {
-        return lock_contended(mutex, site);
-    }
-    mutex.owner.store(me(), Relaxed);
-    mutex.note(site);
-    0
-}
+at_cache_line!(".text.overlock.lock_counted");
 
-// A function of C's convention does not unwind, so that calling it last is a jump.
-#[cold]
+/// `pthread_mutex_lock`, the shortest way with statistics, or else the general one.
 #[inline(never)]
-extern "C" fn lock_sampled(mutex: &Mutex, site: Site) -> c_int {
-    if mutex.main().try_lock().is_none() {
-        return lock_contended(mutex, site);
+#[unsafe(link_section = ".text.overlock.lock_counted")]
+pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
+    // Adaptive ones go the general way: one branch less here.
+    if mutex.kind() != NORMAL || mutex.generation.load(Relaxed) != config::stat_generation() {
+        return lock_generally(mutex, site);
+    }
+    let lock = mutex.main();
+    // Decided before the acquisition: a processor has nothing else to do until that is over, and could do this only behind it. The general
+    // way looks again.
+    if stat::sampled(lock.acquisitions()) || lock.is_waited_for() || !lock.seize() {
+        return lock_generally(mutex, site);
     }
     mutex.owner.store(me(), Relaxed);
     mutex.note(site);
-    let flight = stat::sample(mutex.at(site));
-    mutex.observed.store(flight, Relaxed);
-    0
-}
-
-#[cold]
-#[inline(never)]
-extern "C" fn lock_contended(mutex: &Mutex, site: Site) -> c_int {
-    let lock = mutex.main();
-    let wait = stat::Wait::begin(mutex.holder(), lock.acquisitions());
-    lock.lock();
-    mutex.owner.store(me(), Relaxed);
-    mutex.note(site);
-    let flight = wait.over(mutex.at(site), lock.acquisitions());
-    mutex.observed.store(flight, Relaxed);
     0
 }
 
@@ -77,37 +57,52 @@ impl Mutex {
         self.count.store(site as u32, Relaxed);
     }
 
-    /// The general way to take a lock that is not the caller's yet.
+    /// How often the lock was acquired, where it counts that.
+    fn count_of_lock(&self) -> Option<u32> {
+        raw!(self, |lock| lock.counted())
+    }
+
+    /// The lock, if it is free: the general way.
     #[cold]
-    pub(super) fn take_counted(&self, wait: Wait, site: Site) -> c_int {
-        let at = self.at(site);
-        let mut error = self.try_acquire();
-        let count = || raw!(self, |lock| lock.counted());
-        let mut flight = 0;
+    pub(super) fn attempt_counted(&self, site: Site) -> c_int {
+        let is_waited_for = raw!(self, |lock| Behind::is_waited_for(lock));
+        // Before the acquisition, as on the shortest way, which comes here with what is sampled.
+        let own = self.count_of_lock();
+        let error = self.try_acquire();
         if error == 0 {
-            let count = count().unwrap_or_else(stat::tick);
-            if stat::sampled(count) {
-                flight = stat::sample(at);
+            let at = self.at(site);
+            let count = own.unwrap_or_else(thread::begin_call);
+            if is_waited_for {
+                stat::unfair(at, count);
             }
-        } else if !matches!(wait, Wait::Not | Wait::Until(Err(_))) {
-            let before = count().unwrap_or_default();
-            let waiting = stat::Wait::begin(self.holder(), before);
-            error = self.take(wait);
-            if error == 0 {
-                flight = waiting.over(at, count().unwrap_or_default());
-            } else {
-                waiting.gave_up(at);
-            }
-        } else {
-            error = self.take(wait);
-        }
-        if error == 0 {
-            if self.is_plain() {
-                self.note(site);
-            }
-            self.observed.store(flight, Relaxed);
+            let weight = stat::weight(count, own.is_some());
+            let flight = weight.map_or(0, |weight| stat::sample(at, weight));
+            self.is_taken(flight, site);
         }
         error
+    }
+
+    /// The lock, which was not free: the general way.
+    #[cold]
+    pub(super) fn wait_counted(&self, wait: Wait, site: Site) -> c_int {
+        let before = self.count_of_lock().unwrap_or_default();
+        let waiting = stat::Wait::begin(self.holder(), before);
+        let error = self.take(wait);
+        if error == 0 {
+            let count = self.count_of_lock().unwrap_or_default();
+            self.is_taken(waiting.over(self.at(site), count), site);
+        } else {
+            waiting.gave_up(self.at(site));
+        }
+        error
+    }
+
+    /// For those who wait, and for the release.
+    fn is_taken(&self, flight: u32, site: Site) {
+        if self.is_plain() {
+            self.note(site);
+        }
+        self.observed.store(flight, Relaxed);
     }
 
     /// Releases one whose owner's acquisition is recorded.

@@ -9,7 +9,7 @@ use overlock::core::raw::RawLock;
 use super::counted::lock_counted;
 use super::raw::raw;
 use super::{DESTROYED, Mutex, NORMAL, Wait, kind_of, me};
-use crate::site::{Site, with_site};
+use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
 use crate::{config, order, real, stat};
 
@@ -40,9 +40,7 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site
         Some(kind) if config::get().mutex != config::MutexLock::Glibc => {
             // SAFETY: the caller's promise: memory for a mutex that nobody uses.
             unsafe { mutex.write(Mutex::new(kind)) };
-            if config::get().stat {
-                stat::initialised(mutex.addr(), site);
-            }
+            stat::initialised(mutex.addr(), site);
             order::initialised(mutex.addr(), site);
             0
         }
@@ -76,23 +74,21 @@ pub unsafe extern "C" fn __pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
     unsafe { pthread_mutex_destroy(mutex) }
 }
 
+at_cache_line!(".text.overlock.lock");
+at_cache_line!(".text.overlock.mutex_unlock");
+
+#[unsafe(link_section = ".text.overlock.lock")]
 pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
-    if mutex.is_plain() {
-        let generation = mutex.generation.load(Relaxed);
-        if generation == config::lock_generation() {
-            if !mutex.main().seize() {
-                return lock_slowly(mutex);
-            }
-            mutex.owner.store(me(), Relaxed);
-            return 0;
+    if mutex.generation.load(Relaxed) == config::lock_generation() && mutex.is_plain() {
+        if !mutex.main().seize() {
+            return lock_slowly(mutex);
         }
-        if generation == config::stat_generation() {
-            return lock_counted(mutex, site);
-        }
+        mutex.owner.store(me(), Relaxed);
+        return 0;
     }
-    lock_generally(mutex, site)
+    lock_counted(mutex, site)
 }
 
 // A function of C's convention, here and below, does not unwind, so the call is a jump.
@@ -104,7 +100,7 @@ extern "C" fn lock_slowly(mutex: &Mutex) -> c_int {
 }
 
 #[inline(never)]
-extern "C" fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
+pub(super) extern "C" fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
     mutex.acquire_any(site)
 }
 
@@ -151,6 +147,7 @@ unsafe extern "C" fn clocklock(
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(link_section = ".text.overlock.mutex_unlock")]
 /// `pthread_mutex_unlock`.
 pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
     // SAFETY: the caller's promise: a mutex.

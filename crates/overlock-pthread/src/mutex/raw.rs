@@ -1,5 +1,6 @@
 //! The locks that a mutex can be made of, and a mutex of any kind as a lock, for condition variables.
 
+use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU64;
 
@@ -64,13 +65,18 @@ pub(crate) use raw;
 const NAP_NS: u64 = 50_000;
 
 /// What mutexes need of a lock beyond [`RawLock`].
-pub(super) trait Behind {
+pub(super) trait Behind: RawLock {
     /// Acquires it unless `deadline` passes first.
     fn acquire_until(&self, deadline: Instant) -> bool;
 
     /// How often it was acquired, if it counts that.
     fn counted(&self) -> Option<u32> {
         None
+    }
+
+    /// Whether somebody waits for it, in some way that shows.
+    fn is_waited_for(&self) -> bool {
+        self.is_contended()
     }
 }
 
@@ -81,6 +87,10 @@ impl Behind for Main {
 
     fn counted(&self) -> Option<u32> {
         Some(self.acquisitions())
+    }
+
+    fn is_waited_for(&self) -> bool {
+        Main::is_waited_for(self)
     }
 }
 
@@ -111,16 +121,21 @@ impl Behind for Hybrid {
 #[repr(transparent)]
 pub struct Any(Mutex);
 
-/// In place of a call site: the acquisitions at the end of a wait for a condition.
-fn in_wait() -> Site {
-    // A return address: behind the first instruction.
-    crate::cond::pthread_cond_wait as *const () as Site + 1
+thread_local! {
+    /// Where the thread waits for a condition: the call site of the acquisition at the end of it. No destructor, no lazy initialisation: this is always
+    /// there.
+    static SITE: Cell<Site> = const { Cell::new(0) };
 }
 
 impl Any {
     pub(crate) fn of(mutex: &Mutex) -> &Self {
         // SAFETY: the one is a transparent wrapper of the other.
         unsafe { &*core::ptr::from_ref(mutex).cast() }
+    }
+
+    /// Where the calling thread waits for a condition, with whichever mutex.
+    pub(crate) fn acquired_at(site: Site) {
+        SITE.set(site);
     }
 }
 
@@ -135,11 +150,11 @@ unsafe impl RawLock for Any {
     }
 
     fn lock(&self) -> c_int {
-        self.0.acquire_any(in_wait())
+        self.0.acquire_any(SITE.get())
     }
 
     fn try_lock(&self) -> Option<c_int> {
-        (self.0.try_acquire_any(in_wait()) == 0).then_some(0)
+        (self.0.try_acquire_any(SITE.get()) == 0).then_some(0)
     }
 
     unsafe fn unlock(&self, _: c_int) {

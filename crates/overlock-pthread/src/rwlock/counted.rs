@@ -5,17 +5,55 @@
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
-use libc::EBUSY;
 use overlock::core::Instant;
 use overlock::core::sleep::RwSem;
 use overlock_stat::Kind;
 
-use super::Recommended;
-use super::{Behind, Linux, Passing, RwLock, behind, reads};
+use super::functions::{rdlock_generally, wrlock_generally};
+use super::{Behind, Linux, Passing, Recommended, RwLock, behind};
 use crate::config;
 use crate::mutex::me;
-use crate::site::Site;
+use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Where};
+use crate::thread;
+
+at_cache_line!(".text.overlock.rdlock_counted");
+at_cache_line!(".text.overlock.wrlock_counted");
+
+/// The shortest way to read, with statistics, or else the general one.
+#[inline(never)]
+#[unsafe(link_section = ".text.overlock.rdlock_counted")]
+pub(super) extern "C" fn read(lock: &RwLock, site: Site) -> c_int {
+    if !lock.is_plain(config::rw_stat_generation()) {
+        return rdlock_generally(lock, site);
+    }
+    let recommended = lock.as_lock::<Recommended>();
+    // Decided before the acquisition, as with mutexes. The general way looks again.
+    let looks = stat::sampled(thread::call()) || recommended.is_waited_for();
+    if looks || !recommended.enter() {
+        return rdlock_generally(lock, site);
+    }
+    thread::begin_read();
+    lock.note_reader(site);
+    0
+}
+
+/// The same to write.
+#[inline(never)]
+#[unsafe(link_section = ".text.overlock.wrlock_counted")]
+pub(super) extern "C" fn write(lock: &RwLock, site: Site) -> c_int {
+    if !lock.is_plain(config::rw_stat_generation()) {
+        return wrlock_generally(lock, site);
+    }
+    let recommended = lock.as_lock::<Recommended>();
+    // As above.
+    if stat::sampled(lock.writes()) || recommended.is_waited_for() || !recommended.seize() {
+        return wrlock_generally(lock, site);
+    }
+    lock.writer.store(me(), Relaxed);
+    lock.note_writer(site);
+    0
+}
 
 impl RwLock {
     fn at(&self, kind: Kind, site: Site) -> Where {
@@ -26,103 +64,98 @@ impl RwLock {
         }
     }
 
-    /// The lock, where the shortest ways with statistics are for it.
+    /// For those who wait: where the caller, which writes now, has acquired it, and that it was written once more.
     #[inline(always)]
-    fn plain_counted(&self) -> Option<&Recommended> {
-        // Relaxed: written before the lock is used.
-        let plain = self.shared.load(Relaxed) == 0
-            && self.generation.load(Relaxed) == config::rw_stat_generation();
-        plain.then(|| self.as_lock())
+    fn note_writer(&self, site: Site) {
+        // One store for both, and not a read-modify-write: only the writer writes it.
+        let written = (site as u64) << 32 | u64::from(self.writes().wrapping_add(1));
+        self.written.store(written, Relaxed);
     }
 
-    #[inline]
-    pub(super) fn read_quickly_counted(&self, site: Site) -> bool {
-        let read = self.plain_counted().is_some_and(Recommended::enter);
-        if read {
-            reads::change(|reads| reads.wrapping_add(1));
-            self.has_read(0, site);
-        }
-        read
+    /// How often it was written.
+    #[inline(always)]
+    fn writes(&self) -> u32 {
+        self.written.load(Relaxed) as u32
     }
 
-    #[inline]
-    pub(super) fn write_quickly_counted(&self, site: Site) -> bool {
-        let written = self.plain_counted().is_some_and(Recommended::seize);
-        if written {
-            self.writer.store(me(), Relaxed);
-            self.has_written(0, site);
-        }
-        written
-    }
-
-    #[inline]
-    pub(super) fn release_quickly_counted(&self) -> bool {
-        let lock = self.plain_counted();
-        let lock = lock.filter(|_| self.observed.load(Relaxed) == 0);
-        lock.inspect(|lock| self.release_of(*lock)).is_some()
-    }
-
-    /// Where the writer that is inside has acquired it: the lower half, or 0 where there is none.
+    /// Where the writer that is inside has acquired it, or the reader that came in last: the lower half, or 0 where there is none.
     fn holder(&self) -> u32 {
-        match behind!(self, |lock| lock.is_written()) {
-            true => self.site.load(Relaxed),
-            false => 0,
+        let (written, read) = behind!(self, |lock| (lock.is_written(), lock.is_read()));
+        match (written, read) {
+            (true, _) => (self.written.load(Relaxed) >> 32) as u32,
+            (_, true) => self.reader.load(Relaxed),
+            _ => 0,
         }
     }
 
     #[cold]
-    pub(super) fn read_counted(&self, until: Option<Instant>, site: Site) -> c_int {
-        // One that passes nobody: who would have waited waits.
-        let error = behind!(self, |lock| lock.try_read(Passing::Never));
-        if error != EBUSY {
-            return self.has_read(error, site);
+    pub(super) fn attempt_to_read_counted(&self, passing: Passing, site: Site) -> c_int {
+        let is_waited_for = behind!(self, |lock| lock.is_waited_for());
+        let error = behind!(self, |lock| lock.try_read(passing));
+        if error == 0 {
+            self.note_reader(site);
+            let at = self.at(Kind::Read, site);
+            let call = thread::begin_call();
+            if is_waited_for {
+                stat::unfair(at, call);
+            }
+            if let Some(weight) = stat::weight(call, false) {
+                stat::sample_shared(at, weight);
+            }
         }
-        let wait = stat::Wait::begin(self.holder(), 0);
+        error
+    }
+
+    #[cold]
+    pub(super) fn wait_to_read_counted(&self, until: Option<Instant>, site: Site) -> c_int {
+        let wait = stat::Wait::begin(self.holder(), self.writes());
         let error = behind!(self, |lock| lock.read(self.passing(), until));
         let at = self.at(Kind::Read, site);
-        match error {
-            0 => wait.over_shared(at),
-            _ => wait.gave_up(at),
-        }
-        error
-    }
-
-    /// An attempt to read has ended so.
-    #[inline]
-    pub(super) fn has_read(&self, error: c_int, site: Site) -> c_int {
-        if error == 0 && stat::sampled(stat::tick()) {
-            stat::sample_shared(self.at(Kind::Read, site));
-        }
-        error
-    }
-
-    #[cold]
-    pub(super) fn write_counted(&self, until: Option<Instant>, site: Site) -> c_int {
-        let error = behind!(self, |lock| lock.try_write());
-        if error != EBUSY {
-            return self.has_written(error, site);
-        }
-        let wait = stat::Wait::begin(self.holder(), 0);
-        let error = behind!(self, |lock| lock.write(until));
-        let at = self.at(Kind::Write, site);
         if error == 0 {
-            self.site.store(site as u32, Relaxed);
-            self.observed.store(wait.over(at, 0), Relaxed);
+            self.note_reader(site);
+            wait.over_shared(at, self.writes());
         } else {
             wait.gave_up(at);
         }
         error
     }
 
-    /// An attempt to write has ended so.
-    #[inline]
-    pub(super) fn has_written(&self, error: c_int, site: Site) -> c_int {
+    /// For those who wait. Of several readers that come at a time it is one.
+    #[inline(always)]
+    fn note_reader(&self, site: Site) {
+        self.reader.store(site as u32, Relaxed);
+    }
+
+    #[cold]
+    pub(super) fn attempt_to_write_counted(&self, site: Site) -> c_int {
+        let is_waited_for = behind!(self, |lock| lock.is_waited_for());
+        let error = behind!(self, |lock| lock.try_write());
+        if error != 0 {
+            return error;
+        }
+        let count = self.writes();
+        self.note_writer(site);
+        let at = self.at(Kind::Write, site);
+        if is_waited_for {
+            stat::unfair(at, count);
+        }
+        if let Some(weight) = stat::weight(count, true) {
+            self.observed.store(stat::sample(at, weight), Relaxed);
+        }
+        0
+    }
+
+    #[cold]
+    pub(super) fn wait_to_write_counted(&self, until: Option<Instant>, site: Site) -> c_int {
+        let wait = stat::Wait::begin(self.holder(), self.writes());
+        let error = behind!(self, |lock| lock.write(until));
+        let at = self.at(Kind::Write, site);
         if error == 0 {
-            self.site.store(site as u32, Relaxed);
-            if stat::sampled(stat::tick()) {
-                let flight = stat::sample(self.at(Kind::Write, site));
-                self.observed.store(flight, Relaxed);
-            }
+            self.note_writer(site);
+            let flight = wait.over(at, self.writes());
+            self.observed.store(flight, Relaxed);
+        } else {
+            wait.gave_up(at);
         }
         error
     }

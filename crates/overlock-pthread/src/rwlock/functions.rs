@@ -5,8 +5,8 @@ use core::ffi::{c_int, c_void};
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
 use overlock::core::Instant;
 
-use super::{Attributes, RwLock};
-use crate::site::{Site, with_site};
+use super::{Attributes, RwLock, counted};
+use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
 use crate::{config, order, real, stat};
 
@@ -56,9 +56,7 @@ unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site
     // SAFETY: the caller's promise: memory for a lock that nobody uses.
     unsafe { lock.write(RwLock::new(kind)) };
     order::initialised(lock.addr(), site);
-    if config::get().stat {
-        stat::initialised(lock.addr(), site);
-    }
+    stat::initialised(lock.addr(), site);
     0
 }
 
@@ -75,16 +73,27 @@ pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
     unsafe { real::pthread_rwlock_destroy(lock.as_glibcs()) }
 }
 
+at_cache_line!(".text.overlock.rdlock");
+at_cache_line!(".text.overlock.wrlock");
+at_cache_line!(".text.overlock.rwlock_unlock");
+
+#[unsafe(link_section = ".text.overlock.rdlock")]
 unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
-    if lock.read_quickly() || lock.read_quickly_counted(site) {
-        return 0;
+    match lock.read_quickly() {
+        true => 0,
+        false => counted::read(lock, site),
     }
+}
+
+// Functions of C's convention, here and below, do not unwind, so that calling one last is a jump.
+#[inline(never)]
+pub(super) extern "C" fn rdlock_generally(lock: &RwLock, site: Site) -> c_int {
     if lock.is_ours() {
         return lock.read(None, site);
     }
-    // SAFETY: as above; it is glibc's.
+    // SAFETY: whoever made the reference has a lock, which is glibc's.
     unsafe { real::pthread_rwlock_rdlock(lock.as_glibcs()) }
 }
 
@@ -98,16 +107,22 @@ unsafe extern "C" fn tryrdlock(lock: *mut RwLock, site: Site) -> c_int {
     unsafe { real::pthread_rwlock_tryrdlock(lock.as_glibcs()) }
 }
 
+#[unsafe(link_section = ".text.overlock.wrlock")]
 unsafe extern "C" fn wrlock(lock: *mut RwLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
-    if lock.write_quickly() || lock.write_quickly_counted(site) {
-        return 0;
+    match lock.write_quickly() {
+        true => 0,
+        false => counted::write(lock, site),
     }
+}
+
+#[inline(never)]
+pub(super) extern "C" fn wrlock_generally(lock: &RwLock, site: Site) -> c_int {
     if lock.is_ours() {
         return lock.write(None, site);
     }
-    // SAFETY: as above; it is glibc's.
+    // SAFETY: as above.
     unsafe { real::pthread_rwlock_wrlock(lock.as_glibcs()) }
 }
 
@@ -122,18 +137,24 @@ unsafe extern "C" fn trywrlock(lock: *mut RwLock, site: Site) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(link_section = ".text.overlock.rwlock_unlock")]
 /// `pthread_rwlock_unlock`.
 pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
-    if lock.release_quickly() || lock.release_quickly_counted() {
+    if lock.release_quickly() {
         return 0;
     }
+    unlock_generally(lock)
+}
+
+#[inline(never)]
+extern "C" fn unlock_generally(lock: &RwLock) -> c_int {
     if lock.is_ours() {
         lock.release();
         return 0;
     }
-    // SAFETY: as above; it is glibc's.
+    // SAFETY: as above.
     unsafe { real::pthread_rwlock_unlock(lock.as_glibcs()) }
 }
 

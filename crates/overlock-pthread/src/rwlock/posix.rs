@@ -41,6 +41,11 @@ impl Behind for OverlockRwPosix<Linux> {
         RawRwLock::try_write(self).map_or(EBUSY, |()| 0)
     }
 
+    #[inline(always)]
+    fn is_waited_for(&self) -> bool {
+        self.has_queue()
+    }
+
     #[inline]
     fn is_written(&self) -> bool {
         self.is_write_locked()

@@ -78,6 +78,10 @@ impl Behind for RwSem<Linux> {
         RawRwLock::try_write(self).map_or(EBUSY, |()| 0)
     }
 
+    fn is_waited_for(&self) -> bool {
+        self.is_contended()
+    }
+
     fn is_written(&self) -> bool {
         self.is_write_locked()
     }

@@ -6,8 +6,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use libc::{CLOCK_REALTIME, EAGAIN, EINVAL, clockid_t, timespec};
 
 use super::{MOST, Sem, value};
+use crate::site::{Site, with_site};
 use crate::time::deadline;
-use crate::{order, real};
+use crate::{order, real, stat};
 
 /// A result of `sem_*` for 0 or an errno.
 fn result(error: c_int) -> c_int {
@@ -29,6 +30,7 @@ fn result(error: c_int) -> c_int {
 unsafe fn wait_until(
     sem: *mut Sem,
     (clock, at): (clockid_t, *const timespec),
+    site: Site,
     glibcs: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
@@ -40,14 +42,23 @@ unsafe fn wait_until(
     // SAFETY: as above.
     let at = unsafe { &*at };
     result(match deadline(clock, at) {
-        Ok(_) => sem.wait(Some((clock, at))),
+        Ok(_) => sem.wait(Some((clock, at)), site),
         Err(error) => error,
     })
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_init`.
-pub unsafe extern "C" fn sem_init(sem: *mut Sem, shared: c_int, value: c_uint) -> c_int {
+with_site! {
+    /// `sem_init`.
+    fn sem_init(3) => init;
+    /// `sem_wait`.
+    fn sem_wait(1) => wait;
+    /// `sem_timedwait`.
+    fn sem_timedwait(2) => timedwait;
+    /// `sem_clockwait`.
+    fn sem_clockwait(3) => clockwait;
+}
+
+unsafe extern "C" fn init(sem: *mut Sem, shared: c_int, value: c_uint, site: Site) -> c_int {
     if shared != 0 {
         // SAFETY: the caller's promise.
         return unsafe { real::sem_init(sem.cast(), shared, value) };
@@ -61,6 +72,7 @@ pub unsafe extern "C" fn sem_init(sem: *mut Sem, shared: c_int, value: c_uint) -
     };
     // SAFETY: the caller's promise: memory for a semaphore that nobody uses.
     unsafe { sem.write(new) };
+    stat::initialised(sem.addr(), site);
     0
 }
 
@@ -108,37 +120,32 @@ pub unsafe extern "C" fn sem_getvalue(sem: *mut Sem, to: *mut c_int) -> c_int {
     unsafe { real::sem_getvalue(sem.as_glibcs(), to) }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_wait`.
-pub unsafe extern "C-unwind" fn sem_wait(sem: *mut Sem) -> c_int {
+unsafe extern "C-unwind" fn wait(sem: *mut Sem, site: Site) -> c_int {
     // SAFETY: the caller's promise: a semaphore.
     let sem = unsafe { &*sem };
     order::may_sleep();
     if sem.is_ours() {
-        return result(sem.wait(None));
+        return result(sem.wait(None, site));
     }
     // SAFETY: as above; it is glibc's.
     unsafe { real::sem_wait(sem.as_glibcs()) }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_timedwait`.
-pub unsafe extern "C-unwind" fn sem_timedwait(sem: *mut Sem, at: *const timespec) -> c_int {
+unsafe extern "C-unwind" fn timedwait(sem: *mut Sem, at: *const timespec, site: Site) -> c_int {
     // SAFETY: the caller's promises, in each.
     let glibcs = |sem| unsafe { real::sem_timedwait(sem, at) };
     // SAFETY: the caller's promises.
-    unsafe { wait_until(sem, (CLOCK_REALTIME, at), glibcs) }
+    unsafe { wait_until(sem, (CLOCK_REALTIME, at), site, glibcs) }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_clockwait`.
-pub unsafe extern "C-unwind" fn sem_clockwait(
+unsafe extern "C-unwind" fn clockwait(
     sem: *mut Sem,
     clock: clockid_t,
     at: *const timespec,
+    site: Site,
 ) -> c_int {
     // SAFETY: the caller's promises, in each.
     let glibcs = |sem| unsafe { real::sem_clockwait(sem, clock, at) };
     // SAFETY: the caller's promises.
-    unsafe { wait_until(sem, (clock, at), glibcs) }
+    unsafe { wait_until(sem, (clock, at), site, glibcs) }
 }

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::config;
 use crate::site::Site;
 
 /// How many are kept. Beyond that the later ones take the places of others.
@@ -28,9 +29,16 @@ fn near(address: usize) -> impl Iterator<Item = &'static Object> {
     (0..REACH).map(move |step| &KNOWN[(start + step) % OBJECTS])
 }
 
-/// The object is initialised at `site`. Two threads that do this in one place at a time may leave a wrong site behind, which is a wrong name
-/// in a report.
+/// The object is initialised at `site`, which matters with statistics.
 pub(crate) fn initialised(address: usize, site: Site) {
+    if config::get().stat {
+        note(address, site);
+    }
+}
+
+/// Two threads that do this in one place at a time may leave a wrong site behind, which is a wrong name
+/// in a report.
+fn note(address: usize, site: Site) {
     let mine = near(address).find(|object| [0, address].contains(&object.address.load(Relaxed)));
     if let Some(object) = mine.or_else(|| near(address).nth(address >> 7 & (REACH - 1))) {
         object.init.store(site, Relaxed);
@@ -40,7 +48,7 @@ pub(crate) fn initialised(address: usize, site: Site) {
 
 /// Where it was initialised; 0 where that is not known, as of a static one. A destroyed object's stays: its last release may be
 /// recorded after that.
-pub(crate) fn initialiser(address: usize) -> Site {
+pub(super) fn initialiser(address: usize) -> Site {
     let known = near(address).find(|object| object.address.load(Relaxed) == address);
     known.map_or(0, |object| object.init.load(Relaxed))
 }
@@ -51,12 +59,12 @@ mod tests {
 
     #[test]
     fn the_last_initialiser_is_known_and_room_is_made() {
-        initialised(0x1000, 7);
-        initialised(0x1000, 8);
+        note(0x1000, 7);
+        note(0x1000, 8);
         assert_eq!(initialiser(0x1000), 8);
         assert_eq!(initialiser(0x1008), 0);
         for address in (0x10_0000..0x80_0000).step_by(40) {
-            initialised(address, address + 1);
+            note(address, address + 1);
             assert_eq!(initialiser(address), address + 1);
         }
     }
