@@ -10,7 +10,7 @@ use crate::rw::{OverlockRw, OverlockRwCounted, OverlockRwPosix};
 use crate::sleep::{Barrier, Condvar, Mutex, MutexInside, RwSem, Semaphore};
 use crate::spin::{Hybrid, Overlock, OverlockPosix, PvQueued};
 use crate::toy::stage::actor;
-use crate::toy::{SLOTS, Toy, kicks};
+use crate::toy::{Point, SLOTS, Toy, kicks};
 
 /// The slots that new threads may have.
 fn fork() -> Vec<usize> {
@@ -45,7 +45,8 @@ fn goes_on<L: RawLock + RawFork>(lock: &'static L, token: L::Token) {
     assert!(!lock.is_locked() && !lock.is_contended(), "{}", L::NAME);
     assert_eq!(kicks(), 0, "{} kicks the lost", L::NAME);
     let token = lock.lock();
-    let next = actor(1, move || _ = lock.lock());
+    // Not with a node that may still be in a list.
+    let next = actor(3, move || _ = lock.lock());
     next.sleep();
     unlock(token);
     next.end();
@@ -96,6 +97,19 @@ fn so_is_a_hybrid_lock() {
 #[test]
 fn so_is_a_paravirtual_queued_lock() {
     held_stays_held::<PvQueued<Toy>>(2);
+}
+
+#[test]
+fn nobody_spins_behind_one_that_is_gone() {
+    let lock = create::<Mutex<Toy>>();
+    lock.lock();
+    let spins = actor(1, move || lock.lock());
+    spins.to(Point::Wait);
+    core::mem::forget(spins);
+    fork();
+    // SAFETY: `fork` was called.
+    unsafe { lock.forget_waiters() };
+    goes_on(lock, ());
 }
 
 fn given_is_free<L: RawFairLock + RawFork>() {
@@ -196,7 +210,8 @@ fn goes_on_rw<L: RawForkRwLock>(lock: &'static L) {
     assert!(!lock.is_locked() && !lock.is_contended(), "{}", L::NAME);
     assert_eq!(kicks(), 0, "{} kicks the lost", L::NAME);
     let token = lock.write();
-    let next = actor(1, move || _ = lock.read());
+    // Not with a node that may still be in a list.
+    let next = actor(3, move || _ = lock.read());
     next.sleep();
     // SAFETY: just acquired.
     unsafe { lock.unlock_write(token) };

@@ -41,6 +41,9 @@ pub trait Visited: Send + Sync + Sized + 'static {
     /// A new one.
     fn create() -> Result<Self, CreateError>;
 
+    /// How a guest acquires it.
+    fn side(bits: u64) -> Side;
+
     /// What a thread does that acquires it so.
     fn op(side: Side) -> Op;
 
@@ -67,6 +70,10 @@ impl<L: RawLock> Visited for L {
 
     fn create() -> Result<Self, CreateError> {
         L::create()
+    }
+
+    fn side(_: u64) -> Side {
+        Side::Write
     }
 
     fn op(_: Side) -> Op {
@@ -102,6 +109,13 @@ impl<L: RawRwLock> Visited for ManyReaders<L> {
 
     fn create() -> Result<Self, CreateError> {
         L::create().map(ManyReaders)
+    }
+
+    fn side(bits: u64) -> Side {
+        match bits & 1 {
+            0 => Side::Read,
+            _ => Side::Write,
+        }
     }
 
     fn op(side: Side) -> Op {
@@ -178,11 +192,7 @@ impl<L: Visited> Mortals<L> {
             _ => L::release,
         };
         if self.open.load(Relaxed) {
-            let side = match step.bits & 1 {
-                0 => Side::Read,
-                _ => Side::Write,
-            };
-            self.come(worker, side, unlock);
+            self.come(worker, L::side(step.bits), unlock);
         } else if (step.bits >> 32).is_multiple_of(MAKES) {
             self.make(worker, unlock);
         }

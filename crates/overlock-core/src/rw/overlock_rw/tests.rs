@@ -256,3 +256,32 @@ fn a_fair_writer_gives_the_lock_to_a_sleeper() {
     unsafe { lock.unlock_upgradable_fair(upgradable) };
     assert_clean(lock);
 }
+
+/// A reader that has counted itself in vain is gone before it has left again.
+#[test]
+fn a_child_that_writes_has_no_readers() {
+    use crate::raw::RawForkRwLock;
+    let lock = leak::<Recommended>();
+    let token = lock.write();
+    lock.readers.fetch_add(READER, Relaxed);
+    // SAFETY: there is no other thread, and this one writes.
+    unsafe { lock.forget_waiters(true) };
+    unlock_write(lock, token);
+    assert_clean(lock);
+}
+
+/// R5: the writer that has ended the bias, and waits for a visible reader, is gone.
+#[test]
+fn a_child_that_reads_visibly_has_the_bias_on() {
+    use crate::raw::RawForkRwLock;
+    let lock = leak::<PerCpu>();
+    unlock_write(lock, lock.write());
+    let token = lock.read();
+    assert!(lock.has_entries());
+    lock.gate.lock();
+    lock.end_bias();
+    // SAFETY: there is no other thread, and this one reads.
+    unsafe { lock.forget_waiters(false) };
+    assert!(lock.is_biased());
+    unlock_read(lock, token);
+}

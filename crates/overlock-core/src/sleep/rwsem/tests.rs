@@ -187,3 +187,16 @@ fn a_thread_without_a_node_gets_the_lock() {
     end_write(lock);
     assert_clean(lock);
 }
+
+/// A reader that has counted itself in vain is gone before it has left again.
+#[test]
+fn a_child_that_writes_has_no_readers() {
+    use crate::raw::RawForkRwLock;
+    let lock = leak::<Timed>();
+    lock.write();
+    lock.count.fetch_add(READER, Relaxed);
+    // SAFETY: there is no other thread, and this one writes.
+    unsafe { lock.forget_waiters(true) };
+    end_write(lock);
+    assert!(!lock.is_locked());
+}
