@@ -16,7 +16,7 @@
 //!    Where CPUs are short (a sleeper came late to its wake-up), another runnable
 //!    thread helps nobody: then the next sleeper comes by its own timer instead of by a kick, and threads make room
 //!    for each other before the operating system takes their CPU away, which it might do in a critical section.
-//! 3. **Knowing that the owner is not running** (off by default: its gain did not show): the locked byte holds the
+//! 3. **Knowing that the owner is not running** (on in the policy [`Posix`]; with short sections its gain did not show): the locked byte holds the
 //!    owner's CPU, and a waiter that runs on this very CPU stops spinning at once.
 //!
 //! # Layout

@@ -52,9 +52,10 @@ fn the_word_tells_who_reads_who_writes_and_who_sleeps() {
     assert!(lock.try_read().is_some());
     assert_eq!(word(lock), 2);
     assert!(lock.is_locked() && !lock.is_write_locked() && !lock.is_contended());
-    assert!(lock.try_write().is_none());
+    assert!(lock.try_write().is_none() && !lock.has_queue());
     let waits = writer(1, lock);
     waits.sleep();
+    assert!(lock.has_queue());
     assert_eq!(word(lock), 2 | ASLEEP | CLOSED);
     assert!(lock.is_contended() && !lock.is_write_locked());
     unlock_read(lock);
