@@ -110,6 +110,22 @@ static inline void sleep_ms(long ms)
         CHECK(answer_ != ETIMEDOUT || has_passed(clock, &at));                             \
     } while (0)
 
+/* Returns once the thread sleeps: its id, which it stores before, is 0 at first. */
+static inline void await_sleep(atomic_int *thread)
+{
+    char state = 0;
+    while (state != 'S') {
+        sleep_ms(1);
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(thread));
+        FILE *stat = atomic_load(thread) == 0 ? NULL : fopen(path, "r");
+        if (stat != NULL) {
+            CHECK(fscanf(stat, "%*d (%*[^)]) %c", &state) == 1);
+            fclose(stat);
+        }
+    }
+}
+
 typedef void *(*thread_main)(void *);
 
 static inline pthread_t start(thread_main run, void *with)

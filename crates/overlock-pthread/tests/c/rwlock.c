@@ -108,13 +108,22 @@ static void answers(rwlock *lock)
     ANSWER(old_destroy(lock));
 }
 
+static atomic_int waiting;
+
+static void *write_as_told(void *with)
+{
+    atomic_store(&waiting, gettid());
+    return write_once(with);
+}
+
 /* A reader is inside and a writer waits: who else gets in? */
 static void with_waiting_writer(rwlock *lock, int recursive)
 {
     puts("-- a writer waits");
     OK(pthread_rwlock_rdlock(lock));
-    pthread_t writer = start(write_once, lock);
-    sleep_ms(50);
+    atomic_store(&waiting, 0);
+    pthread_t writer = start(write_as_told, lock);
+    await_sleep(&waiting);
     ANSWER(OTHER(tryrdlock_and_unlock, lock));
     ANSWER(OTHER(pthread_rwlock_trywrlock, lock));
     if (recursive) {
