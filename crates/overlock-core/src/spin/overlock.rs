@@ -62,7 +62,7 @@
 //!
 //! - I1: a sleeper that is awake is not in the list.
 //! - I2: while the list is not empty, every sleeper has a timer; and `kick` is set, or a sleeper has been called to a busy lock and is on its way, or the
-//!   lock is handed over and its taker has not settled, or the latest one came late, or by its timer.
+//!   lock is handed over and its taker has not settled, or the latest one came late, or by its timer, or found an owner that had lost its CPU.
 //! - I3: a sleeper that becomes the owner, or leaves, restores I2 for the rest under the guard.
 //! - I4: 0xff in `locked` is written by an unlocker for the chosen sleeper and taken by that one alone: it looks at `chosen` first, and nobody else
 //!   is chosen meanwhile.

@@ -52,6 +52,7 @@ impl Step {
 const LACKS: &[&str] = &[
     wait_list::Step::Cancelled.text(),
     overlock::Step::OwnerGone.text(),
+    overlock::Step::AgainLater.text(),
     overlock::Step::Defer.text(),
     overlock::Step::KickDeferred.text(),
     Step::Enter.text(),
@@ -72,6 +73,6 @@ impl<P: Platform, Y: Policy> Drawn for OverlockRw<P, Y> {
     ];
     const LACKS: &'static [&'static str] = match Y::BIAS {
         Bias::Never => LACKS,
-        Bias::Learned | Bias::Always => LACKS.split_at(4).0,
+        Bias::Learned | Bias::Always => LACKS.split_at(5).0,
     };
 }

@@ -153,11 +153,15 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         // OK, for ourselves; where `kick` is 1 already, somebody has seen to that.
         let known = self.request() == KICK;
         let due = queue.push_front(id, now);
-        let announced = queue.ask_for(KICK, id) && !known;
-        let again = if announced {
-            Step::Again
-        } else {
-            Step::AgainQuietly
+        // An owner that has lost its CPU to this thread has taken the lock past it. If it, or another, goes on to do so, a call at each unlock
+        // wakes this one in vain each time; so it comes by its timer.
+        let later = Self::owner_lost_its_cpu(self.locked.load(Relaxed));
+        let kick = if later { NOTHING } else { KICK };
+        let announced = queue.ask_for(kick, id) && !later && !known;
+        let again = match (later, announced) {
+            (true, _) => Step::AgainLater,
+            (_, true) => Step::Again,
+            _ => Step::AgainQuietly,
         };
         again.taken::<P>();
         let claims = now.nanos_since(failed) > CLAIM_NS;

@@ -45,6 +45,7 @@ diagram! {
         PassOn = "gives up: the lock is free, so does an unlocker's work for the others",
         Again = "awake, in vain -> first in the list: kick = 1",
         AgainQuietly = "awake, in vain -> first in the list: kick was 1, or another one has asked",
+        AgainLater = "awake, in vain -> first in the list: the owner has lost its CPU, kick = 0, it has a timer",
         BookTurn = "spins -> surplus: books a turn, asleep",
         MakeRoom = "spins -> surplus: CPUs are short, asleep",
         TurnBegins = "surplus -> awake: its turn begins",
@@ -65,10 +66,11 @@ diagram! {
     }
 }
 
-/// What a policy may leave out: without [`Policy::OWNER_CPU`] the first, without [`Policy::LEARN`] the others. (Where acquisitions
+/// What a policy may leave out: without [`Policy::OWNER_CPU`] the first two, without [`Policy::LEARN`] the others. (Where acquisitions
 /// are not counted, no lock is busy.)
 const OPTIONAL: &[&str] = &[
     Step::OwnerGone.text(),
+    Step::AgainLater.text(),
     Step::BookTurn.text(),
     Step::MakeRoom.text(),
     Step::TurnBegins.text(),
@@ -77,10 +79,11 @@ const OPTIONAL: &[&str] = &[
     Step::CallBusy.text(),
 ];
 
-/// What an unlock that [looks first](Unlock::LookThenStore) leaves out beside the first of those: it hands over what it still owns, and nobody
+/// What an unlock that [looks first](Unlock::LookThenStore) leaves out beside the first two of those: it hands over what it still owns, and nobody
 /// leaves it work, since it would have to look whether somebody did.
 const LOOKS_FIRST: &[&str] = &[
     Step::OwnerGone.text(),
+    Step::AgainLater.text(),
     Step::HandOver.text(),
     Step::HandOverLate.text(),
     Step::Mark.text(),
@@ -93,11 +96,11 @@ impl<P: Platform, Y: Policy> Drawn for Overlock<P, Y> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 
     const LACKS: &'static [&'static str] = match (Y::UNLOCK, Y::OWNER_CPU, Y::LEARN) {
-        (Unlock::LookThenStore, true, _) => LOOKS_FIRST.split_at(1).1,
+        (Unlock::LookThenStore, true, _) => LOOKS_FIRST.split_at(2).1,
         (Unlock::LookThenStore, false, _) => LOOKS_FIRST,
         (_, true, true) => &[],
-        (_, false, true) => OPTIONAL.split_at(1).0,
-        (_, true, false) => OPTIONAL.split_at(1).1,
+        (_, false, true) => OPTIONAL.split_at(2).0,
+        (_, true, false) => OPTIONAL.split_at(2).1,
         (_, false, false) => OPTIONAL,
     };
 }

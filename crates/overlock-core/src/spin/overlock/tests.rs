@@ -314,6 +314,28 @@ fn with_the_owners_cpu_known_a_waiter_on_it_does_not_spin() {
     assert_eq!(left(), 1, "the spin that did not happen");
 }
 
+/// Fails where the owner's next unlock calls a sleeper that has just found out that it is passed: one wake-up in vain for each.
+#[test]
+fn a_sleeper_that_an_owner_without_a_cpu_has_passed_comes_by_its_timer() {
+    for (cpu, request) in [(0, NOTHING), (1, KICK)] {
+        let lock = leak::<OwnerCpu>();
+        crate::toy::on_cpu(0);
+        lock.lock();
+        crate::toy::on_cpu(cpu);
+        as_thread(1, || {
+            let id = NodeId::new(1, 0);
+            let next = lock.fall_back(id, &mut woken(), &Limit::NONE);
+            assert!(matches!(next, Next::Again(_, false)));
+            assert_eq!(lock.request(), request, "on CPU {cpu}");
+            lock.queue().unlink(id);
+            ended(lock, id);
+        });
+        crate::toy::on_cpu(0);
+        unlock(lock);
+        assert_clean(lock);
+    }
+}
+
 /// An unknown CPU's number is the largest there is: one more is that of a free lock.
 #[test]
 fn an_owner_whose_cpu_is_not_known_owns_the_lock() {

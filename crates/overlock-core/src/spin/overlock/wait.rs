@@ -155,7 +155,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
     }
 
     /// Whether the owner recorded in `locked` is known not to run.
-    fn owner_lost_its_cpu(locked: u8) -> bool {
+    pub(super) fn owner_lost_its_cpu(locked: u8) -> bool {
         Y::OWNER_CPU && (1..HELD).contains(&locked) && P::preempted(Cpu(u32::from(locked) - 1))
     }
 }
