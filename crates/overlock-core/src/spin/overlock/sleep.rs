@@ -18,6 +18,8 @@ const VERY_LATE_NS: u64 = 5_000_000;
 /// For how long a thread watches the lock between its announcement and its sleep. Some ten times what a store takes to leave its CPU's
 /// store buffer for a line that others want too.
 const LOOK_NS: u64 = 1_000;
+/// A sleeper that others have passed so often, the last of them an owner without a CPU, is not called.
+const PASSED: u32 = 2;
 /// A sleeper that has failed for so long claims the lock even asleep.
 const CLAIM_NS: u64 = 10_000_000;
 /// A claim that an unlock may have missed looks at the lock as often as this.
@@ -153,9 +155,10 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         // OK, for ourselves; where `kick` is 1 already, somebody has seen to that.
         let known = self.request() == KICK;
         let due = queue.push_front(id, now);
-        // An owner that has lost its CPU to this thread has taken the lock past it. If it, or another, goes on to do so, a call at each unlock
-        // wakes this one in vain each time; so it comes by its timer.
-        let later = Self::owner_lost_its_cpu(self.locked.load(Relaxed));
+        // Where owners that lose their CPU go on to take the lock past this thread, a call at each unlock wakes it in vain each time; so it comes by its
+        // timer.
+        let passed = self.done.load(Relaxed).wrapping_sub(sleeper.done);
+        let later = passed >= PASSED && Self::owner_lost_its_cpu(self.locked.load(Relaxed));
         let kick = if later { NOTHING } else { KICK };
         let announced = queue.ask_for(kick, id) && !later && !known;
         let again = match (later, announced) {

@@ -66,7 +66,7 @@ diagram! {
     }
 }
 
-/// What a policy may leave out: without [`Policy::OWNER_CPU`] the first two, without [`Policy::LEARN`] the others. (Where acquisitions
+/// What a policy may leave out: without [`Policy::OWNER_CPU`] the first two, without [`Policy::LEARN`] all but the first. (Where acquisitions
 /// are not counted, no lock is busy.)
 const OPTIONAL: &[&str] = &[
     Step::OwnerGone.text(),
@@ -100,7 +100,7 @@ impl<P: Platform, Y: Policy> Drawn for Overlock<P, Y> {
         (Unlock::LookThenStore, false, _) => LOOKS_FIRST,
         (_, true, true) => &[],
         (_, false, true) => OPTIONAL.split_at(2).0,
-        (_, true, false) => OPTIONAL.split_at(2).1,
+        (_, true, false) => OPTIONAL.split_at(1).1,
         (_, false, false) => OPTIONAL,
     };
 }

@@ -317,16 +317,21 @@ fn with_the_owners_cpu_known_a_waiter_on_it_does_not_spin() {
 /// Fails where the owner's next unlock calls a sleeper that has just found out that it is passed: one wake-up in vain for each.
 #[test]
 fn a_sleeper_that_an_owner_without_a_cpu_has_passed_comes_by_its_timer() {
-    for (cpu, request) in [(0, NOTHING), (1, KICK)] {
+    for (cpu, passed, request) in [(0, 2, NOTHING), (0, 1, KICK), (1, 2, KICK)] {
         let lock = leak::<OwnerCpu>();
         crate::toy::on_cpu(0);
         lock.lock();
+        lock.done.store(passed, Relaxed);
         crate::toy::on_cpu(cpu);
         as_thread(1, || {
             let id = NodeId::new(1, 0);
             let next = lock.fall_back(id, &mut woken(), &Limit::NONE);
             assert!(matches!(next, Next::Again(_, false)));
-            assert_eq!(lock.request(), request, "on CPU {cpu}");
+            assert_eq!(
+                lock.request(),
+                request,
+                "on CPU {cpu}, passed {passed} times"
+            );
             lock.queue().unlink(id);
             ended(lock, id);
         });
