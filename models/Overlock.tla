@@ -374,6 +374,17 @@ fall_back:
             call drop_queue();
             goto look;
         or
+            \* The same, but owners without a CPU pass it: it comes by its timer.
+            await Timers;
+            announced := TRUE;
+            sleepers := << self >> \o sleepers;
+            state[self] := "queued";
+            kick := AskFor("nothing", self);
+            end_request();
+            firm := FALSE;
+            call drop_queue();
+            goto look;
+        or
             \* The limit is reached.
             await Timed;
             announced := sleepers # << >> /\ ~Theirs(self);
@@ -497,7 +508,7 @@ wakes:
     end while;
 end process;
 end algorithm; *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-8534ff4ec72525fa5c26e79def214b3d
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-ab31e65e8409c4822ce4dd6cd125e997
 VARIABLES locked, buffered, guard, sleepers, kick, awake, chosen, state, 
           kicked, called, again, holds, pc, stack
 
@@ -984,6 +995,18 @@ fall_back(self) == /\ pc[self] = "fall_back"
                                                                              pc        |->  "look" ] >>
                                                                          \o stack[self]]
                                     /\ pc' = [pc EXCEPT ![self] = "drop_release"]
+                                 \/ /\ Timers
+                                    /\ announced' = [announced EXCEPT ![self] = TRUE]
+                                    /\ sleepers' = << self >> \o sleepers
+                                    /\ state' = [state EXCEPT ![self] = "queued"]
+                                    /\ kick' = AskFor("nothing", self)
+                                    /\ asked' = [asked EXCEPT ![self] = FALSE]
+                                    /\ chosen' = (IF chosen = self THEN Nobody ELSE chosen)
+                                    /\ firm' = [firm EXCEPT ![self] = FALSE]
+                                    /\ stack' = [stack EXCEPT ![self] = << [ procedure |->  "drop_queue",
+                                                                             pc        |->  "look" ] >>
+                                                                         \o stack[self]]
+                                    /\ pc' = [pc EXCEPT ![self] = "drop_release"]
                                  \/ /\ Timed
                                     /\ announced' = [announced EXCEPT ![self] = sleepers # << >> /\ ~Theirs(self)]
                                     /\ state' = [state EXCEPT ![self] = "called"]
@@ -1193,7 +1216,7 @@ Spec == /\ Init /\ [][Next]_vars
                                  /\ WF_vars(wake_one(self))
         /\ WF_vars(memory)
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-62f447fcdac1131c948c72bdaf1d5d05
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-3706b7510f44f7528843f0d2e7455d8e
 -------------------------------------------------------------------------------
 (* Safety *)
 

@@ -17,7 +17,7 @@
 //!    thread helps nobody: then the next sleeper comes by its own timer instead of by a kick, and threads make room
 //!    for each other before the operating system takes their CPU away, which it might do in a critical section.
 //! 3. **Knowing that the owner is not running** (on in the policy [`Posix`]; with short sections its gain did not show): the locked byte holds the
-//!    owner's CPU, and a waiter that runs on this very CPU stops spinning at once.
+//!    owner's CPU, and a waiter that runs on this very CPU stops spinning at once; one that such owners pass again and again comes by its timer.
 //!
 //! # Layout
 //!
@@ -52,17 +52,17 @@
 //!                     v
 //!   a waiter:  spin --> in the list, asleep --(call, or its time is over)--> awake: spins, then is chosen
 //!                |            ^                                               |   |
-//!                |            +----- first again, kick = 1 <-- not in time ---+   +--> owner
+//!                |            +---- first again, kick = 1* <-- not in time ---+   +--> owner
 //!                +--> surplus: asleep until its turn --> awake, as above
 //! ```
 //!
-//! `states.rs` has each arrow.
+//! \* 0 where owners that have lost their CPU pass it again and again: their unlocks would call it in vain. `states.rs` has each arrow.
 //!
 //! # Invariants
 //!
 //! - I1: a sleeper that is awake is not in the list.
 //! - I2: while the list is not empty, every sleeper has a timer; and `kick` is set, or a sleeper has been called to a busy lock and is on its way, or the
-//!   lock is handed over and its taker has not settled, or the latest one came late, or by its timer, or found an owner that had lost its CPU.
+//!   lock is handed over and its taker has not settled, or the latest one came late, or by its timer, or was passed by owners without a CPU.
 //! - I3: a sleeper that becomes the owner, or leaves, restores I2 for the rest under the guard.
 //! - I4: 0xff in `locked` is written by an unlocker for the chosen sleeper and taken by that one alone: it looks at `chosen` first, and nobody else
 //!   is chosen meanwhile.

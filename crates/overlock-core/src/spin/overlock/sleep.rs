@@ -18,8 +18,9 @@ const VERY_LATE_NS: u64 = 5_000_000;
 /// For how long a thread watches the lock between its announcement and its sleep. Some ten times what a store takes to leave its CPU's
 /// store buffer for a line that others want too.
 const LOOK_NS: u64 = 1_000;
-/// A sleeper that others have passed so often, the last of them an owner without a CPU, is not called.
-const PASSED: u32 = 2;
+/// A sleeper that others have passed so often since it first failed, the last of them an owner without a CPU, is not called. With twice as many, less of
+/// what that saves is saved; where all passes since it came were counted, a crowd that a broadcast had woken left the lock idle at its end.
+const PASSED: u32 = 4;
 /// A sleeper that has failed for so long claims the lock even asleep.
 const CLAIM_NS: u64 = 10_000_000;
 /// A claim that an unlock may have missed looks at the lock as often as this.
@@ -30,8 +31,10 @@ pub(super) struct Sleeper {
     /// When it came to the slow path, and how many acquisitions there had been by then.
     entered: Instant,
     done: u32,
-    /// When it first failed to get the lock, awake.
-    failed: Option<Instant>,
+    /// When it first failed to get the lock, awake, and how many acquisitions there had been by then.
+    failed: Option<(Instant, u32)>,
+    /// How many there had been when it failed last.
+    seen: u32,
     /// When it was called, or its time was over.
     called: Instant,
     /// An unlocker called it.
@@ -51,6 +54,7 @@ impl Sleeper {
             done,
             patience_ns,
             failed: None,
+            seen: done,
             called: now,
             kicked: false,
             asked: false,
@@ -151,23 +155,35 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             return Next::GiveUp;
         }
         stat::count::<P>(Event::PvWaitAgain);
-        let failed = *sleeper.failed.get_or_insert(now);
+        let done = self.done.load(Relaxed);
+        let (failed, done_then) = *sleeper.failed.get_or_insert((now, done));
+        let claims = now.nanos_since(failed) > CLAIM_NS;
+        // Owners that lose their CPU go on to take the lock past this thread. Each of their unlocks would call it, in vain. A sleeper with a limit is called
+        // all the same: its limit may come before its timer.
+        let goes_on = core::mem::replace(&mut sleeper.seen, done) != done;
+        let later = goes_on
+            && done.wrapping_sub(done_then) >= PASSED
+            && !claims
+            && limit.is_for_ever()
+            && Self::owner_lost_its_cpu(self.locked.load(Relaxed));
         // OK, for ourselves; where `kick` is 1 already, somebody has seen to that.
         let known = self.request() == KICK;
         let due = queue.push_front(id, now);
-        // Where owners that lose their CPU go on to take the lock past this thread, a call at each unlock wakes it in vain each time; so it comes by its
-        // timer.
-        let passed = self.done.load(Relaxed).wrapping_sub(sleeper.done);
-        let later = passed >= PASSED && Self::owner_lost_its_cpu(self.locked.load(Relaxed));
-        let kick = if later { NOTHING } else { KICK };
-        let announced = queue.ask_for(kick, id) && !later && !known;
-        let again = match (later, announced) {
-            (true, _) => Step::AgainLater,
-            (_, true) => Step::Again,
-            _ => Step::AgainQuietly,
+        let announced = if later {
+            // The look finds a release that came while we had the guard.
+            queue.ask_for(NOTHING, id);
+            Step::AgainLater.taken::<P>();
+            true
+        } else {
+            let announced = queue.ask_for(KICK, id) && !known;
+            let again = if announced {
+                Step::Again
+            } else {
+                Step::AgainQuietly
+            };
+            again.taken::<P>();
+            announced
         };
-        again.taken::<P>();
-        let claims = now.nanos_since(failed) > CLAIM_NS;
         Next::Again(Place { due, announced }, claims)
     }
 

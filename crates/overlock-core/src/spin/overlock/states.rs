@@ -45,7 +45,7 @@ diagram! {
         PassOn = "gives up: the lock is free, so does an unlocker's work for the others",
         Again = "awake, in vain -> first in the list: kick = 1",
         AgainQuietly = "awake, in vain -> first in the list: kick was 1, or another one has asked",
-        AgainLater = "awake, in vain -> first in the list: the owner has lost its CPU, kick = 0, it has a timer",
+        AgainLater = "awake, in vain -> first in the list: owners without a CPU pass it, kick = 0",
         BookTurn = "spins -> surplus: books a turn, asleep",
         MakeRoom = "spins -> surplus: CPUs are short, asleep",
         TurnBegins = "surplus -> awake: its turn begins",

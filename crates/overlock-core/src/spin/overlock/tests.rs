@@ -314,31 +314,84 @@ fn with_the_owners_cpu_known_a_waiter_on_it_does_not_spin() {
     assert_eq!(left(), 1, "the spin that did not happen");
 }
 
-/// Fails where the owner's next unlock calls a sleeper that has just found out that it is passed: one wake-up in vain for each.
+/// What a sleeper that has failed before asks for when it fails again: `passed` acquisitions later, the last of them on `cpu`, while it runs on CPU 0.
+fn request_of_one_that_fails_again(passed: u32, cpu: u32, limit: &Limit<'_, Toy>) -> u8 {
+    let lock = leak::<OwnerCpu>();
+    let id = NodeId::new(1, 0);
+    let mut sleeper = woken();
+    let mut fails = |limit| {
+        let next = as_thread(1, || lock.fall_back(id, &mut sleeper, limit));
+        assert!(matches!(next, Next::Again(_, false)));
+        as_thread(1, || lock.queue().unlink(id));
+    };
+    crate::toy::on_cpu(cpu);
+    lock.lock();
+    crate::toy::on_cpu(0);
+    fails(&Limit::NONE);
+    lock.done.store(lock.done.load(Relaxed) + passed, Relaxed);
+    fails(limit);
+    let request = lock.request();
+    as_thread(1, || ended(lock, id));
+    unlock(lock);
+    assert_clean(lock);
+    request
+}
+
+/// Fails where the owner's next unlock calls a sleeper that is passed again and again: one wake-up in vain for each.
 #[test]
-fn a_sleeper_that_an_owner_without_a_cpu_has_passed_comes_by_its_timer() {
-    for (cpu, passed, request) in [(0, 2, NOTHING), (0, 1, KICK), (1, 2, KICK)] {
-        let lock = leak::<OwnerCpu>();
-        crate::toy::on_cpu(0);
-        lock.lock();
-        lock.done.store(passed, Relaxed);
-        crate::toy::on_cpu(cpu);
+fn a_sleeper_that_owners_without_a_cpu_pass_again_and_again_comes_by_its_timer() {
+    let later = Limit::until(Instant::from_nanos(u64::MAX - 1));
+    let request = request_of_one_that_fails_again;
+    assert_eq!(request(4, 0, &Limit::NONE), NOTHING);
+    assert_eq!(request(3, 0, &Limit::NONE), KICK, "it was passed 3 times");
+    assert_eq!(request(4, 1, &Limit::NONE), KICK, "the owner may run");
+    assert_eq!(
+        request(4, 0, &later),
+        KICK,
+        "it may give up before its timer"
+    );
+}
+
+/// I6: somebody else's request stands.
+#[test]
+fn a_sleeper_that_comes_by_its_timer_leaves_the_request_of_another_alone() {
+    let lock = leak::<OwnerCpu>();
+    let [one, other] = [1, 2].map(|thread| NodeId::new(thread, 0));
+    let mut sleeper = woken();
+    crate::toy::on_cpu(0);
+    lock.lock();
+    as_thread(1, || lock.fall_back(one, &mut sleeper, &Limit::NONE));
+    as_thread(1, || lock.queue().unlink(one));
+    let asked = as_thread(2, || lock.queue().ask_for_hand_over(other, CALLED));
+    assert!(asked);
+    lock.done.store(lock.done.load(Relaxed) + 4, Relaxed);
+    as_thread(1, || lock.fall_back(one, &mut sleeper, &Limit::NONE));
+    assert_eq!(lock.request(), HAND_OVER);
+    as_thread(1, || lock.queue().unlink(one));
+    as_thread(2, || ended(lock, other));
+    unlock(lock);
+    assert_clean(lock);
+}
+
+/// Fails where one that others have passed goes on to wake by its timer in a section that is long.
+#[test]
+fn a_sleeper_that_was_passed_is_called_when_nobody_passes_it_any_more() {
+    let lock = leak::<OwnerCpu>();
+    let id = NodeId::new(1, 0);
+    let mut sleeper = woken();
+    crate::toy::on_cpu(0);
+    lock.lock();
+    for (passed, request) in [(0, KICK), (4, NOTHING), (0, KICK), (1, NOTHING)] {
+        lock.done.store(lock.done.load(Relaxed) + passed, Relaxed);
         as_thread(1, || {
-            let id = NodeId::new(1, 0);
-            let next = lock.fall_back(id, &mut woken(), &Limit::NONE);
-            assert!(matches!(next, Next::Again(_, false)));
-            assert_eq!(
-                lock.request(),
-                request,
-                "on CPU {cpu}, passed {passed} times"
-            );
+            lock.fall_back(id, &mut sleeper, &Limit::NONE);
+            assert_eq!(lock.request(), request, "after {passed} more");
             lock.queue().unlink(id);
-            ended(lock, id);
         });
-        crate::toy::on_cpu(0);
-        unlock(lock);
-        assert_clean(lock);
     }
+    as_thread(1, || ended(lock, id));
+    unlock(lock);
+    assert_clean(lock);
 }
 
 /// An unknown CPU's number is the largest there is: one more is that of a free lock.

@@ -40,6 +40,7 @@ const OVERLOCK: &[Script] = &[
                                    &[Lock, Rest(2_500 * US), Lock, Rest(100 * US), Lock],
                                    &[Lock, Rest(2_500 * US), Lock, Rest(100 * US), Lock],
                                    &[Lock]]),
+    Script("passed",      LONG,  &[&[Cycles(100, 30 * US, 0)], &[Lock], &[Lock]]),
 ];
 
 /// The second in the queue sleeps from the beginning, since the head does. And: by the time the head runs, the lock that it was kicked for is
