@@ -274,7 +274,8 @@ halt_due:
             sleepers := Without(self);
         end if;
         either
-            await Timers;
+            \* A deadline that finds the lock free does not end the wait.
+            await Timers \/ (Timed /\ locked = "free");
             call drop_queue();
             goto compete;
         or
@@ -379,7 +380,7 @@ fall_back:
             announced := TRUE;
             sleepers := << self >> \o sleepers;
             state[self] := "queued";
-            kick := AskFor("nothing", self);
+            kick := IF Broken = "request_taken_back" THEN "nothing" ELSE AskFor("nothing", self);
             end_request();
             firm := FALSE;
             call drop_queue();
@@ -508,7 +509,7 @@ wakes:
     end while;
 end process;
 end algorithm; *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-ab31e65e8409c4822ce4dd6cd125e997
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-d82ea0f9f9d0263ce8e46fd325e54597
 VARIABLES locked, buffered, guard, sleepers, kick, awake, chosen, state, 
           kicked, called, again, holds, pc, stack
 
@@ -825,7 +826,7 @@ halt_due(self) == /\ pc[self] = "halt_due"
                                               ELSE /\ TRUE
                                                    /\ UNCHANGED << sleepers, 
                                                                    kick >>
-                                        /\ \/ /\ Timers
+                                        /\ \/ /\ Timers \/ (Timed /\ locked = "free")
                                               /\ stack' = [stack EXCEPT ![self] = << [ procedure |->  "drop_queue",
                                                                                        pc        |->  "compete" ] >>
                                                                                    \o stack[self]]
@@ -999,7 +1000,7 @@ fall_back(self) == /\ pc[self] = "fall_back"
                                     /\ announced' = [announced EXCEPT ![self] = TRUE]
                                     /\ sleepers' = << self >> \o sleepers
                                     /\ state' = [state EXCEPT ![self] = "queued"]
-                                    /\ kick' = AskFor("nothing", self)
+                                    /\ kick' = (IF Broken = "request_taken_back" THEN "nothing" ELSE AskFor("nothing", self))
                                     /\ asked' = [asked EXCEPT ![self] = FALSE]
                                     /\ chosen' = (IF chosen = self THEN Nobody ELSE chosen)
                                     /\ firm' = [firm EXCEPT ![self] = FALSE]
@@ -1216,7 +1217,7 @@ Spec == /\ Init /\ [][Next]_vars
                                  /\ WF_vars(wake_one(self))
         /\ WF_vars(memory)
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-3706b7510f44f7528843f0d2e7455d8e
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-392322d789588faba270c81e0deeed45
 -------------------------------------------------------------------------------
 (* Safety *)
 

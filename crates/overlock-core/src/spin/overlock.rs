@@ -17,7 +17,7 @@
 //!    thread helps nobody: then the next sleeper comes by its own timer instead of by a kick, and threads make room
 //!    for each other before the operating system takes their CPU away, which it might do in a critical section.
 //! 3. **Knowing that the owner is not running** (on in the policy [`Posix`]; with short sections its gain did not show): the locked byte holds the
-//!    owner's CPU, and a waiter that runs on this very CPU stops spinning at once; one that such owners pass again and again comes by its timer.
+//!    owner's CPU, and a waiter that runs on this very CPU stops spinning at once; a sleeper that keeps being passed, and finds the owner off its CPU, comes by its timer.
 //!
 //! # Layout
 //!
@@ -56,13 +56,13 @@
 //!                +--> surplus: asleep until its turn --> awake, as above
 //! ```
 //!
-//! \* 0 where owners that have lost their CPU pass it again and again: their unlocks would call it in vain. `states.rs` has each arrow.
+//! \* 0 where it keeps being passed, and finds the owner off its CPU: each unlock would call it in vain. `states.rs` has each arrow.
 //!
 //! # Invariants
 //!
 //! - I1: a sleeper that is awake is not in the list.
 //! - I2: while the list is not empty, every sleeper has a timer; and `kick` is set, or a sleeper has been called to a busy lock and is on its way, or the
-//!   lock is handed over and its taker has not settled, or the latest one came late, or by its timer, or was passed by owners without a CPU.
+//!   lock is handed over and its taker has not settled, or the latest one came late, or by its timer, or keeps being passed and finds the owner off its CPU.
 //! - I3: a sleeper that becomes the owner, or leaves, restores I2 for the rest under the guard.
 //! - I4: 0xff in `locked` is written by an unlocker for the chosen sleeper and taken by that one alone: it looks at `chosen` first, and nobody else
 //!   is chosen meanwhile.
@@ -86,7 +86,7 @@
 //!
 //! Where `kick` is 1 already, an earlier sleeper has done this, and
 //! every unlock after it sees it. An owner that sets `kick` will see it in
-//! its own unlock. With neither, I2's timers bound the sleep.
+//! its own unlock. With neither, or where `kick` is taken back meanwhile, I2's timers bound the sleep.
 //!
 //! An unlocker that finds the guard held marks it and goes: it may have interrupted the guard's holder. When that one drops the guard it sees the
 //! mark, and what was released before it. If the lock is free, it does the unlocker's work; if not, the owner's unlock will, since

@@ -12,7 +12,7 @@ pub trait Policy: Send + Sync + Debug + 'static {
     /// Spin limits, surplus threads and late wake-ups are learned; else the spin limit is fixed and every
     /// owner that finds sleepers has one woken.
     const LEARN: bool = true;
-    /// The owner records its CPU, and a waiter on that CPU does not spin; after several such owners it is not called by each unlock.
+    /// The owner records its CPU, and a waiter on that CPU does not spin; one that keeps being passed comes by its timer.
     const OWNER_CPU: bool = false;
     /// The ordering of an acquisition: `Acquire`, or `SeqCst` where the owner looks at other words afterwards, against
     /// threads that write those and then look at the lock.

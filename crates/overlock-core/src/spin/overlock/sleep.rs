@@ -8,7 +8,7 @@ use super::wait::FIXED_SPIN_NS;
 use super::{BUSY_NS, FREE, KICK, NOTHING, Overlock, Policy, TURN_NS, Unlock};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, Instant, Platform, Spin};
-use crate::sleep::wait_list::Limit;
+use crate::sleep::wait_list::{End, Limit};
 use crate::stat::{self, Event, Latency};
 
 /// A sleeper that comes later than this after its call, or its time, has waited for a CPU.
@@ -18,8 +18,8 @@ const VERY_LATE_NS: u64 = 5_000_000;
 /// For how long a thread watches the lock between its announcement and its sleep. Some ten times what a store takes to leave its CPU's
 /// store buffer for a line that others want too.
 const LOOK_NS: u64 = 1_000;
-/// A sleeper that others have passed so often since it first failed, the last of them an owner without a CPU, is not called. With twice as many, less of
-/// what that saves is saved; where all passes since it came were counted, a crowd that a broadcast had woken left the lock idle at its end.
+/// A sleeper that others have passed so often since it first failed, and that finds the owner off its CPU, is not called. Twice as many saves less;
+/// counting from its arrival left the lock idle after a broadcast.
 const PASSED: u32 = 4;
 /// A sleeper that has failed for so long claims the lock even asleep.
 const CLAIM_NS: u64 = 10_000_000;
@@ -81,7 +81,7 @@ pub(super) enum Next {
 pub(super) struct Place {
     /// When its sleeper wakes by itself.
     due: Instant,
-    /// `kick` has been set for it: OL is to follow.
+    /// `kick` has been set for it, or taken back: OL is to follow.
     announced: bool,
 }
 
@@ -100,8 +100,7 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let mut firm = false;
         loop {
             if let Some(place) = place {
-                if place.announced && self.brief_look(limit) {
-                    self.leave(id);
+                if self.looks(id, &place, limit) {
                     return true;
                 }
                 if !self.halt(id, sleeper, place.due, limit) {
@@ -158,8 +157,8 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let done = self.done.load(Relaxed);
         let (failed, done_then) = *sleeper.failed.get_or_insert((now, done));
         let claims = now.nanos_since(failed) > CLAIM_NS;
-        // Owners that lose their CPU go on to take the lock past this thread. Each of their unlocks would call it, in vain. A sleeper with a limit is called
-        // all the same: its limit may come before its timer.
+        // Others go on to take the lock past this thread, and it finds their CPU to be its own. Each of their unlocks would call it, in vain. A sleeper with
+        // a limit is called all the same: its limit may come before its timer.
         let goes_on = core::mem::replace(&mut sleeper.seen, done) != done;
         let later = goes_on
             && done.wrapping_sub(done_then) >= PASSED
@@ -170,7 +169,8 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         let known = self.request() == KICK;
         let due = queue.push_front(id, now);
         let announced = if later {
-            // The look finds a release that came while we had the guard.
+            // The look finds a release that came while we had the guard. What others have asked for, but a hand-over, is taken back too: their timers
+            // are as near.
             queue.ask_for(NOTHING, id);
             Step::AgainLater.taken::<P>();
             true
@@ -205,7 +205,16 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
         Place { due, announced }
     }
 
-    /// After setting `kick`, before a sleep that a timer ends: takes the lock if its owner unlocks, or has just unlocked without seeing
+    /// Before a sleep: whether it has got the lock after all.
+    pub(super) fn looks(&self, id: NodeId, place: &Place, limit: &Limit<'_, P>) -> bool {
+        let acquired = place.announced && self.brief_look(limit);
+        if acquired {
+            self.leave(id);
+        }
+        acquired
+    }
+
+    /// After setting or taking back `kick`, before a sleep that a timer ends: takes the lock if its owner unlocks, or has just unlocked without seeing
     /// that. Its store is seen at the latest when its CPU's store buffer is empty.
     fn brief_look(&self, limit: &Limit<'_, P>) -> bool {
         // The compiler keeps OL behind OK.
@@ -271,7 +280,8 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
             // NA: acquire, pairs with NS.
             if node.state.load(Acquire) == QUEUED {
                 let now = P::now();
-                let give_up = limit.reached().is_some();
+                let end = limit.reached();
+                let give_up = end.is_some();
                 if now < due && !give_up {
                     continue;
                 }
@@ -288,17 +298,19 @@ impl<P: Platform, Y: Policy> Overlock<P, Y> {
                 }
                 if node.state.load(Relaxed) == QUEUED {
                     queue.unlink(id);
-                    let left = if give_up {
-                        Step::GiveUpAsleep
-                    } else {
+                    // An unlock may have called nobody: a deadline ends no wait beside a free lock.
+                    let tries = !give_up || end == Some(End::Deadline) && !held;
+                    let left = if tries {
                         Step::WakeByTimer
+                    } else {
+                        Step::GiveUpAsleep
                     };
                     left.taken::<P>();
                     if queue.first().is_none() {
                         queue.ask_for(NOTHING, id);
                     }
                     sleeper.wakes(due, false);
-                    return !give_up;
+                    return tries;
                 }
                 Step::CalledInTime.taken::<P>();
             }

@@ -17,6 +17,7 @@ use super::sleep::{Next, Sleeper};
 use super::*;
 use crate::node::NodeId;
 use crate::platform::{Instant, Spin};
+use crate::sleep::cancel::CancelToken;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
 
@@ -328,6 +329,7 @@ fn request_of_one_that_fails_again(passed: u32, cpu: u32, limit: &Limit<'_, Toy>
     lock.lock();
     crate::toy::on_cpu(0);
     fails(&Limit::NONE);
+    as_thread(1, || ended(lock, id));
     lock.done.store(lock.done.load(Relaxed) + passed, Relaxed);
     fails(limit);
     let request = lock.request();
@@ -341,15 +343,17 @@ fn request_of_one_that_fails_again(passed: u32, cpu: u32, limit: &Limit<'_, Toy>
 #[test]
 fn a_sleeper_that_owners_without_a_cpu_pass_again_and_again_comes_by_its_timer() {
     let later = Limit::until(Instant::from_nanos(u64::MAX - 1));
+    let token = CancelToken::new();
+    let cancellable = Limit {
+        cancel: Some(&token),
+        ..Limit::NONE
+    };
     let request = request_of_one_that_fails_again;
     assert_eq!(request(4, 0, &Limit::NONE), NOTHING);
     assert_eq!(request(3, 0, &Limit::NONE), KICK, "it was passed 3 times");
     assert_eq!(request(4, 1, &Limit::NONE), KICK, "the owner may run");
-    assert_eq!(
-        request(4, 0, &later),
-        KICK,
-        "it may give up before its timer"
-    );
+    assert_eq!(request(4, 0, &later), KICK, "it may give up first");
+    assert_eq!(request(4, 0, &cancellable), KICK, "the same");
 }
 
 /// I6: somebody else's request stands.
@@ -366,9 +370,33 @@ fn a_sleeper_that_comes_by_its_timer_leaves_the_request_of_another_alone() {
     assert!(asked);
     lock.done.store(lock.done.load(Relaxed) + 4, Relaxed);
     as_thread(1, || lock.fall_back(one, &mut sleeper, &Limit::NONE));
+    assert!(Step::AgainLater.was_taken());
     assert_eq!(lock.request(), HAND_OVER);
     as_thread(1, || lock.queue().unlink(one));
     as_thread(2, || ended(lock, other));
+    unlock(lock);
+    assert_clean(lock);
+}
+
+/// Fails where one that is about to claim leaves no request: its next sleep would be one more for its bound.
+#[test]
+fn a_sleeper_that_is_about_to_claim_is_called() {
+    let lock = leak::<OwnerCpu>();
+    let id = NodeId::new(1, 0);
+    let mut sleeper = woken();
+    crate::toy::on_cpu(0);
+    lock.lock();
+    as_thread(1, || lock.fall_back(id, &mut sleeper, &Limit::NONE));
+    as_thread(1, || lock.queue().unlink(id));
+    lock.done.store(lock.done.load(Relaxed) + 4, Relaxed);
+    Toy::pause(10_000_001);
+    let next = as_thread(1, || lock.fall_back(id, &mut sleeper, &Limit::NONE));
+    assert!(matches!(next, Next::Again(_, true)));
+    assert_eq!(lock.request(), KICK);
+    as_thread(1, || {
+        lock.queue().unlink(id);
+        ended(lock, id);
+    });
     unlock(lock);
     assert_clean(lock);
 }

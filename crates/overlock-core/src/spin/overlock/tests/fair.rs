@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::raw::{RawCancelLock, RawFairLock};
-use crate::sleep::cancel::CancelToken;
 use crate::toy::watch::{self, Access, Watch, watch};
 
 fn unlock_fair(lock: Lock) {

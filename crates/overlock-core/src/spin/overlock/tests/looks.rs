@@ -55,6 +55,45 @@ fn a_release_that_comes_later_still_costs_a_sleep_and_no_more() {
     sleep::<Posix>();
 }
 
+/// The look that comes before each sleep without a request: the release has come while the sleeper had the guard.
+#[test]
+fn one_that_owners_without_a_cpu_have_passed_looks_before_it_sleeps() {
+    let lock = leak::<OwnerCpu>();
+    let id = NodeId::new(1, 0);
+    let mut sleeper = woken();
+    crate::toy::on_cpu(0);
+    lock.lock();
+    as_thread(1, || lock.fall_back(id, &mut sleeper, &Limit::NONE));
+    as_thread(1, || lock.queue().unlink(id));
+    lock.done.store(lock.done.load(Relaxed) + 4, Relaxed);
+    let next = as_thread(1, || lock.fall_back(id, &mut sleeper, &Limit::NONE));
+    assert!(Step::AgainLater.was_taken());
+    let Next::Again(place, false) = next else {
+        panic!("neither asleep again nor a claim");
+    };
+    lock.locked.store(FREE, Release);
+    assert!(as_thread(1, || lock.looks(id, &place, &Limit::NONE)));
+    unlock(lock);
+    assert_clean(lock);
+}
+
+/// `halt`: the unlock has called nobody, as it may, and the deadline comes before the timer.
+#[test]
+fn a_deadline_ends_no_wait_beside_a_free_lock() {
+    fn sleep<Y: Policy>() {
+        let lock = leak::<Y>();
+        lock.lock();
+        at(Point::Halt, || lock.locked.store(FREE, Release));
+        let deadline = Toy::now().plus_nanos(TURN_NS / 2);
+        let acquired = as_thread(1, || lock.lock_until(deadline));
+        assert!(acquired.is_some());
+        as_thread(1, || unlock(lock));
+        assert_clean(lock);
+    }
+    sleep::<Recommended>();
+    sleep::<Posix>();
+}
+
 /// The same for the exchange form, which needs no heavy barrier.
 #[test]
 fn the_exchange_form_runs_no_heavy_barrier() {
