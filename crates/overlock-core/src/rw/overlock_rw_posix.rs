@@ -39,7 +39,7 @@
 //! (1, n)  --unlock-->       (0, n)        asleep and passing are cleared: kicks
 //! ```
 //!
-//! Who cannot acquire at once waits for the gate, and its owner for the word:
+//! Who cannot acquire at once stays away from the word three times, ever longer, 2 to 30 us in all, and looks again each time; then it waits for the gate, and the gate's owner for the word:
 //!
 //! ```text
 //! a reader: readers + 1, spins, sleeps until writing is clear
@@ -189,13 +189,24 @@ impl<P: Platform> OverlockRwPosix<P> {
         seized
     }
 
-    /// Reads, unless `until` passes first. Tries at least once.
+    /// [`enter`](Self::enter) for those that have reason to look first: in vain it pulls the word to this CPU.
+    fn enter_if_open(&self) -> bool {
+        // Relaxed: entering acquires.
+        is_open(self.word.load(Relaxed)) && self.enter()
+    }
+
+    /// [`seize`](Self::seize), as above.
+    fn seize_if_free(&self) -> bool {
+        self.word.load(Relaxed) == 0 && self.seize()
+    }
+
+    /// Reads, unless `until` passes first. Looks at least once.
     ///
     /// # Errors
     ///
     /// [`Refused::Late`], [`Refused::Full`].
     pub fn read_passing(&self, passing: Passing, until: Option<Instant>) -> Result<(), Refused> {
-        if self.enter() {
+        if self.enter_if_open() {
             return Ok(());
         }
         self.read_slow(passing, until)
@@ -231,9 +242,9 @@ impl<P: Platform> OverlockRwPosix<P> {
         Err(Refused::Busy)
     }
 
-    /// Writes, unless `until` passes first; whether it does. Tries at least once.
+    /// Writes, unless `until` passes first; whether it does. Looks at least once.
     pub fn write_within(&self, until: Option<Instant>) -> bool {
-        self.seize() || self.write_slow(until)
+        self.seize_if_free() || self.write_slow(until)
     }
 
     /// Whether somebody waits, as far as one look tells: the first of them has the gate, but for moments between two. Who reads past it does not show.

@@ -2,7 +2,7 @@
 
 use std::boxed::Box;
 
-use super::wait::SPIN_NS;
+use super::wait::{AWAY_TURNS, SPIN_NS};
 use super::*;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch};
@@ -69,7 +69,43 @@ fn the_word_tells_who_reads_who_writes_and_who_sleeps() {
     assert_eq!((word(lock), size_of_val(lock)), (0, 20));
 }
 
-/// Fails where `Passing` is not looked at: in `try_read_passing`, in `read_slow`.
+/// Fails where it looks at the word all the time, or gets through the gate instead. (Who may pass at once waits beside the writer.)
+#[test]
+fn who_finds_it_busy_stays_away_from_the_word_and_looks_again() {
+    let acquire: [fn(Lock); 3] = [
+        |lock| assert_eq!(lock.read_passing(Passing::Never, None), Ok(())),
+        |lock| assert_eq!(lock.read_passing(Passing::Later, None), Ok(())),
+        |lock| lock.write(),
+    ];
+    for acquire in acquire {
+        let mut away = 0;
+        for (times, turns) in AWAY_TURNS.into_iter().enumerate() {
+            let lock = leak();
+            lock.write();
+            (0..times).for_each(|_| at(Point::Wait, || {}));
+            at(Point::Wait, move || unlock_write(lock));
+            let start = Toy::now();
+            acquire(lock);
+            away += u64::from(turns);
+            assert!((away..away + 8).contains(&Toy::now().nanos_since(start)));
+            assert_eq!(left(), 0);
+        }
+    }
+    let gate = [Step::ReadPast, Step::ReadBeside, Step::WriteAtGate];
+    assert!(!gate.into_iter().any(Step::was_taken));
+}
+
+/// Fails where its limit is not looked at before all its pauses are over.
+#[test]
+fn a_limit_ends_the_pauses() {
+    let lock = leak();
+    lock.write();
+    let start = Toy::now();
+    assert!(!lock.write_within(Some(start)));
+    assert!(Toy::now().nanos_since(start) < u64::from(AWAY_TURNS[0] + AWAY_TURNS[1]));
+}
+
+/// Fails where who may pass at once stays away first; and where `Passing` is not looked at: in `try_read_passing`, in `read_slow`.
 #[test]
 fn only_those_that_may_pass_a_closed_lock() {
     let lock = leak();
@@ -80,11 +116,13 @@ fn only_those_that_may_pass_a_closed_lock() {
     assert_eq!(attempts, [Err(Refused::Busy), Ok(()), Ok(())]);
     let start = Toy::now();
     assert_eq!(lock.read_passing(Passing::AtOnce, None), Ok(()));
-    assert!(Toy::now().nanos_since(start) < PATIENCE_NS);
+    assert!(Toy::now().nanos_since(start) < u64::from(AWAY_TURNS[0]));
     let start = Toy::now();
     assert_eq!(lock.read_passing(Passing::Later, None), Ok(()));
     assert!(Toy::now().nanos_since(start) >= PATIENCE_NS);
-    assert_eq!(lock.read_until(soon().unwrap()), None);
+    let long = start.plus_nanos(3 * PATIENCE_NS);
+    assert_eq!(lock.read_until(long), None);
+    assert!(Toy::now() >= long);
     assert_eq!(word(lock), 5 | ASLEEP | CLOSED);
     (0..5).for_each(|_| unlock_read(lock));
     waits.end();

@@ -14,6 +14,10 @@ use crate::raw::{RawLock, RawTimedLock};
 /// is away for a thousand times as long.
 pub(super) const SPIN_NS: u64 = 5_000;
 
+/// One that cannot acquire at once stays away from the word for so many turns before it looks again, so many times: 2 to 30 us together, by the processor.
+/// Where sections are short, most of what they take is the word's way from CPU to CPU; meanwhile it stays with one. The first looks are for longer sections.
+pub(super) const AWAY_TURNS: [u32; 3] = [8, 64, 512];
+
 /// `end`, or `limit` where that comes before.
 fn earlier(limit: Option<Instant>, end: Instant) -> Instant {
     limit.map_or(end, |limit| limit.min(end))
@@ -36,6 +40,20 @@ impl<P: Platform> OverlockRwPosix<P> {
             Step::WriteAtGate.taken::<P>();
         }
         written
+    }
+
+    /// Stays away from the word, and tries again, a few times; unless `until` passes first.
+    fn try_later(&self, until: Option<Instant>, attempt: impl Fn(&Self) -> bool) -> bool {
+        for turns in AWAY_TURNS {
+            P::pause(turns);
+            if attempt(self) {
+                return true;
+            }
+            if is_over::<P>(until) {
+                break;
+            }
+        }
+        false
     }
 
     fn lock_gate(&self, until: Option<Instant>) -> bool {
@@ -82,10 +100,14 @@ impl<P: Platform> OverlockRwPosix<P> {
         until: Option<Instant>,
     ) -> Result<(), Refused> {
         let patience = match passing {
+            // Others may wait for what it reads already.
             Passing::AtOnce => return self.read_beside(PASSING, until),
             Passing::Later => Some(earlier(until, P::now().plus_nanos(PATIENCE_NS))),
             Passing::Never => until,
         };
+        if self.try_later(until, Self::enter_if_open) {
+            return Ok(());
+        }
         if !self.lock_gate(patience) {
             return match passing {
                 Passing::Later if !is_over::<P>(until) => self.read_beside(PASSING, until),
@@ -133,6 +155,9 @@ impl<P: Platform> OverlockRwPosix<P> {
 
     #[cold]
     pub(super) fn write_slow(&self, until: Option<Instant>) -> bool {
+        if self.try_later(until, Self::seize_if_free) {
+            return true;
+        }
         if !self.lock_gate(until) {
             return false;
         }
