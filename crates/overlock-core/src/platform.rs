@@ -65,6 +65,15 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// the delay of back-off locks.
     fn pause(turns: u32);
 
+    /// Keeps the CPU for about `nanos` nanoseconds without looking at any word. It ends by itself: a loop that waits for what others do calls
+    /// [`pause`](Self::pause), by which checkers know that nothing comes of looking again before another thread has run.
+    fn delay(nanos: u64) {
+        let end = Self::now().plus_nanos(nanos);
+        while Self::now() < end {
+            Self::pause(1);
+        }
+    }
+
     /// Sleeps until kicked on `word`, at the latest until `until`. Returns at once where
     /// `word` does not hold `expected`; may return spuriously. Orders nothing.
     fn halt(word: &Self::U32, expected: u32, until: Option<Instant>);

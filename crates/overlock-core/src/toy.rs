@@ -181,6 +181,11 @@ impl Platform for Toy {
         step(Point::Wait);
     }
 
+    fn delay(nanos: u64) {
+        CLOCK.set(CLOCK.get() + nanos);
+        step(Point::Wait);
+    }
+
     fn halt(word: &AtomicU32, expected: u32, until: Option<Instant>) {
         step(Point::Halt);
         if word.load(Ordering::Relaxed) != expected {

@@ -132,6 +132,9 @@ impl Platform for Shuttle {
         thread::yield_now();
     }
 
+    /// No time: who comes meanwhile may come at the next look as well.
+    fn delay(_nanos: u64) {}
+
     fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Instant>) {
         // A kick comes between the look and the entry no more than in a kernel: nothing here lets others run.
         if word.load(Ordering::SeqCst) != expected || chance(16) {

@@ -38,8 +38,8 @@ use state::Engine;
 #[cfg(test)]
 pub(crate) use access::TAKES_HOLD;
 pub(crate) use calls::{
-    access, arrow, cpu, halt, heavy_barrier, kick, kick_all, looked, pause, preempted, sizes,
-    stable, turn, watch,
+    access, arrow, cpu, delay, halt, heavy_barrier, kick, kick_all, looked, pause, preempted,
+    sizes, stable, turn, watch,
 };
 pub use calls::{holds, now, releases, rest, stopped, waits, work};
 

@@ -70,6 +70,10 @@ impl Platform for Sim {
         engine::pause(turns);
     }
 
+    fn delay(nanos: u64) {
+        engine::delay(Time::ns(nanos));
+    }
+
     fn halt(word: &U32, expected: u32, until: Option<Instant>) {
         engine::halt(word.address(), until.map(time), || word.peek() == expected);
     }

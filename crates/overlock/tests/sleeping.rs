@@ -36,6 +36,14 @@ fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// Fails where it returns at once.
+#[test]
+fn a_delay_takes_its_time() {
+    let begin = Instant::now();
+    Linux::delay(2_000_000);
+    assert!(begin.elapsed() >= Duration::from_millis(2));
+}
+
 fn assert_idle<L: RawLock>(lock: &L) {
     assert!(!lock.is_locked() && !lock.is_contended(), "{}", L::NAME);
 }

@@ -4,7 +4,7 @@
 //! Why not [`overlock_rw`](super::overlock_rw): there a writer holds the gate while it waits for the readers and while it writes, so a reader
 //! that comes then cannot tell the two, and must wait. POSIX's readers may have to come in beside a writer that only waits: a thread that
 //! reads already may read again. And both unlocks of it look at the lock after the release. Here the gate is held by the first of those that
-//! wait, and only while it waits; the word says the rest. (Mellor-Crummey and Scott, 1991, and the kernel's qrwlock have a queue beside a word
+//! wait for long, and only while it waits; the word says the rest. (Mellor-Crummey and Scott, 1991, and the kernel's qrwlock have a queue beside a word
 //! in the same way; theirs spin.)
 //!
 //! # Layout
@@ -39,7 +39,8 @@
 //! (1, n)  --unlock-->       (0, n)        asleep and passing are cleared: kicks
 //! ```
 //!
-//! Who cannot acquire at once stays away from the word three times, ever longer, 2 to 30 us in all, and looks again each time; then it waits for the gate, and the gate's owner for the word:
+//! Who cannot acquire at once stays away from the word three times, 15 us in all, and looks again each time, but for readers that pass at once, and
+//! who has not the time for that. Then it waits for the gate, and the gate's owner for the word:
 //!
 //! ```text
 //! a reader: readers + 1, spins, sleeps until writing is clear
@@ -62,8 +63,8 @@
 //!
 //! # Orderings
 //!
-//! RA, acquire, a reader's addition or its look that finds writing clear; WA, acquire, a writer's exchange. They pair with RU, the release of a reader's
-//! subtraction (WA only), and WU, the release of a writer's unlock. All changes are read-modify-writes, so release sequences never break.
+//! RA, acquire, a reader's addition, or its look once it is counted, which finds writing clear; WA, acquire, a writer's exchange. They pair with RU, the
+//! release of a reader's subtraction (WA only), and WU, the release of a writer's unlock. All changes are read-modify-writes, so release sequences never break.
 //!
 //! # Why no wake-up is lost
 //!
@@ -74,7 +75,8 @@
 //!
 //! # Bounds
 //!
-//! A writer at the gate is passed by other writers for PATIENCE, and by no reader that came later, but for those that may pass: they do
+//! While it stays away from the word, everybody may pass it, and the lock may be free for 13 us though all the others wait. A writer at the gate is passed by
+//! other writers for PATIENCE, and once it has slept, after 5 us, by no reader that came later, but for those that may pass: they do
 //! at once, or after PATIENCE. So writers that wait for readers whose sections are shorter than that do not starve, but where readers that pass at once
 //! never leave the lock to them. At most 2^27 readers.
 
@@ -112,7 +114,7 @@ pub enum Passing {
     AtOnce,
     /// After [`PATIENCE_NS`].
     Later,
-    /// Writers that came before it write before it reads.
+    /// It passes no writer that has the gate and has closed the lock.
     Never,
 }
 
@@ -247,7 +249,8 @@ impl<P: Platform> OverlockRwPosix<P> {
         self.seize_if_free() || self.write_slow(until)
     }
 
-    /// Whether somebody waits, as far as one look tells: the first of them has the gate, but for moments between two. Who reads past it does not show.
+    /// Whether somebody waits, as far as one look tells: the first of them has the gate, but for moments between two. Who reads past it does not show, nor
+    /// who stays away from the word before it goes there.
     #[inline(always)]
     pub fn has_queue(&self) -> bool {
         self.gate.is_locked()

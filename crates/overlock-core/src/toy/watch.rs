@@ -251,6 +251,10 @@ impl Platform for Watch {
         Toy::pause(turns);
     }
 
+    fn delay(nanos: u64) {
+        Toy::delay(nanos);
+    }
+
     fn halt(word: &Watched<AtomicU32>, expected: u32, until: Option<Instant>) {
         Toy::halt(&word.0, expected, until);
     }

@@ -112,8 +112,16 @@ pub(crate) fn watch(address: usize, changes: u64, until: Option<Time>) {
 
 /// So many turns of a spin loop.
 pub(crate) fn pause(turns: u32) {
+    if current().is_some() {
+        delay(with(|engine| {
+            engine.machine.costs.turn.times(u64::from(turns))
+        }));
+    }
+}
+
+/// As many turns of a spin loop as take so long.
+pub(crate) fn delay(mut left: Time) {
     let Some(me) = current() else { return };
-    let mut left = with(|engine| engine.machine.costs.turn.times(u64::from(turns)));
     while left > Time::ZERO {
         let part = with(|engine| left.min(engine.pauses(me).saturating_sub(engine.now)));
         ask(me, |engine| engine.pass(me, part, State::Spin));

@@ -2,7 +2,7 @@
 
 use std::boxed::Box;
 
-use super::wait::{AWAY_TURNS, SPIN_NS};
+use super::wait::{AMPLE_NS, AWAY_NS, SPIN_NS};
 use super::*;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch};
@@ -79,14 +79,14 @@ fn who_finds_it_busy_stays_away_from_the_word_and_looks_again() {
     ];
     for acquire in acquire {
         let mut away = 0;
-        for (times, turns) in AWAY_TURNS.into_iter().enumerate() {
+        for (times, nanos) in AWAY_NS.into_iter().enumerate() {
             let lock = leak();
             lock.write();
             (0..times).for_each(|_| at(Point::Wait, || {}));
             at(Point::Wait, move || unlock_write(lock));
             let start = Toy::now();
             acquire(lock);
-            away += u64::from(turns);
+            away += nanos;
             assert!((away..away + 8).contains(&Toy::now().nanos_since(start)));
             assert_eq!(left(), 0);
         }
@@ -95,14 +95,26 @@ fn who_finds_it_busy_stays_away_from_the_word_and_looks_again() {
     assert!(!gate.into_iter().any(Step::was_taken));
 }
 
-/// Fails where its limit is not looked at before all its pauses are over.
+/// Fails where whose limit is near stays away as long as others, or one that has more time does not.
 #[test]
-fn a_limit_ends_the_pauses() {
-    let lock = leak();
-    lock.write();
-    let start = Toy::now();
-    assert!(!lock.write_within(Some(start)));
-    assert!(Toy::now().nanos_since(start) < u64::from(AWAY_TURNS[0] + AWAY_TURNS[1]));
+fn who_has_little_time_goes_to_the_gate_at_once() {
+    let acquire: [fn(Lock, Instant); 3] = [
+        |lock, until| assert_eq!(lock.read_passing(Passing::Never, Some(until)), Ok(())),
+        |lock, until| assert_eq!(lock.read_passing(Passing::Later, Some(until)), Ok(())),
+        |lock, until| assert!(lock.write_within(Some(until))),
+    ];
+    for acquire in acquire {
+        for (nanos, at_gate) in [(AMPLE_NS, true), (2 * AMPLE_NS, false)] {
+            let lock = leak();
+            lock.write();
+            at(Point::Wait, move || {
+                assert_eq!(lock.gate.is_locked(), at_gate);
+                unlock_write(lock);
+            });
+            acquire(lock, Toy::now().plus_nanos(nanos));
+            assert_eq!(left(), 0);
+        }
+    }
 }
 
 /// Fails where who may pass at once stays away first; and where `Passing` is not looked at: in `try_read_passing`, in `read_slow`.
@@ -116,7 +128,7 @@ fn only_those_that_may_pass_a_closed_lock() {
     assert_eq!(attempts, [Err(Refused::Busy), Ok(()), Ok(())]);
     let start = Toy::now();
     assert_eq!(lock.read_passing(Passing::AtOnce, None), Ok(()));
-    assert!(Toy::now().nanos_since(start) < u64::from(AWAY_TURNS[0]));
+    assert!(Toy::now().nanos_since(start) < AWAY_NS[0]);
     let start = Toy::now();
     assert_eq!(lock.read_passing(Passing::Later, None), Ok(()));
     assert!(Toy::now().nanos_since(start) >= PATIENCE_NS);
@@ -253,6 +265,7 @@ fn after_a_while_a_writer_at_the_gate_lets_no_other_pass() {
     let lock = leak();
     lock.write();
     let start = Toy::now();
+    AWAY_NS.iter().for_each(|_| at(Point::Wait, || {}));
     at(Point::Wait, move || {
         // Its look at the writer. Another one comes at once, again and again.
         unlock_write(lock);

@@ -14,9 +14,12 @@ use crate::raw::{RawLock, RawTimedLock};
 /// is away for a thousand times as long.
 pub(super) const SPIN_NS: u64 = 5_000;
 
-/// One that cannot acquire at once stays away from the word for so many turns before it looks again, so many times: 2 to 30 us together, by the processor.
-/// Where sections are short, most of what they take is the word's way from CPU to CPU; meanwhile it stays with one. The first looks are for longer sections.
-pub(super) const AWAY_TURNS: [u32; 3] = [8, 64, 512];
+/// Who finds the lock busy stays away from the word for so long before it looks again, each time. Where sections are short, most of what they take is
+/// the word's way from CPU to CPU; meanwhile it stays with one, which gets more done than two would. The first times are for owners that are about to leave.
+pub(super) const AWAY_NS: [u64; 3] = [200, 1_600, 12_800];
+
+/// Who has less time than this goes to the gate at once.
+pub(super) const AMPLE_NS: u64 = 100_000;
 
 /// `end`, or `limit` where that comes before.
 fn earlier(limit: Option<Instant>, end: Instant) -> Instant {
@@ -42,18 +45,15 @@ impl<P: Platform> OverlockRwPosix<P> {
         written
     }
 
-    /// Stays away from the word, and tries again, a few times; unless `until` passes first.
+    /// Stays away from the word, and tries again, a few times.
     fn try_later(&self, until: Option<Instant>, attempt: impl Fn(&Self) -> bool) -> bool {
-        for turns in AWAY_TURNS {
-            P::pause(turns);
-            if attempt(self) {
-                return true;
-            }
-            if is_over::<P>(until) {
-                break;
-            }
+        if until.is_some_and(|until| until.nanos_since(P::now()) < AMPLE_NS) {
+            return false;
         }
-        false
+        AWAY_NS.into_iter().any(|nanos| {
+            P::delay(nanos);
+            attempt(self)
+        })
     }
 
     fn lock_gate(&self, until: Option<Instant>) -> bool {

@@ -38,6 +38,23 @@ fn long_pauses_leave_the_guest() {
     }
 }
 
+/// The same by time. Fails where a delay costs nothing, or does not count as spinning.
+#[test]
+fn long_delays_leave_the_guest() {
+    for (nanos, end, exits) in [(1_995, 11_995, 0), (5_000, 16_300, 1)] {
+        let body = |_| {
+            at(BEGIN);
+            Sim::delay(nanos);
+            now()
+        };
+        let outcome = simulate(&machine(1, 1), &EXITS, 1, body).unwrap();
+        assert_eq!(
+            (outcome.results[0], outcome.counts.pause_exits),
+            (Time::ns(end), exits)
+        );
+    }
+}
+
 /// A waiter first looks at 10,092. It leaves the guest at 12,092 for 1,300, looks again, which takes 2, and so on. With growth the
 /// second window is twice as long.
 #[test]
