@@ -51,6 +51,12 @@ prepare_mariadb_write() {
     prepare_mariadb_point
 }
 
+# The server's purge now and then leaves an entry of an index that is marked as deleted (bit 32) behind the row that it was of: a warning, no
+# error, also without the drop-in.
+mariadb_check() { # table
+    mariadb_client test -e "check table $1 extended" | cut -f 4 | grep -v 'Clustered index record not found .*(info_bits=32,'
+}
+
 mariadb_run() { # test unit
     cp -r --reflink=auto "$PREPARED/data" "$WORK/data"
     mariadb_start "$WORK/data"
@@ -59,7 +65,7 @@ mariadb_run() { # test unit
     local table
     for ((table = 1; table <= tables; table++)); do
         same "$(mariadb_client test -e "select count(*) from sbtest$table")" $rows "rows of table $table"
-        same "$(mariadb_client test -e "check table sbtest$table extended" | cut -f 4)" OK "table $table"
+        same "$(mariadb_check "sbtest$table")" OK "table $table"
     done
     [ "$1" = oltp_read_write ] || answer "$(mariadb_client test -e 'checksum table sbtest1, sbtest2, sbtest3, sbtest4' | cut -f 2 | tr '\n' ' ')"
     same "$(sed -n 's/.*reconnects: *\([0-9]*\).*/\1/p' "$WORK/out")" 0 "reconnections"

@@ -26,6 +26,7 @@ pub use lanes::{ByteLanes, Lanes};
 
 use crate::diagram::Arrow;
 use crate::lock_hash::Line;
+use crate::looks::Looks;
 use crate::node::Slot;
 use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::WaiterTable;
@@ -66,12 +67,15 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     fn pause(turns: u32);
 
     /// Keeps the CPU for about `nanos` nanoseconds without looking at any word. It ends by itself: a loop that waits for what others do calls
-    /// [`pause`](Self::pause), by which checkers know that nothing comes of looking again before another thread has run.
-    fn delay(nanos: u64) {
-        let end = Self::now().plus_nanos(nanos);
-        while Self::now() < end {
+    /// [`pause`](Self::pause), by which checkers know that nothing comes of looking again before another thread has run. Returns the moment of its end.
+    fn delay(nanos: u64) -> Instant {
+        let mut now = Self::now();
+        let end = now.plus_nanos(nanos);
+        while now < end {
             Self::pause(1);
+            now = Self::now();
         }
+        now
     }
 
     /// Sleeps until kicked on `word`, at the latest until `until`. Returns at once where
@@ -135,6 +139,11 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// on the entry have something for their unlockers to do
     /// ([`overlock`](crate::spin::overlock)). Best on cache lines of their own.
     fn kick_table() -> &'static [Self::U32];
+
+    /// What looks at locks cost, for those that learn from it how long to stay away. `None` where looks cost nothing.
+    fn looks() -> Option<&'static Looks> {
+        None
+    }
 
     /// The index into [`slots`](Self::slots) that belongs to the calling thread until it exits;
     /// `None` while more threads than slots are alive. Safe to call from a signal handler.

@@ -22,6 +22,7 @@ use std::vec::Vec;
 
 use crate::diagram::{Arrow, Diagram};
 use crate::lock_hash::Line;
+use crate::looks::Looks;
 use crate::node::{CONTEXTS, Slot};
 use crate::platform::{Atomic, Cpu, Instant, Kick, Platform, Spin};
 use crate::pool::{QueueTicket, TicketPool};
@@ -69,6 +70,7 @@ thread_local! {
     )));
     static KICK_TABLE_OF_TEST: &'static [AtomicU32] =
         Vec::leak((0..2).map(|_| AtomicU32::new(0)).collect());
+    static LOOKS_OF_TEST: &'static Looks = Box::leak(Box::new(Looks::new()));
     static READER_IDS_OF_TEST: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
     static LOCK_HASH_OF_TEST: &'static [Line<Toy>] =
         Vec::leak((0..SLOTS).map(|_| Line::new()).collect());
@@ -181,9 +183,10 @@ impl Platform for Toy {
         step(Point::Wait);
     }
 
-    fn delay(nanos: u64) {
+    fn delay(nanos: u64) -> Instant {
         CLOCK.set(CLOCK.get() + nanos);
         step(Point::Wait);
+        Self::now()
     }
 
     fn halt(word: &AtomicU32, expected: u32, until: Option<Instant>) {
@@ -260,6 +263,10 @@ impl Platform for Toy {
             || KICK_TABLE_OF_TEST.with(|table| *table),
             |tables| tables.kick_table,
         )
+    }
+
+    fn looks() -> Option<&'static Looks> {
+        Some(LOOKS_OF_TEST.with(|looks| *looks))
     }
 
     fn slot() -> Option<usize> {

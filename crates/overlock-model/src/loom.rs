@@ -169,7 +169,9 @@ impl Platform for Loom {
     }
 
     /// No time: who comes meanwhile may come at the next look as well.
-    fn delay(_nanos: u64) {}
+    fn delay(_nanos: u64) -> Instant {
+        Self::now()
+    }
 
     fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Instant>) {
         // A kernel's lock makes the look and the entry one step. Here the entry comes first, and a fence between it and the look, and between

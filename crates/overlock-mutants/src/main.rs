@@ -9,6 +9,7 @@ mod list;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -19,6 +20,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::check::{Copy, Sound, Verdict};
+use crate::list::Task;
 
 /// Breaks one line of overlock-core after the other, and shows that a check notices each.
 ///
@@ -62,16 +64,22 @@ fn main() -> ExitCode {
     }
 }
 
+fn show(tasks: &[Task], mut out: impl Write) -> io::Result<()> {
+    for Task { group, mutant, .. } in tasks {
+        writeln!(out, "{group:<22} {:<60} {}", mutant.name, mutant.breaks)?;
+    }
+    Ok(())
+}
+
 fn run(args: &Args) -> Result<ExitCode, String> {
     let tasks = list::read(&args.root, &args.only, &args.names)?;
     if args.list {
-        for task in &tasks {
-            println!(
-                "{:<22} {:<60} {}",
-                task.group, task.mutant.name, task.mutant.breaks
-            );
-        }
-        return Ok(ExitCode::SUCCESS);
+        return match show(&tasks, io::stdout().lock()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(format!("cannot print: {error}"))
+            }
+            _ => Ok(ExitCode::SUCCESS),
+        };
     }
     let jobs = args
         .jobs

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
+use overlock_core::looks::Looks;
 use overlock_core::node::Slot;
 use overlock_core::platform::{Atomic, Kick};
 use overlock_core::pool::{QueueTicket, TicketPool};
@@ -70,8 +71,9 @@ impl Platform for Sim {
         engine::pause(turns);
     }
 
-    fn delay(nanos: u64) {
+    fn delay(nanos: u64) -> Instant {
         engine::delay(Time::ns(nanos));
+        Self::now()
     }
 
     fn halt(word: &U32, expected: u32, until: Option<Instant>) {
@@ -125,6 +127,10 @@ impl Platform for Sim {
 
     fn kick_table() -> &'static [U32] {
         &tables::set().tables.kicks.0
+    }
+
+    fn looks() -> Option<&'static Looks> {
+        Some(&tables::set().tables.looks)
     }
 
     fn slot() -> Option<usize> {

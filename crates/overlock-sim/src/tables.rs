@@ -9,6 +9,7 @@ use std::ptr;
 use std::sync::Mutex;
 
 use overlock_core::lock_hash::Line;
+use overlock_core::looks::Looks;
 use overlock_core::node::{CONTEXTS, Slot};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::{WaiterLine, WaiterTable};
@@ -34,6 +35,7 @@ pub struct Tables {
     pub lock_hash: [Line<Sim>; MOST_VCPUS],
     pub kicks: OwnLines<[U32; KICKS]>,
     pub reader_ids: OwnLines<U32>,
+    pub looks: Looks,
 }
 
 /// Shares its cache lines with nothing else.

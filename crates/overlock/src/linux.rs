@@ -25,6 +25,7 @@ use std::sync::atomic::{
 };
 
 use overlock_core::lock_hash::Line;
+use overlock_core::looks::Looks;
 use overlock_core::node::{CONTEXTS, MAX_SLOTS, Slot};
 use overlock_core::platform::{Atomic, Kick};
 use overlock_core::pool::{QueueTicket, TicketPool};
@@ -81,6 +82,8 @@ pub struct KickTable(pub [AtomicU32; KICK_ENTRIES]);
 
 /// Public for unlockers in other languages, who only look: overlock-capi's header.
 pub static KICKS: KickTable = KickTable([const { AtomicU32::new(0) }; KICK_ENTRIES]);
+
+static LOOKS: Looks = Looks::new();
 
 impl Platform for Linux {
     type U8 = AtomicU8;
@@ -229,6 +232,11 @@ impl Platform for Linux {
     #[inline]
     fn kick_table() -> &'static [AtomicU32] {
         &KICKS.0
+    }
+
+    #[inline]
+    fn looks() -> Option<&'static Looks> {
+        Some(&LOOKS)
     }
 
     #[inline]

@@ -39,7 +39,7 @@
 //! (1, n)  --unlock-->       (0, n)        asleep and passing are cleared: kicks
 //! ```
 //!
-//! Who cannot acquire at once stays away from the word three times, 15 us in all, and looks again each time, but for readers that pass at once, and
+//! Who cannot acquire at once stays away from the word three times, 15 us in all, 26 us where [CPUs are far apart](crate::looks), and looks again each time, but for readers that pass at once, and
 //! who has not the time for that. Then it waits for the gate, and the gate's owner for the word:
 //!
 //! ```text

@@ -251,8 +251,8 @@ impl Platform for Watch {
         Toy::pause(turns);
     }
 
-    fn delay(nanos: u64) {
-        Toy::delay(nanos);
+    fn delay(nanos: u64) -> Instant {
+        Toy::delay(nanos)
     }
 
     fn halt(word: &Watched<AtomicU32>, expected: u32, until: Option<Instant>) {

@@ -2,7 +2,7 @@
 
 use std::boxed::Box;
 
-use super::wait::{AMPLE_NS, AWAY_NS, SPIN_NS};
+use super::wait::{AMPLE_NS, AWAY_NS, FAR_AWAY_NS, FAR_NS, SPIN_NS};
 use super::*;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch};
@@ -87,12 +87,38 @@ fn who_finds_it_busy_stays_away_from_the_word_and_looks_again() {
             let start = Toy::now();
             acquire(lock);
             away += nanos;
-            assert!((away..away + 8).contains(&Toy::now().nanos_since(start)));
+            assert!((away..away + 16).contains(&Toy::now().nanos_since(start)));
             assert_eq!(left(), 0);
         }
     }
     let gate = [Step::ReadPast, Step::ReadBeside, Step::WriteAtGate];
     assert!(!gate.into_iter().any(Step::was_taken));
+}
+
+/// Fails where it does not look at what looks cost, or does not record that.
+#[test]
+fn where_looks_are_dear_it_stays_away_for_longer() {
+    let lock = leak();
+    let look = Toy::looks()
+        .unwrap()
+        .at(Toy::spread(ptr::from_ref(lock).addr()));
+    let away = || {
+        lock.write();
+        at(Point::Wait, move || unlock_write(lock));
+        let start = Toy::now();
+        lock.read();
+        unlock_read(lock);
+        Toy::now().nanos_since(start)
+    };
+    (0..10).for_each(|_| look.record(2 * FAR_NS));
+    assert!(look.nanos() > FAR_NS);
+    assert!((FAR_AWAY_NS..FAR_AWAY_NS + 16).contains(&away()));
+    // In this world they take a nanosecond.
+    (0..100).for_each(|_| {
+        away();
+    });
+    assert!(look.nanos() < FAR_NS);
+    assert!((AWAY_NS[0]..AWAY_NS[0] + 16).contains(&away()));
 }
 
 /// Fails where whose limit is near stays away as long as others, or one that has more time does not.
