@@ -1,7 +1,7 @@
-"""The table of scripts/real: table.py RECORDS JSON INVOCATION COLUMNS QUOTA GROUP LIBRARY
+"""The table of scripts/real: table.py RECORDS JSON INVOCATION COLUMNS QUOTA GROUP LIBRARY ARM ARM
 
 Markdown goes to stdout; with a name in JSON all of it goes there. A ratio is that of the two runs of one round, with the drop-in to
-without: above 1 the drop-in is faster.
+without: above 1 the drop-in is faster. Or, where the arms are `first` and `second`, the second run to the first, both without it.
 """
 
 import json
@@ -10,10 +10,16 @@ import platform
 import statistics
 import sys
 
-records, out, invocation, columns, quota, group, library = sys.argv[1:]
+records, out, invocation, columns, quota, group, library, one, other = sys.argv[1:]
 runs = [json.loads(line) for line in open(records)]
 programs = list(dict.fromkeys(run["program"] for run in runs))
 columns = columns.split(",")
+ARMS = {
+    "without": "without the drop-in",
+    "with": "with the drop-in",
+    "first": "in the first run",
+    "second": "in the second run",
+}
 
 
 def cell(program, column):
@@ -23,24 +29,24 @@ def cell(program, column):
         return None
     bad = [run for run in these if run["status"] != "ok"]
     if bad:
-        worst = [f"{run['status']} {run['arm']} the drop-in: {run['note']}" for run in bad]
-        if bad[0]["status"] == "skipped":
+        worst = bad[0]
+        if worst["status"] == "skipped":
             return {"skipped": True}
-        return {"problem": worst[0], "problems": len(bad), "of": len(these)}
+        return {"problem": f"{worst['status']} {ARMS[worst['arm']]}: {worst['note']}", "problems": len(bad), "of": len(these)}
     rounds = {}
     for run in these:
         rounds.setdefault(run["round"], {})[run["arm"]] = run
     if "rate" not in these[0]:
         return {"right": True, "runs": len(these)}
-    pairs = [(r["without"]["rate"], r["with"]["rate"]) for r in rounds.values()]
+    pairs = [(r[one]["rate"], r[other]["rate"]) for r in rounds.values()]
     ratios = [b / a for a, b in pairs if a]
-    frugal = [r["with"]["rate"] / r["with"]["cpu"] / (r["without"]["rate"] / r["without"]["cpu"]) for r in rounds.values() if all(
+    frugal = [r[other]["rate"] / r[other]["cpu"] / (r[one]["rate"] / r[one]["cpu"]) for r in rounds.values() if all(
         r[arm]["rate"] and r[arm]["cpu"] for arm in r)]
     return {
         "threads": these[0]["threads"],
         "unit": these[0]["unit"],
-        "without": statistics.median(a for a, _ in pairs),
-        "with": statistics.median(b for _, b in pairs),
+        one: statistics.median(a for a, _ in pairs),
+        other: statistics.median(b for _, b in pairs),
         "ratios": ratios,
         "median": statistics.median(ratios) if ratios else None,
         "least": min(ratios, default=None),
@@ -82,7 +88,7 @@ def spread(ratios):
 def rates_text(found):
     if found is None or "unit" not in found:
         return "-"
-    return f"{figure(found['without'])}, {figure(found['with'])}"
+    return f"{figure(found[one])}, {figure(found[other])}"
 
 
 def row(cells):
@@ -110,13 +116,14 @@ if "quota" in titles:
     titles["quota"] = f"{4 * cpus} threads, {quota} % of a CPU"
 prefix = "".join(f"{name}={value} " for name, value in sorted(choices.items()))
 print(f"`{prefix}{invocation.strip()}`: {cpus} CPUs ({model}), Linux {machine['kernel']}, {machine['libc']}.\n")
-print("Ratio of the rates, with the drop-in to without: median of the rounds (least to most).\n")
+what = "with the drop-in to without" if other == "with" else "the second run to the first, both without the drop-in"
+print(f"Ratio of the rates, {what}: median of the rounds (least to most).\n")
 row(["program", *(titles[c] for c in columns)])
 row(["---"] * (len(columns) + 1))
 for program in programs:
     row([program, *(ratio_text(table[program].get(c)) for c in columns)])
 if any("unit" in found for cells in table.values() for found in cells.values()):
-    print("\nRates, medians: without, with.\n")
+    print(f"\nRates, medians: {one}, {other}.\n")
     row(["program", "unit", *(titles[c] for c in columns)])
     row(["---"] * (len(columns) + 2))
     for program in programs:
@@ -134,7 +141,7 @@ problems = [run for run in runs if run["status"] != "ok"]
 if problems:
     print("\nProblems:\n")
     for run in problems:
-        where = f", {run['column']}, round {run['round']}, {run['arm']} the drop-in" if run["round"] else ""
+        where = f", {run['column']}, round {run['round']}, {ARMS[run['arm']]}" if run["round"] else ""
         print(f"- {run['program']}{where}: {run['status']}: {run['note']}")
 else:
     print(f"\n{len(runs)} runs; all ended by themselves, with the same answers.")
@@ -150,7 +157,7 @@ if out:
             "environment": choices,
             "machine": machine,
             "quota": int(quota) if group else None,
-            "library": library,
+            "library": library or None,
             "table": table,
             "runs": runs,
         }
