@@ -14,7 +14,7 @@ use overlock_bench::quota::Quota;
 use overlock_bench::registry;
 use overlock_bench::report;
 use overlock_bench::settings::Settings;
-use overlock_bench::world::native::Native;
+use overlock_bench::world::native::{CHECKED, Native};
 
 pub use args::Args;
 use choice::Choice;
@@ -41,6 +41,11 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     // The quota is part of the machine that the rest of the run sees.
     let machine = Machine::probe();
     let plan = plan(args, &choice, &machine)?;
+    if CHECKED && !args.output.quiet {
+        eprintln!(
+            "overlock: built with checks for misuse, which cost time; cargo build --release -p overlock-cli builds it without"
+        );
+    }
 
     let world = Native::new(machine.allowed().to_vec(), interrupt, ending::stuck);
     let quiet = args.output.quiet;

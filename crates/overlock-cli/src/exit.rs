@@ -60,9 +60,22 @@ impl Exit {
                 return ExitCode::from(u8::try_from(help.exit_code()).unwrap_or(Self::USAGE));
             }
         };
-        eprintln!("overlock: {message}");
+        eprintln!("overlock: {}", plain(&message));
         ExitCode::from(code)
     }
+}
+
+/// The message without the numbers of errors, and without names of files that nobody but this program knows.
+fn plain(message: &str) -> String {
+    let mut message = message.to_owned();
+    for (start, end) in [(" (os error ", ")"), (" at path \"", "\"")] {
+        while let Some(at) = message.find(start) {
+            let rest = at + start.len();
+            let length = message[rest..].find(end).map_or(0, |at| at + end.len());
+            message.replace_range(at..rest + length, "");
+        }
+    }
+    message
 }
 
 /// clap explains itself over several lines; the first paragraph says all that counts.
@@ -70,7 +83,7 @@ impl From<clap::Error> for Exit {
     fn from(error: clap::Error) -> Self {
         use clap::error::ErrorKind::{
             DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
-            MissingSubcommand,
+            MissingRequiredArgument, MissingSubcommand,
         };
         match error.kind() {
             DisplayHelp
@@ -81,7 +94,11 @@ impl From<clap::Error> for Exit {
                 let text = error.to_string();
                 let paragraph = text.split("\n\n").next().unwrap_or_default();
                 let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-                Self::usage(line.trim_start_matches("error: "))
+                let line = line.trim_start_matches("error: ");
+                match error.kind() {
+                    MissingRequiredArgument => Self::usage(format!("{line}; --help says more")),
+                    _ => Self::usage(line),
+                }
             }
         }
     }
@@ -91,6 +108,18 @@ impl From<clap::Error> for Exit {
 mod tests {
     use super::*;
     use clap::Parser;
+    use std::io;
+
+    #[test]
+    fn messages_are_for_people() {
+        let missing = io::Error::from_raw_os_error(libc::ENOENT);
+        let temporary = tempfile::tempfile_in("/no/such/place").unwrap_err();
+        let message = format!("one: {missing}; two: {temporary}.");
+        let reason = "No such file or directory";
+        assert_eq!(plain(&message), format!("one: {reason}; two: {reason}."));
+        assert_eq!(plain("a (os error "), "a");
+        assert_eq!(plain("nothing"), "nothing");
+    }
 
     #[test]
     fn bad_use_is_one_line() {

@@ -1,10 +1,12 @@
 //! `overlock man`
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
 
 use crate::exit::Exit;
 
@@ -34,25 +36,74 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             .find_subcommand(name)
             .ok_or_else(|| unknown(command, name))?;
     }
-    let mut page = Vec::new();
-    Man::new(command.clone())
-        .render(&mut page)
-        .map_err(|error| Exit::Failed(format!("cannot write the page: {error}")))?;
+    let (_, page) =
+        page(command).map_err(|error| Exit::Failed(format!("cannot write the page: {error}")))?;
     crate::print(io::stdout().lock(), &page)
 }
 
 fn write_all(dir: &Path) -> Result<(), Exit> {
-    clap_mangen::generate_to(crate::Cli::command(), dir).map_err(|error| {
+    let mut program = crate::Cli::command().disable_help_subcommand(true);
+    program.build();
+    write_with_subcommands(&program, dir).map_err(|error| {
         let dir = dir.display();
         Exit::Failed(format!("cannot write the manual pages to {dir}: {error}"))
     })
 }
 
-fn unknown(command: &clap::Command, name: &str) -> Exit {
-    let names: Vec<&str> = command
-        .get_subcommands()
-        .map(clap::Command::get_name)
-        .collect();
+fn write_with_subcommands(command: &Command, dir: &Path) -> io::Result<()> {
+    let (name, page) = page(command)?;
+    fs::write(dir.join(name), page)?;
+    let mut commands = command.get_subcommands();
+    commands.try_for_each(|command| write_with_subcommands(command, dir))
+}
+
+/// A command's page, and its file's name. Usage, examples and exit codes are as in the help: clap_mangen would leave out the options' values,
+/// and fill the lines.
+fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
+    let mut command = command.clone();
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ").to_owned();
+    let more = command.get_after_help().map(ToString::to_string);
+    let man = Man::new(command.override_usage(usage).after_help(None::<&str>))
+        // An empty one would not be a word of the line.
+        .date(" ")
+        .source(concat!("overlock ", env!("CARGO_PKG_VERSION")))
+        .manual("User Commands");
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    for paragraph in more.iter().flat_map(|more| more.split("\n\n")) {
+        section(paragraph).to_writer(&mut page)?;
+    }
+    Ok((man.get_filename(), page))
+}
+
+/// What stands below the options: a heading and indented lines, or a line with its heading in front.
+fn section(paragraph: &str) -> Roff {
+    let (heading, text) = paragraph.split_once(':').unwrap_or(("Notes", paragraph));
+    let heading = match heading {
+        "Example" => "EXAMPLES".to_owned(),
+        "Exit codes" => "EXIT STATUS".to_owned(),
+        heading => heading.to_uppercase(),
+    };
+    let mut roff = Roff::new();
+    roff.control("SH", [heading.as_str()]);
+    match text.strip_prefix('\n') {
+        Some(lines) => {
+            roff.control("nf", []);
+            for line in lines.lines() {
+                roff.text([roman(line.trim_start())]);
+            }
+            roff.control("fi", []);
+        }
+        None => {
+            roff.text([roman(text.trim_start())]);
+        }
+    }
+    roff
+}
+
+fn unknown(command: &Command, name: &str) -> Exit {
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
     let others = match &names[..] {
         [] => String::new(),
         names => format!("; there is one for {}", names.join(", ")),

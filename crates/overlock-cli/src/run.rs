@@ -55,7 +55,7 @@ pub struct Args {
     library: Option<PathBuf>,
 
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM", value_hint = clap::ValueHint::CommandWithArguments)]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM", value_hint = clap::ValueHint::CommandWithArguments)]
     program: Vec<OsString>,
 }
 
@@ -85,6 +85,11 @@ enum RwLock {
 
 /// Runs the program. Does not return where the program can take this one's place.
 pub fn run(args: &Args) -> Result<(), Exit> {
+    if args.lockdep && matches!((args.mutex, args.rwlock), (MutexLock::Glibc, RwLock::Glibc)) {
+        return Err(Exit::usage(
+            "--lockdep looks at our locks, and --mutex glibc --rwlock glibc leaves none",
+        ));
+    }
     let library = library::find(args.library.as_deref())?;
     let program = program::find(&args.program[0])?;
     let mut command = Command::new(&program);
@@ -125,4 +130,4 @@ Examples:
   overlock run --mutex hybrid -- ./server            another of our locks
   overlock run --mutex glibc --rwlock glibc -- make  the C library's, to compare
 
-Exit codes: the program's; where a signal ended it, this program ends by the same. 2 bad use, 126 the program cannot be run, 127 it is not there.";
+Exit codes: the program's; where a signal ended it, this program ends by the same. 1 a report cannot be written, 2 bad use, 126 the program cannot be run, 127 it is not there.";

@@ -17,10 +17,8 @@ pub use text::{describe, short};
 
 use std::path::{Path, PathBuf};
 
-use overlock_bench::report::Output;
-
 use crate::exit::Exit;
-use crate::measure::files;
+use crate::measure::files::{self, Promised};
 
 /// Where a report goes beside the terminal.
 #[derive(Debug, clap::Args)]
@@ -38,8 +36,8 @@ pub struct Args {
 /// The files, open since the start, so that a long run does not end in a complaint.
 #[derive(Debug)]
 pub struct Files {
-    report: Option<Output>,
-    svg: Option<Output>,
+    report: Option<Promised>,
+    svg: Option<Promised>,
     use_stdout: bool,
 }
 
@@ -66,10 +64,10 @@ impl Files {
     /// Writes them.
     pub fn write(self, document: &Document) -> Result<(), Exit> {
         if let Some(output) = self.report {
-            files::written(output.write(|out| json::write(out, document)))?;
+            output.write(|out| json::write(out, document))?;
         }
         if let Some(output) = self.svg {
-            files::written(output.write(|out| svg::write(out, document)))?;
+            output.write(|out| svg::write(out, document))?;
         }
         Ok(())
     }
@@ -141,6 +139,19 @@ pub mod tests {
             lost_holders: 0,
             lost_modules: 0,
         }
+    }
+
+    #[test]
+    fn a_picture_without_waits_says_so() {
+        let draw = |processes| {
+            let mut picture = Vec::new();
+            svg::write(&mut picture, &Document::of(processes)).unwrap();
+            String::from_utf8(picture).unwrap()
+        };
+        assert!(draw(Vec::new()).contains("No thread waited for a lock."));
+        let some = draw(vec![process()]);
+        assert!(!some.contains("No thread waited"));
+        assert!(some.contains("10 us: 10 waits, 1.0 us each"), "{some}");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 mod changes;
 mod screen;
 
+use std::fs;
 use std::io::{self, IsTerminal};
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -21,7 +23,7 @@ use changes::Changes;
 #[derive(Debug, clap::Args)]
 #[command(after_help = KEYS)]
 pub struct Args {
-    /// The process
+    /// The process, or the `overlock run` that has started it
     #[arg(value_name = "PID")]
     pid: u32,
 
@@ -53,7 +55,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Shows the process.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let table = open(args.pid)?;
+    let (pid, table) = open(args.pid)?;
     let mut symbols = Symbols::new();
     if args.once {
         let process = Process::read(&table, &mut symbols);
@@ -67,34 +69,56 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     let terminal = ratatui::try_init()
         .map_err(|error| Exit::Failed(format!("cannot use the terminal: {error}")))?;
-    let result = show(terminal, args, &table, &mut symbols);
+    let result = show(terminal, pid, args.sort, &table, &mut symbols);
     ratatui::restore();
     result.map_err(|error| Exit::Failed(format!("cannot use the terminal: {error}")))
 }
 
-fn open(pid: u32) -> Result<Mapping, Exit> {
+/// The table of the process, or of the program that it runs, where it is `overlock run`.
+fn open(pid: u32) -> Result<(u32, Mapping), Exit> {
     let no = |why: &str| Err(Exit::usage(format!("process {pid} {why}")));
     match stat::find(pid) {
         Ok(Some(path)) => Mapping::open(&path)
+            .map(|table| (pid, table))
             .map_err(|error| Exit::usage(format!("{}: {error}", path.display()))),
+        Ok(None) if let Some(program) = program_of(pid) => open(program),
         Ok(None) => no("counts nothing: start it by `overlock run --stat`"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => no("is not there"),
         Err(error) => no(&format!("cannot be looked at: {error}")),
     }
 }
 
+/// The child of a process that runs this program too.
+fn program_of(pid: u32) -> Option<u32> {
+    let is_ours = same_file(&format!("/proc/{pid}/exe"), "/proc/self/exe");
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    children
+        .split_whitespace()
+        .next()
+        .filter(|_| is_ours)?
+        .parse()
+        .ok()
+}
+
+fn same_file(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|path| fs::metadata(path).ok());
+    one.zip(other)
+        .is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
+}
+
 fn show(
     mut terminal: DefaultTerminal,
-    args: &Args,
+    pid: u32,
+    sort: Sort,
     table: &Mapping,
     symbols: &mut Symbols,
 ) -> io::Result<()> {
-    let mut changes = Changes::new(args.sort);
+    let mut changes = Changes::new(sort);
     let mut paused = false;
     changes.update(Process::read(table, symbols));
     let mut next = Instant::now() + INTERVAL;
     loop {
-        let state = match (paused, alive(args.pid)) {
+        let state = match (paused, alive(pid)) {
             (true, _) => "paused",
             (false, true) => "running",
             (false, false) => "ended",

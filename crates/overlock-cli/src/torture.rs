@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use overlock_bench::machine::Machine;
-use overlock_bench::report::Output;
 use overlock_torture::error::Error;
 use overlock_torture::registry;
 use overlock_torture::report::{LockReport, json, table};
@@ -23,6 +22,7 @@ use choice::Choice;
 use progress::Progress;
 
 use crate::exit::Exit;
+use crate::measure::files;
 
 /// Runs the test that `args` describe.
 pub fn run(args: &Args) -> Result<(), Exit> {
@@ -35,12 +35,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         let text = choice.describe(steps, &here(&machine));
         return crate::print(io::stdout().lock(), text.as_bytes());
     }
-    let json = args.json.as_deref().map(|path| {
-        Output::open(path).map_err(|error| {
-            Exit::usage(format!("cannot write --json {}: {error}", path.display()))
-        })
-    });
-    let json = json.transpose()?;
+    let json = files::open("--json", args.json.as_deref())?;
     let interrupt = Arc::new(AtomicBool::new(false));
     on_interrupt(Arc::clone(&interrupt))?;
 
@@ -72,12 +67,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         }
     }
     if let Some(output) = json {
-        match output.write(|out| json::write(out, &machine, settings, &reports)) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                return Err(Exit::Failed(format!("cannot write the result: {error}")));
-            }
-            _ => {}
-        }
+        output.write(|out| json::write(out, &machine, settings, &reports))?;
     }
     verdict(args, settings, &reports)
 }

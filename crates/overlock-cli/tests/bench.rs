@@ -267,7 +267,10 @@ fn every_workload_runs() {
         ),
         (
             &["condvar", "--pattern", "broadcast"],
-            &["condvar, broadcast", "x peer"],
+            &[
+                "condvar, broadcast",
+                "rounds.\nx peer: against the best of ",
+            ],
         ),
     ] {
         let mut run = tiny().args(args).assert().success();

@@ -72,6 +72,24 @@ fn all_manual_pages_are_written() {
         .stderr(predicate::str::contains("cannot write the manual pages"));
 }
 
+/// Fails where clap_mangen writes these parts: it leaves the values out, and fills the lines.
+#[test]
+fn manual_pages_have_usage_and_examples_as_the_help() {
+    let page = common::text(overlock().args(["man", "run"]));
+    for line in [
+        ".TH overlock-run 1 \" \" \"overlock 0.1.0\" \"User Commands\"",
+        "\\fBoverlock run\\fR [OPTIONS] <PROGRAM>...",
+        ".SH EXAMPLES\n.nf\noverlock run \\-\\- ./server \\-\\-port 8080\n",
+        ".fi\n",
+        ".SH \"EXIT STATUS\"\n",
+    ] {
+        assert!(page.contains(line), "{line}: {page}");
+    }
+    assert!(!page.contains("EXTRA"), "{page}");
+    let page = common::text(overlock().args(["man", "top"]));
+    assert!(page.contains(".SH KEYS\n.nf\n"), "{page}");
+}
+
 #[test]
 fn manual_pages_are_printed() {
     overlock()

@@ -173,6 +173,58 @@ fn a_library_that_is_not_there_is_told() {
     assert!(complaint(&output, 2).contains("no path with a space"));
 }
 
+#[test]
+fn a_library_that_is_none_of_ours_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("text.so");
+    fs::write(&text, "no library").unwrap();
+    let own = std::env::current_exe().unwrap();
+    for path in [own, text] {
+        let mut program = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
+        let given = output(program.args(["run", "--library"]).arg(path).arg("true"));
+        assert!(complaint(&given, 2).contains("is no such library"));
+    }
+}
+
+#[test]
+fn options_that_we_do_not_have_are_not_the_program() {
+    let program = || Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
+    for rest in [&["--", "true"][..], &["true"]] {
+        let refused = output(program().args(["run", "--stats"]).args(rest));
+        assert!(complaint(&refused, 2).contains("'--stats'"));
+    }
+    // Those behind the program are its own.
+    let mut command = program();
+    command.args(["run", "--library"]).arg(library());
+    let printed = output(command.args(["printf", "%s|", "--stat", "-h", "--", "x"]));
+    assert_eq!(stdout(&printed), "--stat|-h|--|x|");
+    assert!(complaint(&output(program().arg("run")), 2).contains("--help"));
+}
+
+#[test]
+fn a_validator_that_would_look_at_nothing_is_refused() {
+    let locks = ["--mutex", "glibc", "--rwlock", "glibc"];
+    let options = [&["--lockdep"], &locks[..]].concat();
+    let refused = output(run(&options).arg("true"));
+    assert!(complaint(&refused, 2).contains("--lockdep looks at our locks"));
+    for some in [&options[..3], &[options[0], "--rwlock", "glibc"]] {
+        assert!(output(run(some).arg("true")).status.success());
+    }
+}
+
+/// Fails where the message has the error's number, or a temporary file's name, or not which file it is.
+#[test]
+fn a_report_that_cannot_be_written_is_told() {
+    let told = output(run(&["--report", "/no/such/r.json"]).arg("true"));
+    let message = "overlock: cannot write --report /no/such/r.json: No such file or directory\n";
+    assert_eq!(complaint(&told, 2), message);
+    let told = output(run(&["--svg", "/dev/full"]).arg("true"));
+    let text = String::from_utf8(told.stderr).unwrap();
+    let message = "overlock: cannot write --svg /dev/full: No space left on device\n";
+    assert!(text.ends_with(message), "{text}");
+    assert_eq!(told.status.code(), Some(1));
+}
+
 /// A child that prints a line when it is ready.
 fn start(command: &mut Command) -> (Child, BufReader<std::process::ChildStdout>) {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped());

@@ -331,6 +331,10 @@ fn top_shows_a_program_that_runs() {
         top.contains("hot ") && top.contains("short_section hot.c:"),
         "{text}"
     );
+    // The process that has started it will do as well.
+    let parent = child.id().to_string();
+    let same = common::text(overlock().args(["top", "--once", &parent]));
+    assert!(same.contains(&format!("(process {pid})")), "{same}");
     common::refused(overlock().args(["top", &pid]).assert(), &["--once"]);
     signal(&child, Signal::TERM);
     assert_eq!(ends(&mut child).signal(), Some(15));

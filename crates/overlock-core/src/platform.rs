@@ -66,8 +66,10 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// the delay of back-off locks.
     fn pause(turns: u32);
 
-    /// Keeps the CPU for about `nanos` nanoseconds without looking at any word. It ends by itself: a loop that waits for what others do calls
-    /// [`pause`](Self::pause), by which checkers know that nothing comes of looking again before another thread has run. Returns the moment of its end.
+    /// Keeps the CPU for `nanos` nanoseconds or a little more, by the platform's clock, without looking at any word. It ends by itself: a loop that waits for what others
+    /// do calls [`pause`](Self::pause), by which checkers know that nothing comes of looking again before another thread has run.
+    ///
+    /// Returns the moment of its end: what the clock has shown last, from which a caller may go on to measure.
     fn delay(nanos: u64) -> Instant {
         let mut now = Self::now();
         let end = now.plus_nanos(nanos);
@@ -140,7 +142,8 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// ([`overlock`](crate::spin::overlock)). Best on cache lines of their own.
     fn kick_table() -> &'static [Self::U32];
 
-    /// What looks at locks cost, for those that learn from it how long to stay away. `None` where looks cost nothing.
+    /// What looks at locks cost, for those that learn from it how long to stay away: one table for all of them, all zero at first. `None`, as here, where looks cost
+    /// nothing, as in a checker, or are not to be timed: then all CPUs count as near.
     fn looks() -> Option<&'static Looks> {
         None
     }

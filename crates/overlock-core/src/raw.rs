@@ -395,13 +395,16 @@ impl fmt::Display for CreateError {
 
 impl core::error::Error for CreateError {}
 
+/// Whether locks look for misuse and panic: in debug builds, and with the feature `checked`. It costs time in every call.
+pub const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
+
 /// Panics with a message where a condition that callers must keep does not hold: in debug builds and
 /// with the `checked` feature. Without them the misuse is silent, with defined behaviour.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! check {
     ($condition:expr, $($message:tt)+) => {
-        if cfg!(any(debug_assertions, feature = "checked")) {
+        if $crate::raw::CHECKED {
             assert!($condition, $($message)+);
         }
     };

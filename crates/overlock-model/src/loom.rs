@@ -170,7 +170,7 @@ impl Platform for Loom {
 
     /// No time: who comes meanwhile may come at the next look as well.
     fn delay(_nanos: u64) -> Instant {
-        Self::now()
+        with(|run| Instant::from_nanos(run.now))
     }
 
     fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Instant>) {

@@ -25,7 +25,8 @@
 //! `PREFER_WRITER_NONRECURSIVE`, and programs have come to need that: a thread may read what it reads already, and readers may wait for each
 //! other, by any means, though writers wait. But then readers can keep writers out for ever. So here
 //! a reader waits behind a writer for a while (`PATIENCE_NS`), and passes it then. A thread that reads any lock already passes at once. (It is not known
-//! which locks a thread reads, only how many.) And an attempt passes always. With the kind nobody passes a writer that has waited for some 30 us.
+//! which locks a thread reads, only how many.) And an attempt passes always. With the kind no reader passes a writer that has slept behind
+//! readers, or has been the first of those that wait for `PATIENCE_NS`.
 
 mod counted;
 pub mod functions;

@@ -7,7 +7,8 @@
 //! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
 //! | `cpu`, `preempted` | rseq: [`rseq`] |
 //! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
-//! | `now` | `CLOCK_MONOTONIC` |
+//! | `now`, `delay` | `CLOCK_MONOTONIC` |
+//! | `looks` | a table of 512 bytes |
 //! | `parallelism` | the affinity mask and the quotas of cgroups: [`quota`] |
 //! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
 

@@ -223,9 +223,7 @@ Operations a thread are those of one round; all are medians over the rounds."
         let rivals = settings.rivals.join(", ");
         let _ = write!(
             text,
-            "\
- x peer: against the best of
-{rivals} with as many threads."
+            "\nx peer: against the best of {rivals} with as many threads."
         );
     }
     text.push('\n');

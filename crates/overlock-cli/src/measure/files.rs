@@ -41,9 +41,9 @@ impl Args {
 /// What is written at the end. Open at the start, so that a run does not end in a complaint.
 #[derive(Debug)]
 pub struct Files {
-    json: Option<Output>,
-    csv: Option<Output>,
-    svg: Option<Output>,
+    json: Option<Promised>,
+    csv: Option<Promised>,
+    svg: Option<Promised>,
     use_stdout: bool,
 }
 
@@ -84,8 +84,7 @@ impl Files {
             self.csv.map(|output| output.write(csv)),
             self.svg.map(|output| output.write(svg)),
         ];
-        let failed = results.into_iter().flatten().find_map(Result::err);
-        written(failed.map_or(Ok(()), Err))
+        results.into_iter().flatten().collect()
     }
 
     /// Writes the results of a run.
@@ -103,25 +102,38 @@ impl Files {
     }
 }
 
-/// The same of an option that may be left out.
-pub fn open(option: &str, path: Option<&Path>) -> Result<Option<Output>, Exit> {
-    path.map(|path| output(option, path)).transpose()
+/// A file that an option names, which can be written, as far as one can tell.
+#[derive(Debug)]
+pub struct Promised {
+    /// The option and the file.
+    what: String,
+    output: Output,
 }
 
-/// Checks that the file of an option can be written.
-pub fn output(option: &str, path: &Path) -> Result<Output, Exit> {
-    Output::open(path)
-        .map_err(|error| Exit::usage(format!("cannot write {option} {}: {error}", name(path))))
-}
-
-/// A result that could not be written, unless its reader has left.
-pub fn written(result: io::Result<()>) -> Result<(), Exit> {
-    match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Exit::Failed(format!("cannot write the result: {error}")))
+impl Promised {
+    /// Checks that it can be.
+    pub fn open(option: &str, path: &Path) -> Result<Self, Exit> {
+        let what = format!("{option} {}", name(path));
+        match Output::open(path) {
+            Ok(output) => Ok(Self { what, output }),
+            Err(error) => Err(Exit::usage(format!("cannot write {what}: {error}"))),
         }
-        _ => Ok(()),
     }
+
+    /// Writes it. A reader that has left is no failure.
+    pub fn write(self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Exit> {
+        match self.output.write(content) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Exit::Failed(format!("cannot write {}: {error}", self.what)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The same of an option that may be left out.
+pub fn open(option: &str, path: Option<&Path>) -> Result<Option<Promised>, Exit> {
+    path.map(|path| Promised::open(option, path)).transpose()
 }
 
 /// A file's name for people.

@@ -1,8 +1,12 @@
 //! Where the library is that the program is to load.
 
 use std::env;
+use std::error::Error;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectKind, ObjectSymbol, ReadCache};
 
 use crate::exit::Exit;
 
@@ -36,11 +40,29 @@ pub fn find(given: Option<&Path>) -> Result<PathBuf, Exit> {
 
 fn absolute(path: &Path) -> Result<PathBuf, String> {
     let path = path.canonicalize().map_err(|error| error.to_string())?;
-    if path.is_file() {
+    if !path.is_file() {
+        return Err("is not a file".to_owned());
+    }
+    let file = File::open(&path).map_err(|error| error.to_string())?;
+    if takes_over(file).unwrap_or(false) {
         Ok(path)
     } else {
-        Err("is not a file".to_owned())
+        Err("is no such library for this machine".to_owned())
     }
+}
+
+/// Whether it is a library for programs like this one that defines pthread's functions.
+fn takes_over(library: File) -> Result<bool, Box<dyn Error>> {
+    let cache = ReadCache::new(library);
+    let library = object::File::parse(&cache)?;
+    let cache = ReadCache::new(File::open("/proc/self/exe")?);
+    let own = object::File::parse(&cache)?;
+    let defined = |symbol: object::Symbol<'_, '_, _>| {
+        symbol.is_definition() && symbol.name() == Ok("pthread_mutex_lock")
+    };
+    Ok(library.kind() == ObjectKind::Dynamic
+        && (library.architecture(), library.is_64()) == (own.architecture(), own.is_64())
+        && library.dynamic_symbols().any(defined))
 }
 
 /// `LD_PRELOAD` with the library in front of what is there.

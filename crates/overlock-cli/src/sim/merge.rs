@@ -8,7 +8,7 @@ use overlock_bench::sweep::{Part, csv, table};
 
 use super::sweep::{refused, verdict};
 use crate::exit::Exit;
-use crate::measure::files::{name, open, written};
+use crate::measure::files::{name, open};
 use crate::measure::progress;
 
 /// So many of the simulations that are missing are named.
@@ -48,10 +48,10 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let out = open("--out", args.out.as_deref())?;
     let csv = open("--csv", args.csv.as_deref())?;
     if let Some(out) = out {
-        written(out.write(|out| merged.write(out)))?;
+        out.write(|out| merged.write(out))?;
     }
     if let Some(csv) = csv {
-        written(csv.write(|out| csv::write(out, &merged.lines)))?;
+        csv.write(|out| csv::write(out, &merged.lines))?;
     }
     if !args.quiet {
         show(args, &merged)?;

@@ -13,7 +13,7 @@ use overlock_bench::workload::Workload;
 use super::machine::{self, MOST_VCPUS, Place};
 use super::run::{locks, seconds};
 use crate::exit::Exit;
-use crate::measure::files::{name, output, written};
+use crate::measure::files::{Promised, name};
 use crate::measure::progress::Progress;
 use crate::measure::{self, ending, workload};
 use crate::number::whole;
@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         lock,
         plan,
     } = &Choice::new(args)?;
-    let file = output("--out", &args.out)?;
+    let file = Promised::open("--out", &args.out)?;
     measure::check_limits(&plan.locks, plan, args.quiet)?;
 
     let interrupt = Arc::new(Interrupt::default());
@@ -122,7 +122,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         vcpus: cell.threads,
         cpus: place.machine.cpus(),
     };
-    written(file.write(|out| timeline::write(out, &about, marks)))?;
+    file.write(|out| timeline::write(out, &about, marks))?;
     if !args.quiet {
         eprintln!(
             "overlock: {} has {} marks of {}, {} vCPUs; ui.perfetto.dev shows them",

@@ -64,7 +64,7 @@ fn draw(picture: &mut String, document: &Document) -> Result<(), Box<dyn Error>>
         }),
         MOST_EVENTS,
     );
-    let below = TOP + ROW * i32::try_from(locks.len())?;
+    let below = TOP + ROW * i32::try_from(locks.len().max(1))?;
     let height = match i32::try_from(events.len())? {
         0 => below,
         events => below + HEADING + ROW * events,
@@ -80,6 +80,13 @@ fn draw(picture: &mut String, document: &Document) -> Result<(), Box<dyn Error>>
     area.draw(&Text::new(title, (12, 12), (FONT, 20)))?;
     let legend = "time in waits; behind it their number and the average; below the lock, where it is acquired";
     area.draw(&Text::new(legend, (12, 38), (FONT, 13)))?;
+    if locks.is_empty() {
+        area.draw(&Text::new(
+            "No thread waited for a lock.",
+            (12, TOP),
+            (FONT, 14),
+        ))?;
+    }
     bars(&area, TOP, &locks, LOCKS)?;
     if !events.is_empty() {
         let heading = "Waits for events, which are no contention";
@@ -123,9 +130,10 @@ where
         let corners = [(NAMES, y), (NAMES + length, y + ROW - 14)];
         area.draw(&Rectangle::new(corners, colour.filled()))?;
         let figures = format!(
-            "{}: {} of {}",
+            "{}: {} {}, {} each",
             time(bar.wait.total_ns as f64),
             count(bar.waits as f64),
+            if bar.waits == 1 { "wait" } else { "waits" },
             time(bar.wait.avg_ns.unwrap_or_default())
         );
         area.draw(&Text::new(figures, (NAMES + length + 8, y + 6), (FONT, 13)))?;

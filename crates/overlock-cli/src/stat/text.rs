@@ -186,7 +186,7 @@ pub fn describe(processes: &[Process], width: Option<u16>) -> String {
         );
     }
     if processes.is_empty() {
-        text += "overlock: no acquisition was recorded\n";
+        text += "overlock: no thread waited, and none of the acquisitions was looked at: one in 512 is\n";
     }
     text
 }

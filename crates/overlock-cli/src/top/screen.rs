@@ -31,6 +31,21 @@ const COLUMNS: [Column; 7] = [
     }),
 ];
 
+/// What the names need, at the least.
+const NAMES: u16 = 32;
+
+/// How many columns there is room for.
+fn fitting(width: u16) -> usize {
+    let mut room = width.saturating_sub(NAMES + 1);
+    let fits = |column: &&Column| {
+        // One more for the space between two.
+        let left = room.checked_sub(column.1 + 1);
+        room = left.unwrap_or_default();
+        left.is_some()
+    };
+    COLUMNS.iter().take_while(fits).count()
+}
+
 fn whole(number: u64) -> String {
     count(number as f64)
 }
@@ -67,17 +82,33 @@ pub fn draw(frame: &mut Frame, changes: &Changes, state: &str) {
     frame.render_widget(Paragraph::new(keys), bottom);
 
     let mut widths = vec![Constraint::Fill(2), Constraint::Fill(3)];
-    widths.extend(COLUMNS.map(|(_, width, _)| Constraint::Length(width)));
+    let columns = &COLUMNS[..fitting(body.width)];
+    widths.extend(columns.iter().map(|column| Constraint::Length(column.1)));
     let right = |text: String| Cell::from(Text::from(text).alignment(Alignment::Right));
     let titles = titles
         .into_iter()
         .map(Cell::from)
-        .chain(COLUMNS.map(|(title, ..)| right(title.to_owned())));
+        .chain(columns.iter().map(|column| right(column.0.to_owned())));
     let header = Row::new(titles).style(Style::new().add_modifier(Modifier::REVERSED));
     let rows = changes.shown().take(body.height.into()).map(|change| {
         let names = [stat::short(&change.line.name), change.line.site.clone()];
-        let figures = COLUMNS.map(|(_, _, text)| right(text(change)));
+        let figures = columns.iter().map(|column| right((column.2)(change)));
         Row::new(names.map(Cell::from).into_iter().chain(figures))
     });
     frame.render_widget(Table::new(rows, widths).header(header), body);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_room_before_figures_do() {
+        assert_eq!(fitting(0), 0);
+        // acquired/s, waits/s, wait/s, wait sum: 37 and the spaces.
+        assert_eq!((fitting(73), fitting(74)), (3, 4));
+        assert_eq!(fitting(80), 4);
+        assert_eq!((fitting(100), fitting(101)), (6, 7));
+        assert_eq!(fitting(300), 7);
+    }
 }

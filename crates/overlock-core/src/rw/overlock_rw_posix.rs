@@ -39,8 +39,8 @@
 //! (1, n)  --unlock-->       (0, n)        asleep and passing are cleared: kicks
 //! ```
 //!
-//! Who cannot acquire at once stays away from the word three times, 15 us in all, 26 us where [CPUs are far apart](crate::looks), and looks again each time, but for readers that pass at once, and
-//! who has not the time for that. Then it waits for the gate, and the gate's owner for the word:
+//! Who cannot acquire at once stays away from the word three times, 15 us in all, 26 us where [CPUs are far apart](crate::looks), and looks again each
+//! time, but for readers that pass at once, and who has not the time for that. Then it waits for the gate, and the gate's owner for the word:
 //!
 //! ```text
 //! a reader: readers + 1, spins, sleeps until writing is clear
@@ -76,9 +76,9 @@
 //! # Bounds
 //!
 //! While it stays away from the word, everybody may pass it, and the lock may be free for 13 us though all the others wait. A writer at the gate is passed by
-//! other writers for PATIENCE, and once it has slept, after 5 us, by no reader that came later, but for those that may pass: they do
-//! at once, or after PATIENCE. So writers that wait for readers whose sections are shorter than that do not starve, but where readers that pass at once
-//! never leave the lock to them. At most 2^27 readers.
+//! all who come, until it finds readers inside when it has spun for 5 us, or until it has been there for PATIENCE. From then on, while it sleeps and after, it is
+//! passed by none but readers that may pass: they do at once, or after PATIENCE. So writers that wait for readers whose sections are shorter than that do
+//! not starve, but where readers that pass at once never leave the lock to them. At most 2^27 readers.
 
 mod fork;
 mod states;

@@ -15,6 +15,7 @@ use std::vec::Vec;
 use super::{Box, LOCK_TICKETS, SLOTS, Step, Toy};
 use crate::diagram::Arrow;
 use crate::lock_hash::Line;
+use crate::looks::Looks;
 use crate::node::{CONTEXTS, Slot};
 use crate::platform::{Atomic, ByteLanes, Cpu, Instant, Kick, Lanes, Platform, Spin, Zero};
 use crate::pool::{QueueTicket, TicketPool};
@@ -253,6 +254,10 @@ impl Platform for Watch {
 
     fn delay(nanos: u64) -> Instant {
         Toy::delay(nanos)
+    }
+
+    fn looks() -> Option<&'static Looks> {
+        Toy::looks()
     }
 
     fn halt(word: &Watched<AtomicU32>, expected: u32, until: Option<Instant>) {

@@ -4,6 +4,7 @@ use std::boxed::Box;
 
 use super::wait::{AMPLE_NS, AWAY_NS, FAR_AWAY_NS, FAR_NS, SPIN_NS};
 use super::*;
+use crate::looks::Look;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch};
 use crate::toy::{Point, Toy, at, halts, kicks, left};
@@ -95,30 +96,41 @@ fn who_finds_it_busy_stays_away_from_the_word_and_looks_again() {
     assert!(!gate.into_iter().any(Step::was_taken));
 }
 
-/// Fails where it does not look at what looks cost, or does not record that.
+/// Fails where it does not look at what looks cost, or does not record that, or is away for the first time only, or no longer than that.
 #[test]
 fn where_looks_are_dear_it_stays_away_for_longer() {
-    let lock = leak();
-    let look = Toy::looks()
-        .unwrap()
-        .at(Toy::spread(ptr::from_ref(lock).addr()));
-    let away = || {
+    let away = |lock: Lock, times: usize| {
         lock.write();
+        (0..times).for_each(|_| at(Point::Wait, || {}));
         at(Point::Wait, move || unlock_write(lock));
         let start = Toy::now();
         lock.read();
         unlock_read(lock);
         Toy::now().nanos_since(start)
     };
-    (0..10).for_each(|_| look.record(2 * FAR_NS));
-    assert!(look.nanos() > FAR_NS);
-    assert!((FAR_AWAY_NS..FAR_AWAY_NS + 16).contains(&away()));
-    // In this world they take a nanosecond.
-    (0..100).for_each(|_| {
-        away();
+    let mut least = 0;
+    for (times, nanos) in AWAY_NS.into_iter().enumerate() {
+        let lock = leak();
+        let look = look_at(lock);
+        (0..100).for_each(|_| look.record(FAR_NS + 1));
+        assert_eq!(look.nanos(), FAR_NS + 1);
+        least += nanos.max(FAR_AWAY_NS);
+        assert!((least..least + 32).contains(&away(lock, times)));
+    }
+    let lock = leak();
+    let look = look_at(lock);
+    (0..100).for_each(|_| look.record(FAR_NS + 1));
+    // In this world they take no time beside that of the clock.
+    (0..1000).for_each(|_| {
+        away(lock, 0);
     });
-    assert!(look.nanos() < FAR_NS);
-    assert!((AWAY_NS[0]..AWAY_NS[0] + 16).contains(&away()));
+    assert!(look.nanos() <= FAR_NS);
+    assert!((AWAY_NS[0]..AWAY_NS[0] + 16).contains(&away(lock, 0)));
+}
+
+fn look_at(lock: Lock) -> &'static Look {
+    let looks = Toy::looks().unwrap();
+    looks.at(Toy::spread(ptr::from_ref(lock).addr()))
 }
 
 /// Fails where whose limit is near stays away as long as others, or one that has more time does not.

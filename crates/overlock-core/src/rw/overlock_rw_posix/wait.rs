@@ -19,9 +19,9 @@ pub(super) const SPIN_NS: u64 = 5_000;
 /// the word's way from CPU to CPU; meanwhile it stays with one, which gets more done than two would. The first times are for owners that are about to leave.
 pub(super) const AWAY_NS: [u64; 3] = [200, 1_600, 12_800];
 
-/// Where a look takes longer than this, with a reading of the clock, the CPUs are far apart: then who stays away does so for this long at least. Where the
-/// word took 330 ns to the other CPU and back, short sections that follow each other closely got 1.4 times as much done so, those with 300 ns in between 0.88.
-pub(super) const FAR_NS: u64 = 100;
+/// Where a look takes longer than this the CPUs are far apart: then who stays away does so for this long at least. That is for short sections which follow
+/// each other closely; with some more work in between they get less done so (docs/locks/overlock_rw_posix.md, Measured).
+pub(super) const FAR_NS: u64 = 64;
 pub(super) const FAR_AWAY_NS: u64 = 6_400;
 
 /// Who has less time than this goes to the gate at once.
@@ -62,15 +62,14 @@ impl<P: Platform> OverlockRwPosix<P> {
             _ => 0,
         };
         AWAY_NS.into_iter().any(|nanos| {
-            let start = P::delay(nanos.max(least));
-            let done = attempt(self);
-            // One in eight, by chance: a reading of the clock costs as much as a look at a word that is near.
-            if let Some(look) = look
-                && start.as_nanos() % 8 == 0
-            {
-                look.record(P::now().nanos_since(start));
+            let now = P::delay(nanos.max(least));
+            if let Some(look) = look {
+                // A load, and nothing that the attempt may do besides.
+                look.sample::<P>(now, || {
+                    self.word.load(Relaxed);
+                });
             }
-            done
+            attempt(self)
         })
     }
 

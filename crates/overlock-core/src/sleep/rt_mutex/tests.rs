@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::vec::Vec;
 
 use super::*;
+use crate::raw::CHECKED;
 use crate::toy::stage::actor;
 use crate::toy::{Point, Toy, as_thread, at, halts, kicks, left};
 
@@ -80,8 +81,6 @@ impl PiPlatform for Toy {
         id == Self::thread_id() + BEFORE_FORK
     }
 }
-
-const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
 type Lock = &'static RtMutex<Toy>;
 

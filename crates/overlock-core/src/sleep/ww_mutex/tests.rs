@@ -13,13 +13,13 @@ use std::vec::Vec;
 use super::class::is_older;
 use super::*;
 use crate::node::{CONTEXTS, Claim, NodeId};
+use crate::raw::CHECKED;
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
 
 type Lock = &'static WwMutex<Toy>;
 type Ctx<'a> = &'a Context<'static, Toy>;
 
 const RULES: [Rule; 2] = [Rule::WoundWait, Rule::WaitDie];
-const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
 fn class(rule: Rule) -> &'static Class<Toy> {
     Box::leak(Box::new(Class::with_rule(rule)))

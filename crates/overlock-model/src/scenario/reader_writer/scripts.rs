@@ -138,6 +138,7 @@ pub const PASSING: &[Script] = &[
     Script("past-all",      PLAIN,    &[&[Write], &[ReadPast], &[ReadPast], &[Read]]),
     Script("past-two",      STAYS,    &[&[Write], &[ReadPast], &[ReadPast]]),
     Script("past-within",   PLAIN,    &[&[Write, Read], &[ReadPastWithin(1_000)], &[WriteWithin(1_000)]]),
+    Script("past-ample",    PLAIN,    &[&[Write, Read], &[ReadPastWithin(1_000_000), ReadWithin(1_000_000)], &[WriteWithin(1_000_000)]]),
     Script("past-try",      PLAIN,    &[&[Read, Write], &[TryReadPast, TryReadPast], &[Write]]),
     Script("later",         PLAIN,    &[&[Write], &[ReadLater], &[Write]]),
     Script("later-slow",    SLOW,     &[&[Write, Read], &[ReadLater], &[Write, Write]]),
