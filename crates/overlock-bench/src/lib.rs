@@ -7,6 +7,8 @@
 //! | [`world`] | the door between a workload and the machine that it runs on |
 //! | [`workload`], [`probe`] | the measured loops, and the timing of waits |
 //! | [`plan`], [`measure`], [`stats`] | rounds, their interleaving, their medians |
+//! | [`grid`] | every shape of use against each of the peers, the worst first |
+//! | [`idle`] | what threads cost that are blocked for long |
 //! | [`counters`] | what our locks counted |
 //! | [`machine`], [`cgroup`], [`quota`] | what the run ran on |
 //! | [`report`] | table, JSON, CSV, SVG, and the timeline of a simulation |
@@ -16,6 +18,8 @@
 pub mod cgroup;
 pub mod counters;
 pub mod error;
+pub mod grid;
+pub mod idle;
 pub mod interrupt;
 pub mod lock;
 pub mod machine;

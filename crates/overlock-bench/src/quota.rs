@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::cgroup::{Place, Version};
 
@@ -20,6 +21,42 @@ pub struct Quota {
     group: PathBuf,
     /// Whether we gave the children of `place.dir` their CPU controller (version 2).
     delegated: bool,
+}
+
+/// The cgroup that the process is in, where every way out can find it.
+static CURRENT: Mutex<Option<Quota>> = Mutex::new(None);
+
+/// The process runs in a cgroup of its own until this is dropped, or until [`leave`].
+#[derive(Debug)]
+pub struct InQuota(());
+
+impl InQuota {
+    /// [`Quota::enter`], from where every way out can [`leave`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn enter(percent: f64) -> Result<Self, QuotaError> {
+        let quota = Quota::enter(percent)?;
+        *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(quota);
+        Ok(Self(()))
+    }
+}
+
+impl Drop for InQuota {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Leaves the cgroup that the process entered, if it did.
+pub fn leave() {
+    drop(
+        CURRENT
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take(),
+    );
 }
 
 /// Why there is no quota.

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::sync::LazyLock;
 
 use crate::lock::Nothing;
-use crate::workload::{Rounds, Workload};
+use crate::workload::{Round, Rounds, Workload, grid};
 use crate::world::World;
 use crate::world::native::Native;
 use crate::world::sim::Simulated;
@@ -65,6 +65,24 @@ impl Family {
                 "glibc",
                 "glibc-writer",
             ],
+        }
+    }
+
+    /// The type of this family that we recommend: what the grid judges.
+    pub fn ours(self) -> &'static str {
+        match self {
+            Self::Exclusive => "overlock-mutex",
+            Self::ReaderWriter => "overlock-rwlock",
+            Self::Condvar => "overlock-condvar",
+        }
+    }
+
+    /// Its name in one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Exclusive => "mutex",
+            Self::ReaderWriter => "rwlock",
+            Self::Condvar => "condvar",
         }
     }
 
@@ -125,7 +143,9 @@ pub struct Entry {
     pub most_threads: Option<usize>,
     /// The workloads that it is for, compiled for it.
     pub rounds: Rounds<Native>,
-    /// The same for a simulated machine, where the lock runs on one: locks that are written against a platform do.
+    /// The shapes of the grid that are for mutual exclusion, compiled for it.
+    pub shapes: Option<Round<Native, grid::Shape>>,
+    /// `rounds` for a simulated machine, where the lock runs on one: locks that are written against a platform do.
     pub simulated: Option<Rounds<Simulated>>,
     /// `default` of a simulation.
     pub simulated_default: bool,
@@ -164,14 +184,20 @@ impl Listed for Simulated {
 
 static LIMIT: Entry = limit(
     Rounds::exclusive::<Nothing>(),
+    Some(grid::round::<Nothing>),
     Rounds::exclusive::<Nothing>(),
 );
 static RW_LIMIT: Entry = limit(
     Rounds::reader_writer::<Nothing>(),
+    None,
     Rounds::reader_writer::<Nothing>(),
 );
 
-const fn limit(rounds: Rounds<Native>, simulated: Rounds<Simulated>) -> Entry {
+const fn limit(
+    rounds: Rounds<Native>,
+    shapes: Option<Round<Native, grid::Shape>>,
+    simulated: Rounds<Simulated>,
+) -> Entry {
     Entry {
         name: "none",
         aliases: &[],
@@ -180,6 +206,7 @@ const fn limit(rounds: Rounds<Native>, simulated: Rounds<Simulated>) -> Entry {
         about: "no lock at all: the limit",
         most_threads: None,
         rounds,
+        shapes,
         simulated: Some(simulated),
         simulated_default: false,
     }

@@ -3,6 +3,7 @@
 pub mod build;
 pub mod condvar;
 pub mod fserver;
+pub mod grid;
 pub mod micro;
 pub mod qdisc;
 pub mod random;

@@ -122,6 +122,8 @@ pub struct Crew<T> {
     pub stopped: bool,
     /// CPU time that the threads used from start to end, in user space and in the kernel.
     pub cpu: Duration,
+    /// How often they left their CPUs meanwhile, of their own will or not.
+    pub switches: u64,
 }
 
 impl<T> Crew<T> {
@@ -132,6 +134,7 @@ impl<T> Crew<T> {
             elapsed: self.elapsed,
             stopped: self.stopped,
             cpu: self.cpu,
+            switches: self.switches,
         }
     }
 }

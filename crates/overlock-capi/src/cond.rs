@@ -25,7 +25,7 @@ pub unsafe extern "C" fn ovl_cond_init(cond: *mut Cond) -> c_int {
     0
 }
 
-/// `ovl_cond_destroy`: waits until those that were notified do not touch it any more.
+/// `ovl_cond_destroy`: waits until those that give up have left. The caller may own the mutex.
 ///
 /// # Safety
 ///

@@ -2,7 +2,7 @@
 //!
 //! | C | what it is |
 //! |---|---|
-//! | `ovl_mutex_t`, `ovl_spinlock_t` | [`OverlockPosix`](overlock::spin::OverlockPosix), whose fast paths are in the header too |
+//! | `ovl_mutex_t`, `ovl_spinlock_t` | [`Overlock`](overlock::core::sleep::Overlock), whose fast path to lock is in the header too |
 //! | `ovl_rwlock_t` | [`OverlockRw`](overlock::core::rw::OverlockRw) |
 //! | `ovl_cond_t` | [`Condvar`](overlock::core::sleep::Condvar) |
 //!
@@ -12,13 +12,14 @@
 pub mod cond;
 pub mod deadline;
 mod fork;
-pub mod layout;
+mod layout;
 pub mod mutex;
 pub mod rwlock;
 
 use core::ffi::{CStr, c_char, c_int};
 
 use libc::{EBUSY, ETIMEDOUT};
+use overlock::Linux;
 
 /// `ovl_version`.
 #[unsafe(no_mangle)]
@@ -29,6 +30,13 @@ pub extern "C" fn ovl_version() -> *const c_char {
             Err(_) => panic!(),
         };
     VERSION.as_ptr()
+}
+
+/// `ovl_use_futex_alone`.
+#[unsafe(no_mangle)]
+pub extern "C" fn ovl_use_futex_alone() -> c_int {
+    Linux::use_futex_alone();
+    0
 }
 
 /// 0, or `EBUSY` where an attempt failed.

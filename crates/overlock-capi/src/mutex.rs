@@ -8,8 +8,8 @@ use overlock::core::raw::{RawFork, RawLock, RawTimedLock};
 use crate::deadline::deadline;
 use crate::{or_busy, or_late};
 
-/// The recommended lock, in the form that may be freed by the next owner.
-pub type Mutex = overlock::spin::OverlockPosix;
+/// The recommended mutex.
+pub type Mutex = overlock::sleep::Overlock;
 
 /// `ovl_mutex_init`.
 ///

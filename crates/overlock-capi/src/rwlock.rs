@@ -61,8 +61,7 @@ macro_rules! acquisitions {
         pub unsafe extern "C" fn $name(rwlock: *mut RwLock) -> c_int {
             // SAFETY: the caller's promise.
             let lock = unsafe { &*rwlock };
-            // The release needs no token.
-            let _ = lock.$lock();
+            lock.$lock();
             0
         }
 
@@ -110,8 +109,8 @@ acquisitions! {
 pub unsafe extern "C" fn ovl_rwlock_rdunlock(rwlock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &*rwlock };
-    // SAFETY: the caller's promise; no function here keeps a token.
-    unsafe { lock.unlock_read_without_token() };
+    // SAFETY: the caller's promise.
+    unsafe { lock.unlock_read(()) };
     0
 }
 
@@ -124,7 +123,7 @@ pub unsafe extern "C" fn ovl_rwlock_rdunlock(rwlock: *mut RwLock) -> c_int {
 pub unsafe extern "C" fn ovl_rwlock_wrunlock(rwlock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &*rwlock };
-    // SAFETY: the caller's promise; no function here keeps a token.
-    unsafe { lock.unlock_write_without_token() };
+    // SAFETY: the caller's promise.
+    unsafe { lock.unlock_write(()) };
     0
 }

@@ -35,7 +35,7 @@ fn threads_that_inline_and_threads_that_call_exclude_each_other() {
     check("counters");
 }
 
-/// What `OverlockPosix` is for. With `Overlock` behind `ovl_mutex_t`, half of the runs without inline functions fail.
+/// Fails where an unlock touches the mutex after its release.
 #[test]
 fn the_last_owner_may_free_a_mutex() {
     check("freed");
@@ -50,6 +50,22 @@ fn condition_variables_pass_items_on_and_may_be_freed_after_destroy() {
 #[test]
 fn a_child_of_fork_goes_on_with_what_others_waited_for() {
     check("forks");
+}
+
+/// Fails (SIGSYS) where something but `futex` is still asked for.
+#[test]
+fn threads_contend_under_a_filter_that_kills() {
+    check("sandbox");
+}
+
+/// Fails where threads without a thread-specific key get no slot: they wake up at once, for nothing.
+#[test]
+fn waiters_sleep_where_the_process_has_no_keys_left() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("tests/programs/keyless.c", Library::Shared, &["-O2"]);
+    // Loaded when all keys are taken.
+    let library = workshop.path().join("liboverlock.so.0");
+    succeed(Command::new(program).arg(library));
 }
 
 #[test]

@@ -1,111 +1,141 @@
 //! `overlock bench`
 
-mod args;
-mod choice;
+mod grid;
+mod idle;
+mod work;
 
 use std::io;
-use std::sync::{Arc, LazyLock};
 
-use overlock_bench::interrupt::Interrupt;
-use overlock_bench::machine::{Machine, most_threads};
-use overlock_bench::measure::{Measurement, run as measured};
-use overlock_bench::plan::Plan;
-use overlock_bench::quota::Quota;
+use clap::Subcommand;
+
 use overlock_bench::registry;
-use overlock_bench::report;
-use overlock_bench::settings::Settings;
-use overlock_bench::world::native::{CHECKED, Native};
-
-pub use args::Args;
-use choice::Choice;
+use overlock_bench::world::native::Native;
 
 use crate::exit::Exit;
-use crate::measure::progress::Progress;
-use crate::measure::{self, ending};
+use crate::measure::workload::Kind;
 
-/// Runs the benchmark that `args` describe.
+/// Measure locks under overcommit, ours against those that people use today, the worst cell first
+///
+/// Without a subcommand this is a short form of `bench grid`: some cells of every kind within 90 s.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = EXAMPLES,
+    allow_negative_numbers = true,
+    args_conflicts_with_subcommands = true
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    /// List the locks, with the workloads that they are for, and exit
+    #[arg(long)]
+    list: bool,
+
+    #[command(flatten)]
+    short: grid::Args,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Grid(Box<GridArgs>),
+    Idle(idle::Args),
+    /// Lock, critical section, unlock, non-critical section, over and over
+    Micro(Box<work::Args>),
+    /// Semaphore arrays, each under its own lock
+    Semop(Box<work::Args>),
+    /// A network queue: a busy lock in front of a root lock, one dequeuer at a time
+    Qdisc(Box<work::Args>),
+    /// A compile farm: fixed work, mostly private, with many short critical sections
+    Build(Box<work::Args>),
+    /// A file server: a tree of directories, each under its own mutex
+    Fserver(Box<work::Args>),
+    /// A small record under a reader-writer lock
+    Rw(Box<work::Args>),
+    /// Reader-writer locks, every thread reading and writing in turn
+    Rwsem(Box<work::Args>),
+    /// Condition variables: threads that wait for each other
+    Condvar(Box<work::Args>),
+}
+
+/// Measure every shape of use with every number of threads, and show the worst cells first
+///
+/// A cell is a shape with a number of threads. Its ratio is the median, over the rounds, of our
+/// operations over a peer's in rounds that were neighbours in time; each peer is compared by
+/// itself. The whole grid takes about an hour; Ctrl-C ends it and reports what has been measured.
+#[derive(Debug, clap::Args)]
+#[command(after_help = GRID_EXAMPLES, allow_negative_numbers = true)]
+struct GridArgs {
+    /// List the shapes, and exit
+    #[arg(long)]
+    list: bool,
+
+    #[command(flatten)]
+    grid: grid::Args,
+}
+
+/// Does what `args` say.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    if args.list {
-        return crate::print(
-            io::stdout().lock(),
-            registry::describe::<Native>().as_bytes(),
-        );
+    let print = |text: String| crate::print(io::stdout().lock(), text.as_bytes());
+    match &args.command {
+        None if args.list => print(registry::describe::<Native>()),
+        None => grid::run(&args.short, grid::Form::Short),
+        Some(Command::Grid(args)) if args.list => print(overlock_bench::grid::shape::describe()),
+        Some(Command::Grid(args)) => grid::run(&args.grid, grid::Form::Whole),
+        Some(Command::Idle(args)) => idle::run(args),
+        Some(command) => {
+            let (kind, args) = command.work();
+            work::run(args, kind)
+        }
     }
-    // Everything that can be wrong is found before anything is changed or measured.
-    let choice = Choice::new(args, &Machine::probe())?;
-    let files = args.output.open()?;
-
-    let interrupt = Arc::new(Interrupt::default());
-    ending::on_interrupt(Arc::clone(&interrupt))?;
-    let _quota = choice.quota.map(enter).transpose()?;
-    // The quota is part of the machine that the rest of the run sees.
-    let machine = Machine::probe();
-    let plan = plan(args, &choice, &machine)?;
-    if CHECKED && !args.output.quiet {
-        eprintln!(
-            "overlock: built with checks for misuse, which cost time; cargo build --release -p overlock-cli builds it without"
-        );
-    }
-
-    let world = Native::new(machine.allowed().to_vec(), interrupt, ending::stuck);
-    let quiet = args.output.quiet;
-    let mut progress = Progress::new(&plan, quiet);
-    let measurement = measured(&world, &choice.workload, &plan, machine.cpus, &mut progress);
-    progress.finish();
-    let measurement = measurement.map_err(measure::failed)?;
-
-    let settings = settings(&choice, &plan, &world, &measurement);
-    let rows = report::rows(&measurement, &world, &machine, &choice.workload);
-    measure::show(files, &machine, &settings, &rows, quiet)
 }
 
 /// Checks the options as [`run`] does, on a machine like this one.
 pub fn check(args: &Args) -> Result<(), Exit> {
-    static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::probe);
-    let choice = Choice::new(args, &MACHINE)?;
-    choice.load.threads(MACHINE.cpus, most_threads()).map(drop)
-}
-
-fn enter(percent: f64) -> Result<ending::InQuota, Exit> {
-    Quota::enter(percent)
-        .map(ending::InQuota::new)
-        .map_err(|error| Exit::usage(format!("--quota: {error}")))
-}
-
-fn plan(args: &Args, choice: &Choice, machine: &Machine) -> Result<Plan, Exit> {
-    let mut plan = Plan {
-        locks: choice.locks.clone(),
-        threads: choice.load.threads(machine.cpus, most_threads())?,
-        runs: choice.runs,
-        latency_runs: choice.latency_runs,
-        round: choice.seconds.unwrap_or_default(),
-        stretch: choice.workload.stretch(),
-        pin: args.pin,
-        stat: args.stat,
-        deadline: None,
-    };
-    plan.locks.extend(choice.workload.limit());
-    measure::check_limits(&choice.locks, &plan, args.output.quiet)?;
-    if choice.seconds.is_none() {
-        plan.fit(choice.budget);
-    }
-    Ok(plan)
-}
-
-fn settings(choice: &Choice, plan: &Plan, world: &Native, measurement: &Measurement) -> Settings {
-    Settings {
-        workload: choice.workload.name(),
-        locks: choice.locks.iter().map(|entry| entry.name).collect(),
-        rivals: choice.workload.family().rivals(),
-        threads: plan.threads.clone(),
-        parameters: choice.workload.parameters(),
-        seconds: plan.round.as_secs_f64(),
-        runs: measurement.rounds(),
-        latency_runs: plan.latency_runs,
-        pin: plan.pin,
-        quota_percent: choice.quota,
-        clock: world.clock().name(),
-        elapsed_s: Some(measurement.elapsed.as_secs_f64()),
-        simulation: None,
+    match &args.command {
+        None => grid::check(&args.short, grid::Form::Short),
+        Some(Command::Grid(args)) => grid::check(&args.grid, grid::Form::Whole),
+        Some(Command::Idle(args)) => idle::check(args),
+        Some(command) => {
+            let (kind, args) = command.work();
+            work::check(args, kind)
+        }
     }
 }
+
+impl Command {
+    /// The workload of one that has one.
+    fn work(&self) -> (Kind, &work::Args) {
+        match self {
+            Self::Micro(args) => (Kind::Micro, args),
+            Self::Semop(args) => (Kind::Semop, args),
+            Self::Qdisc(args) => (Kind::Qdisc, args),
+            Self::Build(args) => (Kind::Build, args),
+            Self::Fserver(args) => (Kind::Fserver, args),
+            Self::Rw(args) => (Kind::Rw, args),
+            Self::Rwsem(args) => (Kind::Rwsem, args),
+            Self::Condvar(args) => (Kind::Condvar, args),
+            Self::Grid(_) | Self::Idle(_) => unreachable!("they have no workload"),
+        }
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  overlock bench                                     the worst cells of a short grid, within 90 s
+  overlock bench --locks overlock-mutex,std          against std alone
+  overlock bench grid --json grid.json --svg grid.svg   all cells, in about an hour
+  overlock bench idle                                what 1,000 blocked threads cost
+  overlock bench micro --locks overlock,parking_lot --cs 65 --ncs 330
+  overlock bench rw --reads 99 --cs 200 --ncs 500    readers and writers, their waits apart
+  overlock bench --list                              the locks
+
+Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";
+
+const GRID_EXAMPLES: &str = "\
+Examples:
+  overlock bench grid --list                         the shapes
+  overlock bench grid --families mutex --threads 8,64 --rounds 3
+  overlock bench grid --shapes 65/330,yield --locks overlock-mutex,std,parking_lot
+  overlock bench grid --json grid.json --svg grid.svg --markdown grid.md
+
+Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted; what was measured is reported.";

@@ -2,6 +2,9 @@
 
 use std::process::{ExitCode, ExitStatus};
 
+use clap::error::ContextKind;
+use clap::{Command, CommandFactory};
+
 /// An end other than success.
 #[derive(Debug)]
 pub enum Exit {
@@ -83,7 +86,7 @@ impl From<clap::Error> for Exit {
     fn from(error: clap::Error) -> Self {
         use clap::error::ErrorKind::{
             DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
-            MissingRequiredArgument, MissingSubcommand,
+            InvalidSubcommand, MissingRequiredArgument, MissingSubcommand,
         };
         match error.kind() {
             DisplayHelp
@@ -97,11 +100,32 @@ impl From<clap::Error> for Exit {
                 let line = line.trim_start_matches("error: ");
                 match error.kind() {
                     MissingRequiredArgument => Self::usage(format!("{line}; --help says more")),
+                    InvalidSubcommand => Self::usage(format!("{line}{}", subcommands(&error))),
                     _ => Self::usage(line),
                 }
             }
         }
     }
+}
+
+/// The subcommands that there are where `error` found none, by the usage that it shows.
+fn subcommands(error: &clap::Error) -> String {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let usage = usage.unwrap_or_default();
+    let path = usage
+        .split_whitespace()
+        .skip_while(|word| *word != "overlock");
+    let mut program = crate::Cli::command();
+    program.build();
+    let mut command = &program;
+    for name in path.skip(1) {
+        match command.find_subcommand(name) {
+            Some(found) => command = found,
+            None => break,
+        }
+    }
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    format!("; there are {}", names.join(", "))
 }
 
 #[cfg(test)]

@@ -12,9 +12,15 @@ use common::{overlock, validate};
 
 /// A run of some milliseconds.
 fn tiny() -> Command {
+    tiny_of("micro")
+}
+
+/// The same of another workload.
+fn tiny_of(workload: &str) -> Command {
     let mut command = overlock();
     command.args([
         "bench",
+        workload,
         "--seconds",
         "0.003",
         "--runs",
@@ -31,9 +37,17 @@ fn refused(args: &[&str], says: &[&str]) {
     common::refused(overlock().arg("bench").args(args).assert(), says);
 }
 
+/// Of the microbenchmark.
+fn micro_refused(args: &[&str], says: &[&str]) {
+    common::refused(
+        overlock().args(["bench", "micro"]).args(args).assert(),
+        says,
+    );
+}
+
 #[test]
 fn bad_use_is_refused_in_one_line_with_what_is_valid() {
-    refused(
+    micro_refused(
         &["--locks", "lock"],
         &[
             "unknown lock 'lock'",
@@ -42,38 +56,38 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
             "glibc-adaptive",
         ],
     );
-    refused(&["--locks", ""], &["unknown lock ''", "std"]);
-    refused(&["--threads", "0"], &["--threads 0", "at least 1"]);
-    refused(
+    micro_refused(&["--locks", ""], &["unknown lock ''", "std"]);
+    micro_refused(&["--threads", "0"], &["--threads 0", "at least 1"]);
+    micro_refused(
         &["--threads", "2,none"],
         &["--threads none", "whole number"],
     );
-    refused(
+    micro_refused(
         &["--threads", "1000000000"],
         &["1000000000 threads", "1 to "],
     );
-    refused(&["--overcommit", "0x"], &["--overcommit 0x", "above 0"]);
-    refused(&["--overcommit", "NaN"], &["--overcommit NaN", "1x"]);
-    refused(
+    micro_refused(&["--overcommit", "0x"], &["--overcommit 0x", "above 0"]);
+    micro_refused(&["--overcommit", "NaN"], &["--overcommit NaN", "1x"]);
+    micro_refused(
         &["--overcommit", "1000000x"],
         &["threads are more than this machine allows"],
     );
-    refused(
+    micro_refused(
         &["--threads", "1", "--overcommit", "1x"],
         &["--threads", "--overcommit", "cannot be used with"],
     );
-    refused(&["--cs", "-5"], &["--cs -5"]);
-    refused(&["--cs=-5"], &["--cs -5", "from 0"]);
-    refused(&["--ncs", "much"], &["--ncs much", "nanoseconds"]);
-    refused(&["--seconds", "0"], &["--seconds 0", "from 0.001"]);
-    refused(&["--seconds", "inf"], &["--seconds inf"]);
-    refused(
+    micro_refused(&["--cs", "-5"], &["--cs -5"]);
+    micro_refused(&["--cs=-5"], &["--cs -5", "from 0"]);
+    micro_refused(&["--ncs", "much"], &["--ncs much", "nanoseconds"]);
+    micro_refused(&["--seconds", "0"], &["--seconds 0", "from 0.001"]);
+    micro_refused(&["--seconds", "inf"], &["--seconds inf"]);
+    micro_refused(
         &["--seconds", "1", "--budget", "9"],
         &["cannot be used with"],
     );
-    refused(&["--runs", "0"], &["--runs 0", "from 1"]);
-    refused(&["--quota", "0"], &["--quota 0", "percentage"]);
-    refused(
+    micro_refused(&["--runs", "0"], &["--runs 0", "from 1"]);
+    micro_refused(&["--quota", "0"], &["--quota 0", "percentage"]);
+    micro_refused(
         &["--quota", "99999999"],
         &["--quota 99999999", "percentage"],
     );
@@ -83,7 +97,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
             "'macro'", "micro", "semop", "qdisc", "build", "fserver", "rw", "rwsem", "condvar",
         ],
     );
-    refused(&["--reads", "5"], &["--reads is for `bench rw` only"]);
+    micro_refused(&["--reads", "5"], &["--reads is for `bench rw` only"]);
     refused(
         &["semop", "--cs", "5"],
         &["--cs is for `bench micro`, `bench build` and `bench rw` only"],
@@ -92,13 +106,13 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
         &["rwsem", "--ncs", "5"],
         &["--ncs is for `bench micro`, `bench build` and `bench rw` only"],
     );
-    refused(&["--arrays", "5"], &["--arrays is for `bench semop` only"]);
+    micro_refused(&["--arrays", "5"], &["--arrays is for `bench semop` only"]);
     refused(&["rwsem", "--hot"], &["--hot is for `bench rw` only"]);
     refused(
         &["fserver", "--records", "5"],
         &["--records is for `bench rw` only"],
     );
-    refused(
+    micro_refused(
         &["--pattern", "queue"],
         &["--pattern is for `bench condvar` only"],
     );
@@ -119,7 +133,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
         &["rw", "--hot", "--records", "5"],
         &["--hot", "--records", "cannot be used with"],
     );
-    refused(&["--frobnicate"], &["--frobnicate"]);
+    micro_refused(&["--frobnicate"], &["--frobnicate"]);
 }
 
 #[test]
@@ -132,7 +146,7 @@ fn a_lock_of_another_workload_is_refused() {
             "glibc-writer",
         ],
     );
-    refused(
+    micro_refused(
         &["--locks", "overlock-rwlock"],
         &["'overlock-rwlock' is for rw and rwsem, not for micro"],
     );
@@ -146,25 +160,25 @@ fn a_lock_of_another_workload_is_refused() {
 fn unwritable_files_are_refused_before_the_run() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().to_str().unwrap();
-    refused(
+    micro_refused(
         &["--json", &format!("{dir}/missing/out.json")],
         &["--json", "missing/out.json"],
     );
-    refused(&["--csv", dir], &["--csv", "directory"]);
-    refused(
+    micro_refused(&["--csv", dir], &["--csv", "directory"]);
+    micro_refused(
         &["--svg", "/proc/overlock.svg"],
         &["--svg", "/proc/overlock.svg"],
     );
-    refused(
+    micro_refused(
         &["--json", "-", "--csv", "-"],
         &["two of", "standard output"],
     );
     // A good file beside a bad one is not touched either.
-    refused(
+    micro_refused(
         &["--json", &format!("{dir}/good.json"), "--csv", dir],
         &["--csv"],
     );
-    refused(
+    micro_refused(
         &["--json", &format!("{dir}/good.json"), "--locks", "lock"],
         &["'lock'"],
     );
@@ -273,7 +287,7 @@ fn every_workload_runs() {
             ],
         ),
     ] {
-        let mut run = tiny().args(args).assert().success();
+        let mut run = tiny_of(args[0]).args(&args[1..]).assert().success();
         for text in says {
             run = run.stdout(predicate::str::contains(*text));
         }
@@ -316,8 +330,8 @@ fn words_for_groups_are_for_the_workload() {
 fn the_waits_of_readers_and_writers_are_in_the_files() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out.csv");
-    tiny()
-        .args(["rw", "--reads", "50", "--quiet", "--csv"])
+    tiny_of("rw")
+        .args(["--reads", "50", "--quiet", "--csv"])
         .arg(&path)
         .assert()
         .success();
@@ -352,6 +366,7 @@ fn counters_are_shown_when_asked_for() {
     overlock()
         .args([
             "bench",
+            "micro",
             "--seconds",
             "0.05",
             "--runs",

@@ -15,7 +15,7 @@ use common::{ends, signal};
 fn overlock(args: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
     command
-        .arg("bench")
+        .args(["bench", "micro"])
         .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::null());

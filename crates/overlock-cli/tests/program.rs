@@ -13,7 +13,7 @@ fn help_has_examples() {
         .assert()
         .success()
         .stdout(predicate::str::contains(
-            "overlock bench --locks overlock,parking_lot",
+            "overlock bench micro --locks overlock,parking_lot",
         ))
         .stdout(predicate::str::contains("overlock bench rw --reads 99"))
         .stdout(predicate::str::contains("Exit codes:"));
@@ -41,6 +41,8 @@ fn completions_are_printed() {
             .success()
             .stdout(predicate::str::contains("overcommit"))
             .stdout(predicate::str::contains("ping-pong"))
+            .stdout(predicate::str::contains("latency-rounds"))
+            .stdout(predicate::str::contains("settle"))
             .stdout(predicate::str::contains("vcpus"))
             .stdout(predicate::str::contains("trace"));
     }
@@ -60,7 +62,13 @@ fn all_manual_pages_are_written() {
         .assert()
         .success()
         .stdout("");
-    for page in ["overlock", "overlock-bench", "overlock-sim-trace"] {
+    for page in [
+        "overlock",
+        "overlock-bench",
+        "overlock-bench-grid",
+        "overlock-bench-idle",
+        "overlock-sim-trace",
+    ] {
         let text = std::fs::read_to_string(dir.path().join(format!("{page}.1"))).unwrap();
         assert!(text.contains(".SH NAME"), "{page}: {text}");
     }

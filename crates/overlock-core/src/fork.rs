@@ -7,7 +7,6 @@
 //! That includes what only *looks* busy: a lock whose guard a thread had at that moment. A lock that nobody had a
 //! part in needs nothing.
 
-use crate::node::Slot;
 use crate::platform::{Atomic, Platform};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -26,13 +25,11 @@ use core::sync::atomic::Ordering::Relaxed;
 pub unsafe fn forget_others<P: Platform>(mine: Option<usize>, mut given: impl FnMut(usize)) {
     for (index, slot) in P::slots()[..P::slots_in_use()].iter().enumerate() {
         if mine == Some(index) {
-            // Whoever was to be kicked is gone, and the kick table will not know of it.
-            slot.deferred.forget();
-        } else if slot.forget() {
+            slot.reading.forget_writers();
+        } else if slot.forget_nodes() {
             given(index);
         }
     }
-    clear(P::kick_table().iter());
     P::waiters().forget();
     P::lock_hash().iter().for_each(|line| line.forget());
 }
@@ -45,14 +42,6 @@ pub(crate) fn clear<'a, T: Copy + Eq + Default, A: Atomic<T> + 'a>(
         if word.load(Relaxed) != T::default() {
             word.store(T::default(), Relaxed);
         }
-    }
-}
-
-impl<P: Platform> Slot<P> {
-    /// The thread is gone. Whether another may have its slot.
-    fn forget(&self) -> bool {
-        self.deferred.forget();
-        self.forget_nodes()
     }
 }
 

@@ -34,7 +34,6 @@ pub mod lock_api;
 #[cfg(feature = "lock_api_04")]
 mod lock_api_04;
 pub mod lock_hash;
-pub mod looks;
 pub mod node;
 pub mod platform;
 pub mod pool;

@@ -3,7 +3,7 @@
 //! Only threads that are about to sleep, have just woken, or are about to wake another one take a guard,
 //! and each holds it for a few dozen instructions.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
@@ -21,19 +21,11 @@ pub(crate) fn nap<P: Platform>() {
 }
 
 /// A test-and-set byte whose waiters nap when its holder has lost its CPU.
-///
-/// ```text
-///           acquire              mark
-///   free -----------> held ----------------> marked: the holder has to do the marker's work as well
-///     ^                 | release: false       | release: true
-///     '-----------------+----------------------'
-/// ```
 #[derive(Debug)]
 pub(crate) struct GuardByte<P: Platform>(P::U8);
 
 const FREE: u8 = 0;
 const HELD: u8 = 1;
-const MARKED: u8 = 2;
 
 /// The guard, held. All accesses to what it guards are Relaxed: QA and QR order them.
 pub(crate) struct Held<'a, P: Platform>(&'a P::U8);
@@ -43,56 +35,20 @@ impl<P: Platform> GuardByte<P> {
         GuardByte(P::U8::new(0))
     }
 
-    /// Takes the guard, which nobody marks.
+    /// Takes the guard.
     pub(crate) fn lock(&self) -> Held<'_, P> {
-        self.acquire();
-        Held(&self.0)
-    }
-
-    /// Takes the guard, until [`release`](Self::release).
-    pub(crate) fn acquire(&self) {
-        while !self.acquire_soon() {
-            nap::<P>();
-        }
-    }
-
-    /// Takes the guard, unless its holder does not move.
-    pub(crate) fn acquire_soon(&self) -> bool {
-        loop {
-            // free -> held. QA: acquire, pairs with QR.
-            if self
-                .0
-                .compare_exchange(FREE, HELD, Acquire, Relaxed)
-                .is_ok()
-            {
-                return true;
-            }
+        // free -> held. QA: acquire, pairs with QR.
+        while self
+            .0
+            .compare_exchange(FREE, HELD, Acquire, Relaxed)
+            .is_err()
+        {
             let turns = Spin::Turns(TURNS);
             if P::wait_until(&self.0, Relaxed, turns, |held: u8| held == FREE).is_err() {
-                return false;
+                nap::<P>();
             }
         }
-    }
-
-    /// Takes the guard if nobody holds it, else marks it; whether it took it. Never waits.
-    pub(crate) fn acquire_or_mark(&self) -> bool {
-        let mut seen = FREE;
-        loop {
-            let next = if seen == FREE { HELD } else { MARKED };
-            // free -> held. QA: acquire, pairs with QR.
-            // held, marked -> marked. QM: release, also where it is marked already: the holder sees what each marker did.
-            match self.0.compare_exchange(seen, next, AcqRel, Relaxed) {
-                Ok(_) => return seen == FREE,
-                Err(now) => seen = now,
-            }
-        }
-    }
-
-    /// Drops the guard, which the caller has [acquired](Self::acquire). Whether somebody has marked it, and so left
-    /// its work to the caller.
-    pub(crate) fn release(&self) -> bool {
-        // held, marked -> free. QR: release, pairs with QA; acquire, pairs with QM.
-        self.0.swap(FREE, AcqRel) == MARKED
+        Held(&self.0)
     }
 
     /// Whoever held it is gone, by a fork.
@@ -154,12 +110,6 @@ impl<P: Platform> Links<P> {
     /// The first node. Without the guard: a snapshot.
     pub(crate) fn first(&self) -> Option<NodeId> {
         NodeId::from_bits(self.head.load(Relaxed))
-    }
-
-    /// Not 0 where there is a first one: half a look at [`first`](Self::first).
-    #[inline(always)]
-    pub(crate) fn head_bits(&self) -> u16 {
-        self.head.load(Relaxed)
     }
 
     pub(crate) fn last(&self) -> Option<NodeId> {
@@ -251,19 +201,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_mark_is_for_the_holder_and_ends_with_it() {
-        let guard = GuardByte::<Toy>::new();
-        assert!(guard.acquire_or_mark());
-        assert!(!guard.release(), "nobody marked it");
-        guard.acquire();
-        assert!(!guard.acquire_or_mark() && !guard.acquire_or_mark());
-        assert!(guard.is_held() && guard.release());
-        assert!(guard.acquire_or_mark() && !guard.release());
-        assert!(!guard.is_held());
-    }
-
-    /// The nap in `acquire`: without it the toy is stuck.
+    /// The nap in `lock`: without it the toy is stuck.
     #[test]
     fn who_waits_for_a_guard_gives_its_cpu_to_the_holder() {
         static GUARD: GuardByte<Toy> = GuardByte::INIT;

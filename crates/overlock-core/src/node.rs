@@ -18,10 +18,9 @@
 //! | `Node::wait` | the predecessor (or the owner), handing the lock or the head of the queue over |
 //! | `Node::state` | the waiter and its waker |
 //! | `Node::kicks` | whoever kicks the waiter through it: one more; never set back |
-//! | `Node::kicked_at` | the kicker: when that was (most locks only where statistics are on); in `overlock`, before that, the waiter: when it wakes by itself |
+//! | `Node::kicked_at` | the kicker: when that was, where statistics are on |
 //! | `Node::cancel` | the waiter: the address of the token whose cancellation shall kick it, or 0 |
-//! | `Slot::deferred` | the owning thread: a kick that follows its release of a lock |
-//! | `Slot::reading` | the owning thread: the reader-writer locks that it holds visibly, by their ids |
+//! | `Slot::reading` | the owning thread: the reader-writer locks that it holds visibly, by their ids; whoever waits for one of them: that it does |
 //! | `Node::info`, `Node::lock` | the waiter before it publishes the node, and in sleeping locks then whoever holds the guard of its list; meaning by lock |
 
 use core::marker::PhantomData;
@@ -30,7 +29,6 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 use crate::fork::clear;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
-use crate::spin::overlock::{Deferred, Learned};
 
 /// Nodes a thread: its ordinary code and three signal handlers nested in it.
 pub const CONTEXTS: usize = 4;
@@ -60,8 +58,6 @@ pub struct Slot<P: Platform> {
     busy: P::U32,
     pub(crate) depth: P::U32,
     pub(crate) spare: [P::U32; CONTEXTS],
-    pub(crate) learned: Learned<P>,
-    pub(crate) deferred: Deferred<P>,
     pub(crate) reading: Reading<P>,
 }
 
@@ -69,10 +65,46 @@ pub struct Slot<P: Platform> {
 /// often, and only writers of such locks look at it.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Reading<P: Platform>(pub(crate) [P::U32; READING]);
+pub(crate) struct Reading<P: Platform>(pub(crate) [Entry<P>; READING]);
+
+/// One of them: see [`percpu_rwsem`](crate::rw::percpu_rwsem).
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Entry<P: Platform> {
+    /// Its id, or 0.
+    pub(crate) lock: P::U32,
+    /// How many writers sleep, or are about to, until the entry names another.
+    pub(crate) waited: P::U32,
+}
 
 /// See [`Reading`].
 pub(crate) const READING: usize = 8;
+
+impl<P: Platform> Reading<P> {
+    fn new() -> Self {
+        Reading(core::array::from_fn(|_| Entry {
+            lock: P::U32::new(0),
+            waited: P::U32::new(0),
+        }))
+    }
+
+    /// Those that waited for the thread's locks are gone.
+    pub(crate) fn forget_writers(&self) {
+        clear(self.0.iter().map(|entry| &entry.waited));
+    }
+}
+
+impl<P: ConstPlatform> Reading<P> {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new table, as intended
+    const INIT: Self = Reading(
+        [const {
+            Entry {
+                lock: Zero::ZERO,
+                waited: Zero::ZERO,
+            }
+        }; READING],
+    );
+}
 
 impl<P: Platform> Node<P> {
     /// A node that nobody waits in.
@@ -120,9 +152,7 @@ impl<P: ConstPlatform> Slot<P> {
         busy: Zero::ZERO,
         depth: Zero::ZERO,
         spare: [const { Zero::ZERO }; CONTEXTS],
-        learned: Learned::INIT,
-        deferred: Deferred::INIT,
-        reading: Reading([const { Zero::ZERO }; READING]),
+        reading: Reading::INIT,
     };
 }
 
@@ -134,9 +164,7 @@ impl<P: Platform> Slot<P> {
             busy: P::U32::new(0),
             depth: P::U32::new(0),
             spare: core::array::from_fn(|_| P::U32::new(0)),
-            learned: Learned::new(),
-            deferred: Deferred::new(),
-            reading: Reading(core::array::from_fn(|_| P::U32::new(0))),
+            reading: Reading::new(),
         }
     }
 
@@ -144,12 +172,8 @@ impl<P: Platform> Slot<P> {
     /// while one does (it forgot a guard) must not be given to another thread: a queue may still name its node,
     /// and that lock is still read.
     pub fn is_idle(&self) -> bool {
-        self.busy.load(Relaxed) == 0 && self.reading.0.iter().all(|entry| entry.load(Relaxed) == 0)
-    }
-
-    /// The owning thread exits: does what it has put off for others.
-    pub fn settle(&self) {
-        self.deferred.kick_whatever_is_owed();
+        let mut entries = self.reading.0.iter();
+        self.busy.load(Relaxed) == 0 && entries.all(|entry| entry.lock.load(Relaxed) == 0)
     }
 
     /// The thread is gone, and so is what it waited for and read: no context is claimed any more. Whether another thread may have the slot.
@@ -158,7 +182,8 @@ impl<P: Platform> Slot<P> {
             clear([&node.next, &node.wait, &node.state, &node.info].into_iter());
             clear([&node.lock, &node.cancel].into_iter());
         }
-        clear(self.reading.0.iter());
+        clear(self.reading.0.iter().map(|entry| &entry.lock));
+        self.reading.forget_writers();
         clear([&self.busy].into_iter());
         self.depth.load(Relaxed) == 0
     }

@@ -26,7 +26,6 @@ pub use lanes::{ByteLanes, Lanes};
 
 use crate::diagram::Arrow;
 use crate::lock_hash::Line;
-use crate::looks::Looks;
 use crate::node::Slot;
 use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::WaiterTable;
@@ -89,10 +88,94 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// spurious wake-up for whoever halts there.
     fn kick(word: &Self::U32);
 
+    /// As [`halt`](Self::halt), as a sleeper that kicks can tell from others. False where it has certainly not been kicked: the word had changed, the time was
+    /// over, a signal came. True where it may have been.
+    ///
+    /// The default does not tell sleepers apart, which takes a [`kick_at`](Self::kick_at) that wakes all for [`Kick::Apart`].
+    fn halt_as(sleeper: Sleeper, word: &Self::U32, expected: u32, until: Option<Instant>) -> bool {
+        let _ = sleeper;
+        Self::halt(word, expected, until);
+        true
+    }
+
+    /// As [`halt`](Self::halt), and ends also where `other` does not hold what is expected of it, or somebody kicks that. The default polls: it
+    /// sleeps for a millisecond at most.
+    fn halt_either(word: (&Self::U32, u32), other: (&Self::U32, u32), until: Option<Instant>) {
+        let soon = Self::now().plus_nanos(1_000_000);
+        if other.0.load(Ordering::Relaxed) == other.1 {
+            Self::halt(
+                word.0,
+                word.1,
+                Some(until.map_or(soon, |until| until.min(soon))),
+            );
+        }
+    }
+
     /// Wakes one thread that halted on the word that lies, or lay, at this address, or all of them. The caller has changed the word before, and may have
     /// let go of it: it may be gone, or something else may be in its place. So this does not touch it. Whoever halts there for
     /// another reason is woken for nothing.
     fn kick_at(word: *const Self::U32, whom: Kick);
+
+    /// The thread that halted on `from`, if one did, sleeps on `to` from now on, as if it had
+    /// halted there as a [`Sleeper::Waiter`], with the deadline that it has. False where this
+    /// platform cannot do that. The caller has changed `from` before.
+    fn requeue(from: &Self::U32, to: &Self::U32) -> bool {
+        let _ = (from, to);
+        false
+    }
+
+    /// Stores 0 into byte 0 of `word`, where byte 1 is 0 at that moment; else changes nothing. Whether it has stored. Release.
+    ///
+    /// It looks at byte 1 and stores without anything in between that another thread could see: by one atomic operation, as the default, or by a
+    /// sequence that [`restart_releases`](Self::restart_releases) of another thread makes begin anew.
+    #[inline(always)]
+    fn release(word: &Self::U32) -> bool {
+        let mut seen = word.load(Ordering::Relaxed);
+        while seen & 0xff00 == 0 {
+            match word.compare_exchange_weak(
+                seen,
+                seen & !0xff,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// When this returns, no [`release`](Self::release) is between its look and its store that took its look before the call: each has stored,
+    /// visibly to the caller, or looks again. Where a release is one atomic operation there is nothing to do.
+    fn restart_releases() {}
+
+    /// Whether [restarts](Self::restart_releases) have been rare enough of late for another one. A hint.
+    fn restart_is_affordable() -> bool {
+        true
+    }
+
+    /// A clock for spinning: nanoseconds from an arbitrary start, within a factor of two, and cheaper to read than [`now`](Self::now).
+    #[inline]
+    fn ticks() -> u64 {
+        Self::now().as_nanos()
+    }
+
+    /// Keeps the CPU for about `nanos` nanoseconds of [`ticks`](Self::ticks), or a little longer, without looking at any word: the distance
+    /// between two polls.
+    fn spin(nanos: u64) {
+        let start = Self::ticks();
+        while Self::ticks().wrapping_sub(start) < nanos {
+            Self::pause(1);
+        }
+    }
+
+    /// Told by a thread that spins for a lock, with what [`ticks`](Self::ticks) shows: gives its CPU to another runnable thread, if its turn on the
+    /// CPU is over. Whether it has. Nobody may count on it.
+    #[inline(always)]
+    fn yield_turn(now: u64) -> bool {
+        let _ = now;
+        false
+    }
 
     /// Gives the CPU away for about `nanos` nanoseconds: a [`halt`](Self::halt) that nobody can end.
     fn nap(nanos: u64) {
@@ -126,9 +209,10 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// The queue nodes of all threads: at most [`MAX_SLOTS`](crate::node::MAX_SLOTS) slots, immortal.
     fn slots() -> &'static [Slot<Self>];
 
-    /// How many of the [`slots`](Self::slots), from the first, have ever been some thread's: no thread has one beyond. A
-    /// thread's own slot counts from before its first use of it, in the order of sequentially consistent operations: where the
-    /// look here comes after such an operation of the caller, and that after one of the thread, the slot is among them.
+    /// How many of the [`slots`](Self::slots), from the first, are in use: no thread has one beyond. A
+    /// thread's own slot counts from before its first use of it until the thread exits, in the order of sequentially consistent
+    /// operations: where the look here comes after such an operation of the caller, and that after one of the thread, the slot is among
+    /// them. Where it is not, because the thread has exited, the caller knows of all that the thread did.
     fn slots_in_use() -> usize {
         Self::slots().len()
     }
@@ -136,17 +220,6 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// The last id that was given to a lock with visible readers ([`rw`](crate::rw)); 0 at first. Best on a
     /// cache line of its own.
     fn reader_ids() -> &'static Self::U32;
-
-    /// A table of counters, all 0 at first, a power of two of them and at least 2: how many locks whose address falls
-    /// on the entry have something for their unlockers to do
-    /// ([`overlock`](crate::spin::overlock)). Best on cache lines of their own.
-    fn kick_table() -> &'static [Self::U32];
-
-    /// What looks at locks cost, for those that learn from it how long to stay away: one table for all of them, all zero at first. `None`, as here, where looks cost
-    /// nothing, as in a checker, or are not to be timed: then all CPUs count as near.
-    fn looks() -> Option<&'static Looks> {
-        None
-    }
 
     /// The index into [`slots`](Self::slots) that belongs to the calling thread until it exits;
     /// `None` while more threads than slots are alive. Safe to call from a signal handler.
@@ -198,10 +271,21 @@ impl<P> ConstPlatform for P where P: Platform<U8: Zero, U16: Zero, U32: Zero, U6
 /// Whom [`Platform::kick_at`] wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kick {
-    /// One thread, if any sleeps.
+    /// One thread that halted, or halted [as](Platform::halt_as) a [`Sleeper::Waiter`], if any sleeps.
     One,
-    /// All that sleep.
+    /// All that sleep, but for those that halted as [`Sleeper::Apart`].
     All,
+    /// All that halted as [`Sleeper::Apart`]; where the platform does not tell them from others, all that sleep.
+    Apart,
+}
+
+/// As what a thread [halts](Platform::halt_as).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sleeper {
+    /// One of many, whom [`Kick::One`] and [`Kick::All`] wake.
+    Waiter,
+    /// One that is not to be woken with the others: [`Kick::Apart`] is for those.
+    Apart,
 }
 
 /// How long [`Platform::wait_until`] may spin.

@@ -14,7 +14,7 @@ use crate::sleep::cancel::CancelToken;
 /// # Safety
 ///
 /// Between a `lock` or successful `try_lock` and the `unlock` that consumes its token, no
-/// other thread gets a token of the same lock.
+/// other thread gets a token of the same lock. `is_overlock` is true where it says so alone.
 pub unsafe trait RawLock: Send + Sync + Sized + 'static {
     /// What an acquisition hands to its release: nothing, or the queue node that it used.
     type Token;
@@ -57,6 +57,19 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
     fn kick_after_unlock(&self, waiter: NodeId) -> bool {
         let _ = waiter;
         false
+    }
+
+    /// Whether an [`Overlock`](crate::sleep::Overlock) of this platform lies at the lock's address,
+    /// and is what acquires and releases it. Condition variables make the threads that they notify
+    /// sleepers of that.
+    fn is_overlock<P: Platform>(&self) -> bool {
+        false
+    }
+
+    /// As [`lock`](Self::lock), for a thread that is one of the lock's sleepers already. For those
+    /// that [have such](Self::is_overlock).
+    fn lock_adopted(&self) -> Self::Token {
+        self.lock()
     }
 }
 
@@ -179,7 +192,8 @@ pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
     /// Whether a writer holds the lock, or is about to. A snapshot.
     fn is_write_locked(&self) -> bool;
 
-    /// Whether somebody sleeps for the lock. A snapshot; those that spin, or were woken and are on their way, may not show.
+    /// Whether somebody sleeps for the lock. A snapshot; those that spin, or were woken and are on their way, may not show, and
+    /// one that has given up may show until those leave for whom it waited.
     fn is_contended(&self) -> bool;
 }
 

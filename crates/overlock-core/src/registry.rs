@@ -18,11 +18,6 @@ use core::marker::PhantomData;
 macro_rules! spin_locks {
     ($callback:ident) => {
         $callback! {
-            overlock: Overlock, plain;
-            overlock_exchange: OverlockExchange, plain;
-            overlock_posix: OverlockPosix, plain;
-            overlock_fixed: OverlockFixed, plain;
-            overlock_owner_cpu: OverlockOwnerCpu, plain;
             ticket: Ticket, plain;
             backoff_ticket: BackoffTicket, plain;
             pv_ticket: PvTicket, plain;
@@ -45,6 +40,7 @@ macro_rules! spin_locks {
 macro_rules! sleep_locks {
     ($callback:ident) => {
         $callback! {
+            overlock: Overlock, plain;
             mutex: Mutex, plain;
             mutex_inside: MutexInside, plain;
             mutex_none: MutexNone, plain;
@@ -58,8 +54,6 @@ macro_rules! rw_locks {
     ($callback:ident) => {
         $callback! {
             overlock_rw: rw::OverlockRw;
-            overlock_rw_counted: rw::OverlockRwCounted;
-            overlock_rw_posix: rw::OverlockRwPosix;
             percpu_rwsem: rw::PerCpuRwSem;
             qrwlock: rw::Qrwlock;
             rwsem: sleep::RwSem;
@@ -160,7 +154,8 @@ mod tests {
     use super::*;
     use crate::platform::Instant;
     use crate::raw::{RawFairLock, RawLock, RawTimedLock};
-    use crate::spin::{Mcs, Overlock, Unfair};
+    use crate::sleep::Overlock;
+    use crate::spin::{Mcs, Unfair};
     use crate::toy::Toy;
 
     crate::abilities! {

@@ -22,9 +22,8 @@ use std::vec::Vec;
 
 use crate::diagram::{Arrow, Diagram};
 use crate::lock_hash::Line;
-use crate::looks::Looks;
 use crate::node::{CONTEXTS, Slot};
-use crate::platform::{Atomic, Cpu, Instant, Kick, Platform, Spin};
+use crate::platform::{Atomic, Cpu, Instant, Kick, Platform, Sleeper, Spin};
 use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::{WaiterLine, WaiterTable};
 
@@ -41,7 +40,7 @@ pub(crate) enum Point {
     Seen,
     /// `halt` was called and has not looked at its word yet.
     Halt,
-    /// `kick` was called.
+    /// `kick` or `requeue` was called.
     Kick,
     /// `lock_hash` was called.
     Hash,
@@ -68,9 +67,6 @@ thread_local! {
     static WAITERS_OF_TEST: &'static WaiterTable<Toy> = Box::leak(Box::new(WaiterTable::new(
         Vec::leak((0..4).map(|_| WaiterLine::new()).collect()),
     )));
-    static KICK_TABLE_OF_TEST: &'static [AtomicU32] =
-        Vec::leak((0..2).map(|_| AtomicU32::new(0)).collect());
-    static LOOKS_OF_TEST: &'static Looks = Box::leak(Box::new(Looks::new()));
     static READER_IDS_OF_TEST: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
     static LOCK_HASH_OF_TEST: &'static [Line<Toy>] =
         Vec::leak((0..SLOTS).map(|_| Line::new()).collect());
@@ -190,24 +186,29 @@ impl Platform for Toy {
     }
 
     fn halt(word: &AtomicU32, expected: u32, until: Option<Instant>) {
+        Self::halt_as(Sleeper::Waiter, word, expected, until);
+    }
+
+    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Instant>) -> bool {
         step(Point::Halt);
         if word.load(Ordering::Relaxed) != expected {
-            return;
+            return false;
         }
         HALTS.set(HALTS.get() + 1);
-        if stage::slept(word) {
-            return;
+        if stage::slept(word, sleeper) {
+            return true;
         }
         // Asleep: somebody else's step may still come and kick.
         while step(Point::Wait) {
             if word.load(Ordering::Relaxed) != expected {
-                return;
+                return true;
             }
         }
         match until {
             Some(end) => CLOCK.set(end.as_nanos().max(CLOCK.get())),
             None => panic!("lost wake-up: nobody will kick {word:?}"),
         }
+        false
     }
 
     fn kick(word: &AtomicU32) {
@@ -220,6 +221,11 @@ impl Platform for Toy {
         KICKS.set(KICKS.get() + 1);
         step(Point::Kick);
         stage::kicked_at(word, whom);
+    }
+
+    fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
+        step(Point::Kick);
+        stage::requeued(from, to)
     }
 
     fn light_barrier() {
@@ -256,17 +262,6 @@ impl Platform for Toy {
             || READER_IDS_OF_TEST.with(|ids| *ids),
             |tables| tables.reader_ids,
         )
-    }
-
-    fn kick_table() -> &'static [AtomicU32] {
-        stage::tables().map_or_else(
-            || KICK_TABLE_OF_TEST.with(|table| *table),
-            |tables| tables.kick_table,
-        )
-    }
-
-    fn looks() -> Option<&'static Looks> {
-        Some(LOOKS_OF_TEST.with(|looks| *looks))
     }
 
     fn slot() -> Option<usize> {

@@ -77,26 +77,7 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         test: "what_was_held_before_a_fork_is_unlocked_under_the_new_id",
         why: "the process would have to fork",
     },
-    Elsewhere {
-        locks: GATES,
-        diagram: "overlock",
-        arrow: "spins -> surplus: CPUs are short, asleep",
-        file: "spin/overlock/tests/turns.rs",
-        test: "where_cpus_are_short_a_thread_makes_room_after_its_spell",
-        why: "the gate is the recommended lock, where a scenario takes it after hundreds of acquisitions in one sleep",
-    },
-    Elsewhere {
-        locks: GATES,
-        diagram: "overlock",
-        arrow: "owner: kick = 0, it came late, the others have timers",
-        file: "spin/overlock/tests/turns.rs",
-        test: "after_a_late_wake_up_the_next_sleeper_of_a_busy_lock_is_left_to_its_timer",
-        why: "the gate is the recommended lock, where a scenario takes it after hundreds of acquisitions in one sleep",
-    },
 ];
-
-/// The locks whose gate is the recommended lock.
-const GATES: &[&str] = &["overlock_rw", "overlock_rw_counted", "percpu_rwsem"];
 
 /// The test that takes this arrow, if no checker can.
 pub fn find(lock: &str, diagram: &str, arrow: &str) -> Option<&'static Elsewhere> {

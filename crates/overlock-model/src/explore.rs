@@ -8,11 +8,13 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`exec`] | threads as fibres, who runs next, what a step does |
+//! | `heir` | the recommended mutex's bound on how often a waiter is passed |
 //! | [`memory`] | messages, views, happens-before |
 //! | [`search`] | execution after execution |
 //! | [`strategy`] | all executions within a bound, random walks, PCT, replay |
 
 pub mod exec;
+mod heir;
 pub mod memory;
 pub mod search;
 pub mod strategy;
@@ -27,7 +29,9 @@ use std::sync::atomic::Ordering;
 use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
-use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Kick, Lanes, Platform, Spin};
+use overlock_core::platform::{
+    Atomic, ByteLanes, Cpu, Instant, Kick, Lanes, Platform, Sleeper, Spin,
+};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::waiters::WaiterTable;
@@ -77,6 +81,8 @@ thread_local! {
 pub(crate) fn rewind() {
     arena::reset();
     PI.take();
+    step::rewind();
+    heir::rewind();
     let tables = tables();
     NEXT_KEY.set(tables.keys);
 }
@@ -309,7 +315,15 @@ impl Platform for Explorer {
     #[track_caller]
     fn halt(word: &Word<u32>, expected: u32, until: Option<Instant>) {
         step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
-        step::halt(word.at, expected.into(), until.map(Instant::as_nanos));
+        let until = until.map(Instant::as_nanos);
+        step::halt(word.at, expected.into(), until, Sleeper::Waiter);
+    }
+
+    #[track_caller]
+    fn halt_as(sleeper: Sleeper, word: &Word<u32>, expected: u32, until: Option<Instant>) -> bool {
+        step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
+        let until = until.map(Instant::as_nanos);
+        step::halt(word.at, expected.into(), until, sleeper)
     }
 
     #[track_caller]
@@ -325,8 +339,38 @@ impl Platform for Explorer {
         };
         match whom {
             Kick::One => step::kick(at),
-            Kick::All => step::kick_all(at),
+            Kick::All => step::kick_all(at, Sleeper::Waiter),
+            Kick::Apart => step::kick_all(at, Sleeper::Apart),
         }
+    }
+
+    #[track_caller]
+    fn release(word: &Word<u32>) -> bool {
+        step::release(word.at)
+    }
+
+    #[track_caller]
+    fn restart_releases() {
+        step::restart_releases();
+    }
+
+    /// Affordable, or not by chance.
+    fn restart_is_affordable() -> bool {
+        !step::chance()
+    }
+
+    /// Others come first: what happens meanwhile is what it is for. (Turns are not given: a thread may lose its CPU anywhere.)
+    #[track_caller]
+    fn spin(nanos: u64) {
+        step::pass(nanos);
+        step::pause();
+    }
+
+    #[track_caller]
+    fn requeue(from: &Word<u32>, to: &Word<u32>) -> bool {
+        step::sleeps_at(std::ptr::from_ref(to).addr(), to.at);
+        step::requeue(from.at, to.at);
+        true
     }
 
     fn light_barrier() {
@@ -361,10 +405,6 @@ impl Platform for Explorer {
         tables().reader_ids()
     }
 
-    fn kick_table() -> &'static [Word<u32>] {
-        tables().kick_table()
-    }
-
     fn slot() -> Option<usize> {
         let me = step::me();
         (me < step::rules().slots).then_some(me)
@@ -388,6 +428,7 @@ impl Platform for Explorer {
 
     fn arrow(arrow: Arrow) {
         coverage::took(arrow);
+        heir::took(arrow, step::me());
     }
 }
 

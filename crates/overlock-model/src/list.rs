@@ -72,13 +72,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
     }
     macro_rules! spinning {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            $(add!(stringify!($name), {
-                let mut scenarios = exclusive_scenarios!(W, spin::$lock<W>);
-                if stringify!($name).starts_with("overlock") {
-                    scenarios.extend(waiting::kept_kicks::<W, spin::$lock<W>>());
-                }
-                exclusive::<spin::$lock<W>>(scenarios)
-            });)*
+            $(add!(stringify!($name), exclusive::<spin::$lock<W>>(exclusive_scenarios!(W, spin::$lock<W>)));)*
         };
     }
     macro_rules! sleeping {
@@ -109,11 +103,17 @@ pub fn locks<W: World>() -> Vec<Lock> {
     );
     overlock_core::rw_locks!(reader_writer);
     for lock in &mut all {
-        if const { !left_out("overlock_rw") } && lock.name == "overlock_rw" {
-            lock.scenarios.extend(reader_writer::biased::<W>());
+        if const { !left_out("overlock") } && lock.name == "overlock" {
+            // Who waits for a condition may become a sleeper of the lock.
+            let adopted = waiting::condvar::<W, sleep::Overlock<W>>().into_iter();
+            let adopted = adopted.filter(|it| ["one-locked", "within-locked"].contains(&&*it.name));
+            lock.scenarios.extend(adopted.map(|it| it.with("condvar")));
         }
-        if const { !left_out("overlock_rw_posix") } && lock.name == "overlock_rw_posix" {
+        if const { !left_out("overlock_rw") } && lock.name == "overlock_rw" {
             lock.scenarios.extend(reader_writer::passing::<W>());
+        }
+        if const { !left_out("percpu_rwsem") } && lock.name == "percpu_rwsem" {
+            lock.scenarios.extend(reader_writer::visible::<W>());
         }
     }
     add!(
@@ -132,7 +132,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
         "condvar",
         named::<sleep::Condvar<W>>("condvar", {
             let with_mutex = waiting::condvar::<W, sleep::Mutex<W>>();
-            let with_overlock = waiting::condvar::<W, spin::Overlock<W>>();
+            let with_overlock = waiting::condvar::<W, sleep::Overlock<W>>();
             (with_mutex
                 .into_iter()
                 .map(|scenario| scenario.with("mutex")))
@@ -153,9 +153,9 @@ pub fn locks<W: World>() -> Vec<Lock> {
         named::<sleep::Barrier<W>>("barrier", waiting::barrier::<W>())
     );
     add!("osq", named::<sleep::Osq<W>>("osq", waiting::osq::<W>()));
-    // Signal handlers may use locks that spin, and release a semaphore.
+    // Signal handlers may try locks that spin and the recommended mutex, and release a semaphore.
     for lock in &mut all[spinning..] {
-        if !["qrwlock", "semaphore"].contains(&lock.name) {
+        if !["overlock", "qrwlock", "semaphore"].contains(&lock.name) {
             lock.scenarios.retain(|scenario| !scenario.setting.signals);
         }
     }

@@ -214,7 +214,7 @@ impl Platform for Loom {
         fence(SeqCst);
         let most = match whom {
             Kick::One => 1,
-            Kick::All => usize::MAX,
+            Kick::All | Kick::Apart => usize::MAX,
         };
         with(|run| {
             (run.sleepers.iter_mut())
@@ -222,6 +222,19 @@ impl Platform for Loom {
                 .take(most)
                 .for_each(|sleeper| sleeper.kicked = true);
         });
+    }
+
+    fn requeue(from: &Word<AtomicU32>, to: &Word<AtomicU32>) -> bool {
+        // As in `kick_at`.
+        fence(SeqCst);
+        with(|run| {
+            for sleeper in &mut run.sleepers {
+                if ptr::eq(sleeper.word, from) && !sleeper.kicked {
+                    sleeper.word = to;
+                }
+            }
+        });
+        true
     }
 
     fn light_barrier() {
@@ -257,10 +270,6 @@ impl Platform for Loom {
 
     fn reader_ids() -> &'static Word<AtomicU32> {
         tables().reader_ids()
-    }
-
-    fn kick_table() -> &'static [Word<AtomicU32>] {
-        tables().kick_table()
     }
 
     fn slot() -> Option<usize> {

@@ -208,10 +208,10 @@ mod tests {
 
     #[test]
     fn scenarios_of_different_locks_are_known_in_any_order() {
-        for names in ["mutex-one,biased", "biased,mutex-one", "biased,biased"] {
+        for names in ["mutex-one,visible", "visible,mutex-one", "visible,visible"] {
             assert_eq!(check_with(&["--list", "--scenarios", names]), Ok(true));
         }
-        let known_and_unknown = check_with(&["--list", "--scenarios", "biased,besides"]);
+        let known_and_unknown = check_with(&["--list", "--scenarios", "visible,besides"]);
         assert_eq!(
             known_and_unknown,
             Err("there is no scenario `besides` (see --list)".to_owned())
@@ -234,7 +234,7 @@ mod tests {
     fn a_run_that_checks_nothing_is_an_error() {
         for options in [
             ["--locks", "rt_mutex", "--engines", "loom"],
-            ["--locks", "mutex", "--scenarios", "biased"],
+            ["--locks", "mutex", "--scenarios", "visible"],
         ] {
             let end = check_with(&options);
             assert!(

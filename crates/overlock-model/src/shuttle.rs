@@ -193,6 +193,18 @@ impl Platform for Shuttle {
         }
     }
 
+    fn requeue(from: &Word<AtomicU32>, to: &Word<AtomicU32>) -> bool {
+        thread::yield_now();
+        with(|run| {
+            for sleeper in &mut run.sleepers {
+                if std::ptr::eq(sleeper.word, from) && !sleeper.kicked {
+                    sleeper.word = to;
+                }
+            }
+        });
+        true
+    }
+
     fn light_barrier() {}
 
     fn heavy_barrier() {
@@ -224,10 +236,6 @@ impl Platform for Shuttle {
 
     fn reader_ids() -> &'static Word<AtomicU32> {
         tables().reader_ids()
-    }
-
-    fn kick_table() -> &'static [Word<AtomicU32>] {
-        tables().kick_table()
     }
 
     fn slot() -> Option<usize> {

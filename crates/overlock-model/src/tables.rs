@@ -27,7 +27,6 @@ pub struct Tables<P: Platform> {
     /// What `waiters` refers to; it goes with the tables.
     _lines: Box<[WaiterLine<P>]>,
     lock_hash: Vec<Line<P>>,
-    kick_table: Vec<P::U32>,
     reader_ids: P::U32,
     granted: Vec<P::U32>,
     /// How many atomics were made before and with these tables, where the platform counts them.
@@ -50,7 +49,6 @@ impl<P: Platform> Tables<P> {
             waiters: WaiterTable::new(forever),
             _lines: lines,
             lock_hash: (0..SLOTS).map(|_| Line::new()).collect(),
-            kick_table: (0..2).map(|_| P::U32::new(0)).collect(),
             reader_ids: P::U32::new(0),
             granted: (0..THREADS).map(|_| P::U32::new(0)).collect(),
             keys: 0,
@@ -80,11 +78,6 @@ impl<P: Platform> Tables<P> {
     /// See [`Platform::lock_hash`].
     pub fn lock_hash(&self) -> &[Line<P>] {
         &self.lock_hash
-    }
-
-    /// See [`Platform::kick_table`].
-    pub fn kick_table(&self) -> &[P::U32] {
-        &self.kick_table
     }
 
     /// See [`Platform::reader_ids`].

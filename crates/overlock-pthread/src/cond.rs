@@ -6,7 +6,7 @@
 //!
 //! | offset | field | who writes it |
 //! |---|---|
-//! | 0 | `cond`: the condition variable of overlock-core, 16 bytes | its operations |
+//! | 0 | `cond`: the condition variable of overlock-core, 6 bytes | its operations |
 //! | 36 | `flags`: as in glibc, bit 0 shared between processes, bit 1 the clock is the monotonic one | `pthread_cond_init` |
 //! | 40 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //!
@@ -22,8 +22,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, ETIMEDOUT, clockid_t, timespec};
 use overlock::Linux;
-use overlock::core::node::NodeId;
-use overlock::core::raw::{RawFork, RawLock};
+use overlock::core::raw::RawFork;
 use overlock::core::sleep::Condvar;
 use overlock::core::{Instant, Platform};
 use overlock_stat::Kind;
@@ -38,7 +37,7 @@ use crate::{cancel, fork, order, real, stat};
 #[repr(C)]
 pub struct Cond {
     cond: Condvar<Linux>,
-    unused: [u32; 5],
+    unused: [u16; 15],
     flags: AtomicU32,
     generation: AtomicU32,
 }
@@ -103,7 +102,7 @@ impl Cond {
             return error;
         }
         let token = cancel::enter();
-        let address = core::ptr::from_ref(mutex).expose_provenance();
+        let address = core::ptr::from_ref(mutex).addr();
         order::sleeps_without(address, site);
         let waits = stat::Event::begin();
         let any = Any::of(mutex);
@@ -168,14 +167,6 @@ impl Cond {
 /// `PTHREAD_CANCEL_DISABLE`.
 const DISABLE: c_int = 1;
 
-/// What has a waiter kicked after the release of the mutex at `address`, with which it waits, if that is ours and the caller owns it.
-fn owned(address: usize) -> Option<impl FnOnce(NodeId) -> bool> {
-    // SAFETY: the mutex of a waiter that cannot return yet; it made its address known by a reference.
-    let mutex = unsafe { &*core::ptr::with_exposed_provenance::<Mutex>(address) };
-    (mutex.is_ours() && mutex.is_mine())
-        .then_some(|waiter| Any::of(mutex).kick_after_unlock(waiter))
-}
-
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
@@ -202,7 +193,7 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
     let monotonic = flags >> 1 == CLOCK_MONOTONIC as u32;
     let new = Cond {
         cond: Condvar::new(),
-        unused: [0; 5],
+        unused: [0; 15],
         flags: AtomicU32::new(if monotonic { MONOTONIC } else { 0 }),
         generation: AtomicU32::new(fork::generation()),
     };
@@ -213,7 +204,7 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_cond_destroy`: waits until those that were notified have returned.
+/// `pthread_cond_destroy`: waits until those that give up have left. The caller may own the mutex.
 pub unsafe extern "C" fn pthread_cond_destroy(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
@@ -234,7 +225,7 @@ pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
         // SAFETY: as above; it is glibc's.
         return cond.signal_hidden(|| unsafe { real::pthread_cond_signal(cond.as_glibcs()) });
     }
-    cond.cond().notify_one_from(owned);
+    cond.cond().notify_one();
     0
 }
 
@@ -247,7 +238,7 @@ pub unsafe extern "C" fn pthread_cond_broadcast(cond: *mut Cond) -> c_int {
         // SAFETY: as above; it is glibc's.
         return cond.signal_hidden(|| unsafe { real::pthread_cond_broadcast(cond.as_glibcs()) });
     }
-    cond.cond().notify_all_from(owned);
+    cond.cond().notify_all();
     0
 }
 

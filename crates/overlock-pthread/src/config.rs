@@ -8,11 +8,14 @@
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
 //! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: and warn of locks that are held in sleep of any kind |
 //! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
+//! | `OVERLOCK_FUTEX_ALONE` | `1`: the process begins under a seccomp filter that allows no more: see [`overlock::Linux::use_futex_alone`] |
 //!
 //! A value that is not known counts as the default; `overlock run` refuses it before.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use overlock::variable;
 
 use crate::fork;
 
@@ -175,33 +178,6 @@ pub(crate) fn generation_changed() {
     RW_STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
 }
 
-/// The value of an environment variable. Not by `getenv`, which a program may have replaced, nor by `std`, which copies.
-pub fn variable(name: &CStr) -> Option<&'static CStr> {
-    unsafe extern "C" {
-        static environ: *const *const c_char;
-    }
-    // SAFETY: the C library's own variable.
-    let mut entry = unsafe { environ };
-    if entry.is_null() {
-        return None;
-    }
-    loop {
-        // SAFETY: the array ends with a null pointer, and we have not passed it.
-        let text = unsafe { *entry };
-        if text.is_null() {
-            return None;
-        }
-        // SAFETY: each entry is a string that ends with a zero.
-        let text = unsafe { CStr::from_ptr(text) };
-        let value = text.to_bytes_with_nul().strip_prefix(name.to_bytes());
-        if let Some([b'=', value @ ..]) = value {
-            return CStr::from_bytes_with_nul(value).ok();
-        }
-        // SAFETY: as above.
-        entry = unsafe { entry.add(1) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,13 +189,5 @@ mod tests {
         assert_eq!(config.rwlock, RwLock::Overlock);
         assert!(!config.stat && !config.lockdep && !config.lockdep_sleep);
         assert_eq!(lock_generation(), 0);
-    }
-
-    #[test]
-    fn variables_are_found_by_their_whole_name() {
-        let path = std::env::var("PATH").unwrap();
-        assert_eq!(variable(c"PATH").unwrap().to_str(), Ok(path.as_str()));
-        assert_eq!(variable(c"PAT"), None);
-        assert_eq!(variable(c"OVERLOCK_NO_SUCH_VARIABLE"), None);
     }
 }

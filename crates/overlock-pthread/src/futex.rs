@@ -14,8 +14,8 @@ pub const ALL: c_int = c_int::MAX;
 /// wakes for nothing.
 pub fn wake(address: usize, most: c_int) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the kernel looks for sleepers by the address, and does not touch the word. It cannot fail, so `errno` stays.
-    unsafe { libc::syscall(libc::SYS_futex, address, operation, most) };
+    // SAFETY: the kernel looks for sleepers by the address, and does not touch the word.
+    unsafe { overlock::system_call!(libc::SYS_futex, address, operation, most) };
 }
 
 /// Sleeps while the word holds `expected`, until a moment of `CLOCK_REALTIME` or `CLOCK_MONOTONIC`. 0 where it

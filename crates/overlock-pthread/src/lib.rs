@@ -1,8 +1,8 @@
 //! `liboverlock_pthread.so`: the locks of overlock in place of the C library's, in programs that know nothing of it.
 //!
 //! Loaded with `LD_PRELOAD`, it defines the functions of `pthread_mutex_t`, `pthread_cond_t`, `pthread_rwlock_t`, `pthread_spinlock_t`,
-//! `pthread_barrier_t`, `sem_t`, and `mtx_t` and `cnd_t` of C11; and, for the validator of lock order, those that install
-//! [handlers of signals](handlers) or [sleep]. The locks live in the program's own objects, in the sizes and with the static initialisers of
+//! `pthread_barrier_t`, `sem_t`, and `mtx_t` and `cnd_t` of C11; those by which a program [restricts itself](sandbox); and, for the
+//! validator of lock order, those that install [handlers of signals](handlers) or [sleep]. The locks live in the program's own objects, in the sizes and with the static initialisers of
 //! glibc. What is shared between processes, robust or bound to priorities stays glibc's: it is told by the object itself
 //! ([`mutex`] says how), and handed to [glibc's function](real).
 //!
@@ -12,6 +12,8 @@
 //!   allocators, before `main`, in destructors and while libraries are loaded.
 //! - An object may be freed as soon as the last call *could* have returned: after a release nothing of the object is touched.
 //! - A child of fork finds every object usable, as POSIX has it: [`fork`].
+//! - What these functions call is never one that the program may have replaced by its own, or another of these by its exported name: whatever
+//!   takes their place may call them. `build.rs` has the linker see to the latter, and [system calls](overlock::syscall) are our own.
 //! - Errors are those of POSIX, and where it leaves a choice, glibc's.
 //!
 //! # What decides what happens
@@ -32,6 +34,7 @@ pub mod mutex;
 pub(crate) mod order;
 pub mod real;
 pub mod rwlock;
+pub mod sandbox;
 pub mod sem;
 mod site;
 pub mod sleep;
@@ -45,6 +48,7 @@ mod time;
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn at_load() {
+        sandbox::start();
         handlers::start();
         sleep::start();
         if config::get().stat {

@@ -95,6 +95,8 @@ pub(crate) fn me() -> usize {
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     Forever,
+    /// The same, as a sleeper that the lock has adopted.
+    Adopted,
     Not,
     Until(Result<Instant, c_int>),
 }
@@ -124,6 +126,13 @@ impl Mutex {
         kind == NORMAL || kind == ADAPTIVE
     }
 
+    /// Whether it is a recursive one, or one that checks for errors.
+    #[inline(always)]
+    fn knows_its_owner(&self) -> bool {
+        let kind = self.kind();
+        kind == RECURSIVE || kind == ERRORCHECK
+    }
+
     pub(crate) fn is_ours(&self) -> bool {
         (NORMAL..=ADAPTIVE).contains(&self.kind())
             && config::get().mutex != config::MutexLock::Glibc
@@ -145,16 +154,14 @@ impl Mutex {
     /// The general way to acquire one of ours.
     fn acquire(&self, wait: Wait, site: Site) -> c_int {
         self.settle();
-        let kind = self.kind();
-        let counts = kind == RECURSIVE || kind == ERRORCHECK;
-        if counts && self.is_mine() {
-            return self.acquire_again(kind, wait);
+        if self.knows_its_owner() && self.is_mine() {
+            return self.acquire_again(self.kind(), wait);
         }
         let config = config::get();
         let result = if config.lockdep {
             self.take_in_order(wait, site)
         } else if config.stat {
-            match self.attempt(site) {
+            match self.attempt(wait, site) {
                 EBUSY if !matches!(wait, Wait::Not) => self.wait(wait, site),
                 result => result,
             }
@@ -169,27 +176,29 @@ impl Mutex {
 
     /// The lock, with its order checked.
     fn take_in_order(&self, wait: Wait, site: Site) -> c_int {
-        let attempt = || self.attempt(site);
+        let attempt = || self.attempt(wait, site);
         if matches!(wait, Wait::Not) {
             return order::attempt(self.address(), How::EXCLUSIVE, site, attempt);
         }
-        let how = order::limited(How::EXCLUSIVE, !matches!(wait, Wait::Forever));
+        let limited = !matches!(wait, Wait::Forever | Wait::Adopted);
+        let how = order::limited(How::EXCLUSIVE, limited);
         let wait = || self.wait(wait, site);
         order::acquire(self.address(), how, site, attempt, wait)
     }
 
-    /// The lock, if it is free; counted where that is asked for.
-    fn attempt(&self, site: Site) -> c_int {
-        match config::get().stat {
-            true => self.attempt_counted(site),
-            false => self.try_acquire(),
+    /// The lock, if it is free and the caller is none of its sleepers; counted where that is asked for.
+    fn attempt(&self, wait: Wait, site: Site) -> c_int {
+        match (wait, config::get().stat) {
+            (Wait::Adopted, _) => EBUSY,
+            (_, true) => self.attempt_counted(site),
+            (_, false) => self.try_acquire(),
         }
     }
 
     /// The lock, which was not free.
     fn wait(&self, wait: Wait, site: Site) -> c_int {
         match wait {
-            Wait::Forever | Wait::Until(Ok(_)) if config::get().stat => {
+            Wait::Forever | Wait::Adopted | Wait::Until(Ok(_)) if config::get().stat => {
                 self.wait_counted(wait, site)
             }
             _ => self.take(wait),
@@ -205,6 +214,10 @@ impl Mutex {
         match wait {
             Wait::Forever => {
                 raw!(self, |lock| lock.lock());
+                0
+            }
+            Wait::Adopted => {
+                raw!(self, |lock| lock.lock_adopted());
                 0
             }
             Wait::Not => self.try_acquire(),
@@ -242,8 +255,7 @@ impl Mutex {
     /// The general way to release one of ours.
     fn release(&self) -> c_int {
         self.settle();
-        let kind = self.kind();
-        if kind == RECURSIVE || kind == ERRORCHECK {
+        if self.knows_its_owner() {
             if !self.is_mine() {
                 return EPERM;
             }
@@ -278,6 +290,11 @@ impl Mutex {
         }
         // SAFETY: whoever made the reference has a mutex, which is glibc's.
         unsafe { real::pthread_mutex_lock(self.as_glibcs()) }
+    }
+
+    /// Acquires one of ours as a sleeper that it has adopted.
+    fn acquire_adopted(&self, site: Site) -> c_int {
+        self.acquire(Wait::Adopted, site)
     }
 
     /// `pthread_mutex_trylock`.

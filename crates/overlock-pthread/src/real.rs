@@ -24,7 +24,7 @@ pub(crate) fn missing() -> c_int {
 
 /// The next definition of `name` after ours. Condition variables have two in old ABIs' glibc, and the first that the linker finds may be
 /// the old one; `version` is where the current one came.
-fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
+pub(crate) fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
     if let Some(version) = version {
         // SAFETY: the strings end with a zero; RTLD_NEXT is valid in a library.
         let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
@@ -62,6 +62,18 @@ impl Early {
     }
 }
 
+/// Finds a function for the calls to come, too. By itself: callers that wait later take less of the stack.
+#[cold]
+#[inline(never)]
+fn find_once(known: &AtomicPtr<c_void>, name: &str, version: Option<&CStr>) -> *mut c_void {
+    let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) else {
+        return core::ptr::null_mut();
+    };
+    let found = find(name, version);
+    known.store(found, Relaxed);
+    found
+}
+
 macro_rules! functions {
     ($($name:ident($($arg:ident: $type:ty),*) $(@ $version:literal)?;)*) => {
         $(
@@ -73,15 +85,10 @@ macro_rules! functions {
                 let mut known = KNOWN.load(Relaxed);
                 if known.is_null() {
                     let version: Option<&CStr> = None $(.or(Some($version)))?;
-                    let name = concat!(stringify!($name), "\0");
-                    known = match CStr::from_bytes_with_nul(name.as_bytes()) {
-                        Ok(name) => find(name, version),
-                        Err(_) => return MISSING,
-                    };
+                    known = find_once(&KNOWN, concat!(stringify!($name), "\0"), version);
                     if known.is_null() {
                         return MISSING;
                     }
-                    KNOWN.store(known, Relaxed);
                 }
                 // SAFETY: glibc's function of this name has this type. Those that wait may be cancelled: then they unwind.
                 let function: unsafe extern "C-unwind" fn($($type),*) -> c_int = unsafe { core::mem::transmute(known) };

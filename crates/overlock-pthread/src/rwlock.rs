@@ -6,7 +6,7 @@
 //!
 //! | offset | field | who writes it |
 //! |---|---|
-//! | 0 | `lock`: `overlock_rw_posix` or `rwsem`, 20 bytes | the lock |
+//! | 0 | `lock`: `overlock_rw` or `rwsem`, 20 bytes | the lock |
 //! | 20 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 24 | `observed`: the number of what is recorded of the writer's acquisition; 0 for nothing | the writer |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
@@ -25,8 +25,8 @@
 //! `PREFER_WRITER_NONRECURSIVE`, and programs have come to need that: a thread may read what it reads already, and readers may wait for each
 //! other, by any means, though writers wait. But then readers can keep writers out for ever. So here
 //! a reader waits behind a writer for a while (`PATIENCE_NS`), and passes it then. A thread that reads any lock already passes at once. (It is not known
-//! which locks a thread reads, only how many.) And an attempt passes always. With the kind no reader passes a writer that has slept behind
-//! readers, or has been the first of those that wait for `PATIENCE_NS`.
+//! which locks a thread reads, only how many.) And an attempt passes always. With the kind no reader passes a writer that is the first of
+//! those that wait, and has found readers alone or waited for `PATIENCE_NS`.
 
 mod counted;
 pub mod functions;
@@ -41,8 +41,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use libc::{EBUSY, EDEADLK};
 use overlock::Linux;
 use overlock::core::Instant;
-use overlock::core::rw::OverlockRwPosix;
-use overlock::core::rw::overlock_rw_posix::{PATIENCE_NS, Passing};
+use overlock::core::rw::OverlockRw;
+use overlock::core::rw::overlock_rw::{PATIENCE_NS, Passing};
 use overlock::core::sleep::RwSem;
 
 use crate::mutex::me;
@@ -114,7 +114,7 @@ trait Behind {
 }
 
 /// The one that we recommend.
-type Recommended = OverlockRwPosix<Linux>;
+type Recommended = OverlockRw<Linux>;
 
 /// Evaluates an expression for the lock that the object is made of.
 macro_rules! behind {
@@ -217,17 +217,6 @@ impl RwLock {
     fn is_plain(&self, generation: u32) -> bool {
         // Relaxed: written before the lock is used.
         self.generation.load(Relaxed) == generation && self.shared.load(Relaxed) == 0
-    }
-
-    /// The shortest way to read.
-    #[inline(always)]
-    fn read_quickly(&self) -> bool {
-        let plain = self.is_plain(config::rw_generation());
-        let read = plain && self.as_lock::<Recommended>().enter();
-        if read {
-            thread::change_reads(|reads| reads.wrapping_add(1));
-        }
-        read
     }
 
     /// The shortest way to write.

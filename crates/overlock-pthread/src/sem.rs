@@ -149,11 +149,18 @@ impl Sem {
     }
 
     /// 0 or an errno; at a cancellation point.
+    #[inline]
     fn wait(&self, until: Until<'_>, site: Site) -> c_int {
         cancel::act();
         if self.take(1) {
             return 0;
         }
+        self.wait_told(until, site)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_told(&self, until: Until<'_>, site: Site) -> c_int {
         let address = core::ptr::from_ref(self).addr();
         let waits = stat::Event::begin();
         let result = self.wait_slowly(until);

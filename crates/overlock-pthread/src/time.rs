@@ -4,20 +4,22 @@ use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, c_int, clockid_t, timespec};
 use overlock::Linux;
 use overlock::core::{Instant, Platform};
 
-const SECOND: i128 = 1_000_000_000;
+const SECOND: i64 = 1_000_000_000;
 
 /// A moment of a clock as one of the platform's. Changes of the clock's time that come later have no effect.
 ///
 /// # Errors
 ///
 /// `EINVAL` where the clock is not one of the two that POSIX and glibc know here, or the nanoseconds are not below a second.
+// By itself: what it takes of the stack is free again when the wait begins.
+#[inline(never)]
 pub fn deadline(clock: clockid_t, at: &timespec) -> Result<Instant, c_int> {
-    if !(0..SECOND).contains(&i128::from(at.tv_nsec)) {
+    if !(0..SECOND).contains(&at.tv_nsec) {
         return Err(EINVAL);
     }
-    let nanos = i128::from(at.tv_sec) * SECOND + i128::from(at.tv_nsec);
+    let at = at.tv_sec.saturating_mul(SECOND).saturating_add(at.tv_nsec);
     match clock {
-        CLOCK_MONOTONIC => Ok(Instant::from_nanos(clamp(nanos))),
+        CLOCK_MONOTONIC => Ok(Instant::from_nanos(at.max(0) as u64)),
         CLOCK_REALTIME => {
             let mut now = timespec {
                 tv_sec: 0,
@@ -25,10 +27,14 @@ pub fn deadline(clock: clockid_t, at: &timespec) -> Result<Instant, c_int> {
             };
             // SAFETY: `now` is valid for the write, and the clock exists.
             unsafe { libc::clock_gettime(CLOCK_REALTIME, &mut now) };
-            let real = i128::from(now.tv_sec) * SECOND + i128::from(now.tv_nsec);
+            let real = now
+                .tv_sec
+                .saturating_mul(SECOND)
+                .saturating_add(now.tv_nsec);
             // The platform's clock second: the result is never early.
             let now = Linux::now().as_nanos();
-            Ok(Instant::from_nanos(clamp(i128::from(now) + nanos - real)))
+            let left = at.saturating_sub(real);
+            Ok(Instant::from_nanos(now.saturating_add_signed(left)))
         }
         _ => Err(EINVAL),
     }
@@ -37,10 +43,6 @@ pub fn deadline(clock: clockid_t, at: &timespec) -> Result<Instant, c_int> {
 /// `end`, or `limit` where that comes before.
 pub fn earlier(limit: Option<Instant>, end: Instant) -> Instant {
     limit.map_or(end, |limit| limit.min(end))
-}
-
-fn clamp(nanos: i128) -> u64 {
-    nanos.clamp(0, i128::from(u64::MAX)) as u64
 }
 
 #[cfg(test)]

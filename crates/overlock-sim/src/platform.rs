@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
-use overlock_core::looks::Looks;
 use overlock_core::node::Slot;
 use overlock_core::platform::{Atomic, Kick};
 use overlock_core::pool::{QueueTicket, TicketPool};
@@ -87,7 +86,8 @@ impl Platform for Sim {
     fn kick_at(word: *const U32, whom: Kick) {
         match whom {
             Kick::One => engine::kick(word.addr()),
-            Kick::All => engine::kick_all(word.addr()),
+            // The engine keeps one queue for a word.
+            Kick::All | Kick::Apart => engine::kick_all(word.addr()),
         }
     }
 
@@ -123,14 +123,6 @@ impl Platform for Sim {
 
     fn reader_ids() -> &'static U32 {
         &tables::set().tables.reader_ids.0
-    }
-
-    fn kick_table() -> &'static [U32] {
-        &tables::set().tables.kicks.0
-    }
-
-    fn looks() -> Option<&'static Looks> {
-        Some(&tables::set().tables.looks)
     }
 
     fn slot() -> Option<usize> {

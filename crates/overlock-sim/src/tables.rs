@@ -9,7 +9,6 @@ use std::ptr;
 use std::sync::Mutex;
 
 use overlock_core::lock_hash::Line;
-use overlock_core::looks::Looks;
 use overlock_core::node::{CONTEXTS, Slot};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::{WaiterLine, WaiterTable};
@@ -22,7 +21,6 @@ use crate::word::U32;
 pub const MOST_VCPUS: usize = 4096;
 /// The most fast queue spinlocks of a simulation.
 const FAST_QUEUES: usize = 4096;
-const KICKS: usize = 1024;
 const WAITERS: usize = MOST_VCPUS / 8;
 
 /// All tables.
@@ -33,9 +31,7 @@ pub struct Tables {
     pub pool: TicketPool<Sim>,
     waiter_lines: [WaiterLine<Sim>; WAITERS],
     pub lock_hash: [Line<Sim>; MOST_VCPUS],
-    pub kicks: OwnLines<[U32; KICKS]>,
     pub reader_ids: OwnLines<U32>,
-    pub looks: Looks,
 }
 
 /// Shares its cache lines with nothing else.

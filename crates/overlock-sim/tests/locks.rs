@@ -225,7 +225,7 @@ fn the_seed_decides() {
         assert_eq!(first, elsewhere.join().expect("it does not panic"));
         drop(padding);
     }
-    decides::<overlock_core::spin::Overlock<Sim>>();
+    decides::<overlock_core::sleep::Overlock<Sim>>();
     decides::<overlock_core::spin::PvQueued<Sim>>();
     decides::<overlock_core::spin::PvTicket<Sim>>();
     decides::<overlock_core::spin::FastQueue<Sim>>();
@@ -237,7 +237,7 @@ fn the_seed_decides() {
 fn all_time_is_accounted_for() {
     for (machine, host) in MACHINES.iter().zip(&HOSTS) {
         for vcpus in [2, machine.cpus() * 3] {
-            type Lock = overlock_core::spin::Overlock<Sim>;
+            type Lock = overlock_core::sleep::Overlock<Sim>;
             let (_, outcome) = exclusive::<Lock>(machine, host, vcpus, 1);
             let outcome = outcome.expect("it ends");
             assert!(!outcome.stopped);

@@ -3,9 +3,9 @@
 
 use overlock::core::raw::{RawLock, RawRwLock};
 use overlock::core::spin::fast_queue::FastQueueToken;
-use overlock::rw::{OverlockRw, OverlockRwPosix};
-use overlock::sleep::Mutex;
-use overlock::spin::{FastQueue, Hybrid, Overlock, OverlockPosix, PvTicket, Queued, Ticket};
+use overlock::rw::{OverlockRw, PerCpuRwSem};
+use overlock::sleep::{Mutex, Overlock};
+use overlock::spin::{FastQueue, Hybrid, PvTicket, Queued, Ticket};
 
 /// An operation of a trait that acquires a lock, the one that releases it, and the token between them, by the names given.
 macro_rules! probes {
@@ -39,16 +39,13 @@ probes! {
     Queued, (): RawLock lock as queued_lock, unlock as queued_unlock;
     Hybrid, (): RawLock lock as hybrid_lock, unlock as hybrid_unlock;
     Overlock, (): RawLock lock as overlock_lock, unlock as overlock_unlock;
-    OverlockPosix, (): RawLock lock as overlock_posix_lock, unlock as overlock_posix_unlock;
     Mutex, (): RawLock lock as mutex_lock, unlock as mutex_unlock;
-    OverlockRw, ReadToken: RawRwLock read as overlock_rw_read, unlock_read as overlock_rw_unlock_read;
-    OverlockRw, WriteToken: RawRwLock write as overlock_rw_write, unlock_write as overlock_rw_unlock_write;
-    OverlockRwPosix, (): RawRwLock read as overlock_rw_posix_read, unlock_read as overlock_rw_posix_unlock_read;
-    OverlockRwPosix, (): RawRwLock write as overlock_rw_posix_write, unlock_write as overlock_rw_posix_unlock_write;
+    OverlockRw, (): RawRwLock read as overlock_rw_read, unlock_read as overlock_rw_unlock_read;
+    OverlockRw, (): RawRwLock write as overlock_rw_write, unlock_write as overlock_rw_unlock_write;
+    PerCpuRwSem, ReadToken: RawRwLock read as percpu_rwsem_read, unlock_read as percpu_rwsem_unlock_read;
 }
 
-type ReadToken = <OverlockRw as RawRwLock>::Read;
-type WriteToken = <OverlockRw as RawRwLock>::Write;
+type ReadToken = <PerCpuRwSem as RawRwLock>::Read;
 
 fn main() {
     for (name, code) in PROBES {

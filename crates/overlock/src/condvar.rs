@@ -11,15 +11,16 @@ use crate::guard::{Guard, Place};
 use crate::lock::Exclusive;
 use crate::{Linux, deadline, watch};
 
-/// A condition variable, for any guard of a [`Lock`](crate::lock::Lock): of a [`Mutex`](crate::Mutex), a
-/// [`SpinLock`](crate::SpinLock), an [`RtMutex`](crate::RtMutex), or an `Arc` of one. 16 bytes.
+/// A condition variable, for any guard of a [`Lock`](crate::lock::Lock): of a
+/// [`Mutex`](crate::Mutex), a [`SpinLock`](crate::SpinLock), an [`RtMutex`](crate::RtMutex), or an
+/// `Arc` of one. 6 bytes.
 ///
-/// All that wait at a time wait with the same lock. With two locks at a time debug builds and the `checked` feature end the
-/// process with a message; without them waiters of one lock may have to wait for waiters of the other.
+/// Threads that wait at the same time may do so with different locks.
 ///
-/// Each notification wakes the one that has waited longest, and [`notify_all`](Self::notify_all) wakes waiters one after another, as each
-/// gets the lock. A wait ends without a notification only where a thread has no queue node left (more than 16383
-/// threads), so use [`wait_while`](Self::wait_while), as with any condition variable. What a notifier did before it
+/// Each notification wakes the one that has waited longest, and [`notify_all`](Self::notify_all)
+/// wakes waiters as they get the lock, not all of them at once. A wait ends without a notification
+/// only where a thread has no queue node left (more than 16383 threads), so use
+/// [`wait_while`](Self::wait_while), as with any condition variable. What a notifier did before it
 /// notified is visible to whom it notified.
 ///
 /// ```

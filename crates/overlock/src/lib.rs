@@ -1,8 +1,9 @@
 //! Locks that stay fast when there are more threads than CPUs.
 //!
-//! A spinlock collapses as soon as its holder loses its CPU; a mutex pays a wake-up for each change of owner.
-//! [`Mutex`] does neither: its waiters spin only while that is worth it, then sleep; those that run
-//! pass those that sleep, up to a bound; and unlocking is one plain store.
+//! A spinlock collapses as soon as its holder loses its CPU; a mutex that wakes a waiter at each unlock
+//! pays for a wake-up at each change of owner. [`Mutex`] does neither. Its waiters spin for some
+//! microseconds, then sleep, and cost nothing while they do. Those that run pass those that sleep, up to
+//! a bound. To unlock takes no locked instruction.
 //!
 //! ```
 //! use overlock::Mutex;
@@ -31,10 +32,16 @@
 //! | [`Barrier`], [`Once`], [`OnceLock`] | waiting for each other, or for the first |
 //! | [`CancelToken`] | ending waits from outside |
 //!
-//! The types have the shape of parking_lot's, so `use overlock as parking_lot` is often all that there is to a trial; see
-//! [below](#coming-from-parking_lot). They are made from one source each, for any raw lock:
-//! [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The whole family of the kernel's spinlocks is
-//! in [`spin`]; the raw locks are in [`overlock_core`], written once for every platform; [`Linux`] is the one here.
+//! The types have the shape of parking_lot's, so `use overlock as parking_lot` is often all that there is
+//! to a trial; see [below](#coming-from-parking_lot). They are made from one source each, for any raw
+//! lock: [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The raw locks are in [`sleep`],
+//! [`rw`], and [`spin`], which has the whole family of the kernel's spinlocks. They are written once for
+//! every platform, in [`overlock_core`]; [`Linux`] is the platform here.
+//!
+//! # System calls
+//!
+//! The locks need `futex`. `membarrier`, `sched_yield` and `futex_waitv` are extras. A program that puts
+//! a seccomp filter in force which does not allow them calls [`Linux::use_futex_alone`] before.
 //!
 //! # Coming from parking_lot
 //!
@@ -87,7 +94,7 @@ pub use cancel::{CancelToken, Cancelled};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use linux::Linux;
 #[doc(hidden)]
-pub use linux::{ExitKey, KICK_ENTRIES, KICKS, KickTable};
+pub use linux::{ExitKey, load::variable, syscall};
 pub use names::*;
 pub use once::{Once, OnceLock, OnceState};
 pub use overlock_core::{self as core, Instant, stat};

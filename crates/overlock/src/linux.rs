@@ -8,17 +8,23 @@
 //! | `cpu`, `preempted` | rseq: [`rseq`] |
 //! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
 //! | `now`, `delay` | `CLOCK_MONOTONIC` |
-//! | `looks` | a table of 512 bytes |
 //! | `parallelism` | the affinity mask and the quotas of cgroups: [`quota`] |
 //! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
 
 mod barrier;
+mod clock;
 mod exit_key;
+pub(crate) mod extras;
 mod fork;
+mod futex;
+pub(crate) mod load;
 mod pi;
 mod quota;
+mod release;
 mod rseq;
 mod slot;
+pub mod syscall;
+mod turn;
 
 use std::hint;
 use std::sync::atomic::{
@@ -26,13 +32,11 @@ use std::sync::atomic::{
 };
 
 use overlock_core::lock_hash::Line;
-use overlock_core::looks::Looks;
 use overlock_core::node::{CONTEXTS, MAX_SLOTS, Slot};
-use overlock_core::platform::{Atomic, Kick};
+use overlock_core::platform::{Atomic, Kick, Sleeper};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::{WaiterLine, WaiterTable};
 use overlock_core::{Cpu, Instant, Platform, Spin};
-use rustix::thread::futex;
 
 pub use exit_key::ExitKey;
 
@@ -67,24 +71,14 @@ static LOCK_HASH: [Line<Linux>; THREADS] = [const { Line::INIT }; THREADS];
 /// much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.
 const TURNS_PER_CLOCK: u32 = 16;
 
-/// Entries of the kick table: 4 KiB, which stay in the first-level cache of whoever unlocks often.
-pub const KICK_ENTRIES: usize = 1024;
+/// How long a sleep lasts that two words can end, where the system does not wait for two.
+const POLL_NS: u64 = 1_000_000;
 
 /// A word with a cache line of its own.
 #[repr(align(128))]
 struct OwnLine(AtomicU32);
 
 static READER_IDS: OwnLine = OwnLine(AtomicU32::new(0));
-
-/// Starts on a line of its own.
-#[derive(Debug)]
-#[repr(align(128))]
-pub struct KickTable(pub [AtomicU32; KICK_ENTRIES]);
-
-/// Public for unlockers in other languages, who only look: overlock-capi's header.
-pub static KICKS: KickTable = KickTable([const { AtomicU32::new(0) }; KICK_ENTRIES]);
-
-static LOOKS: Looks = Looks::new();
 
 impl Platform for Linux {
     type U8 = AtomicU8;
@@ -136,39 +130,68 @@ impl Platform for Linux {
     }
 
     fn halt(word: &AtomicU32, expected: u32, until: Option<Instant>) {
-        let timeout = match until {
-            None => None,
-            Some(end) => {
-                let left = end.nanos_since(Self::now());
-                if left == 0 {
-                    return;
-                }
-                Some(futex::Timespec {
-                    tv_sec: (left / 1_000_000_000) as i64,
-                    tv_nsec: (left % 1_000_000_000) as i64,
-                })
+        futex::wait(word, expected, until, Sleeper::Waiter);
+    }
+
+    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Instant>) -> bool {
+        let woken = futex::wait(word, expected, until, sleeper);
+        turn::begin();
+        woken
+    }
+
+    fn halt_either(word: (&AtomicU32, u32), other: (&AtomicU32, u32), until: Option<Instant>) {
+        if !futex::wait_either([word, other], until) {
+            let soon = Self::now().plus_nanos(POLL_NS);
+            if other.0.load(Relaxed) == other.1 {
+                Self::halt(
+                    word.0,
+                    word.1,
+                    Some(until.map_or(soon, |until| until.min(soon))),
+                );
             }
-        };
-        // Every outcome (woken, changed word, signal, time-out) means the same to the caller: look
-        // again.
-        let _ = futex::wait(word, futex::Flags::PRIVATE, expected, timeout.as_ref());
+        }
     }
 
     fn kick(word: &AtomicU32) {
-        // Cannot fail: the word is a valid, aligned address of this process.
-        let _ = futex::wake(word, futex::Flags::PRIVATE, 1);
+        futex::wake(word, Kick::One);
     }
 
-    #[allow(clippy::not_unsafe_ptr_arg_deref)] // the kernel does not
     fn kick_at(word: *const AtomicU32, whom: Kick) {
-        let most = match whom {
-            Kick::One => 1,
-            Kick::All => libc::c_int::MAX,
-        };
-        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-        // SAFETY: the kernel looks for sleepers by the address, and does not touch the word. It cannot fail, so `errno` stays.
-        // (Not `word.addr()`: Miri looks by what the pointer leads to.)
-        unsafe { libc::syscall(libc::SYS_futex, word, operation, most) };
+        futex::wake(word, whom);
+    }
+
+    fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
+        futex::requeue(from, to)
+    }
+
+    #[cfg(all(
+        target_arch = "x86_64",
+        target_env = "gnu",
+        not(miri),
+        not(overlock_portable)
+    ))]
+    #[inline(always)]
+    fn release(word: &AtomicU32) -> bool {
+        release::release(word)
+    }
+
+    fn restart_releases() {
+        release::restart();
+    }
+
+    #[inline]
+    fn restart_is_affordable() -> bool {
+        release::affordable()
+    }
+
+    #[inline(always)]
+    fn ticks() -> u64 {
+        clock::ticks()
+    }
+
+    #[inline(always)]
+    fn yield_turn(now: u64) -> bool {
+        turn::is_over(now) && turn::give(now)
     }
 
     #[inline(always)]
@@ -193,27 +216,12 @@ impl Platform for Linux {
 
     #[inline]
     fn now() -> Instant {
-        let mut time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: `time` is valid for the write; CLOCK_MONOTONIC exists on every Linux, so the call
-        // cannot fail. The vDSO makes it safe and cheap in signal handlers too.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-        Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+        clock::now()
     }
 
+    #[inline]
     fn parallelism() -> u32 {
-        static KNOWN: AtomicU32 = AtomicU32::new(0);
-        // Relaxed: the value is all there is, and computing it twice is harmless.
-        match KNOWN.load(Relaxed) {
-            0 => {
-                let cpus = quota::parallelism();
-                KNOWN.store(cpus, Relaxed);
-                cpus
-            }
-            cpus => cpus,
-        }
+        quota::known()
     }
 
     #[inline]
@@ -228,16 +236,6 @@ impl Platform for Linux {
 
     fn reader_ids() -> &'static AtomicU32 {
         &READER_IDS.0
-    }
-
-    #[inline]
-    fn kick_table() -> &'static [AtomicU32] {
-        &KICKS.0
-    }
-
-    #[inline]
-    fn looks() -> Option<&'static Looks> {
-        Some(&LOOKS)
     }
 
     #[inline]

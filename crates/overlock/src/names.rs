@@ -2,14 +2,14 @@
 
 use overlock_core::rw::{OverlockRw, PerCpuRwSem};
 use overlock_core::sleep;
-use overlock_core::spin::Overlock;
+use overlock_core::sleep::Overlock;
 
 use crate::Linux;
 use crate::guard;
 use crate::lock::{ArcLockGuard, Lock, LockGuard, MappedLockGuard};
 use crate::rwlock::{self, SharedLock};
 
-/// The raw lock of [`Mutex`] and [`SpinLock`]: [`overlock_core::spin::overlock`].
+/// The raw lock of [`Mutex`] and [`SpinLock`]: [`overlock_core::sleep::overlock`].
 pub type RawMutex = Overlock<Linux>;
 
 /// The raw lock of [`RtMutex`]: [`overlock_core::sleep::rt_mutex`].
@@ -23,9 +23,10 @@ pub type RawPerCpuRwLock = PerCpuRwSem<Linux>;
 
 /// A mutual-exclusion lock that stays fast when there are more threads than CPUs. The one to take.
 ///
-/// A waiter spins only for as long as that is worth it, then sleeps; those that run pass those that sleep, up to a
-/// bound ([`overlock_core::spin::overlock`]). Locking is one compare-exchange, unlocking is a plain store, and neither is a
-/// call. 16 bytes beside the data.
+/// A waiter spins for some microseconds, then sleeps, and costs nothing while it does. Those that run
+/// pass those that sleep, up to a bound ([`overlock_core::sleep::overlock`]). Locking is one
+/// compare-exchange. Unlocking is a load and a store that nothing can come between (a restartable
+/// sequence; where there is none, a compare-exchange). Neither is a call. 4 bytes beside the data.
 ///
 /// Its methods are those of [`Lock`], which also says what they order and what goes wrong; the guard is a [`MutexGuard`]. There is
 /// no poisoning: a panic while a guard is alive releases the lock.
@@ -54,9 +55,10 @@ pub type Mutex<T> = Lock<RawMutex, T>;
 /// [`Mutex`], for those that look for a spinlock.
 ///
 /// It is the same type on purpose. What a spinlock is taken for, cheap locking around a few instructions, [`Mutex`] does: it
-/// spins first, and it costs no more when nobody waits. What only spins hangs on a holder that has lost its CPU, so
-/// there is nothing that a type of its own could promise; and as one type, a `&SpinLock<T>` goes wherever a `&Mutex<T>` does, a
-/// [`Condvar`](crate::Condvar) included. Locks that do only spin are in [`spin`](crate::spin).
+/// spins first, and it costs no more when nobody waits. What only spins hangs on a holder that has lost
+/// its CPU, so there is nothing that a type of its own could promise. As one type, a `&SpinLock<T>` goes
+/// wherever a `&Mutex<T>` does, a [`Condvar`](crate::Condvar) included. Locks that do only spin are in
+/// [`spin`](crate::spin).
 ///
 /// ```
 /// use overlock::SpinLock;
@@ -106,9 +108,9 @@ pub type MappedRtMutexGuard<'a, T> = MappedLockGuard<'a, RawRtMutex, T>;
 
 /// A reader-writer lock that stays fast when there are more threads than CPUs. The one to take.
 ///
-/// Readers share a count until the lock has been read for some time without a write; then each of them touches only
-/// memory of its own thread, and readers no longer slow each other down. Neither readers nor writers starve
-/// ([`overlock_core::rw::overlock_rw`]). 40 bytes beside the data.
+/// Readers share a count, by one atomic addition each. Whoever cannot come in spins for some
+/// microseconds, then sleeps. Neither readers nor writers starve ([`overlock_core::rw::overlock_rw`]).
+/// 8 bytes beside the data.
 ///
 /// Its methods are those of [`SharedLock`], which also says what they order and what goes wrong. There is no poisoning: a panic while a
 /// guard is alive releases the lock.
@@ -132,9 +134,10 @@ pub type RwLock<T> = SharedLock<RawRwLock, T>;
 
 /// A reader-writer lock for what is read all the time and hardly ever written.
 ///
-/// A reader touches only memory of its own thread, from the first time on; a writer looks at the memory of all threads, which takes it some
-/// microseconds. [`RwLock`] gets there by itself, but only after a while, and again after each write; take this one
-/// where the data is a configuration or a routing table. 40 bytes beside the data.
+/// A reader touches only memory of its own thread; a writer looks at the memory of all threads, which
+/// takes it some microseconds. Readers of a [`RwLock`] share a line, and slow each other down where they
+/// do little inside. Take this one where the data is a configuration or a routing table. 12 bytes beside
+/// the data. It has no upgradable readers.
 ///
 /// ```
 /// use overlock::PerCpuRwLock;

@@ -18,7 +18,8 @@
 //! unsafe { lock.unlock_fair(()) };
 //! ```
 //!
-//! None of them is for signal handlers.
+//! [`Overlock`] is the one inside [`Mutex`](crate::Mutex), and the one to take where nothing speaks for
+//! another. A signal handler may try it; none of the others is for handlers.
 
 pub use overlock_core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 

@@ -17,8 +17,9 @@
 //! unsafe { RawLock::unlock(&lock, token) };
 //! ```
 //!
-//! [`Overlock`] is the one inside [`SpinLock`](crate::SpinLock), and the one to take where nothing speaks for another.
-//! Strictly fair ones (`Ticket`, `Mcs`, `FastQueue`, `Queued`) collapse where threads outnumber CPUs.
+//! What [`SpinLock`](crate::SpinLock) is made of is not here, since its waiters sleep in the end:
+//! [`sleep::Overlock`](crate::sleep::Overlock). Those that are strictly fair (`Ticket`, `Mcs`,
+//! `FastQueue`, `Queued`) collapse where threads outnumber CPUs.
 
 pub use overlock_core::raw::{CreateError, RawLock, RawTimedLock};
 

@@ -5,7 +5,8 @@ mod common;
 use std::thread;
 
 use common::Pair;
-use overlock::spin::{Hybrid, Mcs, Overlock, PvTicket, Queued, RawLock};
+use overlock::sleep::Overlock;
+use overlock::spin::{Hybrid, Mcs, PvTicket, Queued, RawLock};
 
 const AT_A_TIME: u64 = 8;
 

@@ -19,12 +19,16 @@ use overlock::core::Platform;
 use overlock::core::raw::CreateError;
 use overlock::core::sleep::Condvar;
 use overlock::core::sleep::cancel::CancelToken;
-use overlock::spin::{HybridShort, Overlock, RawLock};
+use overlock::sleep::Overlock;
+use overlock::spin::{HybridShort, RawLock};
 use overlock::{Instant, Linux};
 
 use crew::crew;
 
 const HERD: usize = 1000;
+
+/// A lock that takes sleepers over.
+type Requeues = overlock::core::sleep::Overlock<Linux>;
 
 /// One test at a time has the CPUs.
 fn turn() -> std::sync::MutexGuard<'static, ()> {
@@ -221,6 +225,7 @@ fn bounded_queue<L: RawLock>() {
 fn a_queue_passes_each_item_once() {
     bounded_queue::<Overlock>();
     bounded_queue::<HybridShort>();
+    bounded_queue::<Requeues>();
 }
 
 /// Knows how many threads are in its `lock` at a time.
@@ -263,9 +268,9 @@ unsafe impl RawLock for Counting {
     }
 }
 
-/// Fails where more than one of those notified is called at a time.
+/// Fails where a called thread calls more than one other, or before it has the lock.
 #[test]
-fn a_broadcast_to_a_thousand_sets_one_after_another_on_the_lock() {
+fn a_broadcast_to_a_thousand_sets_two_at_a_time_on_the_lock() {
     let _turn = turn();
     let state = leak(Guarded::<_, Counting>::new((0, false)));
     let go = leak(Condvar::<Linux>::new());
@@ -291,7 +296,8 @@ fn a_broadcast_to_a_thousand_sets_one_after_another_on_the_lock() {
         assert_eq!(go.notify_all(), HERD);
         assert_eq!(go.notify_all(), 0);
     });
-    assert_eq!(state.lock.most.load(Relaxed), 1);
+    // One for each chain, and one that has it and has called the next.
+    assert!(state.lock.most.load(Relaxed) <= 3);
     assert_eq!(state.lock().0, 0);
     assert!(!go.is_in_use());
 }
@@ -308,10 +314,15 @@ fn random(seed: &mut u64, below: u64) -> u64 {
 /// one waiter tells of another's.
 #[test]
 fn every_notification_is_one_waiters() {
+    notifications::<Overlock>();
+    notifications::<Requeues>();
+}
+
+fn notifications<L: RawLock>() {
     const NOTIFIERS: usize = 2;
     const ROUNDS: u64 = 3000;
     let _turn = turn();
-    let ended = leak(Guarded::<_, Overlock>::new(0));
+    let ended = leak(Guarded::<_, L>::new(0));
     let condvar = leak(Condvar::<Linux>::new());
     let [sent, received] = leak([const { AtomicUsize::new(0) }; 2]);
     let wait = |seed: &mut u64| {

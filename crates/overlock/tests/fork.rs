@@ -10,9 +10,10 @@ use std::time::Duration;
 use overlock::Linux;
 use overlock::core::raw::{RawFork, RawForkRwLock};
 use overlock::core::sleep::{Barrier, Condvar, Semaphore};
-use overlock::rw::{OverlockRw, OverlockRwPosix, PerCpuRwSem, RwSem};
+use overlock::rw::{OverlockRw, PerCpuRwSem, RwSem};
 use overlock::sleep::Mutex;
-use overlock::spin::{Hybrid, HybridShort, Overlock, OverlockPosix, PvQueued, RawLock};
+use overlock::sleep::Overlock;
+use overlock::spin::{Hybrid, HybridShort, PvQueued, RawLock};
 
 const ROUNDS: u64 = 500;
 const THREADS: u64 = 4;
@@ -145,11 +146,6 @@ fn overlock() {
 }
 
 #[test]
-fn overlock_posix() {
-    goes_on::<OverlockPosix>();
-}
-
-#[test]
 fn mutex() {
     goes_on::<Mutex>();
 }
@@ -226,11 +222,6 @@ fn rwsem() {
 #[test]
 fn overlock_rw() {
     goes_on_rw::<OverlockRw>();
-}
-
-#[test]
-fn overlock_rw_posix() {
-    goes_on_rw::<OverlockRwPosix>();
 }
 
 #[test]

@@ -12,7 +12,7 @@ use overlock::core::raw::{
     RawFairLock, RawFairRwLock, RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
 };
 use overlock::core::{Instant, Platform};
-use overlock::{Linux, RawMutex, RawPerCpuRwLock, RawRwLock, rw, sleep, spin};
+use overlock::{Linux, RawMutex, RawRwLock, rw, sleep, spin};
 
 const SHORT: Duration = Duration::from_millis(5);
 
@@ -124,7 +124,6 @@ fn an_rwlock_with_all_that_there_is() {
         assert!(!lock.is_locked());
     }
     works::<RawRwLock>();
-    works::<RawPerCpuRwLock>();
     works::<rw::RwSem>();
 }
 
@@ -151,11 +150,10 @@ fn an_rwlock_with_fairness() {
         assert!(!lock.is_locked());
     }
     works::<RawRwLock>();
-    works::<RawPerCpuRwLock>();
 }
 
 /// A writer that waits is let in by each of them, and the guard is that of another acquisition afterwards: `bump_shared` and its kind,
-/// and the token that `renew` keeps. (A reader of the last lock is visible before, and counted after.)
+/// and the token that `renew` keeps.
 #[test]
 fn a_bump_lets_a_writer_in() {
     fn lets_in<R, G>(lock: &lock_api::RwLock<R, u32>, guard: G, bump: impl FnOnce(&mut G))
@@ -183,9 +181,6 @@ fn a_bump_lets_a_writer_in() {
     lets_in(&lock, lock.write(), lock_api::RwLockWriteGuard::bump);
     let bump = lock_api::RwLockUpgradableReadGuard::bump;
     lets_in(&lock, lock.upgradable_read(), bump);
-    let lock = lock_api::RwLock::<RawPerCpuRwLock, _>::new(1);
-    drop(lock.read());
-    lets_in(&lock, lock.read(), lock_api::RwLockReadGuard::bump);
 }
 
 /// The traits follow from the locks' own, whatever those have.
@@ -196,12 +191,12 @@ fn traits_where_they_are_due() {
     fn timed_rw<R: RawTimedRwLock + lock_api::RawRwLockTimed>() {}
     fn upgrade<R: RawUpgradeRwLock + lock_api::RawRwLockUpgradeTimed>() {}
     fn fair_rw<R: RawFairRwLock + lock_api::RawRwLockUpgradeFair>() {}
-    timed::<spin::OverlockFixed>();
+    timed::<sleep::Overlock>();
     timed::<spin::Unfair>();
-    fair::<spin::OverlockExchange>();
-    timed_rw::<rw::OverlockRwCounted>();
-    upgrade::<rw::OverlockRwCounted>();
-    fair_rw::<rw::OverlockRwCounted>();
+    fair::<sleep::Overlock>();
+    timed_rw::<rw::OverlockRw>();
+    upgrade::<rw::OverlockRw>();
+    fair_rw::<rw::OverlockRw>();
 }
 
 #[cfg(feature = "lock_api_04")]

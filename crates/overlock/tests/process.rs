@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use overlock::core::Platform;
-use overlock::spin::{Overlock, RawTimedLock, Unfair};
+use overlock::sleep::Overlock;
+use overlock::spin::{RawTimedLock, Unfair};
 use overlock::{Linux, SpinLock};
 
 fn gives_up_in_time<L: RawTimedLock>() {

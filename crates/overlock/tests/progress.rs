@@ -157,7 +157,7 @@ overlock::core::spin_locks!(tests);
 /// The tests above run `lock_until` wherever there is one.
 #[test]
 fn deadlines_are_found() {
-    assert!(until_of!(overlock::spin::Overlock).is_some());
+    assert!(until_of!(overlock::sleep::Overlock).is_some());
     assert!(until_of!(overlock::spin::Unfair).is_some());
     assert!(until_of!(overlock::spin::Ticket).is_none());
 }

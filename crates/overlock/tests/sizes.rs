@@ -6,7 +6,6 @@ use std::mem::{needs_drop, size_of};
 use std::sync::atomic::AtomicU8;
 
 use overlock::lock::Lock;
-use overlock::rwlock::SharedLock;
 use overlock::{spin, *};
 
 /// A type for each of the file's rows, and what else a user pays: nothing is allocated, so nothing is dropped.
@@ -19,26 +18,21 @@ macro_rules! sizes {
 #[test]
 fn locks() {
     sizes! {
-        16: Mutex<()>, SpinLock<()>;
-        20: Mutex<u8>, Mutex<u32>;
-        24: Mutex<u64>, Mutex<Box<u64>>;
+        4: Mutex<()>, SpinLock<()>;
+        8: Mutex<u8>, Mutex<u32>;
+        16: Mutex<u64>, Mutex<Box<u64>>;
         4: RtMutex<()>;
         8: RtMutex<u8>, RtMutex<u32>;
         16: RtMutex<u64>;
-        40: RwLock<()>, PerCpuRwLock<()>;
-        48: RwLock<u8>, RwLock<u32>, RwLock<u64>, PerCpuRwLock<u8>, PerCpuRwLock<u64>;
+        8: RwLock<()>;
+        12: RwLock<u8>, RwLock<u32>;
+        16: RwLock<u64>;
         4: Lock<spin::Ticket, ()>, Lock<spin::Queued, ()>, Lock<spin::Hybrid, ()>;
         8: Lock<spin::Ticket, u8>, Lock<spin::Queued, u32>;
         16: Lock<spin::Hybrid, u64>;
         8: Lock<spin::Mcs, ()>;
         12: Lock<spin::Mcs, u8>, Lock<spin::Mcs, u32>;
         16: Lock<spin::Mcs, u64>;
-        16: Lock<spin::OverlockPosix, ()>;
-        20: Lock<spin::OverlockPosix, u8>, Lock<spin::OverlockPosix, u32>;
-        24: Lock<spin::OverlockPosix, u64>;
-        20: SharedLock<rw::OverlockRwPosix, ()>;
-        24: SharedLock<rw::OverlockRwPosix, u8>, SharedLock<rw::OverlockRwPosix, u32>;
-        32: SharedLock<rw::OverlockRwPosix, u64>;
     }
 }
 
@@ -46,9 +40,10 @@ fn locks() {
 fn the_others() {
     sizes! {
         4: CancelToken;
+        6: Condvar;
         8: Once;
         12: Semaphore, OnceLock<u32>;
-        16: Condvar, OnceLock<u64>;
+        16: OnceLock<u64>;
         20: Barrier;
     }
 }
@@ -67,8 +62,8 @@ fn other_crates() {
 fn guards() {
     sizes! {
         8: MutexGuard<'_, u64>, SpinLockGuard<'_, u64>, RtMutexGuard<'_, u64>, ArcMutexGuard<RawMutex, u64>;
-        16: MappedMutexGuard<'_, u8>, RwLockReadGuard<'_, u64>, ArcRwLockReadGuard<RawRwLock, u64>;
-        24: MappedRwLockReadGuard<'_, u8>;
+        16: MappedMutexGuard<'_, u8>, MappedRwLockReadGuard<'_, u8>, PerCpuRwLockReadGuard<'_, u64>;
+        8: RwLockReadGuard<'_, u64>, ArcRwLockReadGuard<RawRwLock, u64>;
         8: RwLockWriteGuard<'_, u64>, RwLockUpgradableReadGuard<'_, u64>;
         8: ArcRwLockWriteGuard<RawRwLock, u64>, ArcRwLockUpgradableReadGuard<RawRwLock, u64>;
         16: MappedRwLockWriteGuard<'_, u8>, Permit<'_>;
@@ -82,8 +77,9 @@ fn guards() {
 fn options_of_guards() {
     sizes! {
         8: Option<MutexGuard<'_, u64>>, Result<MutexGuard<'_, u64>, Cancelled>, Option<RwLockWriteGuard<'_, u64>>;
-        16: Option<RwLockReadGuard<'_, u64>>, Option<MappedMutexGuard<'_, u8>>, Option<Permit<'_>>;
-        24: Option<MappedRwLockReadGuard<'_, u8>>;
+        8: Option<RwLockReadGuard<'_, u64>>;
+        16: Option<PerCpuRwLockReadGuard<'_, u64>>, Option<MappedMutexGuard<'_, u8>>, Option<Permit<'_>>;
+        16: Option<MappedRwLockReadGuard<'_, u8>>;
     }
 }
 

@@ -196,30 +196,35 @@ macro_rules! tests {
 
             #[test]
             fn excludes() {
-                super::excludes::<overlock::sleep::$lock>();
+                super::excludes::<::overlock::sleep::$lock>();
             }
 
             #[test]
             fn gets_on() {
-                super::gets_on::<overlock::sleep::$lock>(until_of!(overlock::sleep::$lock));
+                super::gets_on::<::overlock::sleep::$lock>(until_of!(::overlock::sleep::$lock));
             }
 
             #[test]
             fn gives_up_in_time() {
-                super::gives_up_in_time::<overlock::sleep::$lock>(until_of!(overlock::sleep::$lock));
+                super::gives_up_in_time::<::overlock::sleep::$lock>(until_of!(::overlock::sleep::$lock));
             }
 
             #[test]
             fn serves_a_crowd() {
-                super::serves_a_crowd::<overlock::sleep::$lock>();
+                super::serves_a_crowd::<::overlock::sleep::$lock>();
             }
 
             #[test]
             fn survives_churn() {
-                super::survives_churn::<overlock::sleep::$lock>();
+                super::survives_churn::<::overlock::sleep::$lock>();
             }
         }
     )*};
 }
 
-overlock::core::sleep_locks!(tests);
+/// Apart: one of the locks has the name of the crate.
+mod each {
+    use super::*;
+
+    ::overlock::core::sleep_locks!(tests);
+}

@@ -10,7 +10,7 @@ use super::{Entry, Family, Kind};
 use crate::lock::{AllAlone, BenchCondvar, BenchLock, BenchRwLock};
 use crate::ours::{self, Ours, types};
 use crate::peers;
-use crate::workload::Rounds;
+use crate::workload::{Rounds, grid};
 use crate::world::native::Native;
 use crate::world::sim::{Marked, Platform as Sim, Simulated};
 
@@ -26,10 +26,6 @@ struct Note {
 #[rustfmt::skip]
 const NOTES: &[Note] = &[
     Note { name: "overlock", default: true, most_threads: None, about: "the one we recommend" },
-    Note { name: "overlock_exchange", default: false, most_threads: None, about: "overlock with an exchange to unlock" },
-    Note { name: "overlock_posix", default: false, most_threads: None, about: "overlock that looks for sleepers before it unlocks: it may be freed at once" },
-    Note { name: "overlock_fixed", default: false, most_threads: None, about: "overlock with fixed spin limits: nothing is learned" },
-    Note { name: "overlock_owner_cpu", default: false, most_threads: None, about: "overlock with the owner's CPU in the lock: a waiter on it does not spin" },
     Note { name: "ticket", default: false, most_threads: Some(65_535), about: "first come, first served, by number" },
     Note { name: "backoff_ticket", default: false, most_threads: Some(65_535), about: "ticket with proportional back-off" },
     Note { name: "pv_ticket", default: false, most_threads: Some(28_672), about: "paravirtual ticket: waiters halt and are kicked; 16-bit numbers" },
@@ -45,9 +41,7 @@ const NOTES: &[Note] = &[
     Note { name: "mutex", default: true, most_threads: None, about: "sleeping: spins while the owner runs, woken waiters beside the queue of spinners" },
     Note { name: "mutex_inside", default: false, most_threads: None, about: "mutex whose woken waiters spin in the queue of spinners" },
     Note { name: "mutex_none", default: false, most_threads: None, about: "mutex whose woken waiters do not spin" },
-    Note { name: "overlock_rw", default: false, most_threads: None, about: "the one we recommend: readers stop counting where nobody writes for long" },
-    Note { name: "overlock_rw_counted", default: false, most_threads: None, about: "overlock_rw whose readers always count" },
-    Note { name: "overlock_rw_posix", default: false, most_threads: None, about: "readers count, waiters at a gate: it may be freed at once, and its readers may pass" },
+    Note { name: "overlock_rw", default: false, most_threads: None, about: "the one we recommend: readers count, writers that wait do so at a gate" },
     Note { name: "percpu_rwsem", default: false, most_threads: None, about: "reading touches no shared line, writing looks at every thread" },
     Note { name: "qrwlock", default: false, most_threads: None, about: "readers count in a word, everybody else waits in a queue; nobody sleeps" },
     Note { name: "rwsem", default: true, most_threads: None, about: "sleeping: readers and writers spin, on readers for a time" },
@@ -70,7 +64,7 @@ pub fn of(family: Family) -> Vec<Entry> {
 fn exclusive() -> Vec<Entry> {
     fn ours<L: RawLock, S: RawLock>() -> Entry {
         let simulated = Rounds::exclusive::<Marked<Ours<S>>>();
-        Entry::noted(L::NAME, Rounds::exclusive::<Ours<L>>(), simulated)
+        Entry::noted(L::NAME, Rounds::exclusive::<Ours<L>>(), simulated).shaped::<Ours<L>>()
     }
     macro_rules! spin {
         ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock::core::spin::$lock<Linux>, overlock::core::spin::$lock<Sim>>()),*] };
@@ -79,8 +73,8 @@ fn exclusive() -> Vec<Entry> {
         ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock::core::sleep::$lock<Linux>, overlock::core::sleep::$lock<Sim>>()),*] };
     }
     let mut all = Vec::new();
-    all.extend(overlock::core::spin_locks!(spin));
     all.extend(overlock::core::sleep_locks!(sleep));
+    all.extend(overlock::core::spin_locks!(spin));
     all.extend(exclusive_types());
     all.extend(exclusive_peers());
     all
@@ -90,7 +84,7 @@ fn exclusive() -> Vec<Entry> {
 #[rustfmt::skip]
 fn exclusive_types() -> Vec<Entry> {
     fn ours<L: BenchLock>(name: &'static str, about: &'static str) -> Entry {
-        Entry::new(Kind::Ours, name, about, Rounds::exclusive::<L>())
+        Entry::new(Kind::Ours, name, about, Rounds::exclusive::<L>()).shaped::<L>()
     }
     vec![
         ours::<types::Mutex>("overlock-mutex", "overlock::Mutex: the lock of overlock behind a type with data").default(),
@@ -102,7 +96,7 @@ fn exclusive_types() -> Vec<Entry> {
 #[rustfmt::skip]
 fn exclusive_peers() -> Vec<Entry> {
     fn peer<L: BenchLock>(name: &'static str, about: &'static str) -> Entry {
-        Entry::new(Kind::Peer, name, about, Rounds::exclusive::<L>())
+        Entry::new(Kind::Peer, name, about, Rounds::exclusive::<L>()).shaped::<L>()
     }
     vec![
         peer::<peers::Std>("std", "std::sync::Mutex").default(),
@@ -227,8 +221,17 @@ impl Entry {
             about,
             most_threads: None,
             rounds,
+            shapes: None,
             simulated: None,
             simulated_default: false,
+        }
+    }
+
+    /// With the shapes of the grid, for a lock of mutual exclusion.
+    fn shaped<L: BenchLock>(self) -> Self {
+        Self {
+            shapes: Some(grid::round::<L>),
+            ..self
         }
     }
 

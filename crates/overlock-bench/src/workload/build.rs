@@ -14,7 +14,7 @@ use crate::probe::{Pass, Probe, Timed, Untimed};
 use crate::world::{Team, Word, Work, Worker, World};
 
 /// Shared structures.
-const STRUCTURES: u8 = 32;
+const STRUCTURES: u16 = 32;
 /// Visits of a task.
 const VISITS: usize = 100;
 /// Compilations that an archive needs.
@@ -103,7 +103,7 @@ struct Site<L, C> {
     queue: Queue<L, C>,
     structures: Vec<Structure<L, C>>,
     /// The structure of each of a few thousand visits, by Zipf's law.
-    heat: Vec<u8>,
+    heat: Vec<u16>,
 }
 
 impl<L: BenchLock, C: Word> Site<L, C> {

@@ -158,6 +158,7 @@ mod tests {
             elapsed: Duration::from_millis(1),
             stopped: true,
             cpu: Duration::ZERO,
+            switches: 0,
         };
         assert_eq!(judge(crew(0), 7).unwrap().operations, [3, 4]);
         assert!(matches!(

@@ -16,7 +16,7 @@ use crate::world::{Team, Word, Work, Worker, World};
 /// Directories below a directory.
 const FAN_OUT: usize = 8;
 /// The directories below the root's, which have the files.
-const LEAVES: u8 = 64;
+const LEAVES: u16 = 64;
 /// The first of them: the root and its own directories lie before.
 const FIRST_LEAF: usize = 1 + FAN_OUT;
 /// Names in a directory; each may have its file or not.
@@ -110,7 +110,7 @@ impl<L: BenchLock, C: Word> Directory<L, C> {
 struct Tree<L, C> {
     directories: Vec<Directory<L, C>>,
     /// Which of the leaves a request is for: a few are much hotter than the others.
-    heat: Vec<u8>,
+    heat: Vec<u16>,
 }
 
 impl<L: BenchLock, C: Word> Tree<L, C> {

@@ -28,9 +28,9 @@ impl Random {
 
 /// `count` choices among `ranks` things by Zipf's law: number n gets a share that falls as 1/n. Spread evenly over the
 /// list, and the same in every run.
-pub fn zipf(ranks: u8, count: usize) -> Vec<u8> {
+pub fn zipf(ranks: u16, count: usize) -> Vec<u16> {
     let total: f64 = (1..=ranks).map(|rank| 1.0 / f64::from(rank)).sum();
-    let mut choices: Vec<u8> = (0..ranks)
+    let mut choices: Vec<u16> = (0..ranks)
         .flat_map(|index| {
             let share = count as f64 / total / (f64::from(index) + 1.0);
             std::iter::repeat_n(index, share.round() as usize)

@@ -14,6 +14,8 @@ pub struct Sample {
     pub elapsed: Duration,
     /// CPU time of all threads.
     pub cpu: Duration,
+    /// Times that the threads left their CPUs.
+    pub switches: u64,
     /// The waits for the lock, if this was a latency pass.
     pub waits: Option<Waits>,
     /// The same, those of readers and those of writers, where the lock tells them apart.
@@ -43,6 +45,7 @@ impl Sample {
             operations: tallies.iter().map(|tally| tally.operations).collect(),
             elapsed: crew.elapsed,
             cpu: crew.cpu,
+            switches: crew.switches,
             waits: sum(tallies.iter().map(|tally| tally.waits.as_ref()), Waits::add),
             roles: sum(tallies.iter().map(|tally| tally.roles.as_ref()), Roles::add),
             extra,

@@ -1,6 +1,7 @@
 //! This machine: threads of the operating system, memory, its clocks.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
@@ -39,7 +40,7 @@ pub type Stuck = fn(&Team, usize) -> !;
 
 /// How long threads may take to end after they were asked to. A strictly fair lock under overcommit
 /// lets each of them go after a turn of the scheduler: some milliseconds for each thread in its way.
-fn patience(threads: usize) -> Duration {
+pub(crate) fn patience(threads: usize) -> Duration {
     Duration::from_secs(30)
         + Duration::from_millis(200) * u32::try_from(threads).unwrap_or(u32::MAX)
 }
@@ -138,6 +139,7 @@ enum Start {
 struct Done<T> {
     result: T,
     cpu: Duration,
+    switches: u64,
     end: Instant,
 }
 
@@ -191,11 +193,12 @@ impl World for Native {
             if *gate.read().expect("nobody panics with the gate") == Start::Cancelled {
                 return None;
             }
-            let cpu = cpu_time();
+            let (cpu, switched) = (cpu_time(), switches(libc::RUSAGE_THREAD));
             let result = body(&worker);
             Some(Done {
                 result,
                 cpu: cpu_time().saturating_sub(cpu),
+                switches: switches(libc::RUSAGE_THREAD).saturating_sub(switched),
                 end: Instant::now(),
             })
         };
@@ -247,6 +250,7 @@ impl World for Native {
                 elapsed: end - start,
                 stopped,
                 cpu: done.iter().map(|done| done.cpu).sum(),
+                switches: done.iter().map(|done| done.switches).sum(),
                 results: done.into_iter().map(|done| done.result).collect(),
             })
         })
@@ -265,7 +269,7 @@ impl World for Native {
     }
 }
 
-fn spawn_error(wanted: usize, got: usize, source: &io::Error) -> Error {
+pub(crate) fn spawn_error(wanted: usize, got: usize, source: &io::Error) -> Error {
     Error::Spawn {
         wanted,
         got,
@@ -273,8 +277,19 @@ fn spawn_error(wanted: usize, got: usize, source: &io::Error) -> Error {
     }
 }
 
+/// How often the calling thread (`RUSAGE_THREAD`), or all threads of the process there have been
+/// (`RUSAGE_SELF`), left a CPU, of their own will or not.
+pub(crate) fn switches(whose: libc::c_int) -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the call writes to a place of that type, which is ours.
+    unsafe { libc::getrusage(whose, usage.as_mut_ptr()) };
+    // SAFETY: all zeros, which it was before, is a valid value too.
+    let usage = unsafe { usage.assume_init() };
+    u64::try_from(usage.ru_nvcsw + usage.ru_nivcsw).unwrap_or(0)
+}
+
 /// CPU time of the calling thread.
-fn cpu_time() -> Duration {
+pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

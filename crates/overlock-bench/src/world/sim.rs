@@ -226,6 +226,7 @@ impl World for Simulated {
             elapsed: outcome.elapsed.duration(),
             stopped: outcome.stopped,
             cpu: cpu.duration(),
+            switches: 0,
             results: outcome.results,
         })
     }

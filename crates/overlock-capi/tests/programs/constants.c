@@ -1,6 +1,5 @@
 /* Prints what the header's inline functions rely on, as words for tests/header.rs. */
 #include <overlock.h>
-#include <stddef.h>
 #include <stdio.h>
 
 int main(void) {
@@ -10,13 +9,12 @@ int main(void) {
     printf("rwlock_align %zu\n", _Alignof(ovl_rwlock_t));
     printf("cond_size %zu\n", sizeof(ovl_cond_t));
     printf("cond_align %zu\n", _Alignof(ovl_cond_t));
-    printf("locked_offset %zu\n", offsetof(ovl_mutex_t, ovl_locked));
-    printf("done_offset %zu\n", offsetof(ovl_mutex_t, ovl_done));
-    printf("held %d\n", OVL_PRIVATE_HELD);
-    printf("kick_shift %d\n", OVL_PRIVATE_KICK_SHIFT);
-    /* Addresses of all sizes, for the index in the table. */
-    for (uint64_t address = 1; address < UINT64_C(1) << 62; address = address * 3 + 1) {
-        printf("index %llu %llu\n", (unsigned long long)address, (unsigned long long)OVL_PRIVATE_KICK_INDEX(address));
-    }
+    /* A mutex that the library has locked, as the inline functions see it. */
+    ovl_mutex_t mutex = OVL_MUTEX_INIT;
+    (ovl_mutex_lock)(&mutex);
+    printf("held %d\n", *(unsigned char *)&mutex);
+    printf("busy %d\n", ovl_mutex_trylock(&mutex) == EBUSY);
+    ovl_mutex_unlock(&mutex);
+    printf("free %d\n", *(unsigned char *)&mutex);
     return 0;
 }

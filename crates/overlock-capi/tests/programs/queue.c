@@ -70,16 +70,25 @@ int main(void) {
         for (int i = 0; i < THREADS; i++) {
             CHECK(pthread_create(&threads[i], NULL, wait_for_all, cond) == 0);
         }
-        for (int seen = 0; seen < THREADS;) {
+        for (;;) {
             ovl_mutex_lock(&lock);
-            seen = waiting;
-            gone = seen == THREADS;
+            gone = waiting == THREADS;
+            if (gone) {
+                break;
+            }
+            ovl_mutex_unlock(&lock);
+        }
+        /* With the mutex and without it. */
+        if (round % 2 == 0) {
             ovl_mutex_unlock(&lock);
         }
         ovl_cond_broadcast(cond);
         CHECK(ovl_cond_destroy(cond) == 0);
         for (unsigned i = 0; i < sizeof *cond; i++) {
             ((volatile char *)cond)[i] = 0x5a;
+        }
+        if (round % 2 != 0) {
+            ovl_mutex_unlock(&lock);
         }
         for (int i = 0; i < THREADS; i++) {
             CHECK(pthread_join(threads[i], NULL) == 0);

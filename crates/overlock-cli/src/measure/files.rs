@@ -50,20 +50,12 @@ pub struct Files {
 impl Files {
     /// Checks that the files of --json, --csv and --svg can be written.
     pub fn open(given: [Option<&Path>; 3]) -> Result<Self, Exit> {
-        let mut seen = HashSet::new();
-        for path in given.into_iter().flatten() {
-            if !seen.insert(path) {
-                return Err(Exit::usage(format!(
-                    "two of --json, --csv and --svg name {}",
-                    name(path)
-                )));
-            }
-        }
+        let use_stdout = distinct("--json, --csv and --svg", &given)?;
         Ok(Self {
             json: open("--json", given[0])?,
             csv: open("--csv", given[1])?,
             svg: open("--svg", given[2])?,
-            use_stdout: seen.contains(Path::new("-")),
+            use_stdout,
         })
     }
 
@@ -100,6 +92,19 @@ impl Files {
             |out| svg::write(out, machine, settings, rows),
         )
     }
+}
+
+/// Checks that no two of these `options` name the same file, and says whether one of them is the
+/// standard output.
+pub fn distinct(options: &str, given: &[Option<&Path>]) -> Result<bool, Exit> {
+    let mut seen = HashSet::new();
+    for path in given.iter().flatten() {
+        if !seen.insert(path) {
+            let name = name(path);
+            return Err(Exit::usage(format!("two of {options} name {name}")));
+        }
+    }
+    Ok(seen.contains(&Path::new("-")))
 }
 
 /// A file that an option names, which can be written, as far as one can tell.

@@ -14,6 +14,9 @@ use overlock_bench::registry::Entry;
 /// How often a line says where the run is, when there is no terminal for a bar.
 const QUIET_SPELL: Duration = Duration::from_secs(10);
 
+/// The unit of a run whose steps are not alike: what counts is the part of its time.
+const PERCENT: &str = "%";
+
 /// A bar on a terminal, a line now and then elsewhere, nothing if nobody wants it.
 #[derive(Debug)]
 pub enum Progress {
@@ -54,6 +57,23 @@ impl Progress {
         Self::Bar(bar)
     }
 
+    /// Of a run that takes about so long.
+    pub fn timed(total: Duration, quiet: bool) -> Self {
+        let total = total.as_millis().try_into().unwrap_or(usize::MAX);
+        let progress = Self::of(total, PERCENT, quiet);
+        if let Self::Bar(bar) = &progress {
+            let style = "{bar:30} {percent:>3} % {msg:<44} {eta} left";
+            let style = ProgressStyle::with_template(style).expect("a constant template");
+            bar.set_style(style.progress_chars("=> "));
+        }
+        progress
+    }
+
+    /// So much of its time is done, by the plan, and this is what comes.
+    pub fn at_time(&self, done: Duration, what: &str) {
+        self.at(done.as_millis().try_into().unwrap_or(usize::MAX), what);
+    }
+
     /// So many steps are done, and this one is the latest.
     pub fn at(&self, index: usize, what: &str) {
         match self {
@@ -74,11 +94,14 @@ impl Progress {
                 *last = Instant::now();
                 let left = start
                     .elapsed()
-                    .mul_f64((*total - index) as f64 / index.max(1) as f64);
-                eprintln!(
-                    "overlock: {unit} {index} of {total}, about {:.0} s left",
-                    left.as_secs_f64()
-                );
+                    .mul_f64(total.saturating_sub(index) as f64 / index.max(1) as f64);
+                let left = left.as_secs_f64();
+                if *unit == PERCENT {
+                    let percent = 100 * index / (*total).max(1);
+                    eprintln!("overlock: {percent} % done, about {left:.0} s left: {what}");
+                } else {
+                    eprintln!("overlock: {unit} {index} of {total}, about {left:.0} s left");
+                }
             }
             Self::Hidden => {}
         }

@@ -16,6 +16,14 @@ pub struct Args {
     #[arg(value_enum, default_value_t = Kind::Micro)]
     pub workload: Kind,
 
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What may be set about a workload.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub struct Options {
     /// micro, build, rw: length of the critical section, beside its access to the data [default: 100 in build, else 0]
     #[arg(long, value_name = "NS")]
     pub cs: Option<String>,
@@ -80,7 +88,14 @@ pub enum Pattern {
 impl Args {
     /// The workload that they ask for, of the subcommand of that name.
     pub fn workload(&self, command: &str) -> Result<Workload, Exit> {
-        self.fit(command)?;
+        self.options.workload(self.workload, command)
+    }
+}
+
+impl Options {
+    /// That workload with what they set about it, for the subcommand of that name.
+    pub fn workload(&self, kind: Kind, command: &str) -> Result<Workload, Exit> {
+        self.fit(kind, command)?;
         let section = |option, text: &Option<String>, default| match text {
             Some(text) => number(option, text, 0.0, LONGEST_SECTION, "nanoseconds"),
             None => Ok(default),
@@ -89,7 +104,7 @@ impl Args {
             Some(text) => whole(option, text, 1, MANY),
             None => Ok(default),
         };
-        Ok(match self.workload {
+        Ok(match kind {
             Kind::Micro => Workload::Micro {
                 cs: section("--cs", &self.cs, 0.0)?,
                 ncs: section("--ncs", &self.ncs, 0.0)?,
@@ -123,7 +138,7 @@ impl Args {
     }
 
     /// Options that only some workloads have must not be given to another.
-    fn fit(&self, command: &str) -> Result<(), Exit> {
+    fn fit(&self, kind: Kind, command: &str) -> Result<(), Exit> {
         let sections = &[Kind::Micro, Kind::Build, Kind::Rw];
         let options: [(&str, bool, &[Kind]); 7] = [
             ("--cs", self.cs.is_some(), sections),
@@ -136,7 +151,7 @@ impl Args {
         ];
         let Some((option, _, owners)) = options
             .into_iter()
-            .find(|(_, given, owners)| *given && !owners.contains(&self.workload))
+            .find(|(_, given, owners)| *given && !owners.contains(&kind))
         else {
             return Ok(());
         };
@@ -159,11 +174,17 @@ mod tests {
 
     fn workload(words: &[&str]) -> Workload {
         use clap::Parser;
-        let line = ["overlock", "bench"].iter().chain(words);
-        match crate::Cli::try_parse_from(line).unwrap().command {
-            crate::Command::Bench(args) => args.workload.workload("bench").unwrap(),
-            other => panic!("{other:?}"),
+        #[derive(Debug, Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: Args,
         }
+        let line = ["overlock"].iter().chain(words);
+        Line::try_parse_from(line)
+            .unwrap()
+            .args
+            .workload("sim")
+            .unwrap()
     }
 
     #[test]

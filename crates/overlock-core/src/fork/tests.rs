@@ -4,11 +4,12 @@ use std::boxed::Box;
 use std::vec::Vec;
 
 use super::*;
-use crate::node::{Claim, NodeId};
+use crate::node::{Claim, NodeId, Slot};
 use crate::raw::{RawFairLock, RawFork, RawForkRwLock, RawLock, RawRwLock, RawUpgradeRwLock};
-use crate::rw::{OverlockRw, OverlockRwCounted, OverlockRwPosix};
+use crate::rw::{OverlockRw, PerCpuRwSem};
+use crate::sleep::Overlock;
 use crate::sleep::{Barrier, Condvar, Mutex, MutexInside, RwSem, Semaphore};
-use crate::spin::{Hybrid, Overlock, OverlockPosix, PvQueued};
+use crate::spin::{Hybrid, PvQueued};
 use crate::toy::stage::actor;
 use crate::toy::{Point, SLOTS, Toy, kicks};
 
@@ -71,11 +72,6 @@ fn held_stays_held<L: RawLock + RawFork>(waiters: usize) {
 #[test]
 fn a_lock_that_the_forking_thread_holds_is_its_own_in_the_child() {
     held_stays_held::<Overlock<Toy>>(2);
-}
-
-#[test]
-fn so_is_one_that_may_be_freed() {
-    held_stays_held::<OverlockPosix<Toy>>(2);
 }
 
 #[test]
@@ -224,6 +220,7 @@ fn written_stays_written<L: RawForkRwLock>() {
     let token = lock.write();
     lost(1, || _ = lock.write());
     lost(2, || _ = lock.read());
+    lost(4, || _ = lock.write());
     fork();
     // SAFETY: `fork` was called, and the lock was acquired above.
     unsafe { lock.forget_waiters(true) };
@@ -245,8 +242,8 @@ fn so_is_one_with_a_gate() {
 }
 
 #[test]
-fn so_is_one_that_may_be_freed_and_has_readers_beside_the_writer() {
-    written_stays_written::<OverlockRwPosix<Toy>>();
+fn so_is_one_with_entries() {
+    written_stays_written::<PerCpuRwSem<Toy>>();
 }
 
 /// A writer waits for the reader that forks, and has closed the gate, or handed it to nobody.
@@ -255,6 +252,7 @@ fn read_stays_read<L: RawForkRwLock>(token: fn(&L) -> L::Read) {
     let token = token(lock);
     lost(1, || _ = lock.write());
     lost(2, || _ = lock.read());
+    lost(4, || _ = lock.write());
     fork();
     // SAFETY: `fork` was called.
     unsafe { lock.forget_waiters(false) };
@@ -271,21 +269,17 @@ fn a_lock_that_the_forking_thread_reads_is_still_read() {
 }
 
 #[test]
-fn so_is_one_whose_writer_has_closed_the_gate() {
-    read_stays_read::<OverlockRwCounted<Toy>>(OverlockRwCounted::read);
+fn so_is_one_that_a_writer_has_closed() {
+    read_stays_read::<OverlockRw<Toy>>(OverlockRw::read);
 }
 
-#[test]
-fn so_is_one_that_may_be_freed_and_is_closed() {
-    read_stays_read::<OverlockRwPosix<Toy>>(OverlockRwPosix::read);
-}
-
+/// The writer that is gone has the inner lock, and waits for the entry.
 #[test]
 fn so_is_one_with_a_visible_reader() {
-    use crate::rw::PerCpuRwSem;
     read_stays_read::<PerCpuRwSem<Toy>>(|lock| {
+        // The first one is counted.
         // SAFETY: just acquired.
-        unsafe { lock.unlock_write(lock.write()) };
+        unsafe { lock.unlock_read(lock.read()) };
         lock.read()
     });
 }
@@ -322,13 +316,13 @@ fn slots_are_given_back_and_tables_are_empty() {
     let mine = Claim::<Toy>::new().unwrap();
     let slots = Toy::slots();
     for (index, slot) in slots.iter().enumerate() {
-        slot.reading.0[0].store(7, Relaxed);
+        slot.reading.0[0].lock.store(7, Relaxed);
+        slot.reading.0[0].waited.store(1, Relaxed);
         if index != 0 {
             crate::toy::as_thread(index, || core::mem::forget(Claim::<Toy>::new()));
         }
     }
     slots[3].depth.store(1, Relaxed);
-    Toy::kick_table()[1].store(5, Relaxed);
     crate::lock_hash::insert::<Toy, _>(&1_u32, NodeId::new(1, 0));
     let lost = Claim::<Toy>::new().unwrap();
     core::mem::forget(Toy::waiters().enter(0x1000, 2, &lost));
@@ -339,31 +333,15 @@ fn slots_are_given_back_and_tables_are_empty() {
     );
     assert!(slots[1..].iter().all(Slot::is_idle));
     assert_eq!(
-        slots[0].reading.0[0].load(Relaxed),
+        slots[0].reading.0[0].lock.load(Relaxed),
         7,
         "the caller reads on"
     );
     assert!(!slots[0].is_idle());
+    // Of the caller's own, too: else it would kick nobody, each time.
+    let waited = |slot: &Slot<Toy>| slot.reading.0[0].waited.load(Relaxed);
+    assert!(slots.iter().all(|slot| waited(slot) == 0));
     drop((mine, lost));
-    assert_eq!(Toy::kick_table()[1].load(Relaxed), 0);
     assert!(!Toy::waiters().kick(0x1000, 2));
     assert_eq!(crate::lock_hash::remove::<Toy, _>(&1_u32), None);
-}
-
-/// `deferred.forget` for the calling thread: the kick table does not count it any more, so no unlock would ever take it.
-#[test]
-fn a_kick_that_was_kept_for_one_that_is_gone_is_forgotten() {
-    let lock = create::<Overlock<Toy>>();
-    lock.lock();
-    assert!(lock.kick_after_unlock(NodeId::new(1, 0)));
-    fork();
-    assert!(lock.kick_after_unlock(NodeId::new(2, 0)), "there is room");
-    // SAFETY: locked above.
-    unsafe { lock.unlock(()) };
-    assert_eq!(kicks(), 1);
-    assert!(
-        Toy::kick_table()
-            .iter()
-            .all(|count| count.load(Relaxed) == 0)
-    );
 }

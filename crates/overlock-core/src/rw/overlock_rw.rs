@@ -1,439 +1,464 @@
-//! The reader-writer lock that we recommend: `overlock::RwLock` is built on it, and with its readers always visible
-//! it is the per-CPU reader-writer semaphore, `overlock::PerCpuRwLock`.
+//! The reader-writer lock that we recommend: `overlock::RwLock`, `ovl_rwlock_t` and the drop-in's
+//! `pthread_rwlock_t` are built on it. A word that is the lock, and a gate for those that want to
+//! exclude others and have to wait.
 //!
-//! A lock whose readers count themselves in one word scales no better than a mutex: the word's cache line goes from CPU to
-//! CPU. And a lock that keeps its waiters in order collapses where threads outnumber CPUs. So this one is made of two parts:
-//!
-//! 1. **The gate**, an [`Overlock`] that a writer holds while it waits for the readers to leave and while it
-//!    writes. Everything that is known there about waiting under overcommit (spinning while it pays,
-//!    turns, sleeping by timers, a bound on being passed) holds for readers and writers alike.
-//! 2. **Readers in two modes.** A reader *counts* itself in the lock's word. Where the lock is read for long without a write, it
-//!    becomes *biased*: a reader then writes the lock's id into an entry of its own thread's slot, which is
-//!    a plain store and a light barrier, and readers of any number run without touching a shared line. A writer
-//!    ends the bias: it pays for a heavy barrier and looks through the slots (Dice and Kogan, "BRAVO: Biased Locking for
-//!    Reader-Writer Locks", 2019, with the fence moved to the writer; the kernel's per-CPU reader-writer semaphore does the same
-//!    with RCU in the barrier's place).
+//! Mellor-Crummey and Scott ("Scalable Reader-Writer Synchronization for Shared-Memory
+//! Multiprocessors", 1991) and the kernel's qrwlock have a queue beside a word in the same way.
+//! Theirs spin, and every waiter stands in the queue. Here only the first of the writers that wait
+//! watches the word, and readers sleep on it together: one release lets them all in.
 //!
 //! # Layout
 //!
-//! 40 bytes.
+//! `gate: Overlock`, the recommended mutex, and `word: u32`:
 //!
-//! | field | who writes it |
+//! ```text
+//!     31       30       29       28        27          26        25   24      0
+//! +---------+-------+--------+--------+-----------+------------+------+---------+
+//! | writing | first | others | closed | upgrading | upgradable | full | readers |
+//! +---------+-------+--------+--------+-----------+------------+------+---------+
+//! ```
+//!
+//! | bits | who writes them, and when |
 //! |---|---|
-//! | `gate: Overlock` | who wants to write, and readers that found it closed |
-//! | `readers: u64` | low half: counted readers, and those that are just finding the gate closed; high half: how many have ever counted themselves, modulo 2^32 |
-//! | `bias: u32` | 0 until the lock is biased for the first time, then its id; with the top bit while it is not biased. Switched on by who holds the lock, off by who holds the gate |
-//! | `drainer: u16` | the holder of the gate that sleeps until readers have left |
-//! | `upgradable: u8` | 1 from the acquisition of an upgradable reader to its release; set by the holder of the gate |
-//! | `quiet: u8` | 0 by each writer when it leaves; 1 by readers now and then: nobody has written since |
-//! | `waiting: list` | who waits for the upgradable reader to leave |
+//! | writing | set by who acquires for writing, cleared by its unlock |
+//! | first | set by the gate's owner, which is about to halt on the word; cleared by it, and by who kicks it |
+//! | others | set by a reader or an upgrader that is about to halt on the word; cleared by who kicks them |
+//! | closed | set by the gate's owner, whom newcomers have to let pass, or for it by a fair unlock; cleared by it |
+//! | upgrading | set and cleared by the upgradable reader: it waits until the other readers have left |
+//! | upgradable | set with the share of the upgradable reader, and cleared with it |
+//! | readers | by each reader, coming and going |
+//! | full | the top bit of readers: too many of them |
 //!
 //! # States
 //!
-//! ```text
-//!                 reader: readers + 1, gate open              reader of a biased lock: entry = id, bias still on
-//!   free ---------------------------------------> read <---------------------------------------- free
-//!     |                                            |   ^
-//!     | writer: gate closed                        |   +-- reader that found the gate closed: passes it itself
-//!     v                                            v
-//!   draining: no new readers  ------------------------> written: no reader left ---gate opened---> free
-//!     |                        |                           |
-//!     |                        |                           +--downgrade: readers + 1, gate opened---> read
-//!     |                        +--at its limit: gate opened---> read
-//!     |
-//!     +--there is an upgradable reader: gate opened, in the list until that has left
-//! ```
-//!
-//! What each of them does, step by step:
+//! (writing, readers); U where one of the readers is the upgradable one:
 //!
 //! ```text
-//! a counted reader      gate open: readers + 1. Gate closed: in vain, readers - 1; it passes the gate: readers + 1
-//!     leaves            readers - 1; where a drainer sleeps, kicks it
-//! a visible reader      entry = id, the bias is still on. It has ended: in vain, entry = 0; then as a counted one
-//!     leaves            entry = 0. The bias has ended: clears it again, and kicks the drainer
-//! the bias              off --> on by who holds the lock, on --> off by who holds the gate
-//! a drainer             waits until the counted readers are gone, then for one entry after the other: awake, then asleep
-//! an upgradable reader  gate closed: upgradable = 1, readers + 1, gate opened
-//!     upgrades          gate closed, the others drained: readers - 1, upgradable = 0. At its limit: gate opened, it reads on
-//!     leaves            upgradable = 0: from then on a counted reader
-//! who meets one         gate opened, joins the list. The first closes the gate: upgradable = 1, opens it and sleeps; or 0, and it goes
-//!                       on. At its limit it leaves the list. Without a node: naps between attempts
+//! (0, n)   --read-->         (0, n + 1)     closed, upgrading or full: in vain, and it leaves again
+//! (1, n)   --read beside-->  (1, n + 1)     the caller owns its share as soon as writing is clear
+//! (w, n)   --leave-->        (w, n - 1)     who waits for that is kicked
+//! (0, n)   --upgradable-->   (0, n + 1) U
+//! (0, 1) U --upgrade-->      (1, 0)
+//! (0, 0)   --write-->        (1, 0)
+//! (1, n)   --unlock-->       (0, n)         all that sleep are kicked
+//! (1, n)   --downgrade-->    (0, n + 1)     as above; the share may be the upgradable one
 //! ```
+//!
+//! Who cannot acquire at once stays away from the word six times, 13 us in all, and looks again each
+//! time. Then
+//!
+//! ```text
+//! a reader      sleeps, and begins anew; after PATIENCE it counts itself beside a writer
+//! a writer, an  waits for the gate. Its owner spins on the word for 5 us, then sleeps on it. A writer that finds
+//! upgradable    readers alone closes the lock at once, everybody at the first look after PATIENCE
+//! the upgrader  sets upgrading, spins for 5 us, sleeps
+//! ```
+//!
+//! A reader that [may pass](Passing) takes no notice of closed and upgrading, at once or after
+//! PATIENCE, and counts itself beside a writer from then on.
 //!
 //! # Invariants
 //!
-//! - R1: whoever holds the lock for reading, by count or by entry, came while no writer was past its draining; a writer writes only
-//!   when it has seen the count at 0 (1 for the upgradable reader itself) and no entry with the lock's id, after closing the gate.
-//! - R2: bias is switched on only by a holder of the lock, or of the gate: so not between a writer's last look at it and that
-//!   writer's release.
-//! - R3: an entry holds a lock's id from before its reader looks at `bias` until the reader has left.
-//! - R4: `upgradable` becomes 1 only under the gate, and while it is 1 its reader is counted; nobody drains the lock then but that one.
-//! - R5: whenever the gate is free and an entry names the lock, the bias is on, or that entry's reader has not entered, and will
-//!   not: so a writer that finds the bias off need not look for entries. Who gives up waiting for entries switches the bias on again.
+//! - I1: writing is set only by an exchange that finds writing clear and no reader, or the upgrader's
+//!   share alone. So who has counted itself owns a share whenever writing is clear, until it leaves.
+//! - I2: first and closed are there only while somebody owns the gate who has not looked since, and
+//!   the gate's owner clears both as it acquires or gives up.
+//! - I3: others is set only beside what those sleep for: writing, closed or upgrading. Whoever ends
+//!   one of the three clears others too and kicks all, or goes over to the next of them.
+//! - I4: an unlock's change of the word is its last access: after that it needs the word's address
+//!   and nothing else. And nobody gets through the gate, or gives up there, without owning the lock
+//!   afterwards or being about to return from a call that waited. So whoever owns the lock last may
+//!   free it, whatever the earlier owners' unlocks are at.
 //!
 //! # Orderings
 //!
-//! - RC, the reader's increment, then RG, its look at the gate; WG, the acquisition of the gate, then WC, the writer's look at the count:
-//!   all sequentially consistent, so the reader finds the gate closed or the writer finds the reader (Dekker's pattern).
-//! - RE, the store of the entry, light barrier, RB, the look at `bias`; WB, the store that ends the bias, heavy barrier, WE, the look
-//!   at the entries: the same, with the fence on the writer's side. RB is an acquire and pairs with the release that
-//!   switched the bias on: by a holder of the lock, to whom the last writer's release was visible.
-//! - RU, a reader's decrement or its clearing of the entry, both releases, pair with WC and WE, acquires. WE may find the entry in use
-//!   for another lock already: RE, a release, says as much.
-//! - A writer's release of the gate pairs with the acquire in RG.
+//! RA, acquire, a reader's addition, or its look once it is counted, which finds writing clear; WA,
+//! acquire, an exchange that sets writing. They pair with RU, the release of a reader's subtraction
+//! (WA only), and WU, the release of a change that clears writing. All changes are
+//! read-modify-writes, so release sequences never break.
 //!
 //! # Why no wake-up is lost
 //!
-//! A drainer that is about to sleep names itself in `drainer` and counts itself in the kick table (DK), then looks at the
-//! readers once more (WC, WE). A counted reader that leaves decrements (RU), then looks at the table
-//! (RK); all are sequentially consistent. A visible reader that leaves finds the bias ended, by the barriers; it then clears its entry
-//! once more with a read-modify-write and looks at `drainer`. What the drainer halts on is its node's
-//! count of kicks (`sleep/wait_list.rs`).
+//! Who goes to sleep sets its flag in an exchange that expects what it cannot acquire, and halts on
+//! the result. A change before the halt makes it return; each change after it that may end a wait
+//! finds the flag, and kicks. Those changes are:
+//!
+//! | who sleeps | until | who makes it so, and kicks |
+//! |---|---|---|
+//! | a writer with the gate | no writer, no reader | the writer's unlock and downgrade; the last reader |
+//! | an upgradable with the gate | no writer, no other one | as above; the upgradable reader's unlock and downgrade |
+//! | the upgrader | readers = 1 | the last other reader |
+//! | a reader beside a writer | no writer | the writer's unlock and downgrade |
+//! | a reader that is not counted | neither writing nor closed nor upgrading (I3) | the same; who gives up at the gate, or an upgrade; an upgradable that comes through the gate |
+//!
+//! Every kick is for all that sleep there, since one for a single thread might reach another that
+//! has come since. It wakes few for nothing: beside readers there sleep the gate's owner and those
+//! that it keeps out. Nobody has a timer but the caller's deadline, and a reader that may pass later:
+//! one of PATIENCE.
 //!
 //! # Bounds
 //!
-//! - A writer closes the gate at once, and readers that come later wait. So it waits for the gate, which is bounded as
-//!   [`spin::overlock`](crate::spin::overlock) says, and for the longest section of those that read at that moment. Writers do not starve.
-//! - A reader waits for a closed gate in the same way as a writer, and so it does not starve either.
-//! - Where an upgradable reader holds the lock, writers and other upgradable readers wait in the order of their arrival until it has left,
-//!   and then for the gate.
-//! - At most 2^31 readers: a panic beyond.
+//! - A writer at the gate that finds readers alone is passed by nobody after that but readers that may
+//!   pass. One that finds writers may be passed by them until it has been there for PATIENCE and
+//!   looks: each of their unlocks makes it look. So it waits for the gate, which has the bounds of
+//!   [`overlock`](crate::sleep::overlock), for PATIENCE, and for those that are inside then.
+//! - A reader may be passed by writers for PATIENCE; at its first look after that it is counted, if there
+//!   is a writer and the lock is not closed, and owns its share as soon as that writer leaves.
+//! - A fair unlock closes the lock for a gate's owner that sleeps: it is the next of those that want to
+//!   exclude others. Who is awake, or has not come to the gate yet, is promised nothing.
+//! - At most 2^25 readers.
 
-mod drain;
 mod fork;
-mod policy;
 mod states;
 #[cfg(test)]
 mod tests;
-mod tokenless;
 mod upgrade;
-mod visible;
+mod wait;
 
-use core::marker::PhantomData;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
+use crate::platform::{Atomic, ConstPlatform, Instant, Kick, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawDowngradeRwLock, RawLock, RawRwLock, RawTimedRwLock};
-use crate::sleep::wait_list::{Limit, WaitList};
-use crate::spin::Overlock;
-use crate::spin::overlock::Gate;
+use crate::sleep::Overlock;
 
-pub use policy::{Bias, Counted, PerCpu, Policy, Recommended};
-use states::Step;
+pub(super) use states::{DIAGRAM, Step};
 
-/// In `readers`: one that counts itself, for the two halves.
-const READER: u64 = 1 | 1 << 32;
+/// For how long those that wait let others pass: for longer than most sections take and a thread
+/// that has lost its CPU is away.
+pub const PATIENCE_NS: u64 = 2_000_000;
 
-/// Half of what the low half of `readers` can hold.
-const MOST_READERS: u64 = 1 << 31;
+const READER: u32 = 1;
+const FULL: u32 = 1 << 25;
+const READERS: u32 = (FULL << 1) - 1;
+const UPGRADABLE: u32 = 1 << 26;
+const UPGRADING: u32 = 1 << 27;
+const CLOSED: u32 = 1 << 28;
+const OTHERS: u32 = 1 << 29;
+const FIRST: u32 = 1 << 30;
+const WRITING: u32 = 1 << 31;
 
-/// In `bias`: the id is there, the bias is not.
-const OFF: u32 = 1 << 31;
+/// What keeps out a reader that may not pass.
+const SHUT: u32 = WRITING | CLOSED | UPGRADING;
 
-/// The recommended reader-writer lock: see the [module's page](self). 40 bytes.
-#[derive(Debug)]
-pub struct OverlockRw<P: Platform, Y: Policy = Recommended> {
-    gate: Overlock<P, Gate>,
-    readers: P::U64,
-    bias: P::U32,
-    drainer: P::U16,
-    upgradable: P::U8,
-    quiet: P::U8,
-    waiting: WaitList<P>,
-    policy: PhantomData<Y>,
+/// When a reader may pass writers and upgraders that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passing {
+    /// It waits for none but the one that writes.
+    AtOnce,
+    /// After [`PATIENCE_NS`].
+    Later,
+    /// It passes nobody who has closed the lock.
+    Never,
 }
 
-/// [`OverlockRw`] whose readers always count themselves.
-pub type OverlockRwCounted<P> = OverlockRw<P, Counted>;
+/// Why somebody is not inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It would have had to wait.
+    Busy,
+    /// Its deadline has passed.
+    Late,
+    /// There are too many readers.
+    Full,
+}
 
-/// A reader's acquisition.
+/// The recommended reader-writer lock: see the [module's page](self).
 #[derive(Debug)]
-pub struct Read<P: Platform>(Option<&'static P::U32>);
+pub struct OverlockRw<P: Platform> {
+    gate: Overlock<P>,
+    word: P::U32,
+}
 
-/// A writer's acquisition.
-#[derive(Debug)]
-pub struct Write(());
-
-impl<P: ConstPlatform, Y: Policy> OverlockRw<P, Y> {
+impl<P: ConstPlatform> OverlockRw<P> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
         OverlockRw {
             gate: Overlock::new(),
-            readers: Zero::ZERO,
-            bias: Zero::ZERO,
-            drainer: Zero::ZERO,
-            upgradable: Zero::ZERO,
-            quiet: Zero::ZERO,
-            waiting: WaitList::INIT,
-            policy: PhantomData,
+            word: Zero::ZERO,
         }
     }
 }
 
-impl<P: ConstPlatform, Y: Policy> Default for OverlockRw<P, Y> {
+impl<P: ConstPlatform> Default for OverlockRw<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform, Y: Policy> ConstLock for OverlockRw<P, Y> {
+impl<P: ConstPlatform> ConstLock for OverlockRw<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
     const INIT: Self = Self::new();
 }
 
-/// The counted readers in `readers`.
-fn count(readers: u64) -> u64 {
-    readers & u64::from(u32::MAX)
-}
-
-impl<P: Platform, Y: Policy> OverlockRw<P, Y> {
-    /// Counted readers between two [looks](Self::look), less one: a mask for the high half.
-    const LOOK: u64 = match Y::BIAS {
-        Bias::Always => 0,
-        _ => Y::LOOK_EVERY - 1,
-    };
-
-    /// Counts a reader in, if the gate is open. Without it where it is closed, and with `WAITS` also where the reader has
-    /// stepped aside and waited for its turn.
+impl<P: Platform> OverlockRw<P> {
+    /// The shortest way to read: if nobody is in the way.
     #[inline]
-    fn enter_counted<const WAITS: bool>(&self) -> bool {
-        // RC
-        let before = self.readers.fetch_add(READER, SeqCst);
-        // RG
-        let open = self.gate.is_open();
-        if open && count(before) == 0 && before >> 32 & Self::LOOK != 0 {
-            Step::Count.taken::<P>();
-            return true;
+    pub fn enter(&self) -> bool {
+        let entered = self.come_in();
+        if !entered {
+            self.back_out();
         }
-        self.enter_among_others::<WAITS>(before, open)
+        entered
     }
 
-    #[cold]
-    fn enter_among_others<const WAITS: bool>(&self, before: u64, open: bool) -> bool {
-        Step::of_counting(open).taken::<P>();
-        if open && before >> 32 & Self::LOOK == 0 {
-            self.look(before);
-        }
-        let crowded = WAITS && count(before) != 0 && self.gate.is_crowded(self.done());
-        if open && !crowded {
-            return true;
-        }
-        self.leave_counted();
-        if crowded {
-            self.gate.step_aside(|| self.done());
-        }
-        false
-    }
-
-    /// How many have ever counted themselves.
-    fn reads(&self) -> u32 {
-        (self.readers.load(Relaxed) >> 32) as u32
-    }
-
-    /// How much has been done with the lock.
-    fn done(&self) -> u32 {
-        self.gate.passed().wrapping_add(self.reads())
-    }
-
-    /// Acquires the gate, unless `limit` is reached first.
+    /// The first half of [`enter`](Self::enter): whoever comes in vain is counted, and [backs out](Self::back_out) next.
     #[inline]
-    fn close_gate(&self, limit: &Limit<'_, P>) -> bool {
-        // WG
-        self.gate.lock_within(limit, || self.reads())
-    }
-
-    #[inline]
-    fn leave_counted(&self) {
-        // RU: release, pairs with WC. SeqCst: before RK, against DK and WC.
-        let before = self.readers.fetch_sub(1, SeqCst);
-        Step::Uncount.taken::<P>();
-        crate::check!(count(before) > 0, "unlock of a lock that nobody reads");
-        // RK. A drainer waits for none, or for all but itself.
-        if self.gate.kicks().load(SeqCst) != 0 && count(before) <= 2 {
-            self.kick_drainer();
+    pub fn come_in(&self) -> bool {
+        // (w, n) -> (w, n + 1). RA: acquire, pairs with WU.
+        let entered = self.word.fetch_add(READER, Acquire) & (SHUT | FULL) == 0;
+        if entered {
+            Step::Read.taken::<P>();
         }
+        entered
     }
 
-    /// The gate was closed: passes it like a writer, but lets other readers in meanwhile.
-    #[cold]
-    fn read_slow(&self, limit: &Limit<'_, P>) -> bool {
-        let acquired = self.close_gate(limit);
-        if acquired {
-            self.gate.open();
-            // Relaxed: the writer that acquires the gate after this one's release sees the count.
-            let before = self.readers.fetch_add(READER, Relaxed);
-            Step::PassGate.taken::<P>();
-            self.release_gate();
-            if before >> 32 & Self::LOOK == 0 {
-                self.look(before);
-            }
-        }
-        acquired
-    }
-
-    /// The caller holds the gate.
+    /// The shortest way to write: if nobody is there.
     #[inline]
-    fn release_gate(&self) {
-        // SAFETY: the caller holds the gate, whose token is ().
-        unsafe { self.gate.unlock(()) }
-    }
-
-    /// The caller has written, and is about to let go of the gate.
-    #[inline]
-    fn end_write(&self) {
-        self.quiet.store(0, Relaxed);
-        if Y::BIAS == Bias::Always {
-            self.switch_on();
-        }
-    }
-
-    /// The caller has written: lets the others in again.
-    #[inline]
-    fn open_gate(&self) {
-        self.end_write();
-        self.release_gate();
-    }
-
-    /// A counted reader looks, now and then, whether the lock should be biased, and whether there are too many of them.
-    #[cold]
-    fn look(&self, readers: u64) {
-        if count(readers) >= MOST_READERS {
-            self.leave_counted();
-            panic!("more than {MOST_READERS} readers of one lock");
-        }
-        let wanted = match Y::BIAS {
-            Bias::Never => false,
-            Bias::Learned => self.quiet.load(Relaxed) != 0,
-            Bias::Always => true,
-        };
-        if !wanted {
-            self.quiet.store(1, Relaxed);
-        } else if self.gate.is_deserted() {
-            self.switch_on();
-        }
-    }
-
-    /// The caller holds the gate, and has just acquired it: waits until it may write.
-    #[inline]
-    fn write_at_gate(&self, limit: &Limit<'_, P>) -> bool {
-        // WC; and readers that are there by their entries left the bias on.
-        let clear = count(self.readers.load(SeqCst)) == 0 && !self.is_biased();
-        if clear {
+    pub fn seize(&self) -> bool {
+        // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
+        let seized = self
+            .word
+            .compare_exchange(0, WRITING, Acquire, Relaxed)
+            .is_ok();
+        if seized {
             Step::Write.taken::<P>();
         }
-        clear || self.clear_out(limit)
+        seized
+    }
+
+    /// Reads, unless `until` passes first. Looks at least once.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Late`], [`Refused::Full`].
+    pub fn read_passing(&self, passing: Passing, until: Option<Instant>) -> Result<(), Refused> {
+        // Relaxed, a look first: entering acquires, and in vain it would pull the word to this CPU.
+        if self.word.load(Relaxed) & (SHUT | FULL) == 0 && self.enter() {
+            return Ok(());
+        }
+        self.read_slow(passing, until)
+    }
+
+    /// Reads if that needs no waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Busy`], [`Refused::Full`].
+    pub fn try_read_passing(&self, passing: Passing) -> Result<(), Refused> {
+        let shut = match passing {
+            Passing::Never => SHUT,
+            _ => WRITING,
+        };
+        let mut seen = self.word.load(Relaxed);
+        while seen & shut == 0 {
+            if seen & FULL != 0 {
+                return Err(Refused::Full);
+            }
+            // (0, n) -> (0, n + 1). RA: acquire, pairs with WU.
+            match self
+                .word
+                .compare_exchange_weak(seen, seen + READER, Acquire, Relaxed)
+            {
+                Ok(_) => {
+                    Step::TryRead.taken::<P>();
+                    return Ok(());
+                }
+                Err(now) => seen = now,
+            }
+        }
+        Err(Refused::Busy)
+    }
+
+    /// Writes, unless `until` passes first; whether it does. Looks at least once.
+    pub fn write_within(&self, until: Option<Instant>) -> bool {
+        self.seize_if_free() || self.write_slow(until)
+    }
+
+    /// Whether a writer holds the lock; if not, with what the last one did.
+    #[inline]
+    pub(super) fn is_write_locked_acquire(&self) -> bool {
+        // Acquire, pairs with WU.
+        self.word.load(Acquire) & WRITING != 0
+    }
+
+    /// A reader takes itself out.
+    #[inline]
+    fn leave(&self) {
+        let word = ptr::from_ref(&self.word);
+        // (w, n) -> (w, n - 1). RU: release, pairs with WA. From here on the lock may be gone (I4).
+        let before = self.word.fetch_sub(READER, Release);
+        Step::Leave.taken::<P>();
+        crate::check!(before & READERS != 0, "unlock of a lock that nobody reads");
+        if before & (FIRST | OTHERS) != 0 {
+            kick_after_reader::<P>(word, before);
+        }
+    }
+
+    /// The writer goes, or stays as a reader: with `share`. `fair`: lets nobody pass the gate's owner
+    /// if that one sleeps.
+    #[inline]
+    fn end_write(&self, share: u32, fair: bool) {
+        // (1, 0) -> (0, share). WU: release, pairs with RA and WA. From here on the lock may be gone (I4).
+        let alone = self
+            .word
+            .compare_exchange(WRITING, share, Release, Relaxed)
+            .is_ok();
+        if alone {
+            Step::Unlock.taken::<P>();
+        } else {
+            self.end_write_slow(share, fair);
+        }
+    }
+
+    /// Others are there: they sleep, wait for their share, or are just finding the writer.
+    #[cold]
+    #[inline(never)] // so that releases stay small where they are inlined
+    fn end_write_slow(&self, share: u32, fair: bool) {
+        let word = ptr::from_ref(&self.word);
+        let mut seen = self.word.load(Relaxed);
+        crate::check!(seen & WRITING != 0, "unlock of a lock that nobody writes");
+        loop {
+            let mut next = (seen & !(WRITING | FIRST | OTHERS)) + share;
+            if fair && seen & FIRST != 0 {
+                next |= CLOSED;
+            }
+            // (1, n) -> (0, n + share). WU, as above.
+            match self
+                .word
+                .compare_exchange_weak(seen, next, Release, Relaxed)
+            {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        Step::Unlock.taken::<P>();
+        if seen & (FIRST | OTHERS) != 0 {
+            Step::UnlockKicks.taken::<P>();
+            kick_all::<P>(word);
+        }
     }
 }
 
-// SAFETY: R1, by the orderings above.
-unsafe impl<P: Platform, Y: Policy> RawRwLock for OverlockRw<P, Y> {
-    type Read = Read<P>;
-    type Write = Write;
+/// Whether a reader that leaves this behind it is waited for: it was the last one, or the last beside
+/// the upgrader. (Beside a writer nobody waits for readers alone.)
+fn is_awaited(before: u32) -> bool {
+    before & WRITING == 0
+        && match before & READERS {
+            1 => before & FIRST != 0,
+            2 => before & UPGRADING != 0,
+            _ => false,
+        }
+}
 
-    const NAME: &'static str = Y::NAME;
+/// A reader has left, and somebody sleeps.
+#[cold]
+#[inline(never)] // as above
+fn kick_after_reader<P: Platform>(word: *const P::U32, before: u32) {
+    if is_awaited(before) {
+        Step::LeaveKicks.taken::<P>();
+        kick_all::<P>(word);
+    }
+}
+
+/// Whoever sleeps on the word looks again.
+fn kick_all<P: Platform>(word: *const P::U32) {
+    P::kick_at(word, Kick::All);
+}
+
+/// For a trait's method that has no way to refuse.
+fn counted(result: Result<(), Refused>) {
+    assert!(
+        result.is_ok(),
+        "more than {FULL} readers of one lock: {result:?}"
+    );
+}
+
+// SAFETY: I1, by the orderings above.
+unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
+    type Read = ();
+    type Write = ();
+
+    const NAME: &'static str = "overlock_rw";
 
     fn create() -> Result<Self, CreateError> {
         Ok(OverlockRw {
             gate: Overlock::create()?,
-            readers: P::U64::new(0),
-            bias: P::U32::new(0),
-            drainer: P::U16::new(0),
-            upgradable: P::U8::new(0),
-            quiet: P::U8::new(0),
-            waiting: WaitList::new(),
-            policy: PhantomData,
+            word: P::U32::new(0),
         })
     }
 
+    /// Passes nobody.
     #[inline]
-    fn read(&self) -> Read<P> {
-        if let Some(entry) = self.enter_visibly() {
-            return Read(Some(entry));
-        }
-        if !self.enter_counted::<true>() {
-            self.read_slow(&Limit::NONE);
-        }
-        Read(None)
-    }
-
-    /// May fail where a waiter is just being given the lock.
-    #[inline]
-    fn try_read(&self) -> Option<Read<P>> {
-        match self.enter_visibly() {
-            Some(entry) => Some(Read(Some(entry))),
-            None => self.enter_counted::<false>().then_some(Read(None)),
+    fn read(&self) {
+        if !self.come_in() {
+            self.read_after_all();
         }
     }
 
+    /// Passes nobody.
+    fn try_read(&self) -> Option<()> {
+        self.try_read_passing(Passing::Never).ok()
+    }
+
     #[inline]
-    unsafe fn unlock_read(&self, token: Read<P>) {
-        match token.0 {
-            Some(entry) => self.leave_visibly(entry),
-            None => self.leave_counted(),
+    unsafe fn unlock_read(&self, (): ()) {
+        self.leave();
+    }
+
+    #[inline]
+    fn write(&self) {
+        if !self.seize() {
+            self.write_slow(None);
         }
     }
 
+    /// May fail where a reader finds out that it has to wait.
     #[inline]
-    fn write(&self) -> Write {
-        self.close_gate(&Limit::NONE);
-        self.write_at_gate(&Limit::NONE);
-        Write(())
-    }
-
-    fn try_write(&self) -> Option<Write> {
-        self.gate.try_lock()?;
-        let clear = self.is_clear(0);
-        if clear {
-            Step::Write.taken::<P>();
-        } else {
-            Step::TryInVain.taken::<P>();
-            self.release_gate();
-        }
-        clear.then_some(Write(()))
+    fn try_write(&self) -> Option<()> {
+        self.seize().then_some(())
     }
 
     #[inline]
-    unsafe fn unlock_write(&self, Write(()): Write) {
-        self.open_gate();
-        Step::Unlock.taken::<P>();
+    unsafe fn unlock_write(&self, (): ()) {
+        self.end_write(0, false);
     }
 
+    #[inline]
     fn is_locked(&self) -> bool {
-        !self.gate.is_open() || count(self.readers.load(Acquire)) != 0 || self.has_entries()
+        self.word.load(Relaxed) & (WRITING | READERS) != 0
     }
 
+    #[inline]
     fn is_write_locked(&self) -> bool {
-        !self.gate.is_open()
+        self.word.load(Relaxed) & WRITING != 0
     }
 
+    /// Who stays away from the word before it goes to sleep or to the gate does not show.
+    #[inline]
     fn is_contended(&self) -> bool {
-        self.gate.is_contended() || self.drainer.load(Relaxed) != 0 || !self.waiting.looks_empty()
+        self.word.load(Relaxed) & (FIRST | OTHERS | CLOSED | UPGRADING) != 0
+            || self.gate.is_locked()
+            || self.gate.is_contended()
     }
 }
 
-// SAFETY: as above; who gives up has not entered.
-unsafe impl<P: Platform, Y: Policy> RawTimedRwLock for OverlockRw<P, Y> {
-    fn read_until(&self, deadline: Instant) -> Option<Read<P>> {
-        self.try_read().or_else(|| {
-            self.read_slow(&Limit::until(deadline))
-                .then_some(Read(None))
-        })
+// SAFETY: as above; who gives up has not entered, or has left.
+unsafe impl<P: Platform> RawTimedRwLock for OverlockRw<P> {
+    fn read_until(&self, deadline: Instant) -> Option<()> {
+        let result = self.read_passing(Passing::Never, Some(deadline));
+        (result != Err(Refused::Late)).then(|| counted(result))
     }
 
-    fn write_until(&self, deadline: Instant) -> Option<Write> {
-        let limit = Limit::until(deadline);
-        let acquired = self.close_gate(&limit) && self.write_at_gate(&limit);
-        acquired.then_some(Write(()))
+    fn write_until(&self, deadline: Instant) -> Option<()> {
+        self.write_within(Some(deadline)).then_some(())
     }
 }
 
-// SAFETY: as above; the writer becomes a counted reader before it lets go of the gate.
-unsafe impl<P: Platform, Y: Policy> RawDowngradeRwLock for OverlockRw<P, Y> {
-    unsafe fn downgrade(&self, Write(()): Write) -> Read<P> {
-        // Relaxed, as in `read_slow`.
-        self.readers.fetch_add(READER, Relaxed);
+// SAFETY: as above; the writer becomes a reader in one step.
+unsafe impl<P: Platform> RawDowngradeRwLock for OverlockRw<P> {
+    unsafe fn downgrade(&self, (): ()) {
+        self.end_write(READER, false);
         Step::Downgrade.taken::<P>();
-        self.open_gate();
-        Read(None)
     }
 }

@@ -1,19 +1,393 @@
 //! The per-CPU reader-writer semaphore: readers touch only their own slot, writers pay.
 //!
-//! The kernel's (`percpu_rw_semaphore`) gives each lock a counter on every CPU: a reader increments the one of its CPU,
-//! and a writer makes all readers take a slow path, waits for a grace period of RCU, and adds the counters up. Threads have no
-//! CPU of their own, and a counter on each of many CPUs in each lock is a lot. So here a reader writes the lock's
-//! id into an entry of its thread's slot, one table for all locks, and the grace period is a heavy barrier:
-//! microseconds instead of milliseconds.
+//! The kernel's (`percpu_rw_semaphore`) gives each lock a counter on every CPU: a reader increments
+//! the one of its CPU, and a writer makes all readers take a slow path, waits for a grace period of
+//! RCU, and adds the counters up. Threads have no CPU of their own, and a counter on each of many CPUs
+//! in each lock is a lot. So here a reader writes the lock's id into an entry of its thread's slot,
+//! one table for all locks, as in Dice and Kogan, "BRAVO: Biased Locking for Reader-Writer Locks",
+//! 2019; and the grace period is a heavy barrier: microseconds instead of milliseconds.
 //!
-//! That is the bias of [`overlock_rw`](super::overlock_rw), which has the states, the invariants and the orderings; here it is always on.
-//! Take this one for what is read all the time and hardly ever written (configuration, routing tables); a write
-//! costs a heavy barrier and a look at the slot of every thread.
+//! Take this one for what is read all the time and hardly ever written (configuration, routing
+//! tables): a write costs a heavy barrier and a look at the slot of every thread.
 //!
-//! Where it differs from the published form: a thread that reads more than eight such locks at once, or has no slot, counts itself in the lock,
-//! on a shared line; a reader that finds a writer passes the gate with it, in the gate's order and bounds.
+//! # Layout
+//!
+//! | field | who writes it |
+//! |---|---|
+//! | `lock: OverlockRw` | writers, and the readers that count themselves: those that find a writer, and those without an entry |
+//! | `id: u32` | once, the first reader: 0 before |
+//! | an entry of a slot, `lock: u32` | its thread: the id of a lock that it reads, or 0 |
+//! | the same, `waited: u32` | a writer that is about to sleep until that reader has left: one more; afterwards one less |
+//!
+//! # States
+//!
+//! ```text
+//! a visible reader   entry = id; no writer: it reads. A writer: in vain, entry = 0, then as a counted one
+//!     leaves         entry = 0; where it is waited for, kicks
+//! a counted reader   has the inner lock for reading
+//! a writer           has the inner lock for writing; heavy barrier; waits for one entry after the other, awake, then asleep
+//! ```
+//!
+//! # Invariants
+//!
+//! - P1: an entry holds a lock's id from before its reader looks for a writer until the reader has left.
+//! - P2: a writer writes only when it has seen no entry with the lock's id, after it has acquired the
+//!   inner lock and passed the heavy barrier.
+//! - P3: a reader's unlock touches nothing of the lock: only its own slot, which is immortal.
+//!
+//! # Orderings
+//!
+//! - RE, the store of the entry, light barrier, RB, the look at the inner lock; WB, the acquisition of
+//!   that for writing, heavy barrier, WE, the look at the entries: the reader sees the writer, or the
+//!   writer the reader. RB is an acquire, and pairs with the release of the last writer.
+//! - The id, too: who enters has read it before RE. So a writer that finds none after the heavy
+//!   barrier is seen by whoever enters.
+//! - RU, the store that clears the entry, a release, pairs with WE, an acquire. WE may find the entry
+//!   in use for another lock already: RE, a release, says as much. It may not look at the entry at all,
+//!   since the thread has exited: then `slots_in_use` has acquired the end of that.
+//! - RU, light barrier, RK, the look at `waited`; WK, its increment, heavy barrier, then the halt's
+//!   look: the reader kicks, or the halt does not sleep.
+//!
+//! Where it differs from the published form: a thread that reads more than eight such locks at once, or
+//! has no slot, counts itself in the lock, on a shared line; and so does a reader that finds a writer,
+//! with the bounds of [`super::overlock_rw`].
 
-use super::overlock_rw::{OverlockRw, PerCpu};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// The per-CPU reader-writer semaphore: see the [module's page](self). 40 bytes.
-pub type PerCpuRwSem<P> = OverlockRw<P, PerCpu>;
+use super::overlock_rw::{self, OverlockRw};
+use crate::diagram::{Diagram, Drawn, diagram};
+use crate::node::Entry;
+use crate::platform::{Atomic, ConstPlatform, Instant, Kick, Platform, Spin, Zero};
+use crate::raw::{
+    ConstLock, CreateError, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock,
+};
+
+diagram! {
+    "percpu_rwsem" {
+        Enter = "entry = id",
+        EnterInVain = "entry = id, a writer: in vain, entry = 0",
+        Leave = "entry = 0",
+        LeaveKicks = "entry = 0: waited for, kicks",
+        NewId = "id: 0 -> new",
+        Outwait = "a writer: finds an entry",
+        Sleep = "a writer: asleep until an entry changes",
+        Drained = "a writer: no entry",
+        DrainAtLimit = "a writer: at its limit, leaves",
+    }
+}
+
+/// How long a writer watches an entry before it sleeps. Most sections are shorter, and a reader that
+/// has lost its CPU is away for a thousand times as long.
+const SPIN_NS: u64 = 5_000;
+
+/// The per-CPU reader-writer semaphore: see the [module's page](self).
+#[derive(Debug)]
+pub struct PerCpuRwSem<P: Platform> {
+    lock: OverlockRw<P>,
+    id: P::U32,
+}
+
+/// A reader's acquisition: by an entry, or counted.
+#[derive(Debug)]
+pub struct Read<P: Platform>(Option<&'static Entry<P>>);
+
+impl<P: ConstPlatform> PerCpuRwSem<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        PerCpuRwSem {
+            lock: OverlockRw::new(),
+            id: Zero::ZERO,
+        }
+    }
+}
+
+impl<P: ConstPlatform> Default for PerCpuRwSem<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: ConstPlatform> ConstLock for PerCpuRwSem<P> {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+    const INIT: Self = Self::new();
+}
+
+impl<P: Platform> PerCpuRwSem<P> {
+    /// Enters without a write to the lock, if nobody writes and the thread has an entry left.
+    #[inline]
+    fn enter(&self) -> Option<&'static Entry<P>> {
+        let id = self.id.load(Relaxed);
+        if id == 0 {
+            self.give_id();
+            return None;
+        }
+        let entries = &P::slots()[P::slot()?].reading.0;
+        let mut entry = &entries[0];
+        if entry.lock.load(Relaxed) != 0 {
+            entry = free_entry::<P>(entries)?;
+        }
+        // RE. Release: the entry may have named another lock before, and a writer of that one takes this store, too, for a
+        // sign that its reader has left. (RU alone would not do: a later store, relaxed, is not of its release sequence.)
+        entry.lock.store(id, Release);
+        P::light_barrier();
+        // RB: acquire, pairs with WU of the inner lock.
+        if !self.lock.is_write_locked_acquire() {
+            Step::Enter.taken::<P>();
+            return Some(entry);
+        }
+        Step::EnterInVain.taken::<P>();
+        clear(entry);
+        None
+    }
+
+    /// The first reader, who is a counted one yet.
+    #[cold]
+    #[inline(never)]
+    fn give_id(&self) {
+        // Relaxed, also the failure: another reader has been first.
+        if self
+            .id
+            .compare_exchange(0, new_id::<P>(), Relaxed, Relaxed)
+            .is_ok()
+        {
+            Step::NewId.taken::<P>();
+        }
+    }
+
+    /// The entry of a reader that has not left.
+    fn find_entry(&self) -> Option<&'static Entry<P>> {
+        let id = self.id.load(Relaxed);
+        if id == 0 {
+            return None;
+        }
+        P::slots()[..P::slots_in_use()]
+            .iter()
+            .flat_map(|slot| &slot.reading.0)
+            // WE: acquire, pairs with RU and RE.
+            .find(|entry| entry.lock.load(Acquire) == id)
+    }
+
+    /// The caller has the inner lock for writing: waits until no reader is left. At its limit it leaves
+    /// the lock.
+    fn drain(&self, until: Option<Instant>) -> bool {
+        // WB was the acquisition.
+        P::heavy_barrier();
+        while let Some(entry) = self.find_entry() {
+            Step::Outwait.taken::<P>();
+            if !self.outwait(entry, until) {
+                Step::DrainAtLimit.taken::<P>();
+                // SAFETY: the caller has acquired it.
+                unsafe { self.lock.unlock_write(()) };
+                return false;
+            }
+        }
+        Step::Drained.taken::<P>();
+        true
+    }
+
+    /// Waits until the reader with this entry has left, which it may have done by now.
+    #[cold]
+    fn outwait(&self, entry: &Entry<P>, until: Option<Instant>) -> bool {
+        // Not what the entry holds: that may be 0 already, or another lock's id.
+        let id = self.id.load(Relaxed);
+        let left = |seen| seen != id;
+        let end = P::now().plus_nanos(SPIN_NS);
+        let end = until.map_or(end, |until| until.min(end));
+        // WE
+        if P::wait_until(&entry.lock, Acquire, Spin::Until(end), left).is_ok() {
+            return true;
+        }
+        // WK
+        entry.waited.fetch_add(1, Relaxed);
+        P::heavy_barrier();
+        let gone = loop {
+            // WE
+            if left(entry.lock.load(Acquire)) {
+                break true;
+            }
+            if until.is_some_and(|until| P::now() >= until) {
+                break false;
+            }
+            Step::Sleep.taken::<P>();
+            P::halt(&entry.lock, id, until);
+        };
+        entry.waited.fetch_sub(1, Relaxed);
+        gone
+    }
+}
+
+/// The reader with this entry leaves. Whatever lock it was, it may be gone after the store (P3).
+#[inline]
+fn clear<P: Platform>(entry: &'static Entry<P>) {
+    // RU: release, pairs with WE.
+    entry.lock.store(0, Release);
+    P::light_barrier();
+    // RK
+    if entry.waited.load(Relaxed) != 0 {
+        kick_writers(entry);
+    }
+}
+
+/// All: those that wait for the lock that this entry named, and others that did before.
+#[cold]
+#[inline(never)]
+fn kick_writers<P: Platform>(entry: &'static Entry<P>) {
+    Step::LeaveKicks.taken::<P>();
+    P::kick_at(&entry.lock, Kick::All);
+}
+
+/// The calling thread reads another lock as well: one of its entries that names none. Once found free it stays so, since only this thread
+/// uses it, and the signal handlers that interrupt it leave it as they found it.
+#[cold]
+#[inline(never)]
+fn free_entry<P: Platform>(entries: &[Entry<P>]) -> Option<&Entry<P>> {
+    entries.iter().find(|entry| entry.lock.load(Relaxed) == 0)
+}
+
+/// An id that no other lock has, as long as fewer than 2^32 have been read. (Two with one id wait for each other's readers.)
+fn new_id<P: Platform>() -> u32 {
+    loop {
+        // Relaxed: only that it is new.
+        let id = P::reader_ids().fetch_add(1, Relaxed).wrapping_add(1);
+        if id != 0 {
+            return id;
+        }
+    }
+}
+
+// SAFETY: P2, by the orderings above; counted readers and writers exclude each other by the inner lock.
+unsafe impl<P: Platform> RawRwLock for PerCpuRwSem<P> {
+    type Read = Read<P>;
+    type Write = ();
+
+    const NAME: &'static str = "percpu_rwsem";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(PerCpuRwSem {
+            lock: OverlockRw::create()?,
+            id: P::U32::new(0),
+        })
+    }
+
+    #[inline]
+    fn read(&self) -> Read<P> {
+        let entry = self.enter();
+        if entry.is_none() {
+            self.lock.read();
+        }
+        Read(entry)
+    }
+
+    #[inline]
+    fn try_read(&self) -> Option<Read<P>> {
+        match self.enter() {
+            Some(entry) => Some(Read(Some(entry))),
+            None => self.lock.try_read().map(|()| Read(None)),
+        }
+    }
+
+    #[inline]
+    unsafe fn unlock_read(&self, token: Read<P>) {
+        match token.0 {
+            Some(entry) => {
+                crate::check!(
+                    entry.lock.load(Relaxed) == self.id.load(Relaxed),
+                    "unlock of a lock that this reader does not hold"
+                );
+                Step::Leave.taken::<P>();
+                clear(entry);
+            }
+            // SAFETY: the caller's promise; it has counted itself.
+            None => unsafe { self.lock.unlock_read(()) },
+        }
+    }
+
+    fn write(&self) {
+        self.lock.write();
+        self.drain(None);
+    }
+
+    fn try_write(&self) -> Option<()> {
+        self.lock.try_write()?;
+        P::heavy_barrier();
+        if self.find_entry().is_none() {
+            Step::Drained.taken::<P>();
+            return Some(());
+        }
+        // SAFETY: acquired above.
+        unsafe { self.lock.unlock_write(()) };
+        None
+    }
+
+    #[inline]
+    unsafe fn unlock_write(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.unlock_write(()) }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.lock.is_locked() || self.find_entry().is_some()
+    }
+
+    fn is_write_locked(&self) -> bool {
+        self.lock.is_write_locked()
+    }
+
+    fn is_contended(&self) -> bool {
+        let waited = |entry: &Entry<P>| entry.waited.load(Relaxed) != 0;
+        self.lock.is_contended() || self.find_entry().is_some_and(waited)
+    }
+}
+
+// SAFETY: as above; who gives up has not entered, or has left.
+unsafe impl<P: Platform> RawTimedRwLock for PerCpuRwSem<P> {
+    fn read_until(&self, deadline: Instant) -> Option<Read<P>> {
+        match self.enter() {
+            Some(entry) => Some(Read(Some(entry))),
+            None => self.lock.read_until(deadline).map(|()| Read(None)),
+        }
+    }
+
+    fn write_until(&self, deadline: Instant) -> Option<()> {
+        self.lock.write_until(deadline)?;
+        self.drain(Some(deadline)).then_some(())
+    }
+}
+
+// SAFETY: as above; the writer becomes a counted reader in one step.
+unsafe impl<P: Platform> RawDowngradeRwLock for PerCpuRwSem<P> {
+    unsafe fn downgrade(&self, (): ()) -> Read<P> {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.downgrade(()) };
+        Read(None)
+    }
+}
+
+// SAFETY: the inner lock is all that may name a thread; entries of threads that are gone are cleared with their slots.
+unsafe impl<P: Platform> RawForkRwLock for PerCpuRwSem<P> {
+    unsafe fn forget_waiters(&self, written: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.forget_waiters(written) };
+        if !written && self.lock.is_write_locked() && self.find_entry().is_some() {
+            // SAFETY: P2: that writer, which is gone, was still waiting for the calling thread. Nobody else uses the lock.
+            unsafe { self.lock.unlock_write(()) };
+        }
+    }
+}
+
+impl<P: Platform> Drawn for PerCpuRwSem<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &overlock_rw::DIAGRAM];
+    /// It has no upgradable reader.
+    const LACKS: &'static [&'static str] = &[
+        overlock_rw::Step::Upgradable.text(),
+        overlock_rw::Step::UpgradableAtGate.text(),
+        overlock_rw::Step::ReleaseUpgradable.text(),
+        overlock_rw::Step::ReleaseKicks.text(),
+        overlock_rw::Step::Upgrade.text(),
+        overlock_rw::Step::UpgraderSleeps.text(),
+        overlock_rw::Step::UpgradeGivesUp.text(),
+    ];
+}
+
+#[cfg(test)]
+mod tests;

@@ -28,9 +28,9 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::diagram::diagram;
-use crate::links::{GuardByte, Held, Links};
+use crate::links::{GuardByte, Held, Links, nap};
 use crate::node::{Claim, Node, NodeId};
-use crate::platform::{Atomic, ConstPlatform, Instant, Platform};
+use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Sleeper};
 use crate::sleep::cancel::CancelToken;
 use crate::stat::{self, Event, Latency};
 
@@ -134,6 +134,18 @@ pub(crate) fn kick<P: Platform>(id: NodeId) {
     stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&node.kicks));
 }
 
+/// Moves the waiter that was [told](tell) something to the sleepers of `word`, or wakes it where
+/// the platform cannot do that. The waiter has to be there: later its node may be in use for
+/// something else.
+pub(crate) fn requeue<P: Platform>(id: NodeId, word: &P::U32) {
+    let node = id.node::<P>();
+    // WK: release, pairs with WC. Who is about to halt does not.
+    node.kicks.fetch_add(1, Release);
+    if !P::requeue(&node.kicks, word) {
+        P::kick(&node.kicks);
+    }
+}
+
 /// Why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -186,6 +198,31 @@ impl<P: Platform> Limit<'_, P> {
 
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(CancelToken::is_cancelled)
+    }
+
+    /// Halts on `word` as a thread without a node of its own there, until the deadline, or the cancellation, or for no reason. Whether it may have
+    /// been kicked.
+    pub(crate) fn halt(&self, sleeper: Sleeper, word: &P::U32, expected: u32) -> bool {
+        match self.cancel {
+            None => P::halt_as(sleeper, word, expected, self.deadline),
+            Some(token) => self.halt_cancellable(token, word, expected),
+        }
+    }
+
+    #[cold]
+    fn halt_cancellable(&self, token: &CancelToken<P>, word: &P::U32, expected: u32) -> bool {
+        let Some(waiter) = Waiter::<P>::new() else {
+            nap::<P>();
+            return true;
+        };
+        let node = waiter.node();
+        let _watched = token.watch(node);
+        // WC: acquire, pairs with WK.
+        let kicks = node.kicks.load(Acquire);
+        if !token.is_cancelled() {
+            P::halt_either((word, expected), (&node.kicks, kicks), self.deadline);
+        }
+        true
     }
 
     /// Why a waiter has to give up, if it has to.

@@ -15,12 +15,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::vec::Vec;
-use std::{iter, ptr, thread, thread_local};
+use std::{iter, thread, thread_local};
 
 use super::{Point, SLOTS, Toy, as_thread};
 use crate::lock_hash::Line;
 use crate::node::Slot;
-use crate::platform::{Kick, Platform};
+use crate::platform::{Kick, Platform, Sleeper};
 use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::WaiterTable;
 
@@ -29,13 +29,23 @@ use crate::waiters::WaiterTable;
 pub(super) struct Tables {
     pub(super) slots: &'static [Slot<Toy>],
     pub(super) lock_hash: &'static [Line<Toy>],
-    pub(super) kick_table: &'static [AtomicU32],
     pub(super) reader_ids: &'static AtomicU32,
     pub(super) tickets: &'static [QueueTicket<Toy>],
     pub(super) ticket_pool: &'static TicketPool<Toy>,
     pub(super) waiters: &'static WaiterTable<Toy>,
     /// The words that were kicked, by address, once for each sleeper that a kick is for.
     kicked: Arc<Mutex<Vec<usize>>>,
+    /// The words that parts sleep on: where each went to sleep, and where it was requeued to.
+    asleep: Arc<Mutex<Vec<(usize, usize)>>>,
+}
+
+impl Tables {
+    /// Where the part sleeps that went to sleep on `word`.
+    fn requeued_to(&self, word: usize) -> usize {
+        let asleep = self.asleep.lock().unwrap();
+        let now = asleep.iter().find(|&&(began, _)| began == word);
+        now.map_or(word, |&(_, now)| now)
+    }
 }
 
 enum Cue {
@@ -85,12 +95,12 @@ pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Acto
     let tables = tables().unwrap_or_else(|| Tables {
         slots: Toy::slots(),
         lock_hash: Toy::lock_hash(),
-        kick_table: Toy::kick_table(),
         reader_ids: Toy::reader_ids(),
         tickets: Toy::tickets(),
         ticket_pool: Toy::ticket_pool(),
         waiters: Toy::waiters(),
         kicked: Arc::default(),
+        asleep: Arc::default(),
     });
     TABLES.set(Some(tables.clone()));
     let shared = tables.clone();
@@ -146,6 +156,13 @@ impl Actor {
         assert!(matches!(report, Report::Asleep(_)), "{report:?}");
     }
 
+    /// Whether somebody has kicked the part, which sleeps.
+    pub(crate) fn is_kicked(&self) -> bool {
+        let word = self.asleep_on.get().expect("it is awake");
+        let word = self.tables.requeued_to(word);
+        self.tables.kicked.lock().unwrap().contains(&word)
+    }
+
     /// The part's next run begins with a spurious wake-up.
     pub(crate) fn startle(&self) {
         assert!(self.asleep_on.take().is_some(), "it is awake");
@@ -169,6 +186,7 @@ impl Actor {
 
     fn go(&self, target: Option<Point>) -> Report {
         if let Some(word) = self.asleep_on.take() {
+            let word = self.tables.requeued_to(word);
             let mut kicked = self.tables.kicked.lock().unwrap();
             let mine = kicked.iter().position(|&kicked| kicked == word);
             kicked.swap_remove(mine.expect("lost wake-up: nobody has kicked the part"));
@@ -260,10 +278,23 @@ pub(super) fn paused(point: Point) -> bool {
 }
 
 /// Whether the caller is a part, and has slept on `word`.
-pub(super) fn slept(word: &AtomicU32) -> bool {
+pub(super) fn slept(word: &AtomicU32, sleeper: Sleeper) -> bool {
     let Some(part) = part() else { return false };
-    part.report(Report::Asleep(address(word)));
+    let word = queue(word, sleeper);
+    let asleep = tables().map(|tables| tables.asleep);
+    let asleep = asleep
+        .as_deref()
+        .map(|asleep| move || asleep.lock().unwrap());
+    if let Some(asleep) = &asleep {
+        asleep().push((word, word));
+    }
+    part.report(Report::Asleep(word));
     part.stand();
+    if let Some(asleep) = &asleep {
+        let mut asleep = asleep();
+        let mine = asleep.iter().position(|&(began, _)| began == word);
+        asleep.swap_remove(mine.expect("a part that slept"));
+    }
     true
 }
 
@@ -277,13 +308,29 @@ pub(super) fn kicked_at(word: *const AtomicU32, whom: Kick) {
     if let Some(tables) = tables() {
         let times = match whom {
             Kick::One => 1,
-            Kick::All => SLOTS,
+            Kick::All | Kick::Apart => SLOTS,
+        };
+        let sleeper = match whom {
+            Kick::One | Kick::All => Sleeper::Waiter,
+            Kick::Apart => Sleeper::Apart,
         };
         let mut kicked = tables.kicked.lock().unwrap();
-        kicked.extend(iter::repeat_n(word.addr(), times));
+        kicked.extend(iter::repeat_n(queue(word, sleeper), times));
     }
 }
 
-fn address(word: &AtomicU32) -> usize {
-    ptr::from_ref(word).addr()
+/// Moves a part that sleeps on `from` to `to`. Whether there is a stage.
+pub(super) fn requeued(from: &AtomicU32, to: &AtomicU32) -> bool {
+    let Some(tables) = tables() else { return false };
+    let mut asleep = tables.asleep.lock().unwrap();
+    let from = queue(from, Sleeper::Waiter);
+    if let Some((_, now)) = asleep.iter_mut().find(|(_, now)| *now == from) {
+        *now = queue(to, Sleeper::Waiter);
+    }
+    true
+}
+
+/// Where those sleep that halted so on a word: at its address, or at the next, which is nobody's.
+fn queue(word: *const AtomicU32, sleeper: Sleeper) -> usize {
+    word.addr() + usize::from(sleeper == Sleeper::Apart)
 }

@@ -15,7 +15,6 @@ use std::vec::Vec;
 use super::{Box, LOCK_TICKETS, SLOTS, Step, Toy};
 use crate::diagram::Arrow;
 use crate::lock_hash::Line;
-use crate::looks::Looks;
 use crate::node::{CONTEXTS, Slot};
 use crate::platform::{Atomic, ByteLanes, Cpu, Instant, Kick, Lanes, Platform, Spin, Zero};
 use crate::pool::{QueueTicket, TicketPool};
@@ -55,8 +54,6 @@ thread_local! {
     static FREED: Cell<bool> = const { Cell::new(false) };
     static TOUCHES: RefCell<Vec<Access>> = const { RefCell::new(Vec::new()) };
     static READER_IDS_OF_TEST: &'static Watched<AtomicU32> = Box::leak(Box::new(Watched(AtomicU32::new(0))));
-    static KICK_TABLE_OF_TEST: &'static [Watched<AtomicU32>] =
-        Vec::leak((0..2).map(|_| Watched::new(0)).collect());
     static SLOTS_OF_TEST: &'static [Slot<Watch>] =
         Vec::leak((0..SLOTS).map(|_| Slot::new()).collect());
     static TICKETS_OF_TEST: &'static [QueueTicket<Watch>] = Vec::leak(
@@ -256,10 +253,6 @@ impl Platform for Watch {
         Toy::delay(nanos)
     }
 
-    fn looks() -> Option<&'static Looks> {
-        Toy::looks()
-    }
-
     fn halt(word: &Watched<AtomicU32>, expected: u32, until: Option<Instant>) {
         Toy::halt(&word.0, expected, until);
     }
@@ -302,10 +295,6 @@ impl Platform for Watch {
 
     fn reader_ids() -> &'static Watched<AtomicU32> {
         READER_IDS_OF_TEST.with(|ids| *ids)
-    }
-
-    fn kick_table() -> &'static [Watched<AtomicU32>] {
-        KICK_TABLE_OF_TEST.with(|table| *table)
     }
 
     fn slot() -> Option<usize> {

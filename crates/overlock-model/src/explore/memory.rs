@@ -397,6 +397,15 @@ impl Memory {
         self.fence(thread);
     }
 
+    /// Each thread passes a full fence: between two of the caller's.
+    pub fn meet(&mut self, thread: usize) {
+        self.fence(thread);
+        for other in (0..self.views.len()).filter(|&other| other != thread) {
+            self.fence(other);
+        }
+        self.fence(thread);
+    }
+
     /// An access to plain data. `Err` names the thread whose access it races with.
     pub fn access(&mut self, thread: usize, data: &mut Plain, write: bool) -> Result<(), usize> {
         self.step(thread);

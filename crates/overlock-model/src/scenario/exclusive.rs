@@ -46,15 +46,11 @@ enum Act {
     HoldFair(u64),
     /// Lets so many nanoseconds pass.
     Rest(u64),
-    /// So many times: stays in a section, then rests.
-    Cycles(u32, u64, u64),
-    /// So many times: a section that takes so many nanoseconds, in which the thread keeps its CPU.
-    Busy(u32, u64),
 }
 
 use Act::{
-    Bump, Busy, Cancel, CancelInside, Cancellable, Cycles, Fair, Hold, HoldFair, Interrupted, Lock,
-    Nested, Rest, Tried, Try, Within,
+    Bump, Cancel, CancelInside, Cancellable, Fair, Hold, HoldFair, Interrupted, Lock, Nested, Rest,
+    Tried, Try, Within,
 };
 
 /// A line for each scenario: what each thread does, one after the other.
@@ -159,7 +155,7 @@ impl<W: World, L: RawLock> Abilities<W, L> {
             Cancellable | Cancel | CancelInside(_) => self.cancel.is_some(),
             Fair | Bump | HoldFair(_) => self.fair.is_some(),
             Lock | Try | Nested | Interrupted | Tried => true,
-            Hold(_) | Rest(_) | Cycles(..) | Busy(..) => true,
+            Hold(_) | Rest(_) => true,
         })
     }
 }
@@ -282,19 +278,6 @@ impl<W: World, L: RawLock<Token: 'static>> Shared<W, L> {
             }
             Hold(nanos) => self.hold(nanos),
             Rest(nanos) => self.rest(nanos),
-            Cycles(times, hold, rest) => {
-                for _ in 0..times {
-                    self.hold(hold);
-                    self.rest(rest);
-                }
-            }
-            Busy(times, nanos) => {
-                for _ in 0..times {
-                    let token = first.lock();
-                    step::pass(nanos);
-                    self.use_and_unlock(token);
-                }
-            }
             Bump => {
                 let (_, bump) = abilities.fair.expect("checked before");
                 let token = first.lock();

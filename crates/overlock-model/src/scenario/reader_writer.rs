@@ -10,27 +10,16 @@ use overlock_core::platform::{Atomic, Instant};
 use overlock_core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
-use overlock_core::rw::Qrwlock;
-use overlock_core::rw::overlock_rw::{Bias, OverlockRw, Policy, Recommended};
+use overlock_core::rw::{PerCpuRwSem, Qrwlock};
 
 pub use self::passing::passing;
 use self::scripts::Act::{self, *};
-use self::scripts::{BIASED, SCRIPTS, Script};
+use self::scripts::{SCRIPTS, Script, VISIBLE};
 use super::Scenario;
 use super::crew::rest;
 use crate::arena::Placed;
 use crate::explore::exec::step;
 use crate::world::{Data, World};
-
-/// The recommended lock with its bias learned from a few reads: no scenario has two thousand.
-#[derive(Debug)]
-pub struct QuickLearner;
-
-impl Policy for QuickLearner {
-    const NAME: &'static str = Recommended::NAME;
-    const BIAS: Bias = Bias::Learned;
-    const LOOK_EVERY: u64 = 2;
-}
 
 /// A lock that a signal handler may read whatever it has interrupted, but for a writer.
 #[doc(hidden)]
@@ -146,17 +135,17 @@ pub fn scenarios<W: World, L: RawRwLock>(abilities: Abilities<W, L>) -> Vec<Scen
     of_scripts(abilities, SCRIPTS)
 }
 
-/// The scenarios for the recommended lock while it is biased.
-pub fn biased<W: World>() -> Vec<Scenario> {
-    type Lock<W> = OverlockRw<W, QuickLearner>;
+/// The scenarios for the lock whose readers are visible from the second on.
+pub fn visible<W: World>() -> Vec<Scenario> {
+    type Lock<W> = PerCpuRwSem<W>;
     let abilities = Abilities::<W, Lock<W>>::new(
         Some((Lock::<W>::read_until, Lock::<W>::write_until)),
         None,
-        Some(Shared::upgrade),
+        None,
         None,
         None,
     );
-    of_scripts(abilities, BIASED)
+    of_scripts(abilities, VISIBLE)
 }
 
 fn of_scripts<W: World, L: RawRwLock>(

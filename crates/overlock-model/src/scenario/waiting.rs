@@ -8,7 +8,7 @@ mod osq;
 mod semaphore;
 
 pub use self::barrier::barrier;
-pub use self::condvar::{condvar, kept_kicks};
+pub use self::condvar::condvar;
 pub use self::once::once;
 pub use self::osq::osq;
 pub use self::semaphore::semaphore;

@@ -3,10 +3,11 @@
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
+use overlock::core::raw::RawLock;
 use overlock_stat::Kind;
 
 use super::functions::lock_generally;
-use super::raw::{Behind, raw};
+use super::raw::raw;
 use super::{Mutex, NORMAL, Wait, me};
 use crate::config;
 use crate::site::{Site, at_cache_line};
@@ -26,9 +27,11 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     let lock = mutex.main();
     // Decided before the acquisition: a processor has nothing else to do until that is over, and could do this only behind it. The general
     // way looks again.
-    if stat::sampled(lock.acquisitions()) || lock.is_waited_for() || !lock.seize() {
+    let count = mutex.acquisitions().load(Relaxed);
+    if stat::sampled(count) || lock.is_contended() || lock.try_lock().is_none() {
         return lock_generally(mutex, site);
     }
+    mutex.acquisitions().store(count.wrapping_add(1), Relaxed);
     mutex.owner.store(me(), Relaxed);
     mutex.note(site);
     0
@@ -57,15 +60,16 @@ impl Mutex {
         self.count.store(site as u32, Relaxed);
     }
 
-    /// How often the lock was acquired, where it counts that.
+    /// How often the lock was acquired, where that is counted.
     fn count_of_lock(&self) -> Option<u32> {
-        raw!(self, |lock| lock.counted())
+        let counts = config::get().mutex == config::MutexLock::Overlock;
+        counts.then(|| self.acquisitions().load(Relaxed))
     }
 
     /// The lock, if it is free: the general way.
     #[cold]
     pub(super) fn attempt_counted(&self, site: Site) -> c_int {
-        let is_waited_for = raw!(self, |lock| Behind::is_waited_for(lock));
+        let is_waited_for = raw!(self, |lock| lock.is_contended());
         // Before the acquisition, as on the shortest way, which comes here with what is sampled.
         let own = self.count_of_lock();
         let error = self.try_acquire();
@@ -99,6 +103,9 @@ impl Mutex {
 
     /// For those who wait, and for the release.
     fn is_taken(&self, flight: u32, site: Site) {
+        if let Some(count) = self.count_of_lock() {
+            self.acquisitions().store(count.wrapping_add(1), Relaxed);
+        }
         if self.is_plain() {
             self.note(site);
         }

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
-use libc::{EBUSY, EINVAL, clockid_t, timespec};
+use libc::{EBUSY, EINVAL, EPERM, clockid_t, timespec};
 use overlock::core::raw::RawLock;
 
 use super::counted::lock_counted;
@@ -81,14 +81,32 @@ at_cache_line!(".text.overlock.mutex_unlock");
 pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
-    if mutex.generation.load(Relaxed) == config::lock_generation() && mutex.is_plain() {
-        if !mutex.main().seize() {
-            return lock_slowly(mutex);
+    if mutex.generation.load(Relaxed) == config::lock_generation() {
+        if mutex.is_plain() {
+            if mutex.main().try_lock().is_none() {
+                return lock_slowly(mutex);
+            }
+            mutex.owner.store(me(), Relaxed);
+            return 0;
         }
-        mutex.owner.store(me(), Relaxed);
-        return 0;
+        if mutex.knows_its_owner() {
+            return lock_unless_mine(mutex);
+        }
     }
     lock_counted(mutex, site)
+}
+
+/// The shortest way for a recursive one, and one that checks for errors.
+#[inline(never)]
+extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
+    if mutex.is_mine() {
+        return mutex.acquire_again(mutex.kind(), Wait::Forever);
+    }
+    if mutex.main().try_lock().is_none() {
+        return lock_slowly(mutex);
+    }
+    mutex.owner.store(me(), Relaxed);
+    0
 }
 
 // A function of C's convention, here and below, does not unwind, so the call is a jump.
@@ -107,6 +125,24 @@ pub(super) extern "C" fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
 pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
+    if mutex.generation.load(Relaxed) == config::lock_generation() {
+        let knows = mutex.knows_its_owner();
+        if knows && mutex.is_mine() {
+            return mutex.acquire_again(mutex.kind(), Wait::Not);
+        }
+        if knows || mutex.is_plain() {
+            if mutex.main().try_lock().is_none() {
+                return EBUSY;
+            }
+            mutex.owner.store(me(), Relaxed);
+            return 0;
+        }
+    }
+    try_generally(mutex, site)
+}
+
+#[inline(never)]
+extern "C" fn try_generally(mutex: &Mutex, site: Site) -> c_int {
     mutex.try_acquire_any(site)
 }
 
@@ -152,18 +188,38 @@ unsafe extern "C" fn clocklock(
 pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
-    // One that is free stays so: as with glibc, that is no error.
-    let plain = mutex.is_plain()
-        && mutex.generation.load(Relaxed) == config::unlock_generation()
-        && mutex.observed.load(Relaxed) == 0
-        && mutex.main().is_locked();
-    if plain {
-        mutex.owner.store(0, Relaxed);
-        // SAFETY: the caller's promise: it owns the mutex.
-        unsafe { mutex.main().unlock(()) };
-        return 0;
+    let is_quick = mutex.generation.load(Relaxed) == config::unlock_generation()
+        && mutex.observed.load(Relaxed) == 0;
+    if is_quick {
+        // One that is free stays so: as with glibc, that is no error.
+        if mutex.is_plain() && mutex.main().is_locked() {
+            mutex.owner.store(0, Relaxed);
+            // SAFETY: the caller's promise: it owns the mutex.
+            unsafe { mutex.main().unlock(()) };
+            return 0;
+        }
+        if mutex.knows_its_owner() {
+            return unlock_if_mine(mutex);
+        }
     }
     unlock_generally(mutex)
+}
+
+/// The shortest way for a recursive one, and one that checks for errors.
+#[inline(never)]
+extern "C" fn unlock_if_mine(mutex: &Mutex) -> c_int {
+    if !mutex.is_mine() {
+        return EPERM;
+    }
+    let count = mutex.count.load(Relaxed);
+    if count > 0 {
+        mutex.count.store(count - 1, Relaxed);
+        return 0;
+    }
+    mutex.owner.store(0, Relaxed);
+    // SAFETY: the caller owns it.
+    unsafe { mutex.main().unlock(()) };
+    0
 }
 
 #[inline(never)]

@@ -2,18 +2,17 @@
 
 use core::cell::Cell;
 use core::ffi::c_int;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use overlock::Linux;
-use overlock::core::node::NodeId;
 use overlock::core::raw::{CreateError, RawLock, RawTimedLock};
 use overlock::core::{Instant, Platform, sleep, spin};
 
 use super::Mutex;
 use crate::site::Site;
 
-/// The recommended lock, in the form whose unlock touches nothing after the release.
-pub type Main = spin::OverlockPosix<Linux>;
+/// The recommended mutex.
+pub type Main = sleep::Overlock<Linux>;
 /// The kernel's mutex.
 pub type Sleeping = sleep::Mutex<Linux>;
 /// The hybrid paravirtual queued spinlock.
@@ -37,6 +36,15 @@ impl Mutex {
     #[inline(always)]
     pub(super) fn main(&self) -> &Main {
         self.as_lock()
+    }
+
+    /// How often the recommended mutex was acquired, modulo 2^32, where that is counted: in bytes that it leaves free. Owners write it.
+    #[inline(always)]
+    pub(super) fn acquisitions(&self) -> &AtomicU32 {
+        const { assert!(size_of::<Main>() <= size_of::<AtomicU64>()) };
+        let second = core::ptr::from_ref(&self.lock[1]);
+        // SAFETY: four bytes of the mutex's own, that nothing else accesses while it is made of `Main`.
+        unsafe { &*second.cast() }
     }
 }
 
@@ -68,29 +76,11 @@ const NAP_NS: u64 = 50_000;
 pub(super) trait Behind: RawLock {
     /// Acquires it unless `deadline` passes first.
     fn acquire_until(&self, deadline: Instant) -> bool;
-
-    /// How often it was acquired, if it counts that.
-    fn counted(&self) -> Option<u32> {
-        None
-    }
-
-    /// Whether somebody waits for it, in some way that shows.
-    fn is_waited_for(&self) -> bool {
-        self.is_contended()
-    }
 }
 
 impl Behind for Main {
     fn acquire_until(&self, deadline: Instant) -> bool {
         self.lock_until(deadline).is_some()
-    }
-
-    fn counted(&self) -> Option<u32> {
-        Some(self.acquisitions())
-    }
-
-    fn is_waited_for(&self) -> bool {
-        Main::is_waited_for(self)
     }
 }
 
@@ -169,7 +159,12 @@ unsafe impl RawLock for Any {
         raw!(self.0, |lock| lock.is_contended())
     }
 
-    fn kick_after_unlock(&self, waiter: NodeId) -> bool {
-        self.0.is_ours() && raw!(self.0, |lock| lock.kick_after_unlock(waiter))
+    /// The lock is the first field.
+    fn is_overlock<P: Platform>(&self) -> bool {
+        self.0.is_ours() && raw!(self.0, |lock| lock.is_overlock::<P>())
+    }
+
+    fn lock_adopted(&self) -> c_int {
+        self.0.acquire_adopted(SITE.get())
     }
 }

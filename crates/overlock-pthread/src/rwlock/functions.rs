@@ -5,10 +5,10 @@ use core::ffi::{c_int, c_void};
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
 use overlock::core::Instant;
 
-use super::{Attributes, RwLock, counted};
+use super::{Attributes, Recommended, RwLock, counted};
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
-use crate::{config, order, real, stat};
+use crate::{config, order, real, stat, thread};
 
 with_site! {
     /// `pthread_rwlock_init`.
@@ -81,13 +81,24 @@ at_cache_line!(".text.overlock.rwlock_unlock");
 unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
-    match lock.read_quickly() {
-        true => 0,
-        false => counted::read(lock, site),
+    if !lock.is_plain(config::rw_generation()) {
+        return counted::read(lock, site);
     }
+    if !lock.as_lock::<Recommended>().come_in() {
+        return rdlock_in_vain(lock, site);
+    }
+    thread::change_reads(|reads| reads.wrapping_add(1));
+    0
 }
 
-// Functions of C's convention, here and below, do not unwind, so that calling one last is a jump.
+// Functions of C's convention, here and below, do not unwind, so that calling one last is a jump: on the shortest way nothing is saved.
+#[cold]
+#[inline(never)]
+extern "C" fn rdlock_in_vain(lock: &RwLock, site: Site) -> c_int {
+    lock.as_lock::<Recommended>().back_out();
+    rdlock_generally(lock, site)
+}
+
 #[inline(never)]
 pub(super) extern "C" fn rdlock_generally(lock: &RwLock, site: Site) -> c_int {
     if lock.is_ours() {

@@ -1,4 +1,4 @@
-//! The recommended lock behind `pthread_rwlock_t`: [`overlock_rw_posix`](overlock::core::rw::overlock_rw_posix), with errors as POSIX has them.
+//! The recommended lock behind `pthread_rwlock_t`: [`overlock_rw`](overlock::core::rw::overlock_rw), with errors as POSIX has them.
 
 use core::ffi::c_int;
 
@@ -6,8 +6,8 @@ use libc::{EAGAIN, EBUSY, ETIMEDOUT};
 use overlock::Linux;
 use overlock::core::Instant;
 use overlock::core::raw::{RawForkRwLock, RawRwLock};
-use overlock::core::rw::OverlockRwPosix;
-use overlock::core::rw::overlock_rw_posix::Refused;
+use overlock::core::rw::OverlockRw;
+use overlock::core::rw::overlock_rw::Refused;
 
 use super::{Behind, Passing};
 
@@ -20,7 +20,7 @@ fn errno(result: Result<(), Refused>) -> c_int {
     }
 }
 
-impl Behind for OverlockRwPosix<Linux> {
+impl Behind for OverlockRw<Linux> {
     fn read(&self, passing: Passing, until: Option<Instant>) -> c_int {
         errno(self.read_passing(passing, until))
     }
@@ -43,7 +43,7 @@ impl Behind for OverlockRwPosix<Linux> {
 
     #[inline(always)]
     fn is_waited_for(&self) -> bool {
-        self.has_queue()
+        self.is_contended()
     }
 
     #[inline]

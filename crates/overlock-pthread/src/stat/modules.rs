@@ -8,6 +8,7 @@ use core::ffi::CStr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
+use overlock::system_call;
 use overlock_stat::{Module, Table};
 
 use super::{clock, table};
@@ -52,6 +53,9 @@ pub fn meet(table: &Table, site: Site) {
 
 /// Writes down what is there now. Does nothing where another thread is at it.
 pub fn read(table: &Table) {
+    if !table::may_open() {
+        return;
+    }
     // Acquire: pairs with the store below; the buffer is the caller's from here to there.
     if READER.busy.swap(true, Acquire) {
         return;
@@ -59,7 +63,7 @@ pub fn read(table: &Table) {
     LAST_NS.store(clock::now(), Relaxed);
     // SAFETY: nobody else has it, see above.
     let buffer = unsafe { &mut *READER.buffer.get() };
-    table::keeping_errno(|| lines(c"/proc/self/maps", buffer, |line| add(table, line)));
+    lines(c"/proc/self/maps", buffer, |line| add(table, line));
     // Release: pairs with the swap above.
     READER.busy.store(false, Release);
 }
@@ -75,7 +79,7 @@ fn lines(path: &CStr, buffer: &mut [u8; BUFFER], mut each: impl FnMut(&[u8])) {
     // By system calls of our own: the C library's functions are cancellation points.
     // SAFETY: the path ends with a zero.
     let file = unsafe {
-        libc::syscall(
+        system_call!(
             libc::SYS_openat,
             libc::AT_FDCWD,
             path.as_ptr(),
@@ -89,7 +93,7 @@ fn lines(path: &CStr, buffer: &mut [u8; BUFFER], mut each: impl FnMut(&[u8])) {
     loop {
         let rest = &mut buffer[filled..];
         // SAFETY: `rest` is valid for writes of its length.
-        let read = unsafe { libc::syscall(libc::SYS_read, file, rest.as_mut_ptr(), rest.len()) };
+        let read = unsafe { system_call!(libc::SYS_read, file, rest.as_mut_ptr(), rest.len()) };
         if read <= 0 {
             break;
         }
@@ -106,7 +110,7 @@ fn lines(path: &CStr, buffer: &mut [u8; BUFFER], mut each: impl FnMut(&[u8])) {
         filled -= done;
     }
     // SAFETY: opened above, and nobody else's.
-    unsafe { libc::syscall(libc::SYS_close, file) };
+    unsafe { system_call!(libc::SYS_close, file) };
 }
 
 /// A line of the maps: `start-end rwxp offset device inode path`.

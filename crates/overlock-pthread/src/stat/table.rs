@@ -2,8 +2,9 @@
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
+use overlock::{system_call, variable};
 use overlock_stat::{MAGIC, PREFIX, Path, Table, VERSION};
 
 use super::{clock, flight, modules};
@@ -26,9 +27,9 @@ pub(crate) fn start() {
         // SAFETY: the path ends with a zero.
         unsafe { libc::access(dir.as_ptr(), libc::W_OK) == 0 }
     };
-    let dir = config::variable(c"OVERLOCK_STAT_DIR")
+    let dir = variable(c"OVERLOCK_STAT_DIR")
         .or_else(|| Some(c"/dev/shm").filter(|dir| exists(dir)))
-        .or_else(|| config::variable(c"TMPDIR"))
+        .or_else(|| variable(c"TMPDIR"))
         .unwrap_or(c"/tmp");
     DIR.set(dir.to_bytes());
     get();
@@ -76,10 +77,28 @@ pub(super) fn keeping_errno<T>(change: impl FnOnce() -> T) -> T {
     result
 }
 
+/// The process may open no files from now on. Nor may its children, which count nothing.
+static NO_FILES: AtomicBool = AtomicBool::new(false);
+
+/// Reads once more what code is where, and opens nothing after that.
+pub(crate) fn use_no_files() {
+    if config::get().stat && !NO_FILES.load(Relaxed) {
+        if let Some(table) = get() {
+            modules::read(table);
+        }
+        // Relaxed: a thread that is reading meanwhile may be met by the filter, as it could be with files of its own.
+        NO_FILES.store(true, Relaxed);
+    }
+}
+
+pub(super) fn may_open() -> bool {
+    !NO_FILES.load(Relaxed)
+}
+
 #[cold]
 fn make() -> Option<*mut Table> {
     // Relaxed: who comes second uses nothing of it, and counts nothing yet.
-    if BEGUN.swap(1, Relaxed) != 0 {
+    if !may_open() || BEGUN.swap(1, Relaxed) != 0 {
         return None;
     }
     let Some(made) = keeping_errno(|| map(create()?)) else {
@@ -108,7 +127,7 @@ fn make() -> Option<*mut Table> {
 fn map(file: c_int) -> Option<*mut Table> {
     let size = size_of::<Table>();
     // SAFETY: a file of ours. By a system call of our own: the C library's function is a cancellation point.
-    let reserved = unsafe { libc::syscall(libc::SYS_fallocate, file, 0, 0_i64, size as i64) } == 0;
+    let reserved = unsafe { system_call!(libc::SYS_fallocate, file, 0, 0_i64, size as i64) } == 0;
     // SAFETY: a new mapping wherever there is room.
     let made = unsafe {
         libc::mmap(
@@ -121,7 +140,7 @@ fn map(file: c_int) -> Option<*mut Table> {
         )
     };
     // SAFETY: ours, and not used any more.
-    unsafe { libc::syscall(libc::SYS_close, file) };
+    unsafe { system_call!(libc::SYS_close, file) };
     (reserved && made != libc::MAP_FAILED).then_some(made.cast())
 }
 
@@ -144,7 +163,7 @@ fn create() -> Option<c_int> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
         // SAFETY: the path ends with a zero.
         let file = unsafe {
-            libc::syscall(
+            system_call!(
                 libc::SYS_openat,
                 libc::AT_FDCWD,
                 name.as_ptr(),
@@ -155,10 +174,7 @@ fn create() -> Option<c_int> {
         if file >= 0 {
             return Some(file as c_int);
         }
-        // SAFETY: it has no preconditions.
-        let errno = unsafe { libc::__errno_location() };
-        // SAFETY: the thread's own.
-        if unsafe { *errno } != libc::EEXIST {
+        if file != -libc::EEXIST as isize {
             return None;
         }
     }
@@ -167,7 +183,7 @@ fn create() -> Option<c_int> {
 
 fn say(line: &[u8]) {
     // SAFETY: valid for reads of its length.
-    keeping_errno(|| unsafe { libc::syscall(libc::SYS_write, 2, line.as_ptr(), line.len()) });
+    unsafe { system_call!(libc::SYS_write, 2, line.as_ptr(), line.len()) };
 }
 
 /// A path, with a zero behind it.

@@ -58,6 +58,71 @@ static void notifications(struct pair *pair)
     printf("woken: %d\n", pair->woken);
 }
 
+/* Its owner notifies all that wait, destroys the condition variable and frees it, before it lets any of them go on. A late one may give
+ * up meanwhile. */
+struct doomed {
+    pthread_mutex_t mutex;
+    pthread_cond_t *cond;
+    int waiting, ready;
+};
+
+static void *wait_for_doomed(void *with)
+{
+    struct doomed *doomed = with;
+    OK(pthread_mutex_lock(&doomed->mutex));
+    doomed->waiting++;
+    while (!doomed->ready) {
+        OK(pthread_cond_wait(doomed->cond, &doomed->mutex));
+    }
+    OK(pthread_mutex_unlock(&doomed->mutex));
+    return NULL;
+}
+
+static void *wait_a_little_for_doomed(void *with)
+{
+    struct doomed *doomed = with;
+    OK(pthread_mutex_lock(&doomed->mutex));
+    doomed->waiting++;
+    while (!doomed->ready) {
+        struct timespec at = in_ms(CLOCK_REALTIME, 1);
+        int answer = pthread_cond_timedwait(doomed->cond, &doomed->mutex, &at);
+        CHECK(answer == 0 || answer == ETIMEDOUT);
+    }
+    OK(pthread_mutex_unlock(&doomed->mutex));
+    return NULL;
+}
+
+static void destroyed_by_the_owner(int waiters, int all, int late)
+{
+    pthread_t threads[4];
+    for (int round = 0; round < 20; round++) {
+        struct doomed doomed = {PTHREAD_MUTEX_INITIALIZER, malloc(sizeof(pthread_cond_t)), 0, 0};
+        OK(pthread_cond_init(doomed.cond, NULL));
+        for (int i = 0; i < waiters; i++) {
+            threads[i] = start(late && i == 0 ? wait_a_little_for_doomed : wait_for_doomed, &doomed);
+        }
+        for (;;) {
+            OK(pthread_mutex_lock(&doomed.mutex));
+            if (doomed.waiting == waiters) {
+                break;
+            }
+            OK(pthread_mutex_unlock(&doomed.mutex));
+            sleep_ms(1);
+        }
+        doomed.ready = 1;
+        OK(all ? pthread_cond_broadcast(doomed.cond) : pthread_cond_signal(doomed.cond));
+        OK(pthread_cond_destroy(doomed.cond));
+        memset(doomed.cond, 0x5a, sizeof *doomed.cond);
+        free(doomed.cond);
+        OK(pthread_mutex_unlock(&doomed.mutex));
+        for (int i = 0; i < waiters; i++) {
+            join(threads[i]);
+        }
+        OK(pthread_mutex_destroy(&doomed.mutex));
+    }
+    printf("destroyed by the owner: %d %d %d\n", waiters, all, late);
+}
+
 static void with_protocol(const char *name, int kind, int protocol, int shared_mutex, int shared_cond, clockid_t clock)
 {
     printf("-- %s\n", name);
@@ -110,5 +175,8 @@ int main(void)
     puts("-- static");
     deadlines(&pair, CLOCK_REALTIME);
     notifications(&pair);
+    destroyed_by_the_owner(1, 0, 0);
+    destroyed_by_the_owner(4, 1, 0);
+    destroyed_by_the_owner(4, 1, 1);
     return 0;
 }

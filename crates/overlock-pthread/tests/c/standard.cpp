@@ -137,6 +137,35 @@ void free_at_once()
     }
 }
 
+// Who has notified all may destroy the condition variable, also with the lock.
+static void delete_under_the_lock()
+{
+    for (int round = 0; round < 100; round++) {
+        std::mutex mutex;
+        bool ready = false, waiting = false;
+        auto changed = std::make_unique<std::condition_variable>();
+        std::thread waiter([&] {
+            std::unique_lock lock(mutex);
+            waiting = true;
+            while (!ready) {
+                changed->wait(lock);
+            }
+        });
+        for (;;) {
+            std::unique_lock lock(mutex);
+            if (waiting) {
+                ready = true;
+                changed->notify_all();
+                changed.reset();
+                break;
+            }
+            lock.unlock();
+            std::this_thread::yield();
+        }
+        waiter.join();
+    }
+}
+
 int main()
 {
     count_with<std::mutex>("mutex");
@@ -155,6 +184,7 @@ int main()
     pass_on<std::condition_variable_any, std::shared_mutex>("condition_variable_any, shared_mutex");
     pass_on<std::condition_variable_any, std::recursive_timed_mutex>("condition_variable_any, recursive_timed_mutex");
     free_at_once();
+    delete_under_the_lock();
 
     std::recursive_mutex twice;
     std::scoped_lock both(twice), again(twice);

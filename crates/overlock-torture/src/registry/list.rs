@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use overlock::Linux;
 use overlock::core::raw::RawRwLock;
+use overlock::core::sleep::Overlock;
 use overlock::core::sleep::RtMutex;
 use overlock::core::sleep::ww_mutex::{Class, Rule};
-use overlock::core::spin::Overlock;
 
 use super::Entry;
 use crate::bound::{Bound, Waiting};
@@ -30,8 +30,8 @@ const SPINS: Waiting = Waiting::Spins;
 const SPINS_LONG: Waiting = Waiting::SpinsLong;
 const SLEEPS: Waiting = Waiting::Sleeps;
 
-/// `overlock`'s: 16 ms of sleep and 10 ms of failing.
-const OVERLOCK: Bound = Bound::Within(Duration::from_millis(26));
+/// `overlock`'s: after 4 ms a waiter that was woken in vain asks for a handoff, one at a time.
+const OVERLOCK: Bound = Bound::Each(Duration::from_millis(4));
 /// `rwsem`'s: 4 ms for each waiter.
 const RWSEM: Bound = Bound::Each(Duration::from_millis(4));
 /// The first sleeper is passed while it wakes up.
@@ -40,10 +40,6 @@ const WOKEN: Bound = Bound::Within(Duration::ZERO);
 #[rustfmt::skip]
 const NOTES: &[Note] = &[
     Note { name: "overlock", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "the one we recommend" },
-    Note { name: "overlock_exchange", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock with an exchange to unlock" },
-    Note { name: "overlock_posix", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock that may be freed while its last owner's unlock returns" },
-    Note { name: "overlock_fixed", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock with fixed spin limits" },
-    Note { name: "overlock_owner_cpu", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock with the owner's CPU in the lock" },
     Note { name: "ticket", bound: Bound::Order, waiting: SPINS, most_threads: Some(57_344), about: "first come, first served, by number" },
     Note { name: "backoff_ticket", bound: Bound::Order, waiting: SPINS, most_threads: Some(57_344), about: "ticket with proportional back-off" },
     Note { name: "pv_ticket", bound: Bound::Order, waiting: SPINS_LONG, most_threads: Some(28_672), about: "paravirtual ticket, 16-bit numbers" },
@@ -59,9 +55,7 @@ const NOTES: &[Note] = &[
     Note { name: "mutex", bound: WOKEN, waiting: SLEEPS, most_threads: None, about: "the kernel's mutex, woken waiters spin beside the queue" },
     Note { name: "mutex_inside", bound: WOKEN, waiting: SLEEPS, most_threads: None, about: "mutex whose woken waiters spin in the queue" },
     Note { name: "mutex_none", bound: WOKEN, waiting: SLEEPS, most_threads: None, about: "mutex whose woken waiters do not spin" },
-    Note { name: "overlock_rw", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "the reader-writer lock we recommend" },
-    Note { name: "overlock_rw_counted", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "overlock_rw whose readers always count" },
-    Note { name: "overlock_rw_posix", bound: Bound::None, waiting: SLEEPS, most_threads: None, about: "overlock_rw that may be freed as overlock_posix, and whose readers may pass" },
+    Note { name: "overlock_rw", bound: Bound::None, waiting: SLEEPS, most_threads: None, about: "the reader-writer lock we recommend; some of the readers pass" },
     Note { name: "percpu_rwsem", bound: OVERLOCK, waiting: SLEEPS, most_threads: None, about: "reading touches no shared line" },
     Note { name: "qrwlock", bound: Bound::Finite, waiting: SPINS, most_threads: None, about: "queued reader-writer spinlock" },
     Note { name: "rwsem", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "the kernel's reader-writer semaphore, spinning on readers for a time" },
@@ -69,17 +63,15 @@ const NOTES: &[Note] = &[
     Note { name: "rwsem_count", bound: RWSEM, waiting: SLEEPS, most_threads: None, about: "rwsem that spins on readers for a count" },
 ];
 
+/// Sleeping locks that signal handlers may try, by their docs.
+const TRIED_IN_HANDLERS: &[&str] = &["overlock"];
+
 /// Reader-writer locks that signal handlers may try to read, by their docs. All spinlocks may be tried.
-const READ_IN_HANDLERS: &[&str] = &[
-    "overlock_rw",
-    "overlock_rw_counted",
-    "percpu_rwsem",
-    "semaphore",
-];
+const READ_IN_HANDLERS: &[&str] = &["overlock_rw", "percpu_rwsem", "semaphore"];
 
 /// Locks that whoever acquires them last may free, by their docs: while the unlock that let it in may not have returned.
 const FREED: &[&str] = &[
-    "overlock_posix",
+    "overlock",
     "ticket",
     "backoff_ticket",
     "pv_ticket",
@@ -94,7 +86,7 @@ const FREED: &[&str] = &[
     "mutex",
     "mutex_inside",
     "mutex_none",
-    "overlock_rw_posix",
+    "overlock_rw",
 ];
 
 static WOUND_WAIT: Class<Linux> = Class::new();
@@ -102,8 +94,8 @@ static WAIT_DIE: Class<Linux> = Class::with_rule(Rule::WaitDie);
 
 /// All of them.
 pub fn all() -> Vec<Entry> {
-    let mut all = spinning();
-    all.extend(sleeping());
+    let mut all = sleeping();
+    all.extend(spinning());
     all.push(rt_mutex());
     all.extend(reader_writer());
     all.extend(others());
@@ -130,7 +122,8 @@ fn sleeping() -> Vec<Entry> {
             vec![$(noted(stringify!($name), |_| {
                 let extras = exclusive_extras!(overlock::sleep::$lock);
                 let freed = FREED.contains(&stringify!($name));
-                Ok(Box::new(Exclusive::new(extras, false, freed)?))
+                let in_handlers = TRIED_IN_HANDLERS.contains(&stringify!($name));
+                Ok(Box::new(Exclusive::new(extras, in_handlers, freed)?))
             })),*]
         };
     }

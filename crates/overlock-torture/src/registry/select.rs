@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn words_name_locks_in_the_order_of_the_list() {
-        assert_eq!(names(&["mutex", "ticket", "mutex"]), ["ticket", "mutex"]);
+        assert_eq!(names(&["mutex", "ticket", "mutex"]), ["mutex", "ticket"]);
         assert_eq!(names(&["pv-queued"]), ["pv_queued"]);
         assert_eq!(names(&["all"]).len(), all().len());
         let error = select(["mutexx"]).unwrap_err().to_string();

@@ -7,71 +7,60 @@
 //! Where the kernel refuses (before Linux 4.14, or a seccomp filter), both sides are full fences.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
-use rustix::io::Errno;
-use rustix::thread::{MembarrierCommand, membarrier};
+use overlock_core::Platform;
+use rustix::thread::MembarrierCommand;
 
-const UNKNOWN: u8 = 0;
-const EXPEDITED: u8 = 1;
-const FENCES: u8 = 2;
+use super::{Linux, extras, futex};
 
-/// Which form is in use: UNKNOWN until the first use, then one of the two for good.
+/// Whether the light side leaves its fence out, since the heavy side runs membarrier. Set at load, before there is a second thread that uses
+/// locks, and cleared for good where the system refuses.
 ///
-/// The light side omits its fence only where it reads EXPEDITED; the heavy side omits membarrier only
-/// where it reads FENCES, after which nobody reads EXPEDITED. So a stale UNKNOWN on either
-/// side errs on the safe one, and Relaxed accesses suffice.
-static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
+/// Relaxed accesses suffice: the heavy side leaves membarrier out only after it, or who cleared this, has waited until nobody is between
+/// a light side that read true and the access behind it.
+static EXPEDITED: AtomicBool = AtomicBool::new(false);
+
+/// How long a light side can be on its way to the access behind it: it is some instructions long, and whoever loses its CPU there passes a fence.
+const ON_THE_WAY_NS: u64 = 10_000_000;
 
 #[inline(always)]
 pub(super) fn light() {
-    if MODE.load(Relaxed) == EXPEDITED {
+    if EXPEDITED.load(Relaxed) {
         compiler_fence(Ordering::SeqCst);
     } else {
-        light_slow();
+        fence(Ordering::SeqCst);
     }
 }
 
-// Not inlined: each unlock would carry the system call behind `decide`.
-#[cold]
-#[inline(never)]
-fn light_slow() {
-    decide();
-    fence(Ordering::SeqCst);
+fn expedite() -> bool {
+    futex::membarrier(MembarrierCommand::PrivateExpedited)
+}
+
+/// Registers the process: once, at load.
+pub(super) fn register() {
+    let granted = futex::membarrier(MembarrierCommand::RegisterPrivateExpedited);
+    EXPEDITED.store(granted, Relaxed);
 }
 
 pub(super) fn heavy() {
-    if decide() == FENCES {
-        return fence(Ordering::SeqCst);
+    // Where there are to be no extras, whoever said so has passed the last barrier.
+    if EXPEDITED.load(Relaxed) && extras::ask(expedite_somehow) == Some(false) {
+        EXPEDITED.store(false, Relaxed);
+        Linux::nap(ON_THE_WAY_NS);
     }
-    let mut result = membarrier(MembarrierCommand::PrivateExpedited);
-    if result == Err(Errno::PERM) {
-        // A child of fork on a kernel that did not pass the registration on.
-        result = membarrier(MembarrierCommand::RegisterPrivateExpedited)
-            .and_then(|()| membarrier(MembarrierCommand::PrivateExpedited));
-    }
-    if let Err(error) = result {
-        // A filter installed since. Threads that omit their fence are under way, so there is no
-        // correct way on.
-        eprintln!("overlock: membarrier was granted and is now refused ({error})");
-        std::process::abort();
-    }
+    fence(Ordering::SeqCst);
 }
 
-/// The mode, registering for membarrier at first use.
-fn decide() -> u8 {
-    match MODE.load(Relaxed) {
-        UNKNOWN => {
-            let granted =
-                !cfg!(miri) && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok();
-            let mode = if granted { EXPEDITED } else { FENCES };
-            // The first answer counts for everybody.
-            match MODE.compare_exchange(UNKNOWN, mode, Relaxed, Relaxed) {
-                Ok(_) => mode,
-                Err(first) => first,
-            }
-        }
-        mode => mode,
+/// At the second attempt in a child of fork on a kernel that did not pass the registration on. False where a filter was installed since.
+fn expedite_somehow() -> bool {
+    expedite() || futex::membarrier(MembarrierCommand::RegisterPrivateExpedited) && expedite()
+}
+
+/// From now on both sides are full fences. The system still grants membarrier.
+pub(super) fn give_up() {
+    if EXPEDITED.swap(false, Relaxed) && !expedite() {
+        Linux::nap(ON_THE_WAY_NS);
     }
 }
 

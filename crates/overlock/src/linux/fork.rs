@@ -2,7 +2,7 @@
 
 use overlock_core::fork::forget_others;
 
-use super::{Linux, slot};
+use super::{Linux, extras, slot};
 
 impl Linux {
     /// Makes the tables of this platform those of a process with one thread: slots, nodes, and whatever was entered for a sleeper. To be called in a
@@ -21,6 +21,7 @@ impl Linux {
     /// that interrupted a call of this crate. Those locks that keep waiters and have no `forget_waiters` are not used
     /// again where somebody waited for them.
     pub unsafe fn after_fork() {
+        extras::forget_others();
         // SAFETY: the caller's promise.
         unsafe { forget_others::<Linux>(slot::mine(), slot::give_anew) }
     }

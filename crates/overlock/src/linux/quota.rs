@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::mem::ManuallyDrop;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::str;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rustix::fs::{Access, Mode, OFlags};
 use rustix::{fs, io, thread};
@@ -15,8 +16,22 @@ use rustix::{fs, io, thread};
 /// The longest path, and the longest line, that is understood.
 const LONGEST: usize = 1024;
 
+/// The answer of the last [look](look). Until the first, waiters take it that owners have a CPU of their own.
+static KNOWN: AtomicU32 = AtomicU32::new(2);
+
+/// What was found last: the value is all there is to see, so accesses are Relaxed.
+#[inline]
+pub(super) fn known() -> u32 {
+    KNOWN.load(Relaxed)
+}
+
+/// Finds out anew. Not in lock calls: it opens files, and takes 12 KiB of stack.
+pub(super) fn look() {
+    KNOWN.store(parallelism(), Relaxed);
+}
+
 /// CPUs that the process's threads can use at a time. At least 1.
-pub(super) fn parallelism() -> u32 {
+fn parallelism() -> u32 {
     let cpus = match thread::sched_getaffinity(None) {
         Ok(mask) if mask.count() > 0 => mask.count(),
         // More CPUs than the mask has bits for.

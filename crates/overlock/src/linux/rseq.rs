@@ -11,7 +11,7 @@ use overlock_core::Cpu;
 /// Where `cpu_id` lies, from the thread pointer: the same in all threads. 0 until it is known, or where it is not.
 static PLACE: AtomicIsize = AtomicIsize::new(0);
 
-/// The CPU number of the calling thread, stale as soon as it is read; unknown until a thread of the process has [taken a slot](super::slot).
+/// The CPU number of the calling thread, stale as soon as it is read; unknown before [load](super::load).
 #[inline(always)]
 pub(super) fn cpu() -> Cpu {
     // Relaxed: the value is all there is to see.
@@ -20,6 +20,19 @@ pub(super) fn cpu() -> Cpu {
         // SAFETY: stored by `find`.
         place => Cpu(unsafe { area::read(place) }),
     }
+}
+
+/// Where `rseq_cs` lies, from the thread pointer, if glibc has registered the areas.
+#[cfg(all(
+    target_arch = "x86_64",
+    target_env = "gnu",
+    not(miri),
+    not(overlock_portable)
+))]
+pub(super) fn sequence_place() -> Option<isize> {
+    /// From `cpu_id` to `rseq_cs`, part of the kernel's ABI.
+    const SEQUENCE: isize = 4;
+    area::place().map(|place| place + SEQUENCE)
 }
 
 /// Finds out where the areas lie.
@@ -141,7 +154,6 @@ mod tests {
     #[test]
     #[cfg(not(miri))]
     fn the_cpu_is_one_that_this_thread_may_run_on() {
-        assert!(super::super::slot::current().is_some());
         let allowed = rustix::thread::sched_getaffinity(None).unwrap();
         for _ in 0..1000 {
             let Cpu(cpu) = cpu();

@@ -19,6 +19,7 @@ use super::site::Site;
 use super::thread::{Held, Thread};
 use super::trace::Trace;
 use super::wait::Circle;
+use crate::linux::extras;
 
 /// Something that is wrong, or will be.
 pub(super) enum Finding<'a> {
@@ -210,9 +211,9 @@ struct Task(u32);
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut name = [0u8; 16]; // the kernel's limit
-        if !cfg!(miri) {
+        if !cfg!(miri) && extras::are_granted() {
             // SAFETY: writes at most 16 bytes, the last of them 0.
-            unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+            unsafe { crate::system_call!(libc::SYS_prctl, libc::PR_GET_NAME, name.as_mut_ptr()) };
         }
         let end = name.iter().position(|byte| *byte == 0).unwrap_or(16);
         for chunk in name[..end].utf8_chunks() {

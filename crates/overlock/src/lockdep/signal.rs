@@ -217,7 +217,7 @@ fn blocked() -> u64 {
     // Past the C library, whose function the caller may have replaced. Not by its function: that takes a set of another size.
     // SAFETY: reads the mask into the 8 bytes that the size says.
     unsafe {
-        libc::syscall(
+        crate::system_call!(
             libc::SYS_rt_sigprocmask,
             libc::SIG_BLOCK,
             ptr::null::<u64>(),

@@ -10,6 +10,8 @@ use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::pread;
 
+use crate::linux::extras;
+
 /// The longest name that is kept; C++ has longer ones.
 const LONGEST: usize = 256;
 
@@ -111,6 +113,9 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 
 impl Object {
     fn open(path: &CStr) -> Option<Object> {
+        if !extras::are_granted() {
+            return None;
+        }
         // Not to wait, should it be a pipe by now.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let opened = open(path, flags, Mode::empty()).ok()?;

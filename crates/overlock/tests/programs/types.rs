@@ -325,5 +325,4 @@ tests! { mutex, op();
 
 tests! { rwlock, rw_op();
     overlock_rwlock: overlock::RawRwLock;
-    percpu_rwlock: overlock::RawPerCpuRwLock;
 }

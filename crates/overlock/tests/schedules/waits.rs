@@ -97,7 +97,7 @@ fn tells<L: RawLock>() {
 
 #[test]
 fn condvar() {
-    tells::<overlock::spin::Overlock>();
+    tells::<overlock::sleep::Overlock>();
 }
 
 #[test]

@@ -1,78 +1,43 @@
 //! The diagram of the [module's page](super) as data.
 
-use super::{Bias, OverlockRw, Policy};
+use super::OverlockRw;
 use crate::diagram::{Diagram, Drawn, diagram};
 use crate::platform::Platform;
-use crate::sleep::wait_list;
-use crate::spin::overlock;
 
 diagram! {
     "overlock_rw" {
-        Count = "gate open: readers + 1",
-        CountInVain = "gate closed: readers + 1, in vain",
-        PassGate = "gate passed: readers + 1",
-        Uncount = "readers - 1",
-        KickDrainer = "kicks the drainer",
-        Enter = "entry = id",
-        EnterInVain = "entry = id, bias ended: in vain",
-        Leave = "entry = 0",
-        LeaveEnded = "entry = 0, bias ended: clears it again",
-        BiasOn = "the bias: off -> on",
-        BiasOff = "the bias: on -> off",
-        Write = "gate closed -> written: no reader",
-        TryInVain = "gate closed -> opened: an attempt finds a reader",
-        DrainCount = "a drainer: the counted readers are gone",
-        DrainEntry = "a drainer: waits for an entry",
-        DrainerSleeps = "a drainer: asleep",
-        Drained = "draining -> written",
-        DrainAtLimit = "draining -> gate opened: at its limit",
-        Unlock = "written -> free",
-        Downgrade = "written -> read",
-        EnterUpgradable = "upgradable = 1, readers + 1",
-        ReleaseUpgradable = "upgradable = 0",
-        Upgrade = "an upgradable reader -> written",
-        UpgradeInVain = "an upgradable reader -> reads on",
-        Join = "in the list",
-        FirstFindsIt = "in the list, the first: upgradable = 1",
-        FirstGoes = "in the list, the first: upgradable = 0",
-        LeaveAtLimit = "in the list: at its limit",
-        Nap = "without a node: naps",
+        Read = "(0, n) -> (0, n+1)",
+        ReadInVain = "(w, n+1) -> (w, n): shut or full, a reader in vain",
+        InVainKicks = "(w, n+1) -> (w, n): a reader in vain, kicks",
+        TryRead = "(0, n) -> (0, n+1): an attempt",
+        ReadLate = "(0, n) -> (0, n+1): after a wait",
+        ReadBeside = "(1, n) -> (1, n+1): waits",
+        Share = "(0, n): who waited beside the writer has a share",
+        ReaderSleeps = "a reader: others = 1",
+        BesideSleeps = "a reader beside a writer: others = 1",
+        BesideGivesUp = "(w, n) -> (w, n-1): a reader beside a writer, at its limit",
+        Leave = "(w, n) -> (w, n-1)",
+        LeaveKicks = "(0, n) -> (0, n-1): the last that was waited for, kicks",
+        Write = "(0, 0) -> (1, 0)",
+        WriteAtGate = "(0, 0) -> (1, 0): at the gate",
+        Close = "a writer at the gate: closed = 1",
+        FirstSleeps = "at the gate: first = 1",
+        FirstCloses = "at the gate: first = 1, closed = 1",
+        FirstGivesUp = "at the gate: at its limit",
+        Unlock = "(1, n) -> (0, n)",
+        UnlockKicks = "(1, n) -> (0, n): kicks",
+        Downgrade = "(1, n) -> (0, n+1)",
+        Upgradable = "(0, n) -> (0, n+1) U",
+        UpgradableAtGate = "(0, n) -> (0, n+1) U: at the gate",
+        ReleaseUpgradable = "(0, n) U -> (0, n-1), (0, n)",
+        ReleaseKicks = "(0, n) U -> (0, n-1), (0, n): kicks",
+        Upgrade = "(0, 1) U -> (1, 0)",
+        UpgraderSleeps = "an upgrader: others = 1",
+        UpgradeGivesUp = "an upgrader: at its limit",
     }
 }
 
-impl Step {
-    /// How a reader counts itself in.
-    pub(super) fn of_counting(open: bool) -> Self {
-        if open { Step::Count } else { Step::CountInVain }
-    }
-}
-
-/// What is left out where readers always count themselves, and, first, what always is: the gate does not know its owner's CPU, and no
-/// condition variable uses it.
-const LACKS: &[&str] = &[
-    wait_list::Step::Cancelled.text(),
-    overlock::Step::OwnerGone.text(),
-    overlock::Step::AgainLater.text(),
-    overlock::Step::Defer.text(),
-    overlock::Step::KickDeferred.text(),
-    Step::Enter.text(),
-    Step::EnterInVain.text(),
-    Step::Leave.text(),
-    Step::LeaveEnded.text(),
-    Step::BiasOn.text(),
-    Step::BiasOff.text(),
-    Step::DrainEntry.text(),
-];
-
-impl<P: Platform, Y: Policy> Drawn for OverlockRw<P, Y> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[
-        &DIAGRAM,
-        &overlock::GATE_DIAGRAM,
-        &overlock::DIAGRAM,
-        &wait_list::DIAGRAM,
-    ];
-    const LACKS: &'static [&'static str] = match Y::BIAS {
-        Bias::Never => LACKS,
-        Bias::Learned | Bias::Always => LACKS.split_at(5).0,
-    };
+/// The gate is the recommended lock, whole, and drawn there.
+impl<P: Platform> Drawn for OverlockRw<P> {
+    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }

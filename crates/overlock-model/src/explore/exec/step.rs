@@ -5,9 +5,11 @@
 //!
 //! All of them, where no execution is running.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::Location as Place;
 use std::sync::atomic::Ordering;
+
+use overlock_core::platform::Sleeper;
 
 use super::super::memory::{At, Plain};
 use super::super::strategy::Question;
@@ -169,6 +171,42 @@ pub fn update(
     })
 }
 
+thread_local! {
+    /// The threads that are within a restartable sequence, as bits.
+    static IN_SEQUENCE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// An execution begins.
+pub fn rewind() {
+    IN_SEQUENCE.set(0);
+}
+
+/// `Platform::release` as a restartable sequence of two steps, as Linux has it: the look at byte 1 may read an old message, the store is not done
+/// where somebody has [restarted](restart_releases) it meanwhile, or the kernel has, for no reason.
+#[track_caller]
+pub fn release(at: At) -> bool {
+    let bit = 1 << me();
+    IN_SEQUENCE.set(IN_SEQUENCE.get() | bit);
+    let seen = load(at, Ordering::Relaxed);
+    let is_clear = seen & 0xff00 == 0;
+    let released = is_clear
+        && !chance()
+        && update(at, Ordering::Release, Ordering::Relaxed, |word| {
+            (IN_SEQUENCE.get() & bit != 0).then_some(word & !0xff)
+        })
+        .is_ok();
+    IN_SEQUENCE.set(IN_SEQUENCE.get() & !bit);
+    released
+}
+
+/// `Platform::restart_releases`: each other thread passes a full fence, and none is within a sequence that it has begun before.
+#[track_caller]
+pub fn restart_releases() {
+    breathe();
+    IN_SEQUENCE.set(0);
+    in_execution(|this| this.memory.meet(this.current));
+}
+
 /// Whether something happens that may happen at any time.
 pub fn chance() -> bool {
     in_execution(|this| this.rules.chance && this.choose(Question::Chance, 2) != 0)
@@ -202,11 +240,12 @@ pub fn watch(until: Option<u64>) -> bool {
     in_execution(|this| this.threads[this.current].take_expired())
 }
 
-/// Sleeps on `at` while it holds `expected`.
+/// Sleeps on `at` while it holds `expected`. Whether it was kicked.
 #[track_caller]
-pub fn halt(at: At, expected: u64, until: Option<u64>) {
+pub fn halt(at: At, expected: u64, until: Option<u64>, sleeper: Sleeper) -> bool {
     point(at);
     let place = Place::caller();
+    let slept = Cell::new(false);
     switch(in_execution(|this| {
         let current = this.current;
         // The kernel looks at the word under the lock that kicks take: it sees the newest value.
@@ -219,12 +258,14 @@ pub fn halt(at: At, expected: u64, until: Option<u64>) {
             return false;
         }
         this.strategy.yields(current);
-        this.threads[current].state = State::Halted(at.key, until);
+        this.threads[current].state = State::Halted(at.key, until, sleeper);
+        slept.set(true);
         this.note(place, || "halts".to_owned());
         this.schedule(false)
     }));
     deliver();
-    in_execution(|this| this.threads[this.current].take_expired());
+    let expired = in_execution(|this| this.threads[this.current].take_expired());
+    slept.get() && !expired
 }
 
 /// The atomic is dropped. Not an access, and no moment at which others come: whoever drops it goes on at one.
@@ -255,15 +296,16 @@ pub fn slept_at(address: usize) -> Option<At> {
     })
 }
 
-/// Ends the sleep of all threads on `at`, which may be gone.
+/// Ends the sleep of all threads that halted so on `at`, which may be gone.
 #[track_caller]
-pub fn kick_all(at: At) {
+pub fn kick_all(at: At, whom: Sleeper) {
     point_at(at);
     let place = Place::caller();
     in_execution(|this| {
         let mut sleepers = 0;
         for thread in &mut this.threads {
-            if matches!(thread.state, State::Halted(key, _) if key == at.key) {
+            if matches!(thread.state, State::Halted(key, _, as_whom) if key == at.key && as_whom == whom)
+            {
                 thread.state = State::Ready;
                 sleepers += 1;
             }
@@ -272,7 +314,7 @@ pub fn kick_all(at: At) {
     });
 }
 
-/// Ends one thread's sleep on `at`, which may be gone.
+/// Ends the sleep of one thread that halted as a waiter on `at`, which may be gone.
 #[track_caller]
 pub fn kick(at: At) {
     point_at(at);
@@ -281,7 +323,7 @@ pub fn kick(at: At) {
         this.options.clear();
         let sleepers =
             this.threads.iter().enumerate().filter(
-                |(_, thread)| matches!(thread.state, State::Halted(key, _) if key == at.key),
+                |(_, thread)| matches!(thread.state, State::Halted(key, _, Sleeper::Waiter) if key == at.key),
             );
         this.options.extend(sleepers.map(|(index, _)| index));
         let sleepers = this.options.len();
@@ -293,6 +335,25 @@ pub fn kick(at: At) {
         } else {
             this.note(place, || "kicks nobody".to_owned());
         }
+    });
+}
+
+/// The threads that halted on `from` sleep on `to`.
+#[track_caller]
+pub fn requeue(from: At, to: At) {
+    point_at(from);
+    let place = Place::caller();
+    in_execution(|this| {
+        let mut sleepers = 0;
+        for thread in &mut this.threads {
+            if let State::Halted(key, _, _) = &mut thread.state
+                && *key == from.key
+            {
+                *key = to.key;
+                sleepers += 1;
+            }
+        }
+        this.note(place, || format!("requeues {sleepers}"));
     });
 }
 

@@ -1,8 +1,8 @@
 //! A lock whose readers may pass those that wait, and that its last owner may free.
 
 use overlock_core::raw::RawTimedRwLock;
-use overlock_core::rw::OverlockRwPosix;
-use overlock_core::rw::overlock_rw_posix::Passing;
+use overlock_core::rw::OverlockRw;
+use overlock_core::rw::overlock_rw::Passing;
 
 use super::scripts::Act::{self, *};
 use super::scripts::{FREED, PASSING};
@@ -12,12 +12,12 @@ use crate::world::World;
 
 /// The scenarios for the lock whose readers may pass, and that its last owner may free.
 pub fn passing<W: World>() -> Vec<Scenario> {
-    type Lock<W> = OverlockRwPosix<W>;
+    type Lock<W> = OverlockRw<W>;
     let mut abilities = Abilities::<W, Lock<W>>::new(
         Some((Lock::<W>::read_until, Lock::<W>::write_until)),
-        None,
-        None,
-        None,
+        Some(Shared::downgrade),
+        Some(Shared::upgrade),
+        Some(Shared::fair),
         None,
     );
     abilities.passing = Some(Shared::read_past);
@@ -26,7 +26,7 @@ pub fn passing<W: World>() -> Vec<Scenario> {
     scenarios
 }
 
-impl<W: World> Shared<W, OverlockRwPosix<W>> {
+impl<W: World> Shared<W, OverlockRw<W>> {
     fn read_past(&self, act: Act) {
         let read = |passing, until| self.lock.read_passing(passing, until).ok();
         let token = match act {

@@ -144,6 +144,10 @@ pub const PASSING: &[Script] = &[
     Script("later-slow",    SLOW,     &[&[Write, Read], &[ReadLater], &[Write, Write]]),
     Script("later-very-slow", VERY_SLOW, &[&[Write, Write], &[ReadLater], &[Write, Read]]),
     Script("within-very-slow", VERY_SLOW, &[&[Write, Read], &[ReadWithin(1_000)], &[WriteWithin(1_000), Write]]),
+    Script("past-upgrade",  STAYS,    &[&[Upgrade], &[ReadPast, ReadFor(1_000_000)], &[Read]]),
+    Script("upgrade-stays", STAYS,    &[&[Upgrade], &[ReadFor(1_000_000)], &[Write]]),
+    Script("upgrade-within-stays", STAYS, &[&[UpgradeWithin(100_000)], &[ReadFor(1_000_000)], &[Read, Upgradable]]),
+    Script("upgrade-very-slow", VERY_SLOW, &[&[Upgradable, Upgradable], &[Upgrade, Upgradable], &[Upgradable, Read]]),
     Script("reads-again",   PLAIN,    &[&[ReadAgain], &[Write], &[Write]]),
     Script("both-again",    PLAIN,    &[&[ReadAgain], &[Write], &[ReadAgain]]),
     Script("long-past",     LONG,     &[&[Write; 10], &[ReadPast; 10], &[ReadAgain; 10], &[ReadLater; 10]]),
@@ -158,21 +162,24 @@ pub const FREED: &[Script] = &[
     Script("freed-readers",      PLAIN, &[&[Read], &[Read], &[Write]]),
     Script("freed-past",         PLAIN, &[&[Write], &[ReadPast], &[ReadPast]]),
     Script("freed-within",       PLAIN, &[&[Write], &[WriteWithin(1_000)], &[ReadWithin(1_000)]]),
+    Script("freed-upgrade",      PLAIN, &[&[Upgrade], &[Upgradable], &[Read]]),
+    Script("freed-downgrades",   PLAIN, &[&[DowngradeToUpgradable], &[DowngradeUpgradable], &[Downgrade]]),
+    Script("freed-fair",         PLAIN, &[&[WriteFair], &[UpgradableFair], &[ReadFair]]),
     Script("freed-stays",        STAYS, &[&[ReadFor(1_000_000)], &[Write], &[Write]]),
     Script("freed-four",         PLAIN, &[&[Write], &[Read], &[ReadPast], &[Write]]),
 ];
 
-/// For a lock that is biased from the third read on, until somebody writes.
+/// For a lock whose readers are visible from the second on.
 #[rustfmt::skip]
-pub const BIASED: &[Script] = &[
-    Script("biased",         PLAIN,    &[&[Read, Read, Read, Read], &[Write]]),
-    Script("biased-writers", PLAIN,    &[&[Read, Read, Read, Read], &[Write], &[Write, Read]]),
-    Script("biased-readers", PLAIN,    &[&[Read, Read, Read, Read], &[Read, Read, Read], &[Write]]),
-    Script("biased-another-lock", PLAIN, &[&[Read, ReadOther, Read, ReadOther, Read, ReadOther, Read, ReadOther], &[Write]]),
-    Script("biased-try",     PLAIN,    &[&[Read, Read, Read, TryRead], &[TryWrite, TryRead, TryWrite], &[Write]]),
-    Script("biased-within",  PLAIN,    &[&[Read, Read, Read, Read], &[WriteWithin(1_000), ReadWithin(1_000)], &[Write]]),
-    Script("biased-upgrade", PLAIN,    &[&[Read, Read, Read, Read], &[Upgrade], &[UpgradeWithin(1_000)]]),
-    Script("biased-one-node", ONE_NODE, &[&[Read, Read, Read, Read], &[Write], &[Read]]),
-    Script("biased-stays",   STAYS,    &[&[Read, Read, Read, Read, ReadFor(1_000_000)], &[Write]]),
-    Script("biased-slow",    SLOW,     &[&[Read, Read, Read, Read, Write], &[Read, Write, Read]]),
+pub const VISIBLE: &[Script] = &[
+    Script("visible",         PLAIN,    &[&[Read, Read], &[Write]]),
+    Script("visible-writers", PLAIN,    &[&[Read, Read, Read], &[Write], &[Write, Read]]),
+    Script("visible-readers", PLAIN,    &[&[Read, Read, Read], &[Read, Read], &[Write]]),
+    Script("visible-another-lock", PLAIN, &[&[Read, ReadOther, Read, ReadOther, Read, ReadOther], &[Write]]),
+    Script("visible-try",     PLAIN,    &[&[Read, Read, TryRead], &[TryWrite, TryRead, TryWrite], &[Write]]),
+    Script("visible-within",  PLAIN,    &[&[Read, Read, Read], &[WriteWithin(1_000), ReadWithin(1_000)], &[Write]]),
+    Script("visible-one-node", ONE_NODE, &[&[Read, Read, Read], &[Write], &[Read]]),
+    Script("visible-stays",   STAYS,    &[&[Read, Read, ReadFor(1_000_000)], &[Write]]),
+    Script("visible-within-very-slow", VERY_SLOW, &[&[Write, Write], &[Read, ReadWithin(20_000_000)], &[Write]]),
+    Script("visible-slow",    SLOW,     &[&[Read, Read, Read, Write], &[Read, Write, Read]]),
 ];

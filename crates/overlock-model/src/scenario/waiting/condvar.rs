@@ -8,16 +8,18 @@ use overlock_core::sleep::Condvar;
 use overlock_core::sleep::cancel::CancelToken;
 
 use super::{ONE_NODE, PLAIN};
+use crate::arena::Placed;
 use crate::scenario::Scenario;
 use crate::scenario::crew::{Part, crew};
 use crate::world::{Data, World};
 
-/// A store of goods under a lock, and a condition variable for those that wait for them.
+/// A store of goods under a lock, and a condition variable for those that wait for them. In a place
+/// of its own, since it may be destroyed before the lock.
 struct Store<W: World, L> {
     lock: L,
     guarded: W::Data,
     goods: W::U32,
-    condvar: Condvar<W>,
+    condvar: Placed<Condvar<W>>,
     cancel: CancelToken<W>,
 }
 
@@ -27,7 +29,7 @@ impl<W: World, L: RawLock> Store<W, L> {
             lock: L::create().expect("room for a lock"),
             guarded: W::Data::new(),
             goods: W::U32::new(0),
-            condvar: Condvar::create(),
+            condvar: Placed::new(Condvar::create()),
             cancel: CancelToken::create(),
         }
     }
@@ -88,23 +90,34 @@ impl<W: World, L: RawLock> Store<W, L> {
         });
     }
 
+    /// Goods for everybody, of which the waiters learn while the lock is held, and nobody waits any
+    /// more.
+    fn close(&'static self) {
+        self.locked(|token| {
+            self.goods.store(2, Relaxed);
+            self.condvar.notify_all();
+            self.condvar.drain();
+            // SAFETY: whoever has the lock next finds goods, and does not wait. Those that were
+            // notified do not touch it any more, or the check fails: the memory itself is there
+            // until the execution ends.
+            unsafe { self.condvar.end() };
+            (token, ())
+        });
+    }
+
     fn check(&self) {
-        assert!(!self.lock.is_locked());
+        self.check_lock();
         assert!(
             !self.condvar.is_in_use(),
             "somebody waits when all threads have ended"
         );
+        // SAFETY: all threads but this one have ended.
+        unsafe { self.condvar.end() };
     }
-}
 
-/// The scenarios for the condition variable in which an owner comes back from a broadcast, and owes the next sleeper a kick: for locks that keep it until they are
-/// released.
-pub fn kept_kicks<W: World, L: RawLock>() -> Vec<Scenario> {
-    condvar::<W, L>()
-        .into_iter()
-        .filter(|scenario| scenario.name.starts_with("all"))
-        .map(|scenario| scenario.with("condvar"))
-        .collect()
+    fn check_lock(&self) {
+        assert!(!self.lock.is_locked() && !self.lock.is_contended());
+    }
 }
 
 /// The scenarios for the condition variable, with one kind of lock.
@@ -139,10 +152,31 @@ pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
         shared.condvar.notify_one();
         shared.cancel.cancel();
     };
-    let one_there: fn() -> Store<W, L> = || {
-        let store = Store::<W, L>::new();
-        store.goods.store(1, Relaxed);
-        store
+    let locked_one: Part<Store<W, L>> = |shared| {
+        shared.locked(|token| {
+            shared.goods.store(1, Relaxed);
+            shared.condvar.notify_one();
+            (token, ())
+        });
+    };
+    let last: Part<Store<W, L>> = |shared| {
+        shared.locked(|token| {
+            // SAFETY: acquired by this thread.
+            let token = unsafe { shared.condvar.wait(&shared.lock, token) };
+            (token, ())
+        });
+        // SAFETY: the only notifier has called this thread.
+        unsafe { shared.condvar.end() };
+    };
+    let only: Part<Store<W, L>> = |shared| {
+        while !shared.condvar.notify_one() {
+            W::pause(1);
+        }
+    };
+    let check_lock: fn(&Store<W, L>) = Store::check_lock;
+    let three: Part<Store<W, L>> = |shared| {
+        shared.put(3);
+        shared.condvar.notify_all();
     };
     vec![
         crew::<W, _, _>("one", PLAIN, make, [Store::get, one], check),
@@ -151,8 +185,8 @@ pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
         crew::<W, _, _>(
             "all-of-three",
             PLAIN,
-            one_there,
-            [Store::get, Store::get, Store::get, all],
+            make,
+            [Store::get, Store::get, Store::get, three],
             check,
         ),
         crew::<W, _, _>(
@@ -179,5 +213,29 @@ pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
             [Store::get, Store::get, all],
             check,
         ),
+        crew::<W, _, _>("one-locked", PLAIN, make, [Store::get, locked_one], check),
+        crew::<W, _, _>("within-locked", PLAIN, make, [timed, locked_one], check),
+        crew::<W, _, _>(
+            "within-all-locked",
+            PLAIN,
+            make,
+            [timed, Store::get, locked],
+            check,
+        ),
+        crew::<W, _, _>(
+            "destroy",
+            PLAIN,
+            make,
+            [Store::get, Store::get, Store::close],
+            check_lock,
+        ),
+        crew::<W, _, _>(
+            "destroy-within",
+            PLAIN,
+            make,
+            [timed, Store::get, Store::close],
+            check_lock,
+        ),
+        crew::<W, _, _>("destroy-last", PLAIN, make, [last, only], check_lock),
     ]
 }

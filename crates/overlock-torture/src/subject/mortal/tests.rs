@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use overlock::rw::OverlockRwPosix;
+use overlock::rw::OverlockRw;
 use overlock::sleep::Mutex;
 
 use super::*;
@@ -48,7 +48,7 @@ fn the_last_frees_it<L: Visited>(name: &str) {
 #[test]
 fn the_last_to_acquire_one_frees_it() {
     the_last_frees_it::<Mutex>("mutex");
-    the_last_frees_it::<ManyReaders<OverlockRwPosix>>("overlock_rw_posix");
+    the_last_frees_it::<ManyReaders<OverlockRw>>("overlock_rw");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use overlock::core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
-use overlock::core::rw::overlock_rw_posix::Passing;
-use overlock::rw::OverlockRwPosix;
+use overlock::core::rw::overlock_rw::Passing;
+use overlock::rw::OverlockRw;
 use overlock::{CancelToken, Instant};
 
 use super::upgrade::{fair_visit, visit};
@@ -42,7 +42,7 @@ pub trait ReadPast: RawRwLock {
     fn read_past(&self) -> Self::Read;
 }
 
-impl ReadPast for OverlockRwPosix {
+impl ReadPast for OverlockRw {
     fn read_past(&self) {
         self.read_passing(Passing::AtOnce, None)
             .expect("few readers");

@@ -1,138 +1,199 @@
-//! Upgradable readers.
+//! The upgradable reader, and fair releases.
 
-use std::cell::RefCell;
-
-use super::super::upgrade::Upgradable;
 use super::*;
-use crate::raw::RawUpgradeRwLock;
 
-fn unlock_upgradable(lock: Lock, token: Upgradable) {
+fn unlock_upgradable(lock: Lock) {
     // SAFETY: each test releases what it has acquired.
-    unsafe { lock.unlock_upgradable(token) }
+    unsafe { lock.unlock_upgradable(()) }
 }
 
 #[test]
 fn an_upgradable_reader_shares_with_readers_only() {
-    let lock = leak::<Recommended>();
-    let upgradable = lock.upgradable();
-    unlock_read(lock, lock.try_read().unwrap());
+    let lock = leak();
+    lock.upgradable();
+    lock.read();
     assert!(lock.try_write().is_none() && lock.try_upgradable().is_none());
     let late = Instant::from_nanos(0);
-    assert!(as_thread(1, || lock.upgradable_until(late)).is_none());
-    assert!(as_thread(1, || lock.write_until(late)).is_none());
+    assert!(lock.upgradable_until(late).is_none());
+    assert!(lock.write_until(late).is_none());
+    assert_eq!(word(lock), 2 | UPGRADABLE);
     // SAFETY: acquired above.
-    let read = unsafe { lock.downgrade_upgradable(upgradable) };
-    let upgradable = lock.try_upgradable().unwrap();
-    unlock_read(lock, read);
-    unlock_upgradable(lock, upgradable);
-    assert_clean(lock);
+    unsafe { lock.downgrade_upgradable(()) };
+    assert!(lock.try_upgradable().is_some());
+    unlock_read(lock);
+    unlock_read(lock);
+    unlock_upgradable(lock);
+    assert_eq!(word(lock), 0);
 }
 
+/// Fails where it does not wait for all others, where who comes meanwhile gets in, or at the limit something stays behind.
 #[test]
 fn it_becomes_the_writer_once_the_others_have_left() {
-    let lock = leak::<Recommended>();
-    let upgradable = lock.upgradable();
-    let read = lock.read();
+    let lock = leak();
+    lock.upgradable();
+    lock.read();
     // SAFETY: acquired above.
-    let Err(upgradable) = (unsafe { lock.try_upgrade(upgradable) }) else {
-        panic!("somebody reads")
-    };
-    let deadline = Toy::now().plus_nanos(100_000);
+    assert!(unsafe { lock.try_upgrade(()) }.is_err());
+    at(Point::Wait, move || {
+        assert_eq!(word(lock), 2 | UPGRADABLE | UPGRADING);
+        assert!(lock.try_read().is_none() && !lock.enter());
+        assert_eq!(lock.try_read_passing(Passing::AtOnce), Ok(()));
+        unlock_read(lock);
+    });
     // SAFETY: as above.
-    let Err(upgradable) = (unsafe { lock.upgrade_until(upgradable, deadline) }) else {
-        panic!("somebody reads")
-    };
-    assert!(!lock.is_write_locked());
-    at(Point::Halt, move || unlock_read(lock, read));
+    assert!(unsafe { lock.upgrade_until((), soon().unwrap()) }.is_err());
+    assert_eq!((word(lock), halts()), (2 | UPGRADABLE, 1));
+    at(Point::Halt, move || unlock_read(lock));
     // SAFETY: as above.
-    let write = unsafe { lock.upgrade(upgradable) };
+    unsafe { lock.upgrade(()) };
     assert!(lock.is_write_locked() && lock.try_read().is_none());
     // SAFETY: as above.
-    let upgradable = unsafe { lock.downgrade_to_upgradable(write) };
-    assert!(lock.try_upgradable().is_none());
-    unlock_read(lock, lock.try_read().unwrap());
+    unsafe { lock.downgrade_to_upgradable(()) };
+    assert!(lock.try_upgradable().is_none() && lock.try_read().is_some());
+    unlock_read(lock);
     // SAFETY: as above.
-    let Ok(write) = (unsafe { lock.try_upgrade(upgradable) }) else {
-        panic!("nobody else reads")
-    };
-    unlock_write(lock, write);
-    assert_clean(lock);
+    assert!(unsafe { lock.try_upgrade(()) }.is_ok());
+    unlock_write(lock);
+    assert_eq!((word(lock), left()), (0, 0));
 }
 
-/// R4, in `clear_out`: a writer that kept the gate closed while it waits for the upgradable reader would wait for one that
-/// waits for the gate.
+/// The upgrader does not wait for the gate, whose owner waits for it; and `finish_upgrade` keeps what that one has put into the word:
+/// without `FIRST` a lost wake-up, without `CLOSED` others pass.
 #[test]
-fn a_writer_does_not_stand_in_the_way_of_an_upgrade() {
-    let lock = leak::<Recommended>();
-    let upgradable = lock.upgradable();
+fn a_writer_that_waits_does_not_stand_in_the_way_of_an_upgrade() {
+    let lock = leak();
+    lock.upgradable();
+    lock.read();
+    let writes = writer(1, lock);
+    writes.sleep();
+    let upgrades = actor(2, move || {
+        // SAFETY: acquired above.
+        unsafe { lock.upgrade(()) };
+    });
+    upgrades.sleep();
+    assert_eq!(
+        word(lock),
+        2 | UPGRADABLE | UPGRADING | CLOSED | FIRST | OTHERS
+    );
+    let reads = reader(3, lock, Passing::Never);
+    reads.sleep();
+    // `is_awaited`: the second of two that leave would be too late.
+    unlock_read(lock);
+    upgrades.end();
+    assert_eq!(word(lock), WRITING | CLOSED | FIRST | OTHERS);
+    unlock_write(lock);
+    assert_eq!(word(lock), CLOSED);
+    writes.end();
+    unlock_write(lock);
+    reads.end();
+    assert_eq!(word(lock), 1);
+}
+
+/// I3, in `upgrade_within`.
+#[test]
+fn an_upgrader_that_gives_up_wakes_those_that_it_has_kept_out() {
+    let lock = leak();
+    lock.upgradable();
+    lock.read();
+    let reads = reader_behind(1, lock);
+    // SAFETY: acquired above.
+    assert!(unsafe { lock.upgrade_until((), soon().unwrap()) }.is_err());
+    reads.take().unwrap().end();
+    assert_eq!(word(lock), 3 | UPGRADABLE);
+}
+
+/// The kick in `release_upgradable`, for all three ways in which the upgradable reader stops being it.
+#[test]
+fn another_one_waits_at_the_gate_until_it_has_left() {
+    let ends: [fn(Lock); 3] = [
+        unlock_upgradable,
+        |lock| {
+            // SAFETY: each test releases what it has acquired.
+            unsafe { lock.downgrade_upgradable(()) };
+            unlock_read(lock);
+        },
+        |lock| {
+            // SAFETY: as above.
+            unsafe { lock.upgrade(()) };
+            unlock_write(lock);
+        },
+    ];
+    for end in ends {
+        let lock = leak();
+        lock.upgradable();
+        let waits = actor(1, move || lock.upgradable());
+        waits.sleep();
+        assert_eq!(word(lock), 1 | UPGRADABLE | FIRST);
+        assert!(lock.try_read().is_some(), "readers come in");
+        unlock_read(lock);
+        end(lock);
+        waits.end();
+        assert_eq!(word(lock), 1 | UPGRADABLE);
+    }
+}
+
+/// "Bounds", and the kick in `take`: the one at the gate closes the lock at last, and wakes those that it has kept out.
+#[test]
+fn an_upgradable_at_the_gate_is_not_passed_for_ever() {
+    let lock = leak();
+    lock.upgradable();
+    let waits = actor(1, move || lock.upgradable());
+    waits.sleep();
+    Toy::delay(PATIENCE_NS);
+    while word(lock) & CLOSED == 0 {
+        unlock_upgradable(lock);
+        lock.word.fetch_add(READER | UPGRADABLE, Relaxed);
+        waits.sleep();
+    }
+    let reads = reader(2, lock, Passing::Never);
+    reads.sleep();
+    assert!(lock.try_read().is_none());
+    unlock_upgradable(lock);
+    assert!(lock.try_upgradable().is_none());
+    // The kick was for both, but the lock is still closed.
+    waits.to(Point::Seen);
+    reads.sleep();
+    waits.end();
+    reads.end();
+    assert_eq!(word(lock), 2 | UPGRADABLE);
+}
+
+/// `fair`, in `end_write_slow` and in `release_upgradable`: with plain releases the attempts here get in.
+#[test]
+fn a_fair_release_gives_the_lock_to_a_sleeper() {
+    let lock = leak();
+    lock.write();
     let writes = writer(1, lock);
     writes.sleep();
     // SAFETY: acquired above.
-    let write = unsafe { lock.upgrade(upgradable) };
-    unlock_write(lock, write);
+    unsafe { lock.unlock_write_fair(()) };
+    assert!(lock.try_read().is_none() && lock.try_write().is_none());
     writes.end();
-    assert_clean(lock);
-}
-
-/// The list in `wait_for_gate_without_upgradable`, and the word to its next at the end.
-#[test]
-fn those_that_wait_for_the_upgradable_reader_go_in_their_order() {
-    let lock = leak::<Recommended>();
-    let upgradable = lock.upgradable();
-    let waits = [1, 2, 3].map(|thread| {
-        let wait = actor(thread, move || unlock_upgradable(lock, lock.upgradable()));
-        wait.sleep();
-        wait
-    });
-    assert!(lock.is_contended());
-    unlock_upgradable(lock, upgradable);
-    for wait in waits {
-        wait.end();
-    }
-    assert_clean(lock);
-}
-
-/// Its place in the list, and the word to the next one: without `tell` at the end of the wait the writer behind it sleeps on.
-#[test]
-fn one_that_gives_up_waiting_for_the_upgradable_reader_passes_the_word_on() {
-    let lock = leak::<Recommended>();
-    let upgradable = lock.upgradable();
-    let writes: &RefCell<Option<Actor>> = Box::leak(Box::default());
-    at(Point::Halt, move || {
-        let behind = writer(2, lock);
-        behind.sleep();
-        writes.replace(Some(behind));
-        // The word reaches the first one as its time ends.
-        unlock_upgradable(lock, upgradable);
-        lock.gate.lock();
-    });
-    let deadline = Toy::now().plus_nanos(1_000_000);
-    assert!(as_thread(1, || lock.write_until(deadline)).is_none());
-    lock.release_gate();
-    writes.take().unwrap().end();
-    assert_clean(lock);
-}
-
-/// `looks_empty` in `upgradable_within`, and `first` in the wait: the lock is there, but not for the newcomer.
-#[test]
-fn a_newcomer_does_not_pass_those_that_wait() {
-    let lock = leak::<Recommended>();
-    let upgradable = lock.upgradable();
-    let waits = actor(1, move || unlock_upgradable(lock, lock.upgradable()));
+    unlock_write(lock);
+    lock.upgradable();
+    let waits = actor(2, move || lock.upgradable());
     waits.sleep();
-    unlock_upgradable(lock, upgradable);
-    let deadline = Toy::now().plus_nanos(1_000_000);
-    assert!(as_thread(2, || lock.upgradable_until(deadline)).is_none());
+    // SAFETY: as above.
+    unsafe { lock.unlock_upgradable_fair(()) };
+    assert!(lock.try_upgradable().is_none());
     waits.end();
-    assert_clean(lock);
-}
-
-/// Without a node: naps.
-#[test]
-fn a_thread_without_a_slot_waits_for_the_upgradable_reader_too() {
-    let lock = leak::<Recommended>();
-    let upgradable = lock.upgradable();
-    at(Point::Halt, move || unlock_upgradable(lock, upgradable));
-    as_thread(SLOTS, || unlock_write(lock, lock.write()));
-    assert_clean(lock);
+    unlock_upgradable(lock);
+    // Nobody waits: nobody is promised anything, and the lock stays open.
+    lock.read();
+    lock.write_within(Some(Instant::from_nanos(0)));
+    // SAFETY: as above.
+    unsafe { lock.bump_read(()) };
+    // SAFETY: as above.
+    unsafe { lock.unlock_read_fair(()) };
+    lock.write();
+    // SAFETY: as above.
+    unsafe { lock.bump_write(()) };
+    // SAFETY: as above.
+    unsafe { lock.unlock_write_fair(()) };
+    lock.upgradable();
+    // SAFETY: as above.
+    unsafe { lock.bump_upgradable(()) };
+    // SAFETY: as above.
+    unsafe { lock.unlock_upgradable_fair(()) };
+    assert_eq!(word(lock), 0);
 }

@@ -1,0 +1,289 @@
+//! A grid for a terminal.
+
+use std::fmt::Write;
+
+use anstyle::{Ansi256Color, Style};
+
+use super::Report;
+use super::map::{Heat, Map, maps};
+use crate::grid::check;
+use crate::grid::figures::{Judged, Row};
+use crate::grid::summary::Summary;
+use crate::report::columns::{Column, NOTHING, blocks, optional};
+use crate::report::text::{count, factor, rate, significant, time};
+
+/// How a text is to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Columns of the terminal, if it is one.
+    pub width: Option<u16>,
+    /// Whether it shows colours.
+    pub colours: bool,
+    /// Cells to name among the worst.
+    pub worst: usize,
+    /// Whether all maps and groups of cells are shown, or the first of each alone.
+    pub all: bool,
+    /// Whether every cell has a table of its locks.
+    pub details: bool,
+}
+
+const WORST: &[Column<Judged>] = &[
+    Column {
+        title: "ratio",
+        text: |cell| optional(cell.ratio, factor),
+    },
+    Column {
+        title: "of rounds",
+        text: |cell| spread(cell).unwrap_or_else(|| NOTHING.to_owned()),
+    },
+    Column {
+        title: "to",
+        text: |cell| cell.worst_peer.unwrap_or(NOTHING).to_owned(),
+    },
+    Column {
+        title: "Mop/s",
+        text: |cell| both(cell, |row| Some(rate(row.ops_per_sec))),
+    },
+    Column {
+        title: "(no lock)",
+        text: |cell| optional(cell.limit_ops_per_sec, rate),
+    },
+    Column {
+        title: "Jain",
+        text: |cell| both(cell, |row| Some(format!("{:.2}", row.jain))),
+    },
+    Column {
+        title: "longest wait",
+        text: |cell| both(cell, |row| row.longest_ns.map(time)),
+    },
+    Column {
+        title: "CPU s/Mop",
+        text: |cell| both(cell, |row| row.cpu_s_per_mop.map(significant)),
+    },
+];
+
+const SUMMARY: &[Column<Summary>] = &[
+    Column {
+        title: "cells",
+        text: |one| one.count.to_string(),
+    },
+    Column {
+        title: "geometric mean",
+        text: |one| factor(one.geometric_mean),
+    },
+    Column {
+        title: "worst",
+        text: |one| factor(one.worst),
+    },
+    Column {
+        title: ">= 0.97",
+        text: |one| percent(one.at_least_097),
+    },
+    Column {
+        title: ">= 0.95",
+        text: |one| percent(one.at_least_095),
+    },
+    Column {
+        title: "least Jain",
+        text: |one| format!("{:.2} / {:.2}", one.jain_min, one.peer_jain_min),
+    },
+    Column {
+        title: "p99.9",
+        text: |one| optional(one.p999_median, factor),
+    },
+    Column {
+        title: "longest wait",
+        text: |one| optional(one.longest_median, factor),
+    },
+    Column {
+        title: "CPU",
+        text: |one| optional(one.cpu_median, factor),
+    },
+];
+
+const DETAILS: &[Column<Row>] = &[
+    Column {
+        title: "Mop/s",
+        text: |row| rate(row.ops_per_sec),
+    },
+    Column {
+        title: "ours over it",
+        text: |row| optional(row.versus.and_then(|versus| versus.ratio), factor),
+    },
+    Column {
+        title: "slowest thread/s",
+        text: |row| count(row.slowest_ops_per_sec),
+    },
+    Column {
+        title: "Jain",
+        text: |row| format!("{:.3}", row.jain),
+    },
+    Column {
+        title: "p99.9",
+        text: |row| optional(row.p999_ns, time),
+    },
+    Column {
+        title: "longest",
+        text: |row| optional(row.longest_ns, time),
+    },
+    Column {
+        title: "CPU s/Mop",
+        text: |row| optional(row.cpu_s_per_mop, significant),
+    },
+    Column {
+        title: "switches/s",
+        text: |row| count(row.switches_per_sec),
+    },
+];
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// From the lowest to the highest ratio of a round.
+pub(super) fn spread(cell: &Judged) -> Option<String> {
+    let versus = cell.worst()?.versus?;
+    Some(format!("{:.2}-{:.2}", versus.ratio_min?, versus.ratio_max?))
+}
+
+/// A figure of ours and of the peer that it does worst against.
+pub(super) fn both(cell: &Judged, figure: fn(&Row) -> Option<String>) -> String {
+    let text = |row: Option<&Row>| row.and_then(figure).unwrap_or_else(|| NOTHING.to_owned());
+    let (ours, theirs) = (text(Some(cell.ours())), text(cell.worst()));
+    if ours == NOTHING && theirs == NOTHING {
+        return ours;
+    }
+    format!("{ours} / {theirs}")
+}
+
+/// All of it.
+pub fn render(report: &Report, look: &Look) -> String {
+    let mut text = format!("{}\n{}\n", report.machine.summary(), report.headline());
+    text += &check::describe(&report.check);
+    text.push('\n');
+    for skipped in &report.skipped {
+        let _ = writeln!(
+            text,
+            "Not measured: {} {}: {}",
+            skipped.family, skipped.shape, skipped.why
+        );
+    }
+    text.push('\n');
+    worst(&mut text, report, look);
+    let shown = if look.all { usize::MAX } else { 1 };
+    for map in maps(report).iter().take(shown) {
+        heat_map(&mut text, map, look.colours);
+    }
+    summary(&mut text, report, look);
+    if look.details {
+        details(&mut text, report, look);
+    }
+    text
+}
+
+fn worst(text: &mut String, report: &Report, look: &Look) {
+    // Those without a ratio are last.
+    let judged = report.cells.iter().take_while(|cell| cell.ratio.is_some());
+    let cells = &report.cells[..judged.take(look.worst).count()];
+    if cells.is_empty() {
+        *text += "No cell has a round of ours and of a peer.\n\n";
+        return;
+    }
+    *text += "The worst cells: ours / the peer that it does worst against there. The ratio is the\n\
+              median of the rounds, each paired.\n";
+    *text += &blocks("cell", cells, Judged::name, &[WORST], look.width);
+}
+
+/// Fields of a width that all figures fit in.
+const FIELD: usize = 8;
+
+fn heat_map(text: &mut String, map: &Map, colours: bool) {
+    let _ = writeln!(text, "{}", map.title);
+    let _ = write!(text, "{:<22}", "threads");
+    for column in &map.columns {
+        let _ = write!(text, "{column:>FIELD$}");
+    }
+    text.push('\n');
+    let mut family = "";
+    for row in &map.rows {
+        let shown = if row.family == family { "" } else { row.family };
+        family = row.family;
+        let mut line = format!("{shown:<8}{:<14}", row.shape);
+        for field in &row.fields {
+            match field {
+                Some(field) => {
+                    let style = if colours {
+                        style(field.heat)
+                    } else {
+                        Style::new()
+                    };
+                    // One blank stays without colour, so that fields do not run together.
+                    let figure = format!("{:>width$}", field.text, width = FIELD - 1);
+                    let _ = write!(line, " {style}{figure}{style:#}");
+                }
+                None => {
+                    let _ = write!(line, "{:FIELD$}", "");
+                }
+            }
+        }
+        *text += line.trim_end();
+        text.push('\n');
+    }
+    if colours {
+        for heat in Heat::ALL {
+            let style = style(heat);
+            let _ = write!(text, "{style} {} {style:#} ", heat.title());
+        }
+        text.push('\n');
+    }
+    text.push('\n');
+}
+
+fn style(heat: Heat) -> Style {
+    let (background, foreground) = match heat {
+        Heat::FarBehind => (160, 231),
+        Heat::Behind => (209, 16),
+        Heat::ALittleBehind => (215, 16),
+        Heat::Slightly => (223, 16),
+        Heat::Even => return Style::new(),
+        Heat::Ahead => (153, 16),
+        Heat::FarAhead => (110, 16),
+    };
+    Style::new()
+        .bg_color(Some(Ansi256Color(background).into()))
+        .fg_color(Some(Ansi256Color(foreground).into()))
+}
+
+fn summary(text: &mut String, report: &Report, look: &Look) {
+    let groups = report.summary.chunk_by(|a, b| a.cells == b.cells);
+    for group in groups.take(if look.all { usize::MAX } else { 1 }) {
+        let _ = writeln!(
+            text,
+            "Ours over each peer by itself, cells: {}",
+            group[0].cells
+        );
+        *text += &blocks(
+            "peer",
+            group,
+            |one| one.peer.to_owned(),
+            &[SUMMARY],
+            look.width,
+        );
+    }
+    if !report.summary.is_empty() {
+        *text += "least Jain: the lowest of any cell, ours / the peer's. p99.9, longest wait, \
+                  CPU: the median of\nthe cells, ours over the peer's: lower is better.\n";
+    }
+}
+
+fn details(text: &mut String, report: &Report, look: &Look) {
+    for cell in &report.cells {
+        let _ = writeln!(text, "\n{}", cell.name());
+        let name = |row: &Row| match row.kind {
+            "limit" => "(no lock)".to_owned(),
+            _ => row.lock.to_owned(),
+        };
+        *text += blocks("lock", &cell.rows, name, &[DETAILS], look.width).trim_end();
+        text.push('\n');
+    }
+}

@@ -1,0 +1,383 @@
+//! Thread 0 is the director and holds the lock at first; the others come to it. Each test of a race names what prevents it.
+
+mod freed;
+mod handoff;
+
+use std::boxed::Box;
+
+use super::*;
+use crate::toy::stage::{Actor, actor};
+use crate::toy::{Point, Toy, as_thread, halts, kicks, left, took};
+
+type Lock = &'static Overlock<Toy>;
+
+/// Longer than the spin before a sleep.
+const A_WHILE: u64 = SPIN + 1_000;
+
+fn leak() -> Lock {
+    Box::leak(Box::new(Overlock::new()))
+}
+
+/// Thread 0 has it.
+fn held() -> Lock {
+    let lock = leak();
+    lock.lock();
+    lock
+}
+
+fn unlock(lock: Lock) {
+    // SAFETY: each test unlocks what it has locked.
+    unsafe { lock.unlock(()) }
+}
+
+fn unlock_fair(lock: Lock) {
+    // SAFETY: as above.
+    unsafe { lock.unlock_fair(()) }
+}
+
+fn locker(thread: usize, lock: Lock) -> Actor {
+    actor(thread, move || lock.lock())
+}
+
+/// Thread `thread` sleeps for the lock.
+fn sleeper(thread: usize, lock: Lock) -> Actor {
+    let actor = locker(thread, lock);
+    actor.sleep();
+    actor
+}
+
+/// Thread `thread` sleeps for the lock, and gives up the next time that it would.
+fn timed_sleeper(thread: usize, lock: Lock) -> Actor {
+    let actor = actor(thread, move || {
+        let until = Toy::now().plus_nanos(A_WHILE);
+        assert!(lock.lock_until(until).is_none());
+    });
+    actor.sleep();
+    actor
+}
+
+fn word(lock: Lock) -> u32 {
+    lock.word.load(Relaxed)
+}
+
+fn has(lock: Lock, bits: u32) -> bool {
+    word(lock) & bits == bits
+}
+
+fn sleepers(lock: Lock) -> u32 {
+    word(lock) / SLEEPER
+}
+
+fn was(step: Step) -> bool {
+    took(&DIAGRAM, step as usize)
+}
+
+/// The owner unlocks, and nothing is left behind.
+fn ends(lock: Lock) {
+    unlock(lock);
+    let clean = |lock| word(lock) & !(SLOW | PARITY) == 0;
+    assert!(clean(lock), "{:#x}", word(lock));
+    let before = kicks();
+    lock.lock();
+    unlock(lock);
+    assert!(clean(lock) && kicks() == before && left() == 0);
+}
+
+#[test]
+fn four_bytes_and_no_system_call_on_the_fast_path() {
+    assert_eq!(size_of::<Overlock<Toy>>(), 4);
+    let lock = held();
+    assert!(lock.is_locked() && !lock.is_contended());
+    assert!(lock.try_lock().is_none());
+    unlock(lock);
+    assert_eq!(word(lock), 0);
+    assert!(lock.try_lock().is_some());
+    unlock(lock);
+    assert!(lock.lock_until(Toy::now()).is_some(), "tries once");
+    unlock_fair(lock);
+    assert_eq!((word(lock), kicks(), halts()), (0, 0, 0));
+    assert!(was(Step::Take) && was(Step::Release));
+    assert!(!Overlock::<Toy>::create().unwrap().is_locked());
+    let constant: Overlock<Toy> = ConstLock::INIT;
+    assert!(!constant.is_locked());
+}
+
+#[test]
+fn a_waiter_that_spins_takes_a_free_lock_and_was_never_counted() {
+    let lock = held();
+    let one = locker(1, lock);
+    one.to(Point::Wait);
+    unlock(lock);
+    one.end();
+    assert_eq!(word(lock), LOCKED | PARITY);
+    assert_eq!((kicks(), halts()), (0, 0));
+    ends(lock);
+}
+
+/// The halt in `sleep` expects what the join wrote.
+#[test]
+fn a_release_between_the_join_and_the_sleep_is_noticed() {
+    let lock = held();
+    let one = locker(1, lock);
+    one.to(Point::Halt);
+    assert!(has(lock, LOCKED | WAKE | SLOW) && sleepers(lock) == 1);
+    unlock(lock);
+    one.end();
+    assert!(lock.is_locked() && !lock.is_contended());
+    ends(lock);
+}
+
+/// `!(LOCKED | WAKE)` in `unlock_slow`, and the kick behind it.
+#[test]
+fn nobody_is_woken_while_one_that_was_woken_is_on_its_way() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = sleeper(2, lock);
+    unlock(lock);
+    assert!(kicks() == 1 && one.is_kicked());
+    for _ in 0..3 {
+        lock.lock();
+        unlock(lock);
+    }
+    assert_eq!(kicks(), 1, "the first is on its way");
+    one.end();
+    assert!(has(lock, WAKE) && sleepers(lock) == 1);
+    as_thread(1, || unlock(lock));
+    assert_eq!(kicks(), 2);
+    two.end();
+    ends(lock);
+}
+
+/// WAKE in `Waiter::leave`, at an acquisition.
+#[test]
+fn whoever_was_woken_sets_wake_as_the_owner() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = sleeper(2, lock);
+    unlock(lock);
+    assert!(!has(lock, WAKE));
+    one.end();
+    assert!(has(lock, LOCKED | WAKE));
+    unlock(lock);
+    two.end();
+    assert!(!has(lock, WAKE), "nobody else is counted");
+    ends(lock);
+}
+
+/// `word | WAKE` in `Waiter::join`.
+#[test]
+fn whoever_was_woken_in_vain_sets_wake_before_it_sleeps_again() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    unlock(lock);
+    lock.lock();
+    assert!(!has(lock, WAKE));
+    one.sleep();
+    assert!(has(lock, WAKE) && sleepers(lock) == 1);
+    unlock(lock);
+    one.end();
+    ends(lock);
+}
+
+/// WAKE in `Waiter::leave`, in `give_up`.
+#[test]
+fn whoever_was_woken_sets_wake_as_it_gives_up() {
+    let lock = held();
+    let one = timed_sleeper(1, lock);
+    let two = sleeper(2, lock);
+    unlock(lock);
+    lock.lock();
+    one.end();
+    assert!(has(lock, WAKE) && sleepers(lock) == 1);
+    unlock(lock);
+    two.end();
+    ends(lock);
+}
+
+/// The look at `may_take` in `give_up`: the release's kick was for the leaver, and nobody else hears of it.
+#[test]
+fn who_gives_up_takes_a_lock_that_it_finds_free() {
+    let lock = held();
+    let acquired = actor(1, move || {
+        let waiter = Waiter {
+            since: 0,
+            counted: true,
+            heir: false,
+        };
+        assert!(lock.give_up(&waiter));
+    });
+    lock.word.fetch_add((2 * SLEEPER) | SLOW, Relaxed);
+    unlock(lock);
+    acquired.end();
+    assert!(has(lock, LOCKED | WAKE) && sleepers(lock) == 1);
+}
+
+#[test]
+fn who_gives_up_and_is_the_last_leaves_nothing() {
+    let lock = held();
+    let one = timed_sleeper(1, lock);
+    one.startle();
+    one.end();
+    assert_eq!(word(lock), LOCKED | SLOW);
+    ends(lock);
+}
+
+#[test]
+fn who_gives_up_before_it_is_counted_changes_nothing() {
+    let lock = held();
+    assert!(lock.lock_until(Toy::now().plus_nanos(10)).is_none());
+    assert!(was(Step::GiveUpUncounted));
+    assert_eq!(word(lock), LOCKED);
+    ends(lock);
+}
+
+/// WAKE in `add_sleeper`. Without it the second waiter, which joins while the first is on its way and is slow to sleep, would
+/// miss the kick that is meant for it, find the word as it wrote it, and sleep on a word without WAKE.
+#[test]
+fn a_waiter_that_is_slow_to_sleep_does_not_sleep_past_its_kick() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    unlock(lock);
+    lock.lock();
+    let slow = locker(2, lock);
+    slow.to(Point::Halt);
+    let joined = word(lock);
+    unlock(lock);
+    one.end();
+    as_thread(1, || unlock(lock)); // kicks nobody: the second does not sleep yet
+    lock.lock();
+    let three = locker(3, lock);
+    three.to(Point::Wait);
+    unlock(lock);
+    three.end(); // turns the parity back
+    let four = sleeper(4, lock);
+    assert_eq!(word(lock), joined);
+    slow.sleep();
+    as_thread(3, || unlock(lock));
+    assert!(slow.is_kicked() || four.is_kicked(), "lost wake-up");
+    slow.end();
+    as_thread(2, || unlock(lock));
+    four.end();
+    ends(lock);
+}
+
+/// `word < SLEEPER` at `EndSlow`.
+#[test]
+fn slow_stays_while_somebody_is_counted() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    unlock(lock);
+    lock.lock();
+    unlock(lock);
+    assert!(has(lock, SLOW), "one is counted, and on its way");
+    one.end();
+    assert!(has(lock, SLOW));
+    unlock(lock);
+    assert!(was(Step::EndSlow) && !has(lock, SLOW));
+}
+
+/// `add_sleeper` in `adopt`.
+#[test]
+fn who_is_adopted_is_woken_by_an_unlock() {
+    let lock = held();
+    let one = actor(1, move || lock.lock_adopted());
+    assert!(lock.adopt(NodeId::new(1, 0), || ()));
+    assert!(has(lock, WAKE | SLOW) && sleepers(lock) == 1);
+    let before = kicks();
+    unlock(lock);
+    assert_eq!(kicks(), before + 1);
+    one.end();
+    assert_eq!(sleepers(lock), 0);
+    ends(lock);
+    assert!(
+        !lock.adopt(NodeId::new(1, 0), || ()),
+        "nobody would wake it"
+    );
+}
+
+/// The look at the end of `adopt`.
+#[test]
+fn an_unlock_before_the_requeue_is_made_up_for() {
+    let lock = held();
+    let before = kicks();
+    assert!(lock.adopt(NodeId::new(1, 0), move || unlock(lock)));
+    // The unlock's, for nobody; the requeue's, which does without on this platform; the adopter's.
+    assert_eq!(kicks(), before + 3);
+}
+
+/// The limits of `add_sleeper` and `Waiter::leave`.
+#[test]
+fn a_count_that_is_full_stays_and_the_lock_goes_on() {
+    let lock = held();
+    lock.word.store(LOCKED | SLOW | (MANY - SLEEPER), Relaxed);
+    let one = sleeper(1, lock);
+    assert!(has(lock, MANY | WAKE), "the last that is counted");
+    let two = sleeper(2, lock);
+    unlock(lock);
+    assert_eq!(word(lock), MANY | SLOW);
+    lock.lock();
+    let three = timed_sleeper(3, lock);
+    assert!(has(lock, MANY | WAKE), "a joiner sets WAKE");
+    unlock(lock);
+    one.end();
+    assert!(has(lock, MANY | WAKE | LOCKED), "so does an owner");
+    unlock(lock);
+    two.end();
+    three.startle();
+    three.end();
+    assert!(has(lock, MANY | WAKE), "and who gives up");
+    unlock(lock);
+    assert_eq!(word(lock) & !PARITY, MANY | SLOW);
+}
+
+/// `waiter` spins beside a lock that is held, for longer than it looks for an owner that comes back.
+fn look_on(waiter: &Actor) {
+    (0..2 * POLLS).for_each(|_| waiter.to(Point::Wait));
+}
+
+/// The owner releases and comes back at once, under the eyes of `waiter`, which spins.
+fn come_back(lock: Lock, waiter: &Actor) {
+    look_on(waiter);
+    unlock(lock);
+    waiter.to(Point::Seen);
+    waiter.to(Point::Wait);
+    lock.lock();
+}
+
+#[test]
+fn waiters_find_out_whether_the_owner_comes_back_at_once() {
+    let lock = held();
+    let one = locker(1, lock);
+    (0..2).for_each(|_| come_back(lock, &one));
+    look_on(&one);
+    assert!(has(lock, LOCKED | TIGHT));
+    let two = locker(2, lock);
+    two.to(Point::Wait);
+    unlock(lock);
+    assert!(has(lock, TIGHT), "it outlives the owner");
+    two.to(Point::Seen);
+    two.to(Point::Wait);
+    assert!(!lock.is_locked(), "left alone for a while");
+    two.end();
+    assert!(!has(lock, TIGHT), "the owner did not come back");
+    unlock(lock);
+    one.end();
+    ends(lock);
+}
+
+#[test]
+fn after_a_fork_only_the_owner_is_left() {
+    let lock = held();
+    let states = [
+        (LOCKED | WAKE | ASKED | SLOW | TIGHT | (3 * SLEEPER), LOCKED),
+        (LOCKED | GIVEN | CROWD | SLOW | SLEEPER, 0),
+        (LOCKED | GIVEN | ASKED | SLOW | SLEEPER, 0),
+        (SLOW | PARITY, 0),
+    ];
+    for (before, after) in states {
+        lock.word.store(before, Relaxed);
+        // SAFETY: there is no other thread.
+        unsafe { lock.forget_waiters() };
+        assert_eq!(word(lock), after);
+    }
+}

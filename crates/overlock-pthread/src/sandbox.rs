@@ -1,0 +1,155 @@
+//! `prctl` and `syscall`, by which a program puts a seccomp filter in force.
+//!
+//! Filters are written with the C library's own system calls in mind, and may end who makes others. So before the first filter the locks
+//! change over to `futex` alone: [`Linux::use_futex_alone`]. All else goes on to the next function of the name.
+//!
+//! Both are a few instructions that jump: what they are called with stays where it is.
+
+use core::ffi::{c_int, c_long, c_void};
+use core::mem::transmute;
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::Relaxed;
+
+use overlock::{Linux, system_call};
+
+use crate::{real, stat};
+
+/// The next functions of these names; null until the library is loaded. They are not looked for before, as who looks may allocate, and
+/// allocators make system calls.
+static PRCTL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static SYSCALL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// When the library is loaded.
+pub(crate) fn start() {
+    PRCTL.store(real::find(c"prctl", None), Relaxed);
+    SYSCALL.store(real::find(c"syscall", None), Relaxed);
+}
+
+/// A filter is about to be put in force. It may be that of a child of vfork alone, which has our memory: then this is a pity.
+#[cold]
+fn restricts() {
+    stat::use_no_files();
+    Linux::use_futex_alone();
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+/// `prctl`.
+pub unsafe extern "C" fn prctl() {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        "cmp edi, {restrict}",
+        "je {slow}",
+        "mov r11, [rip + {next}]",
+        "test r11, r11",
+        "jz {slow}",
+        "jmp r11",
+        restrict = const libc::PR_SET_SECCOMP,
+        next = sym PRCTL,
+        slow = sym prctl_slowly,
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "cmp w0, {restrict}",
+        "b.eq 1f",
+        "adrp x16, {next}",
+        "ldr x16, [x16, :lo12:{next}]",
+        "cbz x16, 1f",
+        "br x16",
+        "1: b {slow}",
+        restrict = const libc::PR_SET_SECCOMP,
+        next = sym PRCTL,
+        slow = sym prctl_slowly,
+    );
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+/// `syscall`.
+pub unsafe extern "C" fn syscall() {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        "cmp edi, {seccomp}",
+        "je {slow}",
+        "cmp edi, {prctl}",
+        "je {slow}",
+        "mov r11, [rip + {next}]",
+        "test r11, r11",
+        "jz {slow}",
+        "jmp r11",
+        seccomp = const libc::SYS_seccomp,
+        prctl = const libc::SYS_prctl,
+        next = sym SYSCALL,
+        slow = sym syscall_slowly,
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "cmp w0, {seccomp}",
+        "b.eq 1f",
+        "cmp w0, {prctl}",
+        "b.eq 1f",
+        "adrp x16, {next}",
+        "ldr x16, [x16, :lo12:{next}]",
+        "cbz x16, 1f",
+        "br x16",
+        "1: b {slow}",
+        seccomp = const libc::SYS_seccomp,
+        prctl = const libc::SYS_prctl,
+        next = sym SYSCALL,
+        slow = sym syscall_slowly,
+    );
+}
+
+/// What the C library's functions return for what the system answers.
+fn result(answer: isize) -> c_long {
+    if !(-4095..0).contains(&answer) {
+        return answer as c_long;
+    }
+    // SAFETY: it has no preconditions.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: the thread's own.
+    unsafe { *errno = -answer as c_int };
+    -1
+}
+
+unsafe extern "C" fn prctl_slowly(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
+    if option == libc::PR_SET_SECCOMP {
+        restricts();
+    }
+    let next = PRCTL.load(Relaxed);
+    if next.is_null() {
+        // SAFETY: the caller's promise.
+        return result(unsafe { system_call!(libc::SYS_prctl, option, a, b, c, d) }) as c_int;
+    }
+    type Prctl = unsafe extern "C" fn(c_int, ...) -> c_int;
+    // SAFETY: glibc's function of this name has this type.
+    let next: Prctl = unsafe { transmute(next) };
+    // SAFETY: the caller's promise.
+    unsafe { next(option, a, b, c, d) }
+}
+
+/// The arguments are where a function of any number of them would have them.
+unsafe extern "C" fn syscall_slowly(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    let sets = number == libc::SYS_prctl && a as c_int == libc::PR_SET_SECCOMP;
+    if sets || number == libc::SYS_seccomp {
+        restricts();
+    }
+    let next = SYSCALL.load(Relaxed);
+    if next.is_null() {
+        // SAFETY: the caller's promise.
+        return result(unsafe { system_call!(number, a, b, c, d, e, f) });
+    }
+    type Syscall = unsafe extern "C" fn(c_long, ...) -> c_long;
+    // SAFETY: glibc's function of this name has this type.
+    let next: Syscall = unsafe { transmute(next) };
+    // SAFETY: the caller's promise.
+    unsafe { next(number, a, b, c, d, e, f) }
+}

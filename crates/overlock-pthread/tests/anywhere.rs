@@ -1,0 +1,135 @@
+//! Where locks are used: on the least of stacks, in allocators, with no thread-specific keys left, in sandboxes, by programs that wrap
+//! them; and what those that wait cost there.
+
+#![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{compile_as, library, ours, run, same, text};
+
+const DEFAULT: &[(&str, &str)] = &[];
+const MUTEX: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "mutex")];
+const COUNTED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1")];
+const MUTEX_RWSEM: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "mutex"), ("OVERLOCK_RWLOCK", "rwsem")];
+const FUTEX_ALONE: &[(&str, &str)] = &[("OVERLOCK_FUTEX_ALONE", "1")];
+
+/// A program of its own for each test: they run at the same time.
+fn program(source: &str, test: &str) -> PathBuf {
+    compile_as(source, &format!("anywhere-{test}"), &["-Wl,-z,now"])
+}
+
+#[test]
+fn blocked_threads_cost_nothing() {
+    same(&program("idle.c", "idle"), &[], &[DEFAULT, FUTEX_ALONE]);
+}
+
+/// What a lock call takes of the stack beyond the caller's: the compiler says, so not in builds without optimisation.
+#[test]
+fn the_least_of_stacks_is_enough() {
+    const MOST: &str = if cfg!(debug_assertions) { "0" } else { "512" };
+    let program = program("stack.c", "stack");
+    for setting in [DEFAULT, FUTEX_ALONE] {
+        assert_eq!(ours(&program, &[Path::new(MOST)], setting), "enough\n");
+    }
+    same(&program, &[], &[MUTEX_RWSEM, COUNTED]);
+}
+
+#[test]
+fn locks_of_allocators_allocate_nothing_and_need_no_keys() {
+    let program = program("keys.c", "keys");
+    for arguments in [&[][..], &[Path::new("all")]] {
+        same(&program, arguments, &[DEFAULT, MUTEX]);
+    }
+}
+
+/// Fails (SIGSYS) where the locks do not give up all but `futex` before the filter, or a thread is on its way to another call then.
+#[test]
+fn filters_that_kill_kill_nobody() {
+    let program = program("sandbox.c", "kill");
+    for scene in ["prctl", "syscall", "syscall_prctl"] {
+        let settings = &[DEFAULT, COUNTED, MUTEX_RWSEM];
+        same(&program, &[Path::new(scene)], settings);
+    }
+}
+
+#[test]
+fn a_program_may_begin_under_a_filter_that_kills() {
+    let program = program("sandbox.c", "launch");
+    let library = library();
+    let later = ("PRELOAD_LATER", library.to_str().unwrap());
+    for environment in [&[][..], &[later]] {
+        let output = run(&program, &[Path::new("launch")], environment);
+        assert!(output.status.success(), "{environment:?}: {output:?}");
+        assert_eq!(text(&output.stdout), "begun\nover\n");
+    }
+}
+
+/// Fails where a thread is left asleep by an unlock that was under way, or a refusal is taken for an answer.
+#[test]
+fn extras_may_be_refused_at_any_time() {
+    let program = program("sandbox.c", "refuse");
+    for call in [
+        libc::SYS_membarrier,
+        libc::SYS_sched_yield,
+        libc::SYS_futex_waitv,
+    ] {
+        for error in [libc::EPERM, libc::ENOSYS] {
+            let [call, error] = [call as i32, error].map(|number| number.to_string());
+            let arguments = ["refuse", &call, &error].map(Path::new);
+            same(&program, &arguments, &[DEFAULT]);
+        }
+    }
+}
+
+#[test]
+fn programs_may_wrap_what_the_library_defines() {
+    let program = compile_as("wraps.c", "anywhere-wraps", &["-rdynamic"]);
+    same(
+        &program,
+        &[],
+        &[DEFAULT, COUNTED, &[("OVERLOCK_LOCKDEP", "1")]],
+    );
+}
+
+/// Fails where the library is linked without `-Bsymbolic-functions`: calls of its own functions would be the program's.
+#[test]
+fn no_call_of_ours_goes_by_an_exported_name() {
+    let read = |arguments: &[&str]| {
+        let output = Command::new("readelf")
+            .args(arguments)
+            .arg(library())
+            .output();
+        text(&output.expect("readelf, of binutils, is needed").stdout)
+    };
+    let defined: Vec<String> = read(&["--dyn-syms", "--wide"])
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|words| words.len() == 8 && words[3] == "FUNC" && words[6] != "UND")
+        .map(|words| words[7].split('@').next().unwrap().to_owned())
+        .collect();
+    assert!(
+        defined.iter().any(|name| name == "pthread_mutex_unlock"),
+        "{defined:?}"
+    );
+    let relocations = read(&["--relocs", "--wide"]);
+    let names: Vec<&str> = relocations
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(4)?.split('@').next())
+        .collect();
+    assert!(names.contains(&"dlsym"), "{relocations}");
+    for name in names {
+        assert!(
+            !defined.iter().any(|ours| ours == name),
+            "{name} goes by its exported name"
+        );
+    }
+}
+
+/// Fails where a waiter loops while the lock is held, or on a yield, which gives a thread of lower priority nothing.
+#[test]
+fn waiters_in_real_time_let_the_holder_run() {
+    same(&program("fifo.c", "fifo"), &[], &[DEFAULT, FUTEX_ALONE]);
+}

@@ -1,0 +1,118 @@
+/* Waiters of a real-time priority on the CPU of who holds what they wait for: they keep it off the CPU for no longer than they spin. Needs to be
+ * permitted; where it is not, nothing is tested. */
+#include "objects.h"
+
+#include <sys/resource.h>
+
+enum { WAITERS = 4, SECTIONS = 300 };
+
+/* Of the CPU, for each time that one waits: spins take microseconds, and a loop that keeps the holder off would take seconds. */
+static const double MOST_S = 0.0005;
+
+static double cpu_s(clockid_t clock)
+{
+    struct timespec used;
+    clock_gettime(clock, &used);
+    return used.tv_sec + used.tv_nsec / 1e9;
+}
+
+static void work(double seconds)
+{
+    double end = cpu_s(CLOCK_THREAD_CPUTIME_ID) + seconds;
+    while (cpu_s(CLOCK_THREAD_CPUTIME_ID) < end) {
+    }
+}
+
+static void acquire(int way)
+{
+    OK(way == MUTEX ? pthread_mutex_lock(&normal) : pthread_rwlock_wrlock(&written));
+}
+
+static void release(int way)
+{
+    OK(way == MUTEX ? pthread_mutex_unlock(&normal) : pthread_rwlock_unlock(&written));
+}
+
+static atomic_int over, way;
+static atomic_long waits;
+static pthread_barrier_t begun;
+
+static void *wait_in_real_time(void *used)
+{
+    pthread_barrier_wait(&begun);
+    while (!over) {
+        acquire(way);
+        release(way);
+        atomic_fetch_add(&waits, 1);
+        sleep_ms(1);
+    }
+    *(double *)used = cpu_s(CLOCK_THREAD_CPUTIME_ID);
+    return NULL;
+}
+
+static void *hold(void *none)
+{
+    pthread_barrier_wait(&begun);
+    for (int i = 0; i < SECTIONS; ++i) {
+        acquire(way);
+        work(i % 100 == 0 ? 0.1 : 0.0002);
+        release(way);
+        work(0.0001);
+    }
+    over = 1;
+    return none;
+}
+
+/* Whether it is permitted. */
+static int scene(int by)
+{
+    way = by;
+    over = 0;
+    waits = 0;
+    cpu_set_t allowed, one;
+    OK(pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed));
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &allowed))
+        ++cpu;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    pthread_attr_t attr;
+    OK(pthread_attr_init(&attr));
+    OK(pthread_attr_setaffinity_np(&attr, sizeof one, &one));
+    OK(pthread_barrier_init(&begun, NULL, WAITERS + 1));
+    pthread_t holder, waiters[WAITERS];
+    double used[WAITERS], sum = 0;
+    struct sched_param priority = {10};
+    OK(pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED));
+    OK(pthread_attr_setschedpolicy(&attr, SCHED_FIFO));
+    OK(pthread_attr_setschedparam(&attr, &priority));
+    for (int i = 0; i < WAITERS; ++i) {
+        int refused = pthread_create(&waiters[i], &attr, wait_in_real_time, &used[i]);
+        if (refused != 0) {
+            CHECK(refused == EPERM && i == 0);
+            return 0;
+        }
+    }
+    priority.sched_priority = 0;
+    OK(pthread_attr_setschedpolicy(&attr, SCHED_OTHER));
+    OK(pthread_attr_setschedparam(&attr, &priority));
+    OK(pthread_create(&holder, &attr, hold, NULL));
+    join(holder);
+    for (int i = 0; i < WAITERS; ++i) {
+        join(waiters[i]);
+        sum += used[i];
+    }
+    if (sum > MOST_S * waits) {
+        printf("%f s of the CPU for %ld waits\n", sum, (long)waits);
+        exit(1);
+    }
+    return 1;
+}
+
+int main(void)
+{
+    if (scene(MUTEX))
+        scene(WRITE);
+    puts("done");
+    return 0;
+}

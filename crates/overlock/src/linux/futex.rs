@@ -1,0 +1,179 @@
+//! The system calls: `futex`, which is all that is needed, and `membarrier`, which may be refused.
+//!
+//! [Raw](super::syscall), so that nothing of the C library's is called, `errno` stays what it was, and no cancellation point is passed.
+
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+
+use overlock_core::Instant;
+use overlock_core::platform::{Kick, Sleeper};
+use rustix::thread::{MembarrierCommand, membarrier as command};
+
+use super::extras;
+
+pub(super) const REGISTER_RESTART: MembarrierCommand =
+    MembarrierCommand::RegisterPrivateExpeditedRseq;
+pub(super) const RESTART: MembarrierCommand = MembarrierCommand::PrivateExpeditedRseq;
+
+/// Whether the system does it.
+pub(super) fn membarrier(what: MembarrierCommand) -> bool {
+    !cfg!(miri) && command(what).is_ok()
+}
+
+/// A wake-up may have been missed, at a refusal that nobody announced.
+static DOUBTED: AtomicBool = AtomicBool::new(false);
+
+/// How long a sleep without a deadline may last from then on.
+const DOUBT_NS: u64 = 1_000_000_000;
+
+/// From now on each sleep ends after a second.
+pub(super) fn doubt_wake_ups() {
+    DOUBTED.store(true, Relaxed);
+}
+
+fn timespec(at: Instant) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (at.as_nanos() / 1_000_000_000) as libc::time_t,
+        tv_nsec: (at.as_nanos() % 1_000_000_000) as _,
+    }
+}
+
+fn mask(sleeper: Sleeper) -> u32 {
+    match sleeper {
+        Sleeper::Waiter => 1,
+        Sleeper::Apart => 2,
+    }
+}
+
+/// Whether it may have been kicked.
+pub(super) fn wait(
+    word: &AtomicU32,
+    expected: u32,
+    until: Option<Instant>,
+    sleeper: Sleeper,
+) -> bool {
+    let mut until = until;
+    if until.is_none() && DOUBTED.load(Relaxed) {
+        until = Some(super::clock::now().plus_nanos(DOUBT_NS));
+    }
+    let until = until.map(timespec);
+    let until = until
+        .as_ref()
+        .map_or(core::ptr::null(), core::ptr::from_ref);
+    // SAFETY: a word, and a time or none, that outlive the call.
+    let answer = unsafe {
+        crate::system_call!(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            until,
+            core::ptr::null_mut::<u32>(),
+            mask(sleeper),
+        )
+    };
+    answer == 0
+}
+
+/// Wakes those that sleep on the word at this address, which may be gone.
+#[allow(clippy::not_unsafe_ptr_arg_deref)] // the kernel does not
+pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
+    let (most, sleeper) = match whom {
+        Kick::One => (1u32, Sleeper::Waiter),
+        Kick::All => (i32::MAX as u32, Sleeper::Waiter),
+        Kick::Apart => (i32::MAX as u32, Sleeper::Apart),
+    };
+    // SAFETY: the kernel looks for sleepers by the address, and does not touch the word.
+    // (Not `word.addr()`: Miri looks by what the pointer leads to.)
+    unsafe {
+        crate::system_call!(
+            libc::SYS_futex,
+            word.cast::<u32>().cast_mut(),
+            libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG,
+            most,
+            core::ptr::null::<libc::timespec>(),
+            core::ptr::null_mut::<u32>(),
+            mask(sleeper),
+        )
+    };
+}
+
+/// Whoever sleeps on `from` sleeps on `to` after this. False where the system refuses.
+pub(super) fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
+    let operation = libc::FUTEX_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: as above, for both addresses.
+    let moved = unsafe {
+        crate::system_call!(
+            libc::SYS_futex,
+            from.as_ptr(),
+            operation,
+            0,
+            1usize,
+            to.as_ptr(),
+        )
+    };
+    moved >= 0
+}
+
+/// Not 0: the system does not let a thread sleep on two words, or is not asked to. A third word of those that do.
+static ONE_WORD: AtomicU32 = AtomicU32::new(cfg!(miri) as u32);
+
+/// From now on nobody sleeps on two words; those that do wake up.
+pub(super) fn give_up() {
+    ONE_WORD.store(1, Relaxed);
+    wake(&ONE_WORD, Kick::All);
+}
+
+/// Sleeps until one of two words is not what is expected of it, or is kicked, or for no reason. False where the system cannot do that.
+pub(super) fn wait_either(words: [(&AtomicU32, u32); 2], until: Option<Instant>) -> bool {
+    if ONE_WORD.load(Relaxed) != 0 || DOUBTED.load(Relaxed) {
+        return false;
+    }
+    let [word, other] = words;
+    let answer = extras::ask(|| wait_any([word, other, (&ONE_WORD, 0)], until));
+    let Some(answer) = answer else {
+        return false;
+    };
+    const AGAIN: isize = -(libc::EAGAIN as isize);
+    const INTERRUPTED: isize = -(libc::EINTR as isize);
+    const LATE: isize = -(libc::ETIMEDOUT as isize);
+    let done = matches!(answer, 0..|AGAIN| INTERRUPTED | LATE);
+    if !done {
+        give_up();
+    }
+    done
+}
+
+fn wait_any(words: [(&AtomicU32, u32); 3], until: Option<Instant>) -> isize {
+    /// `struct futex_waitv`.
+    #[repr(C)]
+    struct Wait {
+        expected: u64,
+        word: u64,
+        flags: u32,
+        reserved: u32,
+    }
+    const SIZE_U32: u32 = 2;
+    let waits = words.map(|(word, expected)| Wait {
+        expected: expected.into(),
+        word: word.as_ptr().expose_provenance() as u64,
+        flags: SIZE_U32 | libc::FUTEX_PRIVATE_FLAG as u32,
+        reserved: 0,
+    });
+    let until = until.map(timespec);
+    let until = until
+        .as_ref()
+        .map_or(core::ptr::null(), core::ptr::from_ref);
+    // SAFETY: three waiters and a time, or none, that outlive the call.
+    unsafe {
+        crate::system_call!(
+            libc::SYS_futex_waitv,
+            waits.as_ptr(),
+            3,
+            0,
+            until,
+            libc::CLOCK_MONOTONIC,
+        )
+    }
+}

@@ -1,0 +1,166 @@
+//! The restartable release of the recommended mutex ([`Platform::release`]): a look and a store that no other thread can come between.
+//!
+//! A restartable sequence (rseq(2), in Linux since 4.18) is a stretch of code that the kernel makes a thread leave for another
+//! address where the thread loses its CPU, takes a signal, or is met by `MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ` (since 5.10) within it. Here it is three
+//! steps long: it asks whether sequences have been given up, compares byte 1 of the lock with 0, and stores 0 into byte 0. Whoever leaves it early has not stored, and goes
+//! on with the slow unlock; it does not try again, so a debugger that steps through it gets on.
+//!
+//! glibc registers the area in which a thread names its sequence for each of its threads (since 2.35), and says where it lies. Elsewhere, and where the
+//! system refuses one of the two, a release is a compare-exchange, and nobody restarts anything.
+
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicIsize};
+
+#[cfg(all(
+    target_arch = "x86_64",
+    target_env = "gnu",
+    not(miri),
+    not(overlock_portable)
+))]
+pub(super) use sequence::release;
+
+use super::{clock, extras, futex};
+
+/// Where a thread's area has the address of its sequence, from the thread pointer; 0: releases are compare-exchanges.
+static PLACE: AtomicIsize = AtomicIsize::new(0);
+
+/// Releases are compare-exchanges from now on. Read within the sequence: a restart after this is set is the last that is needed.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+
+/// Restarts may take so much of the time: one in so many of what the last one took.
+const SHARE: u64 = 100;
+
+#[cfg(all(
+    target_arch = "x86_64",
+    target_env = "gnu",
+    not(miri),
+    not(overlock_portable)
+))]
+mod sequence {
+    use core::arch::asm;
+    use core::sync::atomic::AtomicU32;
+    use core::sync::atomic::Ordering::{Relaxed, Release};
+
+    use super::{GIVEN_UP, PLACE};
+    use overlock_core::platform::Atomic;
+
+    /// See [`Platform::release`](overlock_core::Platform::release).
+    #[inline(always)]
+    pub(in super::super) fn release(word: &AtomicU32) -> bool {
+        let place = PLACE.load(Relaxed);
+        if place == 0 {
+            return exchange(word);
+        }
+        // SAFETY: `place` is the offset of `rseq_cs` in the area that the C library has registered for every thread, 8 bytes that the thread itself may
+        // write. The descriptor is as the kernel wants it: version and flags 0, the first address of the sequence, its length, and where to
+        // go instead, which the signature that glibc registers stands before. The sequence stores to byte 0 of `word`, as its last
+        // instruction, and only where byte 1 was 0 within it. `rseq_cs` is 0 again on every way out, so that no thread
+        // keeps naming a descriptor that a `dlclose` may take away. (The kernel clears it where it makes the thread leave.) A store releases, on x86-64; and
+        // the compiler moves nothing across the block, which clobbers memory.
+        unsafe {
+            asm!(
+                ".pushsection __rseq_cs, \"aw\"",
+                ".balign 32",
+                "77:",
+                ".long 0, 0",
+                ".quad 73f, 74f - 73f, 75f",
+                ".popsection",
+                "lea {t}, [rip + 77b]",
+                "mov qword ptr fs:[{place}], {t}",
+                "73:",
+                "cmp byte ptr [rip + {given_up}], 0",
+                "jne 76f",
+                "cmp byte ptr [{word} + 1], 0",
+                "jne 76f",
+                "mov byte ptr [{word}], 0",
+                "74:",
+                "mov qword ptr fs:[{place}], 0",
+                ".pushsection .text.overlock.restart, \"ax\"",
+                ".byte 0x0f, 0xb9, 0x3d",
+                ".long 0x53053053",
+                "75:",
+                "76:",
+                "mov qword ptr fs:[{place}], 0",
+                "jmp {slow}",
+                ".popsection",
+                place = in(reg) place,
+                word = in(reg) word.as_ptr(),
+                given_up = sym GIVEN_UP,
+                t = out(reg) _,
+                slow = label { return false },
+                options(nostack)
+            );
+        }
+        true
+    }
+
+    /// The same without restarts. Not where byte 1 or the sleepers say anything: the slow unlock knows what to do then.
+    #[cold]
+    #[inline(never)]
+    fn exchange(word: &AtomicU32) -> bool {
+        let seen = word.load(Relaxed);
+        seen & 0xff00 == 0
+            && Atomic::compare_exchange(word, seen, seen & !0xff, Release, Relaxed).is_ok()
+    }
+}
+
+/// Registers the process, if there is what it takes: once, at load.
+pub(super) fn register() {
+    #[cfg(all(
+        target_arch = "x86_64",
+        target_env = "gnu",
+        not(miri),
+        not(overlock_portable)
+    ))]
+    if let Some(place) = super::rseq::sequence_place()
+        && futex::membarrier(futex::REGISTER_RESTART)
+    {
+        // Relaxed: from here on releases are sequences, and whoever restarts them knows. One that loads 0 does without.
+        PLACE.store(place, Relaxed);
+    }
+}
+
+/// Whether releases are sequences.
+fn is_on() -> bool {
+    PLACE.load(Relaxed) != 0 && !GIVEN_UP.load(Relaxed)
+}
+
+/// From now on releases are compare-exchanges. The system still grants membarrier.
+pub(super) fn give_up() {
+    // After the restart nobody is within a sequence that has not seen this.
+    if is_on() && !GIVEN_UP.swap(true, Relaxed) && !restarted() {
+        futex::doubt_wake_ups();
+    }
+}
+
+/// Restarts the sequences that are under way, if the system does it: at the second attempt where a kernel did not pass the registration on
+/// to a child of fork.
+fn restarted() -> bool {
+    futex::membarrier(futex::RESTART)
+        || futex::membarrier(futex::REGISTER_RESTART) && futex::membarrier(futex::RESTART)
+}
+
+/// See [`Platform::restart_releases`](overlock_core::Platform::restart_releases).
+pub(super) fn restart() {
+    if !is_on() {
+        return;
+    }
+    let start = clock::ticks();
+    // Where there are to be none, whoever said so has restarted all.
+    if extras::ask(restarted) == Some(false) {
+        // A filter that was installed since. Somebody may be within the sequence, and miss what the caller has written.
+        GIVEN_UP.store(true, Relaxed);
+        futex::doubt_wake_ups();
+    }
+    let end = clock::ticks();
+    NEXT.store(end + SHARE * end.saturating_sub(start), Relaxed);
+}
+
+/// From when on a restart is [affordable](affordable).
+static NEXT: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(0);
+
+/// See [`Platform::restart_is_affordable`](overlock_core::Platform::restart_is_affordable).
+#[inline]
+pub(super) fn affordable() -> bool {
+    clock::ticks() > NEXT.load(Relaxed)
+}

@@ -1,0 +1,105 @@
+//! When a thread that spins gives its CPU away ([`Platform::yield_turn`](overlock_core::Platform::yield_turn)).
+//!
+//! Threads that contend for a lock on one CPU take turns of 50 us by sched_yield, where the scheduler would let each run for milliseconds. Such a
+//! yield costs 1 us. It is in vain where nobody else is to run on the CPU. And it is dear beside other programs: in recent kernels a
+//! thread that yields forfeits the rest of its slice. So what a yield has cost is measured, and turns are longer where they have not been of use.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use overlock_core::Cpu;
+
+use super::{clock, extras, rseq};
+
+/// The length of a turn, in nanoseconds of [`clock::ticks`].
+const TURN: u64 = 50_000;
+/// The longest turn: where nobody else is to run, or where other programs are.
+const LONGEST: u64 = 1024 * TURN;
+/// A yield that took less time than this was in vain.
+const IN_VAIN: u64 = 1_500;
+/// A yield went to other programs if it took so many times TURN for each turn of ours that began meanwhile.
+const STRANGERS: u64 = 8;
+
+/// Turns that have begun, on all CPUs.
+static TURNS: AtomicU64 = AtomicU64::new(0);
+
+/// The turn on a CPU. On lines of their own, since waiters poll them. All accesses are Relaxed: hints.
+#[repr(align(64))]
+struct Turn {
+    began: AtomicU64,
+    /// How much longer than TURN it is; [`NEVER`] where the system refuses to yield.
+    longer: AtomicU64,
+}
+
+const CPUS: usize = 64;
+const NEVER: u64 = u64::MAX / 2;
+
+static TURN_ON: [Turn; CPUS] = [const {
+    Turn {
+        began: AtomicU64::new(0),
+        longer: AtomicU64::new(0),
+    }
+}; CPUS];
+
+#[inline(always)]
+fn here() -> &'static Turn {
+    let Cpu(cpu) = rseq::cpu();
+    &TURN_ON[cpu as usize % CPUS]
+}
+
+/// The calling thread has just got its CPU.
+pub(super) fn begin() {
+    here().began.store(clock::ticks(), Relaxed);
+}
+
+/// Whether the turn of the thread that runs here is over.
+#[inline(always)]
+pub(super) fn is_over(now: u64) -> bool {
+    let turn = here();
+    now.saturating_sub(turn.began.load(Relaxed)) >= TURN + turn.longer.load(Relaxed)
+}
+
+/// Gives the CPU away; whether it has.
+#[cold]
+#[inline(never)]
+pub(super) fn give(now: u64) -> bool {
+    let turn = here();
+    // The next one's turn.
+    turn.began.store(now, Relaxed);
+    let turns = TURNS.fetch_add(1, Relaxed);
+    let longer = turn.longer.load(Relaxed);
+    if longer == NEVER {
+        return false;
+    }
+    // SAFETY: has no preconditions.
+    match extras::ask(|| unsafe { crate::system_call!(libc::SYS_sched_yield) }) {
+        Some(0) => {}
+        None => return false,
+        Some(_) => {
+            give_up();
+            return false;
+        }
+    }
+    let back = clock::ticks();
+    let took = back.saturating_sub(now);
+    let turns = TURNS.load(Relaxed).wrapping_sub(turns);
+    let length = TURN + longer;
+    let was_of_use = took >= IN_VAIN && took <= turns.saturating_mul(STRANGERS * TURN);
+    let length = match was_of_use {
+        true => (length / 2).max(TURN),
+        false => (length * 2).min(LONGEST),
+    };
+    // Unless somebody has given up meanwhile.
+    let _ = turn
+        .longer
+        .compare_exchange(longer, length - TURN, Relaxed, Relaxed);
+    here().began.store(back, Relaxed);
+    true
+}
+
+/// From now on nobody yields.
+pub(super) fn give_up() {
+    for turn in &TURN_ON {
+        turn.longer.store(NEVER, Relaxed);
+    }
+}

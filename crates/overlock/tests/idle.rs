@@ -1,0 +1,101 @@
+//! Blocked threads cost nothing: many wait in each way for seconds, and none of them runs. Alone in its binary, as it looks at what the whole
+//! process uses.
+#![cfg(not(miri))]
+
+use std::mem::MaybeUninit;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::Duration;
+
+use overlock::{Barrier, CancelToken, Condvar, Mutex, PerCpuRwLock, RwLock, Semaphore};
+
+/// Threads that wait in each way.
+const EACH: usize = 200;
+
+fn usage(who: i32) -> libc::rusage {
+    let mut usage = MaybeUninit::uninit();
+    // SAFETY: valid for the write.
+    assert_eq!(unsafe { libc::getrusage(who, usage.as_mut_ptr()) }, 0);
+    // SAFETY: written.
+    unsafe { usage.assume_init() }
+}
+
+/// What all threads but this one have used: switches, and microseconds.
+fn used() -> (i64, i64) {
+    let [mine, all] = [libc::RUSAGE_THREAD, libc::RUSAGE_SELF].map(|who| {
+        let usage = usage(who);
+        let time = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
+        (
+            usage.ru_nvcsw + usage.ru_nivcsw,
+            time(usage.ru_utime) + time(usage.ru_stime),
+        )
+    });
+    (all.0 - mine.0, all.1 - mine.1)
+}
+
+#[test]
+fn blocked_threads_cost_nothing() {
+    let mutex = Mutex::new(());
+    let [read, written] = [(); 2].map(|()| RwLock::new(()));
+    let [read_often, written_often] = [(); 2].map(|()| PerCpuRwLock::new(()));
+    let semaphore = Semaphore::new(0);
+    let (ready, condvar) = (Mutex::new(false), Condvar::new());
+    let barrier = Barrier::new(EACH as u32 + 1);
+    let cancel = CancelToken::new();
+    let held = Mutex::new(());
+    let through = AtomicUsize::new(0);
+    let ways: [&(dyn Fn() + Sync); 9] = [
+        &|| drop(mutex.lock()),
+        &|| drop(written.read()),
+        &|| drop(read.write()),
+        &|| drop(written_often.read()),
+        &|| drop(read_often.write()),
+        &|| drop(semaphore.acquire()),
+        &|| condvar.wait_while(&mut ready.lock(), |ready| !*ready),
+        &|| _ = barrier.wait(),
+        &|| assert!(held.lock_cancellable(&cancel).is_err()),
+    ];
+    thread::scope(|scope| {
+        let mutex = mutex.lock();
+        let held = held.lock();
+        let (read, written) = (read.read(), written.write());
+        let (read_often, written_often) = (read_often.read(), written_often.write());
+        for way in ways {
+            for _ in 0..EACH {
+                let wait = || {
+                    way();
+                    through.fetch_add(1, Relaxed);
+                };
+                let thread = thread::Builder::new().stack_size(1 << 16);
+                thread.spawn_scoped(scope, wait).unwrap();
+            }
+        }
+        // On a busy machine they may take a while to get there.
+        let mut before = used();
+        for _ in 0..60 {
+            thread::sleep(Duration::from_secs(1));
+            let now = used();
+            if now.0 == before.0 {
+                break;
+            }
+            before = now;
+        }
+        let before = used();
+        thread::sleep(Duration::from_secs(3));
+        let now = used();
+        assert_eq!(now.0 - before.0, 0, "switches");
+        assert!(now.1 - before.1 <= 3000, "{} us", now.1 - before.1);
+        assert_eq!(through.load(Relaxed), 0);
+        drop((mutex, read, written, read_often, written_often));
+        semaphore.add_permits(1);
+        *ready.lock() = true;
+        condvar.notify_all();
+        barrier.wait();
+        cancel.cancel();
+        while through.load(Relaxed) < ways.len() * EACH {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(held);
+    });
+}
