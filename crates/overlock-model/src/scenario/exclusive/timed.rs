@@ -22,8 +22,10 @@ const SHORT: Setting = TIMED.ticking(5);
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
-/// A waiter of the recommended mutex that comes so late is one of those that find out whether the owner comes back at once.
-const PROBE: u64 = 432;
+/// A waiter of the recommended mutex that comes so late is one of those that find out whether the owner
+/// comes back at once, and the owner begins so much before it.
+const PROBE: u64 = 1_968;
+const BEFORE: u64 = PROBE - 432;
 
 /// A sleeper of the recommended mutex that was woken in vain after 4 ms of waiting asks for a handoff; sections are so long that it
 /// sleeps through them, and others come in between.
@@ -35,8 +37,8 @@ const OVERLOCK: &[Script] = &[
     Script("asks-fair",   LONG,  &[&[Hold(5 * MS), Hold(5 * MS), HoldFair(5 * MS)], &[Lock], &[Rest(MS), Lock]]),
     Script("fair-limit",  TIMED, &[&[HoldFair(MS)], &[Within(MS)], &[Rest(MS / 2), Lock]]),
     Script("fair-late",   TIMED, &[&[HoldFair(MS)], &[Lock], &[Rest(MS / 2), Lock]]),
-    Script("comes-back",  SHORT, &[&[Hold(200), Rest(10), Hold(200), Rest(10), Hold(200), Rest(10), Hold(200)], &[Rest(PROBE), Lock]]),
-    Script("stays-away",  SHORT, &[&[Hold(200), Rest(10), Hold(200), Rest(10), Hold(200)], &[Rest(PROBE), Lock], &[Rest(4 * US), Lock]]),
+    Script("comes-back",  SHORT, &[&[Rest(BEFORE), Hold(200), Rest(10), Hold(200), Rest(10), Hold(200), Rest(10), Hold(200)], &[Rest(PROBE), Lock]]),
+    Script("stays-away",  SHORT, &[&[Rest(BEFORE), Hold(200), Rest(10), Hold(200), Rest(10), Hold(200)], &[Rest(PROBE), Lock], &[Rest(BEFORE + 4 * US), Lock]]),
 ];
 
 /// The second in the queue sleeps from the beginning, since the head does. And: by the time the head runs, the lock that it was kicked for is
