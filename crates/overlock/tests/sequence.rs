@@ -88,10 +88,9 @@ fn be_stepped(contended: bool) -> bool {
             });
         }
         // SAFETY: no memory is involved. The parent traces this thread.
-        unsafe {
-            libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
-            libc::raise(libc::SIGSTOP);
-        }
+        unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) };
+        // SAFETY: as above.
+        unsafe { libc::raise(libc::SIGSTOP) };
         (0..STEPPED).for_each(|_| counter.add());
         // SAFETY: as above.
         unsafe { libc::raise(libc::SIGSTOP) };
