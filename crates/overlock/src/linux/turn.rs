@@ -1,6 +1,6 @@
 //! When a thread that spins gives its CPU away ([`Platform::yield_turn`](overlock_core::Platform::yield_turn)).
 //!
-//! Threads that contend for a lock on one CPU take turns of 50 us by sched_yield, where the scheduler would let each run for milliseconds. Such a
+//! Threads that contend for a lock on one CPU take turns of 100 us by sched_yield, where the scheduler would let each run for milliseconds. Such a
 //! yield costs 1 us. It is in vain where nobody else is to run on the CPU. And it is dear beside other programs: in recent kernels a
 //! thread that yields forfeits the rest of its slice. So what a yield has cost is measured, and turns are longer where they have not been of use.
 
@@ -12,9 +12,9 @@ use overlock_core::Cpu;
 use super::{clock, extras, rseq};
 
 /// The length of a turn, in nanoseconds of [`clock::ticks`].
-const TURN: u64 = 50_000;
+const TURN: u64 = 100_000;
 /// The longest turn: where nobody else is to run, or where other programs are.
-const LONGEST: u64 = 1024 * TURN;
+const LONGEST: u64 = 512 * TURN;
 /// A yield that took less time than this was in vain.
 const IN_VAIN: u64 = 1_500;
 /// A yield went to other programs if it took so many times TURN for each turn of ours that began meanwhile.
