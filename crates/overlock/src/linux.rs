@@ -11,6 +11,7 @@
 //! | `parallelism` | the affinity mask and the quotas of cgroups: [`quota`] |
 //! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
 
+mod asymmetric;
 mod barrier;
 mod clock;
 mod exit_key;

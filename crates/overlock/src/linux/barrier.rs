@@ -6,27 +6,23 @@
 //! program order since the call: the half of Dekker's pattern that the light side leaves out.
 //! Where the kernel refuses (before Linux 4.14, or a seccomp filter), both sides are full fences.
 
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
+use std::sync::atomic::{Ordering, compiler_fence, fence};
 
 use overlock_core::Platform;
 use rustix::thread::MembarrierCommand;
 
+use super::asymmetric::Asymmetric;
 use super::{Linux, extras, futex};
 
-/// Whether the light side leaves its fence out, since the heavy side runs membarrier. Set at load, before there is a second thread that uses
-/// locks, and cleared for good where the system refuses.
-///
-/// Relaxed accesses suffice: the heavy side leaves membarrier out only after it, or who cleared this, has waited until nobody is between
-/// a light side that read true and the access behind it.
-static EXPEDITED: AtomicBool = AtomicBool::new(false);
+/// On where the light side leaves its fence out, since the heavy side runs membarrier.
+static EXPEDITED: Asymmetric = Asymmetric::new();
 
 /// How long a light side can be on its way to the access behind it: it is some instructions long, and whoever loses its CPU there passes a fence.
 const ON_THE_WAY_NS: u64 = 10_000_000;
 
 #[inline(always)]
 pub(super) fn light() {
-    if EXPEDITED.load(Relaxed) {
+    if EXPEDITED.is_on() {
         compiler_fence(Ordering::SeqCst);
     } else {
         fence(Ordering::SeqCst);
@@ -39,15 +35,15 @@ fn expedite() -> bool {
 
 /// Registers the process: once, at load.
 pub(super) fn register() {
-    let granted = futex::membarrier(MembarrierCommand::RegisterPrivateExpedited);
-    EXPEDITED.store(granted, Relaxed);
+    if futex::membarrier(MembarrierCommand::RegisterPrivateExpedited) {
+        EXPEDITED.begin();
+    }
 }
 
 pub(super) fn heavy() {
     // Where there are to be no extras, whoever said so has passed the last barrier.
-    if EXPEDITED.load(Relaxed) && extras::ask(expedite_somehow) == Some(false) {
-        EXPEDITED.store(false, Relaxed);
-        Linux::nap(ON_THE_WAY_NS);
+    if EXPEDITED.needs_barrier() && extras::ask(expedite_somehow) == Some(false) {
+        EXPEDITED.end(|| Linux::nap(ON_THE_WAY_NS));
     }
     fence(Ordering::SeqCst);
 }
@@ -59,14 +55,17 @@ fn expedite_somehow() -> bool {
 
 /// From now on both sides are full fences. The system still grants membarrier.
 pub(super) fn give_up() {
-    if EXPEDITED.swap(false, Relaxed) && !expedite() {
-        Linux::nap(ON_THE_WAY_NS);
-    }
+    EXPEDITED.end(|| {
+        if !expedite() {
+            Linux::nap(ON_THE_WAY_NS);
+        }
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
 

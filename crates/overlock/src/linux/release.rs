@@ -9,7 +9,7 @@
 //! system refuses one of the two, a release is a compare-exchange, and nobody restarts anything.
 
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicBool, AtomicIsize};
+use core::sync::atomic::{AtomicIsize, AtomicU64};
 
 #[cfg(all(
     target_arch = "x86_64",
@@ -19,13 +19,14 @@ use core::sync::atomic::{AtomicBool, AtomicIsize};
 ))]
 pub(super) use sequence::release;
 
+use super::asymmetric::Asymmetric;
 use super::{clock, extras, futex};
 
 /// Where a thread's area has the address of its sequence, from the thread pointer; 0: releases are compare-exchanges.
 static PLACE: AtomicIsize = AtomicIsize::new(0);
 
-/// Releases are compare-exchanges from now on. Read within the sequence: a restart after this is set is the last that is needed.
-static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+/// On where releases are sequences. Read within the sequence: a restart after it is off is the last that is needed.
+static SEQUENCES: Asymmetric = Asymmetric::new();
 
 /// Restarts may take so much of the time: one in so many of what the last one took.
 const SHARE: u64 = 100;
@@ -41,7 +42,7 @@ mod sequence {
     use core::sync::atomic::AtomicU32;
     use core::sync::atomic::Ordering::{Relaxed, Release};
 
-    use super::{GIVEN_UP, PLACE};
+    use super::{PLACE, SEQUENCES};
     use overlock_core::platform::Atomic;
 
     /// See [`Platform::release`](overlock_core::Platform::release).
@@ -68,7 +69,7 @@ mod sequence {
                 "lea {t}, [rip + 77b]",
                 "mov qword ptr fs:[{place}], {t}",
                 "73:",
-                "cmp byte ptr [rip + {given_up}], 0",
+                "cmp byte ptr [rip + {symmetric}], 0",
                 "jne 76f",
                 "cmp byte ptr [{word} + 1], 0",
                 "jne 76f",
@@ -85,7 +86,7 @@ mod sequence {
                 ".popsection",
                 place = in(reg) place,
                 word = in(reg) word.as_ptr(),
-                given_up = sym GIVEN_UP,
+                symmetric = sym SEQUENCES,
                 t = out(reg) _,
                 slow = label { return false },
                 options(nostack)
@@ -116,21 +117,18 @@ pub(super) fn register() {
         && futex::membarrier(futex::REGISTER_RESTART)
     {
         // Relaxed: from here on releases are sequences, and whoever restarts them knows. One that loads 0 does without.
+        SEQUENCES.begin();
         PLACE.store(place, Relaxed);
     }
 }
 
-/// Whether releases are sequences.
-fn is_on() -> bool {
-    PLACE.load(Relaxed) != 0 && !GIVEN_UP.load(Relaxed)
-}
-
 /// From now on releases are compare-exchanges. The system still grants membarrier.
 pub(super) fn give_up() {
-    // After the restart nobody is within a sequence that has not seen this.
-    if is_on() && !GIVEN_UP.swap(true, Relaxed) && !restarted() {
-        futex::doubt_wake_ups();
-    }
+    SEQUENCES.end(|| {
+        if !restarted() {
+            futex::doubt_wake_ups();
+        }
+    });
 }
 
 /// Restarts the sequences that are under way, if the system does it: at the second attempt where a kernel did not pass the registration on
@@ -142,22 +140,21 @@ fn restarted() -> bool {
 
 /// See [`Platform::restart_releases`](overlock_core::Platform::restart_releases).
 pub(super) fn restart() {
-    if !is_on() {
+    if !SEQUENCES.needs_barrier() {
         return;
     }
     let start = clock::ticks();
     // Where there are to be none, whoever said so has restarted all.
     if extras::ask(restarted) == Some(false) {
         // A filter that was installed since. Somebody may be within the sequence, and miss what the caller has written.
-        GIVEN_UP.store(true, Relaxed);
-        futex::doubt_wake_ups();
+        SEQUENCES.end(futex::doubt_wake_ups);
     }
     let end = clock::ticks();
     NEXT.store(end + SHARE * end.saturating_sub(start), Relaxed);
 }
 
 /// From when on a restart is [affordable](affordable).
-static NEXT: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(0);
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// See [`Platform::restart_is_affordable`](overlock_core::Platform::restart_is_affordable).
 #[inline]
