@@ -8,8 +8,8 @@
 //! glibc registers the area in which a thread names its sequence for each of its threads (since 2.35), and says where it lies. Elsewhere, and where the
 //! system refuses one of the two, a release is a compare-exchange, and nobody restarts anything.
 
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicIsize, AtomicU64};
 
 #[cfg(all(
     target_arch = "x86_64",
@@ -21,9 +21,6 @@ pub(super) use sequence::release;
 
 use super::asymmetric::Asymmetric;
 use super::{clock, extras, futex};
-
-/// Where a thread's area has the address of its sequence, from the thread pointer; 0: releases are compare-exchanges.
-static PLACE: AtomicIsize = AtomicIsize::new(0);
 
 /// On where releases are sequences. Read within the sequence: a restart after it is off is the last that is needed.
 static SEQUENCES: Asymmetric = Asymmetric::new();
@@ -39,11 +36,14 @@ const SHARE: u64 = 100;
 ))]
 mod sequence {
     use core::arch::asm;
-    use core::sync::atomic::AtomicU32;
     use core::sync::atomic::Ordering::{Relaxed, Release};
+    use core::sync::atomic::{AtomicIsize, AtomicU32};
 
-    use super::{PLACE, SEQUENCES};
+    use super::SEQUENCES;
     use overlock_core::platform::Atomic;
+
+    /// Where a thread's area has the address of its sequence, from the thread pointer; 0: releases are compare-exchanges.
+    pub(super) static PLACE: AtomicIsize = AtomicIsize::new(0);
 
     /// See [`Platform::release`](overlock_core::Platform::release).
     #[inline(always)]
@@ -118,7 +118,7 @@ pub(super) fn register() {
     {
         // Relaxed: from here on releases are sequences, and whoever restarts them knows. One that loads 0 does without.
         SEQUENCES.begin();
-        PLACE.store(place, Relaxed);
+        sequence::PLACE.store(place, Relaxed);
     }
 }
 
