@@ -2,12 +2,14 @@
 //!
 //! | door | what is behind it |
 //! |---|---|
-//! | `halt`, `kick` | `FUTEX_WAIT`, `FUTEX_WAKE` (private) |
+//! | `halt_as`, `halt_either`, `kick_at`, `requeue` | private futexes: [`futex`] |
+//! | `release`, `restart_releases` | a restartable sequence and `membarrier`, or a compare-exchange: [`release`] |
+//! | `yield_turn` | `sched_yield`, and what it has cost: [`turn`] |
 //! | `wait_until` | loads with PAUSE (or the target's hint) between them |
 //! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
 //! | `cpu`, `preempted` | rseq: [`rseq`] |
 //! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
-//! | `now`, `delay` | `CLOCK_MONOTONIC` |
+//! | `now`, `ticks` | `CLOCK_MONOTONIC`, and the time-stamp counter: [`clock`] |
 //! | `parallelism` | the affinity mask and the quotas of cgroups: [`quota`] |
 //! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
 

@@ -42,9 +42,10 @@ fn the_others() {
         4: CancelToken;
         6: Condvar;
         8: Once;
-        12: Semaphore, OnceLock<u32>;
-        16: OnceLock<u64>;
+        12: Semaphore, OnceLock<u32>, PerCpuRwLock<()>;
+        16: OnceLock<u64>, PerCpuRwLock<u32>;
         20: Barrier;
+        24: PerCpuRwLock<u64>;
     }
 }
 

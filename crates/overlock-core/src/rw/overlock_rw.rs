@@ -44,8 +44,8 @@
 //! (1, n)   --downgrade-->    (0, n + 1)     as above; the share may be the upgradable one
 //! ```
 //!
-//! Who cannot acquire at once stays away from the word six times, 13 us in all, and looks again each
-//! time. Then
+//! A thread that cannot acquire at once stays away from the word eight times, 13 us in all, and looks
+//! again each time. It gives its CPU away where its turn is over. Then
 //!
 //! ```text
 //! a reader      sleeps, and begins anew; after PATIENCE it counts itself beside a writer
