@@ -1,4 +1,5 @@
-//! /proc/self/cgroup, /proc/self/mountinfo and the files with quotas, one after another with a 0 between them.
+//! /proc/self/cgroup, /proc/self/mountinfo and the files with quotas, one after another with a 0
+//! between them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

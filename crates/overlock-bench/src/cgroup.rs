@@ -72,7 +72,8 @@ pub fn locate(controller: &str, cgroups: &str, mounts: &str) -> Option<Place> {
     // be told relative to it.
     let below = Path::new(path).strip_prefix(root);
     let below = below.unwrap_or(Path::new(path));
-    // What is joined to the mount must not start at the root of all: with an empty `root` it still does.
+    // What is joined to the mount must not start at the root of all: with an empty `root` it still
+    // does.
     let below = below.strip_prefix("/").unwrap_or(below);
     let mount = PathBuf::from(mount);
     let dir = mount.join(below);
@@ -107,7 +108,8 @@ pub fn limit_of_max(line: &str) -> Option<f64> {
     limit(quota, period)
 }
 
-/// CPUs' worth of time: so many microseconds in each period. "No limit" is no number: -1 in version 1, the word max in version 2.
+/// CPUs' worth of time: so many microseconds in each period. "No limit" is no number: -1 in version
+/// 1, the word max in version 2.
 pub fn limit(quota: &str, period: &str) -> Option<f64> {
     let positive = |text: &str| text.trim().parse::<u64>().ok().filter(|&number| number > 0);
     Some(positive(quota)? as f64 / positive(period)? as f64)

@@ -24,8 +24,8 @@ impl Interrupt {
         self.raised.load(Ordering::Relaxed)
     }
 
-    /// Makes [`wait`](Self::wait) look again. Takes the lock, so that it cannot fall between the look
-    /// and the sleep.
+    /// Makes [`wait`](Self::wait) look again. Takes the lock, so that it cannot fall between the
+    /// look and the sleep.
     pub fn wake(&self) {
         let _lock = self.lock.lock().expect("nobody panics with this lock");
         self.changed.notify_all();

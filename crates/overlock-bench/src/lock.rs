@@ -4,10 +4,10 @@ use std::fmt;
 
 /// A lock as the workloads see it.
 ///
-/// Workloads are generic over this trait, so that a lock's fast path is inlined into the measured loop
-/// the way it would be into a user's program. The data that workloads protect are atomic words that
-/// they read and write without read-modify-write operations: a lock that does not exclude shows up as
-/// a wrong sum, not as undefined behaviour.
+/// Workloads are generic over this trait, so that a lock's fast path is inlined into the measured
+/// loop the way it would be into a user's program. The data that workloads protect are atomic words
+/// that they read and write without read-modify-write operations: a lock that does not exclude
+/// shows up as a wrong sum, not as undefined behaviour.
 pub trait BenchLock: Send + Sync + Sized + 'static {
     /// Releases the lock when dropped.
     type Guard<'a>;
@@ -65,7 +65,8 @@ pub trait BenchCondvar: Send + Sync + Sized + 'static {
     /// Where it needs a resource that is used up.
     fn create() -> Result<Self, CreateError>;
 
-    /// Releases the lock, sleeps until notified, and acquires the lock again. May return for no reason.
+    /// Releases the lock, sleeps until notified, and acquires the lock again. May return for no
+    /// reason.
     fn wait<'a>(&self, guard: Held<'a, Self>) -> Held<'a, Self>;
 
     /// Wakes one of those that wait, if there are any.

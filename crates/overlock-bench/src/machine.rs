@@ -69,7 +69,8 @@ impl Machine {
         }
     }
 
-    /// A simulated machine with its host. The locks' code is that of the architecture which it was compiled for.
+    /// A simulated machine with its host. The locks' code is that of the architecture which it was
+    /// compiled for.
     pub fn simulated(machine: &overlock_sim::machine::Machine, host: &Host) -> Self {
         let cpus = machine.cpus();
         let whole = overlock_sim::machine::Machine::preset(machine.name);

@@ -47,7 +47,8 @@ impl<L: RawLock> Drop for Guard<'_, L> {
     fn drop(&mut self) {
         // SAFETY: nobody looks at the token after this: the guard is being dropped.
         let token = unsafe { ManuallyDrop::take(&mut self.token) };
-        // SAFETY: the token is from this lock's `lock`, on this thread, since the guard is not Send.
+        // SAFETY: the token is from this lock's `lock`, on this thread, since the guard is not
+        // Send.
         unsafe { self.lock.unlock(token) };
     }
 }

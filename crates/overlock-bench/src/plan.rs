@@ -36,7 +36,8 @@ pub struct Plan {
     pub stretch: f64,
     /// Whether threads are bound to CPUs.
     pub pin: bool,
-    /// Whether our locks count what happens in them during the throughput rounds, which costs a little.
+    /// Whether our locks count what happens in them during the throughput rounds, which costs a
+    /// little.
     pub stat: bool,
     /// When no further round of all cells begins, at least one done.
     pub deadline: Option<Duration>,
@@ -77,9 +78,9 @@ impl Plan {
 
     /// All rounds in their order.
     ///
-    /// Locks alternate within a cell, and cells within a round, so that the machine's drift hits all
-    /// alike. Each round starts with another lock, so that none always follows the same one's end.
-    /// Latency rounds stand among the throughput rounds for the same reason.
+    /// Locks alternate within a cell, and cells within a round, so that the machine's drift hits
+    /// all alike. Each round starts with another lock, so that none always follows the same
+    /// one's end. Latency rounds stand among the throughput rounds for the same reason.
     pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         let rounds = self.runs.max(self.latency_runs);
         let passes = (0..rounds).flat_map(move |round| {

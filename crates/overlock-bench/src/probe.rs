@@ -120,7 +120,8 @@ pub struct Waits {
 impl Waits {
     /// Two digits keep a thread's histogram in its CPU's own cache.
     const DIGITS: u8 = 2;
-    /// Minutes, whatever the tick. Longer waits count as this one in the histogram; `longest` has them.
+    /// Minutes, whatever the tick. Longer waits count as this one in the histogram; `longest` has
+    /// them.
     const HIGHEST: u64 = 1 << 40;
 
     /// No waits.
@@ -155,7 +156,8 @@ impl Waits {
 
     /// The wait that the given part of all does not exceed.
     pub fn quantile(&self, quantile: f64) -> u64 {
-        // The histogram answers with the upper end of a class, which may lie above the longest wait.
+        // The histogram answers with the upper end of a class, which may lie above the longest
+        // wait.
         self.histogram.value_at_quantile(quantile).min(self.longest)
     }
 

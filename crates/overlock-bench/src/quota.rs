@@ -1,7 +1,7 @@
 //! Running with less CPU time than the machine has: a cgroup of our own.
 //!
-//! A thread whose cgroup has used up its quota loses its CPU until the next period, lock or no lock.
-//! This is where locks suffer most in containers.
+//! A thread whose cgroup has used up its quota loses its CPU until the next period, lock or no
+//! lock. This is where locks suffer most in containers.
 
 use std::fmt;
 use std::fs;
@@ -72,8 +72,8 @@ impl fmt::Display for QuotaError {
 impl std::error::Error for QuotaError {}
 
 impl Quota {
-    /// Creates a cgroup below the process's own that gets `percent` of one CPU, and moves the process
-    /// there.
+    /// Creates a cgroup below the process's own that gets `percent` of one CPU, and moves the
+    /// process there.
     ///
     /// # Errors
     ///
@@ -144,8 +144,8 @@ impl Quota {
 }
 
 impl Drop for Quota {
-    /// Leaves and removes the cgroup. What fails here could not be mended either: the cgroup is then
-    /// left empty for the system to clean up.
+    /// Leaves and removes the cgroup. What fails here could not be mended either: the cgroup is
+    /// then left empty for the system to clean up.
     fn drop(&mut self) {
         if self.delegated {
             // A cgroup whose children have controllers may not hold processes itself.

@@ -1,4 +1,5 @@
-//! The locks that can be measured, a list for each family: everything that is measured, tested or named goes by these lists.
+//! The locks that can be measured, a list for each family: everything that is measured, tested or
+//! named goes by these lists.
 
 mod list;
 mod select;
@@ -16,8 +17,8 @@ use crate::world::sim::Simulated;
 
 pub use select::{NoSuchLock, select, select_in};
 
-/// What locks can do, and so which workloads they are for. A name may stand for a lock in each family: `std` is its mutex,
-/// its reader-writer lock, or its condition variable.
+/// What locks can do, and so which workloads they are for. A name may stand for a lock in each
+/// family: `std` is its mutex, its reader-writer lock, or its condition variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Mutual exclusion.
@@ -47,8 +48,9 @@ impl Family {
         }
     }
 
-    /// The peers that a lock of ours has to beat: its `vs_best_peer` is the ratio to the best of them in
-    /// the same cell. What people have without looking for it, in whichever version or kind is the best.
+    /// The peers that a lock of ours has to beat: its `vs_best_peer` is the ratio to the best of
+    /// them in the same cell. What people have without looking for it, in whichever version or
+    /// kind is the best.
     pub fn rivals(self) -> &'static [&'static str] {
         match self {
             Self::Exclusive | Self::Condvar => &[
@@ -145,7 +147,8 @@ pub struct Entry {
     pub rounds: Rounds<Native>,
     /// The shapes of the grid that are for mutual exclusion, compiled for it.
     pub shapes: Option<Round<Native, grid::Shape>>,
-    /// `rounds` for a simulated machine, where the lock runs on one: locks that are written against a platform do.
+    /// `rounds` for a simulated machine, where the lock runs on one: locks that are written
+    /// against a platform do.
     pub simulated: Option<Rounds<Simulated>>,
     /// `default` of a simulation.
     pub simulated_default: bool,
@@ -212,7 +215,8 @@ const fn limit(
     }
 }
 
-/// The lists of a world for people: names, what they are, what they are for, and which ones a run takes that names none.
+/// The lists of a world for people: names, what they are, what they are for, and which ones a run
+/// takes that names none.
 pub fn describe<W: Listed>() -> String {
     let mut text = String::new();
     let listed = |family: &Family| family.locks().iter().any(runs_in::<W>);

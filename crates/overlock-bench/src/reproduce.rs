@@ -1,8 +1,9 @@
 //! The published tables, and the simulations that reproduce them.
 //!
-//! A [`Table`] names the simulations that it needs and makes of their results lines that stand beside the published ones, and
-//! claims that hold or do not. All tables use the same cost model: presets of machines and hosts, none of which belongs to a
-//! table. What a document does not tell of its workload is a choice of ours; each table says what it assumes.
+//! A [`Table`] names the simulations that it needs and makes of their results lines that stand
+//! beside the published ones, and claims that hold or do not. All tables use the same cost model:
+//! presets of machines and hosts, none of which belongs to a table. What a document does not tell
+//! of its workload is a choice of ours; each table says what it assumes.
 
 mod judge;
 pub mod label;

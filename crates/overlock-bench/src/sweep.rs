@@ -1,4 +1,5 @@
-//! Many simulations: a grid of machines, hosts, workloads, vCPUs, locks and seeds, spread over the cores of this machine, or over several.
+//! Many simulations: a grid of machines, hosts, workloads, vCPUs, locks and seeds, spread over the
+//! cores of this machine, or over several.
 //!
 //! | module | what is there |
 //! |---|---|

@@ -77,7 +77,8 @@ pub enum Workload {
     },
 }
 
-/// What the user may set about a workload, for the report: nothing where the workload has no such thing.
+/// What the user may set about a workload, for the report: nothing where the workload has no such
+/// thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Parameters {
     /// The critical section in nanoseconds.
@@ -95,7 +96,8 @@ pub struct Parameters {
 }
 
 impl Workload {
-    /// One of each, with what the user gets who sets nothing. In the order in which people are told of them.
+    /// One of each, with what the user gets who sets nothing. In the order in which people are told
+    /// of them.
     pub const ALL: [Self; 8] = [
         Self::Micro { cs: 0.0, ncs: 0.0 },
         Self::Semop { arrays: 4 },
@@ -144,8 +146,8 @@ impl Workload {
         }
     }
 
-    /// The limit, where it means something: what the loop does without a lock is what a perfect lock
-    /// could come near to.
+    /// The limit, where it means something: what the loop does without a lock is what a perfect
+    /// lock could come near to.
     pub fn limit(&self) -> Option<&'static Entry> {
         match self {
             Self::Micro { .. } | Self::Rw { .. } => self.family().limit(),
@@ -153,8 +155,9 @@ impl Workload {
         }
     }
 
-    /// The most operations a second that any lock allows `threads` on `cpus`, whose critical sections take so many
-    /// nanoseconds: a writer is alone with a lock, and of readers as many run as there are CPUs.
+    /// The most operations a second that any lock allows `threads` on `cpus`, whose critical
+    /// sections take so many nanoseconds: a writer is alone with a lock, and of readers as many
+    /// run as there are CPUs.
     pub fn cap(&self, critical: f64, threads: usize, cpus: usize) -> f64 {
         let alone = 1e9 / critical;
         match *self {
@@ -168,8 +171,8 @@ impl Workload {
         }
     }
 
-    /// How many times its length a round may take. A build is as long as it would be if every CPU were
-    /// always busy and no lock cost anything, so it takes longer.
+    /// How many times its length a round may take. A build is as long as it would be if every CPU
+    /// were always busy and no lock cost anything, so it takes longer.
     pub fn stretch(&self) -> f64 {
         if matches!(self, Self::Build { .. }) {
             2.0

@@ -21,8 +21,8 @@ pub trait World {
     /// What a thread of a team knows of itself.
     type Worker: Worker;
 
-    /// A round begins, of this number among those of its lock with its number of threads: nothing that earlier rounds have left
-    /// in this world has an influence on it.
+    /// A round begins, of this number among those of its lock with its number of threads: nothing
+    /// that earlier rounds have left in this world has an influence on it.
     fn begin(&self, _round: usize) {}
 
     /// Runs a team of threads, all of which start together, until the last has ended; asks them to
@@ -30,15 +30,16 @@ pub trait World {
     ///
     /// # Errors
     ///
-    /// [`Error::Spawn`] where a thread cannot be created, and [`Error::Interrupted`]; then no result
-    /// is left and no thread either.
+    /// [`Error::Spawn`] where a thread cannot be created, and [`Error::Interrupted`]; then no
+    /// result is left and no thread either.
     fn run<T: Send>(
         &self,
         team: &Team,
         body: impl Fn(&Self::Worker) -> T + Sync,
     ) -> Result<Crew<T>, Error>;
 
-    /// What the last round told beyond its results, where this world is a simulated one. It tells it once.
+    /// What the last round told beyond its results, where this world is a simulated one. It tells
+    /// it once.
     fn report(&self) -> Option<sim::Report> {
         None
     }

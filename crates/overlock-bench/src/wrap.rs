@@ -1,4 +1,5 @@
-//! Wrappers for locks that come as types with data and guards: `Mutex<()>`, `RwLock<()>`, `Condvar`.
+//! Wrappers for locks that come as types with data and guards: `Mutex<()>`, `RwLock<()>`,
+//! `Condvar`.
 
 /// A line for each type of mutex: its name here, itself, its guard, and how it is locked.
 macro_rules! mutexes {
@@ -23,7 +24,8 @@ macro_rules! mutexes {
     )*};
 }
 
-/// A line for each type of reader-writer lock: its name here, itself, its guards, and how it is acquired.
+/// A line for each type of reader-writer lock: its name here, itself, its guards, and how it is
+/// acquired.
 macro_rules! rw_locks {
     ($($(#[$doc:meta])* $name:ident($lock:ty), $reader:ty, $writer:ty, $read:expr, $write:expr;)*) => {$(
         $(#[$doc])*
@@ -53,7 +55,8 @@ macro_rules! rw_locks {
     )*};
 }
 
-/// A line for each type of condition variable: its name here, itself, the mutex, and how it is waited for.
+/// A line for each type of condition variable: its name here, itself, the mutex, and how it is
+/// waited for.
 macro_rules! condvars {
     ($($(#[$doc:meta])* $name:ident($condvar:ty), $mutex:ty, |$this:ident, $guard:pat_param| $wait:expr;)*) => {$(
         $(#[$doc])*

@@ -1,4 +1,5 @@
-//! What reads files and words: it never panics, whatever they hold, and it reads back what was written.
+//! What reads files and words: it never panics, whatever they hold, and it reads back what was
+//! written.
 
 use std::path::Path;
 

@@ -29,7 +29,8 @@ pub unsafe extern "C" fn ovl_cond_init(cond: *mut Cond) -> c_int {
 ///
 /// # Safety
 ///
-/// A condition variable that nobody waits for who was not notified, and that nobody uses afterwards.
+/// A condition variable that nobody waits for who was not notified, and that nobody uses
+/// afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_cond_destroy(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise.

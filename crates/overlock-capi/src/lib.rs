@@ -1,4 +1,5 @@
-//! The locks of overlock for C and C++: what is behind `include/overlock.h`, which documents every function.
+//! The locks of overlock for C and C++: what is behind `include/overlock.h`, which documents every
+//! function.
 //!
 //! | C | what it is |
 //! |---|---|
@@ -6,7 +7,8 @@
 //! | `ovl_rwlock_t` | [`OverlockRw`](overlock::core::rw::OverlockRw) |
 //! | `ovl_cond_t` | [`Condvar`](overlock::core::sleep::Condvar) |
 //!
-//! Every function is `extern "C"`: a panic ends the process with a message, and never crosses into C.
+//! Every function is `extern "C"`: a panic ends the process with a message, and never crosses into
+//! C.
 #![cfg(target_os = "linux")]
 
 pub mod cond;

@@ -97,7 +97,8 @@ pub unsafe extern "C" fn ovl_mutex_timedlock(mutex: *mut Mutex, at: *const times
 /// A mutex that the calling thread has acquired, and has not released since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_mutex_unlock(mutex: *mut Mutex) -> c_int {
-    // SAFETY: the caller's promise. Another thread may free the memory while this returns; until the release, it may not.
+    // SAFETY: the caller's promise. Another thread may free the memory while this returns; until
+    // the release, it may not.
     let lock = unsafe { &*mutex };
     // SAFETY: the caller's promise.
     unsafe { lock.unlock(()) };

@@ -39,8 +39,8 @@ pub unsafe extern "C" fn ovl_rwlock_destroy(rwlock: *mut RwLock) -> c_int {
 ///
 /// # Safety
 ///
-/// A lock, in a child of fork, in which nobody has waited for it since; `written` is not 0 if the calling thread holds it for
-/// writing, and is 0 otherwise.
+/// A lock, in a child of fork, in which nobody has waited for it since; `written` is not 0 if the
+/// calling thread holds it for writing, and is 0 otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_rwlock_after_fork(rwlock: *mut RwLock, written: c_int) -> c_int {
     // SAFETY: the caller's promise.

@@ -1,4 +1,5 @@
-//! The header against the library: what it declares, its numbers, and the code that it is compiled to.
+//! The header against the library: what it declares, its numbers, and the code that it is compiled
+//! to.
 
 mod common;
 

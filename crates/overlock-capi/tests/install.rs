@@ -1,4 +1,5 @@
-//! What scripts/install installs is what a program needs: the commands of docs/c-api.md build the examples from there.
+//! What scripts/install installs is what a program needs: the commands of docs/c-api.md build the
+//! examples from there.
 
 mod common;
 

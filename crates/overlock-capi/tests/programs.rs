@@ -58,7 +58,8 @@ fn threads_contend_under_a_filter_that_kills() {
     check("sandbox");
 }
 
-/// Fails where threads without a thread-specific key get no slot: they wake up at once, for nothing.
+/// Fails where threads without a thread-specific key get no slot: they wake up at once, for
+/// nothing.
 #[test]
 fn waiters_sleep_where_the_process_has_no_keys_left() {
     let workshop = Workshop::new();
@@ -81,7 +82,8 @@ fn classes_go_with_the_standard_library() {
     }
 }
 
-/// In debug builds: a panic that tried to get out of the library would be undefined behaviour, or an exception.
+/// In debug builds: a panic that tried to get out of the library would be undefined behaviour, or
+/// an exception.
 #[test]
 #[cfg(debug_assertions)]
 fn a_panic_ends_the_process() {

@@ -68,7 +68,8 @@ impl Exit {
     }
 }
 
-/// The message without the numbers of errors, and without names of files that nobody but this program knows.
+/// The message without the numbers of errors, and without names of files that nobody but this
+/// program knows.
 fn plain(message: &str) -> String {
     let mut message = message.to_owned();
     for (start, end) in [(" (os error ", ")"), (" at path \"", "\"")] {

@@ -1,4 +1,5 @@
-//! The `overlock` program as a library: all of it is [`main`]; [`check`] is how it reads its command line.
+//! The `overlock` program as a library: all of it is [`main`]; [`check`] is how it reads its
+//! command line.
 
 mod bench;
 mod completions;
@@ -62,7 +63,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Reads a command line, the program's name first, and checks what can be checked before anything is done.
+/// Reads a command line, the program's name first, and checks what can be checked before anything
+/// is done.
 ///
 /// # Errors
 ///

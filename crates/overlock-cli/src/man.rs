@@ -57,8 +57,8 @@ fn write_with_subcommands(command: &Command, dir: &Path) -> io::Result<()> {
     commands.try_for_each(|command| write_with_subcommands(command, dir))
 }
 
-/// A command's page, and its file's name. Usage, examples and exit codes are as in the help: clap_mangen would leave out the options' values,
-/// and fill the lines.
+/// A command's page, and its file's name. Usage, examples and exit codes are as in the help:
+/// clap_mangen would leave out the options' values, and fill the lines.
 fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     let mut command = command.clone();
     let usage = command.render_usage().to_string();
@@ -77,7 +77,8 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     Ok((man.get_filename(), page))
 }
 
-/// What stands below the options: a heading and indented lines, or a line with its heading in front.
+/// What stands below the options: a heading and indented lines, or a line with its heading in
+/// front.
 fn section(paragraph: &str) -> Roff {
     let (heading, text) = paragraph.split_once(':').unwrap_or(("Notes", paragraph));
     let heading = match heading {

@@ -1,4 +1,5 @@
-//! What `overlock bench` and `overlock sim` have in common: workloads, numbers of threads, progress, results, ways to end.
+//! What `overlock bench` and `overlock sim` have in common: workloads, numbers of threads,
+//! progress, results, ways to end.
 
 pub mod ending;
 pub mod files;
@@ -19,8 +20,8 @@ use overlock_bench::settings::Settings;
 use crate::exit::Exit;
 use files::Files;
 
-/// Locks that take fewer threads than any number of the plan are refused; those that take fewer than some of them have no rows
-/// there, which the user is told.
+/// Locks that take fewer threads than any number of the plan are refused; those that take fewer
+/// than some of them have no rows there, which the user is told.
 pub fn check_limits(locks: &[&'static Entry], plan: &Plan, quiet: bool) -> Result<(), Exit> {
     for entry in locks {
         let Some(most) = entry.most_threads else {

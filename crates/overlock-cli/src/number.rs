@@ -1,10 +1,12 @@
-//! Numbers in options. Parsed here and not by clap, so that each complaint is one line that names what is valid.
+//! Numbers in options. Parsed here and not by clap, so that each complaint is one line that names
+//! what is valid.
 
 use std::time::Duration;
 
 use crate::exit::Exit;
 
-/// A time in seconds. A millisecond is the least that means anything, a day the most that anybody waits for.
+/// A time in seconds. A millisecond is the least that means anything, a day the most that anybody
+/// waits for.
 pub fn seconds(option: &str, text: &str) -> Result<Duration, Exit> {
     number(option, text, 0.001, 86_400.0, "seconds").map(Duration::from_secs_f64)
 }

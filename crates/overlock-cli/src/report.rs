@@ -9,8 +9,8 @@ use crate::stat::{self, Document, Files, Mapping, Process};
 
 /// Read what a program has counted that was started without `overlock run`
 ///
-/// A program with liboverlock_pthread.so in LD_PRELOAD and OVERLOCK_STAT=1 leaves a table in OVERLOCK_STAT_DIR, /dev/shm or
-/// TMPDIR: overlock-stat.PID.
+/// A program with liboverlock_pthread.so in LD_PRELOAD and OVERLOCK_STAT=1 leaves a table in
+/// OVERLOCK_STAT_DIR, /dev/shm or TMPDIR: overlock-stat.PID.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  overlock report /dev/shm/overlock-stat.1234\n  overlock report --report r.json /dev/shm/overlock-stat.1234"

@@ -19,8 +19,9 @@ pub use launch::end_like;
 
 /// Run a program with our locks in place of the C library's
 ///
-/// The program needs no changes, and not to be built anew: a library that is loaded before the C library takes over
-/// pthread_mutex_t and its kind. The program must be linked dynamically to glibc.
+/// The program needs no changes, and not to be built anew: a library that is loaded before the C
+/// library takes over pthread_mutex_t and its kind. The program must be linked dynamically to
+/// glibc.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -34,8 +35,9 @@ pub struct Args {
 
     /// Count how often and for how long threads wait for locks, by lock and call site
     ///
-    /// Waits for conditions, semaphores and barriers stand in a table of their own. The tables go to the standard error when the program has ended, and at each SIGUSR2 that this
-    /// program gets.
+    /// Waits for conditions, semaphores and barriers stand in a table of their own. The tables go
+    /// to the standard error when the program has ended, and at each SIGUSR2 that this program
+    /// gets.
     #[arg(long)]
     stat: bool,
 
@@ -46,7 +48,8 @@ pub struct Args {
     #[arg(long)]
     lockdep: bool,
 
-    /// Warn also of locks that are held while a thread sleeps until a moment or an event, or waits for a semaphore
+    /// Warn also of locks that are held while a thread sleeps until a moment or an event, or waits
+    /// for a semaphore
     #[arg(long, requires = "lockdep")]
     lockdep_sleep: bool,
 

@@ -11,10 +11,11 @@ use clap::Subcommand;
 
 use crate::exit::Exit;
 
-/// Run the benchmark's workloads on a simulated machine with many CPUs, under a simulated hypervisor
+/// Run the benchmark's workloads on a simulated machine with many CPUs, under a simulated
+/// hypervisor
 ///
-/// The very code of the locks runs on simulated vCPUs; caches, the host's scheduler, halts and kicks take simulated time. The
-/// same options bring the same figures, on any computer.
+/// The very code of the locks runs on simulated vCPUs; caches, the host's scheduler, halts and
+/// kicks take simulated time. The same options bring the same figures, on any computer.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,

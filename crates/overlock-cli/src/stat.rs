@@ -1,4 +1,5 @@
-//! Contention that a program under `overlock run --stat` has counted: reading its tables, and saying what is in them.
+//! Contention that a program under `overlock run --stat` has counted: reading its tables, and
+//! saying what is in them.
 
 mod json;
 mod mapping;

@@ -42,7 +42,8 @@ fn bad_use_is_refused_with_what_is_valid() {
     );
 }
 
-/// Each figure beside the published one, for people and for programs, the same at any number of jobs.
+/// Each figure beside the published one, for people and for programs, the same at any number of
+/// jobs.
 #[test]
 fn a_table_stands_beside_the_published_one() {
     let quick = ["qdisc", "--length", "0.05", "--seed", "3"];

@@ -17,7 +17,8 @@ use common::{ends, signal};
 use preload::{compile, library, run};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
-/// Where the program replaces ours, where it is our child, and where it is that and counted, or both.
+/// Where the program replaces ours, where it is our child, and where it is that and counted, or
+/// both.
 const WAYS: [&[&str]; 4] = [&[], &["--lockdep"], &["--stat"], &["--stat", "--lockdep"]];
 
 fn output(command: &mut Command) -> Output {
@@ -212,7 +213,8 @@ fn a_validator_that_would_look_at_nothing_is_refused() {
     }
 }
 
-/// Fails where the message has the error's number, or a temporary file's name, or not which file it is.
+/// Fails where the message has the error's number, or a temporary file's name, or not which file it
+/// is.
 #[test]
 fn a_report_that_cannot_be_written_is_told() {
     let told = output(run(&["--report", "/no/such/r.json"]).arg("true"));

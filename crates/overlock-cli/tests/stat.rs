@@ -1,4 +1,5 @@
-//! `overlock run --stat`, `overlock top`, `overlock report`: what is counted, and what is said of it.
+//! `overlock run --stat`, `overlock top`, `overlock report`: what is counted, and what is said of
+//! it.
 
 mod common;
 #[path = "common/preload.rs"]
@@ -163,7 +164,8 @@ fn readers_and_writers_are_told_apart() {
     }
 }
 
-/// Runs a program of `tests/c` that ends well, and returns its first process's report, and the table.
+/// Runs a program of `tests/c` that ends well, and returns its first process's report, and the
+/// table.
 fn counted(source: &str, name: &str, options: &[&str]) -> (Value, String) {
     let program = compile(source, name, &[]);
     let dir = tempfile::tempdir().unwrap();
@@ -192,7 +194,8 @@ fn waits_for_events_stand_by_themselves() {
             let event = events.iter().find(is_it);
             let event = event.unwrap_or_else(|| panic!("{function}: {text}"));
             assert_eq!([&event["kind"], &event["name"]], [kind, name], "{text}");
-            // More than one of a condition where a thread woke for no reason. What does not wait is none.
+            // More than one of a condition where a thread woke for no reason. What does not wait is
+            // none.
             let waits = event["waits"].as_u64().unwrap();
             assert!(waits == 1 || waits > 1 && kind == "cond", "{text}");
             assert!(event["gave_up"].as_u64().unwrap() >= gave_up, "{text}");

@@ -27,7 +27,8 @@ fn timeline(args: &[&str]) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Slices nest, each end has its begin, and time does not go back. The names that were seen, and how often.
+/// Slices nest, each end has its begin, and time does not go back. The names that were seen, and
+/// how often.
 fn check_timeline(document: &Value) -> HashMap<String, usize> {
     let mut names = HashMap::new();
     let mut tracks: HashMap<(u64, u64), Vec<f64>> = HashMap::new();

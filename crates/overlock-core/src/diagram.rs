@@ -1,9 +1,10 @@
-//! The state diagrams of the locks, as data: so that a checker can tell which of their arrows it has seen.
+//! The state diagrams of the locks, as data: so that a checker can tell which of their arrows it
+//! has seen.
 //!
-//! A check that never entered a lock's queue says nothing about the queue. So each lock's file lists the arrows of
-//! its diagram, the code says which one it takes, next to the access that takes it, and
-//! [`Platform::arrow`] carries that to whoever counts. On a platform that runs programs it is empty, and
-//! nothing of it is left in the machine code.
+//! A check that never entered a lock's queue says nothing about the queue. So each lock's file
+//! lists the arrows of its diagram, the code says which one it takes, next to the access that takes
+//! it, and [`Platform::arrow`] carries that to whoever counts. On a platform that runs programs it
+//! is empty, and nothing of it is left in the machine code.
 
 use crate::platform::Platform;
 
@@ -36,15 +37,16 @@ impl Arrow {
 pub trait Drawn {
     /// The diagrams: its own, and those of the parts that it is made of.
     const DIAGRAMS: &'static [&'static Diagram];
-    /// Those arrows, by their texts, that this form of the lock never takes, since its policy leaves them out. A checker that sees
-    /// one of them has found an error too.
+    /// Those arrows, by their texts, that this form of the lock never takes, since its policy
+    /// leaves them out. A checker that sees one of them has found an error too.
     const LACKS: &'static [&'static str] = &[];
 }
 
-/// Lists the arrows of a module's diagram: an enum `Step` with a variant for each, and the constant `DIAGRAM`.
+/// Lists the arrows of a module's diagram: an enum `Step` with a variant for each, and the constant
+/// `DIAGRAM`.
 ///
-/// `Step::Pend.taken::<P>()` says that the calling thread has just gone along that arrow. It stands right behind
-/// the access that does it.
+/// `Step::Pend.taken::<P>()` says that the calling thread has just gone along that arrow. It stands
+/// right behind the access that does it.
 macro_rules! diagram {
     ($name:literal { $($(#[$doc:meta])* $step:ident = $text:literal,)+ }) => {
         /// The arrows of the diagram above.

@@ -1,7 +1,7 @@
 //! What locks keep sleepers in: a list of queue nodes, and the one-byte guard of such a list.
 //!
-//! Only threads that are about to sleep, have just woken, or are about to wake another one take a guard,
-//! and each holds it for a few dozen instructions.
+//! Only threads that are about to sleep, have just woken, or are about to wake another one take a
+//! guard, and each holds it for a few dozen instructions.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -11,8 +11,8 @@ use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 /// Looks at a guard before a waiter for it gives its CPU away: the holder has lost its own.
 const TURNS: u32 = 1000;
 
-/// The sleep between two looks of a thread that nobody can wake: one without a queue node, or one that waits for
-/// another to get its CPU back. About a wake-up across CPUs.
+/// The sleep between two looks of a thread that nobody can wake: one without a queue node, or one
+/// that waits for another to get its CPU back. About a wake-up across CPUs.
 pub(crate) const NAP_NS: u64 = 50_000;
 
 /// Gives the CPU away for a [while](NAP_NS).
@@ -74,7 +74,8 @@ impl<P: Platform> Drop for Held<'_, P> {
     }
 }
 
-/// A doubly linked list of nodes, through their `next` and `wait`. Its user holds the guard that belongs to it.
+/// A doubly linked list of nodes, through their `next` and `wait`. Its user holds the guard that
+/// belongs to it.
 #[derive(Debug)]
 pub(crate) struct Links<P: Platform> {
     head: P::U16,

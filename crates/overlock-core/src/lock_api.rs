@@ -15,8 +15,8 @@
 //! | `RawRwLockUpgrade`, `RawRwLockUpgradeDowngrade`, `RawRwLockUpgradeTimed` | [`raw::RawUpgradeRwLock`] |
 //! | `RawRwLockFair`, `RawRwLockUpgradeFair` | [`raw::RawFairRwLock`] |
 //!
-//! The lists of locks do not say which of them have the traits below the first, so each of the others is implemented for every lock under the
-//! condition that it has; for many that never holds.
+//! The lists of locks do not say which of them have the traits below the first, so each of the
+//! others is implemented for every lock under the condition that it has; for many that never holds.
 
 mod rw;
 
@@ -44,8 +44,8 @@ impl<T> GuardState<T> {
         GuardState(token, PhantomData)
     }
 
-    /// Gives the token to `f`, and keeps the one that it returns. Where `f` unwinds the guard would be left without one: that ends
-    /// the process.
+    /// Gives the token to `f`, and keeps the one that it returns. Where `f` unwinds the guard would
+    /// be left without one: that ends the process.
     #[inline]
     fn renew(&mut self, f: impl FnOnce(T) -> T) {
         struct Abort;
@@ -58,8 +58,8 @@ impl<T> GuardState<T> {
         }
 
         let abort = Abort;
-        // SAFETY: the token is used by `f` only, and replaced before anybody sees the state again: a panic during unwinding does not
-        // return.
+        // SAFETY: the token is used by `f` only, and replaced before anybody sees the state again:
+        // a panic during unwinding does not return.
         let token = f(unsafe { ptr::read(&self.0) });
         // SAFETY: a reference is good for writing; what was there was moved out above.
         unsafe { ptr::write(&mut self.0, token) };
@@ -71,8 +71,8 @@ macro_rules! raw_mutex {
     // Has no `INIT`.
     ($module:ident, $lock:ident, fallible) => {};
     ($module:ident, $lock:ident, $kind:ident) => {
-        // SAFETY: `RawLock` promises exclusion with acquire and release ordering; forgetting a token
-        // leaves the lock locked and its node claimed, no more.
+        // SAFETY: `RawLock` promises exclusion with acquire and release ordering; forgetting a
+        // token leaves the lock locked and its node claimed, no more.
         unsafe impl<P: ConstPlatform> RawMutex for crate::$module::$lock<P> {
             #[allow(clippy::declare_interior_mutable_const)] // the trait asks for it
             const INIT: Self = <Self as ConstLock>::INIT;

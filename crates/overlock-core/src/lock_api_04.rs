@@ -1,6 +1,7 @@
-//! lock_api 0.4's traits, for crates that have not moved to 0.5. It has no state of its own in its guards,
-//! so the locks whose token says something cannot have them: a queue node, or the entry of a visible reader. For the others: those of
-//! [`lock_api`](crate::lock_api), without upgradable readers. (The reader-writer locks that can be released fairly all have tokens.)
+//! lock_api 0.4's traits, for crates that have not moved to 0.5. It has no state of its own in its
+//! guards, so the locks whose token says something cannot have them: a queue node, or the entry of
+//! a visible reader. For the others: those of [`lock_api`](crate::lock_api), without upgradable
+//! readers. (The reader-writer locks that can be released fairly all have tokens.)
 
 use core::time::Duration;
 
@@ -103,7 +104,8 @@ crate::sleep_locks!(sleep_mutexes);
 
 macro_rules! raw_rwlocks {
     ($($name:ident: $module:ident::$lock:ident;)*) => {$(
-        // SAFETY: `raw::RawRwLock` promises that a writer is alone, with acquire and release ordering.
+        // SAFETY: `raw::RawRwLock` promises that a writer is alone, with acquire and release
+        // ordering.
         unsafe impl<P: ConstPlatform> RawRwLock for crate::$module::$lock<P>
         where
             Self: raw::RawRwLock<Read = (), Write = ()>,

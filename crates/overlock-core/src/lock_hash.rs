@@ -1,21 +1,21 @@
 //! The lock hash: from a lock to the waiter that its unlocker has to kick.
 //!
-//! A paravirtual queued lock is 4 bytes and has no room for the name of the waiter that sleeps at the head
-//! of its queue. The waiter (or whoever makes it the head) enters the pair (lock, node)
+//! A paravirtual queued lock is 4 bytes and has no room for the name of the waiter that sleeps at
+//! the head of its queue. The waiter (or whoever makes it the head) enters the pair (lock, node)
 //! here and marks the lock; the unlocker that meets the mark looks the lock up, takes the
 //! entry out, releases the lock and kicks.
 //!
 //! # Layout
 //!
-//! Lines of four buckets, a cache line each. A lock's address selects the line to start from; from there
-//! buckets are tried one after another, round the table.
+//! Lines of four buckets, a cache line each. A lock's address selects the line to start from; from
+//! there buckets are tried one after another, round the table.
 //!
 //! # Invariants
 //!
-//! - H1: a lock has at most one entry. The lock sees to that: only the head of a queue gets one, and
-//!   the entry is taken out before the lock is released. (A child of fork may find the entry of
-//!   one of its parent's sleepers, and make another lock at the same address: the new
-//!   lock's entry takes the place of the old one.)
+//! - H1: a lock has at most one entry. The lock sees to that: only the head of a queue gets one,
+//!   and the entry is taken out before the lock is released. (A child of fork may find the entry of
+//!   one of its parent's sleepers, and make another lock at the same address: the new lock's entry
+//!   takes the place of the old one.)
 //! - H2: a node is in at most one entry, so the table, with four buckets a slot, is never full.
 //! - H3: an entry may lie behind a hole, since taking one out leaves no mark. So a search does not
 //!   stop at an empty bucket. It ends at the entry: nobody searches for a lock without one.
@@ -24,10 +24,11 @@
 //!
 //! # Orderings
 //!
-//! - HF, the release store that empties a bucket, pairs with HT, the acquire exchange that takes it: the last
-//!   reader of the node's name is done before the next writer.
-//! - That an entry is seen by the search for it is the lock's business: entering it comes before the unlock
-//!   whose mark sends the unlocker here, in the unlocker's own thread or through the mark's release store.
+//! - HF, the release store that empties a bucket, pairs with HT, the acquire exchange that takes
+//!   it: the last reader of the node's name is done before the next writer.
+//! - That an entry is seen by the search for it is the lock's business: entering it comes before
+//!   the unlock whose mark sends the unlocker here, in the unlocker's own thread or through the
+//!   mark's release store.
 
 use core::fmt::Debug;
 use core::ptr;
@@ -94,8 +95,8 @@ impl<P: Platform> Bucket<P> {
     }
 }
 
-/// Enters (`lock`, `node`) and returns the bucket. The caller has synchronised with whoever took the lock's
-/// last entry out.
+/// Enters (`lock`, `node`) and returns the bucket. The caller has synchronised with whoever took
+/// the lock's last entry out.
 ///
 /// # Panics
 ///
@@ -181,8 +182,8 @@ mod tests {
         insert::<Toy, _>(&0_u32, NodeId::new(0, 0));
     }
 
-    /// H1 after a fork. Fails where `insert` goes past an entry of its own lock (no `left_by_fork`): the search
-    /// finds the one that its parent's thread has left.
+    /// H1 after a fork. Fails where `insert` goes past an entry of its own lock (no
+    /// `left_by_fork`): the search finds the one that its parent's thread has left.
     #[test]
     fn an_entry_that_a_fork_left_behind_is_replaced() {
         let lock = 0_u32;

@@ -61,8 +61,8 @@ pub struct Slot<P: Platform> {
     pub(crate) reading: Reading<P>,
 }
 
-/// The read locks that a thread holds without having written to them, on a line of its own: its owner writes it
-/// often, and only writers of such locks look at it.
+/// The read locks that a thread holds without having written to them, on a line of its own: its
+/// owner writes it often, and only writers of such locks look at it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Reading<P: Platform>(pub(crate) [Entry<P>; READING]);
@@ -168,15 +168,16 @@ impl<P: Platform> Slot<P> {
         }
     }
 
-    /// Whether no context of the slot is claimed, and none of its entries names a read lock. A slot whose thread exits
-    /// while one does (it forgot a guard) must not be given to another thread: a queue may still name its node,
-    /// and that lock is still read.
+    /// Whether no context of the slot is claimed, and none of its entries names a read lock. A slot
+    /// whose thread exits while one does (it forgot a guard) must not be given to another
+    /// thread: a queue may still name its node, and that lock is still read.
     pub fn is_idle(&self) -> bool {
         let mut entries = self.reading.0.iter();
         self.busy.load(Relaxed) == 0 && entries.all(|entry| entry.lock.load(Relaxed) == 0)
     }
 
-    /// The thread is gone, and so is what it waited for and read: no context is claimed any more. Whether another thread may have the slot.
+    /// The thread is gone, and so is what it waited for and read: no context is claimed any more.
+    /// Whether another thread may have the slot.
     pub(crate) fn forget_nodes(&self) -> bool {
         for node in &self.nodes {
             clear([&node.next, &node.wait, &node.state, &node.info].into_iter());
@@ -360,8 +361,8 @@ mod tests {
     use super::*;
     use crate::toy::watch::{Access, Watch, before, left, watch};
 
-    /// A handler runs between the look and the exchange, and keeps the context that was free. Fails where `Claim::new` does not look at what
-    /// the exchange found.
+    /// A handler runs between the look and the exchange, and keeps the context that was free. Fails
+    /// where `Claim::new` does not look at what the exchange found.
     #[test]
     fn a_context_that_a_handler_keeps_is_not_claimed_twice() {
         let claim = Claim::<Watch>::new;

@@ -65,10 +65,13 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// the delay of back-off locks.
     fn pause(turns: u32);
 
-    /// Keeps the CPU for `nanos` nanoseconds or a little more, by the platform's clock, without looking at any word. It ends by itself: a loop that waits for what others
-    /// do calls [`pause`](Self::pause), by which checkers know that nothing comes of looking again before another thread has run.
+    /// Keeps the CPU for `nanos` nanoseconds or a little more, by the platform's clock, without
+    /// looking at any word. It ends by itself: a loop that waits for what others
+    /// do calls [`pause`](Self::pause), by which checkers know that nothing comes of looking again
+    /// before another thread has run.
     ///
-    /// Returns the moment of its end: what the clock has shown last, from which a caller may go on to measure.
+    /// Returns the moment of its end: what the clock has shown last, from which a caller may go on
+    /// to measure.
     fn delay(nanos: u64) -> Instant {
         let mut now = Self::now();
         let end = now.plus_nanos(nanos);
@@ -88,18 +91,20 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// spurious wake-up for whoever halts there.
     fn kick(word: &Self::U32);
 
-    /// As [`halt`](Self::halt), as a sleeper that kicks can tell from others. False where it has certainly not been kicked: the word had changed, the time was
-    /// over, a signal came. True where it may have been.
+    /// As [`halt`](Self::halt), as a sleeper that kicks can tell from others. False where it has
+    /// certainly not been kicked: the word had changed, the time was over, a signal came. True
+    /// where it may have been.
     ///
-    /// The default does not tell sleepers apart, which takes a [`kick_at`](Self::kick_at) that wakes all for [`Kick::Apart`].
+    /// The default does not tell sleepers apart, which takes a [`kick_at`](Self::kick_at) that
+    /// wakes all for [`Kick::Apart`].
     fn halt_as(sleeper: Sleeper, word: &Self::U32, expected: u32, until: Option<Instant>) -> bool {
         let _ = sleeper;
         Self::halt(word, expected, until);
         true
     }
 
-    /// As [`halt`](Self::halt), and ends also where `other` does not hold what is expected of it, or somebody kicks that. The default polls: it
-    /// sleeps for a millisecond at most.
+    /// As [`halt`](Self::halt), and ends also where `other` does not hold what is expected of it,
+    /// or somebody kicks that. The default polls: it sleeps for a millisecond at most.
     fn halt_either(word: (&Self::U32, u32), other: (&Self::U32, u32), until: Option<Instant>) {
         let soon = Self::now().plus_nanos(1_000_000);
         if other.0.load(Ordering::Relaxed) == other.1 {
@@ -111,8 +116,9 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
         }
     }
 
-    /// Wakes one thread that halted on the word that lies, or lay, at this address, or all of them. The caller has changed the word before, and may have
-    /// let go of it: it may be gone, or something else may be in its place. So this does not touch it. Whoever halts there for
+    /// Wakes one thread that halted on the word that lies, or lay, at this address, or all of them.
+    /// The caller has changed the word before, and may have let go of it: it may be gone, or
+    /// something else may be in its place. So this does not touch it. Whoever halts there for
     /// another reason is woken for nothing.
     fn kick_at(word: *const Self::U32, whom: Kick);
 
@@ -124,10 +130,12 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
         false
     }
 
-    /// Stores 0 into byte 0 of `word`, where byte 1 is 0 at that moment; else changes nothing. Whether it has stored. Release.
+    /// Stores 0 into byte 0 of `word`, where byte 1 is 0 at that moment; else changes nothing.
+    /// Whether it has stored. Release.
     ///
-    /// It looks at byte 1 and stores without anything in between that another thread could see: by one atomic operation, as the default, or by a
-    /// sequence that [`restart_releases`](Self::restart_releases) of another thread makes begin anew.
+    /// It looks at byte 1 and stores without anything in between that another thread could see: by
+    /// one atomic operation, as the default, or by a sequence that
+    /// [`restart_releases`](Self::restart_releases) of another thread makes begin anew.
     #[inline(always)]
     fn release(word: &Self::U32) -> bool {
         let mut seen = word.load(Ordering::Relaxed);
@@ -145,23 +153,26 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
         false
     }
 
-    /// When this returns, no [`release`](Self::release) is between its look and its store that took its look before the call: each has stored,
-    /// visibly to the caller, or looks again. Where a release is one atomic operation there is nothing to do.
+    /// When this returns, no [`release`](Self::release) is between its look and its store that took
+    /// its look before the call: each has stored, visibly to the caller, or looks again. Where
+    /// a release is one atomic operation there is nothing to do.
     fn restart_releases() {}
 
-    /// Whether [restarts](Self::restart_releases) have been rare enough of late for another one. A hint.
+    /// Whether [restarts](Self::restart_releases) have been rare enough of late for another one. A
+    /// hint.
     fn restart_is_affordable() -> bool {
         true
     }
 
-    /// A clock for spinning: nanoseconds from an arbitrary start, within a factor of two, and cheaper to read than [`now`](Self::now).
+    /// A clock for spinning: nanoseconds from an arbitrary start, within a factor of two, and
+    /// cheaper to read than [`now`](Self::now).
     #[inline]
     fn ticks() -> u64 {
         Self::now().as_nanos()
     }
 
-    /// Keeps the CPU for about `nanos` nanoseconds of [`ticks`](Self::ticks), or a little longer, without looking at any word: the distance
-    /// between two polls.
+    /// Keeps the CPU for about `nanos` nanoseconds of [`ticks`](Self::ticks), or a little longer,
+    /// without looking at any word: the distance between two polls.
     fn spin(nanos: u64) {
         let start = Self::ticks();
         while Self::ticks().wrapping_sub(start) < nanos {
@@ -169,15 +180,17 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
         }
     }
 
-    /// Told by a thread that spins for a lock, with what [`ticks`](Self::ticks) shows: gives its CPU to another runnable thread, if its turn on the
-    /// CPU is over. Whether it has. Nobody may count on it.
+    /// Told by a thread that spins for a lock, with what [`ticks`](Self::ticks) shows: gives its
+    /// CPU to another runnable thread, if its turn on the CPU is over. Whether it has. Nobody
+    /// may count on it.
     #[inline(always)]
     fn yield_turn(now: u64) -> bool {
         let _ = now;
         false
     }
 
-    /// Gives the CPU away for about `nanos` nanoseconds: a [`halt`](Self::halt) that nobody can end.
+    /// Gives the CPU away for about `nanos` nanoseconds: a [`halt`](Self::halt) that nobody can
+    /// end.
     fn nap(nanos: u64) {
         let nobody = Self::U32::new(0);
         Self::halt(&nobody, 0, Some(Self::now().plus_nanos(nanos)));
@@ -193,7 +206,8 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// this returns.
     fn heavy_barrier();
 
-    /// The CPU that the caller runs on at this moment, or [`Cpu::UNKNOWN`]. Cheap enough for fast paths.
+    /// The CPU that the caller runs on at this moment, or [`Cpu::UNKNOWN`]. Cheap enough for fast
+    /// paths.
     fn cpu() -> Cpu;
 
     /// Whether a thread that last ran on `cpu`, and is not the caller, is known to have lost it.
@@ -203,22 +217,26 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// The platform's monotonic clock.
     fn now() -> Instant;
 
-    /// How many CPUs the program may really use (affinity and quota taken into account), at least 1.
+    /// How many CPUs the program may really use (affinity and quota taken into account), at least
+    /// 1.
     fn parallelism() -> u32;
 
-    /// The queue nodes of all threads: at most [`MAX_SLOTS`](crate::node::MAX_SLOTS) slots, immortal.
+    /// The queue nodes of all threads: at most [`MAX_SLOTS`](crate::node::MAX_SLOTS) slots,
+    /// immortal.
     fn slots() -> &'static [Slot<Self>];
 
-    /// How many of the [`slots`](Self::slots), from the first, are in use: no thread has one beyond. A
-    /// thread's own slot counts from before its first use of it until the thread exits, in the order of sequentially consistent
-    /// operations: where the look here comes after such an operation of the caller, and that after one of the thread, the slot is among
-    /// them. Where it is not, because the thread has exited, the caller knows of all that the thread did.
+    /// How many of the [`slots`](Self::slots), from the first, are in use: no thread has one
+    /// beyond. A thread's own slot counts from before its first use of it until the thread
+    /// exits, in the order of sequentially consistent operations: where the look here comes
+    /// after such an operation of the caller, and that after one of the thread, the slot is among
+    /// them. Where it is not, because the thread has exited, the caller knows of all that the
+    /// thread did.
     fn slots_in_use() -> usize {
         Self::slots().len()
     }
 
-    /// The last id that was given to a lock with visible readers ([`rw`](crate::rw)); 0 at first. Best on a
-    /// cache line of its own.
+    /// The last id that was given to a lock with visible readers ([`rw`](crate::rw)); 0 at first.
+    /// Best on a cache line of its own.
     fn reader_ids() -> &'static Self::U32;
 
     /// The index into [`slots`](Self::slots) that belongs to the calling thread until it exits;
@@ -235,27 +253,28 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// Who sleeps for which ticket of the paravirtual ticket locks.
     fn waiters() -> &'static WaiterTable<Self>;
 
-    /// Told by the calling thread that it has just gone along an arrow of a lock's state diagram. For checkers that count
-    /// what they have executed; elsewhere it is empty.
+    /// Told by the calling thread that it has just gone along an arrow of a lock's state diagram.
+    /// For checkers that count what they have executed; elsewhere it is empty.
     #[inline(always)]
     fn arrow(arrow: Arrow) {
         let _ = arrow;
     }
 
-    /// Spreads addresses evenly over 32 bits: where in a table a lock's entry lies. A platform whose results are to be the
-    /// same wherever its memory happens to lie has its own.
+    /// Spreads addresses evenly over 32 bits: where in a table a lock's entry lies. A platform
+    /// whose results are to be the same wherever its memory happens to lie has its own.
     #[inline(always)]
     fn spread(address: usize) -> u32 {
         spread(address)
     }
 
-    /// The table in which the unlocker of a paravirtual queued lock finds the waiter to kick: at least
-    /// as many lines as there are [`slots`](Self::slots), immortal.
+    /// The table in which the unlocker of a paravirtual queued lock finds the waiter to kick: at
+    /// least as many lines as there are [`slots`](Self::slots), immortal.
     fn lock_hash() -> &'static [Line<Self>];
 }
 
-/// Fibonacci hashing: multiplying by 2^64 over the golden ratio spreads nearby addresses, and the high half of the product
-/// depends on all of their bits. What [`Platform::spread`] does unless a platform does otherwise.
+/// Fibonacci hashing: multiplying by 2^64 over the golden ratio spreads nearby addresses, and the
+/// high half of the product depends on all of their bits. What [`Platform::spread`] does unless a
+/// platform does otherwise.
 #[inline(always)]
 pub const fn spread(address: usize) -> u32 {
     ((address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
@@ -271,11 +290,13 @@ impl<P> ConstPlatform for P where P: Platform<U8: Zero, U16: Zero, U32: Zero, U6
 /// Whom [`Platform::kick_at`] wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kick {
-    /// One thread that halted, or halted [as](Platform::halt_as) a [`Sleeper::Waiter`], if any sleeps.
+    /// One thread that halted, or halted [as](Platform::halt_as) a [`Sleeper::Waiter`], if any
+    /// sleeps.
     One,
     /// All that sleep, but for those that halted as [`Sleeper::Apart`].
     All,
-    /// All that halted as [`Sleeper::Apart`]; where the platform does not tell them from others, all that sleep.
+    /// All that halted as [`Sleeper::Apart`]; where the platform does not tell them from others,
+    /// all that sleep.
     Apart,
 }
 

@@ -14,8 +14,8 @@
 //!
 //! # Orderings
 //!
-//! - PG, the release exchange in `give`, pairs with PT, the acquire load in `take`: what the
-//!   last holder did to the ticket lies before what the next one does.
+//! - PG, the release exchange in `give`, pairs with PT, the acquire load in `take`: what the last
+//!   holder did to the ticket lies before what the next one does.
 
 use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -94,8 +94,8 @@ impl TicketId {
     }
 }
 
-/// Which tickets of a platform are nobody's: see the [module's page](self). A cache line of its own, so that
-/// locks that come and go do not disturb those at work.
+/// Which tickets of a platform are nobody's: see the [module's page](self). A cache line of its
+/// own, so that locks that come and go do not disturb those at work.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct TicketPool<P: Platform> {
@@ -173,7 +173,8 @@ impl<P: Platform> TicketPool<P> {
         }
     }
 
-    /// Gives a ticket back: the caller holds it, and nobody will look at it for a hand-over any more.
+    /// Gives a ticket back: the caller holds it, and nobody will look at it for a hand-over any
+    /// more.
     pub(crate) fn give(&self, id: TicketId) {
         let mut seen = self.stack.load(Relaxed);
         loop {

@@ -49,9 +49,10 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
     /// Whether somebody waits for the lock. A snapshot, as [`is_locked`](Self::is_locked).
     fn is_contended(&self) -> bool;
 
-    /// Has a thread kicked that is about to wait for this lock, right after the calling thread, its owner, has
-    /// released it. False where the caller has to do it, at once: the default, and always correct. But a thread that is
-    /// woken by an owner may take the owner's CPU, find the lock taken, and go to sleep again.
+    /// Has a thread kicked that is about to wait for this lock, right after the calling thread, its
+    /// owner, has released it. False where the caller has to do it, at once: the default, and
+    /// always correct. But a thread that is woken by an owner may take the owner's CPU, find
+    /// the lock taken, and go to sleep again.
     ///
     /// `waiter` is a node of the platform that the lock waits by.
     fn kick_after_unlock(&self, waiter: NodeId) -> bool {
@@ -79,8 +80,8 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
 ///
 /// As for [`RawLock`].
 pub unsafe trait RawTimedLock: RawLock {
-    /// Acquires the lock unless `deadline` passes first. Tries at least once, whatever the deadline;
-    /// never gives up before it.
+    /// Acquires the lock unless `deadline` passes first. Tries at least once, whatever the
+    /// deadline; never gives up before it.
     fn lock_until(&self, deadline: Instant) -> Option<Self::Token>;
 }
 
@@ -125,8 +126,8 @@ pub unsafe trait RawFairLock: RawLock {
 ///
 /// As for [`RawLock`].
 pub unsafe trait RawCancelLock<P: Platform>: RawLock {
-    /// Acquires the lock unless `cancel` is cancelled first, or `deadline` passes. Tries at least once, whatever the two
-    /// say.
+    /// Acquires the lock unless `cancel` is cancelled first, or `deadline` passes. Tries at least
+    /// once, whatever the two say.
     fn lock_cancellable(
         &self,
         cancel: &CancelToken<P>,
@@ -136,13 +137,14 @@ pub unsafe trait RawCancelLock<P: Platform>: RawLock {
 
 /// A lock that either many readers or one writer hold.
 ///
-/// Acquiring has acquire ordering, releasing has release ordering. A writer's release synchronises with every
-/// acquisition that follows it, a reader's with the next writer's.
+/// Acquiring has acquire ordering, releasing has release ordering. A writer's release synchronises
+/// with every acquisition that follows it, a reader's with the next writer's.
 ///
 /// # Safety
 ///
-/// Between an acquisition by `write`, or a successful `try_write`, and the `unlock_write` that consumes its token,
-/// nobody else gets a token of the same lock. While somebody holds a token of `read` nobody gets one of `write`.
+/// Between an acquisition by `write`, or a successful `try_write`, and the `unlock_write` that
+/// consumes its token, nobody else gets a token of the same lock. While somebody holds a token of
+/// `read` nobody gets one of `write`.
 pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
     /// What a reader's acquisition hands to its release.
     type Read;
@@ -159,8 +161,8 @@ pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
     /// Only locks that need a resource of their own can fail.
     fn create() -> Result<Self, CreateError>;
 
-    /// Acquires the lock together with other readers, waiting for as long as it takes. A thread that reads already must
-    /// not: it might wait for a writer that waits for it.
+    /// Acquires the lock together with other readers, waiting for as long as it takes. A thread
+    /// that reads already must not: it might wait for a writer that waits for it.
     fn read(&self) -> Self::Read;
 
     /// Acquires the lock together with other readers if that needs no waiting.
@@ -192,8 +194,9 @@ pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
     /// Whether a writer holds the lock, or is about to. A snapshot.
     fn is_write_locked(&self) -> bool;
 
-    /// Whether somebody sleeps for the lock. A snapshot; those that spin, or were woken and are on their way, may not show, and
-    /// one that has given up may show until those leave for whom it waited.
+    /// Whether somebody sleeps for the lock. A snapshot; those that spin, or were woken and are on
+    /// their way, may not show, and one that has given up may show until those leave for whom
+    /// it waited.
     fn is_contended(&self) -> bool;
 }
 
@@ -203,10 +206,12 @@ pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
 ///
 /// As for [`RawRwLock`].
 pub unsafe trait RawTimedRwLock: RawRwLock {
-    /// Acquires for reading unless `deadline` passes first. Tries at least once; never gives up before it.
+    /// Acquires for reading unless `deadline` passes first. Tries at least once; never gives up
+    /// before it.
     fn read_until(&self, deadline: Instant) -> Option<Self::Read>;
 
-    /// Acquires for writing unless `deadline` passes first. Tries at least once; never gives up before it.
+    /// Acquires for writing unless `deadline` passes first. Tries at least once; never gives up
+    /// before it.
     fn write_until(&self, deadline: Instant) -> Option<Self::Write>;
 }
 
@@ -224,12 +229,13 @@ pub unsafe trait RawDowngradeRwLock: RawRwLock {
     unsafe fn downgrade(&self, token: Self::Write) -> Self::Read;
 }
 
-/// A reader-writer lock with a third kind of acquisition: an upgradable reader shares the lock with readers, excludes writers and
-/// others of its kind, and can become the writer without letting go.
+/// A reader-writer lock with a third kind of acquisition: an upgradable reader shares the lock with
+/// readers, excludes writers and others of its kind, and can become the writer without letting go.
 ///
 /// # Safety
 ///
-/// As for [`RawRwLock`]; while somebody holds a token of `upgradable`, nobody else gets another one, nor one of `write`.
+/// As for [`RawRwLock`]; while somebody holds a token of `upgradable`, nobody else gets another
+/// one, nor one of `write`.
 pub unsafe trait RawUpgradeRwLock: RawDowngradeRwLock + RawTimedRwLock {
     /// What an upgradable reader's acquisition hands to its release.
     type Upgradable;
@@ -303,15 +309,17 @@ pub unsafe trait RawFairRwLock: RawUpgradeRwLock {
     /// As for [`RawRwLock::unlock_read`].
     unsafe fn unlock_read_fair(&self, token: Self::Read);
 
-    /// Releases a writer's acquisition; where a waiter sleeps for the lock, gives it to that one, past everybody else.
+    /// Releases a writer's acquisition; where a waiter sleeps for the lock, gives it to that one,
+    /// past everybody else.
     ///
     /// # Safety
     ///
     /// As for [`RawRwLock::unlock_write`].
     unsafe fn unlock_write_fair(&self, token: Self::Write);
 
-    /// Releases an upgradable reader's acquisition, and wakes the first that waits for it. Those that wait come before other upgradable readers
-    /// that have to wait; a writer, or an attempt that does not wait, may come before them.
+    /// Releases an upgradable reader's acquisition, and wakes the first that waits for it. Those
+    /// that wait come before other upgradable readers that have to wait; a writer, or an
+    /// attempt that does not wait, may come before them.
     ///
     /// # Safety
     ///
@@ -361,24 +369,29 @@ pub unsafe trait RawFairRwLock: RawUpgradeRwLock {
     }
 }
 
-/// What threads wait for and a child of fork can go on with: a lock, and whatever else keeps waiters.
+/// What threads wait for and a child of fork can go on with: a lock, and whatever else keeps
+/// waiters.
 ///
-/// In the child there is one thread. The others are gone, but what they wrote is there: their places in lists and queues, guards
-/// that they held at that moment, what they asked of the next unlock.
+/// In the child there is one thread. The others are gone, but what they wrote is there: their
+/// places in lists and queues, guards that they held at that moment, what they asked of the next
+/// unlock.
 ///
 /// # Safety
 ///
-/// After [`forget_waiters`](Self::forget_waiters) nothing refers to the node of a thread that is gone.
+/// After [`forget_waiters`](Self::forget_waiters) nothing refers to the node of a thread that is
+/// gone.
 pub unsafe trait RawFork {
-    /// Makes it what it would be if nobody had ever waited. Who holds it goes on doing so: the calling thread, or one that is gone;
-    /// then it is held for ever. What was on its way to a waiter is free: a lock, if the waiter had not taken it yet; permits are lost.
+    /// Makes it what it would be if nobody had ever waited. Who holds it goes on doing so: the
+    /// calling thread, or one that is gone; then it is held for ever. What was on its way to a
+    /// waiter is free: a lock, if the waiter had not taken it yet; permits are lost.
     ///
     /// Allocates nothing, and waits for nothing.
     ///
     /// # Safety
     ///
-    /// The process is a child of fork, in which [`forget_others`](crate::fork::forget_others) has been called, by the
-    /// platform, and nobody but threads that are gone has waited for this since. Nobody else uses it during the call.
+    /// The process is a child of fork, in which [`forget_others`](crate::fork::forget_others) has
+    /// been called, by the platform, and nobody but threads that are gone has waited for this
+    /// since. Nobody else uses it during the call.
     unsafe fn forget_waiters(&self);
 }
 
@@ -388,8 +401,9 @@ pub unsafe trait RawFork {
 ///
 /// As there.
 pub unsafe trait RawForkRwLock: RawRwLock {
-    /// As [`RawFork::forget_waiters`]. Readers stay counted, those that are gone too; one that was in the middle of its attempt may count as one that
-    /// has succeeded. (Readers that do not count themselves are gone.)
+    /// As [`RawFork::forget_waiters`]. Readers stay counted, those that are gone too; one that was
+    /// in the middle of its attempt may count as one that has succeeded. (Readers that do not
+    /// count themselves are gone.)
     ///
     /// # Safety
     ///
@@ -409,11 +423,12 @@ impl fmt::Display for CreateError {
 
 impl core::error::Error for CreateError {}
 
-/// Whether locks look for misuse and panic: in debug builds, and with the feature `checked`. It costs time in every call.
+/// Whether locks look for misuse and panic: in debug builds, and with the feature `checked`. It
+/// costs time in every call.
 pub const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
-/// Panics with a message where a condition that callers must keep does not hold: in debug builds and
-/// with the `checked` feature. Without them the misuse is silent, with defined behaviour.
+/// Panics with a message where a condition that callers must keep does not hold: in debug builds
+/// and with the `checked` feature. Without them the misuse is silent, with defined behaviour.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! check {

@@ -5,8 +5,8 @@ use core::marker::PhantomData;
 
 /// Calls `$callback!` with one line a lock: `name: Type, kind;`. The kind says what is known of the
 /// type: `plain` (no token), `node` (a queue node is the token), `fallible` (the lock needs a
-/// resource of its own: created by [`RawLock::create`](crate::raw::RawLock::create), which may fail, and never
-/// a constant; it has a token).
+/// resource of its own: created by [`RawLock::create`](crate::raw::RawLock::create), which may
+/// fail, and never a constant; it has a token).
 ///
 /// ```
 /// macro_rules! count {
@@ -34,8 +34,8 @@ macro_rules! spin_locks {
     };
 }
 
-/// The mutual-exclusion locks whose waiters sleep, in the form of [`spin_locks`](crate::spin_locks); the types are in
-/// [`sleep`](crate::sleep).
+/// The mutual-exclusion locks whose waiters sleep, in the form of
+/// [`spin_locks`](crate::spin_locks); the types are in [`sleep`](crate::sleep).
 #[macro_export]
 macro_rules! sleep_locks {
     ($callback:ident) => {
@@ -48,7 +48,8 @@ macro_rules! sleep_locks {
     };
 }
 
-/// Calls `$callback!` with one line a reader-writer lock: `name: module::Type;`, the module being one of this crate's.
+/// Calls `$callback!` with one line a reader-writer lock: `name: module::Type;`, the module being
+/// one of this crate's.
 #[macro_export]
 macro_rules! rw_locks {
     ($callback:ident) => {
@@ -63,7 +64,8 @@ macro_rules! rw_locks {
     };
 }
 
-/// What is asked by name for what the lock `L` can do: see [`abilities`](crate::abilities). `W` is for those that run on several platforms.
+/// What is asked by name for what the lock `L` can do: see [`abilities`](crate::abilities). `W` is
+/// for those that run on several platforms.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<L, W = ()>(PhantomData<fn(L, W)>);
 
@@ -81,11 +83,14 @@ impl<L, W> Default for Probe<L, W> {
     }
 }
 
-/// Finds out what a lock can do beyond its first trait, for code that runs on the lists above: they do not say, the compiler does.
+/// Finds out what a lock can do beyond its first trait, for code that runs on the lists above: they
+/// do not say, the compiler does.
 ///
-/// First the trait that all the locks have, then one line an ability: the names of two traits to declare, that of their method, the trait
-/// that the ability comes with, and the type and value of what the method gives: `Some` of it where the lock has the trait, else `None`. The
-/// method is called as `(&Probe::<Lock>::new()).until()`, with both traits in scope, on a type that is named, not a parameter.
+/// First the trait that all the locks have, then one line an ability: the names of two traits to
+/// declare, that of their method, the trait that the ability comes with, and the type and value of
+/// what the method gives: `Some` of it where the lock has the trait, else `None`. The
+/// method is called as `(&Probe::<Lock>::new()).until()`, with both traits in scope, on a type that
+/// is named, not a parameter.
 ///
 /// ```
 /// use overlock_core::Instant;

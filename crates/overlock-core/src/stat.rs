@@ -1,11 +1,11 @@
 //! Event counters and latency histograms, named as the kernel's QUEUED_LOCK_STAT names them.
 //!
-//! Without the cargo feature `stat` every call here compiles to nothing. With it, counting is off until
-//! [`enable`]; then each thread counts in a shard of its own (the kernel's per-CPU
+//! Without the cargo feature `stat` every call here compiles to nothing. With it, counting is off
+//! until [`enable`]; then each thread counts in a shard of its own (the kernel's per-CPU
 //! counters), and [`snapshot`] adds the shards up.
 //!
-//! A shard belongs to one queue slot and is written with plain loads and stores: a signal handler that
-//! interrupts an update may cost that one update. Threads beyond the shards share the last
+//! A shard belongs to one queue slot and is written with plain loads and stores: a signal handler
+//! that interrupts an update may cost that one update. Threads beyond the shards share the last
 //! one and use atomic adds there.
 
 macro_rules! names {
@@ -34,19 +34,23 @@ macro_rules! names {
 names! {
     /// Something that happened in a lock's slow path.
     pub enum Event {
-        /// Acquisitions in unfair mode: taken on the slow path without a place in the queue, past those that have one, if any.
+        /// Acquisitions in unfair mode: taken on the slow path without a place in the queue, past
+        /// those that have one, if any.
         PvLockStealing = "pv_lock_stealing",
-        /// Acquisitions in queued mode: the waiter went to the queue, though the lock may have become free before it joined.
+        /// Acquisitions in queued mode: the waiter went to the queue, though the lock may have
+        /// become free before it joined.
         LockSlowpath = "lock_slowpath",
         /// Acquisitions as the one waiter behind the pending bit, without a queue node.
         LockPending = "lock_pending",
-        /// Waits with the thread's second node: in a signal handler, or while the first is held by an acquisition of `mcs`.
+        /// Waits with the thread's second node: in a signal handler, or while the first is held by
+        /// an acquisition of `mcs`.
         LockUseNode2 = "lock_use_node2",
         /// Waits with the thread's third node.
         LockUseNode3 = "lock_use_node3",
         /// Waits with the thread's fourth node.
         LockUseNode4 = "lock_use_node4",
-        /// Waits without a node: a fifth context, more threads than slots, or no room among the sleepers.
+        /// Waits without a node: a fifth context, more threads than slots, or no room among the
+        /// sleepers.
         LockNoNode = "lock_no_node",
         /// Probes of the lock hash over all insertions.
         PvHashHops = "pv_hash_hops",
@@ -82,7 +86,8 @@ names! {
         RwsemWakeReader = "rwsem_wake_reader",
         /// Reader-writer semaphore: writers woken, to try for it.
         RwsemWakeWriter = "rwsem_wake_writer",
-        /// Reader-writer semaphore: writers that took the lock past the list, at once or by spinning.
+        /// Reader-writer semaphore: writers that took the lock past the list, at once or by
+        /// spinning.
         RwsemOptLock = "rwsem_opt_lock",
         /// Reader-writer semaphore: writers that have spun in vain.
         RwsemOptFail = "rwsem_opt_fail",
@@ -92,7 +97,8 @@ names! {
         RwsemRlock = "rwsem_rlock",
         /// Reader-writer semaphore: readers that took the lock past the list, or by spinning.
         RwsemRlockSteal = "rwsem_rlock_steal",
-        /// Reader-writer semaphore: readers that found nobody waiting, and the lock free for them, when they wanted to queue.
+        /// Reader-writer semaphore: readers that found nobody waiting, and the lock free for them,
+        /// when they wanted to queue.
         RwsemRlockFast = "rwsem_rlock_fast",
         /// Reader-writer semaphore: readers that gave up.
         RwsemRlockFail = "rwsem_rlock_fail",
@@ -129,8 +135,8 @@ names! {
     }
 }
 
-/// Buckets of a [`Histogram`]: bucket `i` counts latencies of `2^(i-1)` up to `2^i` ns (bucket 0: below 1 ns),
-/// the last one all from 2^46 ns (20 hours) up.
+/// Buckets of a [`Histogram`]: bucket `i` counts latencies of `2^(i-1)` up to `2^i` ns (bucket 0:
+/// below 1 ns), the last one all from 2^46 ns (20 hours) up.
 pub const BUCKETS: usize = 48;
 
 /// A distribution of latencies over powers of two.
@@ -159,8 +165,8 @@ impl Histogram {
         self.total_ns.checked_div(self.count()).unwrap_or(0)
     }
 
-    /// An upper bound in nanoseconds of the `quantile` (0.0 to 1.0) of the latencies, exact within a
-    /// factor of two; 0 where none was recorded.
+    /// An upper bound in nanoseconds of the `quantile` (0.0 to 1.0) of the latencies, exact within
+    /// a factor of two; 0 where none was recorded.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
         let rank = (self.count() as f64 * quantile) as u64;
         let mut seen = 0;
@@ -280,8 +286,8 @@ pub fn enable(on: bool) {
     let _ = on;
 }
 
-/// Whether events are being counted. Constant `false` without the feature `stat`, so that code under
-/// it vanishes.
+/// Whether events are being counted. Constant `false` without the feature `stat`, so that code
+/// under it vanishes.
 #[inline(always)]
 pub fn is_on() -> bool {
     #[cfg(feature = "stat")]
@@ -351,7 +357,8 @@ pub(crate) fn timed<P: crate::Platform, R>(latency: Latency, work: impl FnOnce()
 mod tests {
     use super::*;
 
-    /// Each bucket has a width of its own, so only the sum tells; and the sum of a busy lock needs more than 32 bits.
+    /// Each bucket has a width of its own, so only the sum tells; and the sum of a busy lock needs
+    /// more than 32 bits.
     #[test]
     fn the_mean_is_the_sum_over_the_number() {
         let mut some = Histogram {

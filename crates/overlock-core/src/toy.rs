@@ -1,5 +1,5 @@
-//! A platform for unit tests: one real thread plays all parts, and a script says what the others do at
-//! each point where a lock calls its platform.
+//! A platform for unit tests: one real thread plays all parts, and a script says what the others do
+//! at each point where a lock calls its platform.
 //!
 //! A test registers steps with [`at`]; each runs once, when the lock under test reaches that
 //! point: in [`Point::Wait`] before a look that has failed is repeated, in [`Point::Halt`]
@@ -79,12 +79,14 @@ thread_local! {
     static ARROWS: RefCell<Vec<(&'static str, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Adds a step: the next time that a lock reaches `point`, after all earlier steps for it, `step` runs.
+/// Adds a step: the next time that a lock reaches `point`, after all earlier steps for it, `step`
+/// runs.
 pub(crate) fn at(point: Point, step: impl FnOnce() + 'static) {
     SCRIPT.with_borrow_mut(|script| script.push_back((point, Box::new(step))));
 }
 
-/// Runs `play` as thread number `thread` (on the CPU of the same number, unless [`on_cpu`] says other).
+/// Runs `play` as thread number `thread` (on the CPU of the same number, unless [`on_cpu`] says
+/// other).
 pub(crate) fn as_thread<R>(thread: usize, play: impl FnOnce() -> R) -> R {
     let before = THREAD.replace(thread);
     let result = play();

@@ -4,8 +4,8 @@
 //! The published backends keep one (lock, wanted ticket) pair a CPU and a bitmap of CPUs that wait;
 //! an unlock scans the bitmap for the pair. With thousands of threads that scan is long. Here
 //! the pair lives in the waiter's queue node, and the set of waiting nodes is a hash
-//! table of cache lines keyed by (lock, ticket): an unlock reads one line, whatever the number of threads,
-//! and neighbouring tickets of a lock fall into neighbouring lines, so that the waiters of
+//! table of cache lines keyed by (lock, ticket): an unlock reads one line, whatever the number of
+//! threads, and neighbouring tickets of a lock fall into neighbouring lines, so that the waiters of
 //! one lock spread evenly.
 //!
 //! Nothing here waits or allocates. A full line refuses the newcomer, who then goes on
@@ -20,14 +20,15 @@
 //! - W2: a waiter sleeps only on a node whose `lock` and `info` name what it waits for.
 //! - W3: a kick goes to *every* entry of the line that matches: one that a fork left behind does
 //!   not hide the sleeper.
-//! - W4: the halt word, `Node::kicks`, only counts up, so a kick between entering and halting is never
-//!   taken back by another waiter's business, and no kicker has to know what the node does now.
+//! - W4: the halt word, `Node::kicks`, only counts up, so a kick between entering and halting is
+//!   never taken back by another waiter's business, and no kicker has to know what the node does
+//!   now.
 //!
 //! # Orderings
 //!
-//! The accesses here are relaxed. A kicker must find an entry only if it saw the flag that its waiter
-//! raised after registering, and that read-modify-write of the lock's word (release, pairing with
-//! the acquire of the unlock's own) orders the entry before the look. Whoever looks
+//! The accesses here are relaxed. A kicker must find an entry only if it saw the flag that its
+//! waiter raised after registering, and that read-modify-write of the lock's word (release, pairing
+//! with the acquire of the unlock's own) orders the entry before the look. Whoever looks
 //! without having seen the flag may miss it, and need not find it.
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -99,7 +100,8 @@ impl<P: Platform> Drop for Entry<'_, P> {
 }
 
 impl<P: Platform> WaiterTable<P> {
-    /// A table over `lines`. It works best with a line for every eight threads that may wait at a time.
+    /// A table over `lines`. It works best with a line for every eight threads that may wait at a
+    /// time.
     ///
     /// # Panics
     ///
@@ -120,9 +122,9 @@ impl<P: Platform> WaiterTable<P> {
         self.lines.iter().for_each(|line| clear(line.cells.iter()));
     }
 
-    /// Enters the claimed node as waiting for `ticket` of the lock at address `lock`; `None` where the
-    /// line has no room. The caller raises the lock's flag after this (W1) and looks at the lock
-    /// again before it [halts](Entry::halt).
+    /// Enters the claimed node as waiting for `ticket` of the lock at address `lock`; `None` where
+    /// the line has no room. The caller raises the lock's flag after this (W1) and looks at the
+    /// lock again before it [halts](Entry::halt).
     pub(crate) fn enter<'a>(
         &self,
         lock: usize,
@@ -142,8 +144,8 @@ impl<P: Platform> WaiterTable<P> {
         Some(Entry { cell, claim, kicks })
     }
 
-    /// Kicks whoever sleeps for `ticket` of the lock that lies, or lay, at address `lock`: the address
-    /// is only a key. Returns whether anybody was entered for it.
+    /// Kicks whoever sleeps for `ticket` of the lock that lies, or lay, at address `lock`: the
+    /// address is only a key. Returns whether anybody was entered for it.
     pub(crate) fn kick(&self, lock: usize, ticket: u32) -> bool {
         let mut found = false;
         for cell in &self.line(lock, ticket).cells {

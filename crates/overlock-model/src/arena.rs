@@ -1,4 +1,5 @@
-//! Where scenarios keep what their threads share: at the same address in each execution, since locks hash theirs.
+//! Where scenarios keep what their threads share: at the same address in each execution, since
+//! locks hash theirs.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -20,8 +21,8 @@ pub(crate) fn reset() {
     USED.set(0);
 }
 
-/// The shared state of a scenario. Its first thread drops it when all others have ended; or, of a lock whose end is what is checked, the last
-/// owner does.
+/// The shared state of a scenario. Its first thread drops it when all others have ended; or, of a
+/// lock whose end is what is checked, the last owner does.
 #[derive(Debug)]
 pub struct Placed<T: 'static>(&'static T);
 
@@ -37,8 +38,9 @@ impl<T> Placed<T> {
         assert!(USED.get() <= BYTES && align_of::<T>() <= align_of::<Room>());
         // SAFETY: `start` lies within the room.
         let place = unsafe { PLACE.with(|place| *place).byte_add(start) }.cast::<T>();
-        // SAFETY: the room is large enough, aligned, and never freed. This execution has not placed anything here; and nobody
-        // uses what earlier ones have: their threads have ended, or will never run again.
+        // SAFETY: the room is large enough, aligned, and never freed. This execution has not placed
+        // anything here; and nobody uses what earlier ones have: their threads have ended,
+        // or will never run again.
         unsafe { place.write(value) };
         // SAFETY: just written; `end` is the only one to drop it.
         Placed(unsafe { &*place })

@@ -1,9 +1,10 @@
 //! The explorer: a model checker of our own, with blocking waits and weak memory.
 //!
 //! Checkers that only know atomics see a waiter's every turn as a step, and drown in them. Here a
-//! [`wait_until`](Platform::wait_until) whose condition does not hold blocks the thread until a word that it has
-//! read changes, so a search over all executions with a bounded number of departures (changes of thread, old messages, early
-//! time-outs, spurious wake-ups) ends, and a wait that nobody ends shows as a deadlock.
+//! [`wait_until`](Platform::wait_until) whose condition does not hold blocks the thread until a
+//! word that it has read changes, so a search over all executions with a bounded number of
+//! departures (changes of thread, old messages, early time-outs, spurious wake-ups) ends, and a
+//! wait that nobody ends shows as a deadlock.
 //!
 //! | module | what is there |
 //! |---|---|
@@ -47,14 +48,15 @@ use memory::{At, Plain};
 #[derive(Clone, Copy, Debug)]
 pub struct Explorer;
 
-/// An atomic of the explorer. Its value is in the execution at hand; each execution starts with the value that it was made with.
+/// An atomic of the explorer. Its value is in the execution at hand; each execution starts with the
+/// value that it was made with.
 pub struct Word<T> {
     at: At,
     _value: PhantomData<T>,
 }
 
-// SAFETY: a `Word` is a key and a number that never change. What they lead to belongs to the operating-system thread
-// that runs the execution.
+// SAFETY: a `Word` is a key and a number that never change. What they lead to belongs to the
+// operating-system thread that runs the execution.
 unsafe impl<T> Send for Word<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Word<T> {}
@@ -77,7 +79,8 @@ thread_local! {
     static TABLES: Cell<Option<&'static Tables<Explorer>>> = const { Cell::new(None) };
 }
 
-/// An execution begins: the next atomics get the same keys, those behind the tables', and the same places as in the one before.
+/// An execution begins: the next atomics get the same keys, those behind the tables', and the same
+/// places as in the one before.
 pub(crate) fn rewind() {
     arena::reset();
     PI.take();
@@ -89,7 +92,8 @@ pub(crate) fn rewind() {
 
 fn tables() -> &'static Tables<Explorer> {
     TABLES.get().unwrap_or_else(|| {
-        // One for each operating-system thread that explores, for as long as the program runs: queue nodes are immortal.
+        // One for each operating-system thread that explores, for as long as the program runs:
+        // queue nodes are immortal.
         let mut tables = Tables::new();
         tables.keys = NEXT_KEY.get();
         let tables = Box::leak(Box::new(tables));
@@ -359,7 +363,8 @@ impl Platform for Explorer {
         !step::chance()
     }
 
-    /// Others come first: what happens meanwhile is what it is for. (Turns are not given: a thread may lose its CPU anywhere.)
+    /// Others come first: what happens meanwhile is what it is for. (Turns are not given: a thread
+    /// may lose its CPU anywhere.)
     #[track_caller]
     fn spin(nanos: u64) {
         step::pass(nanos);
@@ -490,7 +495,8 @@ impl World for Explorer {
 #[derive(Debug, Default)]
 pub struct Checked(RefCell<Plain>);
 
-// SAFETY: all threads of an execution run on one operating-system thread, and no borrow outlives an access.
+// SAFETY: all threads of an execution run on one operating-system thread, and no borrow outlives an
+// access.
 unsafe impl Send for Checked {}
 // SAFETY: as above.
 unsafe impl Sync for Checked {}

@@ -61,7 +61,8 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`, whose panics are failures to be reported: their texts, with the place, come back instead of going to the terminal.
+/// Runs `work`, whose panics are failures to be reported: their texts, with the place, come back
+/// instead of going to the terminal.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Model checkers for overlock's locks: the very code that ships, on platforms where a checker decides who runs when.
+//! Model checkers for overlock's locks: the very code that ships, on platforms where a checker
+//! decides who runs when.
 
 pub mod arena;
 pub mod coverage;

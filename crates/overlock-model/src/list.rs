@@ -21,7 +21,8 @@ pub struct Lock {
     pub lacks: &'static [&'static str],
     /// What to do with it.
     pub scenarios: Vec<Scenario>,
-    /// Whether it is broken on purpose, and by which checkers that must be found. Empty for the others.
+    /// Whether it is broken on purpose, and by which checkers that must be found. Empty for the
+    /// others.
     pub broken_for: &'static [&'static str],
 }
 
@@ -29,8 +30,9 @@ const ALL: &[&str] = &["explore", "shuttle", "loom"];
 /// Shuttle is sequentially consistent.
 const WEAK: &[&str] = &["explore", "loom"];
 
-/// Whether a build has been restricted to other locks: `OVERLOCK_MODEL_ONLY=queued,mutex cargo build` compiles these alone, in a
-/// small part of the time. For checks of mutants, each of which is a build.
+/// Whether a build has been restricted to other locks: `OVERLOCK_MODEL_ONLY=queued,mutex cargo
+/// build` compiles these alone, in a small part of the time. For checks of mutants, each of which
+/// is a build.
 const fn left_out(name: &str) -> bool {
     match option_env!("OVERLOCK_MODEL_ONLY") {
         Some(list) => !names(list, name),

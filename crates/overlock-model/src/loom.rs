@@ -1,7 +1,9 @@
-//! The platform of loom: all executions of two and three threads within a bound on preemptions, with C11's orderings.
+//! The platform of loom: all executions of two and three threads within a bound on preemptions,
+//! with C11's orderings.
 //!
-//! A waiter looks, and yields, and so does a sleeper: loom has no way to block on a word. It gives up an execution with too many
-//! steps, which is how a wait that nobody ends shows. Loom knows no chance: bounded waits look twice, timers are over at once.
+//! A waiter looks, and yields, and so does a sleeper: loom has no way to block on a word. It gives
+//! up an execution with too many steps, which is how a wait that nobody ends shows. Loom knows no
+//! chance: bounded waits look twice, timers are over at once.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -37,8 +39,9 @@ pub struct Loom;
 #[derive(Debug)]
 pub struct Word<A>(A);
 
-/// Loom takes sequentially consistent accesses for acquires and releases, no more. With a fence on both sides they are at least what they
-/// should be (and a little more: what only an access proper allows, loom does not find here).
+/// Loom takes sequentially consistent accesses for acquires and releases, no more. With a fence on
+/// both sides they are at least what they should be (and a little more: what only an access proper
+/// allows, loom does not find here).
 fn fenced<R>(order: Ordering, work: impl FnOnce() -> R) -> R {
     if order != SeqCst {
         return work();
@@ -57,8 +60,9 @@ impl ByteLanes for Word<AtomicU32> {}
 /// The most threads of a scenario that loom takes. It could take five; with four, no search ends.
 pub const THREADS: usize = 3;
 
-/// Scenarios that loom gives up on, and from how many preemptions on: it lets a thread that waits look at an old value again and again, or run in
-/// turn with another that waits for a third, and takes that for no progress. The explorer and shuttle check them.
+/// Scenarios that loom gives up on, and from how many preemptions on: it lets a thread that waits
+/// look at an old value again and again, or run in turn with another that waits for a third, and
+/// takes that for no progress. The explorer and shuttle check them.
 const BEYOND: &[(&str, &str, usize)] = &[
     ("fast_queue", "one-node", 0),
     ("fast_queue", "no-node", 0),
@@ -84,7 +88,8 @@ pub fn bound(lock: &str, scenario: &str) -> usize {
 pub fn takes(lock: &str, scenario: &Scenario) -> bool {
     scenario.threads <= THREADS
         && bound(lock, &scenario.name) > 0
-        // Half of it is the kernel's, whose steps have an order that C11's atomics alone do not give.
+        // Half of it is the kernel's, whose steps have an order that C11's atomics alone do not
+        // give.
         && lock != "rt_mutex"
 }
 
@@ -174,8 +179,9 @@ impl Platform for Loom {
     }
 
     fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Instant>) {
-        // A kernel's lock makes the look and the entry one step. Here the entry comes first, and a fence between it and the look, and between
-        // the waker's store and its search: so one of the two sees the other.
+        // A kernel's lock makes the look and the entry one step. Here the entry comes first, and a
+        // fence between it and the look, and between the waker's store and its search: so
+        // one of the two sees the other.
         let thread = me();
         with(|run| {
             run.sleepers.push(Sleeper {
@@ -374,7 +380,8 @@ impl Data for Raced {
     }
 
     fn write(&self) {
-        // SAFETY: loom has just checked that no other access is under way, and none can begin before this ends.
+        // SAFETY: loom has just checked that no other access is under way, and none can begin
+        // before this ends.
         self.0.with_mut(|data| unsafe { *data += 1 });
     }
 

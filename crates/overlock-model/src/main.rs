@@ -11,11 +11,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use overlock_model::report::Report;
 use overlock_model::run::{Effort, Engine, SEED, run};
 
-/// Checks overlock's locks with model checkers: an explorer with weak memory and blocking waits, shuttle, and loom.
+/// Checks overlock's locks with model checkers: an explorer with weak memory and blocking waits,
+/// shuttle, and loom.
 ///
-/// Exits with 1 where a check fails, where an arrow of a lock's state diagram was not executed, or where a lock that is broken on
-/// purpose was not found out; with 2 where there is nothing to check. That all arrows are executed is demanded of a lock only where all
-/// checkers run all of its scenarios (neither --engines nor --scenarios leaves one out) and no check has failed.
+/// Exits with 1 where a check fails, where an arrow of a lock's state diagram was not executed, or
+/// where a lock that is broken on purpose was not found out; with 2 where there is nothing to
+/// check. That all arrows are executed is demanded of a lock only where all checkers run all of its
+/// scenarios (neither --engines nor --scenarios leaves one out) and no check has failed.
 #[derive(Debug, Parser)]
 #[command(name = "overlock-model", version)]
 struct Args {

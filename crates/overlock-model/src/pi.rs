@@ -1,5 +1,5 @@
-//! What a kernel does for a PI futex, for checkers: the lock is handed to the first waiter. (Nobody lends priorities: checkers
-//! have none.)
+//! What a kernel does for a PI futex, for checkers: the lock is handed to the first waiter. (Nobody
+//! lends priorities: checkers have none.)
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -38,7 +38,8 @@ pub trait Kernel: Platform {
     /// Whether the kernel cannot help now.
     fn refuses() -> bool;
 
-    /// A count for each thread by its number, that it alone sleeps on: how often it was made an owner.
+    /// A count for each thread by its number, that it alone sleeps on: how often it was made an
+    /// owner.
     fn granted(thread: usize) -> &'static Self::U32;
 }
 
@@ -67,7 +68,8 @@ pub fn lock<K: Kernel>(word: &K::U32, until: Option<Instant>) -> Result<(), PiEr
         } else {
             seen | WAITERS
         };
-        // Acquire, for where it makes us the owner: pairs with the last one's release, in `unlock` or in the lock's fast path.
+        // Acquire, for where it makes us the owner: pairs with the last one's release, in `unlock`
+        // or in the lock's fast path.
         match word.compare_exchange(seen, new, Acquire, Relaxed) {
             Ok(_) if owner == 0 => return Ok(()),
             Ok(_) => break,
@@ -100,8 +102,8 @@ pub fn unlock<K: Kernel>(word: &K::U32) {
             if owned {
                 word.store(id(next) | WAITERS, Release);
             } else if !grant_free::<K>(word, next) {
-                // Somebody has taken the free lock past the sleeper: its unlock finds the sleeper. Nobody has run since
-                // the exchange that told it.
+                // Somebody has taken the free lock past the sleeper: its unlock finds the sleeper.
+                // Nobody has run since the exchange that told it.
                 K::sleepers(|sleepers| sleepers.0.push_front((address, next)));
                 return;
             }
@@ -119,7 +121,8 @@ pub fn unlock<K: Kernel>(word: &K::U32) {
     }
 }
 
-/// Makes `next` the owner of a lock that was free; or tells its owner, where it has one, that somebody sleeps, and returns false.
+/// Makes `next` the owner of a lock that was free; or tells its owner, where it has one, that
+/// somebody sleeps, and returns false.
 fn grant_free<K: Kernel>(word: &K::U32, next: usize) -> bool {
     let mut seen = 0;
     loop {

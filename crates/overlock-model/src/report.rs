@@ -48,7 +48,8 @@ pub struct Sum {
     pub failed: usize,
     /// Executions.
     pub executions: u64,
-    /// The bound up to which all executions of every scenario were run, the long ones aside. None for random checkers, or where not even the lowest was.
+    /// The bound up to which all executions of every scenario were run, the long ones aside. None
+    /// for random checkers, or where not even the lowest was.
     pub complete_to: Option<u64>,
 }
 
@@ -75,7 +76,8 @@ impl Taken {
 }
 
 impl Report {
-    /// Puts outcomes together. `whole`: all checkers have run all scenarios of these locks, so that every arrow must have been taken.
+    /// Puts outcomes together. `whole`: all checkers have run all scenarios of these locks, so that
+    /// every arrow must have been taken.
     pub fn new(effort: Effort, seed: u64, outcomes: Vec<Outcome>, whole: bool) -> Self {
         let mut locks = Vec::new();
         let options = effort.options(seed);
@@ -252,8 +254,8 @@ impl Row {
     }
 }
 
-/// Diagrams of locks that scenarios of other locks use: the mutexes under a condition variable, and the condition variable over
-/// a lock that keeps kicks.
+/// Diagrams of locks that scenarios of other locks use: the mutexes under a condition variable, and
+/// the condition variable over a lock that keeps kicks.
 const HELPERS: &[&str] = &["condvar", "mutex", "osq", "overlock", "wait_list"];
 
 fn arrows(lock: &Lock, coverage: &Coverage) -> Vec<Taken> {

@@ -85,7 +85,8 @@ pub struct Effort {
     pub executions: u64,
     /// The explorer's random walks, and as many PCT schedules, of each scenario.
     pub walks: u64,
-    /// Shuttle: schedules of each lock, shared among its scenarios, half of them random and half PCT.
+    /// Shuttle: schedules of each lock, shared among its scenarios, half of them random and half
+    /// PCT.
     pub schedules: usize,
     /// Loom: preemptions, at most.
     pub preemptions: usize,
@@ -163,7 +164,8 @@ pub struct Outcome {
     pub engine: Engine,
     /// Executions.
     pub executions: u64,
-    /// The bound up to which all executions have been run: departures or preemptions. None for random checkers.
+    /// The bound up to which all executions have been run: departures or preemptions. None for
+    /// random checkers.
     pub complete_to: Option<u64>,
     /// The scenario is too long for a search.
     pub long: bool,
@@ -176,7 +178,8 @@ pub struct Outcome {
     pub coverage: Coverage,
 }
 
-/// Runs what `chosen` says yes to, on `jobs` operating-system threads. `ended` is told of each outcome as it comes.
+/// Runs what `chosen` says yes to, on `jobs` operating-system threads. `ended` is told of each
+/// outcome as it comes.
 pub fn run(
     engines: &[Engine],
     chosen: impl Fn(&Lock, &Scenario) -> bool,

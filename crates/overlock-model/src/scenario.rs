@@ -1,4 +1,5 @@
-//! What the threads of a check do: a few scenarios for each kind of lock, run by every checker on every lock of the kind.
+//! What the threads of a check do: a few scenarios for each kind of lock, run by every checker on
+//! every lock of the kind.
 
 mod crew;
 pub mod exclusive;
@@ -46,7 +47,8 @@ pub enum Length {
     Short,
     /// For random walks only.
     Long,
-    /// A course of things that takes one to a certain state: its plain form, and a few random walks.
+    /// A course of things that takes one to a certain state: its plain form, and a few random
+    /// walks.
     Course,
 }
 
@@ -65,7 +67,8 @@ pub struct Setting {
     pub timed: bool,
     /// How far a checker can go in it.
     pub length: Length,
-    /// A halt may end for no reason at any moment, not only at its beginning: for checkers that can.
+    /// A halt may end for no reason at any moment, not only at its beginning: for checkers that
+    /// can.
     pub restless: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The platform of shuttle: random and PCT schedules of many threads, sequentially consistent.
 //!
-//! A waiter looks, and yields; a sleeper parks. Time passes as shuttle's random numbers say, so bounded waits and timers end early
-//! or late.
+//! A waiter looks, and yields; a sleeper parks. Time passes as shuttle's random numbers say, so
+//! bounded waits and timers end early or late.
 
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
@@ -138,7 +138,8 @@ impl Platform for Shuttle {
     }
 
     fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Instant>) {
-        // A kick comes between the look and the entry no more than in a kernel: nothing here lets others run.
+        // A kick comes between the look and the entry no more than in a kernel: nothing here lets
+        // others run.
         if word.load(Ordering::SeqCst) != expected || chance(16) {
             return;
         }
@@ -353,7 +354,8 @@ pub enum Schedules {
     Pct(usize),
 }
 
-/// A scheduler that is not dropped: shuttle's print what to do about a failure when they are, and we report it ourselves.
+/// A scheduler that is not dropped: shuttle's print what to do about a failure when they are, and
+/// we report it ourselves.
 struct Silent<S>(ManuallyDrop<S>);
 
 impl<S: Scheduler> Scheduler for Silent<S> {
@@ -430,7 +432,8 @@ fn begin(setting: Setting) {
     let tables = Box::into_raw(Box::new(Tables::new()));
     let old = TABLES.replace(tables);
     if !old.is_null() {
-        // SAFETY: from `Box::into_raw` below; the threads of the last execution have ended, or will never run again.
+        // SAFETY: from `Box::into_raw` below; the threads of the last execution have ended, or will
+        // never run again.
         drop(unsafe { Box::from_raw(old) });
     }
     // SAFETY: dropped only by the next execution.

@@ -37,8 +37,8 @@ impl<P: Platform> Tables<P> {
     /// Empty tables.
     pub fn new() -> Self {
         let lines: Box<[_]> = Box::new([WaiterLine::new()]);
-        // SAFETY: the table wants lines that live for ever. These live as long as the tables, and nobody gets at the
-        // table but through them.
+        // SAFETY: the table wants lines that live for ever. These live as long as the tables, and
+        // nobody gets at the table but through them.
         let forever: &'static [WaiterLine<P>] = unsafe { &*ptr::from_ref(&*lines) };
         Tables {
             slots: (0..SLOTS).map(|_| Slot::new()).collect(),

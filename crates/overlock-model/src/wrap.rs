@@ -1,6 +1,7 @@
 //! Atomics of other crates behind our trait.
 
-/// Implements `Atomic` for `Word<A>`, a newtype of the calling module, for each atomic type, and the lanes by their
+/// Implements `Atomic` for `Word<A>`, a newtype of the calling module, for each atomic type, and
+/// the lanes by their
 macro_rules! words {
     ($($atomic:ty: $int:ty),*) => {$(
         impl ::overlock_core::platform::Atomic<$int> for Word<$atomic> {

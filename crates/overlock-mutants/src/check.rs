@@ -55,8 +55,8 @@ impl Check {
         ]
     }
 
-    /// Seconds after which it has failed: a mutant may loop where the explorer has no hold on it. The unbroken sources pass within them, or
-    /// the verdict is an error.
+    /// Seconds after which it has failed: a mutant may loop where the explorer has no hold on it.
+    /// The unbroken sources pass within them, or the verdict is an error.
     fn limit(self) -> u32 {
         match self {
             Self::Quick | Self::UnitTests => 600,
@@ -65,7 +65,8 @@ impl Check {
     }
 }
 
-/// The checks that were seen to pass on the sources as they are: what fails on a mutant is the mutant's doing.
+/// The checks that were seen to pass on the sources as they are: what fails on a mutant is the
+/// mutant's doing.
 pub type Sound = Mutex<BTreeSet<Key>>;
 
 /// A check, and what it runs on: the locks, and the scenario where it is not all of them.
@@ -130,7 +131,8 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Brings a file of the copy up to date, and leaves it alone where it is: builds go by the time of change.
+    /// Brings a file of the copy up to date, and leaves it alone where it is: builds go by the time
+    /// of change.
     fn restore(&self, root: &Path, name: &Path) -> io::Result<()> {
         let (text, to) = (fs::read(root.join(name))?, self.root.join(name));
         if fs::read(&to).is_ok_and(|old| old == text) {
@@ -264,7 +266,8 @@ const UNIT_TESTS: [&str; 6] = [
 /// The exit code of coreutils' `timeout` where it had to end a command.
 const OUT_OF_TIME: i32 = 124;
 
-/// The exit code of the explorer where its options make no sense: a scenario of the list that does not exist, say.
+/// The exit code of the explorer where its options make no sense: a scenario of the list that does
+/// not exist, say.
 const NOT_BEGUN: i32 = 2;
 
 /// The command, killed with its children if it takes longer than so many seconds.

@@ -106,10 +106,12 @@ mod tests {
         ("PT", "as PG"),
     ];
 
-    /// Pairs that stand on something else than the orderings of accesses, which the mutants take away.
+    /// Pairs that stand on something else than the orderings of accesses, which the mutants take
+    /// away.
     const BARRIERS: [&str; 2] = ["RK", "WB"];
 
-    /// The text with each ordering replaced by the same word: a mutant that only weakens an ordering changes nothing else.
+    /// The text with each ordering replaced by the same word: a mutant that only weakens an
+    /// ordering changes nothing else.
     fn without_orderings(text: &str) -> String {
         let text = text.replace("core::sync::atomic::Ordering::", "");
         [

@@ -1,8 +1,11 @@
-//! `overlock-mutants`: breaks one line of overlock-core after the other, and shows that a check notices each.
+//! `overlock-mutants`: breaks one line of overlock-core after the other, and shows that a check
+//! notices each.
 //!
-//! The lines are in `mutants/*/*.toml`: those that prevent a known race, or carry an ordering that is needed. Each is changed in a copy of the
-//! sources, the checkers run on the locks that the file names, and one of them must fail: the explorer for a short time first, then the
-//! unit tests of core, then the explorer for a longer time. A mutant that survives fails the run; so does a check that fails without it.
+//! The lines are in `mutants/*/*.toml`: those that prevent a known race, or carry an ordering that
+//! is needed. Each is changed in a copy of the sources, the checkers run on the locks that the file
+//! names, and one of them must fail: the explorer for a short time first, then the unit tests of
+//! core, then the explorer for a longer time. A mutant that survives fails the run; so does a check
+//! that fails without it.
 
 mod check;
 mod list;
@@ -24,7 +27,8 @@ use crate::list::Task;
 
 /// Breaks one line of overlock-core after the other, and shows that a check notices each.
 ///
-/// Exits with 1 where a mutant survives, and with 2 where one does not fit the sources or does not compile.
+/// Exits with 1 where a mutant survives, and with 2 where one does not fit the sources or does not
+/// compile.
 #[derive(Debug, Parser)]
 #[command(name = "overlock-mutants", version)]
 struct Args {

@@ -13,14 +13,16 @@
 //!
 //! # Whose it is
 //!
-//! glibc's has 20 bytes, and never writes where our mark is. One that is shared between processes is glibc's, and may have been made by a process without
-//! this library, in memory that holds anything: so the mark is an odd number that depends on the address.
-//! What we have glibc make gets a mark of 0.
+//! glibc's has 20 bytes, and never writes where our mark is. One that is shared between processes
+//! is glibc's, and may have been made by a process without this library, in memory that holds
+//! anything: so the mark is an odd number that depends on the address. What we have glibc make gets
+//! a mark of 0.
 //!
 //! # Who touches it last
 //!
-//! The last to leave takes itself out of `inside` (IR, release), and `pthread_barrier_destroy` waits until nobody is there (IA, acquire). So any
-//! thread may destroy and free a barrier once its own wait has returned, if nobody is to come.
+//! The last to leave takes itself out of `inside` (IR, release), and `pthread_barrier_destroy`
+//! waits until nobody is there (IA, acquire). So any thread may destroy and free a barrier once its
+//! own wait has returned, if nobody is to come.
 
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
@@ -77,7 +79,8 @@ impl PthreadBarrier {
     fn settle(&self) {
         fork::settle(&self.generation, || {
             self.inside.store(0, Relaxed);
-            // SAFETY: of the generation before there is no other thread, and those of this one wait until it is settled.
+            // SAFETY: of the generation before there is no other thread, and those of this one wait
+            // until it is settled.
             unsafe { self.barrier.forget_waiters() };
         });
     }
@@ -99,7 +102,8 @@ unsafe extern "C" fn init(
     if !(1..=MOST).contains(&count) {
         return EINVAL;
     }
-    // SAFETY: the caller's promise: null, or an attributes object, which says only whether it is shared.
+    // SAFETY: the caller's promise: null, or an attributes object, which says only whether it is
+    // shared.
     if !attr.is_null() && unsafe { *attr } != PTHREAD_PROCESS_PRIVATE {
         let mark: *mut u32 = barrier
             .wrapping_byte_add(offset_of!(PthreadBarrier, mark))

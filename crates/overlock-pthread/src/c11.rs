@@ -1,7 +1,8 @@
 //! `mtx_t` and `cnd_t` of C11.
 //!
-//! In glibc they are a `pthread_mutex_t` and a `pthread_cond_t` by other names, without static initialisers, but their functions do not go by
-//! way of those that this library replaces. `thrd_t`, `tss_t` and `once_flag` are glibc's own affair.
+//! In glibc they are a `pthread_mutex_t` and a `pthread_cond_t` by other names, without static
+//! initialisers, but their functions do not go by way of those that this library replaces.
+//! `thrd_t`, `tss_t` and `once_flag` are glibc's own affair.
 
 use core::ffi::c_int;
 
@@ -18,7 +19,8 @@ const ERROR: c_int = 2;
 const NO_MEMORY: c_int = 3;
 const TIMED_OUT: c_int = 4;
 
-/// `mtx_recursive`, and `mtx_timed`, which asks for nothing: all of ours can be waited for until a moment.
+/// `mtx_recursive`, and `mtx_timed`, which asks for nothing: all of ours can be waited for until a
+/// moment.
 const RECURSIVE: c_int = 1;
 const TIMED: c_int = 2;
 
@@ -56,7 +58,8 @@ unsafe extern "C" fn init(mutex: *mut Mutex, asked: c_int, site: Site) -> c_int 
         RECURSIVE => mutex::RECURSIVE,
         _ => mutex::NORMAL,
     };
-    // SAFETY: the caller's promise: memory for a mutex that nobody uses. The attributes are valid for the call.
+    // SAFETY: the caller's promise: memory for a mutex that nobody uses. The attributes are valid
+    // for the call.
     answer(unsafe { functions::init(mutex, &kind, site) })
 }
 

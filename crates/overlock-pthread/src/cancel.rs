@@ -1,26 +1,30 @@
 //! Cancellation points: `pthread_cond_wait`, `sem_wait` and their kind.
 //!
-//! glibc interrupts only threads that are inside of its own blocking calls. So our `pthread_cancel` tells glibc first, then ends the wait of
-//! the thread in question, by a [`CancelToken`]. The thread itself acts on the cancellation, in [`act`]: outside of all locks' code
-//! and as the owner of its mutex again, as POSIX wants it. Its clean-up handlers run there.
+//! glibc interrupts only threads that are inside of its own blocking calls. So our `pthread_cancel`
+//! tells glibc first, then ends the wait of the thread in question, by a [`CancelToken`]. The
+//! thread itself acts on the cancellation, in [`act`]: outside of all locks' code and as the owner
+//! of its mutex again, as POSIX wants it. Its clean-up handlers run there.
 //!
 //! # Why no cancellation is lost
 //!
-//! A waiter writes its name into the entry of its slot (RA), then looks whether it was cancelled (RB, by glibc), then waits. The canceller
-//! tells glibc (CA), then looks through the entries (CB). Between the two of each there is a sequentially consistent fence. So
-//! either the waiter sees the cancellation, or the canceller sees the waiter and cancels its token.
+//! A waiter writes its name into the entry of its slot (RA), then looks whether it was cancelled
+//! (RB, by glibc), then waits. The canceller tells glibc (CA), then looks through the entries (CB).
+//! Between the two of each there is a sequentially consistent fence. So either the waiter sees the
+//! cancellation, or the canceller sees the waiter and cancels its token.
 //!
 //! # Those that sleep on a word of their own
 //!
-//! A token ends the waits of overlock-core's locks. What [sleeps on another word](sleep_on) names that word in its entry (SW), then looks at its
-//! token (ST), then sleeps. The canceller cancels the token, then looks at the entry's word: all four are sequentially consistent, so the sleeper sees the cancellation, or the
-//! canceller sees the word, and wakes all that sleep there. The word itself has not changed, so a sleeper on its way from ST
-//! into its sleep misses that. So the canceller wakes again, until the sleeper has looked again.
+//! A token ends the waits of overlock-core's locks. What [sleeps on another word](sleep_on) names
+//! that word in its entry (SW), then looks at its token (ST), then sleeps. The canceller cancels
+//! the token, then looks at the entry's word: all four are sequentially consistent, so the sleeper
+//! sees the cancellation, or the canceller sees the word, and wakes all that sleep there. The word
+//! itself has not changed, so a sleeper on its way from ST into its sleep misses that. So the
+//! canceller wakes again, until the sleeper has looked again.
 //!
 //! # Entries
 //!
-//! Entries are never cleaned up: one that names a thread which does not wait any more, or is gone, has its token cancelled for nothing. Each wait
-//! begins with a fresh one.
+//! Entries are never cleaned up: one that names a thread which does not wait any more, or is gone,
+//! has its token cancelled for nothing. Each wait begins with a fresh one.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -33,8 +37,8 @@ use overlock::core::sleep::cancel::CancelToken;
 
 use crate::{futex, real};
 
-/// How often a canceller wakes a sleeper that does not look, and the nap in between. A thread that was killed in its sleep never
-/// does; one that waits for a CPU will have it by then.
+/// How often a canceller wakes a sleeper that does not look, and the nap in between. A thread that
+/// was killed in its sleep never does; one that waits for a CPU will have it by then.
 const ATTEMPTS: u32 = 10_000;
 const NAP_NS: u64 = 50_000;
 
@@ -42,7 +46,8 @@ const NAP_NS: u64 = 50_000;
 struct Entry {
     thread: AtomicUsize,
     token: CancelToken<Linux>,
-    /// How often the thread has begun or ended a sleep on a word of its own: odd while it may sleep.
+    /// How often the thread has begun or ended a sleep on a word of its own: odd while it may
+    /// sleep.
     sleeps: AtomicU32,
     /// The address of that word.
     word: AtomicUsize,
@@ -62,22 +67,25 @@ unsafe extern "C-unwind" {
     fn pthread_testcancel();
 }
 
-/// Acts on a cancellation of the calling thread, if there is one and it is not disabled: then this does not return, and the stack is unwound.
-/// The caller has nothing on it that needs to be dropped.
+/// Acts on a cancellation of the calling thread, if there is one and it is not disabled: then this
+/// does not return, and the stack is unwound. The caller has nothing on it that needs to be
+/// dropped.
 pub fn act() {
     // SAFETY: it has no preconditions.
     unsafe { pthread_testcancel() };
 }
 
-/// The calling thread is about to wait, at a cancellation point; acts on a cancellation that has come before. The token ends the wait
-/// where one comes later. `None` for a thread without a slot, which has to [look](act) now and then.
+/// The calling thread is about to wait, at a cancellation point; acts on a cancellation that has
+/// come before. The token ends the wait where one comes later. `None` for a thread without a slot,
+/// which has to [look](act) now and then.
 pub fn enter() -> Option<&'static CancelToken<Linux>> {
     let entry = Linux::slot().map(|slot| &ENTRIES[slot]);
     if let Some(entry) = entry {
         entry.token.reset();
         let sleeps = entry.sleeps.load(Relaxed);
         if sleeps & 1 != 0 {
-            // Of a thread that had the slot before, and is gone: killed in its sleep, or on the other side of a fork.
+            // Of a thread that had the slot before, and is gone: killed in its sleep, or on the
+            // other side of a fork.
             entry.sleeps.store(sleeps.wrapping_add(1), Relaxed);
         }
         // SAFETY: it has no preconditions.
@@ -91,7 +99,8 @@ pub fn enter() -> Option<&'static CancelToken<Linux>> {
     entry.map(|entry| &entry.token)
 }
 
-/// After [`enter`]: sleeps on `word` by `sleep`, unless its token is cancelled; that ends the sleep, too.
+/// After [`enter`]: sleeps on `word` by `sleep`, unless its token is cancelled; that ends the
+/// sleep, too.
 pub fn sleep_on(word: &AtomicU32, sleep: impl FnOnce() -> c_int) -> c_int {
     let Some(entry) = Linux::slot().map(|slot| &ENTRIES[slot]) else {
         return sleep();
@@ -175,7 +184,8 @@ mod tests {
         });
     }
 
-    /// Fails where `enter` leaves the sleep of another one as it is: the canceller waits for it for a second.
+    /// Fails where `enter` leaves the sleep of another one as it is: the canceller waits for it for
+    /// a second.
     #[test]
     fn a_sleep_that_nobody_ended_does_not_count() {
         let entry = &ENTRIES[Linux::slot().unwrap()];

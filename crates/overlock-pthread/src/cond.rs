@@ -10,12 +10,13 @@
 //! | 36 | `flags`: as in glibc, bit 0 shared between processes, bit 1 the clock is the monotonic one | `pthread_cond_init` |
 //! | 40 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //!
-//! One that is shared between processes is glibc's. glibc would release its mutex in glibc's way, so a mutex that is ours is kept
-//! out of its hands: the waiter waits with a hidden mutex of glibc's, which whoever signals holds meanwhile. (Such a pair, a shared
-//! condition and a private mutex, makes sense within one process only.)
+//! One that is shared between processes is glibc's. glibc would release its mutex in glibc's way,
+//! so a mutex that is ours is kept out of its hands: the waiter waits with a hidden mutex of
+//! glibc's, which whoever signals holds meanwhile. (Such a pair, a shared condition and a private
+//! mutex, makes sense within one process only.)
 //!
-//! All others wait with any mutex, ours or glibc's: what a condition variable of overlock-core asks of a lock is that it can be released and
-//! acquired.
+//! All others wait with any mutex, ours or glibc's: what a condition variable of overlock-core asks
+//! of a lock is that it can be released and acquired.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -137,7 +138,8 @@ impl Cond {
         order::sleeps_without(core::ptr::from_ref(mutex).addr(), site);
         let hidden = self.hidden();
         let mut state = 0;
-        // SAFETY: `state` is valid for the write. A cancellation would have to release the hidden mutex: it has to wait.
+        // SAFETY: `state` is valid for the write. A cancellation would have to release the hidden
+        // mutex: it has to wait.
         unsafe { pthread_setcancelstate(DISABLE, &mut state) };
         // SAFETY: a mutex of glibc's.
         unsafe { real::pthread_mutex_lock(hidden) };
@@ -183,7 +185,8 @@ with_site! {
 }
 
 pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Site) -> c_int {
-    // SAFETY: the caller's promise: null, or an attributes object: an int with bit 0 for shared, the clock above it.
+    // SAFETY: the caller's promise: null, or an attributes object: an int with bit 0 for shared,
+    // the clock above it.
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(0, |&flags| flags);
     if flags & SHARED != 0 {

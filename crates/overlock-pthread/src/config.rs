@@ -82,7 +82,8 @@ static CONFIG: AtomicU32 = AtomicU32::new(0);
 /// No object's generation: sends everybody the general way.
 const NEVER: u32 = u32::MAX - 1;
 
-/// The generation of those mutexes that may be acquired, or released, in the shortest way: see [`crate::mutex`].
+/// The generation of those mutexes that may be acquired, or released, in the shortest way: see
+/// [`crate::mutex`].
 static LOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);

@@ -1,9 +1,10 @@
 //! Children of fork.
 //!
-//! The child is a copy of one thread, and of everything that the others were in the middle of: lists name waiters that are not there. So
-//! the child begins a new *generation*. Each object carries the generation in which it was made or last used;
-//! whoever meets one of an older generation makes it forget its waiters first. (An object that the forking thread owns stays owned:
-//! POSIX has a handler of `pthread_atfork` unlock it in the child.)
+//! The child is a copy of one thread, and of everything that the others were in the middle of:
+//! lists name waiters that are not there. So the child begins a new *generation*. Each object
+//! carries the generation in which it was made or last used; whoever meets one of an older
+//! generation makes it forget its waiters first. (An object that the forking thread owns stays
+//! owned: POSIX has a handler of `pthread_atfork` unlock it in the child.)
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -36,12 +37,13 @@ pub fn register() {
         order::after_fork();
         config::generation_changed();
     }
-    // SAFETY: the handler has the type that is asked for. It fails only without memory, and then children are as they would be
-    // without it.
+    // SAFETY: the handler has the type that is asked for. It fails only without memory, and then
+    // children are as they would be without it.
     unsafe { libc::pthread_atfork(None, None, Some(child)) };
 }
 
-/// Looks at an object that another thread is settling, and the naps after that: it forgets a few words.
+/// Looks at an object that another thread is settling, and the naps after that: it forgets a few
+/// words.
 const TURNS: u32 = 1000;
 const NAP_NS: u64 = 50_000;
 

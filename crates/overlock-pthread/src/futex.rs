@@ -1,4 +1,5 @@
-//! Futexes, where the platform's `halt` and `kick` say too little: sleeps that have to tell a signal from a kick, and kicks for many.
+//! Futexes, where the platform's `halt` and `kick` say too little: sleeps that have to tell a
+//! signal from a kick, and kicks for many.
 
 use core::num::NonZeroU32;
 use core::sync::atomic::AtomicU32;
@@ -10,16 +11,17 @@ use rustix::thread::futex::{Flags, Timespec};
 /// For [`wake`]: all that sleep.
 pub const ALL: c_int = c_int::MAX;
 
-/// Wakes as many that sleep on the word of this address. The word may be gone: then nobody does, or somebody for another reason, whom it
-/// wakes for nothing.
+/// Wakes as many that sleep on the word of this address. The word may be gone: then nobody does, or
+/// somebody for another reason, whom it wakes for nothing.
 pub fn wake(address: usize, most: c_int) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the kernel looks for sleepers by the address, and does not touch the word.
     unsafe { overlock::system_call!(libc::SYS_futex, address, operation, most) };
 }
 
-/// Sleeps while the word holds `expected`, until a moment of `CLOCK_REALTIME` or `CLOCK_MONOTONIC`. 0 where it
-/// was woken, or the word holds something else, or for no reason; `EINTR` after a signal handler has run, `ETIMEDOUT`.
+/// Sleeps while the word holds `expected`, until a moment of `CLOCK_REALTIME` or `CLOCK_MONOTONIC`.
+/// 0 where it was woken, or the word holds something else, or for no reason; `EINTR` after a signal
+/// handler has run, `ETIMEDOUT`.
 pub fn wait(word: &AtomicU32, expected: u32, until: Option<(clockid_t, &timespec)>) -> c_int {
     let clock = match until {
         Some((libc::CLOCK_REALTIME, _)) => Flags::CLOCK_REALTIME,

@@ -1,22 +1,26 @@
-//! Signal handlers: with `OVERLOCK_LOCKDEP`, the validator of lock order is told when one begins and ends. Without it, each function
-//! here is glibc's.
+//! Signal handlers: with `OVERLOCK_LOCKDEP`, the validator of lock order is told when one begins
+//! and ends. Without it, each function here is glibc's.
 //!
 //! # How
 //!
-//! In place of the program's handler the kernel gets the address of a *stub*: a few instructions that go to `enter` with their own address as one
-//! more argument. A stub is for one handler, for ever: `HANDLERS` is only added to. So the kernel stays the only one that
-//! knows which handler a signal has. There is nothing that another thread, a handler, or a child of vfork (which shares our memory, and not its
-//! parent's handlers) could find half done; a signal that is under way while its handler is replaced gets the handler that it was
-//! delivered to; the flags mean what they mean, as each handler gets whatever the kernel gave the stub; and the old handler that a program asks
-//! for is found by the stub's address alone, whoever has installed it.
+//! In place of the program's handler the kernel gets the address of a *stub*: a few instructions
+//! that go to `enter` with their own address as one more argument. A stub is for one handler, for
+//! ever: `HANDLERS` is only added to. So the kernel stays the only one that knows which handler a
+//! signal has. There is nothing that another thread, a handler, or a child of vfork (which shares
+//! our memory, and not its parent's handlers) could find half done; a signal that is under way
+//! while its handler is replaced gets the handler that it was delivered to; the flags mean what
+//! they mean, as each handler gets whatever the kernel gave the stub; and the old handler that a
+//! program asks for is found by the stub's address alone, whoever has installed it.
 //!
 //! Beyond 1024 different handlers the program's own is installed, and not seen.
 //!
 //! # Handlers that are left by a jump
 //!
-//! A thread that calls `siglongjmp` or its kind is taken to leave all the handlers that it is in. Where it jumps within one, the rest of
-//! that is seen as ordinary code: what it locks is then not reported, where it could have been. The same goes for `setcontext`. One that is left by
-//! an exception or `swapcontext` is taken to go on. (What `swapcontext` saves must be the program's own frame, to which it may come back more than once.)
+//! A thread that calls `siglongjmp` or its kind is taken to leave all the handlers that it is in.
+//! Where it jumps within one, the rest of that is seen as ordinary code: what it locks is then not
+//! reported, where it could have been. The same goes for `setcontext`. One that is left by
+//! an exception or `swapcontext` is taken to go on. (What `swapcontext` saves must be the program's
+//! own frame, to which it may come back more than once.)
 
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
@@ -38,7 +42,8 @@ const STUB: usize = 16;
 /// The program's handler of each stub; 0 for a free one. What is not free does not change.
 static HANDLERS: [AtomicUsize; STUBS] = [const { AtomicUsize::new(0) }; STUBS];
 
-/// The stubs, one after the other. Each leaves all as it is but the register of a fourth argument, which gets an address within it.
+/// The stubs, one after the other. Each leaves all as it is but the register of a fourth argument,
+/// which gets an address within it.
 #[unsafe(naked)]
 unsafe extern "C" fn stubs() {
     #[cfg(target_arch = "x86_64")]
@@ -78,8 +83,9 @@ fn number(address: usize) -> Option<usize> {
     (distance / STUB < STUBS).then_some(distance / STUB)
 }
 
-/// Where a stub goes: the program's handler, between two calls of the validator's. On the stack there is nothing that would have
-/// to be dropped, should the handler jump, end the thread or throw.
+/// Where a stub goes: the program's handler, between two calls of the validator's. On the stack
+/// there is nothing that would have to be dropped, should the handler jump, end the thread or
+/// throw.
 unsafe extern "C-unwind" fn enter(
     signal: c_int,
     info: *mut c_void,
@@ -89,8 +95,9 @@ unsafe extern "C-unwind" fn enter(
     let Some(number) = number(stub) else { return };
     // Acquire: pairs with the release in `seen`.
     let handler = HANDLERS[number].load(Acquire);
-    // SAFETY: the kernel has been given this stub for this handler only. It takes a signal's number and, where the program has asked for them, the two
-    // others; they are passed in the registers in which they came, which a function of fewer arguments does not look at.
+    // SAFETY: the kernel has been given this stub for this handler only. It takes a signal's number
+    // and, where the program has asked for them, the two others; they are passed in the
+    // registers in which they came, which a function of fewer arguments does not look at.
     let handler: unsafe extern "C-unwind" fn(c_int, *mut c_void, *mut c_void) =
         unsafe { transmute(handler) };
     let before = order::enter_signal(signal);
@@ -99,7 +106,8 @@ unsafe extern "C-unwind" fn enter(
     order::exit_signal(before);
 }
 
-/// What stands for no function, but for something to be done: `SIG_DFL`, `SIG_IGN`, `SIG_HOLD` (2, of `sigset`), `SIG_ERR`.
+/// What stands for no function, but for something to be done: `SIG_DFL`, `SIG_IGN`, `SIG_HOLD` (2,
+/// of `sigset`), `SIG_ERR`.
 fn is_function(handler: usize) -> bool {
     ![SIG_DFL, SIG_IGN, 2, SIG_ERR].contains(&handler)
 }
@@ -112,7 +120,8 @@ fn seen(handler: usize) -> usize {
     let start = handler.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     for step in 0..STUBS {
         let number = start.wrapping_add(step) % STUBS;
-        // Release: pairs with the acquire in `enter`. Relaxed where it is this handler's or another's already: then that is all there is to see.
+        // Release: pairs with the acquire in `enter`. Relaxed where it is this handler's or
+        // another's already: then that is all there is to see.
         let before = HANDLERS[number].compare_exchange(0, handler, Release, Relaxed);
         if before.is_ok() || before == Err(handler) {
             return first() + number * STUB;
@@ -178,7 +187,8 @@ pub unsafe extern "C" fn sigaction(
         copy.sa_sigaction = seen(copy.sa_sigaction);
     }
     let new = copy.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the caller's promise for `old`; the rest is its own, but for a handler that does what its does.
+    // SAFETY: the caller's promise for `old`; the rest is its own, but for a handler that does what
+    // its does.
     let result = unsafe { function(signal, new, old) };
     if result != 0 {
         return result;

@@ -2,7 +2,8 @@
 //!
 //! # Layout
 //!
-//! glibc's object has 40 bytes on x86-64 and 48 on AArch64, and its kind at offset 16: the static initialisers write it, and nothing else.
+//! glibc's object has 40 bytes on x86-64 and 48 on AArch64, and its kind at offset 16: the static
+//! initialisers write it, and nothing else.
 //!
 //! | offset | field | who writes it |
 //! |---|---|
@@ -17,12 +18,15 @@
 //!
 //! # Whose it is
 //!
-//! A kind of 0 to 3 (normal, recursive, error-checking, adaptive) is ours, whatever made it so. With any further bit it is glibc's: only
-//! `pthread_mutex_init` with such attributes sets one, and that was glibc's. A destroyed one is glibc's too: it says `EINVAL`. An adaptive one is a normal one: all of ours spin.
+//! A kind of 0 to 3 (normal, recursive, error-checking, adaptive) is ours, whatever made it so.
+//! With any further bit it is glibc's: only `pthread_mutex_init` with such attributes sets one, and
+//! that was glibc's. A destroyed one is glibc's too: it says `EINVAL`. An adaptive one is a normal
+//! one: all of ours spin.
 //!
 //! # The shortest way
 //!
-//! Without observers, a normal mutex of the present generation is one comparison of `kind`, one of `generation`, and the lock's own fast path.
+//! Without observers, a normal mutex of the present generation is one comparison of `kind`, one of
+//! `generation`, and the lock's own fast path.
 
 mod counted;
 pub mod functions;
@@ -64,8 +68,8 @@ const DESTROYED: c_int = -1;
 /// In the attributes: the kind; anything above is glibc's affair,
 const KIND_MASK: c_int = 0x3;
 
-/// but for whether transactional memory may elide the lock: `pthread_mutexattr_settype` says no to that when it is asked for a normal or
-/// default mutex. No lock of ours does so.
+/// but for whether transactional memory may elide the lock: `pthread_mutexattr_settype` says no to
+/// that when it is asked for a normal or default mutex. No lock of ours does so.
 const NO_ELISION: c_int = 0x200;
 
 /// The kind that attributes ask for, if such a mutex is ours.
@@ -186,7 +190,8 @@ impl Mutex {
         order::acquire(self.address(), how, site, attempt, wait)
     }
 
-    /// The lock, if it is free and the caller is none of its sleepers; counted where that is asked for.
+    /// The lock, if it is free and the caller is none of its sleepers; counted where that is asked
+    /// for.
     fn attempt(&self, wait: Wait, site: Site) -> c_int {
         match (wait, config::get().stat) {
             (Wait::Adopted, _) => EBUSY,
@@ -315,7 +320,8 @@ impl Mutex {
         unsafe { real::pthread_mutex_unlock(self.as_glibcs()) }
     }
 
-    /// Whether the calling thread may wait for a condition with it, as far as its kind lets one tell: else the errno.
+    /// Whether the calling thread may wait for a condition with it, as far as its kind lets one
+    /// tell: else the errno.
     pub(crate) fn check_owner(&self) -> c_int {
         let counts = [RECURSIVE, ERRORCHECK].contains(&(self.kind() & KIND_MASK));
         let owned = if self.is_ours() {
@@ -341,7 +347,8 @@ impl Mutex {
 
     /// Whether the calling thread owns it, which is ours.
     pub(crate) fn is_mine(&self) -> bool {
-        // Relaxed: nobody but the caller itself writes its own name, and what it wrote last it sees.
+        // Relaxed: nobody but the caller itself writes its own name, and what it wrote last it
+        // sees.
         self.owner.load(Relaxed) == me()
     }
 }

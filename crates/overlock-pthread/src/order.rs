@@ -1,6 +1,8 @@
-//! The order of locks: what [`overlock::lockdep`] is told of mutexes and reader-writer locks where `OVERLOCK_LOCKDEP` asks for it.
+//! The order of locks: what [`overlock::lockdep`] is told of mutexes and reader-writer locks where
+//! `OVERLOCK_LOCKDEP` asks for it.
 //!
-//! Only of ours: what stays glibc's is not seen. A timed wait ends by itself, so it counts as an attempt.
+//! Only of ours: what stays glibc's is not seen. A timed wait ends by itself, so it counts as an
+//! attempt.
 
 use core::ffi::{c_int, c_void};
 
@@ -52,8 +54,8 @@ pub(crate) fn limited(how: How, is_limited: bool) -> How {
     if is_limited { how.trying() } else { how }
 }
 
-/// An acquisition of the lock there: by `attempt`, then, if that is in vain, by `wait`, which returns what the acquisition does: 0
-/// or an errno.
+/// An acquisition of the lock there: by `attempt`, then, if that is in vain, by `wait`, which
+/// returns what the acquisition does: 0 or an errno.
 pub(crate) fn acquire(
     lock: usize,
     how: How,
@@ -121,7 +123,8 @@ pub(crate) fn sleeps() {
     }
 }
 
-/// The calling thread is about to sleep for another reason, or to wait for what may as well be a lock: a semaphore.
+/// The calling thread is about to sleep for another reason, or to wait for what may as well be a
+/// lock: a semaphore.
 pub(crate) fn may_sleep() {
     if config::get().lockdep_sleep {
         sleeps();

@@ -9,7 +9,8 @@ unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
-/// What a function that is not there returns: glibc has had all of them since 2.34, and most for ever.
+/// What a function that is not there returns: glibc has had all of them since 2.34, and most for
+/// ever.
 const MISSING: c_int = libc::ENOSYS;
 
 /// What a function that is not there returns, of those that say why by `errno`.
@@ -22,8 +23,8 @@ pub(crate) fn missing() -> c_int {
     -1
 }
 
-/// The next definition of `name` after ours. Condition variables have two in old ABIs' glibc, and the first that the linker finds may be
-/// the old one; `version` is where the current one came.
+/// The next definition of `name` after ours. Condition variables have two in old ABIs' glibc, and
+/// the first that the linker finds may be the old one; `version` is where the current one came.
 pub(crate) fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
     if let Some(version) = version {
         // SAFETY: the strings end with a zero; RTLD_NEXT is valid in a library.
@@ -36,8 +37,8 @@ pub(crate) fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
-/// A function of glibc's that may be called first where none can be looked for, in a handler of a signal: it is [found](Early::find)
-/// when the library is loaded.
+/// A function of glibc's that may be called first where none can be looked for, in a handler of a
+/// signal: it is [found](Early::find) when the library is loaded.
 #[derive(Debug)]
 pub(crate) struct Early(&'static CStr, AtomicPtr<c_void>);
 
@@ -62,7 +63,8 @@ impl Early {
     }
 }
 
-/// Finds a function for the calls to come, too. By itself: callers that wait later take less of the stack.
+/// Finds a function for the calls to come, too. By itself: callers that wait later take less of the
+/// stack.
 #[cold]
 #[inline(never)]
 fn find_once(known: &AtomicPtr<c_void>, name: &str, version: Option<&CStr>) -> *mut c_void {
@@ -90,7 +92,8 @@ macro_rules! functions {
                         return MISSING;
                     }
                 }
-                // SAFETY: glibc's function of this name has this type. Those that wait may be cancelled: then they unwind.
+                // SAFETY: glibc's function of this name has this type. Those that wait may be
+                // cancelled: then they unwind.
                 let function: unsafe extern "C-unwind" fn($($type),*) -> c_int = unsafe { core::mem::transmute(known) };
                 // SAFETY: the caller's promise.
                 unsafe { function($($arg),*) }

@@ -17,16 +17,19 @@
 //!
 //! # Whose it is
 //!
-//! One that is shared between processes is glibc's, whoever has made it: `shared` says so, and ours leave it 0.
+//! One that is shared between processes is glibc's, whoever has made it: `shared` says so, and ours
+//! leave it 0.
 //!
 //! # Who passes whom
 //!
-//! POSIX leaves it open whether a reader waits for writers that wait. glibc's readers do not, but with the kind
-//! `PREFER_WRITER_NONRECURSIVE`, and programs have come to need that: a thread may read what it reads already, and readers may wait for each
-//! other, by any means, though writers wait. But then readers can keep writers out for ever. So here
-//! a reader waits behind a writer for a while (`PATIENCE_NS`), and passes it then. A thread that reads any lock already passes at once. (It is not known
-//! which locks a thread reads, only how many.) And an attempt passes always. With the kind no reader passes a writer that is the first of
-//! those that wait, and has found readers alone or waited for `PATIENCE_NS`.
+//! POSIX leaves it open whether a reader waits for writers that wait. glibc's readers do not, but
+//! with the kind `PREFER_WRITER_NONRECURSIVE`, and programs have come to need that: a thread may
+//! read what it reads already, and readers may wait for each other, by any means, though writers
+//! wait. But then readers can keep writers out for ever. So here a reader waits behind a writer for
+//! a while (`PATIENCE_NS`), and passes it then. A thread that reads any lock already passes at
+//! once. (It is not known which locks a thread reads, only how many.) And an attempt passes always.
+//! With the kind no reader passes a writer that is the first of those that wait, and has found
+//! readers alone or waited for `PATIENCE_NS`.
 
 mod counted;
 pub mod functions;
@@ -105,7 +108,8 @@ trait Behind {
     /// The caller holds it for writing.
     unsafe fn unlock_write(&self);
 
-    /// Forgets who waits, in a child of fork; `written` says whether the child's thread holds it for writing.
+    /// Forgets who waits, in a child of fork; `written` says whether the child's thread holds it
+    /// for writing.
     ///
     /// # Safety
     ///
@@ -155,8 +159,8 @@ impl RwLock {
                     && align_of::<L>() <= align_of::<u32>()
             )
         };
-        // SAFETY: the lock's size and alignment fit, all zero bytes are an unlocked one, and all accesses are through the same type: the
-        // configuration does not change.
+        // SAFETY: the lock's size and alignment fit, all zero bytes are an unlocked one, and all
+        // accesses are through the same type: the configuration does not change.
         unsafe { &*core::ptr::from_ref(&self.lock).cast() }
     }
 
@@ -171,7 +175,8 @@ impl RwLock {
         }
         fork::settle(&self.generation, || {
             self.observed.store(0, Relaxed);
-            // SAFETY: the threads of the generation before are gone, and those of this one wait until it is settled.
+            // SAFETY: the threads of the generation before are gone, and those of this one wait
+            // until it is settled.
             behind!(self, |lock| unsafe {
                 lock.settle(self.writer.load(Relaxed) != 0)
             });
@@ -212,7 +217,8 @@ impl RwLock {
         core::ptr::from_ref(self).addr()
     }
 
-    /// Whether it is ours, a recommended one, and of this generation, which the configuration says in several places, one for each use.
+    /// Whether it is ours, a recommended one, and of this generation, which the configuration says
+    /// in several places, one for each use.
     #[inline(always)]
     fn is_plain(&self, generation: u32) -> bool {
         // Relaxed: written before the lock is used.
@@ -354,7 +360,8 @@ impl RwLock {
         }
     }
 
-    /// Tells of it. A stranger's release of what is read cannot be told from that of a reader that was not seen.
+    /// Tells of it. A stranger's release of what is read cannot be told from that of a reader that
+    /// was not seen.
     fn release_in_order(&self) {
         let address = self.address();
         if behind!(self, |lock| lock.is_written()) {
@@ -371,7 +378,8 @@ impl RwLock {
     fn release_of(&self, lock: &impl Behind) {
         if lock.is_written() {
             self.writer.store(0, Relaxed);
-            // SAFETY: there is a writer, and the caller holds the lock, as POSIX asks: so it is the writer.
+            // SAFETY: there is a writer, and the caller holds the lock, as POSIX asks: so it is the
+            // writer.
             unsafe { lock.unlock_write() }
         } else if lock.is_read() {
             thread::change_reads(|reads| reads.saturating_sub(1));

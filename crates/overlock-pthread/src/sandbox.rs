@@ -1,7 +1,8 @@
 //! `prctl` and `syscall`, by which a program puts a seccomp filter in force.
 //!
-//! Filters are written with the C library's own system calls in mind, and may end who makes others. So before the first filter the locks
-//! change over to `futex` alone: [`Linux::use_futex_alone`]. All else goes on to the next function of the name.
+//! Filters are written with the C library's own system calls in mind, and may end who makes others.
+//! So before the first filter the locks change over to `futex` alone: [`Linux::use_futex_alone`].
+//! All else goes on to the next function of the name.
 //!
 //! Both are a few instructions that jump: what they are called with stays where it is.
 
@@ -14,8 +15,8 @@ use overlock::{Linux, system_call};
 
 use crate::{real, stat};
 
-/// The next functions of these names; null until the library is loaded. They are not looked for before, as who looks may allocate, and
-/// allocators make system calls.
+/// The next functions of these names; null until the library is loaded. They are not looked for
+/// before, as who looks may allocate, and allocators make system calls.
 static PRCTL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static SYSCALL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -25,7 +26,8 @@ pub(crate) fn start() {
     SYSCALL.store(real::find(c"syscall", None), Relaxed);
 }
 
-/// A filter is about to be put in force. It may be that of a child of vfork alone, which has our memory: then this is a pity.
+/// A filter is about to be put in force. It may be that of a child of vfork alone, which has our
+/// memory: then this is a pity.
 #[cold]
 fn restricts() {
     stat::use_no_files();

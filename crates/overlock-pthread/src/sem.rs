@@ -15,9 +15,11 @@
 //!
 //! # Why not the semaphore of overlock-core
 //!
-//! Its waiters sleep on words of their own, and so does not tell one that a signal handler has run; and it counts to 2^30 - 1. Here `sem_wait` has to return `EINTR` then, and
-//! `sem_post` must do for signal handlers and for values to 2^31 - 1. So this is a word and a futex in its low half. (Nobody is served
-//! in order; nor does glibc.) There is no generation for children of fork either: waiters that are gone cost a wake-up that wakes nobody.
+//! Its waiters sleep on words of their own, and so does not tell one that a signal handler has run;
+//! and it counts to 2^30 - 1. Here `sem_wait` has to return `EINTR` then, and `sem_post` must do
+//! for signal handlers and for values to 2^31 - 1. So this is a word and a futex in its low half.
+//! (Nobody is served in order; nor does glibc.) There is no generation for children of fork either:
+//! waiters that are gone cost a wake-up that wakes nobody.
 //!
 //! # States
 //!
@@ -31,19 +33,20 @@
 //!
 //! # Who touches it last
 //!
-//! Each call's last change of the word is its last access, and wake-ups need its address only. So whoever takes the last value may free the
-//! semaphore, whatever `sem_post` is at.
+//! Each call's last change of the word is its last access, and wake-ups need its address only. So
+//! whoever takes the last value may free the semaphore, whatever `sem_post` is at.
 //!
 //! # Orderings
 //!
-//! PO, the release in a post, pairs with TA, the acquire of who takes. All changes are read-modify-writes, so release sequences never
-//! break.
+//! PO, the release in a post, pairs with TA, the acquire of who takes. All changes are
+//! read-modify-writes, so release sequences never break.
 //!
 //! # Why no wake-up is lost
 //!
-//! A waiter counts itself, then sleeps if the value is 0. A post before that makes the kernel find the value changed; one
-//! after it finds a waiter and wakes one. Who is woken takes the value, or somebody else has; or it gives up, for a cancellation that came at
-//! the same time: then it wakes another one in its place.
+//! A waiter counts itself, then sleeps if the value is 0. A post before that makes the kernel find
+//! the value changed; one after it finds a waiter and wakes one. Who is woken takes the value, or
+//! somebody else has; or it gives up, for a cancellation that came at the same time: then it wakes
+//! another one in its place.
 
 pub mod functions;
 
@@ -105,7 +108,8 @@ impl Sem {
     fn value_word(&self) -> &AtomicU32 {
         let half = if cfg!(target_endian = "little") { 0 } else { 1 };
         let word: *const u32 = self.word.as_ptr().cast();
-        // SAFETY: half of an aligned atomic word that lives as long as the result. It is only given to the kernel, and nobody loads it.
+        // SAFETY: half of an aligned atomic word that lives as long as the result. It is only given
+        // to the kernel, and nobody loads it.
         unsafe { AtomicU32::from_ptr(word.wrapping_add(half).cast_mut()) }
     }
 
@@ -171,8 +175,9 @@ impl Sem {
     }
 
     fn wait_slowly(&self, until: Until<'_>) -> c_int {
-        // It does not spin before it sleeps: who posts is often the next to run on this very CPU. With 5 us of that, two threads that
-        // wake each other in turn got a third done, and CPython's locks two thirds.
+        // It does not spin before it sleeps: who posts is often the next to run on this very CPU.
+        // With 5 us of that, two threads that wake each other in turn got a third done, and
+        // CPython's locks two thirds.
         loop {
             let token = cancel::enter();
             let is_cancelled = || token.is_some_and(|token| token.is_cancelled());
@@ -230,7 +235,8 @@ impl Sem {
     }
 }
 
-/// For a thread that nobody can wake for its cancellation: sleeps for a while at most, and returns 0.
+/// For a thread that nobody can wake for its cancellation: sleeps for a while at most, and returns
+/// 0.
 fn wait_slice(word: &AtomicU32, until: Until<'_>) -> c_int {
     let now = Linux::now();
     let slice = now.plus_nanos(SLICE_NS);

@@ -1,10 +1,12 @@
 //! Where a function was called from.
 //!
-//! A function of the C library's interface is a few instructions that pass its return address on as one more argument, which costs
-//! nothing that can be measured; a compiler's intrinsic for it is not stable.
+//! A function of the C library's interface is a few instructions that pass its return address on as
+//! one more argument, which costs nothing that can be measured; a compiler's intrinsic for it is
+//! not stable.
 
-/// Defines functions of the C library's interface as `target(arguments..., return address)`. They are no frames of the stack, so what
-/// unwinds through one that jumps to a cancellation point does not meet it.
+/// Defines functions of the C library's interface as `target(arguments..., return address)`. They
+/// are no frames of the stack, so what unwinds through one that jumps to a cancellation point does
+/// not meet it.
 ///
 /// ```text
 /// with_site! {
@@ -69,8 +71,9 @@ macro_rules! register {
 
 pub(crate) use {register, with_site};
 
-/// Begins a section of code at the start of a cache line, for the one function that is put there by `link_section`. Where the shortest ways come to lie
-/// otherwise depends on all code before them, and makes 5 % of the time that they take.
+/// Begins a section of code at the start of a cache line, for the one function that is put there by
+/// `link_section`. Where the shortest ways come to lie otherwise depends on all code before them,
+/// and makes 5 % of the time that they take.
 macro_rules! at_cache_line {
     ($section:literal) => {
         core::arch::global_asm!(

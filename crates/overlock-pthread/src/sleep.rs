@@ -1,11 +1,12 @@
-//! Sleep: with `OVERLOCK_LOCKDEP`, the validator of lock order is told before a thread sleeps in a function of the C library that is no lock's.
-//! Without it, each function here is glibc's.
+//! Sleep: with `OVERLOCK_LOCKDEP`, the validator of lock order is told before a thread sleeps in a
+//! function of the C library that is no lock's. Without it, each function here is glibc's.
 //!
-//! A thread that holds a lock while it waits for another thread's end may wait for one that waits for the lock. Sleep until a
-//! moment or an event from outside, with a lock held, keeps others waiting, which many a program means to do: it is told with
-//! `OVERLOCK_LOCKDEP_SLEEP` only.
+//! A thread that holds a lock while it waits for another thread's end may wait for one that waits
+//! for the lock. Sleep until a moment or an event from outside, with a lock held, keeps others
+//! waiting, which many a program means to do: it is told with `OVERLOCK_LOCKDEP_SLEEP` only.
 //!
-//! Most of these may be called in handlers of signals, and are points of cancellation: the thread's stack may be unwound from there.
+//! Most of these may be called in handlers of signals, and are points of cancellation: the thread's
+//! stack may be unwound from there.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem::transmute;
@@ -34,7 +35,8 @@ macro_rules! sleeping {
                 type Function = unsafe extern "C-unwind" fn($($type),*) -> $result;
                 // SAFETY: glibc's function of this name has this type.
                 let function = unsafe { transmute::<*mut c_void, Function>(function) };
-                // SAFETY: the caller's promise. There is nothing here that would have to be dropped.
+                // SAFETY: the caller's promise. There is nothing here that would have to be
+                // dropped.
                 unsafe { function($($arg),*) }
             }
         )*

@@ -1,13 +1,15 @@
 //! `pthread_spinlock_t`.
 //!
-//! 4 bytes: no room for anything but the lock, nor to tell who has made it. One that is shared between processes may have been made, or be used,
-//! by a process without this library. So the words are glibc's, for all of them, and only the waiting is ours: a while awake, and
+//! 4 bytes: no room for anything but the lock, nor to tell who has made it. One that is shared
+//! between processes may have been made, or be used, by a process without this library. So the
+//! words are glibc's, for all of them, and only the waiting is ours: a while awake, and
 //! then naps that grow, so that a holder which has lost its CPU gets one back.
 //!
-//! glibc has two formats. On x86 a free lock is 1 and a taken one 0 or less, as glibc's waiters count down; elsewhere a free lock is 0 and
-//! a taken one 1. Which it is, glibc is asked once.
+//! glibc has two formats. On x86 a free lock is 1 and a taken one 0 or less, as glibc's waiters
+//! count down; elsewhere a free lock is 0 and a taken one 1. Which it is, glibc is asked once.
 //!
-//! LA, acquire, takes the lock, and pairs with UL, release, of the unlock, which is the last access.
+//! LA, acquire, takes the lock, and pairs with UL, release, of the unlock, which is the last
+//! access.
 
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU32;

@@ -1,20 +1,24 @@
-//! Contention by lock and call site, as `/proc/lock_stat` has it, in a [table](overlock_stat) that is shared with `overlock run`.
+//! Contention by lock and call site, as `/proc/lock_stat` has it, in a [table](overlock_stat) that
+//! is shared with `overlock run`.
 //!
 //! # What is counted, and when
 //!
-//! - An acquisition that finds its lock held is a *contention*: it is always recorded, with its wait, its hold, and the call site of the
-//!   owner that it found.
-//! - Of the others one in [`SAMPLE`] is recorded and counts for as many, so that the rest costs no clock and no write to shared
-//!   memory; of a lock that was acquired often, one in [`SPARSE`]. Which, is drawn from the lock's own count of acquisitions by a hash, lest patterns in the program
-//!   meet patterns in the sampling.
-//! - Of those that find others waiting and take the lock all the same, the *unfair* ones, one in [`UNFAIR`] is counted, and all at first.
+//! - An acquisition that finds its lock held is a *contention*: it is always recorded, with its
+//!   wait, its hold, and the call site of the owner that it found.
+//! - Of the others one in [`SAMPLE`] is recorded and counts for as many, so that the rest costs no
+//!   clock and no write to shared memory; of a lock that was acquired often, one in [`SPARSE`].
+//!   Which, is drawn from the lock's own count of acquisitions by a hash, lest patterns in the
+//!   program meet patterns in the sampling.
+//! - Of those that find others waiting and take the lock all the same, the *unfair* ones, one in
+//!   [`UNFAIR`] is counted, and all at first.
 //! - A wait for something to happen is an [`Event`]: always recorded, with its length.
 //!
-//! What is recorded is a [flight] from the acquisition to the release; everything that takes time happens after the latter, when it makes nobody
-//! wait.
+//! What is recorded is a [flight] from the acquisition to the release; everything that takes time
+//! happens after the latter, when it makes nobody wait.
 //!
-//! What the locks do not tell: whether a waiter slept, or in which order waiters came. In place of that the report says how many did not wait where others
-//! did, and how often others passed one that did.
+//! What the locks do not tell: whether a waiter slept, or in which order waiters came. In place of
+//! that the report says how many did not wait where others did, and how often others passed one
+//! that did.
 
 mod clock;
 pub(crate) mod flight;
@@ -43,24 +47,28 @@ pub(crate) struct Where {
 /// Of the acquisitions that pass waiters, one in so many is counted.
 const UNFAIR: u32 = 32;
 
-/// Up to this number of a lock's acquisitions all of those are: what happens seldom would not show otherwise.
+/// Up to this number of a lock's acquisitions all of those are: what happens seldom would not show
+/// otherwise.
 const FEW: u32 = 1024;
 
 /// Whether `count`, another number for each, is among one in so many.
 #[inline(always)]
 fn one_in(rate: u32, count: u32) -> bool {
-    // Multiples of the golden ratio are spread evenly, and over every residue of any period. The first ones are not among the highest: a
-    // lock that is acquired once does not count for many.
+    // Multiples of the golden ratio are spread evenly, and over every residue of any period. The
+    // first ones are not among the highest: a lock that is acquired once does not count for
+    // many.
     count.wrapping_mul(0x9e37_79b1) > u32::MAX - u32::MAX / rate
 }
 
-/// Whether an acquisition that did not wait may have to be recorded; `count` is another number for each.
+/// Whether an acquisition that did not wait may have to be recorded; `count` is another number for
+/// each.
 #[inline(always)]
 pub(crate) fn sampled(count: u32) -> bool {
     one_in(SAMPLE as u32, count)
 }
 
-/// For how many a [sampled] one counts; `None` for one that is not recorded. `count` is the lock's own, or for one that does not count, its thread's.
+/// For how many a [sampled] one counts; `None` for one that is not recorded. `count` is the lock's
+/// own, or for one that does not count, its thread's.
 pub(crate) fn weight(count: u32, is_locks_own: bool) -> Option<u64> {
     // Of a thread that has done much, a lock that it seldom takes would not be seen.
     let rate = match is_locks_own && count >= MANY {
@@ -79,7 +87,8 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// The lock is held, and was acquired at `holder`, of which this is the lower half, or 0; it has counted `count` acquisitions.
+    /// The lock is held, and was acquired at `holder`, of which this is the lower half, or 0; it
+    /// has counted `count` acquisitions.
     pub(crate) fn begin(holder: u32, count: u32) -> Self {
         Wait {
             began_ns: clock::now(),
@@ -97,14 +106,16 @@ impl Wait {
         }
     }
 
-    /// The lock is acquired, and counts `count` with this one. Returns the flight's number, for the release.
+    /// The lock is acquired, and counts `count` with this one. Returns the flight's number, for the
+    /// release.
     pub(crate) fn over(self, at: Where, count: u32) -> u32 {
         let now = clock::now();
         let passed = count.wrapping_sub(self.count).saturating_sub(1);
         flight::begin(at, now, 1, Some(self.ends(now, passed)))
     }
 
-    /// The lock is acquired, beside others, and counts `count` without this one. How long it is held will not be known.
+    /// The lock is acquired, beside others, and counts `count` without this one. How long it is
+    /// held will not be known.
     pub(crate) fn over_shared(self, at: Where, count: u32) {
         let passed = count.wrapping_sub(self.count);
         without_flight(at, 1, Some(&self.ends(clock::now(), passed)));
@@ -152,7 +163,8 @@ impl Event {
     }
 }
 
-/// An acquisition without a wait was [sampled], and counts for so many. Returns the flight's number, for the release.
+/// An acquisition without a wait was [sampled], and counts for so many. Returns the flight's
+/// number, for the release.
 #[cold]
 pub(crate) fn sample(at: Where, weight: u64) -> u32 {
     flight::begin(at, clock::now(), weight, None)
@@ -164,7 +176,8 @@ pub(crate) fn sample_shared(at: Where, weight: u64) {
     without_flight(at, weight, None);
 }
 
-/// The lock was acquired while others waited for it; `count` is another number for each time, the lock's own or the thread's.
+/// The lock was acquired while others waited for it; `count` is another number for each time, the
+/// lock's own or the thread's.
 #[cold]
 pub(crate) fn unfair(at: Where, count: u32) {
     let weight = if count < FEW { 1 } else { UNFAIR };

@@ -1,8 +1,11 @@
-//! What each thread counts: how many locks it reads, as far as it has released them itself; and its calls, where a lock does not count what is counted.
+//! What each thread counts: how many locks it reads, as far as it has released them itself; and its
+//! calls, where a lock does not count what is counted.
 //!
-//! Thread-local variables of the initial-exec model, which are two instructions away. `thread_local!` in a shared library calls
-//! `__tls_get_addr` each time: that took 4 of the 10 ns in which a reader comes and goes. What the model asks for, that the library is there when the program
-//! starts, is so for a preloaded one (and a library that comes later has it, too, as long as glibc has spare room for sixteen bytes).
+//! Thread-local variables of the initial-exec model, which are two instructions away.
+//! `thread_local!` in a shared library calls `__tls_get_addr` each time: that took 4 of the 10 ns
+//! in which a reader comes and goes. What the model asks for, that the library is there when the
+//! program starts, is so for a preloaded one (and a library that comes later has it, too, as long
+//! as glibc has spare room for sixteen bytes).
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -23,8 +26,8 @@ global_asm!(
 #[repr(C)]
 struct Counts {
     reads: Cell<u32>,
-    /// Of another size than `reads`: of two equal ones the compiler makes a vector, which it loads and stores as a whole, and so waits for the stores of its
-    /// parts.
+    /// Of another size than `reads`: of two equal ones the compiler makes a vector, which it loads
+    /// and stores as a whole, and so waits for the stores of its parts.
     calls: Cell<u64>,
 }
 
@@ -32,7 +35,8 @@ struct Counts {
 fn mine() -> *const Counts {
     let place: *const Counts;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads the thread pointer, which the ABI keeps at its own beginning, and an entry of the global offset table.
+    // SAFETY: reads the thread pointer, which the ABI keeps at its own beginning, and an entry of
+    // the global offset table.
     unsafe {
         asm!(
             "mov {place}, qword ptr fs:[0]",

@@ -6,11 +6,13 @@ use overlock::core::{Instant, Platform};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A moment of a clock as one of the platform's. Changes of the clock's time that come later have no effect.
+/// A moment of a clock as one of the platform's. Changes of the clock's time that come later have
+/// no effect.
 ///
 /// # Errors
 ///
-/// `EINVAL` where the clock is not one of the two that POSIX and glibc know here, or the nanoseconds are not below a second.
+/// `EINVAL` where the clock is not one of the two that POSIX and glibc know here, or the
+/// nanoseconds are not below a second.
 // By itself: what it takes of the stack is free again when the wait begins.
 #[inline(never)]
 pub fn deadline(clock: clockid_t, at: &timespec) -> Result<Instant, c_int> {

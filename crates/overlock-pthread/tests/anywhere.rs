@@ -1,5 +1,5 @@
-//! Where locks are used: on the least of stacks, in allocators, with no thread-specific keys left, in sandboxes, by programs that wrap
-//! them; and what those that wait cost there.
+//! Where locks are used: on the least of stacks, in allocators, with no thread-specific keys left,
+//! in sandboxes, by programs that wrap them; and what those that wait cost there.
 
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
@@ -26,7 +26,8 @@ fn blocked_threads_cost_nothing() {
     same(&program("idle.c", "idle"), &[], &[DEFAULT, FUTEX_ALONE]);
 }
 
-/// What a lock call takes of the stack beyond the caller's: the compiler says, so not in builds without optimisation.
+/// What a lock call takes of the stack beyond the caller's: the compiler says, so not in builds
+/// without optimisation.
 #[test]
 fn the_least_of_stacks_is_enough() {
     const MOST: &str = if cfg!(debug_assertions) { "0" } else { "512" };
@@ -45,7 +46,8 @@ fn locks_of_allocators_allocate_nothing_and_need_no_keys() {
     }
 }
 
-/// Fails (SIGSYS) where the locks do not give up all but `futex` before the filter, or a thread is on its way to another call then.
+/// Fails (SIGSYS) where the locks do not give up all but `futex` before the filter, or a thread is
+/// on its way to another call then.
 #[test]
 fn filters_that_kill_kill_nobody() {
     let program = program("sandbox.c", "kill");
@@ -67,7 +69,8 @@ fn a_program_may_begin_under_a_filter_that_kills() {
     }
 }
 
-/// Fails where a thread is left asleep by an unlock that was under way, or a refusal is taken for an answer.
+/// Fails where a thread is left asleep by an unlock that was under way, or a refusal is taken for
+/// an answer.
 #[test]
 fn extras_may_be_refused_at_any_time() {
     let program = program("sandbox.c", "refuse");
@@ -94,7 +97,8 @@ fn programs_may_wrap_what_the_library_defines() {
     );
 }
 
-/// Fails where the library is linked without `-Bsymbolic-functions`: calls of its own functions would be the program's.
+/// Fails where the library is linked without `-Bsymbolic-functions`: calls of its own functions
+/// would be the program's.
 #[test]
 fn no_call_of_ours_goes_by_an_exported_name() {
     let read = |arguments: &[&str]| {
@@ -128,7 +132,8 @@ fn no_call_of_ours_goes_by_an_exported_name() {
     }
 }
 
-/// Fails where a waiter loops while the lock is held, or on a yield, which gives a thread of lower priority nothing.
+/// Fails where a waiter loops while the lock is held, or on a yield, which gives a thread of lower
+/// priority nothing.
 #[test]
 fn waiters_in_real_time_let_the_holder_run() {
     same(&program("fifo.c", "fifo"), &[], &[DEFAULT, FUTEX_ALONE]);

@@ -1,7 +1,8 @@
 //! Programs in C and C++, each run on glibc's locks and on ours: the same answers.
 //!
-//! The programs are in `tests/c`. They end with a complaint where something does not hold that must hold on both, and print
-//! what may differ. A C compiler is needed, by the name of `$CC` or `cc`, and `$CXX` or `c++`.
+//! The programs are in `tests/c`. They end with a complaint where something does not hold that must
+//! hold on both, and print what may differ. A C compiler is needed, by the name of `$CC` or `cc`,
+//! and `$CXX` or `c++`.
 
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
@@ -55,7 +56,8 @@ fn condition_variables_answer_the_same() {
     same_with("cond.c", &[], ALL);
 }
 
-/// Fails ("does not end") where the wake-up of a signalled thread is left to the thread that signalled it.
+/// Fails ("does not end") where the wake-up of a signalled thread is left to the thread that
+/// signalled it.
 #[test]
 fn a_mutex_may_be_unlocked_by_another_thread_than_the_one_that_signalled() {
     // The kernel's mutex knows its owner, and a build with checks says so.
@@ -247,8 +249,9 @@ fn locks_that_are_held_in_sleep_are_a_warning() {
     assert_eq!(ordered_with("held.c", "none", all), "");
 }
 
-/// Fails where an acquisition or a release is not told to the validator, and where a thread's end is not; where a short stack has no backtrace, and where
-/// the program's table of symbols is not read.
+/// Fails where an acquisition or a release is not told to the validator, and where a thread's end
+/// is not; where a short stack has no backtrace, and where the program's table of symbols is not
+/// read.
 #[test]
 fn orders_that_can_deadlock_are_reported_once_and_the_program_goes_on() {
     let program = compile("order.c", &[]);

@@ -1,24 +1,29 @@
 //! Cache lines: who has them, who wants them, and when they arrive.
 //!
-//! A line is *owned* by one core (modified or exclusive: nobody else has it), *shared* by a set of cores, or in no cache.
-//! A core that needs more than it has asks for the line. In a third of what the transfer costs the request travels to the
-//! cache that answers for the line, the last-level one of the socket where it is; in a quarter that one tells whoever has it,
-//! who may go on using it until then; in the rest the data travel. Requests that find the line busy wait at its place, and
-//! chance decides which of them is next. When the line goes to another socket, the requests that wait follow it and
-//! travel again, unless they come from there: so cores near to the owner are served more often than distant ones.
+//! A line is *owned* by one core (modified or exclusive: nobody else has it), *shared* by a set of
+//! cores, or in no cache. A core that needs more than it has asks for the line. In a third of what
+//! the transfer costs the request travels to the cache that answers for the line, the last-level
+//! one of the socket where it is; in a quarter that one tells whoever has it, who may go on using
+//! it until then; in the rest the data travel. Requests that find the line busy wait at its place,
+//! and chance decides which of them is next. When the line goes to another socket, the requests
+//! that wait follow it and travel again, unless they come from there: so cores near to the owner
+//! are served more often than distant ones.
 //!
-//! A line that was handed over stays until the access that it was sent for is done; so it does while a store that found it is under
-//! way. A locked instruction takes hold of its line late: one that has lost it by then asks for it and begins again. An inclusive
-//! last-level cache that has a line which nobody may change answers readers by itself, one after another; the next waits for no
-//! more than the gap that it needs between two answers. Where caches are not inclusive each reader gets a whole transfer.
+//! A line that was handed over stays until the access that it was sent for is done; so it does
+//! while a store that found it is under way. A locked instruction takes hold of its line late: one
+//! that has lost it by then asks for it and begins again. An inclusive last-level cache that has a
+//! line which nobody may change answers readers by itself, one after another; the next waits for no
+//! more than the gap that it needs between two answers. Where caches are not inclusive each reader
+//! gets a whole transfer.
 //!
 //! # Invariants
 //!
 //! - C1: a line has one owner and nobody sharing it, or no owner.
-//! - C2: an access takes effect while its core has the line in the way that it needs, or, for a load, when data arrive that
-//!   were right when they were sent.
+//! - C2: an access takes effect while its core has the line in the way that it needs, or, for a
+//!   load, when data arrive that were right when they were sent.
 //! - C3: whoever asks is answered once.
-//! - C4: whoever watches a line is told of each change that takes effect from then on, at that moment at the latest.
+//! - C4: whoever watches a line is told of each change that takes effect from then on, at that
+//!   moment at the latest.
 
 mod line;
 mod paths;
@@ -187,8 +192,8 @@ impl Cache {
         request
     }
 
-    /// A store that the core need not wait for, since nobody else wants the line: it is the core's at once, but of no use to
-    /// others before it has arrived. `None` where others want it.
+    /// A store that the core need not wait for, since nobody else wants the line: it is the core's
+    /// at once, but of no use to others before it has arrived. `None` where others want it.
     pub fn store_behind(
         &mut self,
         now: Time,
@@ -209,8 +214,8 @@ impl Cache {
         Some(arrives)
     }
 
-    /// A store or a locked instruction of `vcpu` has had its effect on the line: whoever watches it, on the same core or since the
-    /// line has left for ours, looks again.
+    /// A store or a locked instruction of `vcpu` has had its effect on the line: whoever watches
+    /// it, on the same core or since the line has left for ours, looks again.
     pub fn changed(&mut self, line: usize, vcpu: usize) {
         self.lines[line].changes += 1;
         self.lose(line, vcpu);
@@ -227,8 +232,8 @@ impl Cache {
         self.lines[line].changes
     }
 
-    /// From now on [`Signal::Lost`] tells `vcpu` when its core loses the line, or the line is changed. False where the core does
-    /// not have it.
+    /// From now on [`Signal::Lost`] tells `vcpu` when its core loses the line, or the line is
+    /// changed. False where the core does not have it.
     pub fn watch(&mut self, vcpu: usize, core: usize, line: usize) -> bool {
         let has = self.has(line, core, Access::Read);
         if has {
@@ -283,8 +288,8 @@ impl Cache {
         });
     }
 
-    /// Takes the request that is served now out of the queue: chance decides among those that have arrived. Where it is too
-    /// early, plans another look.
+    /// Takes the request that is served now out of the queue: chance decides among those that have
+    /// arrived. Where it is too early, plans another look.
     fn next(&mut self, now: Time, line: usize) -> Option<(Request, Path)> {
         let state = &self.lines[line];
         if state.queue.is_empty() {
@@ -351,13 +356,15 @@ impl Cache {
                 self.lose(line, request.vcpu);
             }
         }
-        // One reader more of a line that its socket shares changes nothing for those who wait, but on its own core.
+        // One reader more of a line that its socket shares changes nothing for those who wait, but
+        // on its own core.
         let joins =
             matches!((before, all), (Copies::Shared(_), Copies::Shared(_))) && near == Some(true);
         self.redirect(line, joins.then_some(request.core));
     }
 
-    /// The line has moved: the requests that wait for it, or those of one core, arrive at another time.
+    /// The line has moved: the requests that wait for it, or those of one core, arrive at another
+    /// time.
     fn redirect(&mut self, line: usize, only: Option<usize>) {
         let mut queue = std::mem::take(&mut self.lines[line].queue);
         for request in &mut queue {

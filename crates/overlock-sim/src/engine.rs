@@ -1,14 +1,16 @@
 //! Time, events, and the fibres of the vCPUs.
 //!
-//! One event after the other is taken from a queue, the earliest first and of those at the same moment the one that was planned
-//! first. An event may resume a fibre, which then runs real code at no cost until it asks the platform for something: that
-//! takes time, so the fibre plans its own resumption and is suspended. Where nothing else happens before that moment the
-//! clock is moved on and the fibre goes on at once, which is the same thing, and faster.
+//! One event after the other is taken from a queue, the earliest first and of those at the same
+//! moment the one that was planned first. An event may resume a fibre, which then runs real code at
+//! no cost until it asks the platform for something: that takes time, so the fibre plans its own
+//! resumption and is suspended. Where nothing else happens before that moment the clock is moved on
+//! and the fibre goes on at once, which is the same thing, and faster.
 //!
-//! The effect of an access takes place when the line is there, between two events: simulated memory is sequentially
-//! consistent, but takes its time. Store buffers are there in their costs: a store to a line that nobody else
-//! wants does not wait for it, the next locked instruction does. A store to a line that others
-//! want takes its place among them; the time that the core would have computed meanwhile is given back to it.
+//! The effect of an access takes place when the line is there, between two events: simulated memory
+//! is sequentially consistent, but takes its time. Store buffers are there in their costs: a store
+//! to a line that nobody else wants does not wait for it, the next locked instruction does. A store
+//! to a line that others want takes its place among them; the time that the core would have
+//! computed meanwhile is given back to it.
 
 mod access;
 mod balance;
@@ -120,7 +122,8 @@ pub enum Stuck {
         /// How many.
         vcpus: usize,
     },
-    /// The caller has asked to stop simulating; then all were asked to stop, and have ended or have been given up.
+    /// The caller has asked to stop simulating; then all were asked to stop, and have ended or have
+    /// been given up.
     Interrupted,
 }
 
@@ -164,12 +167,13 @@ impl Drop for Caller {
 
 /// Simulates `body` on every vCPU, which gets its number; all of them start together.
 ///
-/// `go_on` is asked at least once for each millisecond that is simulated. When it says no it is time to end, and [`stopped`] says
-/// so.
+/// `go_on` is asked at least once for each millisecond that is simulated. When it says no it is
+/// time to end, and [`stopped`] says so.
 ///
 /// # Errors
 ///
-/// [`Stuck`]. What the bodies have on their stacks is leaked then, unless all of them have ended after an interruption.
+/// [`Stuck`]. What the bodies have on their stacks is leaked then, unless all of them have ended
+/// after an interruption.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! What runs the vCPUs: a hypervisor with its guests' exits, or an operating system with threads and futexes; and the
-//! scheduler of either.
+//! What runs the vCPUs: a hypervisor with its guests' exits, or an operating system with threads
+//! and futexes; and the scheduler of either.
 
 use crate::time::Time;
 
@@ -53,7 +53,8 @@ pub struct Host {
     pub name: &'static str,
     /// What it is.
     pub about: &'static str,
-    /// Whether what it runs are vCPUs of virtual machines, rather than threads of an operating system.
+    /// Whether what it runs are vCPUs of virtual machines, rather than threads of an operating
+    /// system.
     pub hypervisor: bool,
     /// Who runs when.
     pub scheduler: Scheduler,
@@ -71,8 +72,8 @@ pub struct Host {
     pub wake_busy: Time,
     /// After being idle for so long a CPU sleeps.
     pub awake: Time,
-    /// The host polls for so long before the CPU of a halted vCPU is given away, if nobody else wants it. It learns how long
-    /// that is worth, from nothing up to this.
+    /// The host polls for so long before the CPU of a halted vCPU is given away, if nobody else
+    /// wants it. It learns how long that is worth, from nothing up to this.
     pub poll: Time,
     /// The host's own work.
     pub chores: Option<Chores>,
@@ -110,7 +111,8 @@ impl Host {
         heavy_barrier: Time::us(3),
     };
 
-    /// KVM on Linux 3.11, of 2013: it does not poll for halted vCPUs, and its window for pause loops is fixed.
+    /// KVM on Linux 3.11, of 2013: it does not poll for halted vCPUs, and its window for pause
+    /// loops is fixed.
     pub const KVM_2013: Self = Self {
         name: "kvm-2013",
         about: "kvm as of Linux 3.11: no polling, a fixed window for pause-loop exits",

@@ -1,9 +1,11 @@
-//! A many-core machine, its caches and its hypervisor, on which the very lock code of overlock-core runs.
+//! A many-core machine, its caches and its hypervisor, on which the very lock code of overlock-core
+//! runs.
 //!
-//! Every simulated vCPU is a fibre that runs real code against the platform [`Sim`]. Whatever that code asks of the platform,
-//! atomic accesses first of all, costs simulated time: an engine takes one event after the other from a queue, moves cache
-//! lines, gives CPUs to vCPUs and takes them away, and resumes the fibre whose turn it is. All of it happens on one thread of
-//! the operating system; the same seed gives the same result, bit for bit.
+//! Every simulated vCPU is a fibre that runs real code against the platform [`Sim`]. Whatever that
+//! code asks of the platform, atomic accesses first of all, costs simulated time: an engine takes
+//! one event after the other from a queue, moves cache lines, gives CPUs to vCPUs and takes them
+//! away, and resumes the fibre whose turn it is. All of it happens on one thread of the operating
+//! system; the same seed gives the same result, bit for bit.
 //!
 //! | module | what is there |
 //! |---|---|
@@ -16,8 +18,8 @@
 //! | [`account`] | where the time went, and what happened |
 //! | [`trace`] | who ran, waited and held, for a timeline |
 //!
-//! What is not simulated: instructions other than accesses to atomics, which cost nothing unless a workload charges for them; and
-//! memory that is no atomic.
+//! What is not simulated: instructions other than accesses to atomics, which cost nothing unless a
+//! workload charges for them; and memory that is no atomic.
 
 pub mod account;
 pub mod cache;

@@ -14,7 +14,8 @@ pub const MOST_CORES: usize = 128;
 pub enum Links {
     /// Each with each.
     All,
-    /// In the corners of a square or of a cube, their numbers being the coordinates: one hop along each edge.
+    /// In the corners of a square or of a cube, their numbers being the coordinates: one hop along
+    /// each edge.
     Cube,
 }
 
@@ -41,10 +42,11 @@ pub struct Costs {
     pub turn: Time,
     /// How much any transfer of a line may be shorter or longer, as a share of its length.
     pub jitter: f64,
-    /// How much shorter or longer a core's way to a line is that lies nearest to it, or farthest, in the last-level cache: a line
-    /// has a place there, on a ring with the cores.
+    /// How much shorter or longer a core's way to a line is that lies nearest to it, or farthest,
+    /// in the last-level cache: a line has a place there, on a ring with the cores.
     pub ring: f64,
-    /// How fast a hardware thread computes while its sibling does too, as a share of its speed alone.
+    /// How fast a hardware thread computes while its sibling does too, as a share of its speed
+    /// alone.
     pub sibling: f64,
 }
 
@@ -61,8 +63,8 @@ pub struct Machine {
     pub cores: usize,
     /// Hardware threads of a core.
     pub threads: usize,
-    /// Whether a socket's last-level cache knows what its cores have, and so can answer readers by itself. Where not, everybody has
-    /// to be asked each time.
+    /// Whether a socket's last-level cache knows what its cores have, and so can answer readers by
+    /// itself. Where not, everybody has to be asked each time.
     pub inclusive: bool,
     /// Between sockets.
     pub links: Links,
@@ -86,7 +88,8 @@ impl Machine {
         self.all_cores() * self.threads
     }
 
-    /// The core of a CPU. As in Linux, the first threads of all cores come first, then their siblings.
+    /// The core of a CPU. As in Linux, the first threads of all cores come first, then their
+    /// siblings.
     pub fn core_of(&self, cpu: usize) -> usize {
         cpu % self.all_cores()
     }
@@ -117,7 +120,8 @@ impl Machine {
         }
     }
 
-    /// How long the way of `core` to `line` is compared to the mean, by where on the ring the two lie.
+    /// How long the way of `core` to `line` is compared to the mean, by where on the ring the two
+    /// lie.
     pub fn way(&self, core: usize, line: usize) -> f64 {
         // Addresses are spread over the slices by a hash.
         let slice = (line.wrapping_mul(0x9e37_79b9) >> 7) % self.cores;
@@ -127,9 +131,9 @@ impl Machine {
         1.0 + self.costs.ring * (2.0 * apart / farthest - 1.0)
     }
 
-    /// The same machine with so many of its cores: what affinity leaves of it. Sockets are alike, so the cores are those of as few
-    /// sockets as can share them evenly. Where no number of sockets can, there are a few more cores than were asked for: 19 of
-    /// 2 x 18 are 2 x 10.
+    /// The same machine with so many of its cores: what affinity leaves of it. Sockets are alike,
+    /// so the cores are those of as few sockets as can share them evenly. Where no number of
+    /// sockets can, there are a few more cores than were asked for: 19 of 2 x 18 are 2 x 10.
     #[must_use]
     pub fn with_cores(&self, cores: usize) -> Self {
         let cores = cores.clamp(1, self.all_cores());
@@ -172,7 +176,8 @@ mod tests {
         );
     }
 
-    /// Fails where only the fewest sockets are tried, or where a socket gets more cores than it has.
+    /// Fails where only the fewest sockets are tried, or where a socket gets more cores than it
+    /// has.
     #[test]
     fn some_of_the_cores_are_shared_evenly() {
         for machine in PRESETS {

@@ -1,8 +1,10 @@
-//! The host's scheduler: which vCPU has which CPU. A completely fair one, as Linux had it until 2023.
+//! The host's scheduler: which vCPU has which CPU. A completely fair one, as Linux had it until
+//! 2023.
 //!
-//! Each CPU has a queue of its own, ordered by how much time its vCPUs have had. Whoever runs is replaced at a tick of the timer
-//! once its slice is over; whoever wakes replaces it where it is far behind. A CPU that goes idle takes
-//! a vCPU from the longest queue, if it is usually idle for long enough.
+//! Each CPU has a queue of its own, ordered by how much time its vCPUs have had. Whoever runs is
+//! replaced at a tick of the timer once its slice is over; whoever wakes replaces it where it is
+//! far behind. A CPU that goes idle takes a vCPU from the longest queue, if it is usually idle for
+//! long enough.
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Random;
@@ -133,8 +135,8 @@ impl Schedule {
         self.cpus[cpu].queue.len()
     }
 
-    /// Whether nobody waits for a CPU that is free, and everybody in `ready` runs or waits on one CPU: on the one that is said to be
-    /// theirs, and once; and nobody else does.
+    /// Whether nobody waits for a CPU that is free, and everybody in `ready` runs or waits on one
+    /// CPU: on the one that is said to be theirs, and once; and nobody else does.
     pub fn is_sound(&self, ready: impl Fn(usize) -> bool) -> bool {
         let mut places = vec![0; self.tasks.len()];
         for (number, cpu) in self.cpus.iter().enumerate() {
@@ -223,8 +225,8 @@ impl Schedule {
         Some(Pick { vcpu, same, moved })
     }
 
-    /// Who has had the least; but whoever asked to be skipped waits for the next one, and somebody who was asked for comes first,
-    /// if that is not too unfair.
+    /// Who has had the least; but whoever asked to be skipped waits for the next one, and somebody
+    /// who was asked for comes first, if that is not too unfair.
     fn choose(&mut self, cpu: usize) -> Option<usize> {
         let state = &mut self.cpus[cpu];
         let had = |vcpu: usize| (self.tasks[vcpu].had, vcpu);
@@ -283,8 +285,8 @@ impl Schedule {
         }
     }
 
-    /// The CPU itself if it is idle; else one that shares its last-level cache, or the waker's. A core none of whose threads is
-    /// busy goes first.
+    /// The CPU itself if it is idle; else one that shares its last-level cache, or the waker's. A
+    /// core none of whose threads is busy goes first.
     fn idle_near(&self, cpu: usize, by: Option<usize>) -> Option<usize> {
         let idle = |cpu: usize| self.is_idle(cpu);
         if idle(cpu) {
@@ -302,7 +304,8 @@ impl Schedule {
             })
     }
 
-    /// Takes a vCPU from the longest queue for `cpu`, if there are at least `excess` more on that CPU; true where it did.
+    /// Takes a vCPU from the longest queue for `cpu`, if there are at least `excess` more on that
+    /// CPU; true where it did.
     pub fn pull(&mut self, now: Time, cpu: usize, excess: usize) -> bool {
         let own = self.load(cpu);
         let busiest = (0..self.cpus.len())
@@ -325,8 +328,8 @@ impl Schedule {
         true
     }
 
-    /// Where nobody runs on any thread of the core of `cpu`: a CPU, and who runs there, whose core has another one running. In the
-    /// same socket, if there is one.
+    /// Where nobody runs on any thread of the core of `cpu`: a CPU, and who runs there, whose core
+    /// has another one running. In the same socket, if there is one.
     pub fn crowded(&self, cpu: usize) -> Option<(usize, usize)> {
         let machine = &self.machine;
         let own = machine.core_of(cpu);
@@ -357,8 +360,9 @@ impl Schedule {
         self.cpus[cpu].skip = Some(vcpu);
     }
 
-    /// `vcpu`, which runs, gives its turn to `target`, which waits. True where that changes anything; then the CPU that is returned has
-    /// to choose again, and the yielder's own as well.
+    /// `vcpu`, which runs, gives its turn to `target`, which waits. True where that changes
+    /// anything; then the CPU that is returned has to choose again, and the yielder's own as
+    /// well.
     pub fn yield_to(&mut self, vcpu: usize, target: usize) -> Option<usize> {
         let (own, other) = (self.tasks[vcpu].cpu, self.tasks[target].cpu);
         if !self.cpus[other].queue.contains(&target) {

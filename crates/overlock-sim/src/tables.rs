@@ -1,7 +1,8 @@
-//! The tables that the locks ask their platform for, a set for each thread of the operating system that simulates.
+//! The tables that the locks ask their platform for, a set for each thread of the operating system
+//! that simulates.
 //!
-//! A simulation must not see what the one before has left, so all tables lie in one mapping whose pages are given back
-//! in between: they are all zero again then, which is how every table begins.
+//! A simulation must not see what the one before has left, so all tables lie in one mapping whose
+//! pages are given back in between: they are all zero again then, which is how every table begins.
 
 use std::cell::Cell;
 use std::mem::size_of;
@@ -77,8 +78,9 @@ fn claim() -> &'static Set {
             )
         };
         let pages = pages.expect("there is memory for the locks' tables");
-        // SAFETY: the mapping is large enough, aligned to pages as `Tables` is, never unmapped, and all zero, which is a valid
-        // value of every table: each offers a constant of zero bytes for statics.
+        // SAFETY: the mapping is large enough, aligned to pages as `Tables` is, never unmapped, and
+        // all zero, which is a valid value of every table: each offers a constant of zero
+        // bytes for statics.
         let tables: &'static Tables = unsafe { &*pages.cast::<Tables>() };
         Box::leak(Box::new(Set {
             tables,
@@ -97,8 +99,9 @@ pub fn set() -> &'static Set {
     })
 }
 
-/// Makes all tables of this thread new: what the locks of earlier simulations have left there would change the next one. To be called while no
-/// simulation runs on this thread and no lock of one is left.
+/// Makes all tables of this thread new: what the locks of earlier simulations have left there would
+/// change the next one. To be called while no simulation runs on this thread and no lock of one is
+/// left.
 ///
 /// # Panics
 ///
@@ -109,8 +112,8 @@ pub fn forget() {
         "the simulation that runs needs its tables"
     );
     let tables = ptr::from_ref(set().tables).cast_mut();
-    // SAFETY: the range is the whole of our private mapping. Its pages read as zero afterwards, which is a valid value, through
-    // atomics only; the only thread that uses them is this one.
+    // SAFETY: the range is the whole of our private mapping. Its pages read as zero afterwards,
+    // which is a valid value, through atomics only; the only thread that uses them is this one.
     let forgotten = unsafe { madvise(tables.cast(), size_of::<Tables>(), Advice::LinuxDontNeed) };
     forgotten.expect("the mapping is ours");
 }

@@ -5,8 +5,8 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// A moment of a simulation, or a length of time in it: picoseconds, so that costs of a few nanoseconds can be
-/// halved and varied without rounding them away. 213 days at most.
+/// A moment of a simulation, or a length of time in it: picoseconds, so that costs of a few
+/// nanoseconds can be halved and varied without rounding them away. 213 days at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 

@@ -18,7 +18,8 @@ pub struct Mark {
 pub enum What {
     /// It gets this CPU, or goes on with it after a sleep in which nobody else wanted it.
     On(usize),
-    /// It loses its CPU, or has offered it to others and one takes it, while it would like to go on.
+    /// It loses its CPU, or has offered it to others and one takes it, while it would like to go
+    /// on.
     Preempted,
     /// It gives its CPU up and sleeps.
     Sleeps,

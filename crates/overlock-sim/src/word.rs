@@ -9,8 +9,9 @@ use overlock_core::platform::{Atomic, ByteLanes, Lanes, Zero};
 use crate::cache::Access;
 use crate::engine;
 
-/// An atomic integer on a simulated machine, where it is sequentially consistent. Outside of simulations, for those who set a scene
-/// or look at what is left, it is an ordinary one, of the order asked for.
+/// An atomic integer on a simulated machine, where it is sequentially consistent. Outside of
+/// simulations, for those who set a scene or look at what is left, it is an ordinary one, of the
+/// order asked for.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Word<A>(A);
@@ -38,7 +39,8 @@ impl<A> Word<A> {
 }
 
 impl U32 {
-    /// The value, without any access: for the host, which looks at a word while it puts a vCPU to sleep.
+    /// The value, without any access: for the host, which looks at a word while it puts a vCPU to
+    /// sleep.
     pub(crate) fn peek(&self) -> u32 {
         self.0.load(Relaxed)
     }
@@ -89,7 +91,8 @@ macro_rules! word {
 
 word!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 
-/// A change of a part of the word, as one instruction: what x86 has for it. The old value, whether it was changed or not.
+/// A change of a part of the word, as one instruction: what x86 has for it. The old value, whether
+/// it was changed or not.
 macro_rules! part {
     ($self:ident, $access:expr, $order:expr, $change:expr) => {
         $self.access($access, |word| {
@@ -193,7 +196,8 @@ impl ByteLanes for U32 {
 mod tests {
     use super::*;
 
-    /// Fails where a part is changed by a load and a store. Outside of simulations words belong to any number of threads.
+    /// Fails where a part is changed by a load and a store. Outside of simulations words belong to
+    /// any number of threads.
     #[test]
     fn parts_are_changed_by_one_instruction() {
         let times = if cfg!(miri) { 100 } else { 100_000 };
@@ -226,8 +230,8 @@ mod tests {
                 while lock.low_compare_exchange(0, 1, Ordering::Acquire).is_err() {
                     std::thread::yield_now();
                 }
-                // SAFETY: the compare-exchange above made us the only one until the store below, and was acquired from the one
-                // before us.
+                // SAFETY: the compare-exchange above made us the only one until the store below,
+                // and was acquired from the one before us.
                 unsafe { *data.0.get() += 1 };
                 lock.low_store(0, Ordering::Release);
             }

@@ -92,9 +92,10 @@ fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64)
     (word.0.load(Relaxed), outcome)
 }
 
-/// Each machine, each host, each overcommit. Fails where a waiter misses a change (the line's count in `watch`, `changed` after an
-/// access), a CPU is not given to the next one (`dispatch` after a halt, a chore, an end), or those that yield keep everybody from
-/// anything but being switched to (`again`).
+/// Each machine, each host, each overcommit. Fails where a waiter misses a change (the line's count
+/// in `watch`, `changed` after an access), a CPU is not given to the next one (`dispatch` after a
+/// halt, a chore, an end), or those that yield keep everybody from anything but being switched to
+/// (`again`).
 fn everywhere(
     name: &str,
     writers: fn(usize) -> usize,
@@ -186,7 +187,8 @@ fn a_writer_beside_readers_is_caught() {
     a_lock_without_a_flaw_passes();
 }
 
-/// An owner keeps the lock until two others sleep. Fails where sleepers are not told from those that have work to do.
+/// An owner keeps the lock until two others sleep. Fails where sleepers are not told from those
+/// that have work to do.
 #[test]
 fn a_lost_kick_leaves_a_sleeper() {
     fn stuck<F: Flaw>() -> Option<Stuck> {
@@ -205,8 +207,9 @@ fn a_lost_kick_leaves_a_sleeper() {
     assert_eq!(stuck::<Sound>(), None);
 }
 
-/// The same seed gives the same outcome, to the last mark of the trace: after other simulations, and on another thread. Fails where a
-/// simulation depends on addresses, on what the one before has left (without `forget`), or on a clock of the world.
+/// The same seed gives the same outcome, to the last mark of the trace: after other simulations,
+/// and on another thread. Fails where a simulation depends on addresses, on what the one before has
+/// left (without `forget`), or on a clock of the world.
 #[test]
 fn the_seed_decides() {
     fn outcome<L: RawLock>(seed: u64) -> String {
@@ -232,7 +235,8 @@ fn the_seed_decides() {
     decides::<overlock_core::sleep::Mutex<Sim>>();
 }
 
-/// Fails where a vCPU is in no state for a while, or in two (without `since` moved on in `enter`), or where two have one CPU.
+/// Fails where a vCPU is in no state for a while, or in two (without `since` moved on in `enter`),
+/// or where two have one CPU.
 #[test]
 fn all_time_is_accounted_for() {
     for (machine, host) in MACHINES.iter().zip(&HOSTS) {
@@ -250,7 +254,8 @@ fn all_time_is_accounted_for() {
     }
 }
 
-/// Everybody ends at the moment in which all are asked to stop, or later: then the simulation has lasted that long.
+/// Everybody ends at the moment in which all are asked to stop, or later: then the simulation has
+/// lasted that long.
 #[test]
 fn a_run_lasts_until_the_stop() {
     let mut setup = setup(&MACHINES[1], &HOSTS[0], 4, 1);
@@ -285,7 +290,8 @@ fn a_thousand_vcpus_take_turns() {
     }
 }
 
-/// The first to wait is passed for as long as others come: here they come until they are asked to stop, and it waits that long.
+/// The first to wait is passed for as long as others come: here they come until they are asked to
+/// stop, and it waits that long.
 #[test]
 fn the_first_to_wait_is_starved() {
     forget();

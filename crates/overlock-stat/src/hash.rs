@@ -20,7 +20,8 @@ pub enum Place<'a, T> {
 /// How far from its place something may be.
 const REACH: usize = 32;
 
-/// A hash of all of the words, and never 0. The keys are told apart by it alone: among 8192 of them two are the same once in 2^38 tables.
+/// A hash of all of the words, and never 0. The keys are told apart by it alone: among 8192 of them
+/// two are the same once in 2^38 tables.
 fn key(words: &[u64]) -> u64 {
     let mix = |hash: u64, word: &u64| {
         let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,12 +1,15 @@
-//! The table of contention that a program under `overlock run --stat` shares with whoever reads it: a file in memory, mapped by both.
+//! The table of contention that a program under `overlock run --stat` shares with whoever reads it:
+//! a file in memory, mapped by both.
 //!
-//! The program's threads count, with atomic additions, and do nothing else: names are looked up and sums formatted by the reader, which
-//! also has the table when the program was killed. All zero bytes are an empty table.
+//! The program's threads count, with atomic additions, and do nothing else: names are looked up and
+//! sums formatted by the reader, which also has the table when the program was killed. All zero
+//! bytes are an empty table.
 //!
 //! # Who reads what when
 //!
-//! All accesses are Relaxed but those of three words: `magic`, `ready` of an entry, and the number of modules are stored last (release); a reader
-//! that has seen them (acquire) sees what they stand for. Counts are read while they change: a sum and the number that belongs to it may be
+//! All accesses are Relaxed but those of three words: `magic`, `ready` of an entry, and the number
+//! of modules are stored last (release); a reader that has seen them (acquire) sees what they stand
+//! for. Counts are read while they change: a sum and the number that belongs to it may be
 //! some events apart.
 #![no_std]
 
@@ -31,16 +34,19 @@ pub const HOLDERS: usize = 8192;
 /// The most files whose code was mapped, at any time.
 pub const MODULES: usize = 256;
 
-/// Of a lock's acquisitions that did not wait, one of so many is looked at, on average. The counts are of all.
+/// Of a lock's acquisitions that did not wait, one of so many is looked at, on average. The counts
+/// are of all.
 pub const SAMPLE: u64 = 512;
 
-/// From the [`MANY`]th acquisition of a lock on, one of so many: what is looked at takes a hundred times as long as what is not.
+/// From the [`MANY`]th acquisition of a lock on, one of so many: what is looked at takes a hundred
+/// times as long as what is not.
 pub const SPARSE: u64 = 4096;
 
 /// See [`SPARSE`].
 pub const MANY: u32 = 1 << 16;
 
-/// How the files' names begin; the process's id follows, and behind a point a number where there is one already.
+/// How the files' names begin; the process's id follows, and behind a point a number where there is
+/// one already.
 pub const PREFIX: &str = "overlock-stat.";
 
 /// What sort of object an entry is about.
@@ -88,7 +94,8 @@ impl Kind {
         }
     }
 
-    /// Whether who waits there waits for something to happen, and not for another thread to leave a section: that is no contention.
+    /// Whether who waits there waits for something to happen, and not for another thread to leave a
+    /// section: that is no contention.
     pub const fn is_event(self) -> bool {
         matches!(self, Kind::Cond | Kind::Sem | Kind::Barrier)
     }
@@ -140,7 +147,8 @@ pub struct Header {
     pub lost_entries: AtomicU64,
     /// Waits whose holder was not counted.
     pub lost_holders: AtomicU64,
-    /// 1 where mutexes count their acquisitions, so that it is known how often others acquired one during a wait.
+    /// 1 where mutexes count their acquisitions, so that it is known how often others acquired one
+    /// during a wait.
     pub mutexes_count: AtomicU32,
 }
 
@@ -174,7 +182,8 @@ pub struct Entry {
     pub kind: AtomicU32,
     /// 1 as soon as the four can be read.
     pub ready: AtomicU32,
-    /// Acquisitions, from samples where they did not wait; 0 for kinds that are not [sampled](Kind::is_sampled).
+    /// Acquisitions, from samples where they did not wait; 0 for kinds that are not
+    /// [sampled](Kind::is_sampled).
     pub acquisitions: AtomicU64,
     /// Waits: those that came to the lock when it was not free for them.
     pub contentions: AtomicU64,

@@ -1,8 +1,9 @@
 //! Another priority for a moment: a holder or a waiter that the scheduler prefers.
 //!
-//! Real-time where the process may have it and the lock's waiters sleep soon: one that spins for a holder of low priority would keep it
-//! from the CPU for as long as the kernel lets it. Else a better nice value, else nothing; the summary tells how often it was
-//! which. Restored by dropping it.
+//! Real-time where the process may have it and the lock's waiters sleep soon: one that spins for a
+//! holder of low priority would keep it from the CPU for as long as the kernel lets it. Else a
+//! better nice value, else nothing; the summary tells how often it was which. Restored by dropping
+//! it.
 
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 

@@ -16,23 +16,27 @@ pub enum Waiting {
 /// What a lock promises to those that wait for it. Each is from the docs of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// First come, first served: once a waiter is in line, each of the others gets the lock before it once at most.
+    /// First come, first served: once a waiter is in line, each of the others gets the lock before
+    /// it once at most.
     Order,
-    /// A waiter can be passed any number of times while this lasts; then it has its turn as soon as it runs.
+    /// A waiter can be passed any number of times while this lasts; then it has its turn as soon as
+    /// it runs.
     Within(Duration),
     /// The same, once for each thread that waits.
     Each(Duration),
-    /// A waiter can be passed any number of times while those before it are on their way, but not without end.
+    /// A waiter can be passed any number of times while those before it are on their way, but not
+    /// without end.
     Finite,
-    /// A waiter can be passed any number of times while the first in line sleeps, wakes up, or has lost its CPU.
+    /// A waiter can be passed any number of times while the first in line sleeps, wakes up, or has
+    /// lost its CPU.
     Running,
     /// No bound.
     None,
 }
 
 impl Bound {
-    /// How long a waiter may be passed, with so many threads; then it has its turn as soon as it runs. None where it may be passed for longer
-    /// though it runs.
+    /// How long a waiter may be passed, with so many threads; then it has its turn as soon as it
+    /// runs. None where it may be passed for longer though it runs.
     pub fn time(self, threads: usize) -> Option<Duration> {
         match self {
             Bound::Order => Some(Duration::ZERO),
@@ -42,7 +46,8 @@ impl Bound {
         }
     }
 
-    /// Whether a waiter's turn must come at all while others have theirs: it starves where the watchdog's patience ends before that.
+    /// Whether a waiter's turn must come at all while others have theirs: it starves where the
+    /// watchdog's patience ends before that.
     pub fn ends(self) -> bool {
         !matches!(self, Bound::Running | Bound::None)
     }

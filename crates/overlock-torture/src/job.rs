@@ -45,7 +45,8 @@ impl Wish {
     }
 }
 
-/// The threads that torture one lock, and the lock. Never freed: a thread that hangs goes on using it.
+/// The threads that torture one lock, and the lock. Never freed: a thread that hangs goes on using
+/// it.
 #[derive(Debug)]
 pub struct Job {
     /// The lock.
@@ -115,8 +116,8 @@ impl Job {
         Ok(())
     }
 
-    /// What the threads are asked to do. Acquire, pairs with the release in [`ask`](Self::ask): a handler that goes on after a rest must
-    /// not touch what is still being looked at.
+    /// What the threads are asked to do. Acquire, pairs with the release in [`ask`](Self::ask): a
+    /// handler that goes on after a rest must not touch what is still being looked at.
     pub fn wish(&self) -> Wish {
         Wish::of(self.wish.load(Acquire))
     }
@@ -134,7 +135,8 @@ impl Job {
         self.opened.notify_all();
     }
 
-    /// Whether all threads do what they were asked to: rest, or be gone. Waits for that, for `limit` at most.
+    /// Whether all threads do what they were asked to: rest, or be gone. Waits for that, for
+    /// `limit` at most.
     pub fn all(&self, wish: Wish, limit: Duration) -> bool {
         let there = |gate: &mut Gate| match wish {
             Wish::Go => false,

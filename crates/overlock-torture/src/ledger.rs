@@ -1,12 +1,13 @@
 //! The torn-write detector: data that show when two were inside that should not have been.
 //!
-//! A writer puts its name on the ledger, changes the words one by one, with pauses between, and takes its name off. Whoever
-//! comes next, writer or reader, must find all words the same and nobody's name; a reader must still do so when it leaves.
-//! Readers are counted as well, so a writer finds one that is inside even if neither has touched a word meanwhile.
+//! A writer puts its name on the ledger, changes the words one by one, with pauses between, and
+//! takes its name off. Whoever comes next, writer or reader, must find all words the same and
+//! nobody's name; a reader must still do so when it leaves. Readers are counted as well, so a
+//! writer finds one that is inside even if neither has touched a word meanwhile.
 //!
-//! The words are plain memory on purpose. A lock that lets two in is a data race here, which is what
-//! ThreadSanitizer and Miri look for; the accesses are volatile, so that the compiler leaves them
-//! one by one as they stand. The two counters are atomic and Relaxed, and order nothing.
+//! The words are plain memory on purpose. A lock that lets two in is a data race here, which is
+//! what ThreadSanitizer and Miri look for; the accesses are volatile, so that the compiler leaves
+//! them one by one as they stand. The two counters are atomic and Relaxed, and order nothing.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -43,8 +44,9 @@ struct Counts {
 const INSIDE: u64 = (1 << 32) - 1;
 const READER: u64 = (1 << 32) + 1;
 
-// SAFETY: the words are for those that hold the lock to whose name the ledger goes: written by one that holds it alone. A lock that
-// breaks this is what the ledger is there to find; only tests have such locks.
+// SAFETY: the words are for those that hold the lock to whose name the ledger goes: written by one
+// that holds it alone. A lock that breaks this is what the ledger is there to find; only tests have
+// such locks.
 unsafe impl Sync for Ledger {}
 
 /// Somebody was inside that should not have been.
@@ -95,8 +97,9 @@ impl fmt::Display for Name {
 }
 
 impl Ledger {
-    /// A writer's section: `between(i)` runs before word `i` is written. What the words hold then, which is how often there was
-    /// one. The caller holds the lock alone; `who` is the number of its thread, and perhaps [`HANDLER`].
+    /// A writer's section: `between(i)` runs before word `i` is written. What the words hold then,
+    /// which is how often there was one. The caller holds the lock alone; `who` is the number
+    /// of its thread, and perhaps [`HANDLER`].
     ///
     /// # Errors
     ///
@@ -126,7 +129,8 @@ impl Ledger {
         Ok(new)
     }
 
-    /// What a reader sees, before and after `inside`. The caller holds the lock, with other readers or alone.
+    /// What a reader sees, before and after `inside`. The caller holds the lock, with other readers
+    /// or alone.
     ///
     /// # Errors
     ///
@@ -142,8 +146,8 @@ impl Ledger {
         }
     }
 
-    /// A reader comes in: called between its acquisition and its [`leave`](Self::leave). With `most`, no more than
-    /// so many may be inside.
+    /// A reader comes in: called between its acquisition and its [`leave`](Self::leave). With
+    /// `most`, no more than so many may be inside.
     ///
     /// # Errors
     ///
@@ -249,7 +253,8 @@ mod tests {
         assert_eq!(ledger.visits(), 3 + 6);
     }
 
-    /// A second writer comes at any point of the first one's section: it notices, or the first one does.
+    /// A second writer comes at any point of the first one's section: it notices, or the first one
+    /// does.
     #[test]
     fn a_writer_beside_a_writer_is_noticed() {
         for point in 0..WORDS {
@@ -265,7 +270,8 @@ mod tests {
         }
     }
 
-    /// The same where the first one's name is not seen in time: the words tell, or the name does at its end.
+    /// The same where the first one's name is not seen in time: the words tell, or the name does at
+    /// its end.
     #[test]
     fn a_writer_that_has_not_seen_the_name_is_noticed() {
         for point in 0..WORDS {

@@ -1,4 +1,5 @@
-//! The tester behind `overlock torture`, after the kernel's locktorture: every lock under load, checked while it runs.
+//! The tester behind `overlock torture`, after the kernel's locktorture: every lock under load,
+//! checked while it runs.
 //!
 //! | module | what is there |
 //! |---|---|

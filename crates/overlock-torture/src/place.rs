@@ -1,6 +1,7 @@
 //! What one thread is doing, where others can see it.
 //!
-//! All of it is Relaxed: it orders nothing, and the watchdog, which reads it, gives threads some seconds.
+//! All of it is Relaxed: it orders nothing, and the watchdog, which reads it, gives threads some
+//! seconds.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,7 +68,8 @@ ops! {
 }
 
 impl Op {
-    /// How `side` asks for a lock that has sides. One that only excludes has writers only, see [`exclusive`](Self::exclusive).
+    /// How `side` asks for a lock that has sides. One that only excludes has writers only, see
+    /// [`exclusive`](Self::exclusive).
     pub fn of(side: Side, how: How) -> Self {
         match (side, how) {
             (Side::Read, How::Wait) => Op::Read,

@@ -1,8 +1,9 @@
 //! What a thread is going to do: drawn from the seed, whatever happens while it does it.
 //!
-//! Each [`Step`] takes the same numbers from the sequence, whether its lock can do what they say or not. So the same seed
-//! gives the same decisions to the same thread of the same lock. When they are made is up to the scheduler, and so a
-//! replay shows a race only with luck, if more of it than a random run would have.
+//! Each [`Step`] takes the same numbers from the sequence, whether its lock can do what they say or
+//! not. So the same seed gives the same decisions to the same thread of the same lock. When they
+//! are made is up to the scheduler, and so a replay shows a race only with luck, if more of it than
+//! a random run would have.
 
 use std::fmt;
 use std::time::Duration;
@@ -105,11 +106,12 @@ pub struct Plan {
 /// Of so many sections one is long.
 const LONG: u64 = 8192;
 
-/// Greedy threads come back to the first lock at once, again and again, and take so many more steps: who waits for that lock has a
-/// hard time. Some threads are.
+/// Greedy threads come back to the first lock at once, again and again, and take so many more
+/// steps: who waits for that lock has a hard time. Some threads are.
 const GREEDY: u64 = 16;
 
-/// How much rarer threads are where waiters spin: their rests are longer, and they exit after fewer steps.
+/// How much rarer threads are where waiters spin: their rests are longer, and they exit after fewer
+/// steps.
 const SPARSE: u64 = 8;
 
 impl Plan {

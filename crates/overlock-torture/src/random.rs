@@ -1,5 +1,5 @@
-//! Numbers that look random and are the same for the same seed, on every machine and in every version: they are what
-//! `--seed` promises.
+//! Numbers that look random and are the same for the same seed, on every machine and in every
+//! version: they are what `--seed` promises.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]

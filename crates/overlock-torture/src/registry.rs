@@ -1,5 +1,5 @@
-//! What can be tortured. A lock of overlock-core's lists is there as soon as it is in one of them; what torture alone has to know of
-//! it is a line in the notes of `registry/list.rs`.
+//! What can be tortured. A lock of overlock-core's lists is there as soon as it is in one of them;
+//! what torture alone has to know of it is a line in the notes of `registry/list.rs`.
 
 mod list;
 mod select;
@@ -57,8 +57,8 @@ pub fn describe() -> String {
 /// Threads for each CPU, where nobody says how many.
 const OVERCOMMIT: f64 = 8.0;
 
-/// The same for locks whose waiters only spin: whoever holds one, or is next, and has no CPU keeps all others waiting for a slice of
-/// the scheduler's.
+/// The same for locks whose waiters only spin: whoever holds one, or is next, and has no CPU keeps
+/// all others waiting for a slice of the scheduler's.
 const SPINNING: f64 = 2.0;
 
 impl Entry {

@@ -15,7 +15,8 @@ use crate::watch::{TICK, Watch};
 
 /// Told how far the run is.
 pub trait Observer {
-    /// The lock with this number in the list has been tortured for so long, and its threads have had it so often.
+    /// The lock with this number in the list has been tortured for so long, and its threads have
+    /// had it so often.
     fn look(&mut self, index: usize, entry: &'static Entry, elapsed: Duration, operations: u64);
 }
 
@@ -68,8 +69,8 @@ pub fn threads(settings: &Settings, entry: &Entry, machine: &Machine) -> usize {
         .map_or_else(|| entry.threads(machine.cpus), |threads| threads.min(most))
 }
 
-/// How long a thread may stand still where so many share the CPUs: the patience is for eight a CPU. Long sections
-/// come on top, one inside the other at worst.
+/// How long a thread may stand still where so many share the CPUs: the patience is for eight a CPU.
+/// Long sections come on top, one inside the other at worst.
 fn patience(settings: &Settings, threads: usize, cpus: f64) -> Duration {
     let overcommit = threads as f64 / cpus;
     let patience = settings.patience.mul_f64((overcommit / 8.0).max(1.0));
@@ -131,7 +132,8 @@ fn torture(
 }
 
 impl Turn<'_> {
-    /// Lets the threads go on for so long, with rests in between and at the end; how many there were.
+    /// Lets the threads go on for so long, with rests in between and at the end; how many there
+    /// were.
     fn go(&mut self, length: Duration) -> (u64, Result<(), End>) {
         let stutter = self.job.settings.stutter;
         let mut rests = 0;

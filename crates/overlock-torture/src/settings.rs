@@ -29,8 +29,9 @@ pub struct Settings {
     /// From one change of the threads' CPUs to the next; none where 0.
     #[serde(rename = "shuffle_ms", serialize_with = "milliseconds")]
     pub shuffle: Duration,
-    /// Steps of a thread, on average, before it exits and another takes its place; for ever where 0. An eighth of that for locks whose waiters
-    /// spin, sixteen times as many for greedy threads.
+    /// Steps of a thread, on average, before it exits and another takes its place; for ever where
+    /// 0. An eighth of that for locks whose waiters spin, sixteen times as many for greedy
+    /// threads.
     pub churn: u32,
     /// The most locks that a thread holds at a time, 1 to [`LOCKS`].
     pub nest: usize,

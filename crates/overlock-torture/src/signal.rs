@@ -1,7 +1,8 @@
 //! Signals that interrupt the threads anywhere.
 //!
-//! Each one makes whatever sleeps return for no reason. And where the lock's docs allow it, its handler tries the lock.
-//! The signal is SIGURG: what nobody handles of it is ignored, so one that comes late does no harm.
+//! Each one makes whatever sleeps return for no reason. And where the lock's docs allow it, its
+//! handler tries the lock. The signal is SIGURG: what nobody handles of it is ignored, so one that
+//! comes late does no harm.
 
 use std::cell::Cell;
 use std::io;
@@ -63,8 +64,9 @@ pub fn install() {
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = handle as extern "C" fn(libc::c_int) as usize;
         action.sa_flags = libc::SA_RESTART;
-        // SAFETY: the action is valid, and the handler does only what handlers may: it looks at a constant-initialised
-        // thread-local without a destructor, and does what `Subject::interrupt` promises to be fit for it.
+        // SAFETY: the action is valid, and the handler does only what handlers may: it looks at a
+        // constant-initialised thread-local without a destructor, and does what
+        // `Subject::interrupt` promises to be fit for it.
         let failed = unsafe { libc::sigaction(SIGNAL, &action, ptr::null_mut()) };
         assert_eq!(failed, 0, "no handler: {}", io::Error::last_os_error());
     });

@@ -34,7 +34,8 @@ pub trait Subject: Debug + Send + Sync {
     /// One step of a thread.
     fn step(&self, worker: &Worker, step: &Step);
 
-    /// What a signal handler does on the thread `index`, which it has interrupted anywhere. Must be fit for that.
+    /// What a signal handler does on the thread `index`, which it has interrupted anywhere. Must be
+    /// fit for that.
     fn interrupt(&self, index: usize, handled: &Handled) {
         let _ = (index, handled);
     }
@@ -45,14 +46,16 @@ pub trait Subject: Debug + Send + Sync {
     /// Lock `lock`, for a report: what it says of itself, and what it holds.
     fn state(&self, lock: usize) -> String;
 
-    /// Looks whether all is as it must be while no thread is in a step; `written(lock)` is how often they wrote under each lock.
+    /// Looks whether all is as it must be while no thread is in a step; `written(lock)` is how
+    /// often they wrote under each lock.
     ///
     /// # Errors
     ///
     /// Where it is not.
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation>;
 
-    /// What the thread `index` does next, where `wish` is what all are asked to do. For those that must all do the same.
+    /// What the thread `index` does next, where `wish` is what all are asked to do. For those that
+    /// must all do the same.
     fn agree(&self, index: usize, wish: Wish) -> Wish {
         let _ = index;
         wish

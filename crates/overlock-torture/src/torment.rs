@@ -26,7 +26,8 @@ pub struct Done {
     pub shuffles: u64,
 }
 
-/// Starts a thread that does all that, until the job's threads are asked to leave. `cpus` are those that there are.
+/// Starts a thread that does all that, until the job's threads are asked to leave. `cpus` are those
+/// that there are.
 ///
 /// # Errors
 ///
@@ -82,7 +83,8 @@ fn shuffle(job: &Job, cpus: &[usize], random: &mut Random) {
             1 => set(&cpus[one..=one]),
             _ => set(&cpus[any..=any]),
         };
-        // One that has left meanwhile needs no CPU, and a CPU that was taken away costs the shuffle, no more.
+        // One that has left meanwhile needs no CPU, and a CPU that was taken away costs the
+        // shuffle, no more.
         if let Some(thread) = Pid::from_raw(place.thread() as i32) {
             let _ = sched_setaffinity(Some(thread), &chosen);
         }

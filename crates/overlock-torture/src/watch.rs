@@ -2,17 +2,20 @@
 //!
 //! # Hangs
 //!
-//! A thread that is in one and the same operation for longer than its lock's bound plus the patience has lost its wake-up, or
-//! waits in a circle. Only time during which the watchdog itself ran counts, so that a machine that stood still, or a
-//! debugger, is not taken for a hang. Where others still get the lock it is starvation, which some locks may do ([`Bound::ends`]).
+//! A thread that is in one and the same operation for longer than its lock's bound plus the
+//! patience has lost its wake-up, or waits in a circle. Only time during which the watchdog itself
+//! ran counts, so that a machine that stood still, or a debugger, is not taken for a hang. Where
+//! others still get the lock it is starvation, which some locks may do ([`Bound::ends`]).
 //!
 //! # Starvation
 //!
-//! Time alone says little of a waiter on a crowded machine: it may not have had a CPU. So the watchdog asks the kernel how
-//! much a waiter ran. A waiter whose bound is over, that has had a CPU since, so that it could have done what the lock makes it do,
-//! and again after that, must not see others get the lock more often in between than four times the number of threads.
-//! The scheduler cannot explain that: it did run. Where the kernel does not tell, only the patience is left. And so for a lock
-//! whose waiters may be passed though they run, while somebody before them does not: who that is only the lock knows.
+//! Time alone says little of a waiter on a crowded machine: it may not have had a CPU. So the
+//! watchdog asks the kernel how much a waiter ran. A waiter whose bound is over, that has had a CPU
+//! since, so that it could have done what the lock makes it do, and again after that, must not see
+//! others get the lock more often in between than four times the number of threads. The scheduler
+//! cannot explain that: it did run. Where the kernel does not tell, only the patience is left. And
+//! so for a lock whose waiters may be passed though they run, while somebody before them does not:
+//! who that is only the lock knows.
 
 use std::time::{Duration, Instant};
 
@@ -29,17 +32,19 @@ use crate::violation::{Kind, Violation};
 /// How often the watchdog looks, about.
 pub const TICK: Duration = Duration::from_millis(10);
 
-/// A tick that took longer counts as this: somebody kept the watchdog from running, and the threads too.
+/// A tick that took longer counts as this: somebody kept the watchdog from running, and the threads
+/// too.
 const LONGEST_TICK: Duration = Duration::from_millis(100);
 
-/// A waiter that has had so much of a CPU has done all that its lock asks of it. Waiters that sleep have a few
-/// microseconds each time that they wake; those that spin have whole slices.
+/// A waiter that has had so much of a CPU has done all that its lock asks of it. Waiters that sleep
+/// have a few microseconds each time that they wake; those that spin have whole slices.
 const AWAKE_FOR: u64 = 5_000_000;
 
 /// As good: it was given a CPU so often.
 const AWAKE_TIMES: u64 = 32;
 
-/// A waiter that is in line and runs is passed by each of the others once; readers count more than once in a visit.
+/// A waiter that is in line and runs is passed by each of the others once; readers count more than
+/// once in a visit.
 const PASSES: u64 = 4;
 
 /// The watchdog of one job.
@@ -210,7 +215,8 @@ impl Watch {
 }
 
 impl Case {
-    /// The case moves on: how often others got the lock since the waiter was certainly in line, once it has run since.
+    /// The case moves on: how often others got the lock since the waiter was certainly in line,
+    /// once it has run since.
     fn hear(&mut self, ran: Ran, visits: u64) -> Option<u64> {
         match *self {
             Case::None => *self = Case::Over(ran),

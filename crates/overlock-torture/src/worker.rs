@@ -121,7 +121,8 @@ impl Worker {
         self.place().set(doing, now);
     }
 
-    /// Acquires a lock by `attempt`, and judges how that ends; `visits` says how often somebody had the lock.
+    /// Acquires a lock by `attempt`, and judges how that ends; `visits` says how often somebody had
+    /// the lock.
     pub fn acquire<T>(
         &self,
         ask: Ask,
@@ -155,8 +156,8 @@ impl Worker {
         got
     }
 
-    /// An acquisition that must succeed, beside those that the tallies count: an upgrade, or the way back from a bump. `f` ends
-    /// with the lock held as `side`.
+    /// An acquisition that must succeed, beside those that the tallies count: an upgrade, or the
+    /// way back from a bump. `f` ends with the lock held as `side`.
     pub fn wait<T>(&self, op: Op, lock: usize, side: Side, f: impl FnOnce() -> T) -> T {
         let start = self.set(op, lock);
         let result = f();
@@ -175,8 +176,8 @@ impl Worker {
         }
     }
 
-    /// A wait for something else than the lock, without it. `f` ends with the lock held again, and says whether what the thread
-    /// waited for has come.
+    /// A wait for something else than the lock, without it. `f` ends with the lock held again, and
+    /// says whether what the thread waited for has come.
     pub fn wait_outside<T>(
         &self,
         op: Op,
@@ -291,7 +292,8 @@ impl Worker {
         }
     }
 
-    /// Spends time while a ledger's words are written: spread over them, or all of it at one of them.
+    /// Spends time while a ledger's words are written: spread over them, or all of it at one of
+    /// them.
     pub fn between_words(&self, pause: Pause, bits: u64) -> impl FnMut(usize) {
         let chosen = bits as usize % WORDS;
         move |word| match pause {

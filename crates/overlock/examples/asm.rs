@@ -7,7 +7,8 @@ use overlock::rw::{OverlockRw, PerCpuRwSem};
 use overlock::sleep::{Mutex, Overlock};
 use overlock::spin::{FastQueue, Hybrid, PvTicket, Queued, Ticket};
 
-/// An operation of a trait that acquires a lock, the one that releases it, and the token between them, by the names given.
+/// An operation of a trait that acquires a lock, the one that releases it, and the token between
+/// them, by the names given.
 macro_rules! probes {
     ($($lock:ty, $token:ty: $trait:ident $lock_it:ident as $acquire:ident, $unlock_it:ident as $release:ident;)*) => {
         $(

@@ -1,5 +1,6 @@
 //! What it costs to read under the locks whose readers touch only their own slot, beside what any
-//! counter of a thread's own would cost: the fastest of several rounds, in nanoseconds for each acquisition and release.
+//! counter of a thread's own would cost: the fastest of several rounds, in nanoseconds for each
+//! acquisition and release.
 
 use std::cell::Cell;
 use std::hint::black_box;

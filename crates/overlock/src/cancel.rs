@@ -4,11 +4,11 @@ use std::fmt;
 
 use crate::Linux;
 
-/// Ends the waits that were given it: see [`Lock::lock_cancellable`](crate::lock::Lock::lock_cancellable). Once cancelled it
-/// stays so.
+/// Ends the waits that were given it: see
+/// [`Lock::lock_cancellable`](crate::lock::Lock::lock_cancellable). Once cancelled it stays so.
 ///
-/// Any number of threads may wait with one token, for different locks. Cancelling is safe in a signal handler, and takes some
-/// microseconds: it looks at the queue nodes of all threads.
+/// Any number of threads may wait with one token, for different locks. Cancelling is safe in a
+/// signal handler, and takes some microseconds: it looks at the queue nodes of all threads.
 pub type CancelToken = overlock_core::sleep::cancel::CancelToken<Linux>;
 
 /// A wait was ended by its [`CancelToken`].

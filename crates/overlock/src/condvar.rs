@@ -41,7 +41,8 @@ use crate::{Linux, deadline, watch};
 /// });
 /// ```
 ///
-/// A guard that is mapped to a part of the data cannot wait: the part might be gone when the wait ends.
+/// A guard that is mapped to a part of the data cannot wait: the part might be gone when the wait
+/// ends.
 ///
 /// ```compile_fail,E0308
 /// # use overlock::{Condvar, Mutex, MutexGuard};
@@ -75,7 +76,8 @@ impl Condvar {
         }
     }
 
-    /// Notifies the waiter that has waited longest; whether there was one. The caller need not hold the lock.
+    /// Notifies the waiter that has waited longest; whether there was one. The caller need not hold
+    /// the lock.
     #[inline]
     pub fn notify_one(&self) -> bool {
         self.raw.notify_one()
@@ -87,14 +89,16 @@ impl Condvar {
         self.raw.notify_all()
     }
 
-    /// Releases the lock, waits until notified, and acquires the lock again, however long that takes.
+    /// Releases the lock, waits until notified, and acquires the lock again, however long that
+    /// takes.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait<P: Place<Raw = R>, R: RawLock>(&self, guard: &mut Guard<P, Exclusive<R>>) {
         self.wait_limited(guard, None, None);
     }
 
-    /// Waits as [`wait`](Self::wait) does until `condition` is false. Does not wait if it is false already.
+    /// Waits as [`wait`](Self::wait) does until `condition` is false. Does not wait if it is false
+    /// already.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_while<P, R, F>(&self, guard: &mut Guard<P, Exclusive<R>>, mut condition: F)
@@ -132,8 +136,8 @@ impl Condvar {
         WaitTimeoutResult(!self.wait_limited(guard, Some(end), None))
     }
 
-    /// As [`wait_while`](Self::wait_while), unless `timeout` passes first. `timed_out` says that it has passed and the condition is
-    /// still true.
+    /// As [`wait_while`](Self::wait_while), unless `timeout` passes first. `timed_out` says that it
+    /// has passed and the condition is still true.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_while_for<P, R, F>(
@@ -150,8 +154,8 @@ impl Condvar {
         self.wait_while_before(guard, condition, deadline::after(timeout))
     }
 
-    /// As [`wait_while`](Self::wait_while), unless `deadline` passes first. `timed_out` says that it has passed and the condition is
-    /// still true.
+    /// As [`wait_while`](Self::wait_while), unless `deadline` passes first. `timed_out` says that
+    /// it has passed and the condition is still true.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_while_until<P, R, F>(
@@ -168,7 +172,8 @@ impl Condvar {
         self.wait_while_before(guard, condition, deadline::at(deadline))
     }
 
-    /// As [`wait`](Self::wait), unless `cancel` is cancelled first. The lock has been acquired again either way.
+    /// As [`wait`](Self::wait), unless `cancel` is cancelled first. The lock has been acquired
+    /// again either way.
     ///
     /// # Errors
     ///
@@ -219,8 +224,8 @@ impl Condvar {
     ) -> bool {
         let here = watch::here();
         guard.with_token(|lock, token| {
-            // SAFETY: the guard's own acquisition, on its thread; nobody has a reference into the data, since the guard
-            // is borrowed mutably.
+            // SAFETY: the guard's own acquisition, on its thread; nobody has a reference into the
+            // data, since the guard is borrowed mutably.
             let wait = || unsafe { self.raw.wait_limited(lock, token, end, cancel) };
             watch::asleep(here, lock, wait)
         })

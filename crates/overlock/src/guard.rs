@@ -1,7 +1,7 @@
 //! Guards: written once, for every lock with data and every way to hold one.
 //!
-//! A [`Guard`] is made of a [`Place`], where its lock is found, and a [`Mode`], which says how its acquisition shares the lock. The
-//! names that people type are aliases:
+//! A [`Guard`] is made of a [`Place`], where its lock is found, and a [`Mode`], which says how its
+//! acquisition shares the lock. The names that people type are aliases:
 //!
 //! | name | place | mode |
 //! |---|---|---|
@@ -11,15 +11,16 @@
 //! | [`RwLockWriteGuard`](crate::RwLockWriteGuard) | `&RwLock<T>` | [`Write`](crate::rwlock::Write) |
 //! | [`RwLockUpgradableReadGuard`](crate::RwLockUpgradableReadGuard) | `&RwLock<T>` | [`Upgradable`](crate::rwlock::Upgradable) |
 //!
-//! Those of readers and writers exist for `Arc` too. A guard that is [mapped](Guard::map) to a part of the data is a
-//! [`MappedGuard`], or a [`MappedReadGuard`].
+//! Those of readers and writers exist for `Arc` too. A guard that is [mapped](Guard::map) to a part
+//! of the data is a [`MappedGuard`], or a [`MappedReadGuard`].
 //!
 //! # What a guard keeps
 //!
-//! - G1: while a guard lives its lock is acquired in the guard's mode, by the thread that the guard is on; no guard is
-//!   `Send`.
-//! - G2: the guard has that acquisition's token, and nobody else has. What takes the token out either ends the guard or puts another one
-//!   in before anybody sees the guard again; where that is impossible since the lock has panicked, the process ends.
+//! - G1: while a guard lives its lock is acquired in the guard's mode, by the thread that the guard
+//!   is on; no guard is `Send`.
+//! - G2: the guard has that acquisition's token, and nobody else has. What takes the token out
+//!   either ends the guard or puts another one in before anybody sees the guard again; where that
+//!   is impossible since the lock has panicked, the process ends.
 
 mod fair;
 mod mapped;
@@ -36,11 +37,13 @@ pub use fair::Fair;
 pub use mapped::{MappedGuard, MappedReadGuard};
 
 pub(crate) mod sealed {
-    /// Keeps the traits of guards to this crate's types: `unsafe` code relies on what their implementations do.
+    /// Keeps the traits of guards to this crate's types: `unsafe` code relies on what their
+    /// implementations do.
     pub trait Sealed {}
 }
 
-/// A lock with data: [`Lock`](crate::lock::Lock) or [`SharedLock`](crate::rwlock::SharedLock). Sealed.
+/// A lock with data: [`Lock`](crate::lock::Lock) or [`SharedLock`](crate::rwlock::SharedLock).
+/// Sealed.
 pub trait Guarded: sealed::Sealed {
     /// The lock without its data.
     type Raw;
@@ -62,8 +65,9 @@ pub trait Place: sealed::Sealed {
     fn parts(&self) -> (&Self::Raw, *mut Self::Data);
 }
 
-/// How an acquisition shares its lock: [`Exclusive`](crate::lock::Exclusive), [`Read`](crate::rwlock::Read),
-/// [`Write`](crate::rwlock::Write) or [`Upgradable`](crate::rwlock::Upgradable). Sealed.
+/// How an acquisition shares its lock: [`Exclusive`](crate::lock::Exclusive),
+/// [`Read`](crate::rwlock::Read), [`Write`](crate::rwlock::Write) or
+/// [`Upgradable`](crate::rwlock::Upgradable). Sealed.
 pub trait Mode: sealed::Sealed {
     /// The lock without its data.
     type Raw;
@@ -80,7 +84,8 @@ pub trait Mode: sealed::Sealed {
     unsafe fn release(raw: &Self::Raw, token: Self::Token);
 }
 
-/// A [`Mode`] whose holder is alone with the data: [`Exclusive`](crate::lock::Exclusive) or [`Write`](crate::rwlock::Write). Sealed.
+/// A [`Mode`] whose holder is alone with the data: [`Exclusive`](crate::lock::Exclusive) or
+/// [`Write`](crate::rwlock::Write). Sealed.
 pub trait Alone: Mode {}
 
 impl<L: Guarded + ?Sized> sealed::Sealed for &L {}
@@ -105,13 +110,14 @@ impl<L: Guarded + ?Sized> Place for Arc<L> {
     }
 }
 
-/// An acquired lock, and access to its data; releases the lock when dropped. See the [module's page](self).
+/// An acquired lock, and access to its data; releases the lock when dropped. See the [module's
+/// page](self).
 ///
 /// A panic while a guard is alive releases the lock, no more: nothing is poisoned.
 ///
-/// What a guard can do beside giving access are associated functions, not methods, so that they hide nothing of the
-/// data. They are called by a name that says the mode, as in `MutexGuard::map(guard, ...)`: `map` of a reader is another one than
-/// `map` of a writer.
+/// What a guard can do beside giving access are associated functions, not methods, so that they
+/// hide nothing of the data. They are called by a name that says the mode, as in
+/// `MutexGuard::map(guard, ...)`: `map` of a reader is another one than `map` of a writer.
 ///
 /// Guards stay on the thread that locked:
 ///
@@ -143,12 +149,12 @@ pub struct Guard<P: Place<Raw = M::Raw>, M: Mode> {
     here: PhantomData<*mut ()>,
 }
 
-// SAFETY: a shared guard gives shared access to its data and to its place (from which others can lock); nobody
-// gets at the token.
+// SAFETY: a shared guard gives shared access to its data and to its place (from which others can
+// lock); nobody gets at the token.
 unsafe impl<P: Place<Raw = M::Raw, Data: Sync> + Sync, M: Mode> Sync for Guard<P, M> {}
 
-/// Runs `f`, which leaves a guard without its token meanwhile, and ends the process where it unwinds (G2). Locks only
-/// panic on misuse.
+/// Runs `f`, which leaves a guard without its token meanwhile, and ends the process where it
+/// unwinds (G2). Locks only panic on misuse.
 #[inline]
 pub(crate) fn or_abort<V>(f: impl FnOnce() -> V) -> V {
     struct Abort;
@@ -169,7 +175,8 @@ pub(crate) fn or_abort<V>(f: impl FnOnce() -> V) -> V {
 impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
     /// # Safety
     ///
-    /// `token` is that of an acquisition of `place`'s lock in mode `M` by the calling thread, and is used for nothing else.
+    /// `token` is that of an acquisition of `place`'s lock in mode `M` by the calling thread, and
+    /// is used for nothing else.
     #[inline]
     pub(crate) unsafe fn new(place: P, token: M::Token) -> Self {
         Guard {
@@ -207,7 +214,8 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
 
     /// # Safety
     ///
-    /// The guard is not used or dropped before [`put_token`](Self::put_token) has given it the token of another acquisition.
+    /// The guard is not used or dropped before [`put_token`](Self::put_token) has given it the
+    /// token of another acquisition.
     #[inline]
     pub(crate) unsafe fn take_token(&mut self) -> M::Token {
         // SAFETY: a guard has its token (G2), and the caller keeps to the above.
@@ -219,7 +227,8 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
         self.token = ManuallyDrop::new(token);
     }
 
-    /// Does something with the acquisition that needs its token and leaves another one, and a result.
+    /// Does something with the acquisition that needs its token and leaves another one, and a
+    /// result.
     #[inline]
     pub(crate) fn with_token<V>(
         &mut self,
@@ -262,8 +271,9 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
         f()
     }
 
-    /// Releases the lock, runs `f`, and acquires the lock again in the same mode, even if `f` panics. The guard is borrowed
-    /// mutably, so that no reference into the data can be kept meanwhile.
+    /// Releases the lock, runs `f`, and acquires the lock again in the same mode, even if `f`
+    /// panics. The guard is borrowed mutably, so that no reference into the data can be kept
+    /// meanwhile.
     ///
     /// ```
     /// use overlock::{Mutex, MutexGuard};
@@ -287,8 +297,8 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
 }
 
 impl<L: Guarded<Raw = M::Raw> + ?Sized, M: Mode> Guard<&L, M> {
-    /// Leaves the lock acquired, for somebody who will release it without a guard: the token is what
-    /// [`force_unlock`](crate::lock::Lock::force_unlock) and its kind ask for.
+    /// Leaves the lock acquired, for somebody who will release it without a guard: the token is
+    /// what [`force_unlock`](crate::lock::Lock::force_unlock) and its kind ask for.
     ///
     /// ```
     /// use overlock::{Mutex, MutexGuard};
@@ -312,8 +322,8 @@ impl<'a, L: Guarded<Raw = M::Raw> + ?Sized, M: Alone> Guard<&'a L, M> {
     pub fn leak(s: Self) -> &'a mut L::Data {
         let data = s.data();
         std::mem::forget(s);
-        // SAFETY: nobody will ever release the lock, so the holder stays alone with the data for as long as the lock
-        // is borrowed.
+        // SAFETY: nobody will ever release the lock, so the holder stays alone with the data for as
+        // long as the lock is borrowed.
         unsafe { &mut *data }
     }
 }

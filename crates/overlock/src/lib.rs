@@ -1,9 +1,9 @@
 //! Locks that stay fast when there are more threads than CPUs.
 //!
-//! A spinlock collapses as soon as its holder loses its CPU; a mutex that wakes a waiter at each unlock
-//! pays for a wake-up at each change of owner. [`Mutex`] does neither. Its waiters spin for some
-//! microseconds, then sleep, and cost nothing while they do. Those that run pass those that sleep, up to
-//! a bound. To unlock takes no locked instruction.
+//! A spinlock collapses as soon as its holder loses its CPU; a mutex that wakes a waiter at each
+//! unlock pays for a wake-up at each change of owner. [`Mutex`] does neither. Its waiters spin for
+//! some microseconds, then sleep, and cost nothing while they do. Those that run pass those that
+//! sleep, up to a bound. To unlock takes no locked instruction.
 //!
 //! ```
 //! use overlock::Mutex;
@@ -32,39 +32,46 @@
 //! | [`Barrier`], [`Once`], [`OnceLock`] | waiting for each other, or for the first |
 //! | [`CancelToken`] | ending waits from outside |
 //!
-//! The types have the shape of parking_lot's, so `use overlock as parking_lot` is often all that there is
-//! to a trial; see [below](#coming-from-parking_lot). They are made from one source each, for any raw
-//! lock: [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The raw locks are in [`sleep`],
-//! [`rw`], and [`spin`], which has the whole family of the kernel's spinlocks. They are written once for
-//! every platform, in [`overlock_core`]; [`Linux`] is the platform here.
+//! The types have the shape of parking_lot's, so `use overlock as parking_lot` is often all that
+//! there is to a trial; see [below](#coming-from-parking_lot). They are made from one source each,
+//! for any raw lock: [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The raw locks are
+//! in [`sleep`], [`rw`], and [`spin`], which has the whole family of the kernel's spinlocks. They
+//! are written once for every platform, in [`overlock_core`]; [`Linux`] is the platform here.
 //!
 //! # System calls
 //!
-//! The locks need `futex`. `membarrier`, `sched_yield` and `futex_waitv` are extras. A program that puts
-//! a seccomp filter in force which does not allow them calls [`Linux::use_futex_alone`] before.
+//! The locks need `futex`. `membarrier`, `sched_yield` and `futex_waitv` are extras. A program that
+//! puts a seccomp filter in force which does not allow them calls [`Linux::use_futex_alone`]
+//! before.
 //!
 //! # Coming from parking_lot
 //!
-//! Names, methods and guards are those of parking_lot 0.13, with the types of their arguments. What is different:
+//! Names, methods and guards are those of parking_lot 0.13, with the types of their arguments. What
+//! is different:
 //!
-//! - A lock's raw form has tokens of its own: [`force_unlock`](lock::Lock::force_unlock) and its kind take one. `lock_api` is not
-//!   part of these types: where a function asks for a `lock_api::Mutex`, give it one over a lock of [`spin`].
+//! - A lock's raw form has tokens of its own: [`force_unlock`](lock::Lock::force_unlock) and its
+//!   kind take one. `lock_api` is not part of these types: where a function asks for a
+//!   `lock_api::Mutex`, give it one over a lock of [`spin`].
 //! - Guards of `Arc`s and serde's traits (feature `serde`) are there; guards are never `Send`.
-//! - Not there: `ReentrantMutex`, `RecursiveRwLock` (0.12's `read_recursive`), `FairMutex` (for strict order take [`lock::Lock`] over
-//!   [`spin::Ticket`] or [`spin::Mcs`], and mind what they say about overcommit), `RawCondvar`, and the features
-//!   `deadlock_detection`, `owning_ref` and `send_guard`.
-//! - There in addition: [`lock_cancellable`](lock::Lock::lock_cancellable), [`is_contended`](lock::Lock::is_contended),
-//!   [`into_token`](guard::Guard::into_token), [`leak`](guard::Guard::leak) of writers, [`PerCpuRwLock`], [`RtMutex`],
-//!   [`Semaphore`], [`OnceLock`], [`Barrier`]; a [`Condvar`] takes the guard of any lock, and of an `Arc` of one.
+//! - Not there: `ReentrantMutex`, `RecursiveRwLock` (0.12's `read_recursive`), `FairMutex` (for
+//!   strict order take [`lock::Lock`] over [`spin::Ticket`] or [`spin::Mcs`], and mind what they
+//!   say about overcommit), `RawCondvar`, and the features `deadlock_detection`, `owning_ref` and
+//!   `send_guard`.
+//! - There in addition: [`lock_cancellable`](lock::Lock::lock_cancellable),
+//!   [`is_contended`](lock::Lock::is_contended), [`into_token`](guard::Guard::into_token),
+//!   [`leak`](guard::Guard::leak) of writers, [`PerCpuRwLock`], [`RtMutex`], [`Semaphore`],
+//!   [`OnceLock`], [`Barrier`]; a [`Condvar`] takes the guard of any lock, and of an `Arc` of one.
 //!
 //! # Features
 //!
-//! - `lock_api` (default), `lock_api_04`: the `Raw*` traits of lock_api 0.5 and 0.4 for the raw locks.
-//! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their data.
+//! - `lock_api` (default), `lock_api_04`: the `Raw*` traits of lock_api 0.5 and 0.4 for the raw
+//!   locks.
+//! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their
+//!   data.
 //! - `stat`: counters and latency histograms ([`stat`]).
 //! - `checked`: misuse that is otherwise silent panics, as it does in debug builds.
-//! - `lockdep`: the order of locks is validated while the program runs (`lockdep`). `lockdep_raw`: the validator's functions alone,
-//!   for locks of any kind.
+//! - `lockdep`: the order of locks is validated while the program runs (`lockdep`). `lockdep_raw`:
+//!   the validator's functions alone, for locks of any kind.
 //! - `busted`: locks that are broken on purpose, for tests of checkers.
 #![cfg(target_os = "linux")]
 

@@ -47,8 +47,8 @@ pub use exit_key::ExitKey;
 #[derive(Clone, Copy, Debug)]
 pub struct Linux;
 
-/// Threads that have a slot at a time. Miri books every byte that a borrow covers, each time; with the
-/// full tables it does little else.
+/// Threads that have a slot at a time. Miri books every byte that a borrow covers, each time; with
+/// the full tables it does little else.
 const THREADS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
 
 /// All zero bytes, so the table takes no space in the file and only touched pages take memory.
@@ -70,8 +70,8 @@ static WAITERS: WaiterTable<Linux> = WaiterTable::new(&WAITER_LINES);
 /// As [`SLOTS`]: all zero. A line for every thread, as the trait asks.
 static LOCK_HASH: [Line<Linux>; THREADS] = [const { Line::INIT }; THREADS];
 
-/// Turns between two looks at the clock while spinning towards a deadline: a clock read costs about as
-/// much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.
+/// Turns between two looks at the clock while spinning towards a deadline: a clock read costs about
+/// as much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.
 const TURNS_PER_CLOCK: u32 = 16;
 
 /// How long a sleep lasts that two words can end, where the system does not wait for two.

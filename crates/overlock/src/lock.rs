@@ -1,7 +1,7 @@
 //! Mutual exclusion: one lock with data, over any of the family's raw locks.
 //!
-//! [`Mutex`](crate::Mutex), [`SpinLock`](crate::SpinLock) and [`RtMutex`](crate::RtMutex) are aliases of [`Lock`]. What a lock can
-//! do follows from the traits of its raw lock:
+//! [`Mutex`](crate::Mutex), [`SpinLock`](crate::SpinLock) and [`RtMutex`](crate::RtMutex) are
+//! aliases of [`Lock`]. What a lock can do follows from the traits of its raw lock:
 //!
 //! | trait | what it brings |
 //! |---|---|
@@ -39,22 +39,25 @@ use crate::guard::{Guard, Guarded, Place, sealed};
 use crate::watch::{self, How, Key};
 use crate::{Linux, deadline};
 
-/// A mutual-exclusion lock with the data that it protects, over the raw lock `R`. People type [`Mutex`](crate::Mutex).
+/// A mutual-exclusion lock with the data that it protects, over the raw lock `R`. People type
+/// [`Mutex`](crate::Mutex).
 ///
-/// Acquiring has acquire ordering, releasing has release ordering, and each release synchronises with the acquisition that follows
-/// it. How long a waiter may wait, and who may pass it, is the raw lock's affair.
+/// Acquiring has acquire ordering, releasing has release ordering, and each release synchronises
+/// with the acquisition that follows it. How long a waiter may wait, and who may pass it, is the
+/// raw lock's affair.
 ///
-/// A thread that locks what it holds already waits for ever; so may a signal handler that locks what the thread that it
-/// interrupted holds, waits for, or is releasing. (With a spinning raw lock, [`Mutex`](crate::Mutex) and
-/// [`SpinLock`](crate::SpinLock) included, a handler may always try, and release what it got.) A guard that is forgotten leaves the lock locked.
+/// A thread that locks what it holds already waits for ever; so may a signal handler that locks
+/// what the thread that it interrupted holds, waits for, or is releasing. (With a spinning raw
+/// lock, [`Mutex`](crate::Mutex) and [`SpinLock`](crate::SpinLock) included, a handler may always
+/// try, and release what it got.) A guard that is forgotten leaves the lock locked.
 pub struct Lock<R, T: ?Sized> {
     raw: R,
     key: Key,
     data: UnsafeCell<T>,
 }
 
-// SAFETY: the lock gives one thread at a time access to the data, by mutable reference, which is as good as sending
-// the data there and back. Raw locks are made to be shared.
+// SAFETY: the lock gives one thread at a time access to the data, by mutable reference, which is as
+// good as sending the data there and back. Raw locks are made to be shared.
 unsafe impl<R: RawLock, T: ?Sized + Send> Sync for Lock<R, T> {}
 
 impl<R, T: ?Sized> sealed::Sealed for Lock<R, T> {}
@@ -76,8 +79,9 @@ impl<R: ConstLock, T> Lock<R, T> {
         Self::from_raw(R::INIT, data)
     }
 
-    /// As [`new`](Self::new), with a name, which is what reports of the feature `lockdep` say, and the class that they reason about: locks of one name are
-    /// taken in one order. Without the feature the same as `new`.
+    /// As [`new`](Self::new), with a name, which is what reports of the feature `lockdep` say, and
+    /// the class that they reason about: locks of one name are taken in one order. Without the
+    /// feature the same as `new`.
     #[inline]
     pub const fn named(name: &'static str, data: T) -> Self {
         Lock {
@@ -130,7 +134,8 @@ impl<R, T: ?Sized> Lock<R, T> {
     ///
     /// # Safety
     ///
-    /// The caller unlocks only what it has locked itself through the raw lock, or whose guard it has forgotten.
+    /// The caller unlocks only what it has locked itself through the raw lock, or whose guard it
+    /// has forgotten.
     #[inline]
     pub const unsafe fn raw(&self) -> &R {
         &self.raw
@@ -171,8 +176,9 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
         unsafe { Self::guard(self, self.acquire(0)) }
     }
 
-    /// As [`lock`](Self::lock), where the thread holds other locks of the same class that come before: `level` is 1 for the second, 2 for the third.
-    /// It tells the feature `lockdep` that the caller knows an order among them. Without it the same as `lock`.
+    /// As [`lock`](Self::lock), where the thread holds other locks of the same class that come
+    /// before: `level` is 1 for the second, 2 for the third. It tells the feature `lockdep`
+    /// that the caller knows an order among them. Without it the same as `lock`.
     ///
     /// ```
     /// use overlock::Mutex;
@@ -197,7 +203,8 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
         unsafe { Self::guard(self, self.acquire(level)) }
     }
 
-    /// Acquires the lock if that needs no waiting. May fail where another thread is just acquiring or releasing it.
+    /// Acquires the lock if that needs no waiting. May fail where another thread is just acquiring
+    /// or releasing it.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock(&self) -> Option<LockGuard<'_, R, T>> {
@@ -218,11 +225,13 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
         self.raw.is_contended()
     }
 
-    /// A guard for what the caller holds already: through [`raw`](Self::raw), or since it forgot the guard.
+    /// A guard for what the caller holds already: through [`raw`](Self::raw), or since it forgot
+    /// the guard.
     ///
     /// # Safety
     ///
-    /// `token` is that of an acquisition of this lock by the calling thread, and is used for nothing else.
+    /// `token` is that of an acquisition of this lock by the calling thread, and is used for
+    /// nothing else.
     #[inline]
     pub unsafe fn make_guard_unchecked(&self, token: R::Token) -> LockGuard<'_, R, T> {
         // SAFETY: the caller's promise.
@@ -233,7 +242,8 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     ///
     /// # Safety
     ///
-    /// As for [`make_guard_unchecked`](Self::make_guard_unchecked); no reference to the data is left.
+    /// As for [`make_guard_unchecked`](Self::make_guard_unchecked); no reference to the data is
+    /// left.
     #[inline]
     pub unsafe fn force_unlock(&self, token: R::Token) {
         watch::release(&self.raw);
@@ -243,7 +253,8 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
 }
 
 impl<R: RawFairLock, T: ?Sized> Lock<R, T> {
-    /// As [`force_unlock`](Self::force_unlock); where a waiter sleeps for the lock, gives it to that one.
+    /// As [`force_unlock`](Self::force_unlock); where a waiter sleeps for the lock, gives it to
+    /// that one.
     ///
     /// # Safety
     ///
@@ -283,7 +294,8 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
         Some(unsafe { Self::guard(self, token) })
     }
 
-    /// Acquires the lock unless `deadline` passes first. Tries at least once; never gives up before.
+    /// Acquires the lock unless `deadline` passes first. Tries at least once; never gives up
+    /// before.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock_until(&self, deadline: Instant) -> Option<LockGuard<'_, R, T>> {
@@ -294,8 +306,8 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
 }
 
 impl<R: RawCancelLock<Linux>, T: ?Sized> Lock<R, T> {
-    /// Acquires the lock unless `cancel` is cancelled first, from any thread or from a signal handler. Tries at least once, even
-    /// where it has been cancelled already.
+    /// Acquires the lock unless `cancel` is cancelled first, from any thread or from a signal
+    /// handler. Tries at least once, even where it has been cancelled already.
     ///
     /// ```
     /// use overlock::{CancelToken, Mutex};

@@ -1,14 +1,15 @@
 //! Lock order, validated while the program runs (feature `lockdep`).
 //!
-//! A deadlock needs a moment; the order of locks that makes it possible is there all the time. The validator notes which classes of locks are taken while
-//! which others are held, and reports the first time that an order contradicts what it has seen, though nothing has
-//! gone wrong yet. It knows the ideas of the Linux kernel's validator of the same name, from their published description.
-//! What it finds, what it costs, and how to read a report: `docs/lockdep.md`.
+//! A deadlock needs a moment; the order of locks that makes it possible is there all the time. The
+//! validator notes which classes of locks are taken while which others are held, and reports the
+//! first time that an order contradicts what it has seen, though nothing has gone wrong yet. It
+//! knows the ideas of the Linux kernel's validator of the same name, from their published
+//! description. What it finds, what it costs, and how to read a report: `docs/lockdep.md`.
 //!
-//! With the feature on, the locks with data of this crate report to it by themselves: [`Lock`](crate::lock::Lock),
-//! [`SharedLock`](crate::rwlock::SharedLock) and their aliases, and [`Condvar`](crate::Condvar). A lock's class is the line of source on which it was
-//! made, or its [name](crate::lock::Lock::named). Reports go to standard error.
-//!
+//! With the feature on, the locks with data of this crate report to it by themselves:
+//! [`Lock`](crate::lock::Lock), [`SharedLock`](crate::rwlock::SharedLock) and their aliases, and
+//! [`Condvar`](crate::Condvar). A lock's class is the line of source on which it was made, or its
+//! [name](crate::lock::Lock::named). Reports go to standard error.
 #![cfg_attr(feature = "lockdep", doc = "```standalone_crate")]
 #![cfg_attr(not(feature = "lockdep"), doc = "```ignore")]
 //! use overlock::{Mutex, lockdep};
@@ -36,7 +37,6 @@
 //! 2. Where the lock is not free: [`begin_wait`], the wait, [`end_wait`]. A deadlock is reported as it happens.
 //! 3. [`acquired`], after.
 //! 4. [`release`], before the lock is released.
-//!
 //! ```standalone_crate
 //! use overlock::lockdep::{self, How, Site};
 //!
@@ -98,7 +98,8 @@ fn edge(number: u32) -> graph::Edge {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Nesting {
-    /// Nothing until two threads' orders of the same locks contradict each other: such locks are followed one by one. The default.
+    /// Nothing until two threads' orders of the same locks contradict each other: such locks are
+    /// followed one by one. The default.
     Follow = 0,
     /// A report, as in the kernel, unless the levels are told ([`level`]).
     Report = 1,
@@ -132,8 +133,8 @@ pub fn class_of_site(site: Site) -> ClassId {
     class::class_of(Origin::Site(site))
 }
 
-/// The class of locks of `class` that are taken after others of it, in an order that the caller knows: 1 after 0, which is `class`
-/// itself, 2 after 1.
+/// The class of locks of `class` that are taken after others of it, in an order that the caller
+/// knows: 1 after 0, which is `class` itself, 2 after 1.
 pub fn level(class: ClassId, level: u8) -> ClassId {
     if level == 0 || class == ClassId::NONE {
         return class;
@@ -153,7 +154,8 @@ pub fn lock_destroy(lock: usize) {
     class::forget(lock, class);
 }
 
-/// The class of the lock at this address: that of [`lock_init`], or one of its own, for a lock that came initialised.
+/// The class of the lock at this address: that of [`lock_init`], or one of its own, for a lock that
+/// came initialised.
 #[inline]
 pub fn class_of_lock(lock: usize) -> ClassId {
     match class::known_class(lock) {
@@ -197,7 +199,8 @@ pub(crate) fn wanted(held: &Held) {
 }
 
 /// The calling thread has acquired the lock.
-// Always inlined, as those below: what is held then stays in registers, and the thread's record is looked up once.
+// Always inlined, as those below: what is held then stays in registers, and the thread's record is
+// looked up once.
 #[inline(always)]
 pub fn acquired(lock: usize, class: ClassId, how: How, site: Site) {
     holds(&held(lock, class, how, site));
@@ -227,7 +230,8 @@ pub(crate) fn pause(lock: usize) -> Option<Held> {
     thread::enter_known()?.pop(lock)
 }
 
-/// The calling thread is about to release the lock. Where it was not seen to acquire it, it may be another one that did.
+/// The calling thread is about to release the lock. Where it was not seen to acquire it, it may be
+/// another one that did.
 #[inline]
 pub fn release(lock: usize) {
     if !releases(lock)
@@ -237,7 +241,8 @@ pub fn release(lock: usize) {
     }
 }
 
-/// As [`release`], of a lock that only who has acquired it may release: reports it where that is known to be another thread.
+/// As [`release`], of a lock that only who has acquired it may release: reports it where that is
+/// known to be another thread.
 #[inline(always)]
 pub fn release_own(lock: usize, site: Site) {
     if !releases(lock) {
@@ -275,7 +280,8 @@ pub fn release_free(lock: usize, class: ClassId, site: Site) {
     }
 }
 
-/// The calling thread is about to hold the lock in another way, without waiting: a writer becomes a reader.
+/// The calling thread is about to hold the lock in another way, without waiting: a writer becomes a
+/// reader.
 pub fn downgrade(lock: usize, how: How) {
     if let Some(me) = thread::enter_known() {
         me.change(lock, how);
@@ -307,8 +313,8 @@ pub fn check_deadlock() -> bool {
     thread::enter().is_some_and(|me| wait::look(&me))
 }
 
-/// The calling thread is about to sleep, or to wait for something that is no lock. Warns if it holds a lock other than
-/// `but` (0 for none): that of a condition variable.
+/// The calling thread is about to sleep, or to wait for something that is no lock. Warns if it
+/// holds a lock other than `but` (0 for none): that of a condition variable.
 pub fn sleeps(but: usize, site: Site) {
     let Some(me) = thread::enter_known() else {
         return;
@@ -320,14 +326,16 @@ pub fn sleeps(but: usize, site: Site) {
     }
 }
 
-/// Has each thread call `hook` when the validator first meets it, and again when it meets it after [`thread_exits`]: so that whoever
-/// calls that hears of the thread's end. It may be called in the handler of a signal. There is one hook; with the feature `lockdep` the types of this
-/// crate have set theirs, which calls [`thread_exits`].
+/// Has each thread call `hook` when the validator first meets it, and again when it meets it after
+/// [`thread_exits`]: so that whoever calls that hears of the thread's end. It may be called in the
+/// handler of a signal. There is one hook; with the feature `lockdep` the types of this crate have
+/// set theirs, which calls [`thread_exits`].
 pub fn on_thread(hook: fn()) {
     thread::set_hook(hook);
 }
 
-/// The calling thread ends. Reports what it holds. Not to be followed by other calls of the thread, unless it calls this again.
+/// The calling thread ends. Reports what it holds. Not to be followed by other calls of the thread,
+/// unless it calls this again.
 pub fn thread_exits() {
     let Some(me) = thread::enter_known() else {
         return;
@@ -372,7 +380,8 @@ pub fn leave_signals() {
     }
 }
 
-/// Mistakes found, warnings not counted. A program may end with a status that says that there were some.
+/// Mistakes found, warnings not counted. A program may end with a status that says that there were
+/// some.
 pub fn reports() -> usize {
     report::counts()[0]
 }

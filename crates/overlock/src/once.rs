@@ -14,8 +14,8 @@ use crate::Linux;
 
 /// Does something once, whoever comes first; the others wait for it. 8 bytes.
 ///
-/// Once it is done, a call is one load with acquire ordering: what was done is visible. Waiters sleep, and are all
-/// woken at the end.
+/// Once it is done, a call is one load with acquire ordering: what was done is visible. Waiters
+/// sleep, and are all woken at the end.
 ///
 /// ```
 /// use overlock::Once;
@@ -27,8 +27,8 @@ use crate::Linux;
 /// assert!(START.is_completed());
 /// ```
 ///
-/// As the standard library's and parking_lot's, it is poisoned by a panic: others must not take for granted what was only half done.
-/// From then on all panic that ask for it, until somebody insists:
+/// As the standard library's and parking_lot's, it is poisoned by a panic: others must not take for
+/// granted what was only half done. From then on all panic that ask for it, until somebody insists:
 ///
 /// ```
 /// use overlock::{Once, OnceState};
@@ -42,7 +42,8 @@ use crate::Linux;
 /// start.call_once(|| unreachable!());
 /// ```
 ///
-/// `f` of a call must not call the same `Once` again, nor wait for it: it would wait for itself, for ever.
+/// `f` of a call must not call the same `Once` again, nor wait for it: it would wait for itself,
+/// for ever.
 #[derive(Default)]
 pub struct Once {
     raw: raw::Once<Linux>,
@@ -65,19 +66,21 @@ impl Once {
         }
     }
 
-    /// Calls `f`, unless that was done; waits where another thread is at it. A panic of `f` is passed on.
+    /// Calls `f`, unless that was done; waits where another thread is at it. A panic of `f` is
+    /// passed on.
     ///
     /// # Panics
     ///
-    /// Where an earlier attempt has panicked, one that this call waited for included, and none has succeeded since.
+    /// Where an earlier attempt has panicked, one that this call waited for included, and none has
+    /// succeeded since.
     #[inline]
     #[track_caller]
     pub fn call_once<F: FnOnce()>(&self, f: F) {
         self.raw.call_once(f);
     }
 
-    /// As [`call_once`](Self::call_once), but tries again where earlier attempts have panicked. `f` is told whether the last one
-    /// has.
+    /// As [`call_once`](Self::call_once), but tries again where earlier attempts have panicked. `f`
+    /// is told whether the last one has.
     #[inline]
     pub fn call_once_force<F: FnOnce(OnceState)>(&self, f: F) {
         self.raw.call_once_force(f);
@@ -121,7 +124,8 @@ impl fmt::Debug for Once {
     }
 }
 
-/// A value that is set once, by whoever comes first, and then read without a lock. 8 bytes beside the value.
+/// A value that is set once, by whoever comes first, and then read without a lock. 8 bytes beside
+/// the value.
 ///
 /// ```
 /// use overlock::OnceLock;
@@ -133,14 +137,17 @@ impl fmt::Debug for Once {
 /// assert_eq!(NAME.get_or_init(|| "second".into()), "first");
 /// ```
 ///
-/// The methods are those of the standard library's. Nothing is poisoned: where setting it panics, it stays unset.
+/// The methods are those of the standard library's. Nothing is poisoned: where setting it panics,
+/// it stays unset.
 pub struct OnceLock<T> {
     once: Once,
-    /// Written by who runs `once`; holds a value once that is completed (I1). Read-only from then on, but for an owner.
+    /// Written by who runs `once`; holds a value once that is completed (I1). Read-only from then
+    /// on, but for an owner.
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: whoever comes first sends the value (`T: Send`: another thread may drop it), all share it.
+// SAFETY: whoever comes first sends the value (`T: Send`: another thread may drop it), all share
+// it.
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 
 // What a panic can leave behind is an unset value.
@@ -173,8 +180,9 @@ impl<T> OnceLock<T> {
         set.then(|| unsafe { self.value.get_mut().assume_init_mut() })
     }
 
-    /// The value; where it is not set, that of `f`. Waits where another thread is about to set it. A panic of `f` is passed on, the
-    /// value stays unset, and whoever waits or comes tries again.
+    /// The value; where it is not set, that of `f`. Waits where another thread is about to set it.
+    /// A panic of `f` is passed on, the value stays unset, and whoever waits or comes tries
+    /// again.
     ///
     /// `f` must not ask for this value: it would wait for itself, for ever.
     #[inline]

@@ -1,7 +1,8 @@
-//! Many readers or one writer: one lock with data, over any of the family's raw reader-writer locks.
+//! Many readers or one writer: one lock with data, over any of the family's raw reader-writer
+//! locks.
 //!
-//! [`RwLock`](crate::RwLock) and [`PerCpuRwLock`](crate::PerCpuRwLock) are aliases of [`SharedLock`]. What a lock can do follows from the
-//! traits of its raw lock:
+//! [`RwLock`](crate::RwLock) and [`PerCpuRwLock`](crate::PerCpuRwLock) are aliases of
+//! [`SharedLock`]. What a lock can do follows from the traits of its raw lock:
 //!
 //! | trait | what it brings |
 //! |---|---|
@@ -32,22 +33,25 @@ pub use upgradable::Upgradable;
 use crate::guard::{Guarded, sealed};
 use crate::watch::Key;
 
-/// A reader-writer lock with the data that it protects, over the raw lock `R`. People type [`RwLock`](crate::RwLock).
+/// A reader-writer lock with the data that it protects, over the raw lock `R`. People type
+/// [`RwLock`](crate::RwLock).
 ///
-/// Acquiring has acquire ordering, releasing has release ordering. A writer's release synchronises with every acquisition
-/// that follows it, a reader's with the next writer's. How long somebody may wait, and who may pass whom, is the
-/// raw lock's affair.
+/// Acquiring has acquire ordering, releasing has release ordering. A writer's release synchronises
+/// with every acquisition that follows it, a reader's with the next writer's. How long somebody may
+/// wait, and who may pass whom, is the raw lock's affair.
 ///
-/// A thread that reads must not read again before it has released, nor write: a writer that has come meanwhile waits for the first, and
-/// the second waits for that writer. A guard that is forgotten leaves the lock locked.
+/// A thread that reads must not read again before it has released, nor write: a writer that has
+/// come meanwhile waits for the first, and the second waits for that writer. A guard that is
+/// forgotten leaves the lock locked.
 pub struct SharedLock<R, T: ?Sized> {
     raw: R,
     key: Key,
     data: UnsafeCell<T>,
 }
 
-// SAFETY: the lock gives many threads shared access at a time (`T: Sync`), or one thread access by mutable reference,
-// which is as good as sending the data there and back (`T: Send`). Raw locks are made to be shared.
+// SAFETY: the lock gives many threads shared access at a time (`T: Sync`), or one thread access by
+// mutable reference, which is as good as sending the data there and back (`T: Send`). Raw locks are
+// made to be shared.
 unsafe impl<R: RawRwLock, T: ?Sized + Send + Sync> Sync for SharedLock<R, T> {}
 
 impl<R, T: ?Sized> sealed::Sealed for SharedLock<R, T> {}
@@ -69,7 +73,8 @@ impl<R: ConstLock, T> SharedLock<R, T> {
         Self::from_raw(R::INIT, data)
     }
 
-    /// As [`new`](Self::new), with a name for the feature `lockdep`: see [`Lock::named`](crate::lock::Lock::named).
+    /// As [`new`](Self::new), with a name for the feature `lockdep`: see
+    /// [`Lock::named`](crate::lock::Lock::named).
     #[inline]
     pub const fn named(name: &'static str, data: T) -> Self {
         SharedLock {
@@ -122,7 +127,8 @@ impl<R, T: ?Sized> SharedLock<R, T> {
     ///
     /// # Safety
     ///
-    /// The caller unlocks only what it has locked itself through the raw lock, or whose guard it has forgotten.
+    /// The caller unlocks only what it has locked itself through the raw lock, or whose guard it
+    /// has forgotten.
     #[inline]
     pub const unsafe fn raw(&self) -> &R {
         &self.raw
@@ -142,7 +148,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         self.raw.is_write_locked()
     }
 
-    /// Whether somebody sleeps for the lock. A snapshot; waiters that spin, or were woken and are on their way, may not show.
+    /// Whether somebody sleeps for the lock. A snapshot; waiters that spin, or were woken and are
+    /// on their way, may not show.
     #[inline]
     pub fn is_contended(&self) -> bool {
         self.raw.is_contended()

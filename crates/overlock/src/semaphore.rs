@@ -10,8 +10,9 @@ use crate::{Linux, deadline};
 
 /// A counting semaphore: so many threads at a time, first come, first served. 12 bytes.
 ///
-/// Nobody passes a waiter, neither where permits are free nor where it wants more of them than those behind it. Acquiring has acquire
-/// ordering, releasing has release ordering: who acquires a permit sees what was done before it was released.
+/// Nobody passes a waiter, neither where permits are free nor where it wants more of them than
+/// those behind it. Acquiring has acquire ordering, releasing has release ordering: who acquires a
+/// permit sees what was done before it was released.
 ///
 /// ```
 /// use overlock::Semaphore;
@@ -102,9 +103,11 @@ impl Semaphore {
         }
     }
 
-    /// Takes so many permits, all at once, waiting for as long as it takes; those that come later wait behind it.
+    /// Takes so many permits, all at once, waiting for as long as it takes; those that come later
+    /// wait behind it.
     ///
-    /// For more than [`MAX_PERMITS`](Self::MAX_PERMITS) it waits for ever; debug builds and the `checked` feature panic.
+    /// For more than [`MAX_PERMITS`](Self::MAX_PERMITS) it waits for ever; debug builds and the
+    /// `checked` feature panic.
     #[inline]
     pub fn acquire_many(&self, permits: u32) -> Permit<'_> {
         self.raw.acquire_many(permits);
@@ -145,9 +148,11 @@ impl Semaphore {
             .then(|| self.permit(permits))
     }
 
-    /// Adds permits: new ones, or those of a [`Permit`] that was [forgotten](Permit::forget). Never waits; safe in a signal handler.
+    /// Adds permits: new ones, or those of a [`Permit`] that was [forgotten](Permit::forget). Never
+    /// waits; safe in a signal handler.
     ///
-    /// Those beyond [`MAX_PERMITS`](Self::MAX_PERMITS) are lost; debug builds and the `checked` feature panic.
+    /// Those beyond [`MAX_PERMITS`](Self::MAX_PERMITS) are lost; debug builds and the `checked`
+    /// feature panic.
     #[inline]
     pub fn add_permits(&self, permits: u32) {
         self.raw.release_many(permits);

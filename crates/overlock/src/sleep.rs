@@ -1,9 +1,8 @@
 //! Every mutual-exclusion lock of the family whose waiters sleep, for threads of a Linux process.
 //!
-//! What each of them is, its states and its bounds: [`overlock_core::sleep`]. They protect data inside
-//! `lock_api::Mutex` (feature `lock_api`, on by default), or are used by hand through [`RawLock`] and the traits
-//! beside it:
-//!
+//! What each of them is, its states and its bounds: [`overlock_core::sleep`]. They protect data
+//! inside `lock_api::Mutex` (feature `lock_api`, on by default), or are used by hand through
+//! [`RawLock`] and the traits beside it:
 #![cfg_attr(feature = "lock_api", doc = "```")]
 #![cfg_attr(not(feature = "lock_api"), doc = "```ignore")]
 //! use overlock::sleep::{Mutex, RawFairLock, RawLock};

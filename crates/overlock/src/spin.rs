@@ -1,8 +1,8 @@
 //! Every spinlock of the family, for threads of a Linux process.
 //!
-//! What each of them is, its states and its bounds: [`overlock_core::spin`]. They protect data inside
-//! `lock_api::Mutex` (feature `lock_api`, on by default), or are used by hand through [`RawLock`]:
-//!
+//! What each of them is, its states and its bounds: [`overlock_core::spin`]. They protect data
+//! inside `lock_api::Mutex` (feature `lock_api`, on by default), or are used by hand through
+//! [`RawLock`]:
 #![cfg_attr(feature = "lock_api", doc = "```")]
 #![cfg_attr(not(feature = "lock_api"), doc = "```ignore")]
 //! use overlock::spin::{Hybrid, RawLock};
@@ -34,5 +34,6 @@ macro_rules! aliases {
 
 overlock_core::spin_locks!(aliases);
 
-/// [`FastQueue`] that takes its ticket when it is first locked, so that it can be a constant and go into lock_api.
+/// [`FastQueue`] that takes its ticket when it is first locked, so that it can be a constant and go
+/// into lock_api.
 pub type LazyFastQueue = overlock_core::spin::LazyFastQueue<Linux>;

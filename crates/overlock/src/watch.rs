@@ -1,5 +1,5 @@
-//! What the locks with data tell the validator of lock order. Without the feature `lockdep` that is nothing: all of
-//! this is then empty, and inlined.
+//! What the locks with data tell the validator of lock order. Without the feature `lockdep` that is
+//! nothing: all of this is then empty, and inlined.
 
 #[cfg(not(feature = "lockdep"))]
 mod off;

@@ -23,17 +23,20 @@
 //! assert_eq!(accounts.map(WwMutex::into_inner), [80, 40, 0]);
 //! ```
 //!
-//! Where two threads could come to wait for each other, one of them is *aborted*: its `lock` returns
-//! [`Error::Aborted`], the `?` leaves the closure, which drops its guards, and [`acquire`] runs it again, as soon as the lock
-//! that it could not have is there. Each time its turn comes nearer, so it gets through. So:
+//! Where two threads could come to wait for each other, one of them is *aborted*: its `lock`
+//! returns [`Error::Aborted`], the `?` leaves the closure, which drops its guards, and [`acquire`]
+//! runs it again, as soon as the lock that it could not have is there. Each time its turn comes
+//! nearer, so it gets through. So:
 //!
 //! - Take all locks before you change anything. What was changed before an abort stays changed.
-//! - A closure must be able to run again. What it has to say beside the two errors of [`acquire`] it returns within `Ok`.
+//! - A closure must be able to run again. What it has to say beside the two errors of [`acquire`]
+//!   it returns within `Ok`.
 //! - The locks that are taken together have one [`Class`]. A lock of another one is refused.
 //! - Where locks are found behind others, take them with [`Context::lock_found`].
 //!
-//! Nothing of this helps a thread that waits in other ways for what it holds itself: in a [`lock`](WwMutex::lock) without a
-//! context, or in another context that it has opened inside of the first.
+//! Nothing of this helps a thread that waits in other ways for what it holds itself: in a
+//! [`lock`](WwMutex::lock) without a context, or in another context that it has opened inside of
+//! the first.
 //!
 //! What happens at the lock, and why there is no deadlock: [`overlock_core::sleep::ww_mutex`].
 //!
@@ -70,20 +73,23 @@ pub use overlock_core::sleep::ww_mutex::{Error, Rule};
 
 use crate::Linux;
 
-/// A family of locks that are taken together, usually a static. [`Class::new`] has the rule that is right for most.
+/// A family of locks that are taken together, usually a static. [`Class::new`] has the rule that is
+/// right for most.
 pub type Class = raw::Class<Linux>;
 
-/// A mutex of which a thread can hold several, taken in any order, without deadlock: see the [module's page](self).
+/// A mutex of which a thread can hold several, taken in any order, without deadlock: see the
+/// [module's page](self).
 ///
-/// It takes 24 bytes beside the data. Acquiring has acquire ordering, releasing has release ordering. A panic while a guard
-/// is alive releases the lock; there is no poisoning. Waiters sleep at once.
+/// It takes 24 bytes beside the data. Acquiring has acquire ordering, releasing has release
+/// ordering. A panic while a guard is alive releases the lock; there is no poisoning. Waiters sleep
+/// at once.
 pub struct WwMutex<T: ?Sized> {
     raw: raw::WwMutex<Linux>,
     data: UnsafeCell<T>,
 }
 
-// SAFETY: the lock gives one thread at a time access to the data, by reference, which is as good as sending
-// the data there and back.
+// SAFETY: the lock gives one thread at a time access to the data, by reference, which is as good as
+// sending the data there and back.
 unsafe impl<T: ?Sized + Send> Sync for WwMutex<T> {}
 
 /// Access to the data of a [`WwMutex`]; releases the lock when dropped.
@@ -99,16 +105,18 @@ pub struct WwMutexGuard<'a, T: ?Sized> {
 // SAFETY: a shared guard gives shared access to the data, and to nothing else.
 unsafe impl<T: ?Sized + Sync> Sync for WwMutexGuard<'_, T> {}
 
-/// What a thread takes several locks through, in one attempt of [`acquire`]. The locks live at least for `'env`.
+/// What a thread takes several locks through, in one attempt of [`acquire`]. The locks live at
+/// least for `'env`.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a, 'env>(&'a raw::Context<'env, Linux>);
 
-/// Runs `attempt`, which takes locks through the context that it is given, until it is not aborted, and returns what it returns. See
-/// the [module's page](self).
+/// Runs `attempt`, which takes locks through the context that it is given, until it is not aborted,
+/// and returns what it returns. See the [module's page](self).
 ///
 /// # Errors
 ///
-/// [`Error::AlreadyHeld`] and [`Error::OtherClass`] as `attempt` returns them. Never [`Error::Aborted`].
+/// [`Error::AlreadyHeld`] and [`Error::OtherClass`] as `attempt` returns them. Never
+/// [`Error::Aborted`].
 pub fn acquire<'env, R>(
     class: &'static Class,
     mut attempt: impl FnMut(Context<'_, 'env>) -> Result<R, Error>,
@@ -127,8 +135,9 @@ impl<'a, 'env> Context<'a, 'env> {
         self.0.lock(&lock.raw).map(|held| lock.guard(held))
     }
 
-    /// Acquires a lock that may be gone when the next attempt begins, such as one that was found in the data of another. Where the
-    /// context is aborted for it, the next attempt begins after a short sleep instead of with this lock.
+    /// Acquires a lock that may be gone when the next attempt begins, such as one that was found in
+    /// the data of another. Where the context is aborted for it, the next attempt begins after
+    /// a short sleep instead of with this lock.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -181,7 +190,8 @@ impl<'a, 'env> Context<'a, 'env> {
         Ok(held.map(|held| lock.guard(held)))
     }
 
-    /// How many locks the context holds; the one for which it was last aborted counts though it was not asked for yet.
+    /// How many locks the context holds; the one for which it was last aborted counts though it was
+    /// not asked for yet.
     pub fn holds(self) -> usize {
         self.0.holds()
     }
@@ -203,8 +213,8 @@ impl<T> WwMutex<T> {
 }
 
 impl<T: ?Sized> WwMutex<T> {
-    /// Acquires this lock alone, waiting for as long as it takes. A thread that holds it already, in a context or
-    /// without, waits for ever, and nobody sees to the order of such locks.
+    /// Acquires this lock alone, waiting for as long as it takes. A thread that holds it already,
+    /// in a context or without, waits for ever, and nobody sees to the order of such locks.
     #[inline]
     pub fn lock(&self) -> WwMutexGuard<'_, T> {
         self.guard(self.raw.hold())
@@ -254,7 +264,8 @@ impl<T: ?Sized> Deref for WwMutexGuard<'_, T> {
 impl<T: ?Sized> DerefMut for WwMutexGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`; and the guard itself is borrowed mutably, so this reference is the only one.
+        // SAFETY: as in `deref`; and the guard itself is borrowed mutably, so this reference is the
+        // only one.
         unsafe { &mut *self.data.get() }
     }
 }

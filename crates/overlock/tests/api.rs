@@ -1,5 +1,6 @@
-//! The types beyond what parking_lot has too (`parking_lot_api.rs`): what guards do with their acquisitions, what may be shared and sent, any
-//! raw lock with data, cancellation, condition variables with any lock, semaphores, what happens once.
+//! The types beyond what parking_lot has too (`parking_lot_api.rs`): what guards do with their
+//! acquisitions, what may be shared and sent, any raw lock with data, cancellation, condition
+//! variables with any lock, semaphores, what happens once.
 
 // With the feature `lockdep` an acquisition is first tried, then waited for.
 #[cfg(not(feature = "lockdep"))]

@@ -310,8 +310,8 @@ fn random(seed: &mut u64, below: u64) -> u64 {
     (*seed >> 16) % below
 }
 
-/// Waiters with deadlines that pass while they are being notified. Fails where a notification is lost to a waiter that gives up, or
-/// one waiter tells of another's.
+/// Waiters with deadlines that pass while they are being notified. Fails where a notification is
+/// lost to a waiter that gives up, or one waiter tells of another's.
 #[test]
 fn every_notification_is_one_waiters() {
     notifications::<Overlock>();

@@ -1,5 +1,5 @@
-//! Each slow acquisition is counted once, as queued or as stolen (or as pending), and fast ones not at all. Alone in
-//! its binary: the counters are the whole process's.
+//! Each slow acquisition is counted once, as queued or as stolen (or as pending), and fast ones not
+//! at all. Alone in its binary: the counters are the whole process's.
 #![cfg(feature = "stat")]
 
 #[path = "common/caller.rs"]
@@ -104,8 +104,8 @@ fn slow_ones_are_counted_once<L: RawLock>() {
     assert_eq!(now.count(Event::LockNoNode), 0, "{}", L::NAME);
 }
 
-/// Two threads that meet in the lock now and then: no acquisition counts twice, and counters that say the same
-/// in two ways agree.
+/// Two threads that meet in the lock now and then: no acquisition counts twice, and counters that
+/// say the same in two ways agree.
 fn traffic_adds_up<L: RawLock>() {
     stat::reset();
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));

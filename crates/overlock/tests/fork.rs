@@ -1,5 +1,5 @@
-//! A process with several threads forks while they fight for a lock. The child, in which there is one thread, goes on with it: unlocks what it held, and
-//! starts threads that fight for it again.
+//! A process with several threads forks while they fight for a lock. The child, in which there is
+//! one thread, goes on with it: unlocks what it held, and starts threads that fight for it again.
 
 use std::cell::{Cell, UnsafeCell};
 use std::hint;
@@ -20,12 +20,14 @@ const THREADS: u64 = 4;
 
 /// Forks; the child ends with `work`, which says whether all went well.
 fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child does what this file says, with a C library whose allocator bears a fork, and exits.
+    // SAFETY: the child does what this file says, with a C library whose allocator bears a fork,
+    // and exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: ends a child that hangs.
         unsafe { libc::alarm(60) };
-        // SAFETY: the child has one thread, and each lock below forgets its waiters before it is used.
+        // SAFETY: the child has one thread, and each lock below forgets its waiters before it is
+        // used.
         unsafe { Linux::after_fork() };
         let failed = i32::from(!work());
         // SAFETY: ends the child at once: its other threads' destructors are nobody's.
@@ -71,8 +73,9 @@ fn fight(step: impl Fn() + Sync) {
     });
 }
 
-/// Threads do `step` again and again. Meanwhile this one acquires with `hold` and forks, several times. Child and parent release what was held with
-/// `release`; the child has to `forget` before that.
+/// Threads do `step` again and again. Meanwhile this one acquires with `hold` and forks, several
+/// times. Child and parent release what was held with `release`; the child has to `forget` before
+/// that.
 fn fork_while_they_fight(
     step: impl Fn() + Sync,
     hold: impl Fn(),

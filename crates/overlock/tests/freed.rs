@@ -1,8 +1,9 @@
-//! A lock whose memory goes as soon as nobody has it or waits for it, though the unlock of an earlier owner has not returned. POSIX allows that
-//! of a mutex, and the recommended one bears it.
+//! A lock whose memory goes as soon as nobody has it or waits for it, though the unlock of an
+//! earlier owner has not returned. POSIX allows that of a mutex, and the recommended one bears it.
 //!
-//! The time between a release and the end of its unlock is some nanoseconds. So signals interrupt the threads all the time, and stay: owners lose
-//! their CPU, others sleep, and unlocks have somebody to wake.
+//! The time between a release and the end of its unlock is some nanoseconds. So signals interrupt
+//! the threads all the time, and stay: owners lose their CPU, others sleep, and unlocks have
+//! somebody to wake.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};

@@ -1,5 +1,5 @@
-//! Blocked threads cost nothing: many wait in each way for seconds, and none of them runs. Alone in its binary, as it looks at what the whole
-//! process uses.
+//! Blocked threads cost nothing: many wait in each way for seconds, and none of them runs. Alone in
+//! its binary, as it looks at what the whole process uses.
 #![cfg(not(miri))]
 
 use std::mem::MaybeUninit;

@@ -1,4 +1,5 @@
-//! The traits of lock_api that raw locks have, 0.5 and 0.4: they do what their names say, and are there where they are due.
+//! The traits of lock_api that raw locks have, 0.5 and 0.4: they do what their names say, and are
+//! there where they are due.
 #![cfg(feature = "lock_api")]
 
 #[path = "common/caller.rs"]
@@ -152,8 +153,8 @@ fn an_rwlock_with_fairness() {
     works::<RawRwLock>();
 }
 
-/// A writer that waits is let in by each of them, and the guard is that of another acquisition afterwards: `bump_shared` and its kind,
-/// and the token that `renew` keeps.
+/// A writer that waits is let in by each of them, and the guard is that of another acquisition
+/// afterwards: `bump_shared` and its kind, and the token that `renew` keeps.
 #[test]
 fn a_bump_lets_a_writer_in() {
     fn lets_in<R, G>(lock: &lock_api::RwLock<R, u32>, guard: G, bump: impl FnOnce(&mut G))

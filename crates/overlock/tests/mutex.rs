@@ -134,8 +134,9 @@ fn map<L: Form>(users: u32) -> *mut Shared<L> {
     shared
 }
 
-/// The last user unmaps the mutex as soon as its own unlock has returned, as C programs may: a load after the kick in an unlock
-/// before it is a segmentation fault here. What comes closer to the release is for core's tests.
+/// The last user unmaps the mutex as soon as its own unlock has returned, as C programs may: a load
+/// after the kick in an unlock before it is a segmentation fault here. What comes closer to the
+/// release is for core's tests.
 fn may_be_freed_by_the_last_user<L: Form>() {
     const USERS: usize = 3;
     const ROUNDS: usize = 2_000;
@@ -207,8 +208,8 @@ macro_rules! tests {
 
 tests!(outside: Mutex, inside: MutexInside, none: MutexNone);
 
-/// Threads come to the spin queue and leave after no time, some time, or as its head, all at once; there is one head at a time,
-/// and at the end nobody is left.
+/// Threads come to the spin queue and leave after no time, some time, or as its head, all at once;
+/// there is one head at a time, and at the end nobody is left.
 #[test]
 fn spinners_leave_the_queue_in_crowds() {
     const THREADS: u64 = 6;

@@ -1,6 +1,6 @@
-//! 16 threads on 2 CPUs, with holders and waiters that lose or give away their CPU: every lock gets on, and whoever
-//! still waits when the others have left gets it too. A wake-up that was lost shows in the second: while
-//! others come and go, their unlocks make up for it.
+//! 16 threads on 2 CPUs, with holders and waiters that lose or give away their CPU: every lock gets
+//! on, and whoever still waits when the others have left gets it too. A wake-up that was lost shows
+//! in the second: while others come and go, their unlocks make up for it.
 
 mod common;
 #[path = "common/until.rs"]

@@ -32,7 +32,8 @@ fn wait_for(flag: &AtomicBool) {
     }
 }
 
-/// Puts the calling thread onto the first CPU that the process may use, with a real-time priority. False where it may not.
+/// Puts the calling thread onto the first CPU that the process may use, with a real-time priority.
+/// False where it may not.
 fn take_part(priority: i32) -> bool {
     let all = rustix::thread::sched_getaffinity(None).unwrap();
     let first = (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu));
@@ -49,8 +50,9 @@ fn take_part(priority: i32) -> bool {
 /// How long the thread in the middle runs, if nobody stops it.
 const HOG: Duration = Duration::from_secs(1);
 
-/// Three threads on one CPU: `low` holds the lock; `middle` takes the CPU and keeps it until `high` is through; `high` comes to the
-/// lock when `middle` has begun. Returns how long `high` has waited; `None` where real-time priorities are not permitted.
+/// Three threads on one CPU: `low` holds the lock; `middle` takes the CPU and keeps it until `high`
+/// is through; `high` comes to the lock when `middle` has begun. Returns how long `high` has
+/// waited; `None` where real-time priorities are not permitted.
 fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
     let [held, hogging, through, refused] = [const { AtomicBool::new(false) }; 4];
     let [held, hogging, through, refused] = [&held, &hogging, &through, &refused];
@@ -59,9 +61,11 @@ fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
         if !take_part(priority) {
             refused.store(true, Release);
         }
-        // Who has no priority yet would not run beside `middle`, and come to the lock when that has given up.
+        // Who has no priority yet would not run beside `middle`, and come to the lock when that has
+        // given up.
         ready.wait();
-        // At its own priority from here on: a sleeper with a higher one runs as soon as its timer is over.
+        // At its own priority from here on: a sleeper with a higher one runs as soon as its timer
+        // is over.
         cue.is_none_or(|cue| {
             while !cue.load(Acquire) && !refused.load(Acquire) {
                 thread::sleep(Duration::from_millis(1));
@@ -99,7 +103,8 @@ fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
     })
 }
 
-/// `lock_pi` in the slow path. The same with a lock that lends nothing shows that the scene is what it says.
+/// `lock_pi` in the slow path. The same with a lock that lends nothing shows that the scene is what
+/// it says.
 #[test]
 fn an_owner_of_low_priority_is_not_held_up_while_one_of_high_priority_waits() {
     let Some(waited) = inversion(&Lock::new()) else {
@@ -114,7 +119,8 @@ fn an_owner_of_low_priority_is_not_held_up_while_one_of_high_priority_waits() {
 /// How long threads meet at the lock.
 const ENOUGH: Duration = Duration::from_millis(300);
 
-/// A waiter whose time is over just when the lock comes to it has it or has it not: none is lost, and none is given twice.
+/// A waiter whose time is over just when the lock comes to it has it or has it not: none is lost,
+/// and none is given twice.
 #[test]
 fn deadlines_and_unlocks_that_meet() {
     const THREADS: u64 = 6;
@@ -181,7 +187,8 @@ fn waiters_are_served_one_after_another() {
     assert!(!pair.lock.is_locked());
 }
 
-/// The kernel notices the circle; the thread with the deadline breaks it, and the other one goes on.
+/// The kernel notices the circle; the thread with the deadline breaks it, and the other one goes
+/// on.
 #[test]
 fn a_circle_with_a_deadline_in_it_is_broken() {
     let [a, b] = &[Lock::new(), Lock::new()];
@@ -246,8 +253,8 @@ fn a_circle_and_a_thread_that_locks_what_it_holds_are_reported() {
     unlock(a);
 }
 
-/// I3: the look at OWNER_DIED after `lock_pi`. The kernel gives the lock of a thread that has ended to a waiter, who must not
-/// get in: whoever leaks a guard may use the data for ever.
+/// I3: the look at OWNER_DIED after `lock_pi`. The kernel gives the lock of a thread that has ended
+/// to a waiter, who must not get in: whoever leaks a guard may use the data for ever.
 #[test]
 fn a_leaked_lock_stays_locked_when_its_thread_ends() {
     let lock = &Lock::new();
@@ -313,8 +320,9 @@ fn signals_do_not_end_a_wait() {
     assert!(!lock.is_locked());
 }
 
-/// The word holds ids, and a child's thread has another one than the thread that it is a copy of. Were the id noted before
-/// the fork used on, the kernel would refuse the child's unlock, and its second thread would wait for ever.
+/// The word holds ids, and a child's thread has another one than the thread that it is a copy of.
+/// Were the id noted before the fork used on, the kernel would refuse the child's unlock, and its
+/// second thread would wait for ever.
 #[test]
 fn a_forked_child_locks_under_its_own_id() {
     static FREE: Lock = Lock::new();
@@ -323,7 +331,8 @@ fn a_forked_child_locks_under_its_own_id() {
     FREE.lock();
     unlock(&FREE);
     HELD.lock();
-    // SAFETY: the child locks, unlocks, starts a thread and exits; glibc sees to it that a thread can be started.
+    // SAFETY: the child locks, unlocks, starts a thread and exits; glibc sees to it that a thread
+    // can be started.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // Were it stuck, this ends it.

@@ -26,8 +26,8 @@ const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 10_000 } else { 20
 const VISITS: u64 = if cfg!(miri) { 30 } else { 1 << 40 };
 const ROUNDS: u64 = if cfg!(miri) { 1 } else { 10 };
 
-/// Many threads, and so many that sleeping readers are not all woken at once. A lock whose waiters spin in a queue is not
-/// for more threads than CPUs.
+/// Many threads, and so many that sleeping readers are not all woken at once. A lock whose waiters
+/// spin in a queue is not for more threads than CPUs.
 fn threads(lock: &str) -> (usize, usize) {
     match lock {
         "qrwlock" => (3, 3),
@@ -141,8 +141,9 @@ impl<L: RawRwLock> Trial<L> {
     }
 }
 
-/// Readers, writers and the rest, with holders and waiters that lose or give away their CPU: writers exclude, and nobody
-/// waits for ever. A wake-up that was lost shows when the others have left.
+/// Readers, writers and the rest, with holders and waiters that lose or give away their CPU:
+/// writers exclude, and nobody waits for ever. A wake-up that was lost shows when the others have
+/// left.
 fn excludes_and_gets_on<L: RawRwLock>(extras: fn() -> Extras<L>) {
     let _turn = turn();
     static WROTE: AtomicUsize = AtomicUsize::new(0);
@@ -296,8 +297,9 @@ fn downgrade_lets_readers_in<L: RawRwLock>(downgrade: Option<Downgrade<L>>) {
     trial.assert_idle();
 }
 
-/// What was released fairly is not taken back: a writer that sleeps for it comes before the next acquisition of the thread that let go.
-/// The lock's `unlock_write_fair`, and the default methods of `RawFairRwLock`.
+/// What was released fairly is not taken back: a writer that sleeps for it comes before the next
+/// acquisition of the thread that let go. The lock's `unlock_write_fair`, and the default methods
+/// of `RawFairRwLock`.
 fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTurn<L>); 6]>) {
     let _turn = turn();
     for (name, fair_turn) in turns.into_iter().flatten() {

@@ -1,5 +1,5 @@
-//! First uses in a process with threads, and a filter that ends who makes any system call of ours but `futex`. Alone in its binary: both are the
-//! whole process's affair.
+//! First uses in a process with threads, and a filter that ends who makes any system call of ours
+//! but `futex`. Alone in its binary: both are the whole process's affair.
 #![cfg(not(miri))]
 
 use std::mem::MaybeUninit;
@@ -69,8 +69,8 @@ fn forbid(calls: &[libc::c_long]) {
     assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Fails (SIGSYS) where a thread is on its way to another call when the filter comes, or makes one later; and where a first use
-/// registers something, which takes milliseconds.
+/// Fails (SIGSYS) where a thread is on its way to another call when the filter comes, or makes one
+/// later; and where a first use registers something, which takes milliseconds.
 #[test]
 fn locks_work_under_a_filter_that_kills() {
     let mutex = Mutex::new(0);

@@ -1,8 +1,9 @@
-//! Each lock, a few acquisitions on two or three threads: small enough for Miri to run on many seeds, each of which is another schedule
-//! and another choice of the old values that weak memory allows. `scripts/miri --seeds 64` does so.
+//! Each lock, a few acquisitions on two or three threads: small enough for Miri to run on many
+//! seeds, each of which is another schedule and another choice of the old values that weak memory
+//! allows. `scripts/miri --seeds 64` does so.
 //!
-//! What can be done with a lock beside locking it is done too, by turns. `rt_mutex` is left out: Miri does not have the kernel's
-//! futexes with priority inheritance.
+//! What can be done with a lock beside locking it is done too, by turns. `rt_mutex` is left out:
+//! Miri does not have the kernel's futexes with priority inheritance.
 
 mod common;
 #[allow(dead_code)] // the rest is for programs.rs

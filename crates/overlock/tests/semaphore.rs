@@ -72,8 +72,8 @@ fn two_threads_take_turns() {
     assert_eq!([turns[0].available(), turns[1].available()], [1, 0]);
 }
 
-/// Acquisitions of one and of several, with deadlines, a token, and attempts. Fails where permits are lost or made, and where more
-/// are out than there are.
+/// Acquisitions of one and of several, with deadlines, a token, and attempts. Fails where permits
+/// are lost or made, and where more are out than there are.
 #[test]
 fn permits_are_neither_lost_nor_made() {
     const PERMITS: u32 = 4;
@@ -127,7 +127,8 @@ fn permits_are_neither_lost_nor_made() {
     assert!(!semaphore.is_contended());
 }
 
-/// Fails where the waiters are served in another order than that of their coming; those of two permits are not passed by those of one.
+/// Fails where the waiters are served in another order than that of their coming; those of two
+/// permits are not passed by those of one.
 #[test]
 #[cfg_attr(miri, ignore = "it goes by the clock")]
 fn first_come_first_served() {
@@ -162,8 +163,9 @@ fn first_come_first_served() {
     );
 }
 
-/// Who acquires frees the semaphore while the release that let it may still be under way. Under Miri, and with an address
-/// sanitizer, this fails where the release touches the semaphore after that.
+/// Who acquires frees the semaphore while the release that let it may still be under way. Under
+/// Miri, and with an address sanitizer, this fails where the release touches the semaphore after
+/// that.
 #[test]
 fn who_acquires_the_last_permit_may_free_the_semaphore() {
     const ROUNDS: usize = if cfg!(miri) { 20 } else { 2000 };
@@ -200,8 +202,8 @@ extern "C" fn release(_: libc::c_int) {
     HANDLED.fetch_add(1, Relaxed);
 }
 
-/// A handler that releases what the thread that it interrupts is at work on, the guard included. Fails where a release waits for
-/// the guard.
+/// A handler that releases what the thread that it interrupts is at work on, the guard included.
+/// Fails where a release waits for the guard.
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no signals")]
 fn a_handler_may_release() {

@@ -1,6 +1,7 @@
-//! The unlock of the recommended mutex is a restartable sequence where Linux has them: what happens to one that is stepped through, and to threads that
-//! fight for the lock while the process gives the sequences up. Each in a child process: a tracer stops a whole thread, and what is given up is gone
-//! for good.
+//! The unlock of the recommended mutex is a restartable sequence where Linux has them: what happens
+//! to one that is stepped through, and to threads that fight for the lock while the process gives
+//! the sequences up. Each in a child process: a tracer stops a whole thread, and what is given up
+//! is gone for good.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::cell::UnsafeCell;
@@ -50,7 +51,8 @@ impl Counter {
 
 /// Forks; the child ends with `work`, which says whether all went well.
 fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child does what this file says, with a C library whose allocator bears a fork, and exits.
+    // SAFETY: the child does what this file says, with a C library whose allocator bears a fork,
+    // and exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: ends a child that hangs.
@@ -75,7 +77,8 @@ fn wait_for(child: libc::pid_t) -> libc::c_int {
 
 const STEPPED: u64 = 100;
 
-/// The thread stops, for its tracer, before and after it has unlocked so many times; another one may fight for the lock.
+/// The thread stops, for its tracer, before and after it has unlocked so many times; another one
+/// may fight for the lock.
 fn be_stepped(contended: bool) -> bool {
     let (counter, ends, others) = (Counter::new(), AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {

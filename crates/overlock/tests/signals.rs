@@ -1,8 +1,9 @@
 //! Signal handlers that use locks.
 //!
-//! - A thread waits for a lock; handlers interrupt it, three deep, and a fourth one beyond what there are
-//!   queue nodes for, and each takes and releases a contended lock of the same kind.
-//! - Handlers interrupt threads anywhere, also at work on a lock's queue, and try to take that same lock.
+//! - A thread waits for a lock; handlers interrupt it, three deep, and a fourth one beyond what
+//!   there are queue nodes for, and each takes and releases a contended lock of the same kind.
+//! - Handlers interrupt threads anywhere, also at work on a lock's queue, and try to take that same
+//!   lock.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -54,7 +55,8 @@ fn install<L>(lock: &L, enter: fn()) {
     assert_eq!(installed, 0);
 }
 
-/// What the handler does in [`tries`]. A thread that it has interrupted may hold the lock, so it must not wait.
+/// What the handler does in [`tries`]. A thread that it has interrupted may hold the lock, so it
+/// must not wait.
 fn try_once<L: RawLock>() {
     // SAFETY: the test keeps the lock alive until after the last signal.
     let lock = unsafe { &*LOCK.load(Ordering::Acquire).cast::<L>() };

@@ -1,4 +1,5 @@
-//! The size of every type that people name: docs/sizes.md says the same, and a change here is a change of the interface.
+//! The size of every type that people name: docs/sizes.md says the same, and a change here is a
+//! change of the interface.
 // With the feature `lockdep` a lock knows where it was made.
 #![cfg(all(target_pointer_width = "64", not(feature = "lockdep")))]
 
@@ -8,7 +9,8 @@ use std::sync::atomic::AtomicU8;
 use overlock::lock::Lock;
 use overlock::{spin, *};
 
-/// A type for each of the file's rows, and what else a user pays: nothing is allocated, so nothing is dropped.
+/// A type for each of the file's rows, and what else a user pays: nothing is allocated, so nothing
+/// is dropped.
 macro_rules! sizes {
     ($($size:literal: $($type:ty),+;)*) => {$($(
         assert_eq!(size_of::<$type>(), $size, stringify!($type));

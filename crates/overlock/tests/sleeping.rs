@@ -1,5 +1,5 @@
-//! The mutual-exclusion locks whose waiters sleep, on real threads: they exclude, they get on, waiters give up in time,
-//! 10,000 of them at one lock are all served, and threads come and go.
+//! The mutual-exclusion locks whose waiters sleep, on real threads: they exclude, they get on,
+//! waiters give up in time, 10,000 of them at one lock are all served, and threads come and go.
 #![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
 mod common;
@@ -75,7 +75,8 @@ fn excludes<L: RawLock>() {
     assert_idle(&pair.lock);
 }
 
-/// Many threads with and without deadlines; then they leave one after another, and nobody makes up for a lost wake-up.
+/// Many threads with and without deadlines; then they leave one after another, and nobody makes up
+/// for a lost wake-up.
 fn gets_on<L: RawLock>(until: Option<Until<L>>) {
     let _turn = turn();
     // Leaked: where a thread is stuck the test ends before it does.

@@ -1,5 +1,6 @@
-//! All queue slots of the process are taken: threads without one lock and unlock every lock, and threads that
-//! come after slots were given back have nodes again. Alone in its binary: the slots are the whole process's.
+//! All queue slots of the process are taken: threads without one lock and unlock every lock, and
+//! threads that come after slots were given back have nodes again. Alone in its binary: the slots
+//! are the whole process's.
 
 mod common;
 #[path = "common/until.rs"]
@@ -59,9 +60,9 @@ impl Owner {
     }
 }
 
-/// Takes a slot out of use for good, for the price of a short-lived thread: it forgets what it holds,
-/// and a slot whose nodes may still stand in a queue goes to nobody. (16,000 threads that live at a time would want
-/// more memory maps than Linux grants by default.)
+/// Takes a slot out of use for good, for the price of a short-lived thread: it forgets what it
+/// holds, and a slot whose nodes may still stand in a queue goes to nobody. (16,000 threads that
+/// live at a time would want more memory maps than Linux grants by default.)
 fn use_up_one() -> Option<usize> {
     let thread = thread::spawn(|| {
         let claim = Claim::<Linux>::new()?;
@@ -78,8 +79,8 @@ enum Nodes {
     All,
 }
 
-/// `LockNoNode` after `WAITERS` threads and the holder before them have locked a lock once; and how many of
-/// these show while the holder is inside.
+/// `LockNoNode` after `WAITERS` threads and the holder before them have locked a lock once; and how
+/// many of these show while the holder is inside.
 fn no_node(lock: &str, nodes: Nodes) -> (RangeInclusive<u64>, u64) {
     let waiters = WAITERS as u64;
     match (nodes, lock) {
@@ -100,7 +101,8 @@ fn counted() -> u64 {
     stat::snapshot().count(Event::LockNoNode)
 }
 
-/// Threads that wait for a lock that the caller holds: with the counter, it is certain that they do.
+/// Threads that wait for a lock that the caller holds: with the counter, it is certain that they
+/// do.
 fn wait_for_holder<L: RawLock>(nodes: Nodes) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let places: &'static [Place; WAITERS] = Box::leak(Box::default());
@@ -140,7 +142,8 @@ fn wait_for_holder<L: RawLock>(nodes: Nodes) {
     assert!(!pair.lock.is_locked() && !pair.lock.is_contended());
 }
 
-/// Without nodes too, slow = queued + stolen where there is an unfair mode. In the others these count apart.
+/// Without nodes too, slow = queued + stolen where there is an unfair mode. In the others these
+/// count apart.
 fn slow_ones_add_up(lock: &str, now: &Snapshot) {
     let queued = now.count(Event::LockSlowpath);
     let stolen = now.count(Event::PvLockStealing);
@@ -253,7 +256,8 @@ fn locks_work_without_slots_and_slots_come_back() {
         drop(owner.jobs);
         owner.thread.join().unwrap();
     }
-    // Threads that had to do without are not left out; and those below count no wait without a node.
+    // Threads that had to do without are not left out; and those below count no wait without a
+    // node.
     assert!(Linux::slot().is_some());
     wait_for_every_holder(Nodes::All);
 }

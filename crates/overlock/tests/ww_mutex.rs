@@ -1,5 +1,6 @@
-//! Several locks at once: the shapes of the kernel's selftest (mutual exclusion, the same lock twice, two and more that cross, stress in
-//! order, reordered, with single locks), under both rules. Whoever is stuck fails the test.
+//! Several locks at once: the shapes of the kernel's selftest (mutual exclusion, the same lock
+//! twice, two and more that cross, stress in order, reordered, with single locks), under both
+//! rules. Whoever is stuck fails the test.
 
 #[path = "common/watch.rs"]
 mod watch;
@@ -269,8 +270,8 @@ fn each_excludes_each() {
     }
 }
 
-/// One thread for each lock. Each takes its own; when all have, each asks for its neighbour's. Returns how often each was aborted,
-/// the oldest first.
+/// One thread for each lock. Each takes its own; when all have, each asks for its neighbour's.
+/// Returns how often each was aborted, the oldest first.
 fn circle<const N: usize>(class: &'static Class) -> [u64; N] {
     let pairs = pairs::<N>(class);
     let begun = AtomicU64::new(0);
@@ -357,8 +358,8 @@ fn two_that_cross_and_one_does_without() {
     }
 }
 
-/// A child of fork locks and unlocks what nobody else used, and what its own thread held: names in locks are those of nodes, which
-/// the copy of a thread has too.
+/// A child of fork locks and unlocks what nobody else used, and what its own thread held: names in
+/// locks are those of nodes, which the copy of a thread has too.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn a_forked_child_goes_on_with_its_contexts() {

@@ -56,8 +56,8 @@ macro_rules! guard {
             fn drop(&mut self) {
                 // SAFETY: nobody looks at the token after this: the guard is being dropped.
                 let token = unsafe { ManuallyDrop::take(&mut self.token) };
-                // SAFETY: only the acquisition that goes with this release makes such guards, and on this thread, since
-                // the guard is not Send.
+                // SAFETY: only the acquisition that goes with this release makes such guards, and
+                // on this thread, since the guard is not Send.
                 unsafe { self.lock.$unlock(token) };
             }
         }

@@ -9,8 +9,8 @@ use crate::lock::{BenchLock, CreateError};
 
 /// A mutex of one of glibc's kinds.
 ///
-/// It is moved into place between its creation and its first use. Statically initialised mutexes hold
-/// no address, so that is the same as initialising them where they end up.
+/// It is moved into place between its creation and its first use. Statically initialised mutexes
+/// hold no address, so that is the same as initialising them where they end up.
 macro_rules! mutex {
     ($($(#[$doc:meta])* $name:ident = $initializer:expr;)*) => {$(
         $(#[$doc])*
@@ -63,8 +63,8 @@ pub struct MutexGuard<'a>(&'a UnsafeCell<libc::pthread_mutex_t>);
 impl Drop for MutexGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: only `lock` makes guards; they stay with the thread that locked, since `&UnsafeCell`
-        // is not Send.
+        // SAFETY: only `lock` makes guards; they stay with the thread that locked, since
+        // `&UnsafeCell` is not Send.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };
     }
 }

@@ -1,7 +1,8 @@
 //! The lists themselves.
 //!
-//! A lock of ours is there as soon as it is in one of overlock-core's own lists; what the bench alone has to know
-//! of it is a line in [`NOTES`]. A type that people use, ours or a peer, is a line below.
+//! A lock of ours is there as soon as it is in one of overlock-core's own lists; what the bench
+//! alone has to know of it is a line in [`NOTES`]. A type that people use, ours or a peer, is a
+//! line below.
 
 use overlock::Linux;
 use overlock::core::raw::{RawLock, RawRwLock};
@@ -49,7 +50,8 @@ const NOTES: &[Note] = &[
     Note { name: "rwsem_count", default: false, most_threads: None, about: "rwsem whose waiters spin on readers for a count" },
 ];
 
-/// Locks that a run takes as the type in front of them; a simulation, which has no types, takes them as they are.
+/// Locks that a run takes as the type in front of them; a simulation, which has no types, takes
+/// them as they are.
 const BEHIND_DEFAULT_TYPES: &[&str] = &["overlock_rw"];
 
 /// All locks of a family, ours first.

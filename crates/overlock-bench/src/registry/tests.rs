@@ -176,7 +176,8 @@ fn every_lock_excludes_in_every_workload() {
     ];
     for workload in Workload::ALL.into_iter().chain(more) {
         let prepared = workload.prepare(&world, 1.0, round);
-        // An odd number is a case of its own for condition variables; strictly fair spinlocks want no more than need be.
+        // An odd number is a case of its own for condition variables; strictly fair spinlocks want
+        // no more than need be.
         let threads = if workload.family() == Family::Condvar {
             3
         } else {

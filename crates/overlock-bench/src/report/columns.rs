@@ -19,8 +19,8 @@ pub fn optional<T>(value: Option<T>, text: fn(T) -> String) -> String {
     value.map_or_else(|| NOTHING.to_owned(), text)
 }
 
-/// One table with all groups of columns, or one for each group where that is too wide for a terminal of `width` columns. `first` is the title of
-/// the names.
+/// One table with all groups of columns, or one for each group where that is too wide for a
+/// terminal of `width` columns. `first` is the title of the names.
 pub fn blocks<R>(
     first: &str,
     rows: &[R],

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Writes a header and the rows. Rounds share one field, with semicolons between, and so do counters;
-/// what was not measured is empty. What a simulation tells has a field for each figure: `simulation_halts` and so on.
+/// Writes a header and the rows. Rounds share one field, with semicolons between, and so do
+/// counters; what was not measured is empty. What a simulation tells has a field for each figure:
+/// `simulation_halts` and so on.
 ///
 /// # Errors
 ///

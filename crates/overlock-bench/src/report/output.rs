@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// A file to write at the end of the run. Opening it checks at the start that this will be possible.
+/// A file to write at the end of the run. Opening it checks at the start that this will be
+/// possible.
 #[derive(Debug)]
 pub struct Output(Target);
 
@@ -25,8 +26,8 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// Where the file could not be written. Nothing changes before [`write`](Self::write), in any case,
-    /// so a run that is killed leaves nothing behind.
+    /// Where the file could not be written. Nothing changes before [`write`](Self::write), in any
+    /// case, so a run that is killed leaves nothing behind.
     pub fn open(path: &Path) -> io::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self(Target::Stdout));
@@ -35,8 +36,8 @@ impl Output {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&path) {
             Ok(existing) => {
-                // Fails for directories and for files that may not be written: replacing one would be
-                // possible, and not what its owner meant.
+                // Fails for directories and for files that may not be written: replacing one would
+                // be possible, and not what its owner meant.
                 let file = OpenOptions::new().append(true).open(&path)?;
                 if !existing.is_file() {
                     return Ok(Self(Target::Stream(file)));
@@ -77,8 +78,8 @@ fn buffered(
     out.flush()
 }
 
-/// A new file in the same directory, gone when dropped. It may be read and written by whoever could read
-/// and write the file that it is to replace, or a new one.
+/// A new file in the same directory, gone when dropped. It may be read and written by whoever could
+/// read and write the file that it is to replace, or a new one.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,

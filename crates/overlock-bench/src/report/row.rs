@@ -11,7 +11,8 @@ use crate::stats::{jain, median};
 use crate::workload::{Parameters, Sample, Workload, qdisc};
 use crate::world::World;
 
-/// A lock with a number of threads. Medians over the throughput rounds; waits over all latency rounds.
+/// A lock with a number of threads. Medians over the throughput rounds; waits over all latency
+/// rounds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The lock's name.
@@ -207,7 +208,8 @@ pub fn rows(
     rows
 }
 
-/// Fills in the ratios within the rows of one number of threads. No lock allows more than `cap` operations a second.
+/// Fills in the ratios within the rows of one number of threads. No lock allows more than `cap`
+/// operations a second.
 fn compare(rows: &mut [Row], rivals: &[&str], cap: f64) {
     let best = rows
         .iter()

@@ -1,4 +1,5 @@
-//! What a simulation tells of a row beyond what a machine would: who was preempted, and where the time went.
+//! What a simulation tells of a row beyond what a machine would: who was preempted, and where the
+//! time went.
 
 use std::collections::BTreeMap;
 

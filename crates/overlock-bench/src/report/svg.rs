@@ -17,8 +17,8 @@ const LEGEND_WIDTH: u32 = 190;
 /// What texts are written in.
 pub(crate) const FONT: &str = "sans-serif";
 
-/// Colours that stay apart on white, also for most of those who see fewer of them (after Okabe and Ito,
-/// and Tol). Locks of ours take them from the front.
+/// Colours that stay apart on white, also for most of those who see fewer of them (after Okabe and
+/// Ito, and Tol). Locks of ours take them from the front.
 pub(crate) const COLOURS: [RGBColor; 12] = [
     RGBColor(213, 94, 0),
     RGBColor(0, 114, 178),
@@ -186,7 +186,8 @@ fn plot(area: &Area, lines: &[Line], settings: &Settings) -> Result<(), Box<dyn 
         .x_label_area_size(46)
         .y_label_area_size(70)
         .build_cartesian_2d(-0.15..last + 0.15, 0.0..top)?;
-    // Thread counts stand at equal distances, each where its number is; nothing stands between them.
+    // Thread counts stand at equal distances, each where its number is; nothing stands between
+    // them.
     let label = |x: &f64| match threads.get(x.round() as usize) {
         Some(count) if (x - x.round()).abs() < 1e-6 && *x >= 0.0 => count.to_string(),
         _ => String::new(),

@@ -1,11 +1,13 @@
 //! A timeline of a simulation, in the Chrome trace event format: <https://ui.perfetto.dev> and chrome://tracing show it.
 //!
-//! Two processes: `vCPUs`, with a track for each vCPU, and `CPUs`, with a track for each CPU that says which vCPU it runs.
+//! Two processes: `vCPUs`, with a track for each vCPU, and `CPUs`, with a track for each CPU that
+//! says which vCPU it runs.
 //!
-//! Slices of a track have to nest. On a vCPU's track the locks are below: a slice from asking for a lock to having it, one from
-//! there to its release. On top of them is why the vCPU does not run: preempted, asleep, woken. Nothing of a lock changes
-//! while its vCPU does not run, so these nest by themselves. Locks need not be released in the reverse order: whatever was
-//! acquired after the released one ends with it and begins again in the same moment.
+//! Slices of a track have to nest. On a vCPU's track the locks are below: a slice from asking for a
+//! lock to having it, one from there to its release. On top of them is why the vCPU does not run:
+//! preempted, asleep, woken. Nothing of a lock changes while its vCPU does not run, so these nest
+//! by themselves. Locks need not be released in the reverse order: whatever was acquired after the
+//! released one ends with it and begins again in the same moment.
 
 mod event;
 #[cfg(test)]

@@ -115,8 +115,8 @@ impl Verdict {
         });
     }
 
-    /// Adds a claim that the names stand in the published order by their figures, wherever two published ones differ by more than
-    /// `differ`, a share.
+    /// Adds a claim that the names stand in the published order by their figures, wherever two
+    /// published ones differ by more than `differ`, a share.
     pub(super) fn order(
         &mut self,
         place: Place,

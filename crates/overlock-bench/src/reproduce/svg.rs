@@ -1,4 +1,5 @@
-//! A picture: each published figure with the band of its tolerance, and the simulated one beside it.
+//! A picture: each published figure with the band of its tolerance, and the simulated one beside
+//! it.
 
 mod axis;
 mod chart;

@@ -3,7 +3,8 @@ use super::*;
 use crate::registry::Listed;
 use std::collections::HashSet;
 
-/// What a table asks for is there, and what it makes of the results is one line at least for each published one.
+/// What a table asks for is there, and what it makes of the results is one line at least for each
+/// published one.
 #[test]
 fn tables_ask_for_what_exists() {
     let mut names = HashSet::new();

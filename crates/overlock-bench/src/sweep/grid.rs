@@ -165,8 +165,8 @@ impl Grid {
         Ok(self)
     }
 
-    /// All points in their order: seeds change first, then locks, vCPUs, workloads, other guests, hosts, machines. A lock that does not take so many
-    /// vCPUs has none.
+    /// All points in their order: seeds change first, then locks, vCPUs, workloads, other guests,
+    /// hosts, machines. A lock that does not take so many vCPUs has none.
     pub fn points(&self) -> Vec<Point<'_>> {
         let mut points = Vec::new();
         for (machine, &host, &others) in self.places() {

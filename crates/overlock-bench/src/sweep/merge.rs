@@ -25,8 +25,8 @@ pub struct Merged {
 ///
 /// # Errors
 ///
-/// Where parts are of different grids, or say different things of one point. Simulations depend on nothing but their settings, so the
-/// parts are then of different builds of this program.
+/// Where parts are of different grids, or say different things of one point. Simulations depend on
+/// nothing but their settings, so the parts are then of different builds of this program.
 pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Error> {
     let mut parts = parts.into_iter();
     let Some(first) = parts.next() else {

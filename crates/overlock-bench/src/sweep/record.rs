@@ -15,7 +15,8 @@ use crate::workload::{Workload, qdisc};
 use crate::world::sim::Simulated;
 use crate::world::{Team, World};
 
-/// A line of a file of results. Nothing in it depends on the machine that simulates, or on how long that takes.
+/// A line of a file of results. Nothing in it depends on the machine that simulates, or on how long
+/// that takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Which simulation it is.

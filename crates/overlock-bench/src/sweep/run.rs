@@ -34,8 +34,8 @@ pub fn left<'a>(points: impl IntoIterator<Item = Point<'a>>, done: &[Line]) -> V
         .collect()
 }
 
-/// Simulates all `points`, so many at once, and appends each to the store as it ends. Returns their lines, which are fewer than the
-/// points if `interrupt` was raised.
+/// Simulates all `points`, so many at once, and appends each to the store as it ends. Returns their
+/// lines, which are fewer than the points if `interrupt` was raised.
 ///
 /// # Errors
 ///

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The points at every so-manieth place. Neighbours in a grid cost about the same, so this balances.
+/// The points at every so-manieth place. Neighbours in a grid cost about the same, so this
+/// balances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// From 1.

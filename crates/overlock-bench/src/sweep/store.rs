@@ -1,7 +1,8 @@
-//! The file of results: a line of JSON that says what the file is, then one for each simulation that has ended.
+//! The file of results: a line of JSON that says what the file is, then one for each simulation
+//! that has ended.
 //!
-//! Lines are only ever appended, each in one piece as its simulation ends. Whoever is killed in between leaves half a line at the end,
-//! which the next one removes; the rest is whole.
+//! Lines are only ever appended, each in one piece as its simulation ends. Whoever is killed in
+//! between leaves half a line at the end, which the next one removes; the rest is whole.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -177,7 +178,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file at `path` for the results of `grid`, or makes it, and returns the results that are there already.
+    /// Opens the file at `path` for the results of `grid`, or makes it, and returns the results
+    /// that are there already.
     ///
     /// # Errors
     ///
@@ -198,7 +200,8 @@ impl Store {
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::refused(path, "another sweep writes to it now"));
             }
-            // Some file systems of clusters have no locks: there it is the user who gives each shard its file.
+            // Some file systems of clusters have no locks: there it is the user who gives each
+            // shard its file.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         let mut content = Vec::new();

@@ -147,8 +147,8 @@ impl Row {
     }
 }
 
-/// All tables, one for each machine, host, workload and number of vCPUs, for a terminal of `width` columns, or for a file if there is
-/// none. The lines are in the grid's order.
+/// All tables, one for each machine, host, workload and number of vCPUs, for a terminal of `width`
+/// columns, or for a file if there is none. The lines are in the grid's order.
 pub fn render(lines: &[Line], width: Option<u16>) -> String {
     let place = |line: &Line| line.record.key.place();
     let mut text = String::new();

@@ -167,7 +167,8 @@ fn a_sweep_that_was_cut_at_any_byte_goes_on() {
     }
 }
 
-/// Not only with results that a test makes up: those of the simulator depend on neither threads nor order.
+/// Not only with results that a test makes up: those of the simulator depend on neither threads nor
+/// order.
 #[test]
 fn simulations_depend_on_their_settings_alone() {
     for family in [Family::Exclusive, Family::ReaderWriter] {

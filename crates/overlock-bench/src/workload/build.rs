@@ -2,9 +2,9 @@
 //!
 //! Compilations feed archives, and archives the one link at the end. A task is mostly private work,
 //! with many short visits to shared structures between: the caches, lists and counters that the
-//! kernel keeps for all its processes. Some of them are much hotter than others, so visits are spread
-//! by Zipf's law. Ready tasks lie in a queue under a lock of its own. The work is fixed; what counts is
-//! how long all of it takes.
+//! kernel keeps for all its processes. Some of them are much hotter than others, so visits are
+//! spread by Zipf's law. Ready tasks lie in a queue under a lock of its own. The work is fixed;
+//! what counts is how long all of it takes.
 
 use super::random::{Random, zipf};
 use super::{Extra, Sample, Tally, Words};
@@ -39,8 +39,8 @@ pub struct Farm {
 }
 
 impl Farm {
-    /// How many compilations keep one CPU busy for `seconds`, each visit with the work before it taking so many nanoseconds, locks that
-    /// cost nothing provided.
+    /// How many compilations keep one CPU busy for `seconds`, each visit with the work before it
+    /// taking so many nanoseconds, locks that cost nothing provided.
     pub fn compilations(seconds: f64, visit_ns: f64) -> usize {
         let task = VISITS as f64 * visit_ns * 1e-9;
         let with_archives = task * (1.0 + 1.0 / FAN_IN as f64);

@@ -6,8 +6,9 @@
 //! | [`ping_pong`] | pairs, each thread for its turn |
 //! | [`broadcast`] | all others for one that wakes them all, and that one until all have heard it |
 //!
-//! In each of them somebody can always go on, as long as no notification is lost. That thread sees that the round is over,
-//! closes the place, and wakes all others; so every round ends, or hangs where the condition variable is broken.
+//! In each of them somebody can always go on, as long as no notification is lost. That thread sees
+//! that the round is over, closes the place, and wakes all others; so every round ends, or hangs
+//! where the condition variable is broken.
 
 pub mod broadcast;
 pub mod ping_pong;
@@ -60,8 +61,8 @@ pub struct Shape {
 ///
 /// # Errors
 ///
-/// [`Error::NotExclusive`] and [`Error::Torn`] if the data are not what the operations left, and those of
-/// [`World::run`].
+/// [`Error::NotExclusive`] and [`Error::Torn`] if the data are not what the operations left, and
+/// those of [`World::run`].
 pub fn round<W: World, V: BenchCondvar>(
     world: &W,
     team: &Team,
@@ -105,7 +106,8 @@ impl<'a, W: World, P: Probe> Member<'a, W, P> {
         }
     }
 
-    /// Acquires the lock and waits until there is a reason to go on. The wait that counts is that for both.
+    /// Acquires the lock and waits until there is a reason to go on. The wait that counts is that
+    /// for both.
     #[inline]
     fn wait_until<'l, V: BenchCondvar>(
         &mut self,

@@ -1,10 +1,11 @@
-//! A file server: requests for files in a tree of directories, each directory under a mutex of its own.
+//! A file server: requests for files in a tree of directories, each directory under a mutex of its
+//! own.
 //!
-//! The shape of what a file system did before lookups went without locks, and of AIM7's fserver load, by which
-//! mutex-waiter-spinning was judged. A request walks from the root to its directory, locking one directory after the
-//! other, and then does its work there. Most sections are short. Listing a directory takes so long that whoever waits for
-//! it had better sleep, and a rename holds two locks. A few directories get most of the requests, and the root gets all of
-//! them.
+//! The shape of what a file system did before lookups went without locks, and of AIM7's fserver
+//! load, by which mutex-waiter-spinning was judged. A request walks from the root to its directory,
+//! locking one directory after the other, and then does its work there. Most sections are short.
+//! Listing a directory takes so long that whoever waits for it had better sleep, and a rename holds
+//! two locks. A few directories get most of the requests, and the root gets all of them.
 
 use super::random::{Random, zipf};
 use super::{Extra, Sample, Tally};
@@ -134,8 +135,8 @@ impl<L: BenchLock, C: Word> Tree<L, C> {
 ///
 /// # Errors
 ///
-/// [`Error::NotExclusive`] if visits or files got lost, [`Error::Torn`] if a list did not show as many files as there are,
-/// and those of [`World::run`].
+/// [`Error::NotExclusive`] if visits or files got lost, [`Error::Torn`] if a list did not show as
+/// many files as there are, and those of [`World::run`].
 pub fn round<W: World, L: BenchLock>(
     world: &W,
     team: &Team,
@@ -295,11 +296,13 @@ impl<W: World, L: BenchLock, P: Probe> Server<'_, W, L, P> {
         self.did.visits += 1;
     }
 
-    /// Moves a file, if there is one of that name and none of the new. The wait is that for both locks.
+    /// Moves a file, if there is one of that name and none of the new. The wait is that for both
+    /// locks.
     fn rename(&mut self, (from, name): (usize, usize), (to, new): (usize, usize)) {
         let tree = self.tree;
         let (source, target) = (&tree.directories[from], &tree.directories[to]);
-        // Whoever takes two takes the one at the lower address first, so that nobody waits in a circle.
+        // Whoever takes two takes the one at the lower address first, so that nobody waits in a
+        // circle.
         let (low, high) = (
             &tree.directories[from.min(to)].lock,
             &tree.directories[from.max(to)].lock,

@@ -24,13 +24,14 @@ struct Shared<L, C> {
 
 /// One round.
 ///
-/// A round ends soon after its time is up, whatever the lock: each thread looks at the flag in every
-/// turn, and each that waits gets the lock from one that leaves. With a lock that has collapsed the
-/// last threads may need a turn of the scheduler each.
+/// A round ends soon after its time is up, whatever the lock: each thread looks at the flag in
+/// every turn, and each that waits gets the lock from one that leaves. With a lock that has
+/// collapsed the last threads may need a turn of the scheduler each.
 ///
 /// # Errors
 ///
-/// [`Error::NotExclusive`] if the counter is not the sum of the operations, and those of [`World::run`].
+/// [`Error::NotExclusive`] if the counter is not the sum of the operations, and those of
+/// [`World::run`].
 pub fn round<W: World, L: BenchLock>(
     world: &W,
     team: &Team,

@@ -26,8 +26,8 @@ impl Random {
     }
 }
 
-/// `count` choices among `ranks` things by Zipf's law: number n gets a share that falls as 1/n. Spread evenly over the
-/// list, and the same in every run.
+/// `count` choices among `ranks` things by Zipf's law: number n gets a share that falls as 1/n.
+/// Spread evenly over the list, and the same in every run.
 pub fn zipf(ranks: u16, count: usize) -> Vec<u16> {
     let total: f64 = (1..=ranks).map(|rank| 1.0 / f64::from(rank)).sum();
     let mut choices: Vec<u16> = (0..ranks)

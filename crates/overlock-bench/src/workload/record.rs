@@ -7,8 +7,8 @@ use crate::lock::BenchRwLock;
 use crate::probe::Probe;
 use crate::world::{Team, Word, World};
 
-/// The words lie next to the lock, as the data of an `RwLock<(u64, u64)>` do, and nothing else lies near. They differ
-/// only while somebody writes.
+/// The words lie next to the lock, as the data of an `RwLock<(u64, u64)>` do, and nothing else lies
+/// near. They differ only while somebody writes.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Record<L, C> {
@@ -29,8 +29,8 @@ pub struct Visitor<'a, W: World, P> {
 }
 
 impl<W: World, P: Probe> Visitor<'_, W, P> {
-    /// Reads a record: the one word before what is done `inside`, the other after it, so that a writer at any time between
-    /// is noticed.
+    /// Reads a record: the one word before what is done `inside`, the other after it, so that a
+    /// writer at any time between is noticed.
     #[inline]
     pub fn read<L: BenchRwLock>(&mut self, record: &Record<L, W::Word>, inside: impl FnOnce()) {
         let guard = self.readers.around(self.worker, || record.lock.read());
@@ -60,7 +60,8 @@ impl<W: World, P: Probe> Visitor<'_, W, P> {
 ///
 /// # Errors
 ///
-/// [`Error::NotExclusive`] if writes were lost, [`Error::Torn`] if a reader saw half of one, and those of [`World::run`].
+/// [`Error::NotExclusive`] if writes were lost, [`Error::Torn`] if a reader saw half of one, and
+/// those of [`World::run`].
 pub fn round<W: World, L: BenchRwLock, P: Probe>(
     world: &W,
     team: &Team,

@@ -100,7 +100,8 @@ impl Prepared {
     ///
     /// # Panics
     ///
-    /// If the lock is of another family than the workload is for: lists of locks are made for a family.
+    /// If the lock is of another family than the workload is for: lists of locks are made for a
+    /// family.
     pub fn round<W: World>(
         &self,
         rounds: &Rounds<W>,

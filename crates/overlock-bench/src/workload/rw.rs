@@ -1,7 +1,8 @@
 //! A small record under a reader-writer lock: read it, or write it, over and over.
 //!
-//! With one record all threads meet at one lock, whose cache line is hot. With many, a thread picks one at random each time:
-//! nobody waits much, and the cost is that of a lock whose line has left the cache.
+//! With one record all threads meet at one lock, whose cache line is hot. With many, a thread picks
+//! one at random each time: nobody waits much, and the cost is that of a lock whose line has left
+//! the cache.
 
 use super::Sample;
 use super::random::Random;
@@ -36,7 +37,8 @@ impl Share {
         Self((percent / 100.0 * Self::ALL as f64).round() as u64)
     }
 
-    /// Whether the operation of this draw belongs to it: by the low half, which leaves the high one for other uses.
+    /// Whether the operation of this draw belongs to it: by the low half, which leaves the high one
+    /// for other uses.
     #[inline]
     fn has(self, draw: u64) -> bool {
         draw % Self::ALL < self.0

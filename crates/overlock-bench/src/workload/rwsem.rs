@@ -1,8 +1,10 @@
-//! The microbenchmark of rwsem-reader-spinning: every thread reads and writes in turn, with next to nothing in between.
+//! The microbenchmark of rwsem-reader-spinning: every thread reads and writes in turn, with next to
+//! nothing in between.
 //!
-//! In the document each thread makes 250,000 reader and as many writer acquisitions, and the result is the rate of all.
-//! Here threads go on until the round is over: nobody has the lock to itself when others have finished, and a lock that
-//! collapses ends in time too. A thread has done the document's work where it has made half a million operations.
+//! In the document each thread makes 250,000 reader and as many writer acquisitions, and the result
+//! is the rate of all. Here threads go on until the round is over: nobody has the lock to itself
+//! when others have finished, and a lock that collapses ends in time too. A thread has done the
+//! document's work where it has made half a million operations.
 
 use super::Sample;
 use super::record;

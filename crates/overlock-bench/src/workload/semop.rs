@@ -1,10 +1,11 @@
-//! System V semaphores as the kernel had them in 2013: arrays of semaphores, each array under one lock.
+//! System V semaphores as the kernel had them in 2013: arrays of semaphores, each array under one
+//! lock.
 //!
-//! The shape of the semop test in fast-queue-spinlock. Each thread owns one semaphore of every array
-//! and raises and lowers it by one, in turn, so that no operation ever has to wait for another thread:
-//! all contention is for the arrays' locks. An operation is one call: the price of a system call, then,
-//! with the array locked, looking at the values that the call would leave, writing them, and noting who
-//! did it last.
+//! The shape of the semop test in fast-queue-spinlock. Each thread owns one semaphore of every
+//! array and raises and lowers it by one, in turn, so that no operation ever has to wait for
+//! another thread: all contention is for the arrays' locks. An operation is one call: the price of
+//! a system call, then, with the array locked, looking at the values that the call would leave,
+//! writing them, and noting who did it last.
 
 use super::random::Random;
 use super::{Extra, Sample, Tally, Words};
@@ -68,7 +69,8 @@ impl<L: BenchLock, C: Word> Array<L, C> {
         (0..self.count).map(|semaphore| self.value(semaphore).get())
     }
 
-    /// All operations or none; none if one of them would leave a value that cannot be. The lock is held.
+    /// All operations or none; none if one of them would leave a value that cannot be. The lock is
+    /// held.
     #[inline]
     fn apply(&self, operations: &[Operation], who: u64) -> bool {
         for operation in operations {

@@ -170,7 +170,8 @@ fn found_out(workload: Workload, rounds: &Rounds<Jumpy>) -> Error {
 
 #[test]
 fn a_lock_that_does_not_exclude_is_found_out() {
-    // In the other patterns of condvar a lost update makes everybody wait for ever, which is noticed as well.
+    // In the other patterns of condvar a lost update makes everybody wait for ever, which is
+    // noticed as well.
     for workload in Workload::ALL {
         let rounds = match workload.family() {
             Family::Exclusive => Rounds::exclusive::<Broken>(),

@@ -8,8 +8,8 @@ use crate::world::Word;
 /// Words of a chunk.
 const CHUNK: usize = 16;
 
-/// Words that begin where a cache line does, wherever memory happens to be free: a word's neighbours on its line are the same in
-/// each run.
+/// Words that begin where a cache line does, wherever memory happens to be free: a word's
+/// neighbours on its line are the same in each run.
 #[derive(Debug)]
 pub struct Words<C>(Vec<Chunk<C>>);
 

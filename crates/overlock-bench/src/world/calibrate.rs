@@ -7,13 +7,14 @@ use super::Work;
 
 /// Computes for `turns` turns, each of which needs the result of the one before.
 ///
-/// No PAUSE and no clock: the CPU must look as busy as in a program. Never inlined, so that what was
-/// calibrated is the machine code that runs in every loop.
+/// No PAUSE and no clock: the CPU must look as busy as in a program. Never inlined, so that what
+/// was calibrated is the machine code that runs in every loop.
 #[inline(never)]
 pub fn compute(turns: u64) {
     let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
     for _ in 0..turns {
-        // Neither step folds with its neighbour of the next turn, so an unrolled loop takes as long.
+        // Neither step folds with its neighbour of the next turn, so an unrolled loop takes as
+        // long.
         x = (x ^ (x >> 7)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     }
     black_box(x);
@@ -50,8 +51,8 @@ impl Calibration {
     }
 }
 
-/// The median time of `work` now, in nanoseconds. Takes about a millisecond, or nine times as long as
-/// the work if that is more.
+/// The median time of `work` now, in nanoseconds. Takes about a millisecond, or nine times as long
+/// as the work if that is more.
 pub fn time(work: Work) -> f64 {
     if work == Work::NONE {
         return 0.0;

@@ -22,7 +22,8 @@ impl Clock {
             };
         }
         let start = (Instant::now(), counter::read());
-        // The thread must not sleep here: what else wakes up meanwhile would delay the second reading.
+        // The thread must not sleep here: what else wakes up meanwhile would delay the second
+        // reading.
         while start.0.elapsed().as_millis() < 20 {
             std::hint::spin_loop();
         }
@@ -65,16 +66,16 @@ fn monotonic() -> u64 {
 mod counter {
     use std::arch::x86_64::{__cpuid, _mm_lfence, _rdtsc};
 
-    /// CPUID leaf 0x8000_0007, EDX bit 8: the counter's rate does not follow the CPU's frequency, and
-    /// it does not stop when the CPU sleeps.
+    /// CPUID leaf 0x8000_0007, EDX bit 8: the counter's rate does not follow the CPU's frequency,
+    /// and it does not stop when the CPU sleeps.
     pub fn is_constant() -> bool {
         __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
     }
 
     #[inline]
     pub fn read() -> u64 {
-        // The fence keeps the reading behind the instructions before it: the end of a wait must not be
-        // read before the lock is there.
+        // The fence keeps the reading behind the instructions before it: the end of a wait must not
+        // be read before the lock is there.
         // SAFETY: SSE2 is part of x86_64.
         unsafe { _mm_lfence() };
         // SAFETY: Linux lets user space read the counter.

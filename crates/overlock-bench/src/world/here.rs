@@ -1,6 +1,8 @@
-//! This machine as a simulated one: what a short measurement tells of its caches, its pauses and its system calls.
+//! This machine as a simulated one: what a short measurement tells of its caches, its pauses and
+//! its system calls.
 //!
-//! A simulation of few CPUs beside a measurement on as many shows what the cost model is worth where both can be had.
+//! A simulation of few CPUs beside a measurement on as many shows what the cost model is worth
+//! where both can be had.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -15,8 +17,8 @@ use rustix::thread::{CpuSet, futex, sched_setaffinity};
 /// The name of the machine, and of the host that goes with it.
 pub const NAME: &str = "this-machine";
 
-/// Measures for about half a second, on two of these CPUs. One socket is assumed: what a line costs is measured between the first
-/// and the last of them.
+/// Measures for about half a second, on two of these CPUs. One socket is assumed: what a line costs
+/// is measured between the first and the last of them.
 pub fn measure(cpus: &[usize]) -> (Machine, Host) {
     let first = cpus.first().copied().unwrap_or(0);
     let last = cpus.last().copied().unwrap_or(first);
@@ -66,7 +68,8 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
     (machine, host)
 }
 
-/// A copy from the last-level cache compared to a line that another core has changed, as on the machines of the documents.
+/// A copy from the last-level cache compared to a line that another core has changed, as on the
+/// machines of the documents.
 const SHARED: f64 = 0.45;
 
 struct Alone {
@@ -127,7 +130,8 @@ fn pin(cpu: usize) {
     let _ = sched_setaffinity(None, &set);
 }
 
-/// What a line costs that goes from one CPU to the other: half of a round trip, less the looks at it.
+/// What a line costs that goes from one CPU to the other: half of a round trip, less the looks at
+/// it.
 fn ping_pong(one: usize, other: usize) -> f64 {
     const TRIPS: u32 = 20_000;
     let word = AtomicU32::new(0);
@@ -166,7 +170,8 @@ struct WakeUps {
     busy: f64,
 }
 
-/// From a wake-up until the sleeper runs: on another CPU that has gone to sleep, and on the waker's own.
+/// From a wake-up until the sleeper runs: on another CPU that has gone to sleep, and on the waker's
+/// own.
 fn wake_up(one: usize, other: usize) -> WakeUps {
     // On one CPU the waker sleeps next, so a round trip is two wake-ups and two switches.
     let busy = round_trip(one, one, 500, Duration::ZERO) / 2.0;
@@ -178,7 +183,8 @@ fn wake_up(one: usize, other: usize) -> WakeUps {
     WakeUps { idle, busy }
 }
 
-/// The median nanoseconds of handing a word over and back by futex; before each trip both have slept for `rest`.
+/// The median nanoseconds of handing a word over and back by futex; before each trip both have
+/// slept for `rest`.
 fn round_trip(one: usize, other: usize, trips: u32, rest: Duration) -> f64 {
     let word = AtomicU32::new(0);
     let hand = |to: u32| {

@@ -17,7 +17,8 @@ use super::{Crew, Team, Word, Work, Worker, World};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 
-/// Whether the locks look for misuse, which costs time: a `cargo run` of the whole workspace builds them so, as its other members need them.
+/// Whether the locks look for misuse, which costs time: a `cargo run` of the whole workspace builds
+/// them so, as its other members need them.
 pub const CHECKED: bool = overlock::core::raw::CHECKED;
 
 /// Enough for every workload here, and little enough for thousands of threads.
@@ -34,12 +35,13 @@ pub struct Native {
     stuck: Stuck,
 }
 
-/// Called with a team whose threads do not end, and how many of them. They cannot be joined nor killed,
-/// so it does not return.
+/// Called with a team whose threads do not end, and how many of them. They cannot be joined nor
+/// killed, so it does not return.
 pub type Stuck = fn(&Team, usize) -> !;
 
 /// How long threads may take to end after they were asked to. A strictly fair lock under overcommit
-/// lets each of them go after a turn of the scheduler: some milliseconds for each thread in its way.
+/// lets each of them go after a turn of the scheduler: some milliseconds for each thread in its
+/// way.
 pub(crate) fn patience(threads: usize) -> Duration {
     Duration::from_secs(30)
         + Duration::from_millis(200) * u32::try_from(threads).unwrap_or(u32::MAX)

@@ -119,7 +119,8 @@ impl Simulated {
     }
 }
 
-/// The diagram of the paravirtual queued locks, and those of its arrows that tell in which mode a lock was acquired.
+/// The diagram of the paravirtual queued locks, and those of its arrows that tell in which mode a
+/// lock was acquired.
 const PV: &str = "pv";
 const JOIN: [&str; 2] = [
     "(0, *, *) -> (n, *, *): the head",
@@ -200,7 +201,8 @@ impl World for Simulated {
         if self.interrupt.is_raised() {
             return Err(Error::Interrupted);
         }
-        // All locks meet the same chances, and a round brings the same whatever else is in its plan.
+        // All locks meet the same chances, and a round brings the same whatever else is in its
+        // plan.
         let round = self.round.load(Relaxed);
         let setup = Setup {
             machine: &self.machine,
@@ -256,8 +258,8 @@ impl Report {
     }
 }
 
-/// A lock of ours on the simulated platform, which is told who waits and who holds, at no cost: so it can say whether a vCPU that loses its
-/// CPU held a lock or waited for one.
+/// A lock of ours on the simulated platform, which is told who waits and who holds, at no cost: so
+/// it can say whether a vCPU that loses its CPU held a lock or waited for one.
 #[derive(Debug)]
 pub struct Marked<L>(L);
 

@@ -11,7 +11,8 @@ pub fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A scratch directory with the libraries in it, by the names that they have when they are installed.
+/// A scratch directory with the libraries in it, by the names that they have when they are
+/// installed.
 pub struct Workshop(tempfile::TempDir);
 
 /// A library to link to.

@@ -28,7 +28,8 @@ impl Load {
         }
     }
 
-    /// The numbers of threads on `cpus`: each once, in order, and no more than `most`, for that reason.
+    /// The numbers of threads on `cpus`: each once, in order, and no more than `most`, for that
+    /// reason.
     pub fn threads(&self, cpus: f64, (most, reason): (usize, &str)) -> Result<Vec<usize>, Exit> {
         let mut threads = match self {
             Self::Threads(threads) => threads.clone(),

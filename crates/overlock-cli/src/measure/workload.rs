@@ -24,11 +24,13 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Options {
-    /// micro, build, rw: length of the critical section, beside its access to the data [default: 100 in build, else 0]
+    /// micro, build, rw: length of the critical section, beside its access to the data [default:
+    /// 100 in build, else 0]
     #[arg(long, value_name = "NS")]
     pub cs: Option<String>,
 
-    /// micro, build, rw: length of the section between two acquisitions [default: 2000 in build, else 0]
+    /// micro, build, rw: length of the section between two acquisitions [default: 2000 in build,
+    /// else 0]
     #[arg(long, value_name = "NS")]
     pub ncs: Option<String>,
 
@@ -44,7 +46,8 @@ pub struct Options {
     #[arg(long, conflicts_with = "records")]
     pub hot: bool,
 
-    /// rw: so many records, each under its own lock; threads pick one at random, so that with 100000 its line is cold
+    /// rw: so many records, each under its own lock; threads pick one at random, so that with
+    /// 100000 its line is cold
     #[arg(long, value_name = "N")]
     pub records: Option<String>,
 
@@ -64,7 +67,8 @@ pub enum Kind {
     Qdisc,
     /// A compile farm: fixed work, mostly private, with many short critical sections
     Build,
-    /// A file server: a tree of directories, each under its own mutex, with short sections and long ones
+    /// A file server: a tree of directories, each under its own mutex, with short sections and long
+    /// ones
     Fserver,
     /// A small record under a reader-writer lock
     Rw,

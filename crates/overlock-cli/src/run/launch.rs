@@ -1,4 +1,5 @@
-//! Running a program as a child, such that it makes no difference: signals get there, stops and ends come back.
+//! Running a program as a child, such that it makes no difference: signals get there, stops and
+//! ends come back.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -108,7 +109,8 @@ fn send(child: &Child, signal: c_int) {
     unsafe { libc::kill(child.id() as c_int, signal) };
 }
 
-/// What has become of the child: `Some` at its end. Where it was stopped, this process stops too, as whoever looks after jobs expects.
+/// What has become of the child: `Some` at its end. Where it was stopped, this process stops too,
+/// as whoever looks after jobs expects.
 fn look(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
     loop {
         let mut status = 0;
@@ -126,13 +128,15 @@ fn look(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
         if status.stopped_signal().is_none() {
             return Ok(Some(status));
         }
-        // SAFETY: it has no preconditions. Returns when this process is continued; SIGCONT is then among the signals to pass on.
+        // SAFETY: it has no preconditions. Returns when this process is continued; SIGCONT is then
+        // among the signals to pass on.
         unsafe { libc::raise(libc::SIGSTOP) };
         send(child, libc::SIGCONT);
     }
 }
 
-/// Ends this process as the child has ended: by the same signal, so that a shell sees no difference.
+/// Ends this process as the child has ended: by the same signal, so that a shell sees no
+/// difference.
 pub fn end_like(status: ExitStatus) -> u8 {
     let Some(signal) = status.signal() else {
         return status.code().unwrap_or_default() as u8;

@@ -78,7 +78,8 @@ impl Args {
     }
 }
 
-/// The preset of that name. A complaint names those that may be used in its place, and what `also` may.
+/// The preset of that name. A complaint names those that may be used in its place, and what `also`
+/// may.
 pub fn machine(name: &str, also: &[&'static str]) -> Result<&'static Machine, Exit> {
     Machine::preset(name).ok_or_else(|| {
         let names = PRESETS.iter().map(|machine| machine.name);

@@ -16,7 +16,8 @@ const NAMED: usize = 10;
 
 /// Join the files of a sweep, and show their medians over the seeds
 ///
-/// The parts may be given in any order, and may overlap: what is the same in two of them counts once, what contradicts is refused.
+/// The parts may be given in any order, and may overlap: what is the same in two of them counts
+/// once, what contradicts is refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -17,8 +17,8 @@ use crate::number::{number, whole};
 
 /// Reproduce published tables: each figure beside the one that was published
 ///
-/// The machines, the hypervisor and the numbers of vCPUs are those of the documents. One cost model serves all tables;
-/// docs/simulator.md has its sources, and which figures it does not reach.
+/// The machines, the hypervisor and the numbers of vCPUs are those of the documents. One cost model
+/// serves all tables; docs/simulator.md has its sources, and which figures it does not reach.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

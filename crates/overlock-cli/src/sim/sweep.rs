@@ -22,8 +22,9 @@ use crate::number::whole;
 
 /// Run many simulations: every combination of machines, hosts, locks, vCPUs, workloads and seeds
 ///
-/// Results go to a file, a line for each simulation as it ends. The same command with the same file goes on where the last one was
-/// stopped. Several machines share a sweep with --shard, each with a file of its own; `overlock sim merge` joins the files.
+/// Results go to a file, a line for each simulation as it ends. The same command with the same file
+/// goes on where the last one was stopped. Several machines share a sweep with --shard, each with a
+/// file of its own; `overlock sim merge` joins the files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct Args {
@@ -62,7 +63,8 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_name = "N,…", required = true)]
     vcpus: Vec<String>,
 
-    /// What the vCPUs do, with what can be set about it: micro:cs=95:ncs=100, semop:arrays=4, rw:reads=99:records=1
+    /// What the vCPUs do, with what can be set about it: micro:cs=95:ncs=100, semop:arrays=4,
+    /// rw:reads=99:records=1
     #[arg(
         long,
         value_delimiter = ',',

@@ -20,8 +20,8 @@ use crate::number::whole;
 
 /// Write a timeline of one lock on a simulated machine, for ui.perfetto.dev or chrome://tracing
 ///
-/// It shows for each vCPU when it holds a lock, waits, is preempted or sleeps, and who kicked it; and for each CPU which vCPU it
-/// runs.
+/// It shows for each vCPU when it holds a lock, waits, is preempted or sleeps, and who kicked it;
+/// and for each CPU which vCPU it runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct Args {

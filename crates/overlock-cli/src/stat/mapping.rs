@@ -53,7 +53,8 @@ impl Deref for Mapping {
     type Target = Table;
 
     fn deref(&self) -> &Table {
-        // SAFETY: mapped until this is dropped, and of that size; made of atomics only, which another process may change.
+        // SAFETY: mapped until this is dropped, and of that size; made of atomics only, which
+        // another process may change.
         unsafe { self.0.as_ref() }
     }
 }

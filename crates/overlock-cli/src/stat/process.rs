@@ -60,8 +60,8 @@ impl Process {
     }
 }
 
-/// All that the processes under a directory have counted, those that have counted something. `first` comes first, and then those with the
-/// longest waits.
+/// All that the processes under a directory have counted, those that have counted something.
+/// `first` comes first, and then those with the longest waits.
 pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
     let mut found = Vec::new();
     for path in all(dir)? {
@@ -98,7 +98,8 @@ pub fn find(pid: u32) -> io::Result<Option<PathBuf>> {
     let paths = maps.split(|&byte| byte == b'\n').filter_map(|line| {
         let start = line.iter().position(|&byte| byte == b'/')?;
         let path = Path::new(std::ffi::OsStr::from_bytes(&line[start..]));
-        // An image that was replaced had a table too; of numbers behind points the highest is the present one's.
+        // An image that was replaced had a table too; of numbers behind points the highest is the
+        // present one's.
         let is_own = path.as_os_str().to_string_lossy().contains(&own);
         is_own.then(|| path.to_owned())
     });

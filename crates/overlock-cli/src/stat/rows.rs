@@ -78,11 +78,13 @@ pub struct Row {
     pub hold: Spell,
     /// Waits that ended with the lock.
     pub queued: u64,
-    /// Acquisitions that found others waiting and did not wait, from samples; null where that is not looked at.
+    /// Acquisitions that found others waiting and did not wait, from samples; null where that is
+    /// not looked at.
     pub unfair: Option<u64>,
     /// Their share of the two.
     pub unfair_share: Option<f64>,
-    /// How often others acquired the lock during a wait, on average; null for locks that do not count.
+    /// How often others acquired the lock during a wait, on average; null for locks that do not
+    /// count.
     pub passed_avg: Option<f64>,
     /// The same of one wait, at most.
     pub passed_max: Option<u64>,
@@ -223,7 +225,8 @@ fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names, mutexes_count: boo
         kind: names.kind,
         init: names.init,
         site: names.site,
-        // Of few that do not wait none may have been sampled, but those that were unfair are counted at first.
+        // Of few that do not wait none may have been sampled, but those that were unfair are
+        // counted at first.
         acquisitions: unfair.map(|unfair| acquisitions.max(queued + unfair)),
         contentions,
         gave_up,

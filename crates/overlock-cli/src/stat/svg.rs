@@ -1,5 +1,5 @@
-//! A picture: the time spent in waits, a bar for each lock and call site. Below it those for events, with a scale of their own: they wait for longest
-//! that have nothing to do.
+//! A picture: the time spent in waits, a bar for each lock and call site. Below it those for
+//! events, with a scale of their own: they wait for longest that have nothing to do.
 
 use std::error::Error;
 use std::io::{self, Write};

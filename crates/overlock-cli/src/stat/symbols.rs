@@ -183,8 +183,9 @@ impl Symbols {
     }
 }
 
-/// The function that contains an address of a file, and the line. Where calls were inlined, it is the function that is there and not those that
-/// were inlined: these are often a library's, and the same for all locks.
+/// The function that contains an address of a file, and the line. Where calls were inlined, it is
+/// the function that is there and not those that were inlined: these are often a library's, and the
+/// same for all locks.
 fn look_up(loader: &Loader, at: u64, place: &mut Place) {
     let mut outermost = None;
     if let Ok(mut frames) = loader.find_frames(at) {
@@ -210,7 +211,8 @@ fn look_up(loader: &Loader, at: u64, place: &mut Place) {
 /// What lies between addresses in the file and in the process.
 fn bias(module: &Module, segments: &[Segment]) -> Option<u64> {
     let end = module.offset + (module.end - module.start);
-    // A mapping is of whole pages, and so has parts of the segments beside its own, which are no code.
+    // A mapping is of whole pages, and so has parts of the segments beside its own, which are no
+    // code.
     let is_its = |segment: &&Segment| {
         segment.is_code && module.offset < segment.offset + segment.in_file && segment.offset < end
     };

@@ -191,7 +191,8 @@ pub fn describe(processes: &[Process], width: Option<u16>) -> String {
     text
 }
 
-/// The first `most` rows, and a line about the others; `of` gives a row's name and the time spent waiting.
+/// The first `most` rows, and a line about the others; `of` gives a row's name and the time spent
+/// waiting.
 fn table<R>(
     title: &str,
     rows: &[R],

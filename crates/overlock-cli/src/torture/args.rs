@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 /// Torture every lock, and check that it excludes, wakes and serves those that use it
 ///
-/// Many threads use a few locks of each type in every way that it has, with random delays, priorities, CPUs, signals and
-/// deaths, while a torn-write detector and a watchdog look on. The same seed gives the same decisions to each thread.
+/// Many threads use a few locks of each type in every way that it has, with random delays,
+/// priorities, CPUs, signals and deaths, while a torn-write detector and a watchdog look on. The
+/// same seed gives the same decisions to each thread.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct Args {
@@ -50,8 +51,8 @@ pub struct Args {
     #[arg(long, value_name = "MS", default_value = "100")]
     pub shuffle: String,
 
-    /// Let a thread exit after so many steps on average, and another take its place: an eighth of that where waiters only spin, sixteen times
-    /// as many for greedy threads; 0 for never
+    /// Let a thread exit after so many steps on average, and another take its place: an eighth of
+    /// that where waiters only spin, sixteen times as many for greedy threads; 0 for never
     #[arg(long, value_name = "STEPS", default_value = "1000")]
     pub churn: String,
 
@@ -59,7 +60,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "4")]
     pub nest: String,
 
-    /// How long a thread may stand still, beyond what its lock promises; longer with more than 8 threads a CPU
+    /// How long a thread may stand still, beyond what its lock promises; longer with more than 8
+    /// threads a CPU
     #[arg(long, value_name = "S", default_value = "10")]
     pub patience: String,
 

@@ -1,4 +1,5 @@
-//! Thread 0 forks. The parts that wait at that moment are never heard of again, and new threads get their slots.
+//! Thread 0 forks. The parts that wait at that moment are never heard of again, and new threads get
+//! their slots.
 
 use std::boxed::Box;
 use std::vec::Vec;

@@ -15,8 +15,8 @@ use crate::raw::{
 
 macro_rules! raw_rwlocks {
     ($($name:ident: $module:ident::$lock:ident;)*) => {$(
-        // SAFETY: `raw::RawRwLock` promises that a writer is alone, with acquire and release ordering; forgetting a token leaves
-        // the lock locked, no more.
+        // SAFETY: `raw::RawRwLock` promises that a writer is alone, with acquire and release
+        // ordering; forgetting a token leaves the lock locked, no more.
         unsafe impl<P: ConstPlatform> RawRwLock for crate::$module::$lock<P> {
             #[allow(clippy::declare_interior_mutable_const)] // the trait asks for it
             const INIT: Self = <Self as ConstLock>::INIT;
@@ -211,7 +211,8 @@ macro_rules! raw_rwlocks {
             }
         }
 
-        // SAFETY: as above; `renew` ends the process where the lock cannot be acquired again. So below.
+        // SAFETY: as above; `renew` ends the process where the lock cannot be acquired again. So
+        // below.
         unsafe impl<P: ConstPlatform> RawRwLockFair for crate::$module::$lock<P>
         where
             Self: RawFairRwLock,

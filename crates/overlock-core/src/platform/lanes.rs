@@ -4,8 +4,8 @@
 //! Rust forbids racing atomic accesses of different sizes to the same bytes. So each
 //! operation here is *defined* as one atomic operation on the whole word, the default
 //! body of its trait method, and that is what Miri, the checkers, the simulator and
-//! machines other than x86-64 run. On x86-64 the same transition is one narrower instruction in `asm!`,
-//! which refines the whole-word operation: a store, exchange, add or compare of
+//! machines other than x86-64 run. On x86-64 the same transition is one narrower instruction in
+//! `asm!`, which refines the whole-word operation: a store, exchange, add or compare of
 //! a naturally aligned part is single-copy atomic there, a locked one is a full barrier
 //! like its wide form, and a plain one is a release store under TSO whatever its width.
 //! A test holds both forms against each other. `--cfg overlock_portable` selects the
@@ -37,7 +37,8 @@ pub trait Lanes<W: Copy + Eq, H: Copy + Eq>: Atomic<W> {
         .ok();
     }
 
-    /// Adds to the low half, wrapping, no carry into the high half; returns the low half from before.
+    /// Adds to the low half, wrapping, no carry into the high half; returns the low half from
+    /// before.
     #[inline]
     fn low_fetch_add(&self, value: H, order: Ordering) -> H {
         match update(self, order, |word| Some(Self::add_low(word, value))) {
@@ -65,7 +66,8 @@ pub trait Lanes<W: Copy + Eq, H: Copy + Eq>: Atomic<W> {
     }
 }
 
-/// The two low bytes of a 32-bit word: the locked byte (0) and the pending byte (1) of a queued spinlock.
+/// The two low bytes of a 32-bit word: the locked byte (0) and the pending byte (1) of a queued
+/// spinlock.
 pub trait ByteLanes: Lanes<u32, u16> {
     /// Replaces byte 0. `order` is `Relaxed` or `Release`.
     #[inline]

@@ -44,8 +44,8 @@
 //! (1, n)   --downgrade-->    (0, n + 1)     as above; the share may be the upgradable one
 //! ```
 //!
-//! A thread that cannot acquire at once stays away from the word eight times, 13 us in all, and looks
-//! again each time. It gives its CPU away where its turn is over. Then
+//! A thread that cannot acquire at once stays away from the word eight times, 13 us in all, and
+//! looks again each time. It gives its CPU away where its turn is over. Then
 //!
 //! ```text
 //! a reader      sleeps, and begins anew; after PATIENCE it counts itself beside a writer
@@ -59,8 +59,9 @@
 //!
 //! # Invariants
 //!
-//! - I1: writing is set only by an exchange that finds writing clear and no reader, or the upgrader's
-//!   share alone. So who has counted itself owns a share whenever writing is clear, until it leaves.
+//! - I1: writing is set only by an exchange that finds writing clear and no reader, or the
+//!   upgrader's share alone. So who has counted itself owns a share whenever writing is clear,
+//!   until it leaves.
 //! - I2: first and closed are there only while somebody owns the gate who has not looked since, and
 //!   the gate's owner clears both as it acquires or gives up.
 //! - I3: others is set only beside what those sleep for: writing, closed or upgrading. Whoever ends
@@ -93,19 +94,20 @@
 //!
 //! Every kick is for all that sleep there, since one for a single thread might reach another that
 //! has come since. It wakes few for nothing: beside readers there sleep the gate's owner and those
-//! that it keeps out. Nobody has a timer but the caller's deadline, and a reader that may pass later:
-//! one of PATIENCE.
+//! that it keeps out. Nobody has a timer but the caller's deadline, and a reader that may pass
+//! later: one of PATIENCE.
 //!
 //! # Bounds
 //!
-//! - A writer at the gate that finds readers alone is passed by nobody after that but readers that may
-//!   pass. One that finds writers may be passed by them until it has been there for PATIENCE and
-//!   looks: each of their unlocks makes it look. So it waits for the gate, which has the bounds of
-//!   [`overlock`](crate::sleep::overlock), for PATIENCE, and for those that are inside then.
-//! - A reader may be passed by writers for PATIENCE; at its first look after that it is counted, if there
-//!   is a writer and the lock is not closed, and owns its share as soon as that writer leaves.
-//! - A fair unlock closes the lock for a gate's owner that sleeps: it is the next of those that want to
-//!   exclude others. Who is awake, or has not come to the gate yet, is promised nothing.
+//! - A writer at the gate that finds readers alone is passed by nobody after that but readers that
+//!   may pass. One that finds writers may be passed by them until it has been there for PATIENCE
+//!   and looks: each of their unlocks makes it look. So it waits for the gate, which has the bounds
+//!   of [`overlock`](crate::sleep::overlock), for PATIENCE, and for those that are inside then.
+//! - A reader may be passed by writers for PATIENCE; at its first look after that it is counted, if
+//!   there is a writer and the lock is not closed, and owns its share as soon as that writer
+//!   leaves.
+//! - A fair unlock closes the lock for a gate's owner that sleeps: it is the next of those that
+//!   want to exclude others. Who is awake, or has not come to the gate yet, is promised nothing.
 //! - At most 2^25 readers.
 
 mod fork;
@@ -202,7 +204,8 @@ impl<P: Platform> OverlockRw<P> {
         entered
     }
 
-    /// The first half of [`enter`](Self::enter): whoever comes in vain is counted, and [backs out](Self::back_out) next.
+    /// The first half of [`enter`](Self::enter): whoever comes in vain is counted, and [backs
+    /// out](Self::back_out) next.
     #[inline]
     pub fn come_in(&self) -> bool {
         // (w, n) -> (w, n + 1). RA: acquire, pairs with WU.
@@ -295,11 +298,12 @@ impl<P: Platform> OverlockRw<P> {
         }
     }
 
-    /// The writer goes, or stays as a reader: with `share`. `fair`: lets nobody pass the gate's owner
-    /// if that one sleeps.
+    /// The writer goes, or stays as a reader: with `share`. `fair`: lets nobody pass the gate's
+    /// owner if that one sleeps.
     #[inline]
     fn end_write(&self, share: u32, fair: bool) {
-        // (1, 0) -> (0, share). WU: release, pairs with RA and WA. From here on the lock may be gone (I4).
+        // (1, 0) -> (0, share). WU: release, pairs with RA and WA. From here on the lock may be
+        // gone (I4).
         let alone = self
             .word
             .compare_exchange(WRITING, share, Release, Relaxed)
@@ -340,8 +344,8 @@ impl<P: Platform> OverlockRw<P> {
     }
 }
 
-/// Whether a reader that leaves this behind it is waited for: it was the last one, or the last beside
-/// the upgrader. (Beside a writer nobody waits for readers alone.)
+/// Whether a reader that leaves this behind it is waited for: it was the last one, or the last
+/// beside the upgrader. (Beside a writer nobody waits for readers alone.)
 fn is_awaited(before: u32) -> bool {
     before & WRITING == 0
         && match before & READERS {

@@ -2,10 +2,10 @@
 //!
 //! The kernel's (`percpu_rw_semaphore`) gives each lock a counter on every CPU: a reader increments
 //! the one of its CPU, and a writer makes all readers take a slow path, waits for a grace period of
-//! RCU, and adds the counters up. Threads have no CPU of their own, and a counter on each of many CPUs
-//! in each lock is a lot. So here a reader writes the lock's id into an entry of its thread's slot,
-//! one table for all locks, as in Dice and Kogan, "BRAVO: Biased Locking for Reader-Writer Locks",
-//! 2019; and the grace period is a heavy barrier: microseconds instead of milliseconds.
+//! RCU, and adds the counters up. Threads have no CPU of their own, and a counter on each of many
+//! CPUs in each lock is a lot. So here a reader writes the lock's id into an entry of its thread's
+//! slot, one table for all locks, as in Dice and Kogan, "BRAVO: Biased Locking for Reader-Writer
+//! Locks", 2019; and the grace period is a heavy barrier: microseconds instead of milliseconds.
 //!
 //! Take this one for what is read all the time and hardly ever written (configuration, routing
 //! tables): a write costs a heavy barrier and a look at the slot of every thread.
@@ -30,27 +30,28 @@
 //!
 //! # Invariants
 //!
-//! - P1: an entry holds a lock's id from before its reader looks for a writer until the reader has left.
-//! - P2: a writer writes only when it has seen no entry with the lock's id, after it has acquired the
-//!   inner lock and passed the heavy barrier.
+//! - P1: an entry holds a lock's id from before its reader looks for a writer until the reader has
+//!   left.
+//! - P2: a writer writes only when it has seen no entry with the lock's id, after it has acquired
+//!   the inner lock and passed the heavy barrier.
 //! - P3: a reader's unlock touches nothing of the lock: only its own slot, which is immortal.
 //!
 //! # Orderings
 //!
-//! - RE, the store of the entry, light barrier, RB, the look at the inner lock; WB, the acquisition of
-//!   that for writing, heavy barrier, WE, the look at the entries: the reader sees the writer, or the
-//!   writer the reader. RB is an acquire, and pairs with the release of the last writer.
+//! - RE, the store of the entry, light barrier, RB, the look at the inner lock; WB, the acquisition
+//!   of that for writing, heavy barrier, WE, the look at the entries: the reader sees the writer,
+//!   or the writer the reader. RB is an acquire, and pairs with the release of the last writer.
 //! - The id, too: who enters has read it before RE. So a writer that finds none after the heavy
 //!   barrier is seen by whoever enters.
-//! - RU, the store that clears the entry, a release, pairs with WE, an acquire. WE may find the entry
-//!   in use for another lock already: RE, a release, says as much. It may not look at the entry at all,
-//!   since the thread has exited: then `slots_in_use` has acquired the end of that.
+//! - RU, the store that clears the entry, a release, pairs with WE, an acquire. WE may find the
+//!   entry in use for another lock already: RE, a release, says as much. It may not look at the
+//!   entry at all, since the thread has exited: then `slots_in_use` has acquired the end of that.
 //! - RU, light barrier, RK, the look at `waited`; WK, its increment, heavy barrier, then the halt's
 //!   look: the reader kicks, or the halt does not sleep.
 //!
-//! Where it differs from the published form: a thread that reads more than eight such locks at once, or
-//! has no slot, counts itself in the lock, on a shared line; and so does a reader that finds a writer,
-//! with the bounds of [`super::overlock_rw`].
+//! Where it differs from the published form: a thread that reads more than eight such locks at
+//! once, or has no slot, counts itself in the lock, on a shared line; and so does a reader that
+//! finds a writer, with the bounds of [`super::overlock_rw`].
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -76,8 +77,8 @@ diagram! {
     }
 }
 
-/// How long a writer watches an entry before it sleeps. Most sections are shorter, and a reader that
-/// has lost its CPU is away for a thousand times as long.
+/// How long a writer watches an entry before it sleeps. Most sections are shorter, and a reader
+/// that has lost its CPU is away for a thousand times as long.
 const SPIN_NS: u64 = 5_000;
 
 /// The per-CPU reader-writer semaphore: see the [module's page](self).
@@ -126,8 +127,9 @@ impl<P: Platform> PerCpuRwSem<P> {
         if entry.lock.load(Relaxed) != 0 {
             entry = free_entry::<P>(entries)?;
         }
-        // RE. Release: the entry may have named another lock before, and a writer of that one takes this store, too, for a
-        // sign that its reader has left. (RU alone would not do: a later store, relaxed, is not of its release sequence.)
+        // RE. Release: the entry may have named another lock before, and a writer of that one takes
+        // this store, too, for a sign that its reader has left. (RU alone would not do: a
+        // later store, relaxed, is not of its release sequence.)
         entry.lock.store(id, Release);
         P::light_barrier();
         // RB: acquire, pairs with WU of the inner lock.
@@ -167,8 +169,8 @@ impl<P: Platform> PerCpuRwSem<P> {
             .find(|entry| entry.lock.load(Acquire) == id)
     }
 
-    /// The caller has the inner lock for writing: waits until no reader is left. At its limit it leaves
-    /// the lock.
+    /// The caller has the inner lock for writing: waits until no reader is left. At its limit it
+    /// leaves the lock.
     fn drain(&self, until: Option<Instant>) -> bool {
         // WB was the acquisition.
         P::heavy_barrier();
@@ -236,15 +238,17 @@ fn kick_writers<P: Platform>(entry: &'static Entry<P>) {
     P::kick_at(&entry.lock, Kick::All);
 }
 
-/// The calling thread reads another lock as well: one of its entries that names none. Once found free it stays so, since only this thread
-/// uses it, and the signal handlers that interrupt it leave it as they found it.
+/// The calling thread reads another lock as well: one of its entries that names none. Once found
+/// free it stays so, since only this thread uses it, and the signal handlers that interrupt it
+/// leave it as they found it.
 #[cold]
 #[inline(never)]
 fn free_entry<P: Platform>(entries: &[Entry<P>]) -> Option<&Entry<P>> {
     entries.iter().find(|entry| entry.lock.load(Relaxed) == 0)
 }
 
-/// An id that no other lock has, as long as fewer than 2^32 have been read. (Two with one id wait for each other's readers.)
+/// An id that no other lock has, as long as fewer than 2^32 have been read. (Two with one id wait
+/// for each other's readers.)
 fn new_id<P: Platform>() -> u32 {
     loop {
         // Relaxed: only that it is new.
@@ -255,7 +259,8 @@ fn new_id<P: Platform>() -> u32 {
     }
 }
 
-// SAFETY: P2, by the orderings above; counted readers and writers exclude each other by the inner lock.
+// SAFETY: P2, by the orderings above; counted readers and writers exclude each other by the inner
+// lock.
 unsafe impl<P: Platform> RawRwLock for PerCpuRwSem<P> {
     type Read = Read<P>;
     type Write = ();
@@ -363,13 +368,15 @@ unsafe impl<P: Platform> RawDowngradeRwLock for PerCpuRwSem<P> {
     }
 }
 
-// SAFETY: the inner lock is all that may name a thread; entries of threads that are gone are cleared with their slots.
+// SAFETY: the inner lock is all that may name a thread; entries of threads that are gone are
+// cleared with their slots.
 unsafe impl<P: Platform> RawForkRwLock for PerCpuRwSem<P> {
     unsafe fn forget_waiters(&self, written: bool) {
         // SAFETY: the caller's promise.
         unsafe { self.lock.forget_waiters(written) };
         if !written && self.lock.is_write_locked() && self.find_entry().is_some() {
-            // SAFETY: P2: that writer, which is gone, was still waiting for the calling thread. Nobody else uses the lock.
+            // SAFETY: P2: that writer, which is gone, was still waiting for the calling thread.
+            // Nobody else uses the lock.
             unsafe { self.lock.unlock_write(()) };
         }
     }

@@ -1,9 +1,10 @@
 //! The queued reader-writer spinlock: fair to readers and writers, in 8 bytes.
 //!
-//! The kernel's rwlock since 2014 (Long). Readers count themselves in with one addition as long as there is no writer. Everybody
-//! who has to wait does so in one queue, that of a spinlock: its owner alone watches the count, and it is let in before those
-//! behind it. A writer at the head of the queue sets a bit that sends newcomers to the queue. Nobody sleeps, so
-//! this lock is for sections that are short, and for no more threads than CPUs.
+//! The kernel's rwlock since 2014 (Long). Readers count themselves in with one addition as long as
+//! there is no writer. Everybody who has to wait does so in one queue, that of a spinlock: its
+//! owner alone watches the count, and it is let in before those behind it. A writer at the head of
+//! the queue sets a bit that sends newcomers to the queue. Nobody sleeps, so this lock is for
+//! sections that are short, and for no more threads than CPUs.
 //!
 //! # Layout
 //!
@@ -42,33 +43,37 @@
 //!
 //! # Invariants
 //!
-//! - I1: writer is set by an exchange that expects no reader and no writer, and cleared by the writer alone.
-//! - I2: a reader holds the lock where it has counted itself in and has seen writer clear after that. While it counts, I1's exchange
-//!   fails.
-//! - I3: only the owner of the queue sets waiting, and it goes on to be the writer. While it is set newcomers queue; the readers
-//!   there are leave, and only handlers come on top ([`read_in_handler`](Qrwlock::read_in_handler)).
-//! - I4: those in the queue are served in its order. While its head is a writer that waits nobody passes; while it is
-//!   on its way to setting waiting, or a reader is, newcomers may.
+//! - I1: writer is set by an exchange that expects no reader and no writer, and cleared by the
+//!   writer alone.
+//! - I2: a reader holds the lock where it has counted itself in and has seen writer clear after
+//!   that. While it counts, I1's exchange fails.
+//! - I3: only the owner of the queue sets waiting, and it goes on to be the writer. While it is set
+//!   newcomers queue; the readers there are leave, and only handlers come on top
+//!   ([`read_in_handler`](Qrwlock::read_in_handler)).
+//! - I4: those in the queue are served in its order. While its head is a writer that waits nobody
+//!   passes; while it is on its way to setting waiting, or a reader is, newcomers may.
 //!
 //! # Orderings
 //!
-//! - WU, the release store of writer = 0, pairs with RA, the acquire addition or look by which a reader finds it so,
-//!   and with WA.
-//! - RU, the release subtraction of a reader, pairs with WA, the acquire exchange that makes a writer. WA must be the exchange: a
-//!   look that has seen (0, 1, 0) with acquire has not seen what a reader did that came and went between the two, by
-//!   `read_in_handler`, and its exchange succeeds all the same. (A bug of 2021: the look acquired, the exchange did not.)
+//! - WU, the release store of writer = 0, pairs with RA, the acquire addition or look by which a
+//!   reader finds it so, and with WA.
+//! - RU, the release subtraction of a reader, pairs with WA, the acquire exchange that makes a
+//!   writer. WA must be the exchange: a look that has seen (0, 1, 0) with acquire has not seen what
+//!   a reader did that came and went between the two, by `read_in_handler`, and its exchange
+//!   succeeds all the same. (A bug of 2021: the look acquired, the exchange did not.)
 //!
 //! # Why no wake-up is lost
 //!
-//! Nobody sleeps. The head of the queue watches the word until those leave that keep it out; the others watch for their turn in
-//! the queue.
+//! Nobody sleeps. The head of the queue watches the word until those leave that keep it out; the
+//! others watch for their turn in the queue.
 //!
 //! # Where this deviates from the published form
 //!
-//! - Readers have 22 bits. Once they are all in use `full` stops newcomers as a writer does, where the published count would
-//!   come round, and let a writer in beside readers. Only guards that were leaked get there: the `checked` feature
-//!   panics.
-//! - What a reader does depends on which of two methods it calls, instead of on whether an interrupt is being handled.
+//! - Readers have 22 bits. Once they are all in use `full` stops newcomers as a writer does, where
+//!   the published count would come round, and let a writer in beside readers. Only guards that
+//!   were leaked get there: the `checked` feature panics.
+//! - What a reader does depends on which of two methods it calls, instead of on whether an
+//!   interrupt is being handled.
 //! - The lock of the queue is a type parameter.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -128,9 +133,10 @@ impl<P: ConstPlatform, L: RawLock + ConstLock> ConstLock for Qrwlock<P, L> {
 }
 
 impl<P: Platform, L: RawLock> Qrwlock<P, L> {
-    /// As [`read`](RawRwLock::read), for a signal handler that may have interrupted a reader of this lock, or somebody who waits
-    /// for it. It waits for the writer that holds the lock and for nobody else: a writer that waits may be waiting for the
-    /// interrupted reader. What holds the lock for writing must not be interrupted so.
+    /// As [`read`](RawRwLock::read), for a signal handler that may have interrupted a reader of
+    /// this lock, or somebody who waits for it. It waits for the writer that holds the lock and
+    /// for nobody else: a writer that waits may be waiting for the interrupted reader. What
+    /// holds the lock for writing must not be interrupted so.
     #[inline]
     pub fn read_in_handler(&self) {
         let seen = self.come();
@@ -207,7 +213,8 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
             // (r, 0, l) -> (r, 1, l). Relaxed: it protects no data.
             self.word.fetch_or(WAITING, Relaxed);
             Step::Wait.taken::<P>();
-            // Relaxed: the exchange acquires. (0, 1, 0) -> (0, 0, 1). WA: acquire, pairs with WU and RU.
+            // Relaxed: the exchange acquires. (0, 1, 0) -> (0, 0, 1). WA: acquire, pairs with WU
+            // and RU.
             let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| {
                 word == WAITING
                     && self

@@ -1,5 +1,5 @@
-//! A barrier: threads wait for each other until a given number of them is there. Then all go on, and the next round
-//! begins.
+//! A barrier: threads wait for each other until a given number of them is there. Then all go on,
+//! and the next round begins.
 //!
 //! # Layout
 //!
@@ -24,19 +24,22 @@
 //! # Invariants
 //!
 //! - B1: between two guards, `arrived < total`, and all in the list belong to the current round.
-//! - B2: the last to arrive is the only one that sees `arrived` complete, and is the round's leader.
-//! - B3: the leader takes the others out of the list, drops the guard, and tells them after that. So a thread that is through can
-//!   arrive again, in the next round, before the leader has told the rest. (The barrier may go when `total` calls have
-//!   returned, as the borrow in Rust says.)
+//! - B2: the last to arrive is the only one that sees `arrived` complete, and is the round's
+//!   leader.
+//! - B3: the leader takes the others out of the list, drops the guard, and tells them after that.
+//!   So a thread that is through can arrive again, in the next round, before the leader has told
+//!   the rest. (The barrier may go when `total` calls have returned, as the borrow in Rust says.)
 //!
 //! # Orderings
 //!
-//! What each did before it arrived is seen by the leader, by the guard, and by the others through WS of
-//! `sleep/wait_list.rs`, or through BR, the release store of `round`, which pairs with BA, acquire.
+//! What each did before it arrived is seen by the leader, by the guard, and by the others through
+//! WS of `sleep/wait_list.rs`, or through BR, the release store of `round`, which pairs with BA,
+//! acquire.
 //!
 //! # Why no wake-up is lost
 //!
-//! Who is not the last is in the list, or has read the round, before it drops the guard; the leader comes after that.
+//! Who is not the last is in the list, or has read the round, before it drops the guard; the leader
+//! comes after that.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -182,8 +185,8 @@ mod tests {
         assert!(leak(1).wait() && leak(0).wait());
     }
 
-    /// B3. Fails where `complete` tells each as it takes it out of the list (the toy's thread 1 is back there by then,
-    /// and is taken for one of the first round).
+    /// B3. Fails where `complete` tells each as it takes it out of the list (the toy's thread 1 is
+    /// back there by then, and is taken for one of the first round).
     #[test]
     fn who_is_through_may_come_again_before_the_rest_is_told() {
         let barrier = leak(3);

@@ -1,8 +1,8 @@
 //! Waiters that were taken out of their list and are told so only after its guard was dropped.
 //!
-//! Nothing here touches the lock that they waited for: the first to be told may free it. A waiter stays in the batch
-//! until it is told, so its links are the batch's own; where it can give up, the lock has a mark in the node, under
-//! its guard, by which it learns that it must not.
+//! Nothing here touches the lock that they waited for: the first to be told may free it. A waiter
+//! stays in the batch until it is told, so its links are the batch's own; where it can give up, the
+//! lock has a mark in the node, under its guard, by which it learns that it must not.
 
 use crate::links::Links;
 use crate::node::NodeId;

@@ -1,11 +1,12 @@
-//! Waits that another thread, or a signal handler, can end: the user's form of an interruptible sleep.
+//! Waits that another thread, or a signal handler, can end: the user's form of an interruptible
+//! sleep.
 //!
 //! # Why no cancellation is lost
 //!
-//! A waiter writes the token's address into its node (CW), then looks at the token's flag (CF), then halts. The
-//! canceller sets the flag (CS), then looks through all nodes in use (CN). All four are sequentially
-//! consistent, so one of the two sees the other: the waiter does not halt, or the canceller kicks it
-//! (see `sleep/wait_list.rs` for why the kick then counts).
+//! A waiter writes the token's address into its node (CW), then looks at the token's flag (CF),
+//! then halts. The canceller sets the flag (CS), then looks through all nodes in use (CN). All four
+//! are sequentially consistent, so one of the two sees the other: the waiter does not halt, or the
+//! canceller kicks it (see `sleep/wait_list.rs` for why the kick then counts).
 
 use core::sync::atomic::Ordering::{Release, SeqCst};
 
@@ -15,8 +16,8 @@ use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 
 /// Ends the waits that were given it. Once cancelled it stays so.
 ///
-/// Any number of threads may wait with one token, for different locks. Cancelling takes as long as a look at
-/// the queue nodes of all threads: some microseconds.
+/// Any number of threads may wait with one token, for different locks. Cancelling takes as long as
+/// a look at the queue nodes of all threads: some microseconds.
 #[derive(Debug)]
 pub struct CancelToken<P: Platform> {
     cancelled: P::U32,
@@ -45,8 +46,9 @@ impl<P: Platform> CancelToken<P> {
         }
     }
 
-    /// Ends all waits with this token, those that sleep and those to come. What was acquired stays acquired. Safe to
-    /// call from a signal handler. What the caller did before is visible to whoever finds its wait cancelled.
+    /// Ends all waits with this token, those that sleep and those to come. What was acquired stays
+    /// acquired. Safe to call from a signal handler. What the caller did before is visible to
+    /// whoever finds its wait cancelled.
     pub fn cancel(&self) {
         // CS
         self.cancelled.store(1, SeqCst);
@@ -63,8 +65,9 @@ impl<P: Platform> CancelToken<P> {
         }
     }
 
-    /// Makes the token one that nobody has cancelled again. A cancellation that comes at the same time may be lost, or not: whoever
-    /// reuses a token knows by other means what it was cancelled for.
+    /// Makes the token one that nobody has cancelled again. A cancellation that comes at the same
+    /// time may be lost, or not: whoever reuses a token knows by other means what it was
+    /// cancelled for.
     pub fn reset(&self) {
         self.cancelled.store(0, SeqCst);
     }

@@ -1,10 +1,10 @@
 //! A condition variable, for any lock of this crate.
 //!
 //! `notify_one` calls the thread that has waited longest. `notify_all` calls the first two, not a
-//! thundering herd, and each called thread calls its successor. To *call* a thread is to wake it or, where
-//! its lock is an [`Overlock`] that is held, to *requeue* it: it is moved, asleep, from the condition
-//! variable to the lock, and an unlock wakes it. So no more threads are awake than get the lock at once.
-//! With any other lock a thread acquires it before it calls its successor.
+//! thundering herd, and each called thread calls its successor. To *call* a thread is to wake it
+//! or, where its lock is an [`Overlock`] that is held, to *requeue* it: it is moved, asleep, from
+//! the condition variable to the lock, and an unlock wakes it. So no more threads are awake than
+//! get the lock at once. With any other lock a thread acquires it before it calls its successor.
 //!
 //! # Layout
 //!
@@ -31,42 +31,44 @@
 //!                      gone                     awake -----------------------'
 //! ```
 //!
-//! What one notification found is linked to two chains, each in order of arrival, with the successor in
-//! `info`. The notifier calls their heads.
+//! What one notification found is linked to two chains, each in order of arrival, with the
+//! successor in `info`. The notifier calls their heads.
 //!
 //! # Invariants
 //!
 //! - I1: a waiter is in the list before it releases the lock.
 //! - I2: a waiter is notified or leaves, never both. A notified one waits for its call without a
-//!   limit, so each notification is one waiter's. One that leaves is in the list until it has unlinked
-//!   itself, and notifications pass it by.
-//! - I3: a notified waiter does not touch the condition variable any more, nor does its notifier once
-//!   it calls.
-//! - I4: a waiter does not return before its call is over: its lock is there until then, and what is
-//!   requeued is this sleep, not a later one by the same node.
+//!   limit, so each notification is one waiter's. One that leaves is in the list until it has
+//!   unlinked itself, and notifications pass it by.
+//! - I3: a notified waiter does not touch the condition variable any more, nor does its notifier
+//!   once it calls.
+//! - I4: a waiter does not return before its call is over: its lock is there until then, and what
+//!   is requeued is this sleep, not a later one by the same node.
 //!
 //! # Orderings
 //!
 //! The guard orders the list, `info` and `lock`; accesses under it are Relaxed. By WS of
-//! `sleep/wait_list.rs` a called waiter has what its caller did, and through that what the notifier did:
-//! its own successor and that one's `lock` among it. The load of the list's head without the guard is
-//! Relaxed: a waiter that joined before the notifier changed the condition did so under the lock (I1).
+//! `sleep/wait_list.rs` a called waiter has what its caller did, and through that what the notifier
+//! did: its own successor and that one's `lock` among it. The load of the list's head without the
+//! guard is Relaxed: a waiter that joined before the notifier changed the condition did so under
+//! the lock (I1).
 //!
 //! # Why no wake-up is lost
 //!
 //! A condition changes under the lock. The waiter found it false as the owner and joined before it
-//! released the lock, so a notification after the change finds it in the list. The head of a chain is
-//! called by the notifier, each further one by its predecessor. Nothing that comes before that has a limit.
+//! released the lock, so a notification after the change finds it in the list. The head of a chain
+//! is called by the notifier, each further one by its predecessor. Nothing that comes before that
+//! has a limit.
 //!
-//! How a woken waiter wakes is in `sleep/wait_list.rs`. A requeued one was counted by the lock while it
-//! was held, so an unlock looks for a sleeper. If the unlock comes before the requeue and finds nobody,
-//! `Overlock::adopt` sees that afterwards and wakes one itself.
+//! How a woken waiter wakes is in `sleep/wait_list.rs`. A requeued one was counted by the lock
+//! while it was held, so an unlock looks for a sleeper. If the unlock comes before the requeue and
+//! finds nobody, `Overlock::adopt` sees that afterwards and wakes one itself.
 //!
 //! # Who touches it last
 //!
-//! A notifier drops the guard and then calls, so a called waiter may free the condition variable. By I3
-//! whoever has notified all waiters may do so after [`Condvar::drain`], also while it owns the lock:
-//! that waits for waiters that leave and for the guard, and for nothing else.
+//! A notifier drops the guard and then calls, so a called waiter may free the condition variable.
+//! By I3 whoever has notified all waiters may do so after [`Condvar::drain`], also while it owns
+//! the lock: that waits for waiters that leave and for the guard, and for nothing else.
 
 mod states;
 #[cfg(test)]
@@ -154,9 +156,9 @@ impl<P: Platform> Condvar<P> {
         }
     }
 
-    /// Releases the lock, waits until notified, and acquires the lock again. A thread that has no queue
-    /// node left wakes without being notified, as any thread may from most condition variables: check
-    /// the condition again.
+    /// Releases the lock, waits until notified, and acquires the lock again. A thread that has no
+    /// queue node left wakes without being notified, as any thread may from most condition
+    /// variables: check the condition again.
     ///
     /// # Safety
     ///
@@ -166,9 +168,9 @@ impl<P: Platform> Condvar<P> {
         unsafe { self.wait_limited(lock, token, None, None) }.0
     }
 
-    /// As [`wait`](Self::wait), unless `deadline` passes first or `cancel` is cancelled; whether it was
-    /// notified. It has the lock again in every case, however long that takes. One that was notified in
-    /// time says so, even if the lock came late.
+    /// As [`wait`](Self::wait), unless `deadline` passes first or `cancel` is cancelled; whether it
+    /// was notified. It has the lock again in every case, however long that takes. One that was
+    /// notified in time says so, even if the lock came late.
     ///
     /// # Safety
     ///
@@ -234,15 +236,15 @@ impl<P: Platform> Condvar<P> {
         }
     }
 
-    /// Notifies the waiter that has waited longest; whether there was one. The caller need not own the
-    /// lock. Not for signal handlers.
+    /// Notifies the waiter that has waited longest; whether there was one. The caller need not own
+    /// the lock. Not for signal handlers.
     #[inline]
     pub fn notify_one(&self) -> bool {
         !self.list.looks_empty() && self.notify(1) != 0
     }
 
-    /// Notifies all waiters; how many there were. Two are called, which call the next, and so on. The
-    /// caller need not own the lock. Not for signal handlers.
+    /// Notifies all waiters; how many there were. Two are called, which call the next, and so on.
+    /// The caller need not own the lock. Not for signal handlers.
     #[inline]
     pub fn notify_all(&self) -> usize {
         if self.list.looks_empty() {
@@ -258,9 +260,9 @@ impl<P: Platform> Condvar<P> {
         self.list.lock().first().is_some()
     }
 
-    /// Waits until nobody [uses it](Self::is_in_use): then its memory may go. The caller may own the
-    /// lock. It naps between two polls, since waiters give up within microseconds. Without end while a
-    /// waiter has not been notified.
+    /// Waits until nobody [uses it](Self::is_in_use): then its memory may go. The caller may own
+    /// the lock. It naps between two polls, since waiters give up within microseconds. Without
+    /// end while a waiter has not been notified.
     pub fn drain(&self) {
         while self.is_in_use() {
             nap::<P>();

@@ -1,11 +1,13 @@
-//! The mutex of the kernel: spin while the owner runs, sleep otherwise, and let a woken sleeper spin too.
+//! The mutex of the kernel: spin while the owner runs, sleep otherwise, and let a woken sleeper
+//! spin too.
 //!
-//! Its subject is the document "locking/mutex: Enable optimistic spinning of lock waiter" (Long, March 2016), on the base of
-//! optimistic spinning (Zijlstra, Low, 2009 to 2014), with the single owner word and the hand-over that the kernel has
-//! had since (Zijlstra, 4.10). A newcomer watches the owner as the head of the [spin queue](super::osq). If that
-//! does not help it sleeps, first come, first served. The first sleeper is woken by an unlock and finds, more often than
-//! not, that a spinner was quicker. The document lets it spin as well: not in the queue, where it would stand behind
-//! the others, but beside its head.
+//! Its subject is the document "locking/mutex: Enable optimistic spinning of lock waiter" (Long,
+//! March 2016), on the base of optimistic spinning (Zijlstra, Low, 2009 to 2014), with the single
+//! owner word and the hand-over that the kernel has had since (Zijlstra, 4.10). A newcomer watches
+//! the owner as the head of the [spin queue](super::osq). If that does not help it sleeps, first
+//! come, first served. The first sleeper is woken by an unlock and finds, more often than not, that
+//! a spinner was quicker. The document lets it spin as well: not in the queue, where it would stand
+//! behind the others, but beside its head.
 //!
 //! # Layout
 //!
@@ -60,67 +62,79 @@
 //! # Invariants
 //!
 //! - M1: W is set just while the list is not empty; both change under the guard.
-//! - M2: H is set only while somebody owns the mutex, and goes only with the hand-over, or with W. So a mutex that was asked for
-//!   never becomes free, and nobody can steal it on the way. P is set only with the name of the first sleeper,
-//!   which is in the list until it has taken the mutex.
-//! - M3: only the first of the list is ever woken, and it stays the first until it leaves: others join at the end.
-//! - M4: while W is set, every unlock takes the guard, and leaves the first sleeper told: awake, or on its way to its last
-//!   attempt.
-//! - M5: an unlock's last access to the mutex is its exchange, where the list is empty; else the drop of the guard. In the second
-//!   case W is set, and is cleared under the guard only. So whoever takes the mutex meanwhile meets the guard before it
-//!   can free it: in its unlock, which finds W, or before, since it has to leave the list.
-//! - M6: wake-ups (system calls) come after the guard was dropped, and touch the sleeper's node only, which is immortal.
+//! - M2: H is set only while somebody owns the mutex, and goes only with the hand-over, or with W.
+//!   So a mutex that was asked for never becomes free, and nobody can steal it on the way. P is set
+//!   only with the name of the first sleeper, which is in the list until it has taken the mutex.
+//! - M3: only the first of the list is ever woken, and it stays the first until it leaves: others
+//!   join at the end.
+//! - M4: while W is set, every unlock takes the guard, and leaves the first sleeper told: awake, or
+//!   on its way to its last attempt.
+//! - M5: an unlock's last access to the mutex is its exchange, where the list is empty; else the
+//!   drop of the guard. In the second case W is set, and is cleared under the guard only. So
+//!   whoever takes the mutex meanwhile meets the guard before it can free it: in its unlock, which
+//!   finds W, or before, since it has to leave the list.
+//! - M6: wake-ups (system calls) come after the guard was dropped, and touch the sleeper's node
+//!   only, which is immortal.
 //!
 //! # Orderings
 //!
-//! - MA, the acquire exchange that takes the mutex, pairs with MU, the release exchange of the unlock. The flags between
-//!   them are changed by read-modify-writes, which continue MU's release sequence.
-//! - The guard's own acquire and release order the list, `Node::state` and the looks at the owner word under it.
+//! - MA, the acquire exchange that takes the mutex, pairs with MU, the release exchange of the
+//!   unlock. The flags between them are changed by read-modify-writes, which continue MU's release
+//!   sequence.
+//! - The guard's own acquire and release order the list, `Node::state` and the looks at the owner
+//!   word under it.
 //! - How a sleeper wakes: WS and WK of `sleep/wait_list.rs`.
 //!
 //! # Why no wake-up is lost
 //!
-//! A sleeper says that it wants to be woken (it joins; or sets its state back, in `fall_asleep`), makes a last attempt, and
-//! only then sleeps. It says so under the guard, and an unlock that sees W releases and wakes under the guard. If the unlock
-//! comes first, it comes before the last attempt, which finds the mutex free or given to it, or taken by another owner,
-//! whose unlock is to come. If the unlock comes second, it finds the sleeper in the list, in want of a wake-up. An unlock that
-//! does not see W made its exchange before W was set, and so before the last attempt too. A last attempt *before* the
-//! saying is what the document's third patch is about: an unlock between the two finds the sleeper awake, and leaves it to
-//! an attempt that never comes.
+//! A sleeper says that it wants to be woken (it joins; or sets its state back, in `fall_asleep`),
+//! makes a last attempt, and only then sleeps. It says so under the guard, and an unlock that sees
+//! W releases and wakes under the guard. If the unlock comes first, it comes before the last
+//! attempt, which finds the mutex free or given to it, or taken by another owner, whose unlock is
+//! to come. If the unlock comes second, it finds the sleeper in the list, in want of a wake-up. An
+//! unlock that does not see W made its exchange before W was set, and so before the last attempt
+//! too. A last attempt *before* the saying is what the document's third patch is about: an unlock
+//! between the two finds the sleeper awake, and leaves it to an attempt that never comes.
 //!
-//! A sleeper that gives up under the guard makes a last attempt there: the wake-up that it may have had was meant for
-//! whoever waits. If the attempt fails there is an owner, whose unlock will see W and wake the next.
+//! A sleeper that gives up under the guard makes a last attempt there: the wake-up that it may have
+//! had was meant for whoever waits. If the attempt fails there is an owner, whose unlock will see W
+//! and wake the next.
 //!
 //! # How long a waiter can wait
 //!
-//! Sleepers are served in the order in which they joined. Newcomers and spinners pass them, any number while the first one
-//! sleeps and while it wakes up. Once it runs and finds the mutex taken it asks, and the unlock that follows hands over:
-//! one more section at most. It asks anew after each wake-up. A newcomer's time in the spin queue is
-//! bounded by [`SPIN_NS`](Policy::SPIN_NS).
+//! Sleepers are served in the order in which they joined. Newcomers and spinners pass them, any
+//! number while the first one sleeps and while it wakes up. Once it runs and finds the mutex taken
+//! it asks, and the unlock that follows hands over: one more section at most. It asks anew after
+//! each wake-up. A newcomer's time in the spin queue is bounded by [`SPIN_NS`](Policy::SPIN_NS).
 //!
 //! # Who may free it
 //!
-//! In safe Rust whoever unlocks borrows the mutex until the call is over. A C program may destroy a mutex as soon as it has
-//! acquired and released it for the last time, while the unlock before that is still under way; M5 is for that. The thread that
-//! frees it must be the last to *call* it, as POSIX asks: a waiter that gives up is a caller until it has returned.
+//! In safe Rust whoever unlocks borrows the mutex until the call is over. A C program may destroy a
+//! mutex as soon as it has acquired and released it for the last time, while the unlock before that
+//! is still under way; M5 is for that. The thread that frees it must be the last to *call* it, as
+//! POSIX asks: a waiter that gives up is a caller until it has returned.
 //!
 //! # Where this deviates from the published form
 //!
-//! - The kernel sees whether the owner runs. Here only one case is known, an owner whose CPU the spinner itself is on, so spins
-//!   are bounded in time as well.
-//! - The published unlock releases, then takes the guard; its mutex must not be freed by the next owner (M5). With the guard
-//!   taken first, the mutex stays owned for the few instructions that the guard's holders need; if one has
-//!   lost its CPU, for that long. The published unlock would let others in then, as far as their own unlocks, which need the same guard.
-//! - The published unlock wakes a sleeper that is awake once more, which the kernel finds out cheaply. Here that would
-//!   be a system call at each unlock until the sleeper has come: its state says that it is not needed.
+//! - The kernel sees whether the owner runs. Here only one case is known, an owner whose CPU the
+//!   spinner itself is on, so spins are bounded in time as well.
+//! - The published unlock releases, then takes the guard; its mutex must not be freed by the next
+//!   owner (M5). With the guard taken first, the mutex stays owned for the few instructions that
+//!   the guard's holders need; if one has lost its CPU, for that long. The published unlock would
+//!   let others in then, as far as their own unlocks, which need the same guard.
+//! - The published unlock wakes a sleeper that is awake once more, which the kernel finds out
+//!   cheaply. Here that would be a system call at each unlock until the sleeper has come: its state
+//!   says that it is not needed.
 //! - A sleeper sets its state back under the guard; the kernel with a full barrier.
-//! - Owners are named by slot, not by pointer. A thread without a slot owns without a name. One without a node (no slot, or a
-//!   fifth context) naps between attempts if it has to wait, and nobody hands over to it: it may starve.
+//! - Owners are named by slot, not by pointer. A thread without a slot owns without a name. One
+//!   without a node (no slot, or a fifth context) naps between attempts if it has to wait, and
+//!   nobody hands over to it: it may starve.
 //!
 //! # Signal handlers
 //!
-//! As in the kernel, not for code that interrupts: a handler that interrupts its thread in the slow path, with the guard or
-//! a place in the spin queue, holds up the threads that need them until it returns. So it must not wait for any of them.
+//! As in the kernel, not for code that interrupts: a handler that interrupts its thread in the slow
+//! path, with the guard or a place in the spin queue, holds up the threads that need them until it
+//! returns. So it must not wait for any of them.
 
 mod fork;
 mod policy;
@@ -214,8 +228,9 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     }
 }
 
-// SAFETY: an acquisition is an exchange of the owner word from free to owned, or from what was given to one sleeper to owned by
-// that sleeper's thread (M2); only the owner's unlock makes it free, or gives it away.
+// SAFETY: an acquisition is an exchange of the owner word from free to owned, or from what was
+// given to one sleeper to owned by that sleeper's thread (M2); only the owner's unlock makes it
+// free, or gives it away.
 unsafe impl<P: Platform, Y: Policy> RawLock for Mutex<P, Y> {
     type Token = ();
 
@@ -253,13 +268,15 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Mutex<P, Y> {
         !word::is_free(self.owner.load(Relaxed))
     }
 
-    /// Whether somebody sleeps for the mutex, or was woken and is on its way, or spins in the queue.
+    /// Whether somebody sleeps for the mutex, or was woken and is on its way, or spins in the
+    /// queue.
     fn is_contended(&self) -> bool {
         self.owner.load(Relaxed) & WAITERS != 0 || self.spinners.is_locked()
     }
 }
 
-// SAFETY: as above; a waiter that gives up leaves the list under the guard, or finds the mutex given to it.
+// SAFETY: as above; a waiter that gives up leaves the list under the guard, or finds the mutex
+// given to it.
 unsafe impl<P: Platform, Y: Policy> RawTimedLock for Mutex<P, Y> {
     #[inline]
     fn lock_until(&self, deadline: Instant) -> Option<()> {

@@ -1,5 +1,5 @@
-//! Something that is done once: the first to come does it, the others sleep until it is done. Where it panics the state is
-//! poisoned: from then on only those that insist try again.
+//! Something that is done once: the first to come does it, the others sleep until it is done. Where
+//! it panics the state is poisoned: from then on only those that insist try again.
 //!
 //! # Layout
 //!
@@ -40,18 +40,20 @@
 //!
 //! # Orderings
 //!
-//! OR, the release store of how a run ended, pairs with OA, the acquire look of whoever need not wait. Sleepers have it by WS
-//! of `sleep/wait_list.rs` and the guard.
+//! OR, the release store of how a run ended, pairs with OA, the acquire look of whoever need not
+//! wait. Sleepers have it by WS of `sleep/wait_list.rs` and the guard.
 //!
 //! # Why no wake-up is lost
 //!
-//! The state is seen, and the list joined, under one guard; the runner changes the state, and empties the list, under another
-//! that comes later. The one change that wakes nobody is that to "in progress", and nobody in the list waits for that.
+//! The state is seen, and the list joined, under one guard; the runner changes the state, and
+//! empties the list, under another that comes later. The one change that wakes nobody is that to
+//! "in progress", and nobody in the list waits for that.
 //!
 //! # Why all are woken where a run panics
 //!
-//! The list does not say who would run and who only waits, and those that do not insist have to hear of the panic. A crowd that
-//! insists wakes up for one runner more; a panic is rare enough for that.
+//! The list does not say who would run and who only waits, and those that do not insist have to
+//! hear of the panic. A crowd that insists wakes up for one runner more; a panic is rare enough for
+//! that.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -150,8 +152,8 @@ impl<P: ConstPlatform> Once<P> {
         Self::with_state(Zero::ZERO)
     }
 
-    /// Begins as `state` says, an [`OnceState`] as a number: in a `const` only the caller, who knows the platform, can build an atomic
-    /// that is not 0. What begins in progress stays so.
+    /// Begins as `state` says, an [`OnceState`] as a number: in a `const` only the caller, who
+    /// knows the platform, can build an atomic that is not 0. What begins in progress stays so.
     pub const fn with_state(state: P::U8) -> Self {
         Once {
             list: WaitList::INIT,
@@ -175,12 +177,14 @@ impl<P: Platform> Once<P> {
         }
     }
 
-    /// Calls `work`, unless that was done; waits where somebody is at it. What it did is visible afterwards. Where it
-    /// panics so does this. `work` must not call this again: it would wait for itself.
+    /// Calls `work`, unless that was done; waits where somebody is at it. What it did is visible
+    /// afterwards. Where it panics so does this. `work` must not call this again: it would wait
+    /// for itself.
     ///
     /// # Panics
     ///
-    /// Where an earlier attempt has panicked, this one's wait included, and none has succeeded since.
+    /// Where an earlier attempt has panicked, this one's wait included, and none has succeeded
+    /// since.
     #[inline]
     #[track_caller]
     pub fn call_once(&self, work: impl FnOnce()) {
@@ -192,8 +196,9 @@ impl<P: Platform> Once<P> {
         }
     }
 
-    /// As [`call_once`](Self::call_once), but tries again where earlier attempts have panicked. `work` is told whether the last
-    /// one has: [`New`](OnceState::New) or [`Poisoned`](OnceState::Poisoned).
+    /// As [`call_once`](Self::call_once), but tries again where earlier attempts have panicked.
+    /// `work` is told whether the last one has: [`New`](OnceState::New) or
+    /// [`Poisoned`](OnceState::Poisoned).
     #[inline]
     pub fn call_once_force(&self, work: impl FnOnce(OnceState)) {
         if !self.is_done()
@@ -232,8 +237,8 @@ impl<P: Platform> Once<P> {
         self.state.load(Acquire) == OnceState::Done as u8
     }
 
-    /// How far it has come. A snapshot, but "done" is for good. Where a run has ended, and none is under way, what it did is
-    /// visible.
+    /// How far it has come. A snapshot, but "done" is for good. Where a run has ended, and none is
+    /// under way, what it did is visible.
     #[inline]
     pub fn state(&self) -> OnceState {
         // OA: acquire, pairs with OR.
@@ -282,7 +287,8 @@ impl<P: Platform> Once<P> {
         Step::FindDone.taken::<P>();
     }
 
-    /// Sleeps for as long as the state is one to sleep on; the state that is none, and the guard under which it was seen.
+    /// Sleeps for as long as the state is one to sleep on; the state that is none, and the guard
+    /// under which it was seen.
     fn sleep_while(&self, sleeps_on: impl Fn(OnceState) -> bool) -> (OnceState, Waiters<'_, P>) {
         loop {
             let waiters = self.list.lock();

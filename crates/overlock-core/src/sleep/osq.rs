@@ -1,9 +1,10 @@
 //! The optimistic spin queue: an MCS queue whose waiters can give up.
 //!
-//! A sleeping lock is worth spinning for while its owner runs, but not by everybody at once. The kernel's
-//! answer (Low, 2014; Zijlstra) lines the spinners up: the head of the queue watches the lock, the others each a
-//! cache line of their own, and any of them leaves when spinning has lost its sense. It protects no data and nobody
-//! relies on its order. [`mutex`](super::mutex) and the reader-writer semaphore have one inside.
+//! A sleeping lock is worth spinning for while its owner runs, but not by everybody at once. The
+//! kernel's answer (Low, 2014; Zijlstra) lines the spinners up: the head of the queue watches the
+//! lock, the others each a cache line of their own, and any of them leaves when spinning has lost
+//! its sense. It protects no data and nobody relies on its order. [`mutex`](super::mutex) and the
+//! reader-writer semaphore have one inside.
 //!
 //! # Layout
 //!
@@ -24,8 +25,8 @@
 //!
 //! # States
 //!
-//! As (tail; nodes from the head to the last); `a->b` means that `a.next` names `b`, `a  b` that it does not yet,
-//! or no longer:
+//! As (tail; nodes from the head to the last); `a->b` means that `a.next` names `b`, `a  b` that it
+//! does not yet, or no longer:
 //!
 //! ```text
 //! (0; )          --arrive-->  (a; a)         the queue is ours at once
@@ -51,48 +52,54 @@
 //! # Invariants
 //!
 //! - Q1: a node is in at most one queue, once: it belongs to the claim of one waiter, or head.
-//! - Q2: `next` goes from `n` to 0 by exchange alone: in A of `n`, or in B or unlock of the node's owner. So one of the two gets
-//!   the link. The owner that got it, and nobody else, writes to `n.wait`.
-//! - Q3: a node whose `next` is 0 and that is not the tail stays until it has a successor again: B and unlock wait.
-//!   So `a` is still there when `b` comes to C. So is `c`: nobody names it, its A must fail.
-//! - Q4: a node's claim ends only after nobody can reach the node through the queue: the tail no longer names it, its
-//!   predecessor does not (A), and its successor's `wait` does not (C), or is OURS. A successor that has read `wait`
-//!   before C tries to exchange `next` of a node that may be elsewhere by now. It fails: it expects its own name
-//!   there, and that is in one queue only (Q1).
-//! - Q5: a waiter becomes the head by its predecessor's OURS alone. One that finds its predecessor's `next` changed is
-//!   about to get that, or another predecessor, and waits for either.
+//! - Q2: `next` goes from `n` to 0 by exchange alone: in A of `n`, or in B or unlock of the node's
+//!   owner. So one of the two gets the link. The owner that got it, and nobody else, writes to
+//!   `n.wait`.
+//! - Q3: a node whose `next` is 0 and that is not the tail stays until it has a successor again: B
+//!   and unlock wait. So `a` is still there when `b` comes to C. So is `c`: nobody names it, its A
+//!   must fail.
+//! - Q4: a node's claim ends only after nobody can reach the node through the queue: the tail no
+//!   longer names it, its predecessor does not (A), and its successor's `wait` does not (C), or is
+//!   OURS. A successor that has read `wait` before C tries to exchange `next` of a node that may be
+//!   elsewhere by now. It fails: it expects its own name there, and that is in one queue only (Q1).
+//! - Q5: a waiter becomes the head by its predecessor's OURS alone. One that finds its
+//!   predecessor's `next` changed is about to get that, or another predecessor, and waits for
+//!   either.
 //!
 //! # Orderings
 //!
-//! - OT, the exchanges of the tail, acquire and release, pair with each other: a node is ready before its name can be
-//!   seen; a leaver's A comes before whatever its predecessor does with the node later; and the acquisition of an
-//!   empty queue comes after the unlock that emptied it.
-//! - OL, the release stores of a `next` (link, and C), pair with the acquire exchanges in B and unlock: what the waiter
-//!   wrote to its own `wait` comes before OURS, and so does what a leaver wrote there.
+//! - OT, the exchanges of the tail, acquire and release, pair with each other: a node is ready
+//!   before its name can be seen; a leaver's A comes before whatever its predecessor does with the
+//!   node later; and the acquisition of an empty queue comes after the unlock that emptied it.
+//! - OL, the release stores of a `next` (link, and C), pair with the acquire exchanges in B and
+//!   unlock: what the waiter wrote to its own `wait` comes before OURS, and so does what a leaver
+//!   wrote there.
 //! - OW, the release store of OURS, pairs with the acquire looks at `wait`.
-//! - C's own store of `wait` is relaxed: it carries a name only, and what is behind that name is older than the tail's
-//!   exchange by which the leaver came.
+//! - C's own store of `wait` is relaxed: it carries a name only, and what is behind that name is
+//!   older than the tail's exchange by which the leaver came.
 //!
 //! # Why no hand-over is lost
 //!
-//! Nobody sleeps for one. An unlocker takes `next`, and A of the successor competes for the same word: if A comes first the
-//! unlocker finds 0 and waits for the next link (Q3), else A fails and the successor finds OURS, however late that
-//! comes (Q5).
+//! Nobody sleeps for one. An unlocker takes `next`, and A of the successor competes for the same
+//! word: if A comes first the unlocker finds 0 and waits for the next link (Q3), else A fails and
+//! the successor finds OURS, however late that comes (Q5).
 //!
 //! # Where this deviates from the published form
 //!
-//! - The kernel disables preemption while a thread is in the queue. Here a thread can lose its CPU between A and C, or
-//!   between arriving and linking, and its neighbours wait for it: they spin for a while, then nap and look again.
+//! - The kernel disables preemption while a thread is in the queue. Here a thread can lose its CPU
+//!   between A and C, or between arriving and linking, and its neighbours wait for it: they spin
+//!   for a while, then nap and look again.
 //! - Nodes are named by index and immortal, four to a thread ([`node`](crate::node)).
-//! - `wait` has the published node's `prev` and `locked` in one word: there is one word to watch, and no waiter needs
-//!   `prev` once it has the lock.
-//! - Who waits behind a thread whose CPU it is running on leaves, as published; here that is all that is known about
-//!   other threads' CPUs, so callers give a limit in time as well.
+//! - `wait` has the published node's `prev` and `locked` in one word: there is one word to watch,
+//!   and no waiter needs `prev` once it has the lock.
+//! - Who waits behind a thread whose CPU it is running on leaves, as published; here that is all
+//!   that is known about other threads' CPUs, so callers give a limit in time as well.
 //!
 //! # Signal handlers
 //!
-//! A handler may interrupt its thread between A and C. Whoever waits for that thread's next step then waits for the
-//! handler's return. So a handler must not wait for a thread that uses the same queue.
+//! A handler may interrupt its thread between A and C. Whoever waits for that thread's next step
+//! then waits for the handler's return. So a handler must not wait for a thread that uses the same
+//! queue.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -129,7 +136,8 @@ pub struct Osq<P: Platform> {
 
 /// The head of an [`Osq`]; the next in line is the head when this is dropped.
 ///
-/// Forgetting it leaves the queue locked, and the node behind it claimed, for good: all that come later give up.
+/// Forgetting it leaves the queue locked, and the node behind it claimed, for good: all that come
+/// later give up.
 #[derive(Debug)]
 #[must_use = "the queue moves on as soon as its head is dropped"]
 pub struct Head<'a, P: Platform> {
@@ -140,7 +148,8 @@ pub struct Head<'a, P: Platform> {
 /// `wait` of the head. No node has this name.
 const OURS: u32 = 1;
 
-/// Looks at a word that a neighbour is about to change before the neighbour is taken to have lost its CPU.
+/// Looks at a word that a neighbour is about to change before the neighbour is taken to have lost
+/// its CPU.
 const TURNS: u32 = 1000;
 
 impl<P: ConstPlatform> Osq<P> {
@@ -164,11 +173,12 @@ impl<P: Platform> Osq<P> {
         }
     }
 
-    /// Waits to become the head of the queue. `None` where `limit` is used up first, or `stop` says so, or the one before the caller
-    /// has lost its CPU, and where the thread has no queue node left.
+    /// Waits to become the head of the queue. `None` where `limit` is used up first, or `stop` says
+    /// so, or the one before the caller has lost its CPU, and where the thread has no queue
+    /// node left.
     ///
-    /// `stop` is asked at each look. Once it has said yes, or `limit` is used up, the queue may still be handed to the caller
-    /// before it has left: so `Some` comes even then.
+    /// `stop` is asked at each look. Once it has said yes, or `limit` is used up, the queue may
+    /// still be handed to the caller before it has left: so `Some` comes even then.
     #[inline]
     pub fn lock(&self, limit: Spin, stop: impl FnMut() -> bool) -> Option<Head<'_, P>> {
         let Some(claim) = Claim::new() else {
@@ -213,7 +223,8 @@ impl<P: Platform> Osq<P> {
         node.next.store(0, Relaxed);
         // Unknown is u32::MAX, so 0.
         node.info.store(P::cpu().0.wrapping_add(1), Relaxed);
-        // (b; ..b) -> (c; ..b  c), or (0; ) -> (c; c). OT: release: our node is ready; acquire: so is b's.
+        // (b; ..b) -> (c; ..b  c), or (0; ) -> (c; c). OT: release: our node is ready; acquire: so
+        // is b's.
         NodeId::from_bits(self.tail.swap(claim.id().bits(), AcqRel))
     }
 
@@ -259,8 +270,8 @@ impl<P: Platform> Osq<P> {
         false
     }
 
-    /// A: takes `id` from its predecessor, which is named by `wait`, unless it has another one by now, or the
-    /// queue is about to be its own.
+    /// A: takes `id` from its predecessor, which is named by `wait`, unless it has another one by
+    /// now, or the queue is about to be its own.
     fn unlink(id: NodeId, wait: u32) -> bool {
         // (*; a->b..) -> (*; a  b..). Relaxed: OT or OL of what follows publishes it.
         name(wait).is_some_and(|before| {
@@ -272,8 +283,9 @@ impl<P: Platform> Osq<P> {
         })
     }
 
-    /// B: makes `before` (0: nobody) the tail, where that is `id`; else takes `id`'s successor from it. Waits where neither
-    /// is possible: the successor has not linked yet, or is just leaving.
+    /// B: makes `before` (0: nobody) the tail, where that is `id`; else takes `id`'s successor from
+    /// it. Waits where neither is possible: the successor has not linked yet, or is just
+    /// leaving.
     fn detach(&self, id: NodeId, before: u16) -> Option<NodeId> {
         let mut after = None;
         patiently::<P>(&id.node::<P>().next, |next| {
@@ -292,8 +304,8 @@ impl<P: Platform> Osq<P> {
     fn retreat(&self, id: NodeId, before: u16) -> bool {
         // Relaxed: only to leave the tail's line alone while others use it.
         self.tail.load(Relaxed) == id.bits()
-            // (b; a  b) -> (a; a), or (a; a) -> (0; ). OT: release, of A, or of what was done as the head; acquire, of
-            // the A of those who stood behind us.
+            // (b; a  b) -> (a; a), or (a; a) -> (0; ). OT: release, of A, or of what was done as
+            // the head; acquire, of the A of those who stood behind us.
             && self
                 .tail
                 .compare_exchange(id.bits(), before, AcqRel, Relaxed)
@@ -302,8 +314,9 @@ impl<P: Platform> Osq<P> {
 
     /// `None` where the successor was quicker with its A.
     fn take_next(id: NodeId) -> Option<NodeId> {
-        // (*; ..b->c..) -> (*; ..b  c..). An exchange: if the name stayed, c's A would succeed on a node that is about to
-        // leave (Q4). OL: acquire, pairs with `link`, and with C of those who stood between.
+        // (*; ..b->c..) -> (*; ..b  c..). An exchange: if the name stayed, c's A would succeed on a
+        // node that is about to leave (Q4). OL: acquire, pairs with `link`, and with C of
+        // those who stood between.
         name(id.node::<P>().next.swap(0, Acquire))
     }
 
@@ -348,8 +361,8 @@ fn lost_its_cpu<P: Platform>(wait: u32) -> bool {
     })
 }
 
-/// Waits for something that a neighbour is about to do, a few instructions from now unless it has lost its CPU.
-/// `done` may look at other words as well.
+/// Waits for something that a neighbour is about to do, a few instructions from now unless it has
+/// lost its CPU. `done` may look at other words as well.
 fn patiently<P: Platform>(word: &P::U32, mut done: impl FnMut(u32) -> bool) -> u32 {
     loop {
         match P::wait_until(word, Acquire, Spin::Turns(TURNS), &mut done) {

@@ -1,18 +1,19 @@
-//! The recommended mutex: `overlock::Mutex`, `ovl_mutex_t` and the drop-in's `pthread_mutex_t` are made of
-//! it, and it is the gate of the reader-writer locks.
+//! The recommended mutex: `overlock::Mutex`, `ovl_mutex_t` and the drop-in's `pthread_mutex_t` are
+//! made of it, and it is the gate of the reader-writer locks.
 //!
-//! Four bytes. The operating system's futex queue is the list of sleepers: no nodes, no tables, no timers.
-//! Locking is one compare-exchange of a byte. Unlocking is a restartable sequence (rseq) of a look and a
-//! store, so it has no locked instruction; where there is none, it is a compare-exchange.
+//! Four bytes. The operating system's futex queue is the list of sleepers: no nodes, no tables, no
+//! timers. Locking is one compare-exchange of a byte. Unlocking is a restartable sequence (rseq) of
+//! a look and a store, so it has no locked instruction; where there is none, it is a
+//! compare-exchange.
 //!
 //! What it is built from:
-//! - *Concurrency restriction* (Dice, "Malthusian Locks", EuroSys 2017): unlocks wake no sleeper while one
-//!   that was woken is on its way, but for each that went to sleep meanwhile; and one that is awake may take the
-//!   lock past those that sleep.
-//! - *Handoff* (the kernel's mutex and reader-writer semaphore): a waiter that was passed for too long, the
-//!   heir, is given the lock by the next unlock.
-//! - *Asymmetric synchronisation* (Dekker's pattern with the fence on one side): a waiter that is about to
-//!   sleep pays for a membarrier, so that the unlock pays for nothing.
+//! - *Concurrency restriction* (Dice, "Malthusian Locks", EuroSys 2017): unlocks wake no sleeper
+//!   while one that was woken is on its way, but for each that went to sleep meanwhile; and one
+//!   that is awake may take the lock past those that sleep.
+//! - *Handoff* (the kernel's mutex and reader-writer semaphore): a waiter that was passed for too
+//!   long, the heir, is given the lock by the next unlock.
+//! - *Asymmetric synchronisation* (Dekker's pattern with the fence on one side): a waiter that is
+//!   about to sleep pays for a membarrier, so that the unlock pays for nothing.
 //!
 //! # Layout
 //!
@@ -52,54 +53,59 @@
 //!
 //! # Invariants
 //!
-//! - I1: locked without given means that one thread owns the lock; with given, nobody does, and one of those
-//!   that may take it will.
-//! - I2: where sleepers is not 0, slow is set; and wake is set, or a counted thread is awake, or will be by
-//!   the kick of an unlock under way. Each counted thread that is awake sets wake again when it becomes the
-//!   owner, sleeps, or leaves. Whoever sleeps as a waiter expects a word with wake.
-//! - I3: asked belongs to one thread, the heir, until that one clears it. No other waiter takes a lock that
-//!   is given while asked is set.
+//! - I1: locked without given means that one thread owns the lock; with given, nobody does, and one
+//!   of those that may take it will.
+//! - I2: where sleepers is not 0, slow is set; and wake is set, or a counted thread is awake, or
+//!   will be by the kick of an unlock under way. Each counted thread that is awake sets wake again
+//!   when it becomes the owner, sleeps, or leaves. Whoever sleeps as a waiter expects a word with
+//!   wake.
+//! - I3: asked belongs to one thread, the heir, until that one clears it. No other waiter takes a
+//!   lock that is given while asked is set.
 //! - I4: no counted thread goes to sleep on a word with given and without asked: it takes the lock.
-//! - I5: the store or exchange by which an unlock releases or gives is its last access. Whoever owns the lock
-//!   after that may free it; the kick that follows needs the address alone.
+//! - I5: the store or exchange by which an unlock releases or gives is its last access. Whoever
+//!   owns the lock after that may free it; the kick that follows needs the address alone.
 //!
 //! # Why no wake-up is lost
 //!
-//! A waiter joins by an exchange that sets wake and slow, then sleeps on the value that it wrote. An unlock
-//! by exchange comes before that (the join fails), between the two (the sleep fails), or after the sleep (it
-//! sees wake, and kicks). An unlock by the restartable sequence may have looked at byte 1 before the join and
-//! store after it. So who sets slow calls [`Platform::restart_releases`] before it sleeps: whoever was
-//! between look and store has stored (the sleep fails) or looks again (it sees wake). Those that find slow
-//! set rely on who set it, which is awake until that call returns, and takes a lock that it finds free.
+//! A waiter joins by an exchange that sets wake and slow, then sleeps on the value that it wrote.
+//! An unlock by exchange comes before that (the join fails), between the two (the sleep fails), or
+//! after the sleep (it sees wake, and kicks). An unlock by the restartable sequence may have looked
+//! at byte 1 before the join and store after it. So who sets slow calls
+//! [`Platform::restart_releases`] before it sleeps: whoever was between look and store has stored
+//! (the sleep fails) or looks again (it sees wake). Those that find slow set rely on who set it,
+//! which is awake until that call returns, and takes a lock that it finds free.
 //!
-//! A kick that finds nobody asleep was for a counted thread on its way to sleep: wake was cleared since it
-//! joined, and it joined with wake set, so its sleep fails and it sets wake itself (I2). That holds however slow
-//! it is, since a word that comes to be as it wrote it has wake. For the same reason a joiner sets
-//! wake even where one that was woken is on its way: relying on that one, it would expect a word without wake, and could
-//! sleep on such a word long after that one has come and its kick has gone to nobody.
+//! A kick that finds nobody asleep was for a counted thread on its way to sleep: wake was cleared
+//! since it joined, and it joined with wake set, so its sleep fails and it sets wake itself (I2).
+//! That holds however slow it is, since a word that comes to be as it wrote it has wake. For the
+//! same reason a joiner sets wake even where one that was woken is on its way: relying on that one,
+//! it would expect a word without wake, and could sleep on such a word long after that one has come
+//! and its kick has gone to nobody.
 //!
-//! A waiter that gives up takes the lock if it finds it free, and else sets wake for the others: so no kick
-//! ends with it. A newcomer that sleeps apart and may have had a sleeper's kick, where sleepers are not told apart
-//! or it can be cancelled, passes that on.
+//! A waiter that gives up takes the lock if it finds it free, and else sets wake for the others: so
+//! no kick ends with it. A newcomer that sleeps apart and may have had a sleeper's kick, where
+//! sleepers are not told apart or it can be cancelled, passes that on.
 //!
 //! # How long a waiter can wait
 //!
-//! The futex queue is first come, first served. A waiter that would sleep again and has waited for PASSED
-//! asks; nobody but the present owner then has the lock before it. (One other may, where the thread that set slow
-//! is, after all that time, still about to restart releases, and one of those stores.) One waiter asks at a time, and an unlock
-//! that gives wakes nobody else. So what can pass a sleeper are those before it in the queue, each once more
-//! after PASSED, and those that run while it wakes up.
+//! The futex queue is first come, first served. A waiter that would sleep again and has waited for
+//! PASSED asks; nobody but the present owner then has the lock before it. (One other may, where the
+//! thread that set slow is, after all that time, still about to restart releases, and one of those
+//! stores.) One waiter asks at a time, and an unlock that gives wakes nobody else. So what can pass
+//! a sleeper are those before it in the queue, each once more after PASSED, and those that run
+//! while it wakes up.
 //!
 //! # Orderings
 //!
-//! LA, acquire, at each acquisition pairs with UL, release, at each unlock: store, exchange, or handoff. All
-//! other changes of the word are read-modify-writes, so release sequences do not break. Joins and leaves are
-//! Relaxed: they publish nothing, and the futex orders its look at the word against kicks.
+//! LA, acquire, at each acquisition pairs with UL, release, at each unlock: store, exchange, or
+//! handoff. All other changes of the word are read-modify-writes, so release sequences do not
+//! break. Joins and leaves are Relaxed: they publish nothing, and the futex orders its look at the
+//! word against kicks.
 //!
 //! # More than 16382 sleepers
 //!
-//! The count stays where it is then, for good: nobody is counted in or out, each waiter sets wake, and the
-//! lock works as one without a count does, with a kick for nothing now and then.
+//! The count stays where it is then, for good: nobody is counted in or out, each waiter sets wake,
+//! and the lock works as one without a count does, with a kick for nothing now and then.
 
 #[cfg(test)]
 mod tests;
@@ -131,9 +137,11 @@ const GIVEN: u32 = 1 << 10;
 const SLOW: u32 = 1 << 11;
 /// Newcomers sleep apart until somebody has taken the lock that was given.
 const CROWD: u32 = 1 << 12;
-/// The owner comes back sooner than the cache line could be passed on: waiters leave it alone for a while.
+/// The owner comes back sooner than the cache line could be passed on: waiters leave it alone for a
+/// while.
 const TIGHT: u32 = 1 << 16;
-/// Turned over by each acquisition of a waiter: where it has not changed, the owner itself has come back.
+/// Turned over by each acquisition of a waiter: where it has not changed, the owner itself has come
+/// back.
 const PARITY: u32 = 1 << 17;
 /// One thread that sleeps, is about to, or has slept and does not own the lock yet.
 const SLEEPER: u32 = 1 << 18;
@@ -147,11 +155,12 @@ const SPIN: u64 = 5_000;
 /// A waiter that has waited for so long, and was woken in vain, asks for a handoff.
 const PASSED: u64 = 4_000_000;
 
-/// One wait in so many finds out whether the owner comes back before its cache line could be passed on: within SOON polls of its
-/// release, twice in a row.
+/// One wait in so many finds out whether the owner comes back before its cache line could be passed
+/// on: within SOON polls of its release, twice in a row.
 const PROBES: u64 = 64;
 const SOON: u32 = 5;
-/// For so long waiters leave such an owner alone. Whether it still comes back they find out after CHECK, and at twice the age each time.
+/// For so long waiters leave such an owner alone. Whether it still comes back they find out after
+/// CHECK, and at twice the age each time.
 const LONG: u64 = 50_000;
 const CHECK: u64 = 3_000;
 
@@ -225,7 +234,8 @@ impl Waiter {
         }
     }
 
-    /// The word without this thread among the sleepers. Whoever was counted and is awake sets WAKE for the others.
+    /// The word without this thread among the sleepers. Whoever was counted and is awake sets WAKE
+    /// for the others.
     fn leave(&self, mut word: u32) -> u32 {
         if word < MANY {
             word -= SLEEPER;
@@ -240,7 +250,8 @@ impl Waiter {
         }
     }
 
-    /// The word with this thread among the sleepers, about to sleep. One that was counted before asks after PASSED, unless another one has.
+    /// The word with this thread among the sleepers, about to sleep. One that was counted before
+    /// asks after PASSED, unless another one has.
     fn join<P: Platform>(&self, word: u32) -> u32 {
         if !self.counted {
             return add_sleeper(word);
@@ -250,7 +261,8 @@ impl Waiter {
     }
 }
 
-/// One more sleeper. It sets WAKE even where another one is on its way: see the page on waiters that are slow to sleep.
+/// One more sleeper. It sets WAKE even where another one is on its way: see the page on waiters
+/// that are slow to sleep.
 fn add_sleeper(word: u32) -> u32 {
     let counted = if word < MANY { word + SLEEPER } else { word };
     counted | WAKE | SLOW
@@ -363,13 +375,15 @@ impl<P: Platform> Overlock<P> {
             if P::yield_turn(now) {
                 start = P::ticks();
             } else {
-                // The longer the section, the rarer the polls: each takes the cache line from the owner.
+                // The longer the section, the rarer the polls: each takes the cache line from the
+                // owner.
                 P::spin(age / 4);
             }
         }
     }
 
-    /// The lock was just found free: whether its owner comes back before the cache line could be passed on.
+    /// The lock was just found free: whether its owner comes back before the cache line could be
+    /// passed on.
     fn owner_is_back(&self, free: u32) -> bool {
         let is_held = |word: u32| word & LOCKED != 0;
         match P::wait_until(&self.word, Relaxed, Spin::Turns(SOON), is_held) {
@@ -385,7 +399,8 @@ impl<P: Platform> Overlock<P> {
         Step::Tight.taken::<P>();
     }
 
-    /// Sleeps until there may be something to take. `Some` where the wait is over: whether the caller owns the lock.
+    /// Sleeps until there may be something to take. `Some` where the wait is over: whether the
+    /// caller owns the lock.
     fn sleep(&self, waiter: &mut Waiter, limit: &Limit<'_, P>) -> Option<bool> {
         loop {
             let word = self.word.load(Relaxed);
@@ -401,7 +416,8 @@ impl<P: Platform> Overlock<P> {
             }
             let asleep = waiter.join::<P>(word);
             if asleep != word {
-                // Relaxed: the halt looks at the word, and `restart_releases` orders it before the releases to come.
+                // Relaxed: the halt looks at the word, and `restart_releases` orders it before the
+                // releases to come.
                 let joined = self.word.compare_exchange(word, asleep, Relaxed, Relaxed);
                 if joined.is_err() {
                     continue;
@@ -432,8 +448,8 @@ impl<P: Platform> Overlock<P> {
         }
     }
 
-    /// A newcomer that finds the lock given to another one sleeps until that one has taken it. (It is not counted: whoever is may take the
-    /// lock, and nobody who may take it sleeps.)
+    /// A newcomer that finds the lock given to another one sleeps until that one has taken it. (It
+    /// is not counted: whoever is may take the lock, and nobody who may take it sleeps.)
     fn crowd(&self, word: u32, limit: &Limit<'_, P>) {
         let asleep = word | CROWD;
         // Relaxed: the halt looks at the word.
@@ -453,9 +469,10 @@ impl<P: Platform> Overlock<P> {
         }
     }
 
-    /// Makes a thread that sleeps by its node a sleeper of the lock, if that is held: an unlock wakes it.
-    /// `counted` runs in between; from then on the thread may be awake, and on its way to
-    /// [`lock_adopted`](RawLock::lock_adopted). The lock must not go before this has returned.
+    /// Makes a thread that sleeps by its node a sleeper of the lock, if that is held: an unlock
+    /// wakes it. `counted` runs in between; from then on the thread may be awake, and on its
+    /// way to [`lock_adopted`](RawLock::lock_adopted). The lock must not go before this has
+    /// returned.
     pub(crate) fn adopt(&self, sleeper: NodeId, counted: impl FnOnce()) -> bool {
         let mut word = self.word.load(Relaxed);
         while word & LOCKED != 0 {
@@ -471,8 +488,8 @@ impl<P: Platform> Overlock<P> {
                     }
                     counted();
                     wait_list::requeue::<P>(sleeper, &self.word);
-                    // An unlock may have come before the requeue and found nobody asleep. A change of nothing: it has the newest
-                    // value.
+                    // An unlock may have come before the requeue and found nobody asleep. A change
+                    // of nothing: it has the newest value.
                     let now = self.word.fetch_or(0, Relaxed);
                     if now & (LOCKED | WAKE) != LOCKED | WAKE {
                         P::kick_at(&self.word, Kick::One);
@@ -485,7 +502,8 @@ impl<P: Platform> Overlock<P> {
         false
     }
 
-    /// The limit of a waiter is reached. True where it owns the lock after all: it may have been woken for it.
+    /// The limit of a waiter is reached. True where it owns the lock after all: it may have been
+    /// woken for it.
     fn give_up(&self, waiter: &Waiter) -> bool {
         if !waiter.counted {
             Step::GiveUpUncounted.taken::<P>();
@@ -548,8 +566,9 @@ impl<P: Platform> Overlock<P> {
     }
 }
 
-// SAFETY: an acquisition is a compare-exchange that finds LOCKED clear and sets it, or finds GIVEN and clears it, and only one thread may do
-// the latter; LOCKED is cleared, and GIVEN set, by the owner alone.
+// SAFETY: an acquisition is a compare-exchange that finds LOCKED clear and sets it, or finds GIVEN
+// and clears it, and only one thread may do the latter; LOCKED is cleared, and GIVEN set, by the
+// owner alone.
 unsafe impl<P: Platform> RawLock for Overlock<P> {
     type Token = ();
 

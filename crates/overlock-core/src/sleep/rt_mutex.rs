@@ -1,19 +1,22 @@
-//! A mutex with priority inheritance: while a thread waits for it, the owner runs with at least that thread's priority.
+//! A mutex with priority inheritance: while a thread waits for it, the owner runs with at least
+//! that thread's priority.
 //!
-//! Without that, a thread of low priority that holds the lock can be kept from running by one of medium priority,
-//! and a thread of high priority that waits for the lock with it: priority inversion, for as long as the one in the middle
-//! likes to run. Only the operating system can lend a priority, so the slow path is the kernel's: its rtmutex behind a PI
-//! futex, with a tree of waiters by priority, and chains of owners that wait for owners. Platforms that have this
+//! Without that, a thread of low priority that holds the lock can be kept from running by one of
+//! medium priority, and a thread of high priority that waits for the lock with it: priority
+//! inversion, for as long as the one in the middle likes to run. Only the operating system can lend
+//! a priority, so the slow path is the kernel's: its rtmutex behind a PI futex, with a tree of
+//! waiters by priority, and chains of owners that wait for owners. Platforms that have this
 //! implement [`PiPlatform`].
 //!
-//! The lock is for threads with real-time priorities. Each release with waiters hands the lock to the first
-//! of them, asleep or not, so under overcommit it is slow; and a waiter does not spin, since a spinner of high
-//! priority would keep the owner from the CPU that it needs. Elsewhere take another one.
+//! The lock is for threads with real-time priorities. Each release with waiters hands the lock to
+//! the first of them, asleep or not, so under overcommit it is slow; and a waiter does not spin,
+//! since a spinner of high priority would keep the owner from the CPU that it needs. Elsewhere take
+//! another one.
 //!
 //! # Layout and states
 //!
-//! One word, laid out by the kernel: bits 0 to 29 are the owner's thread id (0: free), bit 30 says that the owner died, bit 31
-//! that the kernel knows of waiters.
+//! One word, laid out by the kernel: bits 0 to 29 are the owner's thread id (0: free), bit 30 says
+//! that the owner died, bit 31 that the kernel knows of waiters.
 //!
 //! ```text
 //!          CAS                     CAS
@@ -37,42 +40,50 @@
 //!
 //! # Invariants
 //!
-//! - I1: the word goes from 0 to an id by the exchange of that thread, or by the kernel in its `lock_pi`.
-//! - I2: it loses an id by the exchange of that thread in its unlock, or by the kernel: in `unlock_pi` of that thread, or
-//!   because the thread has ended.
-//! - I3: who gets the lock since its owner has ended does not get in. Its owner may have leaked its guard, and then somebody
-//!   else may still use what the lock protects. The bit OWNER_DIED tells, and it stays: nobody unlocks such a lock.
-//! - I4: WAITERS is set by the kernel before a waiter sleeps, and while it is set both exchanges fail.
+//! - I1: the word goes from 0 to an id by the exchange of that thread, or by the kernel in its
+//!   `lock_pi`.
+//! - I2: it loses an id by the exchange of that thread in its unlock, or by the kernel: in
+//!   `unlock_pi` of that thread, or because the thread has ended.
+//! - I3: who gets the lock since its owner has ended does not get in. Its owner may have leaked its
+//!   guard, and then somebody else may still use what the lock protects. The bit OWNER_DIED tells,
+//!   and it stays: nobody unlocks such a lock.
+//! - I4: WAITERS is set by the kernel before a waiter sleeps, and while it is set both exchanges
+//!   fail.
 //!
 //! # Orderings
 //!
-//! - RU, the release exchange to 0 and [`PiPlatform::unlock_pi`], pairs with RA, the acquire exchange from 0 and
-//!   [`PiPlatform::lock_pi`]: the trait asks its two to order like that, among themselves and with the exchanges.
+//! - RU, the release exchange to 0 and [`PiPlatform::unlock_pi`], pairs with RA, the acquire
+//!   exchange from 0 and [`PiPlatform::lock_pi`]: the trait asks its two to order like that, among
+//!   themselves and with the exchanges.
 //!
 //! # Why no wake-up is lost
 //!
-//! The waiter's side is one step for the kernel: it sets WAITERS with a compare-exchange on the word that it has just read, in
-//! the same critical section that enters the waiter. So an unlocker's exchange either comes before it, and the kernel's
-//! fails and finds a free lock; or fails itself, and goes to the kernel. Nobody here goes to
-//! sleep for a lock. The naps between two attempts have a timer.
+//! The waiter's side is one step for the kernel: it sets WAITERS with a compare-exchange on the
+//! word that it has just read, in the same critical section that enters the waiter. So an
+//! unlocker's exchange either comes before it, and the kernel's fails and finds a free lock; or
+//! fails itself, and goes to the kernel. Nobody here goes to sleep for a lock. The naps between two
+//! attempts have a timer.
 //!
 //! # Misuse
 //!
-//! A thread that locks what it holds, or closes a circle of threads that wait for each other, gets a panic where misuse
-//! is checked. Else it waits until the circle is broken, which somebody with a deadline may do. The same where the owner has
-//! ended without unlocking. With a deadline each of these just passes the time. Unlocking what one does not hold panics where
-//! misuse is checked, and else does nothing.
+//! A thread that locks what it holds, or closes a circle of threads that wait for each other, gets
+//! a panic where misuse is checked. Else it waits until the circle is broken, which somebody with a
+//! deadline may do. The same where the owner has ended without unlocking. With a deadline each of
+//! these just passes the time. Unlocking what one does not hold panics where misuse is checked, and
+//! else does nothing.
 //!
 //! # Fork
 //!
-//! A child's thread has another id than the parent's that it is a copy of. What it held it can unlock; before that, threads
-//! that the child makes wait for the parent's thread. What other threads of the parent held stays locked, as always.
+//! A child's thread has another id than the parent's that it is a copy of. What it held it can
+//! unlock; before that, threads that the child makes wait for the parent's thread. What other
+//! threads of the parent held stays locked, as always.
 //!
 //! # Where this deviates from the published form
 //!
-//! The kernel's rtmutex lets a waiter that was woken, or one of higher priority that comes by, take the free lock. A PI futex hands it over,
-//! since the word must name an owner whenever somebody waits. Its word is the owner's id, not a pointer, and
-//! bit 31 plays the part of the pointer's bit 0.
+//! The kernel's rtmutex lets a waiter that was woken, or one of higher priority that comes by, take
+//! the free lock. A PI futex hands it over, since the word must name an owner whenever somebody
+//! waits. Its word is the owner's id, not a pointer, and bit 31 plays the part of the pointer's bit
+//! 0.
 
 #[cfg(test)]
 mod tests;
@@ -111,26 +122,28 @@ const NAP_NS: u64 = 500_000;
 
 /// A platform whose kernel lends priorities: Linux with its PI futexes.
 ///
-/// The word is the kernel's as much as the lock's; its layout is [`THREAD_ID`], [`OWNER_DIED`], [`WAITERS`].
+/// The word is the kernel's as much as the lock's; its layout is [`THREAD_ID`], [`OWNER_DIED`],
+/// [`WAITERS`].
 pub trait PiPlatform: Platform {
-    /// The calling thread's id, as the word holds it: 1 to [`THREAD_ID`], the same while the thread lives, and no other
-    /// thread's meanwhile.
+    /// The calling thread's id, as the word holds it: 1 to [`THREAD_ID`], the same while the thread
+    /// lives, and no other thread's meanwhile.
     fn thread_id() -> u32;
 
-    /// Makes the calling thread the owner: at once where the word is 0, and else after a sleep, which ends at the
-    /// latest at `until`. While it sleeps, the owner has at least its priority. Acquires like a load that sees
-    /// the release before it.
+    /// Makes the calling thread the owner: at once where the word is 0, and else after a sleep,
+    /// which ends at the latest at `until`. While it sleeps, the owner has at least its
+    /// priority. Acquires like a load that sees the release before it.
     ///
     /// # Errors
     ///
     /// The thread is not the owner then, and does not wait any more.
     fn lock_pi(word: &Self::U32, until: Option<Instant>) -> Result<(), PiError>;
 
-    /// Hands the lock to the first waiter, or sets the word to 0 where there is none. The caller is the owner. Releases
-    /// like a store that the next acquisition sees.
+    /// Hands the lock to the first waiter, or sets the word to 0 where there is none. The caller is
+    /// the owner. Releases like a store that the next acquisition sees.
     fn unlock_pi(word: &Self::U32);
 
-    /// Whether the calling thread may have had the id `id` before its process was forked from another one.
+    /// Whether the calling thread may have had the id `id` before its process was forked from
+    /// another one.
     fn was_before_fork(id: u32) -> bool;
 }
 
@@ -139,7 +152,8 @@ pub trait PiPlatform: Platform {
 pub enum PiError {
     /// The time is over.
     Deadline,
-    /// The calling thread is the owner already, or the owner waits, maybe through others, for the calling thread.
+    /// The calling thread is the owner already, or the owner waits, maybe through others, for the
+    /// calling thread.
     Deadlock,
     /// The word names a thread that does not exist.
     OwnerDied,
@@ -212,7 +226,8 @@ impl<P: PiPlatform> RtMutex<P> {
                 }
                 Some(_) => {}
             }
-            // Where the kernel lends no priorities the naps are all there is: a slow lock, but a lock.
+            // Where the kernel lends no priorities the naps are all there is: a slow lock, but a
+            // lock.
             P::nap(deadline.map_or(NAP_NS, |end| end.nanos_since(P::now()).min(NAP_NS)));
             Step::Nap.taken::<P>();
             if self.take() {
@@ -249,7 +264,8 @@ impl<P: PiPlatform> RtMutex<P> {
             P::unlock_pi(&self.word);
             Step::UnlockPi.taken::<P>();
         } else if owner != 0 && P::was_before_fork(owner) {
-            // * -> 0. The lock is a copy of one that we held under our former id. RU: release, pairs with RA.
+            // * -> 0. The lock is a copy of one that we held under our former id. RU: release,
+            //   pairs with RA.
             self.word.store(0, Release);
             Step::ReleaseCopy.taken::<P>();
         } else {
@@ -265,8 +281,9 @@ impl<P: PiPlatform> Drawn for RtMutex<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
-// SAFETY: I1 and I2: from the time that the word holds a thread's id until that thread unlocks, the word holds it, and nobody else gets a
-// token. Where the thread ends before, nobody gets one again: a waiter by I3; others since the word is never 0.
+// SAFETY: I1 and I2: from the time that the word holds a thread's id until that thread unlocks, the
+// word holds it, and nobody else gets a token. Where the thread ends before, nobody gets one again:
+// a waiter by I3; others since the word is never 0.
 unsafe impl<P: PiPlatform> RawLock for RtMutex<P> {
     type Token = ();
 

@@ -1,11 +1,13 @@
-//! The reader-writer semaphore: many readers or one writer, waiters that spin for a while and then sleep.
+//! The reader-writer semaphore: many readers or one writer, waiters that spin for a while and then
+//! sleep.
 //!
-//! The kernel's rwsem as it was rebuilt in 2019 (Long, Linux 5.3), with three answers to one question: what does
-//! a writer do that finds readers inside? It cannot see whether all of them run. The
-//! [policies](policy) are: not to spin ([`policy::None`], before 2017); to spin for a number of turns that
-//! starts again whenever the lock's word changes ([`policy::Counted`], the subject of the document "locking/rwsem:
-//! Enable count-based spinning on reader", June 2017); to spin for a time that grows with the number of readers
-//! ([`policy::Timed`], what was merged in the end). The last one is the default.
+//! The kernel's rwsem as it was rebuilt in 2019 (Long, Linux 5.3), with three answers to one
+//! question: what does a writer do that finds readers inside? It cannot see whether all of them
+//! run. The [policies](policy) are: not to spin ([`policy::None`], before 2017); to spin for a
+//! number of turns that starts again whenever the lock's word changes ([`policy::Counted`], the
+//! subject of the document "locking/rwsem: Enable count-based spinning on reader", June 2017); to
+//! spin for a time that grows with the number of readers ([`policy::Timed`], what was merged in the
+//! end). The last one is the default.
 //!
 //! # Layout
 //!
@@ -74,84 +76,102 @@
 //!                         (for 4 ms already: handoff = 1)
 //! ```
 //!
-//! It joins the list at its end; an upgrader in front of all others. A reader that finds the list empty when it has the guard
-//! may be an owner at once. A thread without a node naps between attempts.
+//! It joins the list at its end; an upgrader in front of all others. A reader that finds the list
+//! empty when it has the guard may be an owner at once. A thread without a node naps between
+//! attempts.
 //!
-//! `owner`, what spinners make of it: `0 --readers do not leave in time--> disabled --the last one has left--> 0`
+//! `owner`, what spinners make of it: `0 --readers do not leave in time--> disabled --the last one
+//! has left--> 0`
 //!
 //! # Invariants
 //!
-//! - I1: writer is set only where readers is 0, but by the upgradable reader, which then waits for 0. So who has added itself to readers
-//!   while writer was clear owns a share until it takes itself out again.
-//! - I2: waiters, handoff and called change only under the guard. While nobody holds it, waiters is set just where the list is not empty,
-//!   and the others only with it. Handoff belongs to the first of the list, whoever that is; called to the
-//!   first but for an upgrader.
-//! - I3: while nobody holds the guard and the list is not empty: the lock is held; or called is set, and the called writer is on its way to the
-//!   guard; or who released the lock is. So whoever makes the lock free and sees waiters without called goes to the
-//!   guard and wakes.
-//! - I4: readers are granted the lock in three steps: they are chosen; all are added to readers in one exchange; then each is
-//!   told, and kicked. Nobody is told before it is added, so none can leave before it came; and nobody is kicked before it is told.
-//! - I5: with waiters set, newcomers acquire only a lock that is free, or that they have seen a writer leave. So readers cannot keep it among
-//!   themselves: it becomes free, and I3 sees to the first of the list. (Who calls [`RwSem::try_read_along`] waives that.)
-//! - I6: with handoff set, only the first of the list acquires; and the upgradable reader may upgrade.
+//! - I1: writer is set only where readers is 0, but by the upgradable reader, which then waits for
+//!   0. So who has added itself to readers while writer was clear owns a share until it takes
+//!   itself out again.
+//! - I2: waiters, handoff and called change only under the guard. While nobody holds it, waiters is
+//!   set just where the list is not empty, and the others only with it. Handoff belongs to the
+//!   first of the list, whoever that is; called to the first but for an upgrader.
+//! - I3: while nobody holds the guard and the list is not empty: the lock is held; or called is
+//!   set, and the called writer is on its way to the guard; or who released the lock is. So whoever
+//!   makes the lock free and sees waiters without called goes to the guard and wakes.
+//! - I4: readers are granted the lock in three steps: they are chosen; all are added to readers in
+//!   one exchange; then each is told, and kicked. Nobody is told before it is added, so none can
+//!   leave before it came; and nobody is kicked before it is told.
+//! - I5: with waiters set, newcomers acquire only a lock that is free, or that they have seen a
+//!   writer leave. So readers cannot keep it among themselves: it becomes free, and I3 sees to the
+//!   first of the list. (Who calls [`RwSem::try_read_along`] waives that.)
+//! - I6: with handoff set, only the first of the list acquires; and the upgradable reader may
+//!   upgrade.
 //! - I7: an upgrader in the list is its first, and writer and upgradable are set.
 //!
 //! # Orderings
 //!
-//! Every change of `count` is a read-modify-write, so a release sequence never breaks, and an acquire pairs with each release
-//! before it.
+//! Every change of `count` is a read-modify-write, so a release sequence never breaks, and an
+//! acquire pairs with each release before it.
 //!
-//! - RA, the acquire of a reader's addition; WA, of a writer's exchange; UA, of an upgrader's look that finds the readers gone. They pair with
-//!   RU, the release of a reader that leaves, and WU, of a writer that leaves or lets readers in.
-//! - GA, the acquire in the exchange by which a waker grants, pairs with WU. Who is granted gets it through WS of
-//!   `wait_list`, release, and the acquire of its own look at its state. The published lock once lacked an acquire on
-//!   two paths: where a reader finds the list empty under the guard, and in the waiter's own loop.
-//! - Waiters and called (Relaxed) against the releases: one word, so a release comes before the exchange that set or cleared the flag, which
-//!   then sees the lock free; or it comes after it, and sees the flag. The guard orders the list.
+//! - RA, the acquire of a reader's addition; WA, of a writer's exchange; UA, of an upgrader's look
+//!   that finds the readers gone. They pair with RU, the release of a reader that leaves, and WU,
+//!   of a writer that leaves or lets readers in.
+//! - GA, the acquire in the exchange by which a waker grants, pairs with WU. Who is granted gets it
+//!   through WS of `wait_list`, release, and the acquire of its own look at its state. The
+//!   published lock once lacked an acquire on two paths: where a reader finds the list empty under
+//!   the guard, and in the waiter's own loop.
+//! - Waiters and called (Relaxed) against the releases: one word, so a release comes before the
+//!   exchange that set or cleared the flag, which then sees the lock free; or it comes after it,
+//!   and sees the flag. The guard orders the list.
 //! - `owner` is a hint, Relaxed. A stale one costs a spin that is bounded in time.
 //!
 //! # Why no wake-up is lost
 //!
-//! I3, by cases. A release that leaves the lock free sees waiters, and wakes, or sees called too. A reader that came in vain may have hidden the
-//! release of the last one; so it too looks for waiters when it takes itself back out. A waiter that joins finds the lock held by
-//! somebody whose release will see waiters, or free: a writer then tries, a reader is granted. A called writer that finds itself
-//! passed clears called in an exchange that expects the lock held. A waiter that gives up wakes as a release
-//! does: it may have been what the others waited for. What a told waiter halts on is in `wait_list`.
+//! I3, by cases. A release that leaves the lock free sees waiters, and wakes, or sees called too. A
+//! reader that came in vain may have hidden the release of the last one; so it too looks for
+//! waiters when it takes itself back out. A waiter that joins finds the lock held by somebody whose
+//! release will see waiters, or free: a writer then tries, a reader is granted. A called writer
+//! that finds itself passed clears called in an exchange that expects the lock held. A waiter that
+//! gives up wakes as a release does: it may have been what the others waited for. What a told
+//! waiter halts on is in `wait_list`.
 //!
 //! # Bounds
 //!
-//! - The first of the list is passed for 4 ms, from when it could not be served for the first time; then handoff is set, by itself or by a waker,
-//!   and the lock is its own at the next release, as soon as it runs. A writer with `n` waiters before it waits for at most `n + 1` times 4 ms, a section
-//!   of each kind and a wake-up; a reader for no longer, and wherever it stands it comes with the
-//!   first that is granted, up to 256 of them.
-//! - Of upgradable readers one comes with each such batch, in their order. An upgrade waits for the readers inside and for nobody else: there
-//!   is one upgrader at a time, so upgrades cannot wait for each other.
-//! - A waiter spins for [`SPIN_NS`](policy::Policy::SPIN_NS) on writers, and on readers as the policy says.
-//! - 2^23 readers at a time. A panic beyond in debug builds and with `checked`; else further ones wait until all have left.
+//! - The first of the list is passed for 4 ms, from when it could not be served for the first time;
+//!   then handoff is set, by itself or by a waker, and the lock is its own at the next release, as
+//!   soon as it runs. A writer with `n` waiters before it waits for at most `n + 1` times 4 ms, a
+//!   section of each kind and a wake-up; a reader for no longer, and wherever it stands it comes
+//!   with the first that is granted, up to 256 of them.
+//! - Of upgradable readers one comes with each such batch, in their order. An upgrade waits for the
+//!   readers inside and for nobody else: there is one upgrader at a time, so upgrades cannot wait
+//!   for each other.
+//! - A waiter spins for [`SPIN_NS`](policy::Policy::SPIN_NS) on writers, and on readers as the
+//!   policy says.
+//! - 2^23 readers at a time. A panic beyond in debug builds and with `checked`; else further ones
+//!   wait until all have left.
 //!
 //! # Where this deviates from the published form
 //!
 //! - 32 bits of count instead of 64, 16 bytes in all.
-//! - Who owns the lock, a writer or readers, is read from `count`, not from the owner word. In the kernel the two change
-//!   while preemption is off; here a thread may lose its CPU in between. And readers save a store.
-//! - A thread runs, as far as anybody knows, unless [`Platform::preempted`] knows better of the CPU that it acquired the lock on. So
-//!   spinning on a writer is bounded in time too.
-//! - A reader that came in vain takes itself out at once, not when it has joined the list: if it lost its CPU in between, it
-//!   would keep writers out all the while.
-//! - Readers to be woken are chosen first and added in one exchange, which fails where a writer came between; in the kernel one is
-//!   added, then the rest chosen.
-//! - A first writer is woken only where the lock is free, else the holder's release will do it; and called spares the releases
-//!   until it has come. The kernel wakes it at each release.
-//! - The 4 ms count from when the first of the list could not be served, not from its arrival: with 32 threads on 2 CPUs all waiters have waited
-//!   for longer than that, and each change of owner would pay a wake-up.
+//! - Who owns the lock, a writer or readers, is read from `count`, not from the owner word. In the
+//!   kernel the two change while preemption is off; here a thread may lose its CPU in between. And
+//!   readers save a store.
+//! - A thread runs, as far as anybody knows, unless [`Platform::preempted`] knows better of the CPU
+//!   that it acquired the lock on. So spinning on a writer is bounded in time too.
+//! - A reader that came in vain takes itself out at once, not when it has joined the list: if it
+//!   lost its CPU in between, it would keep writers out all the while.
+//! - Readers to be woken are chosen first and added in one exchange, which fails where a writer
+//!   came between; in the kernel one is added, then the rest chosen.
+//! - A first writer is woken only where the lock is free, else the holder's release will do it; and
+//!   called spares the releases until it has come. The kernel wakes it at each release.
+//! - The 4 ms count from when the first of the list could not be served, not from its arrival: with
+//!   32 threads on 2 CPUs all waiters have waited for longer than that, and each change of owner
+//!   would pay a wake-up.
 //! - Newcomers pass waiters as I5 says, in every policy.
 //! - Upgradable readers are ours.
 //!
 //! # Limits
 //!
-//! Who releases the lock while somebody waits goes on to use it. So it must not be freed before all calls have returned,
-//! which borrows see to in safe Rust. Not for signal handlers that interrupt a thread which uses the same
-//! lock: it may hold the guard. A thread without a queue node naps and tries again, and others may pass it without bound.
+//! Who releases the lock while somebody waits goes on to use it. So it must not be freed before all
+//! calls have returned, which borrows see to in safe Rust. Not for signal handlers that interrupt a
+//! thread which uses the same lock: it may hold the guard. A thread without a queue node naps and
+//! tries again, and others may pass it without bound.
 
 mod fork;
 pub mod policy;
@@ -230,8 +250,8 @@ impl<P: ConstPlatform, Y: Policy> ConstLock for RwSem<P, Y> {
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
     #[inline]
     fn read_within(&self, limit: &Limit<'_, P>) -> bool {
-        // (w, u, n) -> (w, u, n + 1). RA: acquire, pairs with WU. One addition, whatever others do meanwhile, where an
-        // exchange might fail.
+        // (w, u, n) -> (w, u, n + 1). RA: acquire, pairs with WU. One addition, whatever others do
+        // meanwhile, where an exchange might fail.
         let seen = self.count.fetch_add(READER, Acquire);
         if seen & (WRITER | WAITERS | HANDOFF | FULL) == 0 {
             Step::Read.taken::<P>();
@@ -271,8 +291,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 }
 
-// SAFETY: I1; writer goes from 0 to 1 by an exchange that expects it clear and readers 0, or by the one upgradable reader,
-// which returns when it has seen readers 0.
+// SAFETY: I1; writer goes from 0 to 1 by an exchange that expects it clear and readers 0, or by the
+// one upgradable reader, which returns when it has seen readers 0.
 unsafe impl<P: Platform, Y: Policy> RawRwLock for RwSem<P, Y> {
     type Read = ();
     type Write = ();

@@ -1,9 +1,10 @@
 //! A counting semaphore: permits, first come, first served.
 //!
-//! As the kernel's, whose `up` gives its permit to the first sleeper and leaves the count alone, so that no newcomer can take
-//! it on the way. There a spinlock guards count and list. Here count, "somebody waits" and "somebody is at work on the
-//! list" are one word: without waiters acquiring and releasing are one exchange each, and a release
-//! never waits, not even for that guard. So any context may release, a signal handler too.
+//! As the kernel's, whose `up` gives its permit to the first sleeper and leaves the count alone, so
+//! that no newcomer can take it on the way. There a spinlock guards count and list. Here count,
+//! "somebody waits" and "somebody is at work on the list" are one word: without waiters acquiring
+//! and releasing are one exchange each, and a release never waits, not even for that guard. So any
+//! context may release, a signal handler too.
 //!
 //! # Layout
 //!
@@ -47,38 +48,46 @@
 //!
 //! # Invariants
 //!
-//! - I1: guarded is never set without queued. Who has set it clears it, and meanwhile others only add permits.
-//! - I2: queued without guarded: the list is not empty, and its first wants more permits than there are.
-//! - I3: without the guard, permits are taken only where queued is clear. So nobody passes a waiter, and the permits under the
-//!   guard are spoken for by the first of the list alone.
-//! - I4: a waiter leaves the list under the guard: by itself, or granted. Granted, it stays until it was told: its node is the
-//!   batch's.
-//! - I5: an operation touches the semaphore for the last time before anybody can acquire by it: its exchange without
-//!   waiters, else the exchange that drops the guard. Those granted are told after that. So who
-//!   acquires the last permit that will ever be released may free the semaphore at once.
+//! - I1: guarded is never set without queued. Who has set it clears it, and meanwhile others only
+//!   add permits.
+//! - I2: queued without guarded: the list is not empty, and its first wants more permits than there
+//!   are.
+//! - I3: without the guard, permits are taken only where queued is clear. So nobody passes a
+//!   waiter, and the permits under the guard are spoken for by the first of the list alone.
+//! - I4: a waiter leaves the list under the guard: by itself, or granted. Granted, it stays until
+//!   it was told: its node is the batch's.
+//! - I5: an operation touches the semaphore for the last time before anybody can acquire by it: its
+//!   exchange without waiters, else the exchange that drops the guard. Those granted are told after
+//!   that. So who acquires the last permit that will ever be released may free the semaphore at
+//!   once.
 //!
 //! # Orderings
 //!
-//! - SR, release, adds permits; SA, acquire, takes them, for oneself or for the first of the list. Every change of the word is a
-//!   read-modify-write, so release sequences never break: SA pairs with every SR before it.
-//! - GA, acquire, sets guarded; GR, release, clears it: they order the list, whose accesses are Relaxed.
-//! - What is granted is told by WS of `sleep/wait_list.rs`, after SA: so the waiter too has all that
-//!   the releasers did.
+//! - SR, release, adds permits; SA, acquire, takes them, for oneself or for the first of the list.
+//!   Every change of the word is a read-modify-write, so release sequences never break: SA pairs
+//!   with every SR before it.
+//! - GA, acquire, sets guarded; GR, release, clears it: they order the list, whose accesses are
+//!   Relaxed.
+//! - What is granted is told by WS of `sleep/wait_list.rs`, after SA: so the waiter too has all
+//!   that the releasers did.
 //!
 //! # Why no wake-up is lost
 //!
-//! A waiter sets queued in the exchange that finds too few permits. A release comes before that exchange, which then
-//! fails or finds its permits; or after it, and sees queued. Then it takes the guard and serves; or somebody has the guard,
-//! and its exchange that drops it fails, since it expects the permits that it has last looked at: it serves once more. So
-//! permits never lie idle beside a waiter that could have them (I2). A waiter that gives up serves too: it may have been a first
-//! that wanted many, with enough permits for the next. How a told waiter wakes is in `sleep/wait_list.rs`.
+//! A waiter sets queued in the exchange that finds too few permits. A release comes before that
+//! exchange, which then fails or finds its permits; or after it, and sees queued. Then it takes the
+//! guard and serves; or somebody has the guard, and its exchange that drops it fails, since it
+//! expects the permits that it has last looked at: it serves once more. So permits never lie idle
+//! beside a waiter that could have them (I2). A waiter that gives up serves too: it may have been a
+//! first that wanted many, with enough permits for the next. How a told waiter wakes is in
+//! `sleep/wait_list.rs`.
 //!
 //! # Where this deviates from the published form
 //!
 //! - The guard is a bit of the count's word, and a release does not wait for it.
-//! - An acquisition may ask for several permits. It waits for all of them at the head of the list, and all behind it wait with it:
-//!   that is what keeps it from starving.
-//! - Those granted are told outside the guard (I5); the kernel did this only later, and its semaphore may not be freed so.
+//! - An acquisition may ask for several permits. It waits for all of them at the head of the list,
+//!   and all behind it wait with it: that is what keeps it from starving.
+//! - Those granted are told outside the guard (I5); the kernel did this only later, and its
+//!   semaphore may not be freed so.
 
 mod states;
 #[cfg(test)]
@@ -127,8 +136,9 @@ const fn permits(state: u32) -> u32 {
     state >> SHIFT
 }
 
-/// The state that the word counts from. It is never written, and in a cell all the same: a reference to memory outside of cells
-/// promises that this lives as long as the reference, which that of a release that is about to return may not (I5).
+/// The state that the word counts from. It is never written, and in a cell all the same: a
+/// reference to memory outside of cells promises that this lives as long as the reference, which
+/// that of a release that is about to return may not (I5).
 struct Fixed(UnsafeCell<u32>);
 
 // SAFETY: it is never written.
@@ -185,32 +195,37 @@ impl<P: Platform> Semaphore<P> {
         self.acquire_many(1);
     }
 
-    /// Takes one permit if there is one and nobody waits. A failure orders nothing. Safe to call from a signal handler.
+    /// Takes one permit if there is one and nobody waits. A failure orders nothing. Safe to call
+    /// from a signal handler.
     #[inline]
     pub fn try_acquire(&self) -> bool {
         self.try_acquire_many(1)
     }
 
-    /// Takes one permit unless `deadline` passes first. Tries at least once; never gives up before it.
+    /// Takes one permit unless `deadline` passes first. Tries at least once; never gives up before
+    /// it.
     #[inline]
     pub fn acquire_until(&self, deadline: Instant) -> bool {
         self.acquire_many_limited(1, Some(deadline), None)
     }
 
-    /// Takes one permit unless `cancel` is cancelled first, or `deadline` passes. Tries at least once.
+    /// Takes one permit unless `cancel` is cancelled first, or `deadline` passes. Tries at least
+    /// once.
     #[inline]
     pub fn acquire_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Instant>) -> bool {
         self.acquire_many_limited(1, deadline, Some(cancel))
     }
 
-    /// Takes `n` permits, all at once, waiting for as long as it takes; and those that come later wait behind it. For none
-    /// it never waits; for more than [`MAX_PERMITS`] it would for ever, and the `checked` feature panics.
+    /// Takes `n` permits, all at once, waiting for as long as it takes; and those that come later
+    /// wait behind it. For none it never waits; for more than [`MAX_PERMITS`] it would for
+    /// ever, and the `checked` feature panics.
     #[inline]
     pub fn acquire_many(&self, n: u32) {
         self.acquire_many_limited(n, None, None);
     }
 
-    /// Takes `n` permits if there are so many and nobody waits. A failure orders nothing. Safe to call from a signal handler.
+    /// Takes `n` permits if there are so many and nobody waits. A failure orders nothing. Safe to
+    /// call from a signal handler.
     #[inline]
     pub fn try_acquire_many(&self, n: u32) -> bool {
         let mut seen = self.state();
@@ -227,7 +242,8 @@ impl<P: Platform> Semaphore<P> {
         n == 0
     }
 
-    /// Takes `n` permits unless `cancel` is cancelled first, or `deadline` passes: [`acquire_many`](Self::acquire_many) and
+    /// Takes `n` permits unless `cancel` is cancelled first, or `deadline` passes:
+    /// [`acquire_many`](Self::acquire_many) and
     /// [`acquire_cancellable`](Self::acquire_cancellable) in one.
     #[inline]
     pub fn acquire_many_limited(
@@ -239,15 +255,15 @@ impl<P: Platform> Semaphore<P> {
         self.try_acquire_many(n) || self.acquire_slow(n, &Limit { deadline, cancel })
     }
 
-    /// Gives one permit back, or a new one: whoever releases need not have acquired. Never waits; safe to call from
-    /// a signal handler.
+    /// Gives one permit back, or a new one: whoever releases need not have acquired. Never waits;
+    /// safe to call from a signal handler.
     #[inline]
     pub fn release(&self) {
         self.release_many(1);
     }
 
-    /// As [`release`](Self::release), with `n` permits. Those beyond [`MAX_PERMITS`] are lost, and debug builds and the
-    /// `checked` feature panic.
+    /// As [`release`](Self::release), with `n` permits. Those beyond [`MAX_PERMITS`] are lost, and
+    /// debug builds and the `checked` feature panic.
     #[inline]
     pub fn release_many(&self, n: u32) {
         let seen = self.state();
@@ -343,17 +359,19 @@ impl<P: Platform> Semaphore<P> {
         }
     }
 
-    /// Grants permits to the first of the list for as long as there are enough, drops the guard, and wakes them.
+    /// Grants permits to the first of the list for as long as there are enough, drops the guard,
+    /// and wakes them.
     fn serve(&self) {
         let granted = Batch::<P>::new();
-        // SA, of those that have added permits since the guard was taken, and GA, for who took it to release: acquire, pairs with
-        // SR and GR.
+        // SA, of those that have added permits since the guard was taken, and GA, for who took it
+        // to release: acquire, pairs with SR and GR.
         let mut seen = self.word.load(Acquire).wrapping_add(self.initial.get());
         loop {
             match self.waiters.first() {
                 Some(id) if wants::<P>(id) <= permits(seen) => {
                     let n = wants::<P>(id) << SHIFT;
-                    // (p, 1, 1) -> (p - n, 1, 1). Subtracted, since others may add meanwhile. SA: acquire, pairs with SR.
+                    // (p, 1, 1) -> (p - n, 1, 1). Subtracted, since others may add meanwhile. SA:
+                    // acquire, pairs with SR.
                     let before = self.word.fetch_sub(n, Acquire);
                     Step::Grant.taken::<P>();
                     seen = before.wrapping_add(self.initial.get()) - n;
@@ -364,8 +382,8 @@ impl<P: Platform> Semaphore<P> {
                 first => {
                     let queued = first.map_or(0, |_| QUEUED);
                     let next = seen & !(QUEUED | GUARDED) | queued;
-                    // (p, 1, 1) -> (p, q, 0). GR: release, pairs with GA. It fails where permits have come meanwhile;
-                    // SA then: acquire, pairs with SR.
+                    // (p, 1, 1) -> (p, q, 0). GR: release, pairs with GA. It fails where permits
+                    // have come meanwhile; SA then: acquire, pairs with SR.
                     match self.exchange(seen, next, Release, Acquire) {
                         Ok(()) => {
                             Step::of_serving(queued).taken::<P>();
@@ -404,8 +422,8 @@ impl<P: Platform> Semaphore<P> {
         }
     }
 
-    /// Naps and tries in turn: for threads beyond the slots, and for a fifth context. It has no place in the list, so it
-    /// gets permits only at a moment when nobody waits.
+    /// Naps and tries in turn: for threads beyond the slots, and for a fifth context. It has no
+    /// place in the list, so it gets permits only at a moment when nobody waits.
     #[cold]
     fn acquire_without_node(&self, n: u32, limit: &Limit<'_, P>) -> bool {
         stat::count::<P>(Event::LockNoNode);

@@ -1,9 +1,9 @@
-//! What the sleeping locks share: a guarded list of waiters, and the sleep of a waiter that can be woken, can
-//! run out of time, and can be cancelled.
+//! What the sleeping locks share: a guarded list of waiters, and the sleep of a waiter that can be
+//! woken, can run out of time, and can be cancelled.
 //!
-//! A waiter owns its node through a [`Waiter`]. Under the list's guard it [prepares](Waiter::prepare) and
-//! joins the list; then it [sleeps](Waiter::sleep). A waker changes the node's `state` under the guard
-//! ([`tell`]), drops the guard, and [kicks](kick).
+//! A waiter owns its node through a [`Waiter`]. Under the list's guard it
+//! [prepares](Waiter::prepare) and joins the list; then it [sleeps](Waiter::sleep). A waker changes
+//! the node's `state` under the guard ([`tell`]), drops the guard, and [kicks](kick).
 //!
 //! # States
 //!
@@ -18,12 +18,12 @@
 //!
 //! # Why no wake-up is lost
 //!
-//! What a waiter halts on is the node's count of kicks, which every kick raises and nobody sets back. The waiter reads the
-//! count (WC), then looks at its state, its token and the clock, then halts if the count is
-//! still the same. The waker writes the state or the token's flag first, then raises the count (WK, release,
-//! pairs with WC, acquire), then kicks. So a waiter that looked too early finds the count changed. A kick
-//! that arrives after its waiter has left, for a node that waits for something else by then, is a
-//! spurious wake-up, and each sleep looks again.
+//! What a waiter halts on is the node's count of kicks, which every kick raises and nobody sets
+//! back. The waiter reads the count (WC), then looks at its state, its token and the clock, then
+//! halts if the count is still the same. The waker writes the state or the token's flag first, then
+//! raises the count (WK, release, pairs with WC, acquire), then kicks. So a waiter that looked too
+//! early finds the count changed. A kick that arrives after its waiter has left, for a node that
+//! waits for something else by then, is a spurious wake-up, and each sleep looks again.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -113,8 +113,8 @@ impl<P: Platform> core::ops::Deref for Waiters<'_, P> {
     }
 }
 
-/// Changes a waiter's state, for its next look. The caller holds the guard of the list that the node is in, or was
-/// until now, and [kicks](kick) the waiter afterwards, best without the guard.
+/// Changes a waiter's state, for its next look. The caller holds the guard of the list that the
+/// node is in, or was until now, and [kicks](kick) the waiter afterwards, best without the guard.
 pub(crate) fn tell<P: Platform>(id: NodeId, state: u32) {
     let node = id.node::<P>();
     if cfg!(feature = "stat") {
@@ -200,8 +200,8 @@ impl<P: Platform> Limit<'_, P> {
         self.cancel.is_some_and(CancelToken::is_cancelled)
     }
 
-    /// Halts on `word` as a thread without a node of its own there, until the deadline, or the cancellation, or for no reason. Whether it may have
-    /// been kicked.
+    /// Halts on `word` as a thread without a node of its own there, until the deadline, or the
+    /// cancellation, or for no reason. Whether it may have been kicked.
     pub(crate) fn halt(&self, sleeper: Sleeper, word: &P::U32, expected: u32) -> bool {
         match self.cancel {
             None => P::halt_as(sleeper, word, expected, self.deadline),
@@ -257,7 +257,8 @@ impl<P: Platform> Waiter<P> {
         self.claim.node()
     }
 
-    /// Sets the state back: before joining a list, or to be told something once more. In a list: under its guard.
+    /// Sets the state back: before joining a list, or to be told something once more. In a list:
+    /// under its guard.
     pub(crate) fn prepare(&self) {
         self.node().state.store(WAITING, Relaxed);
     }
@@ -267,8 +268,8 @@ impl<P: Platform> Waiter<P> {
         self.node().state.load(Acquire)
     }
 
-    /// Sleeps until `done`, of which those that make it true give word by a [kick]. False once `limit` is
-    /// reached. A waiter in a list looks again under the guard.
+    /// Sleeps until `done`, of which those that make it true give word by a [kick]. False once
+    /// `limit` is reached. A waiter in a list looks again under the guard.
     pub(crate) fn sleep_until(&self, limit: &Limit<'_, P>, done: impl Fn() -> bool) -> bool {
         let node = self.node();
         let _watched = limit.cancel.map(|token| token.watch(node));
@@ -295,8 +296,9 @@ impl<P: Platform> Waiter<P> {
         Step::Halt.taken::<P>();
     }
 
-    /// Sleeps until told something, or until `limit` is reached. The waiter may still be in its list
-    /// after that, and whoever gives up has to look under the guard whether it was told after all.
+    /// Sleeps until told something, or until `limit` is reached. The waiter may still be in its
+    /// list after that, and whoever gives up has to look under the guard whether it was told
+    /// after all.
     pub(crate) fn sleep(&self, limit: &Limit<'_, P>) -> End {
         let node = self.node();
         let token = limit.cancel.map(|token| token.watch(node));

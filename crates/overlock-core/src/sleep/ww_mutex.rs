@@ -1,17 +1,19 @@
 //! Mutexes of which a thread can hold several, taken in any order, without deadlock.
 //!
-//! A thread that wants more than one lock opens a *context* ([`acquire`]) and takes them through it. Each context has a stamp; one
-//! that has come earlier is *older*. Where two contexts could come to wait for each other, the younger one is
-//! *aborted*: it lets go of all that it holds, waits for the lock that it could not have, and begins anew, with its old
-//! stamp, so that it is the oldest one day. Which of the two notices is the [class](Class)'s [rule](Rule):
+//! A thread that wants more than one lock opens a *context* ([`acquire`]) and takes them through
+//! it. Each context has a stamp; one that has come earlier is *older*. Where two contexts could
+//! come to wait for each other, the younger one is *aborted*: it lets go of all that it holds,
+//! waits for the lock that it could not have, and begins anew, with its old stamp, so that it is
+//! the oldest one day. Which of the two notices is the [class](Class)'s [rule](Rule):
 //!
-//! - *wound-wait*, the usual one: an older context that comes to a lock wounds the younger one that holds it. A wounded
-//!   context is aborted when it next has to wait, and not before.
-//! - *wait-die*: a younger context that comes to a lock which an older one holds, or waits for, dies: it is aborted at
-//!   once, if it holds anything.
+//! - *wound-wait*, the usual one: an older context that comes to a lock wounds the younger one that
+//!   holds it. A wounded context is aborted when it next has to wait, and not before.
+//! - *wait-die*: a younger context that comes to a lock which an older one holds, or waits for,
+//!   dies: it is aborted at once, if it holds anything.
 //!
-//! The scheme is that of database transactions (Rosenkrantz, Stearns, Lewis, 1978); the kernel's ww_mutex is the form
-//! that we follow. Outside of contexts the lock is a plain mutex ([`RawLock`], [`WwMutex::hold`]).
+//! The scheme is that of database transactions (Rosenkrantz, Stearns, Lewis, 1978); the kernel's
+//! ww_mutex is the form that we follow. Outside of contexts the lock is a plain mutex ([`RawLock`],
+//! [`WwMutex::hold`]).
 //!
 //! # Layout
 //!
@@ -23,8 +25,8 @@
 //! | `waiters` | under the guard in it: contexts in the order of their stamps, and others, in the order of their coming, between them |
 //! | `class` | nobody; a context of another class is refused |
 //!
-//! A context claims one queue node while it lives. Nodes are immortal, so a name in a lock can be looked up
-//! whatever has become of the context. In the node:
+//! A context claims one queue node while it lives. Nodes are immortal, so a name in a lock can be
+//! looked up whatever has become of the context. In the node:
 //!
 //! | field | who writes it |
 //! |---|---|
@@ -61,56 +63,64 @@
 //!
 //! # Invariants
 //!
-//! - I1: while WAITERS is set, the word changes under the guard alone: both exchanges want it clear.
-//! - I2: a context that holds a lock whose WAITERS is set cannot end, nor let go of this lock, without the lock's guard. So who has
-//!   the guard may set WOUNDED in the node that the lock names: it is still that context's.
-//! - I3: while the lock is free and somebody waits, the first in the list is CALLED: on its way to look. A waiter leaves without the lock only
-//!   while another holds it.
-//! - I4 (wound-wait): at the end of each guard, if a context that HOLDS waits for a younger one's lock, that one is WOUNDED.
-//! - I5 (wait-die): at the end of each guard, if a context that HOLDS waits, and the holder is older or a context stands before it in the
-//!   list, it is CALLED. So of the contexts in the list only the first can HOLD and sleep on.
+//! - I1: while WAITERS is set, the word changes under the guard alone: both exchanges want it
+//!   clear.
+//! - I2: a context that holds a lock whose WAITERS is set cannot end, nor let go of this lock,
+//!   without the lock's guard. So who has the guard may set WOUNDED in the node that the lock
+//!   names: it is still that context's.
+//! - I3: while the lock is free and somebody waits, the first in the list is CALLED: on its way to
+//!   look. A waiter leaves without the lock only while another holds it.
+//! - I4 (wound-wait): at the end of each guard, if a context that HOLDS waits for a younger one's
+//!   lock, that one is WOUNDED.
+//! - I5 (wait-die): at the end of each guard, if a context that HOLDS waits, and the holder is
+//!   older or a context stands before it in the list, it is CALLED. So of the contexts in the list
+//!   only the first can HOLD and sleep on.
 //!
 //! # Why there is no deadlock
 //!
-//! In a circle of contexts, each holding a lock that the one before waits for, all HOLD. Somewhere in it an older one waits
-//! for a younger one: by I4 that one is wounded, does not sleep on, and leaves. And somewhere a younger one waits for
-//! an older: by I5 that one is called, looks, and leaves. Who waits behind another waiter waits for the holder like
-//! that one. A context that is aborted keeps its stamp, and the oldest of all is never aborted, so each gets through. Holders
-//! without a context are outside of this: what they wait for must not be held by a context that waits for them. So are
-//! contexts within contexts of the same thread.
+//! In a circle of contexts, each holding a lock that the one before waits for, all HOLD. Somewhere
+//! in it an older one waits for a younger one: by I4 that one is wounded, does not sleep on, and
+//! leaves. And somewhere a younger one waits for an older: by I5 that one is called, looks, and
+//! leaves. Who waits behind another waiter waits for the holder like that one. A context that is
+//! aborted keeps its stamp, and the oldest of all is never aborted, so each gets through. Holders
+//! without a context are outside of this: what they wait for must not be held by a context that
+//! waits for them. So are contexts within contexts of the same thread.
 //!
 //! # Orderings
 //!
-//! - WU, the release exchange that frees the lock, pairs with WA, the acquire exchange that takes it, and with WE, the
-//!   acquire read-modify-write by which a waiter sets WAITERS and may find it free.
+//! - WU, the release exchange that frees the lock, pairs with WA, the acquire exchange that takes
+//!   it, and with WE, the acquire read-modify-write by which a waiter sets WAITERS and may find it
+//!   free.
 //! - WA also releases, and WE acquires it: the newcomer that reads a holder's name reads its stamp.
-//! - The guard's own acquire and release order everything under it, which is Relaxed, and what holders did that
-//!   follow each other under it.
+//! - The guard's own acquire and release order everything under it, which is Relaxed, and what
+//!   holders did that follow each other under it.
 //!
 //! # Why no wake-up is lost
 //!
-//! A waiter enters the list before it sleeps, with WAITERS set, so every unlock from then on comes by the guard, and calls the
-//! first. It sleeps until its state has changed or it is wounded; both are written before the kick, and
-//! the kick counts even where it comes before the sleep (`sleep/wait_list.rs`). A context that is
-//! wounded on its way to a list finds that out there.
+//! A waiter enters the list before it sleeps, with WAITERS set, so every unlock from then on comes
+//! by the guard, and calls the first. It sleeps until its state has changed or it is wounded; both
+//! are written before the kick, and the kick counts even where it comes before the sleep
+//! (`sleep/wait_list.rs`). A context that is wounded on its way to a list finds that out there.
 //!
 //! # Who may pass whom
 //!
-//! An older context enters the list before younger ones, also before the first. Newcomers may take the lock while the first
-//! is on its way; when it finds itself robbed it says so, and the next unlock gives it the lock. So the one that is first is passed by
-//! those that come while it wakes up once, and by older contexts, of which there are finitely many.
+//! An older context enters the list before younger ones, also before the first. Newcomers may take
+//! the lock while the first is on its way; when it finds itself robbed it says so, and the next
+//! unlock gives it the lock. So the one that is first is passed by those that come while it wakes
+//! up once, and by older contexts, of which there are finitely many.
 //!
 //! # Lifetime
 //!
-//! An unlock's last access to the lock is the exchange, or the end of its guard; who gets the lock from it meanwhile
-//! has to take that guard first.
+//! An unlock's last access to the lock is the exchange, or the end of its guard; who gets the lock
+//! from it meanwhile has to take that guard first.
 //!
 //! # Where this deviates from the published form
 //!
-//! - Lock and context are named in one word, so that one exchange takes the lock and says for which context. The kernel has
-//!   two words, and a fence and a second look between them.
+//! - Lock and context are named in one word, so that one exchange takes the lock and says for which
+//!   context. The kernel has two words, and a fence and a second look between them.
 //! - A context is its node's name, not a pointer to its owner's stack.
-//! - Trying again is not left to the caller: [`acquire`] does it, and waits for the contended lock first.
+//! - Trying again is not left to the caller: [`acquire`] does it, and waits for the contended lock
+//!   first.
 //! - Waiters do not spin.
 
 mod class;
@@ -137,7 +147,8 @@ const NAME: u32 = 0xffff;
 const LOCKED: u32 = 1 << 16;
 const WAITERS: u32 = 1 << 17;
 
-/// A mutex of which contexts can hold several: see the [module's page](self). 24 bytes on 64-bit machines.
+/// A mutex of which contexts can hold several: see the [module's page](self). 24 bytes on 64-bit
+/// machines.
 #[derive(Debug)]
 pub struct WwMutex<P: Platform> {
     word: P::U32,
@@ -167,8 +178,8 @@ impl<P: ConstPlatform> ConstLock for WwMutex<P> {
 }
 
 impl<P: Platform> WwMutex<P> {
-    /// A new, unlocked lock: [`new`](Self::new) for platforms whose atomics cannot be built in a `const`. Without a class, for use
-    /// without contexts only.
+    /// A new, unlocked lock: [`new`](Self::new) for platforms whose atomics cannot be built in a
+    /// `const`. Without a class, for use without contexts only.
     pub fn with(class: Option<&'static Class<P>>) -> Self {
         WwMutex {
             word: P::U32::new(0),
@@ -244,9 +255,9 @@ impl<P: Platform> WwMutex<P> {
     }
 }
 
-// SAFETY: the word goes to LOCKED by an exchange of 0 (I1), or under the guard, where it was not LOCKED; or it stays so while an
-// unlocker under the guard changes the name from its own to that of the one waiter that it tells so. Only
-// the holder's unlock does these, and makes it free.
+// SAFETY: the word goes to LOCKED by an exchange of 0 (I1), or under the guard, where it was not
+// LOCKED; or it stays so while an unlocker under the guard changes the name from its own to that of
+// the one waiter that it tells so. Only the holder's unlock does these, and makes it free.
 unsafe impl<P: Platform> RawLock for WwMutex<P> {
     type Token = ();
 

@@ -1,9 +1,9 @@
 //! The ticket lock with proportional back-off: a waiter looks rarely while its turn is far.
 //!
-//! Rik van Riel's proposal of 2012 and 2013, against which the fast queue spinlock was measured. All
-//! waiters of a ticket lock watch one word, and each look of one of them delays the owner's next
-//! write. Here a waiter that sees `n` others before it stays away for `n` times the time that one
-//! of them takes, and learns that time from how well its last guesses fitted.
+//! Rik van Riel's proposal of 2012 and 2013, against which the fast queue spinlock was measured.
+//! All waiters of a ticket lock watch one word, and each look of one of them delays the owner's
+//! next write. Here a waiter that sees `n` others before it stays away for `n` times the time that
+//! one of them takes, and learns that time from how well its last guesses fitted.
 //!
 //! # Layout
 //!
@@ -37,11 +37,11 @@
 //!
 //! # Where the delay lives
 //!
-//! The first versions kept one delay a CPU for all locks, which fits none of them; later ones kept a
-//! small table a CPU, hashed by the lock's address. What the delay measures is how long *this lock's*
-//! sections take, so here it lies in the lock. That costs four bytes and no traffic: a waiter works on
-//! a copy and writes it back when it has become the owner (B3), at which moment it has the
-//! line and is going to write head into it anyway. The last to write wins; each has
+//! The first versions kept one delay a CPU for all locks, which fits none of them; later ones kept
+//! a small table a CPU, hashed by the lock's address. What the delay measures is how long *this
+//! lock's* sections take, so here it lies in the lock. That costs four bytes and no traffic: a
+//! waiter works on a copy and writes it back when it has become the owner (B3), at which moment it
+//! has the line and is going to write head into it anyway. The last to write wins; each has
 //! started from what the one before it knew.
 //!
 //! # Orderings
@@ -55,9 +55,9 @@
 //! # Where this deviates from the published form
 //!
 //! - The delay lies in the lock, see above.
-//! - `MAX` is 1,000 turns as in the first versions, not 16,000 as in the last: where threads lose their
-//!   CPUs, the delay learns the length of time slices, and a long delay then outlasts the hand-over
-//!   that it waits for. The proposal itself caps it hard under a hypervisor. It is a type
+//! - `MAX` is 1,000 turns as in the first versions, not 16,000 as in the last: where threads lose
+//!   their CPUs, the delay learns the length of time slices, and a long delay then outlasts the
+//!   hand-over that it waits for. The proposal itself caps it hard under a hypervisor. It is a type
 //!   parameter.
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -225,7 +225,8 @@ mod tests {
         0_u16.wrapping_sub(lock.ticket.ahead(0))
     }
 
-    /// Plays owners that hold the lock for `hold` turns each, from `start` on, until `number` is served.
+    /// Plays owners that hold the lock for `hold` turns each, from `start` on, until `number` is
+    /// served.
     fn serve(lock: &'static Lock, number: u16, start: u64, hold: u64) {
         at(Point::Wait, move || {
             let passed = (Toy::now().as_nanos() - start) / hold;
@@ -275,8 +276,8 @@ mod tests {
         }
     }
 
-    /// B1: without the clamp in `shorter` the delay falls below a turn, and with a plain subtraction of the
-    /// clamped minimum it would wrap to the longest.
+    /// B1: without the clamp in `shorter` the delay falls below a turn, and with a plain
+    /// subtraction of the clamped minimum it would wrap to the longest.
     #[test]
     fn a_delay_that_is_always_too_long_stops_at_one_turn() {
         let lock = leak();

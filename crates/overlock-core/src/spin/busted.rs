@@ -1,8 +1,9 @@
 //! A lock that is broken on purpose: what checks the checkers.
 //!
-//! Never protect anything with it. Each checker of the family (model checker, torture, sanitizers) has to find what is wrong with
-//! each of its flaws; one that does not proves nothing by finding other locks in order. It is behind the cargo
-//! feature `busted`, and in none of the lists of locks. The kernel's locktorture has such a lock too, `lock_busted`.
+//! Never protect anything with it. Each checker of the family (model checker, torture, sanitizers)
+//! has to find what is wrong with each of its flaws; one that does not proves nothing by finding
+//! other locks in order. It is behind the cargo feature `busted`, and in none of the lists of
+//! locks. The kernel's locktorture has such a lock too, `lock_busted`.
 //!
 //! | flaw | what is wrong | who has to find it |
 //! |---|---|---|
@@ -26,7 +27,8 @@
 //!
 //! # States
 //!
-//! What the flaws other than `Starving` are flaws of is the plain lock over a futex, which would be correct:
+//! What the flaws other than `Starving` are flaws of is the plain lock over a futex, which would be
+//! correct:
 //!
 //! ```text
 //! free      --lock-->        held
@@ -103,7 +105,8 @@ pub trait Flaw: Debug + Send + Sync + 'static {
     /// Releases the lock.
     #[doc(hidden)]
     fn unlock<P: Platform>(word: &P::U32) {
-        // held, sleepers -> free. Release (but for the flaw that is about it), pairs with the acquire in `take`.
+        // held, sleepers -> free. Release (but for the flaw that is about it), pairs with the
+        // acquire in `take`.
         if word.swap(FREE, Self::RELEASE) == SLEEPERS {
             P::kick(word);
         }
@@ -127,8 +130,8 @@ impl Flaw for NoExclusion {
     }
 }
 
-/// A sleeper that was woken takes the lock as if nobody else slept, so its unlock kicks nobody. Takes an owner and two
-/// sleepers; under load the next kick hides it.
+/// A sleeper that was woken takes the lock as if nobody else slept, so its unlock kicks nobody.
+/// Takes an owner and two sleepers; under load the next kick hides it.
 #[derive(Debug)]
 pub struct LostKick;
 
@@ -137,7 +140,8 @@ impl Flaw for LostKick {
     const WOKEN: u32 = HELD;
 }
 
-/// Excludes, but the release orders nothing: the next owner may miss what was written under the lock. x86 cannot show it.
+/// Excludes, but the release orders nothing: the next owner may miss what was written under the
+/// lock. x86 cannot show it.
 #[derive(Debug)]
 pub struct Relaxed;
 
@@ -146,7 +150,8 @@ impl Flaw for Relaxed {
     const RELEASE: Ordering = Unordered;
 }
 
-/// Its unlock looks at the lock once more after the release and the kick. The next owner may have freed it by then.
+/// Its unlock looks at the lock once more after the release and the kick. The next owner may have
+/// freed it by then.
 #[derive(Debug)]
 pub struct Lingering;
 
@@ -157,7 +162,8 @@ impl Flaw for Lingering {
         // held, sleepers -> free. Release, pairs with the acquire in `take`.
         if word.swap(FREE, Release) == SLEEPERS {
             P::kick(word);
-            // The flaw: who was kicked has had the lock, maybe. What it leads to, another kick, harms nobody.
+            // The flaw: who was kicked has had the lock, maybe. What it leads to, another kick,
+            // harms nobody.
             if word.load(Unordered) == SLEEPERS {
                 P::kick(word);
             }
@@ -202,7 +208,8 @@ impl Flaw for Starving {
         loop {
             let seen = word.load(Unordered);
             let next = if seen < WAITER { FREE } else { seen | OFFERED };
-            // (0, held) -> (0, free), (n, held) -> (n, offered). Release, pairs with the acquires in `take` and `wait`.
+            // (0, held) -> (0, free), (n, held) -> (n, offered). Release, pairs with the acquires
+            // in `take` and `wait`.
             if word
                 .compare_exchange(seen, next, Release, Unordered)
                 .is_ok()
@@ -241,8 +248,8 @@ impl<P: ConstPlatform, F: Flaw> ConstLock for Busted<P, F> {
     const INIT: Self = Self::new();
 }
 
-// SAFETY: there is none with `NoExclusion` and `Relaxed`: they break the promise so that checkers can find it
-// broken. Only builds for tests have the feature.
+// SAFETY: there is none with `NoExclusion` and `Relaxed`: they break the promise so that checkers
+// can find it broken. Only builds for tests have the feature.
 unsafe impl<P: Platform, F: Flaw> RawLock for Busted<P, F> {
     type Token = ();
 
@@ -281,8 +288,9 @@ unsafe impl<P: Platform, F: Flaw> RawLock for Busted<P, F> {
 const WRITER: u32 = 1;
 const READER: u32 = 1 << 1;
 
-/// A reader-writer lock whose writers exclude each other and make readers wait, but do not look for readers that are there. Nobody
-/// sleeps. `writer` is bit 0 of the word, the count of readers lies above it.
+/// A reader-writer lock whose writers exclude each other and make readers wait, but do not look for
+/// readers that are there. Nobody sleeps. `writer` is bit 0 of the word, the count of readers lies
+/// above it.
 #[derive(Debug)]
 pub struct BustedRw<P: Platform> {
     word: P::U32,
@@ -309,7 +317,8 @@ impl<P: ConstPlatform> ConstLock for BustedRw<P> {
 impl<P: Platform> BustedRw<P> {
     /// Sets what a newcomer adds to the word, unless a writer is there by `seen`.
     fn come(&self, seen: u32, more: u32) -> bool {
-        // (r, 0) -> (r+1, 0), or (r, 1) whatever r is: the flaw. Acquire, pairs with the releases below.
+        // (r, 0) -> (r+1, 0), or (r, 1) whatever r is: the flaw. Acquire, pairs with the releases
+        // below.
         seen & WRITER == 0
             && self
                 .word
@@ -324,8 +333,8 @@ impl<P: Platform> BustedRw<P> {
     }
 }
 
-// SAFETY: there is none: a writer gets in beside readers, so that checkers can find that it does. Only builds for tests
-// have the feature.
+// SAFETY: there is none: a writer gets in beside readers, so that checkers can find that it does.
+// Only builds for tests have the feature.
 unsafe impl<P: Platform> RawRwLock for BustedRw<P> {
     type Read = ();
     type Write = ();

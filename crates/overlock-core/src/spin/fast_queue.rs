@@ -1,13 +1,14 @@
-//! The fast queue spinlock: a fair queue for one atomic exchange to lock and one plain store to unlock.
+//! The fast queue spinlock: a fair queue for one atomic exchange to lock and one plain store to
+//! unlock.
 //!
-//! Michel Lespinasse's proposal of January 2013. Its text describes the lock and its costs, and its patch
-//! is not to be found; this is our reconstruction, which matches every fact of the text: a queue of
-//! Craig's, Landin's and Hagersten's kind (CLH) in which tickets are recycled.
+//! Michel Lespinasse's proposal of January 2013. Its text describes the lock and its costs, and its
+//! patch is not to be found; this is our reconstruction, which matches every fact of the text: a
+//! queue of Craig's, Landin's and Hagersten's kind (CLH) in which tickets are recycled.
 //!
-//! The lock names the *ticket* of its latest arrival. Who wants the lock puts a ticket of its own there and
-//! watches the one that it finds; when that is released, the lock is ours, and *the ticket that
-//! we watched is ours too*: nobody else knows it any more, and we bring it to our next lock. So
-//! nobody allocates after the lock was created, nobody writes to another's memory, and the
+//! The lock names the *ticket* of its latest arrival. Who wants the lock puts a ticket of its own
+//! there and watches the one that it finds; when that is released, the lock is ours, and *the
+//! ticket that we watched is ours too*: nobody else knows it any more, and we bring it to our next
+//! lock. So nobody allocates after the lock was created, nobody writes to another's memory, and the
 //! release needs no look at who comes next.
 //!
 //! # Layout
@@ -33,58 +34,63 @@
 //! (t, RELEASED)  --drop-->                     t and the reserve are the pool's
 //! ```
 //!
-//! The reserve, for those without a spare: `r --> TAKEN` by one that joins the queue with r, then `TAKEN --> t`, the ticket
-//! that it has found there.
+//! The reserve, for those without a spare: `r --> TAKEN` by one that joins the queue with r, then
+//! `TAKEN --> t`, the ticket that it has found there.
 //!
 //! # Invariants
 //!
 //! - Q1: a ticket has one holder: the pool, a live lock (as its latest, or as its reserve), a
 //!   context (as its spare), or an acquisition that is waiting (its own). So the number of tickets
 //!   in use is that of the contexts plus twice that of the live locks, always.
-//! - Q2: a ticket that was found in the lock is adopted only after it was seen RELEASED: that store is the
-//!   last that its user does with it, and nobody but the one who found it knows it.
-//! - Q3: between the exchange and the adoption a context has no spare, and nobody else uses that context: a
-//!   handler that interrupts there uses the next one (`Context`).
-//! - Q4: while the lock's word stays the same, so does what it says: its ticket is in nobody else's use.
+//! - Q2: a ticket that was found in the lock is adopted only after it was seen RELEASED: that store
+//!   is the last that its user does with it, and nobody but the one who found it knows it.
+//! - Q3: between the exchange and the adoption a context has no spare, and nobody else uses that
+//!   context: a handler that interrupts there uses the next one (`Context`).
+//! - Q4: while the lock's word stays the same, so does what it says: its ticket is in nobody else's
+//!   use.
 //!
 //! # Orderings
 //!
-//! - FT, the exchange of the lock's word, acquire and release, pairs with itself: a ticket's WAITING and its
-//!   use count come before its name is seen, so nobody takes a RELEASED of an earlier use for this one's.
-//! - FU, the release store of RELEASED in the unlock, pairs with FL, the acquire look of the next owner:
-//!   what happened under the lock, and all use of the ticket.
+//! - FT, the exchange of the lock's word, acquire and release, pairs with itself: a ticket's
+//!   WAITING and its use count come before its name is seen, so nobody takes a RELEASED of an
+//!   earlier use for this one's.
+//! - FU, the release store of RELEASED in the unlock, pairs with FL, the acquire look of the next
+//!   owner: what happened under the lock, and all use of the ticket.
 //! - FR, the release store of the reserve, pairs with the acquire exchange that takes it.
-//! - FC, compiler fences in `Context`, order it against handlers on its own thread; across threads a
-//!   slot's hand-over does.
+//! - FC, compiler fences in `Context`, order it against handlers on its own thread; across threads
+//!   a slot's hand-over does.
 //!
 //! # Why no hand-over is lost
 //!
-//! Nobody sleeps, and the release is a store to a ticket that its one watcher watches or will watch.
+//! Nobody sleeps, and the release is a store to a ticket that its one watcher watches or will
+//! watch.
 //!
 //! # try_lock
 //!
-//! To take a free lock, exchange its word for ours if it still is what we saw. With names alone that
-//! goes wrong: the ticket that we saw RELEASED may have been adopted, used elsewhere and queued here
-//! again by a waiter, and the "success" would be a place in the queue. So the word also holds how often
-//! its ticket has joined a queue, and stands for one use of it (Q4). The same word means
-//! another use only where that one ticket has joined exactly 2^32 queues, or a multiple, between
-//! our look and our exchange, the last of them this lock's.
+//! To take a free lock, exchange its word for ours if it still is what we saw. With names alone
+//! that goes wrong: the ticket that we saw RELEASED may have been adopted, used elsewhere and
+//! queued here again by a waiter, and the "success" would be a place in the queue. So the word also
+//! holds how often its ticket has joined a queue, and stands for one use of it (Q4). The same word
+//! means another use only where that one ticket has joined exactly 2^32 queues, or a multiple,
+//! between our look and our exchange, the last of them this lock's.
 //!
 //! # Without a context
 //!
-//! A thread without a slot, or a fifth context in the middle of locking, has no spare. Each lock has a
-//! second ticket for them, its reserve: one such acquisition at a time queues with it, and leaves
-//! the one that it finds. A shared pool would not do in its place: with all tickets queued up for
-//! a lock whose owner needs one for the next, nobody gets on. [`Event::LockNoNode`] counts them.
+//! A thread without a slot, or a fifth context in the middle of locking, has no spare. Each lock
+//! has a second ticket for them, its reserve: one such acquisition at a time queues with it, and
+//! leaves the one that it finds. A shared pool would not do in its place: with all tickets queued
+//! up for a lock whose owner needs one for the next, nobody gets on. [`Event::LockNoNode`] counts
+//! them.
 //!
 //! # Where this deviates from the published lock
 //!
 //! - The published names of contexts are task and softirq; here they are those of a
 //!   [slot](crate::node), and a handler need not keep others out, since contexts nest by depth.
-//! - Tickets are named by index, and come from a static [pool](crate::pool). The limits stay: the lock
-//!   cannot be a static, its creation may fail, and it must be destroyed. [`LazyFastQueue`] hides
-//!   them, where panicking at the first use will do.
-//! - try_lock, for the published interface had no use for one; OWNER, so that a snapshot can tell who waits.
+//! - Tickets are named by index, and come from a static [pool](crate::pool). The limits stay: the
+//!   lock cannot be a static, its creation may fail, and it must be destroyed. [`LazyFastQueue`]
+//!   hides them, where panicking at the first use will do.
+//! - try_lock, for the published interface had no use for one; OWNER, so that a snapshot can tell
+//!   who waits.
 
 mod context;
 mod lazy;
@@ -120,8 +126,8 @@ diagram! {
 /// The fast queue spinlock: see the [module's page](self). 16 bytes, and two tickets of the pool.
 #[derive(Debug)]
 pub struct FastQueue<P: Platform> {
-    /// The latest ticket in the low half, its use count in the high half; 0 only in a [`LazyFastQueue`]
-    /// that nobody has used.
+    /// The latest ticket in the low half, its use count in the high half; 0 only in a
+    /// [`LazyFastQueue`] that nobody has used.
     latest: P::U64,
     /// A ticket, or [`TAKEN`]; 0 as for `latest`.
     reserve: P::U32,
@@ -166,18 +172,19 @@ impl<P: Platform> FastQueue<P> {
         })
     }
 
-    /// Destroys the lock, as dropping it does: the ticket that it names now, whoever brought it, and its
-    /// reserve go back to the pool.
+    /// Destroys the lock, as dropping it does: the ticket that it names now, whoever brought it,
+    /// and its reserve go back to the pool.
     ///
     /// # Panics
     ///
-    /// In debug builds and with the `checked` feature, where the lock is held. Without them its ticket is
-    /// then never used again.
+    /// In debug builds and with the `checked` feature, where the lock is held. Without them its
+    /// ticket is then never used again.
     pub fn destroy(self) {
         drop(self);
     }
 
-    /// Joins the queue with ticket `mine`, waits to become the owner, and returns the ticket to adopt.
+    /// Joins the queue with ticket `mine`, waits to become the owner, and returns the ticket to
+    /// adopt.
     #[inline(always)]
     fn join(&self, mine: TicketId) -> TicketId {
         let ticket = mine.ticket::<P>();
@@ -197,7 +204,8 @@ impl<P: Platform> FastQueue<P> {
         before
     }
 
-    /// As [`join`](Self::join), with the word `seen` of a free lock still there; `None` where it is not.
+    /// As [`join`](Self::join), with the word `seen` of a free lock still there; `None` where it is
+    /// not.
     #[inline]
     fn join_free(&self, mine: TicketId, seen: u64) -> Option<TicketId> {
         let ticket = mine.ticket::<P>();
@@ -293,7 +301,8 @@ impl<P: Platform> Drop for FastQueue<P> {
         let Some(latest) = named(self.latest.load(Relaxed)) else {
             return;
         };
-        // FL: acquire, pairs with FU of the last owner, whose release is its last use of the ticket.
+        // FL: acquire, pairs with FU of the last owner, whose release is its last use of the
+        // ticket.
         let free = latest.ticket::<P>().wait.load(Acquire) == RELEASED;
         if free {
             P::ticket_pool().give(latest);
@@ -308,8 +317,8 @@ impl<P: Platform> Drawn for FastQueue<P> {
 }
 
 // SAFETY: each ticket found in the lock is found by one acquisition (one exchange), which returns
-// only after that ticket's use was released (FL; by Q4 and the use count for `try_lock`), which the one
-// before does in its unlock. The first ticket is released from the start.
+// only after that ticket's use was released (FL; by Q4 and the use count for `try_lock`), which the
+// one before does in its unlock. The first ticket is released from the start.
 unsafe impl<P: Platform> RawLock for FastQueue<P> {
     type Token = FastQueueToken;
 
@@ -350,8 +359,8 @@ unsafe impl<P: Platform> RawLock for FastQueue<P> {
     #[inline]
     unsafe fn unlock(&self, token: FastQueueToken) {
         let ticket = token.0.ticket::<P>();
-        // FU: (s, OWNER) -> (s, RELEASED). Release, pairs with FL. After this neither the ticket nor the
-        // lock is ours.
+        // FU: (s, OWNER) -> (s, RELEASED). Release, pairs with FL. After this neither the ticket
+        // nor the lock is ours.
         ticket.wait.store(RELEASED, Release);
         Step::Release.taken::<P>();
     }
@@ -362,8 +371,8 @@ unsafe impl<P: Platform> RawLock for FastQueue<P> {
         let Some(latest) = named(seen) else {
             return false;
         };
-        // Acquire: the second look at the word comes after this one. Where the word has changed meanwhile,
-        // somebody has taken the lock.
+        // Acquire: the second look at the word comes after this one. Where the word has changed
+        // meanwhile, somebody has taken the lock.
         latest.ticket::<P>().wait.load(Acquire) != RELEASED || self.latest.load(Relaxed) != seen
     }
 

@@ -1,12 +1,12 @@
-//! The hybrid lock: a paravirtual queued lock in queued mode, an unfair lock in unfair mode, chosen by each
-//! waiter for itself.
+//! The hybrid lock: a paravirtual queued lock in queued mode, an unfair lock in unfair mode, chosen
+//! by each waiter for itself.
 //!
-//! The subject of the document "locking/pvqspinlock: Implement hybrid PV queued/unfair locks" (Long, 2017). A
-//! newcomer goes into unfair mode where waiters are queued but pending is clear: the head of the queue sleeps
-//! (or has not begun to spin), so the lock would stand idle until it runs. As soon as the head spins it sets
-//! pending, and everybody who comes or spins in unfair mode joins the queue. While all
-//! waiters have CPUs the lock is fair; the more of them sleep, the more it is unfair; and the head,
-//! once it runs, is never passed for long.
+//! The subject of the document "locking/pvqspinlock: Implement hybrid PV queued/unfair locks"
+//! (Long, 2017). A newcomer goes into unfair mode where waiters are queued but pending is clear:
+//! the head of the queue sleeps (or has not begun to spin), so the lock would stand idle until it
+//! runs. As soon as the head spins it sets pending, and everybody who comes or spins in unfair mode
+//! joins the queue. While all waiters have CPUs the lock is fair; the more of them sleep, the more
+//! it is unfair; and the head, once it runs, is never passed for long.
 //!
 //! All but the stealing is shared with [`pv_queued`](super::pv_queued): [`pv`] has
 //! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
@@ -28,9 +28,9 @@
 //!
 //! # Bounds
 //!
-//! While the head spins, pending keeps newcomers from stealing: at most those that looked before it was set
-//! take the lock before the head does. While it sleeps, wakes up, or has lost its CPU between
-//! waking and setting pending, any number may. If it loses its CPU with pending set, nobody
+//! While the head spins, pending keeps newcomers from stealing: at most those that looked before it
+//! was set take the lock before the head does. While it sleeps, wakes up, or has lost its CPU
+//! between waking and setting pending, any number may. If it loses its CPU with pending set, nobody
 //! steals, and those that come queue and sleep until it runs again.
 
 use core::marker::PhantomData;
@@ -123,15 +123,16 @@ impl<P: Platform, T: Tuning> Drawn for Hybrid<P, T> {
     };
 }
 
-// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that names a node.
+// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that
+// names a node.
 unsafe impl<P: Platform, T: Tuning> RawFork for Hybrid<P, T> {
     unsafe fn forget_waiters(&self) {
         self.core.forget();
     }
 }
 
-// SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone, and
-// back only in `unlock`.
+// SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone,
+// and back only in `unlock`.
 unsafe impl<P: Platform, T: Tuning> RawLock for Hybrid<P, T> {
     type Token = ();
 

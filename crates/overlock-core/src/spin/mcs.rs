@@ -1,9 +1,10 @@
 //! The MCS lock: a queue in which each waiter watches a cache line of its own.
 //!
-//! Mellor-Crummey's and Scott's lock of 1991, in the classic form that the fast queue spinlock was measured
-//! against. The lock is the tail of a queue of nodes, of which the first is the owner's; whoever unlocks
-//! writes to the next node, and to nobody else's memory. That scales with the number of CPUs, but
-//! the order is strict and nobody sleeps: a waiter that has lost its CPU holds up all behind it.
+//! Mellor-Crummey's and Scott's lock of 1991, in the classic form that the fast queue spinlock was
+//! measured against. The lock is the tail of a queue of nodes, of which the first is the owner's;
+//! whoever unlocks writes to the next node, and to nobody else's memory. That scales with the
+//! number of CPUs, but the order is strict and nobody sleeps: a waiter that has lost its CPU holds
+//! up all behind it.
 //!
 //! # Layout
 //!
@@ -14,8 +15,8 @@
 //!         +---------------+---------------+              +-----------------+-----------------+
 //! ```
 //!
-//! `tail` is 0 (free), [`SPARE`], or the 16-bit name of a [node](crate::node), where the published lock
-//! has a pointer. An owner uses its node from lock to unlock, so a thread that holds four
+//! `tail` is 0 (free), [`SPARE`], or the 16-bit name of a [node](crate::node), where the published
+//! lock has a pointer. An owner uses its node from lock to unlock, so a thread that holds four
 //! such locks has none left for a fifth.
 //!
 //! # States
@@ -37,32 +38,33 @@
 //! # Invariants
 //!
 //! - N1: a node is in at most one queue, once: it belongs to the claim of one acquisition.
-//! - N2: a node's claim ends only after nobody can reach the node through the queue: the tail no longer
-//!   names it, and its successor, if it has one, has linked, which is the last that a
+//! - N2: a node's claim ends only after nobody can reach the node through the queue: the tail no
+//!   longer names it, and its successor, if it has one, has linked, which is the last that a
 //!   successor does with the node before it.
 //! - N3: a waiter becomes the owner by its predecessor's hand-over alone.
 //! - N4: `spare_next` is 0 unless SPARE is in the queue.
 //!
 //! # Orderings
 //!
-//! - MT, the exchange of the tail, acquire and release, pairs with itself: a node is ready before its
-//!   name can be seen. The release in the unlock's exchange to 0 pairs with the acquire of the next
-//!   owner's: what happened under the lock.
-//! - MN, the release store of the predecessor's `next`, pairs with the acquire look in `hand_over`: our
-//!   own `wait = WAITING` comes before its `wait = OWNER`. (Without it a late initialisation undoes the
-//!   hand-over, and the waiter hangs: a known bug of such locks on weakly ordered machines.)
-//! - MH, the release store of `wait = OWNER`, pairs with the acquire look of the waiter: what happened
-//!   under the lock.
+//! - MT, the exchange of the tail, acquire and release, pairs with itself: a node is ready before
+//!   its name can be seen. The release in the unlock's exchange to 0 pairs with the acquire of the
+//!   next owner's: what happened under the lock.
+//! - MN, the release store of the predecessor's `next`, pairs with the acquire look in `hand_over`:
+//!   our own `wait = WAITING` comes before its `wait = OWNER`. (Without it a late initialisation
+//!   undoes the hand-over, and the waiter hangs: a known bug of such locks on weakly ordered
+//!   machines.)
+//! - MH, the release store of `wait = OWNER`, pairs with the acquire look of the waiter: what
+//!   happened under the lock.
 //!
 //! # Why no hand-over is lost
 //!
-//! Nobody sleeps. An owner that finds no link exchanges the tail for 0, which succeeds only where nobody
-//! has come; else somebody has, and its link must follow, so the owner waits for it.
+//! Nobody sleeps. An owner that finds no link exchanges the tail for 0, which succeeds only where
+//! nobody has come; else somebody has, and its link must follow, so the owner waits for it.
 //!
 //! # Without a node
 //!
-//! A fifth context, a fifth lock held, a thread without a slot: it waits until nobody holds the lock, and
-//! enters the empty queue with the link that the lock itself has. Correct, counted
+//! A fifth context, a fifth lock held, a thread without a slot: it waits until nobody holds the
+//! lock, and enters the empty queue with the link that the lock itself has. Correct, counted
 //! ([`Event::LockNoNode`]), and without the queue's promise: such a thread may starve
 //! while others keep the queue from running empty.
 //!
@@ -70,8 +72,8 @@
 //!
 //! - Nodes are named by index, and are immortal: a stale name, as `is_contended` may read, leads to
 //!   somebody else's node, never to freed memory.
-//! - The published owner says nothing in its own node. Here it writes OWNER to it, so that anybody can
-//!   tell from the last node whether its owner waits.
+//! - The published owner says nothing in its own node. Here it writes OWNER to it, so that anybody
+//!   can tell from the last node whether its owner waits.
 //! - The spare.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -106,8 +108,8 @@ pub struct Mcs<P: Platform> {
 
 /// An acquisition of an [`Mcs`] lock: the node that the owner stands in the queue with.
 ///
-/// Not `Send`: the node belongs to the thread that locked. Forgetting it leaves the lock locked and the
-/// node claimed for good; the thread's slot then goes to nobody else.
+/// Not `Send`: the node belongs to the thread that locked. Forgetting it leaves the lock locked and
+/// the node claimed for good; the thread's slot then goes to nobody else.
 #[derive(Debug)]
 #[must_use = "the lock stays locked until its token is handed to `unlock`"]
 pub struct McsToken<P: Platform>(
@@ -147,8 +149,8 @@ impl<P: Platform> Mcs<P> {
             Some(id) => (&id.node::<P>().next, Step::Link),
             None => (&self.spare_next, Step::LinkToSpare),
         };
-        // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the look in `hand_over`. After this, b is not ours
-        // to touch (N2).
+        // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the look in `hand_over`. After
+        // this, b is not ours to touch (N2).
         link.store(name(claim), Release);
         linked.taken::<P>();
         // MH: acquire, pairs with the hand-over.
@@ -239,9 +241,9 @@ impl<P: Platform> Drawn for Mcs<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
-// SAFETY: the owner is whoever entered an empty queue, by an exchange of the tail that only one can win, or
-// the one to whom the last owner has handed over (N3), which happens once for each node in the
-// queue, from its predecessor's unlock.
+// SAFETY: the owner is whoever entered an empty queue, by an exchange of the tail that only one can
+// win, or the one to whom the last owner has handed over (N3), which happens once for each node in
+// the queue, from its predecessor's unlock.
 unsafe impl<P: Platform> RawLock for Mcs<P> {
     type Token = McsToken<P>;
 

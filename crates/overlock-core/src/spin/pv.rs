@@ -8,8 +8,8 @@
 //!
 //! The word is that of [`queued`]: (tail, pending, locked). But locked has a third value, SLOW:
 //! locked, and the head of the queue sleeps; who unlocks finds it in the
-//! [lock hash](crate::lock_hash) and kicks it. And pending is written by the head alone: set while it
-//! spins for the lock, clear while it sleeps.
+//! [lock hash](crate::lock_hash) and kicks it. And pending is written by the head alone: set while
+//! it spins for the lock, clear while it sleeps.
 //!
 //! A waiter's node has two words besides its link. `state` says how far it is, in two bits:
 //!
@@ -20,8 +20,8 @@
 //! | HEAD 2 | yes | no | its predecessor, by exchange from RUNNING; from then on the waiter |
 //! | HASHED 3 | yes | yes, or about to | its predecessor, where it was HALTED; from then on the waiter |
 //!
-//! `kicks` is the latch: the word that a sleeper halts on, in the queue and at its head. A kicker adds 1 to it.
-//! It is never set back, and no other use of the node touches it.
+//! `kicks` is the latch: the word that a sleeper halts on, in the queue and at its head. A kicker
+//! adds 1 to it. It is never set back, and no other use of the node touches it.
 //!
 //! # States
 //!
@@ -42,60 +42,64 @@
 //!
 //! # Invariants
 //!
-//! - I1: (entry) a lock has at most one entry in the hash, and has one just while locked is SLOW, as far as the
-//!   head can see. Two threads ever enter one: the owner that makes a HALTED waiter the head, before
-//!   it does so; and the head, where locked is not SLOW. Owner and head of the same waiter cannot
-//!   both do it: it is not the head until the owner has.
-//! - I2: (exit) the unlocker takes the entry out before it releases the lock, and from the release on touches
-//!   nothing of the lock, which its next owner may free. The node is immortal.
-//! - I3: only the head sets and clears pending. While it is set nobody new starts to take the lock, apart
-//!   from who looked just before; hence the head takes the lock by exchange, not by store.
+//! - I1: (entry) a lock has at most one entry in the hash, and has one just while locked is SLOW,
+//!   as far as the head can see. Two threads ever enter one: the owner that makes a HALTED waiter
+//!   the head, before it does so; and the head, where locked is not SLOW. Owner and head of the
+//!   same waiter cannot both do it: it is not the head until the owner has.
+//! - I2: (exit) the unlocker takes the entry out before it releases the lock, and from the release
+//!   on touches nothing of the lock, which its next owner may free. The node is immortal.
+//! - I3: only the head sets and clears pending. While it is set nobody new starts to take the lock,
+//!   apart from who looked just before; hence the head takes the lock by exchange, not by store.
 //! - I4: a waiter joins the queue at the tail, and only the head takes the lock from the queue.
 //! - I5: a node's context is free again only after its waiter has handed the head over.
 //!
 //! # Orderings
 //!
-//! - PU, the release that makes locked 0, pairs with PA, the acquire exchange by which the next owner takes it.
-//! - PE, the exchange of locked for SLOW by the head, releases the entry; the acquire look of the unlocker
-//!   that found SLOW pairs with it. (Its exchange has failed by then, and orders nothing.)
-//! - PH, the release store (or exchange) of HEAD or HASHED, pairs with the acquire look of the waiter: a waiter
-//!   that is HASHED sees SLOW, or what came after it.
+//! - PU, the release that makes locked 0, pairs with PA, the acquire exchange by which the next
+//!   owner takes it.
+//! - PE, the exchange of locked for SLOW by the head, releases the entry; the acquire look of the
+//!   unlocker that found SLOW pairs with it. (Its exchange has failed by then, and orders nothing.)
+//! - PH, the release store (or exchange) of HEAD or HASHED, pairs with the acquire look of the
+//!   waiter: a waiter that is HASHED sees SLOW, or what came after it.
 //! - PK, the release addition to `kicks`, pairs with the acquire look at `kicks` before a halt.
 //! - The queue's own, QP and QN, are those of [`queued`].
 //!
 //! # Why no wake-up is lost
 //!
-//! A sleeper halts on `kicks` with the value that it read *before* its last look at what it waits for.
+//! A sleeper halts on `kicks` with the value that it read *before* its last look at what it waits
+//! for.
 //!
-//! - In the queue the last look is the exchange RUNNING -> HALTED. It and the predecessor's RUNNING ->
-//!   HEAD meet in one word, so one of them fails. Either the waiter learns that it is the
-//!   head; or the predecessor learns that it sleeps, and enters it, and the unlock kicks it.
-//! - At the head the last look is at locked. Where it shows SLOW (or made it so, from 1), somebody holds the
-//!   lock and has yet to look at locked in order to release it: it finds SLOW, and the entry
-//!   (PE), and adds to `kicks` after it has released. If that addition was already in what the
-//!   head read (PK), its last look would have shown the release.
-//! - An entry lives until an unlock, and each unlock that takes one out kicks. Halts that end early lead
-//!   back to a look.
+//! - In the queue the last look is the exchange RUNNING -> HALTED. It and the predecessor's RUNNING
+//!   -> HEAD meet in one word, so one of them fails. Either the waiter learns that it is the head;
+//!   or the predecessor learns that it sleeps, and enters it, and the unlock kicks it.
+//! - At the head the last look is at locked. Where it shows SLOW (or made it so, from 1), somebody
+//!   holds the lock and has yet to look at locked in order to release it: it finds SLOW, and the
+//!   entry (PE), and adds to `kicks` after it has released. If that addition was already in what
+//!   the head read (PK), its last look would have shown the release.
+//! - An entry lives until an unlock, and each unlock that takes one out kicks. Halts that end early
+//!   lead back to a look.
 //!
-//! A stale kick (its kicker lost the CPU after the release, and the node now waits for another lock) ends
-//! one halt early and changes no state.
+//! A stale kick (its kicker lost the CPU after the release, and the node now waits for another
+//! lock) ends one halt early and changes no state.
 //!
 //! # Where this deviates from the published form
 //!
-//! - Hand-over and sleeping meet in one word. The published form has a word each, "handed over" and `state`,
-//!   and needs a full fence on both sides between writing one and reading the other. It also lets a
-//!   waiter become the head before its predecessor has entered it; that entry then could come
-//!   second to one that the waiter itself had made (in the code of 2015, found in 2016). Here it comes first (I1).
-//! - The published head waits for a change of the locked byte, the others for one of `state`; a hypervisor
-//!   can wait on any byte, a futex on one aligned word. Here both wait for `kicks`, which is the
-//!   same for the kicker: the latch of a hypervisor's "unhalt" flag, as a counter.
+//! - Hand-over and sleeping meet in one word. The published form has a word each, "handed over" and
+//!   `state`, and needs a full fence on both sides between writing one and reading the other. It
+//!   also lets a waiter become the head before its predecessor has entered it; that entry then
+//!   could come second to one that the waiter itself had made (in the code of 2015, found in 2016).
+//!   Here it comes first (I1).
+//! - The published head waits for a change of the locked byte, the others for one of `state`; a
+//!   hypervisor can wait on any byte, a futex on one aligned word. Here both wait for `kicks`,
+//!   which is the same for the kicker: the latch of a hypervisor's "unhalt" flag, as a counter.
 //! - The unlocker reads the node's name from the hash before it releases (I2).
 //! - A thief needs no node, so a newcomer tries to steal before it claims one.
-//! - A kick wakes the head, and a thief takes the lock: the published head has no entry now, and from then
-//!   on spins until it wins. With [`Tuning::ENTER_AGAIN`] it enters itself again and sleeps.
+//! - A kick wakes the head, and a thief takes the lock: the published head has no entry now, and
+//!   from then on spins until it wins. With [`Tuning::ENTER_AGAIN`] it enters itself again and
+//!   sleeps.
 //! - The constants are a policy: [`Published`], or [`Short`] for threads.
-//! - Waiters cannot give up. One in the middle of the queue would have to be unlinked between two others who
-//!   may be leaving too (`osq` can do that, in twice the space a node); the head would
+//! - Waiters cannot give up. One in the middle of the queue would have to be unlinked between two
+//!   others who may be leaving too (`osq` can do that, in twice the space a node); the head would
 //!   have to pass on a lock that it does not hold.
 
 mod states;
@@ -217,7 +221,8 @@ impl<P: Platform> Core<P> {
         joined.taken::<P>();
         let entered = before.is_some_and(|before| self.wait_in_queue::<K>(node, before.node()));
         self.wait_as_head::<K>(node, claim.id(), entered);
-        // (n, 0, 1) -> (0, 0, 1). Relaxed: PA came before, and a tail that goes tells nobody anything.
+        // (n, 0, 1) -> (0, 0, 1). Relaxed: PA came before, and a tail that goes tells nobody
+        // anything.
         let alone = queued::tail(claim.id()) | LOCKED;
         match self.word.compare_exchange(alone, LOCKED, Relaxed, Relaxed) {
             Ok(_) => Step::LastLeaves.taken::<P>(),
@@ -245,8 +250,8 @@ impl<P: Platform> Core<P> {
             }
             // PK: acquire, pairs with the release in `kick`. Before the last look.
             let kicks = node.kicks.load(Acquire);
-            // RUNNING -> HALTED: the last look. It fails where we have become the head: PH then, acquire. Relaxed
-            // else: whoever sees HALTED reads nothing else of ours.
+            // RUNNING -> HALTED: the last look. It fails where we have become the head: PH then,
+            // acquire. Relaxed else: whoever sees HALTED reads nothing else of ours.
             if let Err(state) = node
                 .state
                 .compare_exchange(RUNNING, HALTED, Relaxed, Acquire)
@@ -281,8 +286,8 @@ impl<P: Platform> Core<P> {
             Step::SetPending.taken::<P>();
             let limit = Spin::Turns(K::Tuning::TURNS);
             let won = P::wait_until(&self.word, Relaxed, limit, |word: u32| {
-                // (n, 1, 0) -> (n, 0, 1). It fails where a thief looked before pending was set. PA: acquire,
-                // pairs with PU.
+                // (n, 1, 0) -> (n, 0, 1). It fails where a thief looked before pending was set. PA:
+                // acquire, pairs with PU.
                 word & LOCKED_BYTE == 0
                     && self
                         .word
@@ -299,9 +304,9 @@ impl<P: Platform> Core<P> {
             Step::ClearPending.taken::<P>();
             // PK: acquire, pairs with the release in `kick`. Before the last look.
             let kicks = node.kicks.load(Acquire);
-            // Where this is SLOW we have an entry, and our unlocker is still to come (I1): we made it SLOW
-            // ourselves, or PH made us see that our predecessor did. Where it no longer is, this is acquire and pairs
-            // with PU: our entry is gone.
+            // Where this is SLOW we have an entry, and our unlocker is still to come (I1): we made
+            // it SLOW ourselves, or PH made us see that our predecessor did. Where it
+            // no longer is, this is acquire and pairs with PU: our entry is gone.
             if self.word.load(Acquire) & LOCKED_BYTE == SLOW {
                 Step::KeepEntry.taken::<P>();
             } else {
@@ -310,11 +315,13 @@ impl<P: Platform> Core<P> {
                     continue;
                 }
                 let entry = lock_hash::insert::<P, _>(&self.word, id);
-                // PE: (n, 0, *) -> (n, 0, SLOW), the last look. Release: the entry, for the unlocker's look;
-                // acquire: where it was free this is PA, and pairs with PU.
+                // PE: (n, 0, *) -> (n, 0, SLOW), the last look. Release: the entry, for the
+                // unlocker's look; acquire: where it was free this is PA, and pairs
+                // with PU.
                 if self.word.byte0_swap(SLOW as u8, AcqRel) == 0 {
-                    // (n, 0, SLOW) -> (n, 0, 1): it is ours, and nobody else has seen it SLOW. Relaxed: as is the
-                    // taking out of an entry that only its unlocker would look for, and that is us.
+                    // (n, 0, SLOW) -> (n, 0, 1): it is ours, and nobody else has seen it SLOW.
+                    // Relaxed: as is the taking out of an entry that only its
+                    // unlocker would look for, and that is us.
                     self.word.byte0_store(LOCKED as u8, Relaxed);
                     entry.clear();
                     return Step::EnterTakes.taken::<P>();
@@ -342,8 +349,8 @@ impl<P: Platform> Core<P> {
     /// Makes `next` the head, as the owner of the lock.
     fn hand_over(&self, next: NodeId) {
         let node = next.node::<P>();
-        // PH: RUNNING -> HEAD. Release, pairs with the acquire look in `wait_in_queue`. A failure orders
-        // nothing, and nothing here depends on what its HALTED comes after.
+        // PH: RUNNING -> HEAD. Release, pairs with the acquire look in `wait_in_queue`. A failure
+        // orders nothing, and nothing here depends on what its HALTED comes after.
         if node
             .state
             .compare_exchange(RUNNING, HEAD, Release, Relaxed)
@@ -351,12 +358,13 @@ impl<P: Platform> Core<P> {
         {
             Step::MakeHead.taken::<P>();
         } else {
-            // It sleeps, so it is we who enter it, and our unlock that kicks it. (*, 0, 1) -> (*, 0, SLOW).
-            // Relaxed, and before the entry: who unlocks is this thread.
+            // It sleeps, so it is we who enter it, and our unlock that kicks it. (*, 0, 1) -> (*,
+            // 0, SLOW). Relaxed, and before the entry: who unlocks is this thread.
             self.word.byte0_store(SLOW as u8, Relaxed);
             lock_hash::insert::<P, _>(&self.word, next);
-            // PH: HALTED, or RUNNING if it has woken up meanwhile -> HASHED. Release, pairs with the acquire look.
-            // Not before the entry is there: the head enters itself where it sees none (I1).
+            // PH: HALTED, or RUNNING if it has woken up meanwhile -> HASHED. Release, pairs with
+            // the acquire look. Not before the entry is there: the head enters itself
+            // where it sees none (I1).
             node.state.store(HASHED, Release);
             Step::EnterHalted.taken::<P>();
         }
@@ -403,8 +411,8 @@ pub(super) fn is_free(word: u32) -> bool {
 /// Takes the lock past the queue, if it is still free.
 #[inline]
 pub(super) fn take<P: Platform>(word: &P::U32) -> bool {
-    // (*, *, 0) -> (*, *, 1). PA: acquire, pairs with PU. The head may have set pending since the caller
-    // looked: then one of the two exchanges fails.
+    // (*, *, 0) -> (*, *, 1). PA: acquire, pairs with PU. The head may have set pending since the
+    // caller looked: then one of the two exchanges fails.
     word.byte0_compare_exchange(0, LOCKED as u8, Acquire)
         .inspect(|_| Step::Steal.taken::<P>())
         .inspect_err(|_| Step::LoseSteal.taken::<P>())
@@ -438,8 +446,8 @@ fn kick<P: Platform>(node: &Node<P>) {
     if stat::is_on() {
         node.kicked_at.store(P::now().as_nanos(), Relaxed);
     }
-    // PK: release, pairs with the acquire look before a halt: that one's last look comes after our release of the
-    // lock.
+    // PK: release, pairs with the acquire look before a halt: that one's last look comes after our
+    // release of the lock.
     node.kicks.fetch_add(1, Release);
     stat::count::<P>(Event::PvKickUnlock);
     stat::timed::<P, _>(Latency::PvLatencyKick, || P::kick(&node.kicks));

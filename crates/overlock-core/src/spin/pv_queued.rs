@@ -1,9 +1,9 @@
 //! The paravirtual queued lock: a queue whose waiters sleep, as it was before the hybrid one.
 //!
 //! The "pvqlock" of the hybrid lock's document (Long, Zijlstra, 2015; one attempt at stealing since
-//! early 2016). A newcomer tries once to take the lock past the queue, and then waits its turn. Under overcommit
-//! those in the queue sleep, a hand-over costs a wake-up, and the lock stands idle meanwhile; most slow
-//! acquisitions are then by that one attempt.
+//! early 2016). A newcomer tries once to take the lock past the queue, and then waits its turn.
+//! Under overcommit those in the queue sleep, a hand-over costs a wake-up, and the lock stands idle
+//! meanwhile; most slow acquisitions are then by that one attempt.
 //!
 //! All but the stealing is shared with [`hybrid`](super::hybrid): [`pv`] has
 //! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
@@ -18,8 +18,8 @@
 //!
 //! # Bounds
 //!
-//! While the head spins, pending keeps newcomers from stealing: at most those that looked before it was set
-//! take the lock before the head does. While it sleeps or wakes up, any number may.
+//! While the head spins, pending keeps newcomers from stealing: at most those that looked before it
+//! was set take the lock before the head does. While it sleeps or wakes up, any number may.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
@@ -82,15 +82,16 @@ impl<P: Platform, T: Tuning> Drawn for PvQueued<P, T> {
     };
 }
 
-// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that names a node.
+// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that
+// names a node.
 unsafe impl<P: Platform, T: Tuning> RawFork for PvQueued<P, T> {
     unsafe fn forget_waiters(&self) {
         self.core.forget();
     }
 }
 
-// SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone, and
-// back only in `unlock`.
+// SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone,
+// and back only in `unlock`.
 unsafe impl<P: Platform, T: Tuning> RawLock for PvQueued<P, T> {
     type Token = ();
 

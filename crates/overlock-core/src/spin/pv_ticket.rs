@@ -1,10 +1,12 @@
-//! The paravirtual ticket lock: a ticket lock whose waiters sleep, and whose owner wakes the next in line.
+//! The paravirtual ticket lock: a ticket lock whose waiters sleep, and whose owner wakes the next
+//! in line.
 //!
 //! Fitzhardinge's and Vaddagiri's design, brought into Linux 3.12 by Raghavendra K T (series V13 of
-//! August 2013). A ticket lock serves its waiters in order, so one waiter that has lost its CPU holds up
-//! all behind it, who burn theirs. Here a waiter that has spun for a while says so in the lock and
-//! halts, and whoever releases the lock to it kicks it. The order stays strict, so under
-//! overcommit each hand-over may still cost a wake-up: this lock does not collapse, and is not fast.
+//! August 2013). A ticket lock serves its waiters in order, so one waiter that has lost its CPU
+//! holds up all behind it, who burn theirs. Here a waiter that has spun for a while says so in the
+//! lock and halts, and whoever releases the lock to it kicks it. The order stays strict, so under
+//! overcommit each hand-over may still cost a wake-up: this lock does not collapse, and is not
+//! fast.
 //!
 //! # Layout
 //!
@@ -38,8 +40,9 @@
 //! # Invariants
 //!
 //! - V1: head moves by the owner's unlock alone, and numbers are served in the order of drawing.
-//! - V2: a waiter sleeps only after it has entered its node into the table, then raised the flag, then
-//!   looked at head once more, in this order; raising is a read-modify-write even where the flag is up.
+//! - V2: a waiter sleeps only after it has entered its node into the table, then raised the flag,
+//!   then looked at head once more, in this order; raising is a read-modify-write even where the
+//!   flag is up.
 //! - V3: the flag comes down only in an operation that proves no number but the owner's to be out.
 //! - V4: with [`HeadFlag`], an unlock does not touch the lock after its read-modify-write.
 //! - V5: never are all numbers out: a circle closed would make a held lock look free. Each
@@ -47,19 +50,19 @@
 //!
 //! # Orderings
 //!
-//! - PU, acquire and release on the word in the unlock, pairs with PL, the acquire load (or draw) of the
-//!   next owner: what happened under the lock.
-//! - PR, the release in raising the flag, pairs with PU's acquire: the waiter's entry in the
-//!   table is seen by every unlock that sees the flag it raised. Every change of the word in
-//!   between is a read-modify-write, so the chain does not break.
+//! - PU, acquire and release on the word in the unlock, pairs with PL, the acquire load (or draw)
+//!   of the next owner: what happened under the lock.
+//! - PR, the release in raising the flag, pairs with PU's acquire: the waiter's entry in the table
+//!   is seen by every unlock that sees the flag it raised. Every change of the word in between is a
+//!   read-modify-write, so the chain does not break.
 //!
 //! # Why no wake-up is lost
 //!
-//! Raising the flag and serving a number are read-modify-writes of one word, so one comes first. If the
-//! raise does, the unlock sees the flag, and so the entry (PR), and kicks; the halt word has
+//! Raising the flag and serving a number are read-modify-writes of one word, so one comes first. If
+//! the raise does, the unlock sees the flag, and so the entry (PR), and kicks; the halt word has
 //! changed then, and the halt returns or does not begin. If the unlock does, the raise
-//! returns a head that is ours, and the waiter does not sleep (a "pickup"). The published form needs
-//! a full fence on both sides, since it stores to the head and reads the tail; one word has
+//! returns a head that is ours, and the waiter does not sleep (a "pickup"). The published form
+//! needs a full fence on both sides, since it stores to the head and reads the tail; one word has
 //! one order, and needs none.
 //!
 //! The flag of one waiter is not taken down by another's doing (V3), and a wake-up that is not
@@ -67,10 +70,10 @@
 //!
 //! # Nesting
 //!
-//! Published, a CPU has one (lock, ticket) slot. An interrupt handler that waits slowly overwrites that
-//! of the code it interrupts, which survives only since the interrupt also ends its halt;
-//! and a non-maskable interrupt must not sleep at all. Here each context of a thread enters a node of its
-//! own ([`Claim`]), so a handler that waits slowly for another lock while its thread sleeps
+//! Published, a CPU has one (lock, ticket) slot. An interrupt handler that waits slowly overwrites
+//! that of the code it interrupts, which survives only since the interrupt also ends its halt;
+//! and a non-maskable interrupt must not sleep at all. Here each context of a thread enters a node
+//! of its own ([`Claim`]), so a handler that waits slowly for another lock while its thread sleeps
 //! leaves the thread's entry alone, and may itself be interrupted. A fifth context, a
 //! thread without a slot and a full line of the table do not sleep: they go on spinning.
 //!
@@ -79,8 +82,8 @@
 //! - The flag lies in the head by default, see [`HeadFlag`] and [`TailFlag`].
 //! - The waiter is found through a [hash table](crate::waiters), not by scanning all CPUs' slots.
 //! - Too many waiters are refused (V5). Published, the number of CPUs bounds them.
-//! - Both are types, chosen when the program is built. The kernel patches its unlock at boot; a native
-//!   lock is [`Ticket`](super::Ticket) here, and pays for none of this.
+//! - Both are types, chosen when the program is built. The kernel patches its unlock at boot; a
+//!   native lock is [`Ticket`](super::Ticket) here, and pays for none of this.
 
 mod flag;
 #[cfg(test)]
@@ -225,7 +228,8 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
         }
     }
 
-    /// Gives `number` up, at once where it is the last one drawn, else by passing its turn on; then panics.
+    /// Gives `number` up, at once where it is the last one drawn, else by passing its turn on; then
+    /// panics.
     #[cold]
     fn refuse(&self, number: u32) -> ! {
         let last = |word| next::<W>(word) == width::after::<W>(number);
@@ -241,8 +245,8 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
                 Step::PassOn.taken::<P>();
                 break;
             }
-            // (h, n+2) -> (h, n). Relaxed: nothing was touched under the lock, and a read-modify-write
-            // hands the last PU on.
+            // (h, n+2) -> (h, n). Relaxed: nothing was touched under the lock, and a
+            // read-modify-write hands the last PU on.
             if W::exchange::<P>(&self.word, seen, move_tail::<W>(seen, -1), Relaxed) {
                 Step::TakeBack.taken::<P>();
                 break;
@@ -278,8 +282,8 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> Drawn for PvTicket<P, 
     };
 }
 
-// SAFETY: no number is out twice (V5), `lock` returns only while head is its number, `try_lock` only
-// where no number was out, and head moves on by the holder's unlock alone (V1).
+// SAFETY: no number is out twice (V5), `lock` returns only while head is its number, `try_lock`
+// only where no number was out, and head moves on by the holder's unlock alone (V1).
 unsafe impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> RawLock
     for PvTicket<P, W, F, SPIN>
 {

@@ -1,4 +1,5 @@
-//! The queued spinlock: first come, first served, in 4 bytes, each waiter on a cache line of its own.
+//! The queued spinlock: first come, first served, in 4 bytes, each waiter on a cache line of its
+//! own.
 //!
 //! The base of the paravirtual queued spinlock (Long, Zijlstra, 2013 to 2015), and what
 //! [`pv_queued`](super::pv_queued) and [`hybrid`](super::hybrid) become natively. An MCS queue
@@ -17,7 +18,8 @@
 //!  `----- tail -------'
 //! ```
 //!
-//! The tail is the [`NodeId`] of the last waiter in the queue, 0 for none; pending and locked are 0 or 1.
+//! The tail is the [`NodeId`] of the last waiter in the queue, 0 for none; pending and locked are 0
+//! or 1.
 //!
 //! # States
 //!
@@ -40,45 +42,47 @@
 //!
 //! # Invariants
 //!
-//! - I1: a tail never goes while pending is set. Only the head takes its own tail out, by an exchange
-//!   of the whole word that expects pending clear. So whoever sets pending and *then* sees
+//! - I1: a tail never goes while pending is set. Only the head takes its own tail out, by an
+//!   exchange of the whole word that expects pending clear. So whoever sets pending and *then* sees
 //!   no tail knows that there is no head, and that none can get past its pending bit.
 //! - I2: only the thread that set pending clears it.
-//! - I3: while the queue has a head, and once pending is clear, only the head takes the lock: newcomers see its tail, and
-//!   a pending waiter came first or backs off (I1). So one look at a free lock is enough, and
-//!   a store takes it.
-//! - I4: a node is used by one queue at a time: its context is free again only after the head was handed over.
-//! - I5: waiters in the queue are served in the order of their exchanges of the tail. One pending waiter
-//!   may come before the first of them: it came earlier.
-//! - I6: a head waits for a link only after it has seen another's tail in the place of its own. A set pending bit does not
-//!   mean that somebody will queue: who has set it may have no node.
+//! - I3: while the queue has a head, and once pending is clear, only the head takes the lock:
+//!   newcomers see its tail, and a pending waiter came first or backs off (I1). So one look at a
+//!   free lock is enough, and a store takes it.
+//! - I4: a node is used by one queue at a time: its context is free again only after the head was
+//!   handed over.
+//! - I5: waiters in the queue are served in the order of their exchanges of the tail. One pending
+//!   waiter may come before the first of them: it came earlier.
+//! - I6: a head waits for a link only after it has seen another's tail in the place of its own. A
+//!   set pending bit does not mean that somebody will queue: who has set it may have no node.
 //!
 //! # Orderings
 //!
-//! - QU, the release store of locked = 0, pairs with QA, the acquire look (or exchange) by which the
-//!   next owner finds the lock free.
-//! - QP, the exchange of the tail, releases the fresh node; the QP that follows it acquires it, so a
-//!   predecessor's `next = 0` comes before its successor's `next = n`.
-//! - QN, the release store of the predecessor's `next`, pairs with the acquire look of the head that hands
-//!   over: our own `wait = 0` comes before its `wait = 1`. (Without it a late
+//! - QU, the release store of locked = 0, pairs with QA, the acquire look (or exchange) by which
+//!   the next owner finds the lock free.
+//! - QP, the exchange of the tail, releases the fresh node; the QP that follows it acquires it, so
+//!   a predecessor's `next = 0` comes before its successor's `next = n`.
+//! - QN, the release store of the predecessor's `next`, pairs with the acquire look of the head
+//!   that hands over: our own `wait = 0` comes before its `wait = 1`. (Without it a late
 //!   initialisation undoes the hand-over, and the waiter hangs: a bug of 2018.)
 //! - QH, the release store of `wait = 1`, pairs with the acquire look of the waiter. It carries its
 //!   predecessor's `locked = 1`: without it the new head may see the lock free as it was before.
 //!
 //! # Why no wake-up is lost
 //!
-//! Nobody sleeps. Each waiter looks at a word that has one writer who must come: the pending waiter and
-//! the head at the locked byte, which its owner clears; the others at their own node, which their
-//! predecessor writes, and it waits for their link before it may leave.
+//! Nobody sleeps. Each waiter looks at a word that has one writer who must come: the pending waiter
+//! and the head at the locked byte, which its owner clears; the others at their own node, which
+//! their predecessor writes, and it waits for their link before it may leave.
 //!
 //! # Where this deviates from the published form
 //!
 //! - The kernel disables preemption while a CPU's node is in use. Here a node belongs to a context
 //!   of a thread ([`node`](crate::node)), and a waiter may lose its CPU anywhere.
 //! - There is one layout for all sizes: a slot has 14 bits, and there are no more slots than that.
-//! - The published head that finds pending set beside its own tail takes the lock and waits for the newcomer to queue. One
-//!   without a node never does, and the head hangs with the lock held. There that takes a fifth nested context; here threads without a
-//!   slot are enough. Our head waits for the bit to go, and looks again.
+//! - The published head that finds pending set beside its own tail takes the lock and waits for the
+//!   newcomer to queue. One without a node never does, and the head hangs with the lock held. There
+//!   that takes a fifth nested context; here threads without a slot are enough. Our head waits for
+//!   the bit to go, and looks again.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -150,9 +154,10 @@ impl<P: Platform> Queued<P> {
 
     /// Waits as the pending waiter; false where there is another one, or a queue.
     fn lock_pending(&self) -> bool {
-        // (*, 0, *) -> (*, 1, *). An operation on one bit and a look after it: one instruction where the old
-        // word as a whole would take x86 a retry loop. The look must come second (I1); it does, since
-        // both are accesses to one word. Relaxed: pending protects no data.
+        // (*, 0, *) -> (*, 1, *). An operation on one bit and a look after it: one instruction
+        // where the old word as a whole would take x86 a retry loop. The look must come
+        // second (I1); it does, since both are accesses to one word. Relaxed: pending
+        // protects no data.
         if self.word.fetch_or(PENDING, Relaxed) & PENDING != 0 {
             Step::PendingIsAnothers.taken::<P>();
             return false; // Not ours to clear (I2).
@@ -169,8 +174,8 @@ impl<P: Platform> Queued<P> {
         let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
             word & LOCKED_BYTE == 0
         });
-        // (*, 1, 0) -> (*, 0, 1). A store suffices: pending is ours (I2), and while it is set nobody else
-        // takes the lock. Relaxed: QA came before.
+        // (*, 1, 0) -> (*, 0, 1). A store suffices: pending is ours (I2), and while it is set
+        // nobody else takes the lock. Relaxed: QA came before.
         self.word.low_store(LOCKED as u16, Relaxed);
         Step::PendingTakes.taken::<P>();
         true
@@ -207,8 +212,9 @@ impl<P: Platform> Queued<P> {
                     Step::LastTakes.taken::<P>();
                     break;
                 }
-                // A newcomer has just set pending. It sees our tail and takes the bit back; but it queues only if it has a
-                // node, so we must not wait for its link (I6).
+                // A newcomer has just set pending. It sees our tail and takes the bit back; but it
+                // queues only if it has a node, so we must not wait for its link
+                // (I6).
                 Err(now) if now == alone | PENDING => {
                     Step::PendingBeforeHead.taken::<P>();
                 }
@@ -237,7 +243,8 @@ impl<P: Platform> Queued<P> {
     }
 }
 
-/// Claims a node to wait in, and counts how deep it is nested; `None`, counted too, where there is none.
+/// Claims a node to wait in, and counts how deep it is nested; `None`, counted too, where there is
+/// none.
 pub(super) fn claim<P: Platform>() -> Option<Claim<P>> {
     let claim = Claim::new();
     match claim.as_ref().map(|claim| claim.id().context()) {
@@ -253,7 +260,8 @@ pub(super) fn claim<P: Platform>() -> Option<Claim<P>> {
 /// Joins the queue with a node that is ready but for its `next`; returns who stands before it.
 pub(super) fn join<P: Platform>(word: &P::U32, claim: &Claim<P>) -> Option<NodeId> {
     claim.node().next.store(0, Relaxed);
-    // QP: (p, *, *) -> (n, *, *). Release: our node is ready; acquire: so is p's. Pairs with itself.
+    // QP: (p, *, *) -> (n, *, *). Release: our node is ready; acquire: so is p's. Pairs with
+    // itself.
     let before = NodeId::from_bits(word.high_swap(claim.id().bits(), AcqRel))?;
     // QN: release, pairs with the acquire look in `successor`.
     before
@@ -281,9 +289,9 @@ impl<P: Platform> Drawn for Queued<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
-// SAFETY: locked goes from 0 to 1 in four places. The fast path and `try_lock` exchange a word of 0. The
-// pending waiter and the head store it after they saw it clear, and between look and store nobody
-// else can set it: nobody gets past a set pending bit (I1, I2), nor past the head (I3).
+// SAFETY: locked goes from 0 to 1 in four places. The fast path and `try_lock` exchange a word of
+// 0. The pending waiter and the head store it after they saw it clear, and between look and store
+// nobody else can set it: nobody gets past a set pending bit (I1, I2), nor past the head (I3).
 unsafe impl<P: Platform> RawLock for Queued<P> {
     type Token = ();
 

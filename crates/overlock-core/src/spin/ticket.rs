@@ -33,17 +33,16 @@
 //!
 //! - I1: only the owner changes head, so it may write it without looking (TU).
 //! - I2: numbers are served in the order in which they were drawn.
-//! - I3: fewer than 65,536 numbers are out. One more would make a held lock look free. Whoever draws
-//!   with [`LIMIT`] numbers out before it takes its own back and panics; where a later number
-//!   stands in the way of that, it waits for its turn, passes it on, and then panics.
-//!   Drawing is one addition that cannot look first, so between drawing and taking back the
-//!   surplus is out: the lock would break if 8,192 threads were at that point at once,
-//!   behind 57,344 that wait.
+//! - I3: fewer than 65,536 numbers are out. One more would make a held lock look free. Whoever
+//!   draws with [`LIMIT`] numbers out before it takes its own back and panics; where a later number
+//!   stands in the way of that, it waits for its turn, passes it on, and then panics. Drawing is
+//!   one addition that cannot look first, so between drawing and taking back the surplus is out:
+//!   the lock would break if 8,192 threads were at that point at once, behind 57,344 that wait.
 //!
 //! # Orderings
 //!
-//! - TU, the release store of head, pairs with TL, the acquire load of head in the waiter
-//!   that is served next (or in the drawing operation itself, where nobody waited).
+//! - TU, the release store of head, pairs with TL, the acquire load of head in the waiter that is
+//!   served next (or in the drawing operation itself, where nobody waited).
 //!
 //! # Why no turn is lost
 //!
@@ -52,8 +51,8 @@
 //!
 //! # Where this deviates from the published form
 //!
-//! It refuses more than 57,344 waiters (I3). The published lock counts on there being fewer CPUs than
-//! numbers; threads have no such bound.
+//! It refuses more than 57,344 waiters (I3). The published lock counts on there being fewer CPUs
+//! than numbers; threads have no such bound.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -178,8 +177,9 @@ impl<P: Platform> Ticket<P> {
                 Step::PassOn.taken::<P>();
                 break;
             }
-            // (h, n+1) -> (h, n): nobody has drawn since. Relaxed: where h == n this frees the lock, but we
-            // have touched nothing under it, and a read-modify-write hands the last TU on.
+            // (h, n+1) -> (h, n): nobody has drawn since. Relaxed: where h == n this frees the
+            // lock, but we have touched nothing under it, and a read-modify-write hands
+            // the last TU on.
             let undo = seen.wrapping_sub(DRAW);
             if self
                 .tickets

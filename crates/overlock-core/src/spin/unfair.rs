@@ -1,8 +1,8 @@
 //! The unfair lock: test and set.
 //!
 //! What the kernel falls back to on a hypervisor that offers no way to halt and kick, and the
-//! comparison in the document of the hybrid lock (Long, 2017). Whoever finds the lock free first has it,
-//! so nobody ever waits for a waiter that has lost its CPU. But all waiters fight over one
+//! comparison in the document of the hybrid lock (Long, 2017). Whoever finds the lock free first
+//! has it, so nobody ever waits for a waiter that has lost its CPU. But all waiters fight over one
 //! cache line, and nothing keeps one of them from losing every time.
 //!
 //! # Layout and states
@@ -31,8 +31,8 @@
 //!
 //! # Where this deviates from the published form
 //!
-//! A waiter can give up at a deadline. The kernel chooses between this lock and the queued ones once, as it
-//! starts; here each is a type.
+//! A waiter can give up at a deadline. The kernel chooses between this lock and the queued ones
+//! once, as it starts; here each is a type.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -187,8 +187,8 @@ mod tests {
         assert_eq!(left(), 0);
     }
 
-    /// A waiter that sees the lock free must still win it. Fails where `wait` is content with the look
-    /// (without its `self.take()`).
+    /// A waiter that sees the lock free must still win it. Fails where `wait` is content with the
+    /// look (without its `self.take()`).
     #[test]
     fn a_thief_between_two_looks_wins() {
         let lock = leak();
@@ -206,7 +206,8 @@ mod tests {
         assert_eq!(left(), 0);
     }
 
-    /// Fails where `lock_until` waits without a limit (the toy then says "stuck"), or gives up early.
+    /// Fails where `lock_until` waits without a limit (the toy then says "stuck"), or gives up
+    /// early.
     #[test]
     fn a_waiter_gives_up_at_its_deadline_and_not_before() {
         let lock = leak();

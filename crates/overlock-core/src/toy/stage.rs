@@ -1,7 +1,7 @@
 //! Several threads that take turns, each on a real thread of its own, one running at a time.
 //!
-//! A test is the director: it puts parts on the stage with [`actor`], and each of its calls lets one of
-//! them run up to a point of its choice, or until it sleeps, or to the end. While a part
+//! A test is the director: it puts parts on the stage with [`actor`], and each of its calls lets
+//! one of them run up to a point of its choice, or until it sleeps, or to the end. While a part
 //! stands, the director can play a signal handler on it ([`Actor::interrupt`]).
 //! Parts use the director's queue nodes and tables. A part that sleeps runs on only if
 //! somebody has kicked its word since: else the test fails with "lost wake-up".

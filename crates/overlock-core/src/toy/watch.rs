@@ -1,9 +1,9 @@
 //! The toy platform with atomics that tell of every access: for races between two accesses that
 //! no call to the platform separates, and for accesses that come too late.
 //!
-//! A test names the lock with [`watch`]; from then on its steps ([`before`], [`after`]) run around accesses
-//! to the lock's bytes, and [`freed`] starts a record of them: whatever touches the lock then
-//! would touch memory that is somebody else's.
+//! A test names the lock with [`watch`]; from then on its steps ([`before`], [`after`]) run around
+//! accesses to the lock's bytes, and [`freed`] starts a record of them: whatever touches the lock
+//! then would touch memory that is somebody else's.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -72,7 +72,8 @@ struct Thread {
     fibre: Option<Fibre>,
     yielder: *const Yielder<(), ()>,
     state: State,
-    /// The atomics that it has read since its wait began, and how many messages each had then, old ones aside.
+    /// The atomics that it has read since its wait began, and how many messages each had then, old
+    /// ones aside.
     watch: Vec<(At, u32)>,
     /// Whether it went on because its time was over.
     expired: bool,
@@ -100,7 +101,8 @@ pub struct Execution {
     now: u64,
     steps: usize,
     path: Vec<u8>,
-    /// Atomics that more than one thread has ever accessed, by key: changes of thread happen at accesses to them alone.
+    /// Atomics that more than one thread has ever accessed, by key: changes of thread happen at
+    /// accesses to them alone.
     shared: Vec<bool>,
     /// At accesses to all of them.
     share_all: bool,
@@ -132,8 +134,9 @@ thread_local! {
 /// Runs `look` on the execution at hand; `None` where there is none.
 fn with<R>(look: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     let current = CURRENT.get();
-    // SAFETY: `current` is null or points to the execution that `Execution::run` has on its stack. The reference lives
-    // only in `look`, which neither resumes nor suspends a fibre nor calls `with`: there is no other one.
+    // SAFETY: `current` is null or points to the execution that `Execution::run` has on its stack.
+    // The reference lives only in `look`, which neither resumes nor suspends a fibre nor calls
+    // `with`: there is no other one.
     unsafe { current.as_mut() }.map(look)
 }
 
@@ -166,7 +169,8 @@ impl Execution {
         }
     }
 
-    /// The same, and each step is written down; changes of thread happen at the same accesses as in a run with this `sharing`.
+    /// The same, and each step is written down; changes of thread happen at the same accesses as in
+    /// a run with this `sharing`.
     #[must_use]
     pub fn traced(mut self, sharing: Sharing) -> Self {
         self.trace = Some(Vec::new());
@@ -195,7 +199,8 @@ impl Execution {
         }
     }
 
-    /// Whether an atomic turned out to be shared since the last call. A search that goes by choices must begin again then.
+    /// Whether an atomic turned out to be shared since the last call. A search that goes by choices
+    /// must begin again then.
     pub fn take_discovered(&mut self) -> bool {
         std::mem::take(&mut self.discovered)
     }
@@ -214,7 +219,8 @@ impl Execution {
     ///
     /// # Errors
     ///
-    /// A panic in one of them, a state from which no thread can go on, or no end within the rules' steps.
+    /// A panic in one of them, a state from which no thread can go on, or no end within the rules'
+    /// steps.
     pub fn run(&mut self, body: impl FnOnce() + 'static) -> Result<(), Failure> {
         self.memory.reset(self.rules.weak);
         self.strategy.begin();
@@ -226,8 +232,8 @@ impl Execution {
         self.start(Box::new(body));
         let this = ptr::from_mut(self);
         CURRENT.set(this);
-        // SAFETY: `this` comes from `self`, which is not used before `drive` returns; `with` makes references from it while
-        // fibres run, and `drive` holds none meanwhile.
+        // SAFETY: `this` comes from `self`, which is not used before `drive` returns; `with` makes
+        // references from it while fibres run, and `drive` holds none meanwhile.
         let result = unsafe { drive(this) };
         CURRENT.set(ptr::null_mut());
         for thread in &mut self.threads {
@@ -235,8 +241,9 @@ impl Execution {
                 if fibre.done() {
                     self.stacks.push(fibre.into_stack());
                 } else {
-                    // SAFETY: what is on its stack is forgotten: locks and guards of a run that has failed. Nothing
-                    // borrows from it, since threads get what they own or what lives as long as the program.
+                    // SAFETY: what is on its stack is forgotten: locks and guards of a run that has
+                    // failed. Nothing borrows from it, since threads get what
+                    // they own or what lives as long as the program.
                     unsafe { fibre.force_reset() };
                 }
             }
@@ -325,10 +332,12 @@ impl Execution {
 ///
 /// # Safety
 ///
-/// `this` is valid, and nobody else holds a reference to it meanwhile, but for those that `with` makes for the fibres.
+/// `this` is valid, and nobody else holds a reference to it meanwhile, but for those that `with`
+/// makes for the fibres.
 unsafe fn drive(this: *mut Execution) -> Result<(), Failure> {
     loop {
-        // SAFETY: the caller's promise; the fibre is taken out, so that resuming it borrows nothing of the execution.
+        // SAFETY: the caller's promise; the fibre is taken out, so that resuming it borrows nothing
+        // of the execution.
         let (current, mut fibre) = unsafe {
             let this = &mut *this;
             let fibre = this.threads[this.current].fibre.take();

@@ -1,9 +1,10 @@
-//! The bound of the recommended mutex, checked in every execution: once a waiter is the heir, nobody
-//! acquires before it.
+//! The bound of the recommended mutex, checked in every execution: once a waiter is the heir,
+//! nobody acquires before it.
 //!
-//! The present owner has acquired before. One other may come first, where that owner was between the look
-//! and the store of a restartable release when the first sleeper set `slow`, and the restart is not through
-//! yet: its store frees the lock unseen. Scenarios in which somebody may become an heir have one such lock.
+//! The present owner has acquired before. One other may come first, where that owner was between
+//! the look and the store of a restartable release when the first sleeper set `slow`, and the
+//! restart is not through yet: its store frees the lock unseen. Scenarios in which somebody may
+//! become an heir have one such lock.
 
 use std::cell::Cell;
 

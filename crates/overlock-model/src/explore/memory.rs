@@ -1,16 +1,19 @@
 //! The explorer's memory: C11 atomics as an operational model, and happens-before for plain data.
 //!
-//! Each location keeps the messages that were stored to it, in their modification order, oldest first. A thread has a *view*: for each
-//! location the oldest message that it may still read, and for each thread the step up to which that thread's past
-//! lies before it. A load may read any message from its view on; a read-modify-write reads the newest. A
-//! message carries the view that its reader acquires: the storing thread's, if it was a release, joined with
-//! the one of the message that a read-modify-write replaced (release sequences).
+//! Each location keeps the messages that were stored to it, in their modification order, oldest
+//! first. A thread has a *view*: for each location the oldest message that it may still read, and
+//! for each thread the step up to which that thread's past lies before it. A load may read any
+//! message from its view on; a read-modify-write reads the newest. A message carries the view that
+//! its reader acquires: the storing thread's, if it was a release, joined with the one of the
+//! message that a read-modify-write replaced (release sequences).
 //!
-//! A store becomes the newest message, or comes late: it takes a place before messages that its thread has not seen, but not
-//! between a read-modify-write and the message that this replaced. So two stores by different threads
-//! that nothing orders may take effect in either order, whichever was executed first; x86 does not do that, and Miri leaves it out.
+//! A store becomes the newest message, or comes late: it takes a place before messages that its
+//! thread has not seen, but not between a read-modify-write and the message that this replaced. So
+//! two stores by different threads that nothing orders may take effect in either order, whichever
+//! was executed first; x86 does not do that, and Miri leaves it out.
 //!
-//! What it leaves out: no load reads what is stored later (no load buffering), and a read-modify-write always comes last.
+//! What it leaves out: no load reads what is stored later (no load buffering), and a
+//! read-modify-write always comes last.
 
 use std::sync::atomic::Ordering;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
@@ -29,7 +32,8 @@ const ROOM: u32 = 1 << 10;
 pub struct View {
     /// For each thread, how many of its steps.
     clock: [u16; THREADS],
-    /// For each location, by its number in this execution, the stamp of its oldest message that may still be read.
+    /// For each location, by its number in this execution, the stamp of its oldest message that
+    /// may still be read.
     oldest: Vec<u32>,
 }
 
@@ -102,7 +106,8 @@ struct Location {
 }
 
 impl Location {
-    /// Behind which messages a store may come whose thread has seen the one with the stamp `seen`: the newest first.
+    /// Behind which messages a store may come whose thread has seen the one with the stamp `seen`:
+    /// the newest first.
     fn places(&self, seen: u32) -> impl Iterator<Item = usize> {
         let last = self.messages.len() - 1;
         (0..=last).rev().filter(move |&place| {
@@ -160,7 +165,8 @@ pub struct At {
 }
 
 impl Memory {
-    /// Forgets everything, for an execution with one thread so far. With `weak`, loads may read old messages.
+    /// Forgets everything, for an execution with one thread so far. With `weak`, loads may read old
+    /// messages.
     pub fn reset(&mut self, weak: bool) {
         self.weak = weak;
         self.base += self.used as u64 + 1;
@@ -293,7 +299,8 @@ impl Memory {
         message.value
     }
 
-    /// Stores a new message: the newest, or at the place that is `late` before that among its [`places`](Self::places).
+    /// Stores a new message: the newest, or at the place that is `late` before that among its
+    /// [`places`](Self::places).
     pub fn store(&mut self, thread: usize, at: At, value: u64, order: Ordering, late: usize) {
         let number = self.find(at);
         let seen = self.seen(thread, number, order);
@@ -371,19 +378,22 @@ impl Memory {
         views.released.set(&views.now);
     }
 
-    /// The light side of an asymmetric fence: it orders the thread's accesses around it against a heavy barrier, and nothing else.
+    /// The light side of an asymmetric fence: it orders the thread's accesses around it against a
+    /// heavy barrier, and nothing else.
     pub fn light_barrier(&mut self, thread: usize) {
         self.step(thread);
         let views = &mut self.views[thread];
         views.now.join(&self.heavy);
-        // What it has read lies before a heavy barrier that comes later, but is not acquired by this: no instruction stands here.
+        // What it has read lies before a heavy barrier that comes later, but is not acquired by
+        // this: no instruction stands here.
         views.light.set(&views.now);
         views.light.join(&views.acquirable);
     }
 
-    /// What membarrier promises, seen from the light barriers of each other thread: one that was before this call is before it for
-    /// the caller too, and one that comes after it is after. Without a light barrier a compiler may move the accesses
-    /// that the other thread's fence should stand between.
+    /// What membarrier promises, seen from the light barriers of each other thread: one that was
+    /// before this call is before it for the caller too, and one that comes after it is after.
+    /// Without a light barrier a compiler may move the accesses that the other thread's fence
+    /// should stand between.
     pub fn heavy_barrier(&mut self, thread: usize) {
         self.fence(thread);
         for other in 0..self.views.len() {

@@ -12,7 +12,8 @@ use crate::failure::Failure;
 pub enum Mode {
     /// All executions with at most so many departures from the plain course.
     Exhaustive {
-        /// Changes of thread where the running one could go on, old messages, early time-outs, things that happen by chance.
+        /// Changes of thread where the running one could go on, old messages, early time-outs,
+        /// things that happen by chance.
         departures: u32,
     },
     /// Random walks.

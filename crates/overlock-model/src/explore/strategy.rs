@@ -17,13 +17,14 @@ pub enum Question {
     Message,
     /// How far from the newest a store takes its place, 0 behind that.
     Place,
-    /// Whether something that may happen at any time does: a spurious wake-up, a spurious failure, a thread that was
-    /// preempted, a signal.
+    /// Whether something that may happen at any time does: a spurious wake-up, a spurious failure,
+    /// a thread that was preempted, a signal.
     Chance,
 }
 
 impl Question {
-    /// Whether any answer but the first departs from the plain course of things. Such answers are bounded.
+    /// Whether any answer but the first departs from the plain course of things. Such answers are
+    /// bounded.
     fn departs(self) -> bool {
         self != Question::Thread { stay: false }
     }
@@ -89,8 +90,8 @@ impl Strategy {
         }
     }
 
-    /// Chooses one of `options` answers. `taken` is how many choices there were before. `threads` are the options of
-    /// a question about threads.
+    /// Chooses one of `options` answers. `taken` is how many choices there were before. `threads`
+    /// are the options of a question about threads.
     pub fn choose(
         &mut self,
         question: Question,

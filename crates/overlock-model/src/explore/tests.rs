@@ -107,8 +107,8 @@ fn sequentially_consistent_accesses_are_not_buffered() {
     assert_eq!(seen, BTreeSet::from([(0, 1), (1, 0), (1, 1)]));
 }
 
-/// membarrier: one side pays for both. Without the heavy barrier, with two light ones, or without the light one, both can miss the
-/// other's store.
+/// membarrier: one side pays for both. Without the heavy barrier, with two light ones, or without
+/// the light one, both can miss the other's store.
 #[test]
 fn a_heavy_barrier_makes_up_for_a_light_one() {
     let seen = |light: fn(), heavy: fn()| {
@@ -133,7 +133,8 @@ fn a_heavy_barrier_makes_up_for_a_light_one() {
     assert!(both_miss(|| {}, Explorer::heavy_barrier));
 }
 
-/// A light barrier is no instruction. Fails where it makes an acquire of the look before it, as a fence would.
+/// A light barrier is no instruction. Fails where it makes an acquire of the look before it, as a
+/// fence would.
 #[test]
 fn a_light_barrier_does_not_acquire() {
     let seen = |barrier: fn()| {
@@ -224,7 +225,8 @@ fn stores_can_come_late() {
     assert_eq!(both(SeqCst), &all - &BTreeSet::from([(1, 1)]));
 }
 
-/// A store by a thread that has acquired what lies behind another store comes after it: what a queue's link is for.
+/// A store by a thread that has acquired what lies behind another store comes after it: what a
+/// queue's link is for.
 #[test]
 fn stores_do_not_come_before_what_was_seen() {
     let overtaken = |link: Ordering, look: Ordering| {
@@ -390,7 +392,8 @@ fn unordered_accesses_to_data_are_a_race() {
     assert_eq!(run(false).unwrap_err(), Kind::Panic);
 }
 
-/// A lock that checks and then sets lets two in; the exhaustive search, the walks and PCT all find it.
+/// A lock that checks and then sets lets two in; the exhaustive search, the walks and PCT all find
+/// it.
 #[test]
 fn every_mode_finds_two_owners() {
     for mode in [
@@ -422,8 +425,9 @@ fn every_mode_finds_two_owners() {
     }
 }
 
-/// An update in two steps is lost where one thread runs between another's: by a change of priorities on the way, since memory and
-/// chance do nothing here. Fails where each execution forgets how long the last ones were.
+/// An update in two steps is lost where one thread runs between another's: by a change of
+/// priorities on the way, since memory and chance do nothing here. Fails where each execution
+/// forgets how long the last ones were.
 #[test]
 fn pct_changes_priorities_at_every_depth_of_an_execution() {
     let rules = Rules {

@@ -9,7 +9,8 @@ use crate::world::World;
 /// What one thread does.
 pub type Part<S> = fn(&'static S);
 
-/// A scenario in which each of `parts` runs on a thread of its own, over what `make` made; `check` looks at it when all have ended.
+/// A scenario in which each of `parts` runs on a thread of its own, over what `make` made; `check`
+/// looks at it when all have ended.
 pub fn crew<W: World, S: Sync + 'static, const N: usize>(
     name: &'static str,
     setting: Setting,

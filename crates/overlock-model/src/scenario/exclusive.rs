@@ -28,7 +28,8 @@ enum Act {
     Cancellable,
     /// Cancels those.
     Cancel,
-    /// Holds the lock, cancels those, and releases it when so many of them have ended: nothing but the cancellation ends them.
+    /// Holds the lock, cancels those, and releases it when so many of them have ended: nothing but
+    /// the cancellation ends them.
     CancelInside(u32),
     /// Acquires, and gives the lock to whoever sleeps for it.
     Fair,
@@ -338,7 +339,8 @@ impl<W: World, L: RawLock<Token: 'static>> Shared<W, L> {
     }
 }
 
-/// A critical section: the first access is in order with the last owner's, the second with this thread's first.
+/// A critical section: the first access is in order with the last owner's, the second with this
+/// thread's first.
 fn section<W: World>(data: &W::Data) {
     data.write();
     W::breathe();

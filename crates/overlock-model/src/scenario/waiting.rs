@@ -1,5 +1,5 @@
-//! Scenarios for what threads wait with beside locks: semaphores, condition variables, barriers, things done once, and the queue of
-//! optimistic spinners.
+//! Scenarios for what threads wait with beside locks: semaphores, condition variables, barriers,
+//! things done once, and the queue of optimistic spinners.
 
 mod barrier;
 mod condvar;

@@ -25,8 +25,8 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
         return lock_generally(mutex, site);
     }
     let lock = mutex.main();
-    // Decided before the acquisition: a processor has nothing else to do until that is over, and could do this only behind it. The general
-    // way looks again.
+    // Decided before the acquisition: a processor has nothing else to do until that is over, and
+    // could do this only behind it. The general way looks again.
     let count = mutex.acquisitions().load(Relaxed);
     if stat::sampled(count) || lock.is_contended() || lock.try_lock().is_none() {
         return lock_generally(mutex, site);
@@ -54,7 +54,8 @@ impl Mutex {
         }
     }
 
-    /// For those who wait: the lower half of the owner's call site, in a field that normal mutexes do not need.
+    /// For those who wait: the lower half of the owner's call site, in a field that normal mutexes
+    /// do not need.
     #[inline(always)]
     fn note(&self, site: Site) {
         self.count.store(site as u32, Relaxed);

@@ -33,7 +33,8 @@ with_site! {
 }
 
 pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site: Site) -> c_int {
-    // SAFETY: the caller's promise: null, or an attributes object, which is an int with the kind in its low bits.
+    // SAFETY: the caller's promise: null, or an attributes object, which is an int with the kind in
+    // its low bits.
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(NORMAL, |&flags| flags);
     match kind_of(flags) {

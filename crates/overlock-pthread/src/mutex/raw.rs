@@ -1,4 +1,5 @@
-//! The locks that a mutex can be made of, and a mutex of any kind as a lock, for condition variables.
+//! The locks that a mutex can be made of, and a mutex of any kind as a lock, for condition
+//! variables.
 
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -19,7 +20,8 @@ pub type Sleeping = sleep::Mutex<Linux>;
 pub type Hybrid = spin::Hybrid<Linux>;
 
 impl Mutex {
-    /// The lock as one of those above: which, is the configuration's choice, for all mutexes of a process.
+    /// The lock as one of those above: which, is the configuration's choice, for all mutexes of a
+    /// process.
     #[inline(always)]
     pub(super) fn as_lock<L>(&self) -> &L {
         const {
@@ -28,8 +30,8 @@ impl Mutex {
                     && align_of::<L>() <= align_of::<u64>()
             )
         };
-        // SAFETY: the lock's size and alignment fit, all zero bytes are an unlocked one, and all accesses are through the same type: the
-        // configuration does not change.
+        // SAFETY: the lock's size and alignment fit, all zero bytes are an unlocked one, and all
+        // accesses are through the same type: the configuration does not change.
         unsafe { &*core::ptr::from_ref(&self.lock).cast() }
     }
 
@@ -38,12 +40,14 @@ impl Mutex {
         self.as_lock()
     }
 
-    /// How often the recommended mutex was acquired, modulo 2^32, where that is counted: in bytes that it leaves free. Owners write it.
+    /// How often the recommended mutex was acquired, modulo 2^32, where that is counted: in bytes
+    /// that it leaves free. Owners write it.
     #[inline(always)]
     pub(super) fn acquisitions(&self) -> &AtomicU32 {
         const { assert!(size_of::<Main>() <= size_of::<AtomicU64>()) };
         let second = core::ptr::from_ref(&self.lock[1]);
-        // SAFETY: four bytes of the mutex's own, that nothing else accesses while it is made of `Main`.
+        // SAFETY: four bytes of the mutex's own, that nothing else accesses while it is made of
+        // `Main`.
         unsafe { &*second.cast() }
     }
 }
@@ -105,15 +109,15 @@ impl Behind for Hybrid {
     }
 }
 
-/// A mutex of any kind, glibc's too, as what a condition variable releases and acquires. What acquiring it
-/// has returned is its token.
+/// A mutex of any kind, glibc's too, as what a condition variable releases and acquires. What
+/// acquiring it has returned is its token.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Any(Mutex);
 
 thread_local! {
-    /// Where the thread waits for a condition: the call site of the acquisition at the end of it. No destructor, no lazy initialisation: this is always
-    /// there.
+    /// Where the thread waits for a condition: the call site of the acquisition at the end of it.
+    /// No destructor, no lazy initialisation: this is always there.
     static SITE: Cell<Site> = const { Cell::new(0) };
 }
 

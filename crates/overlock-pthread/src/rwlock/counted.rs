@@ -1,6 +1,7 @@
 //! Acquisitions and releases that are [counted](crate::stat).
 //!
-//! How long readers hold a lock is not: there is one place in it for what is under way, and it is the writer's.
+//! How long readers hold a lock is not: there is one place in it for what is under way, and it is
+//! the writer's.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
@@ -64,7 +65,8 @@ impl RwLock {
         }
     }
 
-    /// For those who wait: where the caller, which writes now, has acquired it, and that it was written once more.
+    /// For those who wait: where the caller, which writes now, has acquired it, and that it was
+    /// written once more.
     #[inline(always)]
     fn note_writer(&self, site: Site) {
         // One store for both, and not a read-modify-write: only the writer writes it.
@@ -78,7 +80,8 @@ impl RwLock {
         self.written.load(Relaxed) as u32
     }
 
-    /// Where the writer that is inside has acquired it, or the reader that came in last: the lower half, or 0 where there is none.
+    /// Where the writer that is inside has acquired it, or the reader that came in last: the lower
+    /// half, or 0 where there is none.
     fn holder(&self) -> u32 {
         let (written, read) = behind!(self, |lock| (lock.is_written(), lock.is_read()));
         match (written, read) {
@@ -163,7 +166,8 @@ impl RwLock {
     /// Releases one whose writer's acquisition may be recorded.
     #[cold]
     pub(super) fn release_counted(&self, release: impl FnOnce()) {
-        // While a reader is inside there is no writer: what is there is the caller's own, or nothing.
+        // While a reader is inside there is no writer: what is there is the caller's own, or
+        // nothing.
         let flight = self.observed.load(Relaxed);
         if flight == 0 {
             return release();

@@ -91,7 +91,8 @@ unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
     0
 }
 
-// Functions of C's convention, here and below, do not unwind, so that calling one last is a jump: on the shortest way nothing is saved.
+// Functions of C's convention, here and below, do not unwind, so that calling one last is a jump:
+// on the shortest way nothing is saved.
 #[cold]
 #[inline(never)]
 extern "C" fn rdlock_in_vain(lock: &RwLock, site: Site) -> c_int {

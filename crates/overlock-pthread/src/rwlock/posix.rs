@@ -1,4 +1,5 @@
-//! The recommended lock behind `pthread_rwlock_t`: [`overlock_rw`](overlock::core::rw::overlock_rw), with errors as POSIX has them.
+//! The recommended lock behind `pthread_rwlock_t`:
+//! [`overlock_rw`](overlock::core::rw::overlock_rw), with errors as POSIX has them.
 
 use core::ffi::c_int;
 

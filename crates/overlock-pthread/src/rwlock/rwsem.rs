@@ -1,7 +1,8 @@
 //! The kernel's reader-writer semaphore behind `pthread_rwlock_t`, to compare with.
 //!
-//! Unlike the recommended lock it may be touched by an unlock that others have overtaken. So it must not be freed before all calls have
-//! returned: a program that frees a lock as soon as its last owner may, as POSIX allows, needs another one.
+//! Unlike the recommended lock it may be touched by an unlock that others have overtaken. So it
+//! must not be freed before all calls have returned: a program that frees a lock as soon as its
+//! last owner may, as POSIX allows, needs another one.
 
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU32;

@@ -3,7 +3,8 @@
 use overlock::Linux;
 use overlock::core::Platform;
 
-/// Nanoseconds of the monotonic clock: it is the same for all CPUs, which a difference between two of them needs.
+/// Nanoseconds of the monotonic clock: it is the same for all CPUs, which a difference between two
+/// of them needs.
 pub fn now() -> u64 {
     Linux::now().as_nanos()
 }

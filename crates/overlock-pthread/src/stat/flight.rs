@@ -1,7 +1,8 @@
 //! What is recorded of those that own a lock, until they release it.
 //!
-//! A flight belongs to its lock's owner, whose number is in the lock (`Mutex::observed`). The lock orders its accesses, except for one: a flight
-//! that is given back may be another thread's next, so F-end (release) pairs with F-begin (acquire).
+//! A flight belongs to its lock's owner, whose number is in the lock (`Mutex::observed`). The lock
+//! orders its accesses, except for one: a flight that is given back may be another thread's next,
+//! so F-end (release) pairs with F-begin (acquire).
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
@@ -70,7 +71,8 @@ pub struct Flight {
     pub waited: Option<Waited>,
 }
 
-/// The caller has acquired a lock. Returns the flight's number; 0 where all are taken, and then all that there is to record is recorded.
+/// The caller has acquired a lock. Returns the flight's number; 0 where all are taken, and then all
+/// that there is to record is recorded.
 pub fn begin(at: Where, now_ns: u64, weight: u64, waited: Option<Waited>) -> u32 {
     // Threads begin at different places: their stacks are far apart.
     let here = 0_u8;

@@ -1,7 +1,8 @@
 //! Which files' code is where, for the reader that looks up names after the process has ended.
 //!
-//! From `/proc/self/maps` and not from the loader: its functions take its lock, under which constructors run that take the program's. When a call
-//! site is met outside of all modules known so far, the file is read again.
+//! From `/proc/self/maps` and not from the loader: its functions take its lock, under which
+//! constructors run that take the program's. When a call site is met outside of all modules known
+//! so far, the file is read again.
 
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
@@ -14,7 +15,8 @@ use overlock_stat::{Module, Table};
 use super::{clock, table};
 use crate::site::Site;
 
-/// So much time lies between two readings, since code that belongs to no file would bring one for each call site.
+/// So much time lies between two readings, since code that belongs to no file would bring one for
+/// each call site.
 const REST_NS: u64 = 100_000_000;
 
 static LAST_NS: AtomicU64 = AtomicU64::new(0);
@@ -137,7 +139,8 @@ fn add(table: &Table, line: &[u8]) {
     module.end.store(end, Relaxed);
     module.offset.store(offset, Relaxed);
     module.path.set(path);
-    // Release: who sees the number (acquire, in `meet` and in the reader's process) sees the module.
+    // Release: who sees the number (acquire, in `meet` and in the reader's process) sees the
+    // module.
     header.modules.store(count as u32 + 1, Release);
 }
 

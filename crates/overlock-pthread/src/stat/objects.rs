@@ -36,8 +36,8 @@ pub(crate) fn initialised(address: usize, site: Site) {
     }
 }
 
-/// Two threads that do this in one place at a time may leave a wrong site behind, which is a wrong name
-/// in a report.
+/// Two threads that do this in one place at a time may leave a wrong site behind, which is a wrong
+/// name in a report.
 fn note(address: usize, site: Site) {
     let mine = near(address).find(|object| [0, address].contains(&object.address.load(Relaxed)));
     if let Some(object) = mine.or_else(|| near(address).nth(address >> 7 & (REACH - 1))) {
@@ -46,8 +46,8 @@ fn note(address: usize, site: Site) {
     }
 }
 
-/// Where it was initialised; 0 where that is not known, as of a static one. A destroyed object's stays: its last release may be
-/// recorded after that.
+/// Where it was initialised; 0 where that is not known, as of a static one. A destroyed object's
+/// stays: its last release may be recorded after that.
 pub(super) fn initialiser(address: usize) -> Site {
     let known = near(address).find(|object| object.address.load(Relaxed) == address);
     known.map_or(0, |object| object.init.load(Relaxed))

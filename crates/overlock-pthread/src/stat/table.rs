@@ -18,7 +18,8 @@ static BEGUN: AtomicU32 = AtomicU32::new(0);
 /// Where its file goes: what the environment says at the start, since the program may change that.
 static DIR: Path = Path::EMPTY;
 
-/// How often an image may be replaced by another in one process, or how many of the same number may have left their file behind.
+/// How often an image may be replaced by another in one process, or how many of the same number may
+/// have left their file behind.
 const MOST_NUMBERS: u32 = 1000;
 
 /// Chooses the place, and makes the table.
@@ -43,18 +44,21 @@ pub(super) fn get() -> Option<&'static Table> {
     if table.is_null() {
         table = make()?;
     }
-    // SAFETY: a mapping of that size, unmapped only in a child of fork while that has one thread, and which is used by atomic operations alone.
+    // SAFETY: a mapping of that size, unmapped only in a child of fork while that has one thread,
+    // and which is used by atomic operations alone.
     Some(unsafe { &*table })
 }
 
-/// In a child of fork: the table is the parent's. The child makes one of its own when it has something to count.
+/// In a child of fork: the table is the parent's. The child makes one of its own when it has
+/// something to count.
 pub(crate) fn after_fork() {
     flight::after_fork();
     modules::after_fork();
     let parents = TABLE.swap(core::ptr::null_mut(), Relaxed);
     BEGUN.store(0, Relaxed);
     if !parents.is_null() {
-        // SAFETY: the mapping that `map` has made; this is the child's only thread, and has no reference to it.
+        // SAFETY: the mapping that `map` has made; this is the child's only thread, and has no
+        // reference to it.
         unsafe { libc::munmap(parents.cast(), size_of::<Table>()) };
     }
 }
@@ -86,7 +90,8 @@ pub(crate) fn use_no_files() {
         if let Some(table) = get() {
             modules::read(table);
         }
-        // Relaxed: a thread that is reading meanwhile may be met by the filter, as it could be with files of its own.
+        // Relaxed: a thread that is reading meanwhile may be met by the filter, as it could be with
+        // files of its own.
         NO_FILES.store(true, Relaxed);
     }
 }
@@ -123,10 +128,12 @@ fn make() -> Option<*mut Table> {
     Some(made)
 }
 
-/// Takes the file into memory, all of it at once: a file system that is full later would end the program.
+/// Takes the file into memory, all of it at once: a file system that is full later would end the
+/// program.
 fn map(file: c_int) -> Option<*mut Table> {
     let size = size_of::<Table>();
-    // SAFETY: a file of ours. By a system call of our own: the C library's function is a cancellation point.
+    // SAFETY: a file of ours. By a system call of our own: the C library's function is a
+    // cancellation point.
     let reserved = unsafe { system_call!(libc::SYS_fallocate, file, 0, 0_i64, size as i64) } == 0;
     // SAFETY: a new mapping wherever there is room.
     let made = unsafe {

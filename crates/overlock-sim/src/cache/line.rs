@@ -46,7 +46,8 @@ pub(super) struct Line {
     pub planned: Option<Time>,
     /// When the owner has it.
     pub arrival: Time,
-    /// Until when the owner cannot let it go: a store that hit, or a locked instruction that has taken hold of it, is under way.
+    /// Until when the owner cannot let it go: a store that hit, or a locked instruction that has
+    /// taken hold of it, is under way.
     pub used: Time,
     pub watchers: Vec<Watcher>,
     /// How often it has been changed.

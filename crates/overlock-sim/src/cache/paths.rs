@@ -7,8 +7,8 @@ use super::{Access, Cache};
 use crate::machine::MOST_CORES;
 use crate::time::Time;
 
-/// The shares of a transfer that go by until the request is where the line is, and then until its owner is told. The data travel in
-/// what is left.
+/// The shares of a transfer that go by until the request is where the line is, and then until its
+/// owner is told. The data travel in what is left.
 const REQUEST: f64 = 1.0 / 3.0;
 const SNOOP: f64 = 0.25;
 

@@ -1,7 +1,9 @@
-//! Scenes computed by hand, on a machine where nothing is left to chance but who of several is next.
+//! Scenes computed by hand, on a machine where nothing is left to chance but who of several is
+//! next.
 //!
-//! A transfer within a socket takes 60 ns: 20 for the request, 15 for the snoop and 25 for the data. All costs are multiples of
-//! 12 ns where they are divided like that, so that nothing is rounded.
+//! A transfer within a socket takes 60 ns: 20 for the request, 15 for the snoop and 25 for the
+//! data. All costs are multiples of 12 ns where they are divided like that, so that nothing is
+//! rounded.
 
 mod random;
 mod scenes;
@@ -47,7 +49,8 @@ enum Step {
     Serve(usize),
 }
 
-/// A machine of which every core has one vCPU, with the same number, and which does what the cache asks for.
+/// A machine of which every core has one vCPU, with the same number, and which does what the cache
+/// asks for.
 struct Scene {
     cache: Cache,
     now: Time,

@@ -7,7 +7,8 @@ use crate::account::State;
 use crate::cache::{Access, Answer, Signal};
 use crate::time::Time;
 
-/// How far a locked instruction is when it takes hold of its line: before that it waits for what came before it.
+/// How far a locked instruction is when it takes hold of its line: before that it waits for what
+/// came before it.
 pub(crate) const TAKES_HOLD: f64 = 0.6;
 
 impl Engine {
@@ -46,8 +47,8 @@ impl Engine {
         answer
     }
 
-    /// A locked instruction of `vcpu` has come to where it takes hold of its line: how long it keeps it from others, if it still
-    /// has it.
+    /// A locked instruction of `vcpu` has come to where it takes hold of its line: how long it
+    /// keeps it from others, if it still has it.
     pub fn takes_hold(&mut self, vcpu: usize) -> Option<Time> {
         let line = self.vcpus[vcpu].line;
         let rest = self.machine.costs.locked.scale(1.0 - TAKES_HOLD);
@@ -82,8 +83,8 @@ impl Engine {
         self.vcpus[vcpu].looked
     }
 
-    /// Spins on the line of `address`, unless it has been changed since `changes` were counted, or is not even there: then the next
-    /// look is due after a turn.
+    /// Spins on the line of `address`, unless it has been changed since `changes` were counted, or
+    /// is not even there: then the next look is due after a turn.
     pub fn watch(
         &mut self,
         vcpu: usize,

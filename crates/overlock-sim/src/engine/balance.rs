@@ -9,7 +9,8 @@ use crate::time::Time;
 use crate::trace::What;
 
 impl Engine {
-    /// When the host's own work is due on a CPU again, and how long it is: as chance has it, the mean being what is said.
+    /// When the host's own work is due on a CPU again, and how long it is: as chance has it, the
+    /// mean being what is said.
     pub fn plan_chore(&mut self, cpu: usize) {
         if let Some(chores) = self.host.chores {
             let mut draw = |mean: Time| mean.scale(-self.random.random_range(1e-9..1.0_f64).ln());
@@ -30,7 +31,8 @@ impl Engine {
         self.reschedule(cpu);
     }
 
-    /// Whether whoever is on a CPU does something there, and whoever is not does nothing; no CPU is wasted.
+    /// Whether whoever is on a CPU does something there, and whoever is not does nothing; no CPU is
+    /// wasted.
     fn is_sound(&self) -> bool {
         let ready = |vcpu: usize| {
             let doing = self.vcpus[vcpu].doing;
@@ -46,7 +48,8 @@ impl Engine {
         self.schedule.is_sound(ready) && (0..self.schedule.cpus()).all(runs)
     }
 
-    /// Takes one of two vCPUs that run on the same core for `cpu`, if nobody runs on any thread of its own.
+    /// Takes one of two vCPUs that run on the same core for `cpu`, if nobody runs on any thread of
+    /// its own.
     fn takes_sibling(&mut self, cpu: usize) -> bool {
         let Some((crowded, vcpu)) = self.schedule.crowded(cpu) else {
             return false;

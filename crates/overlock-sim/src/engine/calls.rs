@@ -10,7 +10,8 @@ use crate::cache::{Access, Answer};
 use crate::time::Time;
 use crate::trace::What;
 
-/// Does something to the engine on behalf of the calling vCPU, and suspends it where the answer is true.
+/// Does something to the engine on behalf of the calling vCPU, and suspends it where the answer is
+/// true.
 fn ask(vcpu: usize, what: impl FnOnce(&mut Engine) -> bool) {
     if with(what) {
         fibre::suspend(vcpu);
@@ -99,7 +100,8 @@ pub(crate) fn looked() -> u64 {
     current().map_or(0, |me| with(|engine| engine.looked(me)))
 }
 
-/// Waits, spinning, until the word at `address` may have changed since its line had been so often, or `until` has come.
+/// Waits, spinning, until the word at `address` may have changed since its line had been so often,
+/// or `until` has come.
 pub(crate) fn watch(address: usize, changes: u64, until: Option<Time>) {
     let Some(me) = current() else {
         panic!("outside of a simulation nobody changes what this waits for")
@@ -200,8 +202,9 @@ pub(crate) fn turn() -> Time {
     with(|engine| engine.machine.costs.turn)
 }
 
-/// The line of an address as a number that does not depend on where the program's memory happens to lie: lines are numbered in the order
-/// of their first use. The offset within the line comes in the low bits.
+/// The line of an address as a number that does not depend on where the program's memory happens to
+/// lie: lines are numbered in the order of their first use. The offset within the line comes in the
+/// low bits.
 pub(crate) fn stable(address: usize) -> usize {
     match current() {
         Some(_) => {
@@ -219,7 +222,8 @@ pub(crate) fn arrow(arrow: Arrow) {
     }
 }
 
-/// The caller begins to wait for the lock at `address`: for the counts of preempted waiters and for traces. Costs nothing.
+/// The caller begins to wait for the lock at `address`: for the counts of preempted waiters and for
+/// traces. Costs nothing.
 pub fn waits(address: usize) {
     mark(address, What::Waits);
 }

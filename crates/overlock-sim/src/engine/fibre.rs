@@ -17,15 +17,16 @@ thread_local! {
     static YIELDERS: RefCell<Vec<*const Yielder<(), ()>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The fibres of a simulation. They are leaked unless all of them have ended: the code on their stacks must not be unwound
-/// outside of the simulation, where nobody would answer it.
+/// The fibres of a simulation. They are leaked unless all of them have ended: the code on their
+/// stacks must not be unwound outside of the simulation, where nobody would answer it.
 pub(super) struct Fibres<T> {
     fibres: ManuallyDrop<Vec<Fibre<T>>>,
     results: Vec<Option<T>>,
 }
 
 impl<T> Fibres<T> {
-    /// A fibre for each vCPU, not started yet. `body` outlives them all: it is borrowed for as long as `self` is used.
+    /// A fibre for each vCPU, not started yet. `body` outlives them all: it is borrowed for as long
+    /// as `self` is used.
     pub fn new(vcpus: usize, body: &impl Fn(usize) -> T) -> Self {
         YIELDERS.with_borrow_mut(|yielders| {
             yielders.clear();
@@ -37,8 +38,9 @@ impl<T> Fibres<T> {
                 YIELDERS.with_borrow_mut(|yielders| yielders[vcpu] = ptr::from_ref(yielder));
                 body(vcpu)
             };
-            // SAFETY: what is asked for beyond the safe form is that the fibre not outlive what `main` borrows, `body`. It is
-            // resumed by `run` only, which holds on to `body`; a fibre that has not ended when `run` returns is leaked, and
+            // SAFETY: what is asked for beyond the safe form is that the fibre not outlive what
+            // `main` borrows, `body`. It is resumed by `run` only, which holds on to
+            // `body`; a fibre that has not ended when `run` returns is leaked, and
             // neither runs nor is unwound ever again.
             unsafe { Fibre::with_stack_unchecked(stack, main) }
         };
@@ -71,8 +73,8 @@ impl<T> Fibres<T> {
 /// Suspends the calling fibre, which is that of `vcpu`, until the engine resumes it.
 pub(super) fn suspend(vcpu: usize) {
     let yielder = YIELDERS.with_borrow(|yielders| yielders[vcpu]);
-    // SAFETY: the pointer was taken from the reference that the fibre's main function has for as long as it runs, and it runs: it
-    // called this.
+    // SAFETY: the pointer was taken from the reference that the fibre's main function has for as
+    // long as it runs, and it runs: it called this.
     let yielder = unsafe { &*yielder };
     yielder.suspend(());
 }

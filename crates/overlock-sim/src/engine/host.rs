@@ -1,4 +1,5 @@
-//! What the host does to its vCPUs: gives them CPUs and takes these away, puts them to sleep and wakes them.
+//! What the host does to its vCPUs: gives them CPUs and takes these away, puts them to sleep and
+//! wakes them.
 
 use super::events::Event;
 use super::state::Engine;
@@ -8,7 +9,8 @@ use crate::schedule::Placed;
 use crate::time::Time;
 use crate::trace::What;
 
-/// A host that polls in vain polls less, one that would have been right to poll longer polls longer; from here on.
+/// A host that polls in vain polls less, one that would have been right to poll longer polls
+/// longer; from here on.
 const FIRST_POLL: Time = Time::us(10);
 
 impl Engine {
@@ -65,8 +67,8 @@ impl Engine {
             Doing::Access | Doing::Running => state.evicted = true,
             // In the middle of an instruction too.
             Doing::Busy { .. } if state.state == State::Memory => state.evicted = true,
-            // Nor while it is being switched to. It gets as far as an interrupt's way is long: else those that yield
-            // could keep everybody from anything but being switched.
+            // Nor while it is being switched to. It gets as far as an interrupt's way is long: else
+            // those that yield could keep everybody from anything but being switched.
             Doing::Busy { .. } if state.comes() > self.now => {
                 let (turn, at) = (state.turns, state.comes() + self.host.brief);
                 self.plan(
@@ -283,7 +285,8 @@ impl Engine {
         self.pass(vcpu, cost, State::Host)
     }
 
-    /// `vcpu` offers its CPU to one that has lost its own; true where the fibre has to be suspended.
+    /// `vcpu` offers its CPU to one that has lost its own; true where the fibre has to be
+    /// suspended.
     pub fn yields(&mut self, vcpu: usize) -> bool {
         let target = self.helped(vcpu);
         target.is_some_and(|target| {
@@ -299,8 +302,8 @@ impl Engine {
         state.eligible = false;
     }
 
-    /// The next one, from the last that was helped on, which has been robbed of its CPU. One that was spinning itself is helped
-    /// every other time.
+    /// The next one, from the last that was helped on, which has been robbed of its CPU. One that
+    /// was spinning itself is helped every other time.
     fn helped(&mut self, vcpu: usize) -> Option<usize> {
         let count = self.team;
         (1..=count)

@@ -168,7 +168,8 @@ impl Engine {
         time
     }
 
-    /// Whether another thread of the core computes. One that spins or waits for memory leaves the core to us.
+    /// Whether another thread of the core computes. One that spins or waits for memory leaves the
+    /// core to us.
     fn sibling_works(&self, vcpu: usize) -> bool {
         let cpu = self.schedule.cpu(vcpu);
         self.machine

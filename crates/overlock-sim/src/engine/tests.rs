@@ -1,4 +1,5 @@
-//! The engine, by hand: machines and hosts on which nothing is left to chance, so that every moment can be computed.
+//! The engine, by hand: machines and hosts on which nothing is left to chance, so that every moment
+//! can be computed.
 
 mod host;
 mod interrupt;
@@ -14,7 +15,8 @@ use crate::word::U32;
 
 use overlock_core::platform::Zero;
 
-/// One socket. A line that another core has changed is there after 60 ns: 20 for the request, 15 for the snoop, 25 for the data.
+/// One socket. A line that another core has changed is there after 60 ns: 20 for the request, 15
+/// for the snoop, 25 for the data.
 pub(super) fn machine(cores: usize, threads: usize) -> Machine {
     Machine {
         name: "test",
@@ -92,7 +94,8 @@ pub(super) fn simulate<T>(
     run(&setup(machine, host, vcpus), body, || true)
 }
 
-/// What they all wait for before the scene begins: vCPUs that get their CPUs have a switch behind them then.
+/// What they all wait for before the scene begins: vCPUs that get their CPUs have a switch behind
+/// them then.
 pub(super) const BEGIN: Time = Time::us(10);
 
 /// Shares its cache line with nothing else.

@@ -61,8 +61,8 @@ pub(super) struct Vcpu {
     pub stamp: u64,
     /// It is to lose its CPU after this instruction.
     pub evicted: bool,
-    /// The loop of pauses that it is in, or was since it got its CPU: since when, and until when. And how long one may last before
-    /// the processor notices it.
+    /// The loop of pauses that it is in, or was since it got its CPU: since when, and until when.
+    /// And how long one may last before the processor notices it.
     pub spins: Option<(Time, Time)>,
     pub window: Time,
     /// It has noticed.

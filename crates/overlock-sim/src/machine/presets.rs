@@ -1,4 +1,5 @@
-//! The machines that the published figures come from. docs/simulator-sources.md has the source of each figure.
+//! The machines that the published figures come from. docs/simulator-sources.md has the source of
+//! each figure.
 
 use super::{Costs, Links, Machine};
 use crate::time::Time;

@@ -1,4 +1,5 @@
-//! Machines and hosts that differ in all that matters to a lock, with slices so short that everybody is preempted soon.
+//! Machines and hosts that differ in all that matters to a lock, with slices so short that
+//! everybody is preempted soon.
 
 #![allow(dead_code)] // no test uses all of it
 

@@ -66,10 +66,12 @@ const NOTES: &[Note] = &[
 /// Sleeping locks that signal handlers may try, by their docs.
 const TRIED_IN_HANDLERS: &[&str] = &["overlock"];
 
-/// Reader-writer locks that signal handlers may try to read, by their docs. All spinlocks may be tried.
+/// Reader-writer locks that signal handlers may try to read, by their docs. All spinlocks may be
+/// tried.
 const READ_IN_HANDLERS: &[&str] = &["overlock_rw", "percpu_rwsem", "semaphore"];
 
-/// Locks that whoever acquires them last may free, by their docs: while the unlock that let it in may not have returned.
+/// Locks that whoever acquires them last may free, by their docs: while the unlock that let it in
+/// may not have returned.
 const FREED: &[&str] = &[
     "overlock",
     "ticket",

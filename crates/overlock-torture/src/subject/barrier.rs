@@ -28,7 +28,8 @@ pub struct Gathering {
 #[repr(align(128))]
 struct Mark(UnsafeCell<u64>);
 
-// SAFETY: written by its thread before one `wait` of each round, and read by others between that one and the next.
+// SAFETY: written by its thread before one `wait` of each round, and read by others between that
+// one and the next.
 unsafe impl Sync for Mark {}
 
 impl Mark {
@@ -84,7 +85,8 @@ impl Subject for Gathering {
             ));
         }
         if leads {
-            // Relaxed: only the leader writes it, before the barrier that all pass before they look.
+            // Relaxed: only the leader writes it, before the barrier that all pass before they
+            // look.
             self.wish.store(worker.wish() as u8, Relaxed);
             if self.rounds.fetch_add(1, Relaxed) + 1 != round {
                 worker.fail(Violation::new(

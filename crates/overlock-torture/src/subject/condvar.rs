@@ -1,7 +1,9 @@
-//! A condition variable: a bounded queue whose users each put an item in and take one out, again and again.
+//! A condition variable: a bounded queue whose users each put an item in and take one out, again
+//! and again.
 //!
-//! So there is always somebody to wake whoever waits: if all waited for items, the queue would hold one for each of them; if all
-//! waited for room, it would be full of the items of others that are still to take one. And while all rest it is empty.
+//! So there is always somebody to wake whoever waits: if all waited for items, the queue would hold
+//! one for each of them; if all waited for room, it would be full of the items of others that are
+//! still to take one. And while all rest it is empty.
 
 use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -62,8 +64,8 @@ impl<L: RawLock> Queue<L> {
         self.put.load(Relaxed) - self.taken.load(Relaxed)
     }
 
-    /// Waits until the end is ready, moves one item, and tells those at the other end, by the bits: all or one of them, with the
-    /// lock or after it.
+    /// Waits until the end is ready, moves one item, and tells those at the other end, by the bits:
+    /// all or one of them, with the lock or after it.
     fn pass(&self, worker: &Worker, step: &Step, end: &End<'_>, bits: u64) {
         let ask = Ask {
             op: Op::Lock,
@@ -78,7 +80,8 @@ impl<L: RawLock> Queue<L> {
         let mut how = step.how;
         while !(end.ready)() {
             token = self.wait(worker, how, end, token);
-            // A limit that is over would make a busy loop of this, and a real-time priority a long one.
+            // A limit that is over would make a busy loop of this, and a real-time priority a long
+            // one.
             how = How::Wait;
         }
         // Plain additions: the lock is held.

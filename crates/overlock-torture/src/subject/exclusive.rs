@@ -66,8 +66,8 @@ macro_rules! exclusive_extras {
 pub(crate) use exclusive_extras;
 
 impl<L: RawLock> Exclusive<L> {
-    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try them, `freed` where whoever has acquired one
-    /// last may free it.
+    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try them,
+    /// `freed` where whoever has acquired one last may free it.
     ///
     /// # Errors
     ///

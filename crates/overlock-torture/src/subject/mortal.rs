@@ -1,9 +1,11 @@
-//! Locks that live for a moment: whoever acquires one last frees it as soon as its own unlock has returned, while the unlock that let it in may
-//! not have. A lock that is touched by that one then is used after it was freed: nothing to notice here, but AddressSanitizer does.
+//! Locks that live for a moment: whoever acquires one last frees it as soon as its own unlock has
+//! returned, while the unlock that let it in may not have. A lock that is touched by that one then
+//! is used after it was freed: nothing to notice here, but AddressSanitizer does.
 //!
-//! A thread makes one, acquires it, and shows it to the others for a moment. Those that end a step by then come to it, and wait. How many
-//! they are is counted under the lock, so the last one knows that it is the last. The last to come to a reader-writer lock, where it came as
-//! a reader, may have others beside it: it comes again to write.
+//! A thread makes one, acquires it, and shows it to the others for a moment. Those that end a step
+//! by then come to it, and wait. How many they are is counted under the lock, so the last one knows
+//! that it is the last. The last to come to a reader-writer lock, where it came as a reader, may
+//! have others beside it: it comes again to write.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -185,7 +187,8 @@ impl<L> Default for Mortals<L> {
 }
 
 impl<L: Visited> Mortals<L> {
-    /// After a step of `worker`, which holds nothing: it comes to the one that is shown, or makes one now and then.
+    /// After a step of `worker`, which holds nothing: it comes to the one that is shown, or makes
+    /// one now and then.
     pub fn step(&self, worker: &Worker, step: &Step, fair: Option<Unlock<L>>) {
         let unlock = match fair {
             Some(fair) if step.then == Then::LeaveFair => fair,
@@ -222,7 +225,8 @@ impl<L: Visited> Mortals<L> {
             free
         };
         let guests = if mine { self.show(worker) } else { 0 };
-        // SAFETY: nobody frees it before the guests have acquired it, and this thread holds it, alone.
+        // SAFETY: nobody frees it before the guests have acquired it, and this thread holds it,
+        // alone.
         unsafe { (*mortal.as_ptr()).left.store(guests, Relaxed) };
         self.leave(worker, mortal, token, unlock, guests == 0);
     }
@@ -254,7 +258,8 @@ impl<L: Visited> Mortals<L> {
         let Some(token) = acquire(worker, mortal, side) else {
             return;
         };
-        // SAFETY: it lives until all guests have acquired it, of which this thread is one, and this thread holds it.
+        // SAFETY: it lives until all guests have acquired it, of which this thread is one, and this
+        // thread holds it.
         let last = unsafe { (*mortal.as_ptr()).left.fetch_sub(1, Relaxed) == 1 };
         self.leave(worker, mortal, token, unlock, last);
     }
@@ -274,8 +279,9 @@ impl<L: Visited> Mortals<L> {
             // SAFETY: this is their token. Nobody else frees it.
             token = unsafe { lock.be_alone(token) };
         }
-        // SAFETY: this is their token. It is freed below alone: by this thread after this, or by one that acquires it after this has
-        // released it, which is what the lock's docs allow.
+        // SAFETY: this is their token. It is freed below alone: by this thread after this, or by
+        // one that acquires it after this has released it, which is what the lock's docs
+        // allow.
         worker.release(LOCK, || unsafe { unlock(lock, token) });
         if last {
             // SAFETY: from a box, and all that knew of it have acquired it.

@@ -1,7 +1,7 @@
 //! Initialisation, once: chunks of cells that all threads race to fill.
 //!
-//! The first thread that is through with a chunk makes the next one and fills all of it, so whoever just waits for a cell waits
-//! for a thread that comes.
+//! The first thread that is through with a chunk makes the next one and fills all of it, so whoever
+//! just waits for a cell waits for a thread that comes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -44,8 +44,8 @@ const PAST: u64 = 3 << 8;
 type Inner<'a> = &'a dyn Fn();
 
 impl<L: RawRwLock> Shared<L> {
-    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try to read, `freed` where whoever has
-    /// acquired one last may free it.
+    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try to
+    /// read, `freed` where whoever has acquired one last may free it.
     ///
     /// # Errors
     ///

@@ -6,9 +6,10 @@ use overlock_core::raw::RawFairRwLock;
 
 use super::{Alone, Guard, Guarded, MappedGuard, MappedReadGuard, Mode, Place};
 
-/// A [`Mode`] whose holder can give the lock to those that wait for it. [`Exclusive`](crate::lock::Exclusive) is one where
-/// the raw lock is a [`RawFairLock`](overlock_core::raw::RawFairLock), the other three where it is a [`RawFairRwLock`].
-/// Sealed.
+/// A [`Mode`] whose holder can give the lock to those that wait for it.
+/// [`Exclusive`](crate::lock::Exclusive) is one where the raw lock is a
+/// [`RawFairLock`](overlock_core::raw::RawFairLock), the other three where it is a
+/// [`RawFairRwLock`]. Sealed.
 pub trait Fair: Mode {
     /// # Safety
     ///
@@ -26,9 +27,10 @@ pub trait Fair: Mode {
 impl<P: Place<Raw = M::Raw>, M: Fair> Guard<P, M> {
     /// Releases the lock; where a waiter sleeps for it, gives it to that one, past everybody else.
     ///
-    /// Costs a wake-up during which nobody is inside. Worth it where one thread would take the lock again and again, and
-    /// others need it in between; the bound on their waiting times holds without it. What readers release goes to a writer
-    /// when the last of them has left. Those that wait for an upgradable reader are woken, and may still be passed by a writer.
+    /// Costs a wake-up during which nobody is inside. Worth it where one thread would take the lock
+    /// again and again, and others need it in between; the bound on their waiting times holds
+    /// without it. What readers release goes to a writer when the last of them has left. Those
+    /// that wait for an upgradable reader are woken, and may still be passed by a writer.
     #[inline]
     pub fn unlock_fair(s: Self) {
         let (place, token) = s.into_parts();
@@ -49,8 +51,8 @@ impl<P: Place<Raw = M::Raw>, M: Fair> Guard<P, M> {
         )
     }
 
-    /// Lets waiters have the lock, if any sleep for it, and acquires it again in the same mode. The guard is borrowed mutably, so that
-    /// no reference into the data can be kept meanwhile.
+    /// Lets waiters have the lock, if any sleep for it, and acquires it again in the same mode. The
+    /// guard is borrowed mutably, so that no reference into the data can be kept meanwhile.
     ///
     /// ```
     /// use overlock::{Mutex, MutexGuard};

@@ -1,9 +1,10 @@
 //! Guards of a part of the data.
 //!
-//! They keep a pointer to the part instead of the lock, so nothing that would release and acquire again can be done with them: the
-//! part might be gone by then. The pointers are raw: a reference that is handed to a function by
-//! value must stay valid until the function returns, and `drop` releases the lock before it does. They also make the guards not
-//! `Send`, as the marker of a [`Guard`] does.
+//! They keep a pointer to the part instead of the lock, so nothing that would release and acquire
+//! again can be done with them: the part might be gone by then. The pointers are raw: a reference
+//! that is handed to a function by value must stay valid until the function returns, and `drop`
+//! releases the lock before it does. They also make the guards not `Send`, as the marker of a
+//! [`Guard`] does.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -64,7 +65,8 @@ impl<M: Mode> Drop for Held<'_, M> {
 #[clippy::has_significant_drop]
 pub struct MappedGuard<'a, T: ?Sized, M: Alone> {
     pub(super) held: Held<'a, M>,
-    /// A `*mut`, so that the guard is invariant in `T` (what is written through it must be exactly that), and not `Send`.
+    /// A `*mut`, so that the guard is invariant in `T` (what is written through it must be exactly
+    /// that), and not `Send`.
     part: *mut T,
 }
 
@@ -88,7 +90,8 @@ impl<'a, L: Guarded<Raw = M::Raw> + ?Sized, M: Alone> Guard<&'a L, M> {
     where
         F: FnOnce(&mut L::Data) -> &mut U,
     {
-        // SAFETY: the holder is alone with the data for as long as the guard, or the mapped one, lives.
+        // SAFETY: the holder is alone with the data for as long as the guard, or the mapped one,
+        // lives.
         let part: *mut U = f(unsafe { &mut *s.data() });
         // SAFETY: `part` was just got from the data.
         unsafe { MappedGuard::narrow(s, part) }
@@ -223,7 +226,8 @@ impl<T: ?Sized + fmt::Display, M: Alone> fmt::Display for MappedGuard<'_, T, M> 
 
 /// A lock acquired for reading, and access to a part of its data; releases the lock when dropped.
 ///
-/// Made by `map` and its kind of a reader's [`Guard`]. [`MappedRwLockReadGuard`](crate::MappedRwLockReadGuard) is an alias.
+/// Made by `map` and its kind of a reader's [`Guard`].
+/// [`MappedRwLockReadGuard`](crate::MappedRwLockReadGuard) is an alias.
 #[must_use = "the lock is released as soon as the guard is dropped"]
 #[clippy::has_significant_drop]
 pub struct MappedReadGuard<'a, R: RawRwLock, T: ?Sized> {

@@ -1,8 +1,8 @@
 //! How a process stops relying on `membarrier`, in two steps.
 //!
-//! One side of such a pair runs often and leaves its fence out; the other runs rarely and has the kernel put
-//! it in. Where the kernel is not to be asked any more, the first side has to have its fence again
-//! *before* the second may stop asking: a barrier lies between the two.
+//! One side of such a pair runs often and leaves its fence out; the other runs rarely and has the
+//! kernel put it in. Where the kernel is not to be asked any more, the first side has to have its
+//! fence again *before* the second may stop asking: a barrier lies between the two.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -31,8 +31,8 @@ impl Asymmetric {
         self.symmetric.store(false, Relaxed);
     }
 
-    /// Whether the side that runs often leaves its fence out. Relaxed: whoever still reads yes is met
-    /// by the barrier in `end`.
+    /// Whether the side that runs often leaves its fence out. Relaxed: whoever still reads yes is
+    /// met by the barrier in `end`.
     #[inline(always)]
     pub(super) fn is_on(&self) -> bool {
         !self.symmetric.load(Relaxed)

@@ -17,7 +17,8 @@ use super::{Linux, extras, futex};
 /// On where the light side leaves its fence out, since the heavy side runs membarrier.
 static EXPEDITED: Asymmetric = Asymmetric::new();
 
-/// How long a light side can be on its way to the access behind it: it is some instructions long, and whoever loses its CPU there passes a fence.
+/// How long a light side can be on its way to the access behind it: it is some instructions long,
+/// and whoever loses its CPU there passes a fence.
 const ON_THE_WAY_NS: u64 = 10_000_000;
 
 #[inline(always)]
@@ -48,7 +49,8 @@ pub(super) fn heavy() {
     fence(Ordering::SeqCst);
 }
 
-/// At the second attempt in a child of fork on a kernel that did not pass the registration on. False where a filter was installed since.
+/// At the second attempt in a child of fork on a kernel that did not pass the registration on.
+/// False where a filter was installed since.
 fn expedite_somehow() -> bool {
     expedite() || futex::membarrier(MembarrierCommand::RegisterPrivateExpedited) && expedite()
 }
@@ -69,8 +71,9 @@ mod tests {
 
     use super::*;
 
-    /// Store buffering with one light and one heavy side: never do both threads miss the other's store.
-    /// With the heavy barrier taken out this fails within a few thousand rounds on x86-64.
+    /// Store buffering with one light and one heavy side: never do both threads miss the other's
+    /// store. With the heavy barrier taken out this fails within a few thousand rounds on
+    /// x86-64.
     #[test]
     fn light_and_heavy_together_order_like_two_full_fences() {
         const ROUNDS: u32 = if cfg!(miri) { 20 } else { 20_000 };

@@ -15,11 +15,13 @@ pub(super) fn now() -> Instant {
     Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Nanoseconds within a factor of two: the counters of x86-64 processors run at 1 to 4 GHz, so that half of what they show does.
+/// Nanoseconds within a factor of two: the counters of x86-64 processors run at 1 to 4 GHz, so that
+/// half of what they show does.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub(super) fn ticks() -> u64 {
-    // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it unless they ask to be killed for that (PR_SET_TSC).
+    // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it unless they
+    // ask to be killed for that (PR_SET_TSC).
     unsafe { core::arch::x86_64::_rdtsc() >> 1 }
 }
 

@@ -1,13 +1,13 @@
-//! A thread-specific key that is created once, by whoever needs it first: how a thread's end is seen without a thread-local that
-//! has a destructor, for which the C library may allocate.
+//! A thread-specific key that is created once, by whoever needs it first: how a thread's end is
+//! seen without a thread-local that has a destructor, for which the C library may allocate.
 
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Has a function called when threads end. Creating it and setting it allocate nothing in the first 32 keys of a process, and take no lock; both may
-/// happen in handlers of signals.
+/// Has a function called when threads end. Creating it and setting it allocate nothing in the first
+/// 32 keys of a process, and take no lock; both may happen in handlers of signals.
 #[derive(Debug)]
 pub struct ExitKey {
     /// The key (an unsigned int in every Linux libc) + 1; 0 until a thread needs it.
@@ -16,7 +16,8 @@ pub struct ExitKey {
 }
 
 impl ExitKey {
-    /// `ends` gets what the thread has [set](Self::set), and runs again for a thread that sets it anew meanwhile.
+    /// `ends` gets what the thread has [set](Self::set), and runs again for a thread that sets it
+    /// anew meanwhile.
     pub const fn new(ends: unsafe extern "C" fn(*mut c_void)) -> ExitKey {
         ExitKey {
             key: AtomicU32::new(0),
@@ -24,7 +25,8 @@ impl ExitKey {
         }
     }
 
-    /// The key, created now if there is none; `None` where the process has no more. `created` runs once, on the thread whose key it is.
+    /// The key, created now if there is none; `None` where the process has no more. `created` runs
+    /// once, on the thread whose key it is.
     pub fn get(&self, created: impl FnOnce()) -> Option<libc::pthread_key_t> {
         // Relaxed, as below: the key's number is all there is to see.
         match self.key.load(Relaxed) {
@@ -53,7 +55,8 @@ impl ExitKey {
         }
     }
 
-    /// Has the function called with `value`, which is not 0, when the calling thread ends. False where that is refused.
+    /// Has the function called with `value`, which is not 0, when the calling thread ends. False
+    /// where that is refused.
     pub fn set(&self, value: usize, created: impl FnOnce()) -> bool {
         self.get(created).is_some_and(|key| {
             // SAFETY: the key was created and is never deleted.

@@ -1,7 +1,8 @@
-//! System calls beyond `futex`: asked for until the process [says](super::Linux::use_futex_alone) that it does without, by nobody after that.
+//! System calls beyond `futex`: asked for until the process [says](super::Linux::use_futex_alone)
+//! that it does without, by nobody after that.
 //!
-//! A filter may end who asks. So whoever asks counts itself first, and who says it waits for those: none of them is between its look at
-//! the word below and its call when the filter comes.
+//! A filter may end who asks. So whoever asks counts itself first, and who says it waits for those:
+//! none of them is between its look at the word below and its call when the filter comes.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -17,8 +18,9 @@ struct Gate(AtomicU32);
 
 static GATE: Gate = Gate(AtomicU32::new(0));
 
-/// How long, and between which looks, those that ask are waited for. Each is done as soon as it has a CPU; one that a handler of a signal has
-/// interrupted, in which the process restricts itself, is not before that returns.
+/// How long, and between which looks, those that ask are waited for. Each is done as soon as it has
+/// a CPU; one that a handler of a signal has interrupted, in which the process restricts itself, is
+/// not before that returns.
 const PATIENCE_NS: u64 = 1_000_000_000;
 const NAP_NS: u64 = 50_000;
 
@@ -27,7 +29,8 @@ impl Gate {
         if !self.is_open() {
             return None;
         }
-        // Acquire: pairs with the release in `end`. What was given up before is seen by who is refused.
+        // Acquire: pairs with the release in `end`. What was given up before is seen by who is
+        // refused.
         let granted = self.0.fetch_add(1, Acquire) & ALONE == 0;
         let answer = granted.then(call);
         // Release: pairs with the look in `end`.

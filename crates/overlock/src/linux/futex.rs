@@ -1,6 +1,7 @@
 //! The system calls: `futex`, which is all that is needed, and `membarrier`, which may be refused.
 //!
-//! [Raw](super::syscall), so that nothing of the C library's is called, `errno` stays what it was, and no cancellation point is passed.
+//! [Raw](super::syscall), so that nothing of the C library's is called, `errno` stays what it was,
+//! and no cancellation point is passed.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::AtomicU32;
@@ -116,7 +117,8 @@ pub(super) fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
     moved >= 0
 }
 
-/// Not 0: the system does not let a thread sleep on two words, or is not asked to. A third word of those that do.
+/// Not 0: the system does not let a thread sleep on two words, or is not asked to. A third word of
+/// those that do.
 static ONE_WORD: AtomicU32 = AtomicU32::new(cfg!(miri) as u32);
 
 /// From now on nobody sleeps on two words; those that do wake up.
@@ -125,7 +127,8 @@ pub(super) fn give_up() {
     wake(&ONE_WORD, Kick::All);
 }
 
-/// Sleeps until one of two words is not what is expected of it, or is kicked, or for no reason. False where the system cannot do that.
+/// Sleeps until one of two words is not what is expected of it, or is kicked, or for no reason.
+/// False where the system cannot do that.
 pub(super) fn wait_either(words: [(&AtomicU32, u32); 2], until: Option<Instant>) -> bool {
     if ONE_WORD.load(Relaxed) != 0 || DOUBTED.load(Relaxed) {
         return false;

@@ -1,5 +1,5 @@
-//! What is done once, when the program or the library is loaded, and once more where the process is about to restrict itself: no
-//! lock call asks the system for anything but to sleep and to wake.
+//! What is done once, when the program or the library is loaded, and once more where the process is
+//! about to restrict itself: no lock call asks the system for anything but to sleep and to wake.
 
 use core::ffi::{CStr, c_char};
 
@@ -23,15 +23,18 @@ static LOADED: extern "C" fn() = {
 };
 
 impl Linux {
-    /// From now on the locks of this process ask the system for `futex` alone: not for `membarrier`, `sched_yield` or `futex_waitv`, which are extras.
-    /// To be called before the process puts a seccomp filter in force that refuses them, or ends who calls them. No wake-up is missed by it.
-    /// Later calls do nothing. A program that begins under such a filter says so by the environment variable
-    /// `OVERLOCK_FUTEX_ALONE=1`.
+    /// From now on the locks of this process ask the system for `futex` alone: not for
+    /// `membarrier`, `sched_yield` or `futex_waitv`, which are extras. To be called before the
+    /// process puts a seccomp filter in force that refuses them, or ends who calls them. No wake-up
+    /// is missed by it. Later calls do nothing. A program that begins under such a filter says
+    /// so by the environment variable `OVERLOCK_FUTEX_ALONE=1`.
     ///
-    /// Where a filter refuses one of them without this, the locks notice and do without from then on; but an unlock may have
-    /// been under way at that moment, so that each sleep ends after a second from then on, and looks again.
+    /// Where a filter refuses one of them without this, the locks notice and do without from then
+    /// on; but an unlock may have been under way at that moment, so that each sleep ends after
+    /// a second from then on, and looks again.
     ///
-    /// Uncontended unlocks cost a locked instruction after this. Reading a [`PerCpuRwLock`](crate::PerCpuRwLock) costs a fence.
+    /// Uncontended unlocks cost a locked instruction after this. Reading a
+    /// [`PerCpuRwLock`](crate::PerCpuRwLock) costs a fence.
     pub fn use_futex_alone() {
         release::give_up();
         barrier::give_up();
@@ -40,15 +43,17 @@ impl Linux {
         extras::end();
     }
 
-    /// Finds out anew for how many threads there are CPUs, after the affinity or the quota of the process has changed: the
-    /// reader-writer semaphore does not spin where there is one. It opens files, so that no lock call does this. Nothing is done after
+    /// Finds out anew for how many threads there are CPUs, after the affinity or the quota of the
+    /// process has changed: the reader-writer semaphore does not spin where there is one. It
+    /// opens files, so that no lock call does this. Nothing is done after
     /// [`use_futex_alone`](Self::use_futex_alone).
     pub fn refresh_parallelism() {
         extras::ask(quota::look);
     }
 }
 
-/// The value of an environment variable. Not by `getenv`, which a program may have replaced, nor by `std`, which copies.
+/// The value of an environment variable. Not by `getenv`, which a program may have replaced, nor by
+/// `std`, which copies.
 pub fn variable(name: &CStr) -> Option<&'static CStr> {
     unsafe extern "C" {
         static environ: *const *const c_char;

@@ -1,15 +1,16 @@
 //! Priority inheritance: the kernel's PI futexes, and the thread id that their words hold.
 //!
-//! `FUTEX_LOCK_PI` counts its deadline on `CLOCK_REALTIME`, which can be set; `FUTEX_LOCK_PI2` (Linux 5.14) can count on
-//! `CLOCK_MONOTONIC`. Where there is only the first, a deadline that the clock reached too early is tried
-//! again; one that the clock was set back from comes late.
+//! `FUTEX_LOCK_PI` counts its deadline on `CLOCK_REALTIME`, which can be set; `FUTEX_LOCK_PI2`
+//! (Linux 5.14) can count on `CLOCK_MONOTONIC`. Where there is only the first, a deadline that the
+//! clock reached too early is tried again; one that the clock was set back from comes late.
 //!
 //! # The thread's id
 //!
-//! Asked of the kernel once a thread, and once more in a child of fork: there the thread is a copy, with another id. The copy is
-//! told by a page that the kernel empties in every child, whichever way it was forked (`MADV_WIPEONFORK`, Linux 4.14).
-//! The page holds a number that differs from that of every forebear, and each thread notes it with its
-//! id. Where the kernel cannot do this, or an emulator only says that it can, each id is asked anew.
+//! Asked of the kernel once a thread, and once more in a child of fork: there the thread is a copy,
+//! with another id. The copy is told by a page that the kernel empties in every child, whichever
+//! way it was forked (`MADV_WIPEONFORK`, Linux 4.14). The page holds a number that differs from
+//! that of every forebear, and each thread notes it with its id. Where the kernel cannot do this,
+//! or an emulator only says that it can, each id is asked anew.
 
 use std::cell::Cell;
 use std::ptr;
@@ -39,13 +40,15 @@ impl PiPlatform for Linux {
             None => futex::lock_pi(word, futex::Flags::PRIVATE, None),
             Some(end) => lock_until(word, end),
         }
-        // Acquire, pairs with the release in `unlock_pi`, and with a lock's own. The kernel's accesses are full barriers; this says
-        // it in the language's terms, and to sanitizers, which do not see them.
+        // Acquire, pairs with the release in `unlock_pi`, and with a lock's own. The kernel's
+        // accesses are full barriers; this says it in the language's terms, and to
+        // sanitizers, which do not see them.
         .map(|()| _ = word.load(Acquire))
         .map_err(|error| match error {
             Errno::TIMEDOUT => PiError::Deadline,
             Errno::DEADLK => PiError::Deadlock,
-            // No such thread; a thread of the kernel's own; a thread that the kernel's waiters do not wait for.
+            // No such thread; a thread of the kernel's own; a thread that the kernel's waiters do
+            // not wait for.
             Errno::SRCH | Errno::PERM | Errno::INVAL => PiError::OwnerDied,
             // Out of memory, or none of these futexes on this machine, or a filter.
             _ => PiError::Unavailable,
@@ -56,8 +59,8 @@ impl PiPlatform for Linux {
         // Release, pairs with the acquire in `lock_pi`: see there. It writes what is there.
         word.fetch_or(0, Release);
         if let Err(error) = futex::unlock_pi(word, futex::Flags::PRIVATE) {
-            // The word names the caller and says that there are waiters, so the kernel granted this before. They would
-            // wait for ever.
+            // The word names the caller and says that there are waiters, so the kernel granted this
+            // before. They would wait for ever.
             eprintln!(
                 "overlock: the kernel does not release a priority-inheritance futex ({error})"
             );
@@ -125,7 +128,8 @@ thread_local! {
 static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 /// Stands in for the page where there is none: always 0, which no thread notes.
 static NO_PAGE: AtomicU32 = AtomicU32::new(0);
-/// Numbers given to processes so far in this one's line of descent. Copied by fork, like all memory but the page.
+/// Numbers given to processes so far in this one's line of descent. Copied by fork, like all memory
+/// but the page.
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
 /// The first process in that line in which a thread asked for its id: no lock was held before.
 static FIRST: AtomicU32 = AtomicU32::new(0);
@@ -167,7 +171,8 @@ fn new_page() -> Option<*mut AtomicU32> {
     }
     // SAFETY: the advice concerns the mapping just made, which nobody else knows.
     let advise = |advice| unsafe { libc::madvise(page, size, advice) } == 0;
-    // Emulators (qemu-user up to 7.2) take any advice and ignore it: who takes one that does not exist is not believed.
+    // Emulators (qemu-user up to 7.2) take any advice and ignore it: who takes one that does not
+    // exist is not believed.
     if advise(-1) || !advise(libc::MADV_WIPEONFORK) {
         // SAFETY: as above.
         unsafe { libc::munmap(page, size) };
@@ -176,7 +181,8 @@ fn new_page() -> Option<*mut AtomicU32> {
     Some(page.cast())
 }
 
-/// Asks the kernel for the thread's id, and notes it where it can be told in a child of fork that it is another's.
+/// Asks the kernel for the thread's id, and notes it where it can be told in a child of fork that
+/// it is another's.
 #[cold]
 fn ask() -> u32 {
     let id = gettid().as_raw_nonzero().get() as u32;
@@ -190,7 +196,8 @@ fn ask() -> u32 {
     }
     let mut number = page.load(Relaxed);
     if number == 0 {
-        // Relaxed: numbers that differ are all that is asked. Threads that meet here use up one each.
+        // Relaxed: numbers that differ are all that is asked. Threads that meet here use up one
+        // each.
         let next = NUMBERS.fetch_add(1, Relaxed) + 1;
         number = match page.compare_exchange(0, next, Relaxed, Relaxed) {
             Ok(_) => next,

@@ -1,8 +1,11 @@
-//! For how many threads there are CPUs: those that the calling thread may run on, or what its control groups grant, if that is less.
+//! For how many threads there are CPUs: those that the calling thread may run on, or what its
+//! control groups grant, if that is less.
 //!
-//! The answer is that of `std::thread::available_parallelism`, which allocates to find it and passes cancellation points: not for a lock that takes the
-//! place of the C library's. Here files are read by system calls into buffers on the stack, some 3 KiB of it. As there, version 2 of cgroups counts where it is mounted at
-//! `/sys/fs/cgroup`, and names with spaces are not found. Names longer than the buffer are not found either.
+//! The answer is that of `std::thread::available_parallelism`, which allocates to find it and
+//! passes cancellation points: not for a lock that takes the place of the C library's. Here files
+//! are read by system calls into buffers on the stack, some 3 KiB of it. As there, version 2 of
+//! cgroups counts where it is mounted at `/sys/fs/cgroup`, and names with spaces are not found.
+//! Names longer than the buffer are not found either.
 
 use std::fmt::Write;
 use std::mem::ManuallyDrop;
@@ -16,7 +19,8 @@ use rustix::{fs, io, thread};
 /// The longest path, and the longest line, that is understood.
 const LONGEST: usize = 1024;
 
-/// The answer of the last [look](look). Until the first, waiters take it that owners have a CPU of their own.
+/// The answer of the last [look](look). Until the first, waiters take it that owners have a CPU of
+/// their own.
 static KNOWN: AtomicU32 = AtomicU32::new(2);
 
 /// What was found last: the value is all there is to see, so accesses are Relaxed.
@@ -121,7 +125,8 @@ impl Text {
     }
 }
 
-/// Calls `each` with one line of the file after the other, but for those that are too long, until it has found something.
+/// Calls `each` with one line of the file after the other, but for those that are too long, until
+/// it has found something.
 fn find_line<F: Files, T>(
     files: &F,
     path: &str,
@@ -252,7 +257,8 @@ fn path_of(mount: &str, group: &str) -> Option<Text> {
     Text::of(&[mount, slash, group])
 }
 
-/// Where a line of the table of mounts says that `group` of version 1 is: the mount point, and the group's path below that.
+/// Where a line of the table of mounts says that `group` of version 1 is: the mount point, and the
+/// group's path below that.
 fn mounted<'a>(line: &'a str, group: &'a str) -> Option<(&'a str, &'a str)> {
     let mut items = line.trim().split(' ');
     let root = items.nth(3)?.strip_prefix('/')?;

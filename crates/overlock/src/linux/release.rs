@@ -1,12 +1,16 @@
-//! The restartable release of the recommended mutex ([`Platform::release`]): a look and a store that no other thread can come between.
+//! The restartable release of the recommended mutex ([`Platform::release`]): a look and a store
+//! that no other thread can come between.
 //!
-//! A restartable sequence (rseq(2), in Linux since 4.18) is a stretch of code that the kernel makes a thread leave for another
-//! address where the thread loses its CPU, takes a signal, or is met by `MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ` (since 5.10) within it. Here it is three
-//! steps long: it asks whether sequences have been given up, compares byte 1 of the lock with 0, and stores 0 into byte 0. Whoever leaves it early has not stored, and goes
-//! on with the slow unlock; it does not try again, so a debugger that steps through it gets on.
+//! A restartable sequence (rseq(2), in Linux since 4.18) is a stretch of code that the kernel makes
+//! a thread leave for another address where the thread loses its CPU, takes a signal, or is met by
+//! `MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ` (since 5.10) within it. Here it is three steps long: it
+//! asks whether sequences have been given up, compares byte 1 of the lock with 0, and stores 0 into
+//! byte 0. Whoever leaves it early has not stored, and goes on with the slow unlock; it does not
+//! try again, so a debugger that steps through it gets on.
 //!
-//! glibc registers the area in which a thread names its sequence for each of its threads (since 2.35), and says where it lies. Elsewhere, and where the
-//! system refuses one of the two, a release is a compare-exchange, and nobody restarts anything.
+//! glibc registers the area in which a thread names its sequence for each of its threads (since
+//! 2.35), and says where it lies. Elsewhere, and where the system refuses one of the two, a release
+//! is a compare-exchange, and nobody restarts anything.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -22,7 +26,8 @@ pub(super) use sequence::release;
 use super::asymmetric::Asymmetric;
 use super::{clock, extras, futex};
 
-/// On where releases are sequences. Read within the sequence: a restart after it is off is the last that is needed.
+/// On where releases are sequences. Read within the sequence: a restart after it is off is the last
+/// that is needed.
 static SEQUENCES: Asymmetric = Asymmetric::new();
 
 /// Restarts may take so much of the time: one in so many of what the last one took.
@@ -42,7 +47,8 @@ mod sequence {
     use super::SEQUENCES;
     use overlock_core::platform::Atomic;
 
-    /// Where a thread's area has the address of its sequence, from the thread pointer; 0: releases are compare-exchanges.
+    /// Where a thread's area has the address of its sequence, from the thread pointer; 0: releases
+    /// are compare-exchanges.
     pub(super) static PLACE: AtomicIsize = AtomicIsize::new(0);
 
     /// See [`Platform::release`](overlock_core::Platform::release).
@@ -52,12 +58,15 @@ mod sequence {
         if place == 0 {
             return exchange(word);
         }
-        // SAFETY: `place` is the offset of `rseq_cs` in the area that the C library has registered for every thread, 8 bytes that the thread itself may
-        // write. The descriptor is as the kernel wants it: version and flags 0, the first address of the sequence, its length, and where to
-        // go instead, which the signature that glibc registers stands before. The sequence stores to byte 0 of `word`, as its last
-        // instruction, and only where byte 1 was 0 within it. `rseq_cs` is 0 again on every way out, so that no thread
-        // keeps naming a descriptor that a `dlclose` may take away. (The kernel clears it where it makes the thread leave.) A store releases, on x86-64; and
-        // the compiler moves nothing across the block, which clobbers memory.
+        // SAFETY: `place` is the offset of `rseq_cs` in the area that the C library has registered
+        // for every thread, 8 bytes that the thread itself may write. The descriptor is as
+        // the kernel wants it: version and flags 0, the first address of the sequence, its length,
+        // and where to go instead, which the signature that glibc registers stands before.
+        // The sequence stores to byte 0 of `word`, as its last instruction, and only where
+        // byte 1 was 0 within it. `rseq_cs` is 0 again on every way out, so that no thread
+        // keeps naming a descriptor that a `dlclose` may take away. (The kernel clears it where it
+        // makes the thread leave.) A store releases, on x86-64; and the compiler moves
+        // nothing across the block, which clobbers memory.
         unsafe {
             asm!(
                 ".pushsection __rseq_cs, \"aw\"",
@@ -95,7 +104,8 @@ mod sequence {
         true
     }
 
-    /// The same without restarts. Not where byte 1 or the sleepers say anything: the slow unlock knows what to do then.
+    /// The same without restarts. Not where byte 1 or the sleepers say anything: the slow unlock
+    /// knows what to do then.
     #[cold]
     #[inline(never)]
     fn exchange(word: &AtomicU32) -> bool {
@@ -116,7 +126,8 @@ pub(super) fn register() {
     if let Some(place) = super::rseq::sequence_place()
         && futex::membarrier(futex::REGISTER_RESTART)
     {
-        // Relaxed: from here on releases are sequences, and whoever restarts them knows. One that loads 0 does without.
+        // Relaxed: from here on releases are sequences, and whoever restarts them knows. One that
+        // loads 0 does without.
         SEQUENCES.begin();
         sequence::PLACE.store(place, Relaxed);
     }
@@ -131,8 +142,8 @@ pub(super) fn give_up() {
     });
 }
 
-/// Restarts the sequences that are under way, if the system does it: at the second attempt where a kernel did not pass the registration on
-/// to a child of fork.
+/// Restarts the sequences that are under way, if the system does it: at the second attempt where a
+/// kernel did not pass the registration on to a child of fork.
 fn restarted() -> bool {
     futex::membarrier(futex::RESTART)
         || futex::membarrier(futex::REGISTER_RESTART) && futex::membarrier(futex::RESTART)
@@ -146,7 +157,8 @@ pub(super) fn restart() {
     let start = clock::ticks();
     // Where there are to be none, whoever said so has restarted all.
     if extras::ask(restarted) == Some(false) {
-        // A filter that was installed since. Somebody may be within the sequence, and miss what the caller has written.
+        // A filter that was installed since. Somebody may be within the sequence, and miss what the
+        // caller has written.
         SEQUENCES.end(futex::doubt_wake_ups);
     }
     let end = clock::ticks();

@@ -1,17 +1,19 @@
 //! The CPU that a thread runs on, from its restartable-sequences area.
 //!
 //! glibc 2.35 and later register the area for every thread and say where it lies; the kernel keeps
-//! `cpu_id` in it up to date, so reading it is one load. Elsewhere the CPU is unknown: asking the system takes longer than the fast paths that
-//! want to know it.
+//! `cpu_id` in it up to date, so reading it is one load. Elsewhere the CPU is unknown: asking the
+//! system takes longer than the fast paths that want to know it.
 
 use core::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 use overlock_core::Cpu;
 
-/// Where `cpu_id` lies, from the thread pointer: the same in all threads. 0 until it is known, or where it is not.
+/// Where `cpu_id` lies, from the thread pointer: the same in all threads. 0 until it is known, or
+/// where it is not.
 static PLACE: AtomicIsize = AtomicIsize::new(0);
 
-/// The CPU number of the calling thread, stale as soon as it is read; unknown before [load](super::load).
+/// The CPU number of the calling thread, stale as soon as it is read; unknown before
+/// [load](super::load).
 #[inline(always)]
 pub(super) fn cpu() -> Cpu {
     // Relaxed: the value is all there is to see.
@@ -93,7 +95,8 @@ mod area {
     pub(super) unsafe fn read(place: isize) -> u32 {
         let cpu: u32;
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the area lies there in every thread for as long as it runs, and `cpu_id` is a 32-bit field that only the kernel writes.
+        // SAFETY: the area lies there in every thread for as long as it runs, and `cpu_id` is a
+        // 32-bit field that only the kernel writes.
         unsafe {
             asm!(
                 "mov {cpu:e}, dword ptr fs:[{place}]",
@@ -124,7 +127,8 @@ mod area {
         if size.is_null() || offset.is_null() {
             return None;
         }
-        // SAFETY: glibc defines `__rseq_size` as a const unsigned int; it is set before any thread runs.
+        // SAFETY: glibc defines `__rseq_size` as a const unsigned int; it is set before any thread
+        // runs.
         let is_registered = unsafe { size.read() } > 0;
         // SAFETY: as above, for the const ptrdiff_t `__rseq_offset`.
         is_registered.then(|| unsafe { offset.read() } + CPU_ID)

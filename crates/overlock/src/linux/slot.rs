@@ -1,13 +1,14 @@
 //! Which queue slot belongs to which thread.
 //!
-//! A thread takes the lowest free slot when it first needs one and gives it back when it exits. Taking one is
-//! lock-free and allocates nothing, so it may happen in a signal handler: a constant-initialised
-//! thread-local, a bitmap, and a POSIX thread-specific key. The key is created at load, before the program's own, as glibc keeps the
-//! values of the first 32 keys of a process in the thread itself. (A library that is loaded later may get a later one: then
-//! glibc allocates where a thread takes its slot.)
+//! A thread takes the lowest free slot when it first needs one and gives it back when it exits.
+//! Taking one is lock-free and allocates nothing, so it may happen in a signal handler: a
+//! constant-initialised thread-local, a bitmap, and a POSIX thread-specific key. The key is created
+//! at load, before the program's own, as glibc keeps the values of the first 32 keys of a process
+//! in the thread itself. (A library that is loaded later may get a later one: then glibc allocates
+//! where a thread takes its slot.)
 //!
-//! Where the process has no key left, or no memory for its value, a slot stays taken when its thread has gone: some 16,000 threads
-//! can wait then.
+//! Where the process has no key left, or no memory for its value, a slot stays taken when its
+//! thread has gone: some 16,000 threads can wait then.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -25,21 +26,25 @@ static TAKEN: [AtomicU64; THREADS.div_ceil(64)] =
 /// Has slots given back.
 static KEY: ExitKey = ExitKey::new(give);
 
-/// One more than the highest slot that a thread has ever had: where the search for those in use begins.
+/// One more than the highest slot that a thread has ever had: where the search for those in use
+/// begins.
 static EVER: AtomicU32 = AtomicU32::new(0);
 
-/// See [`Platform::slots_in_use`](overlock_core::Platform::slots_in_use): one more than the highest slot that is taken. It falls when the
-/// threads at the top have exited; the look costs one load for 64 slots that there ever were.
+/// See [`Platform::slots_in_use`](overlock_core::Platform::slots_in_use): one more than the highest
+/// slot that is taken. It falls when the threads at the top have exited; the look costs one load
+/// for 64 slots that there ever were.
 ///
-/// Why nobody is missed: a thread takes its bit, then raises `EVER`, then uses its slot. If this look comes after that use, in the order of
-/// sequentially consistent operations, its load finds that rise or a later one. All changes of `EVER` are read-modify-writes, so
-/// it acquires the rise, and the look at the bits finds the thread's: set, or cleared by its exit.
+/// Why nobody is missed: a thread takes its bit, then raises `EVER`, then uses its slot. If this
+/// look comes after that use, in the order of sequentially consistent operations, its load finds
+/// that rise or a later one. All changes of `EVER` are read-modify-writes, so it acquires the rise,
+/// and the look at the bits finds the thread's: set, or cleared by its exit.
 ///
-/// Why nobody is left out too soon: a bit is cleared when its thread has left the slot for good, a release that the look acquires. So who
-/// skips the slot knows of all that the thread did.
+/// Why nobody is left out too soon: a bit is cleared when its thread has left the slot for good, a
+/// release that the look acquires. So who skips the slot knows of all that the thread did.
 pub(super) fn in_use() -> usize {
-    // SeqCst: pairs with `take`. The canceller of a token and a waiter with a new slot meet in four sequentially consistent accesses
-    // (`CancelToken::cancel`); the first look at the slots must not come before them.
+    // SeqCst: pairs with `take`. The canceller of a token and a waiter with a new slot meet in four
+    // sequentially consistent accesses (`CancelToken::cancel`); the first look at the slots
+    // must not come before them.
     let words = (EVER.load(SeqCst) as usize).div_ceil(64);
     // Acquire: pairs with `Bitmap::give`.
     for (index, bits) in TAKEN[..words].iter().enumerate().rev() {
@@ -130,8 +135,8 @@ mod tests {
         assert!(seen.len() < FOLLOWERS / 2, "{seen:?}");
     }
 
-    /// Fails where it is one more than the highest slot that there has ever been. (Other tests run meanwhile, and take the lowest that are
-    /// free: not for ever.)
+    /// Fails where it is one more than the highest slot that there has ever been. (Other tests run
+    /// meanwhile, and take the lowest that are free: not for ever.)
     #[test]
     fn slots_of_threads_that_are_gone_are_not_in_use() {
         const MANY: usize = if cfg!(miri) { 20 } else { 150 };
@@ -161,9 +166,10 @@ mod tests {
         panic!("{} slots in use, and {highest} is not", in_use());
     }
 
-    /// What `CancelToken::cancel` rests on. A waiter takes its slot, says what it waits for, and looks at the token's flag; the
-    /// canceller sets the flag, and looks through the slots in use. One of the two sees the other. Where the accesses to
-    /// `EVER` are Relaxed, Miri finds a canceller that misses a new slot; x86 does not show it.
+    /// What `CancelToken::cancel` rests on. A waiter takes its slot, says what it waits for, and
+    /// looks at the token's flag; the canceller sets the flag, and looks through the slots in
+    /// use. One of the two sees the other. Where the accesses to `EVER` are Relaxed, Miri finds
+    /// a canceller that misses a new slot; x86 does not show it.
     #[test]
     fn who_looks_through_the_slots_finds_a_new_one_or_is_seen_by_its_thread() {
         const ROUNDS: usize = 12;

@@ -1,7 +1,9 @@
-//! System calls by the machine's own instruction: the drop-in exports `syscall` of the C library's, and so may a program. Nothing of theirs may run
-//! in a lock call, which may itself be made by what takes their place.
+//! System calls by the machine's own instruction: the drop-in exports `syscall` of the C library's,
+//! and so may a program. Nothing of theirs may run in a lock call, which may itself be made by what
+//! takes their place.
 //!
-//! Under Miri, which knows the C library's function alone, and on machines that are not listed here, it is that function.
+//! Under Miri, which knows the C library's function alone, and on machines that are not listed
+//! here, it is that function.
 
 /// What a register can hold.
 pub trait Argument {
@@ -36,8 +38,8 @@ impl<T> Argument for *mut T {
     }
 }
 
-/// Asks the system for a call of this number, with up to six arguments. What it answers: a negated errno where it refuses. `errno` stays as it
-/// was where the machine has its own instruction here.
+/// Asks the system for a call of this number, with up to six arguments. What it answers: a negated
+/// errno where it refuses. `errno` stays as it was where the machine has its own instruction here.
 ///
 /// To be used in an unsafe block, as what the kernel does with the arguments is up to the caller.
 #[macro_export]

@@ -1,8 +1,11 @@
-//! When a thread that spins gives its CPU away ([`Platform::yield_turn`](overlock_core::Platform::yield_turn)).
+//! When a thread that spins gives its CPU away
+//! ([`Platform::yield_turn`](overlock_core::Platform::yield_turn)).
 //!
-//! Threads that contend for a lock on one CPU take turns of 100 us by sched_yield, where the scheduler would let each run for milliseconds. Such a
-//! yield costs 1 us. It is in vain where nobody else is to run on the CPU. And it is dear beside other programs: in recent kernels a
-//! thread that yields forfeits the rest of its slice. So what a yield has cost is measured, and turns are longer where they have not been of use.
+//! Threads that contend for a lock on one CPU take turns of 100 us by sched_yield, where the
+//! scheduler would let each run for milliseconds. Such a yield costs 1 us. It is in vain where
+//! nobody else is to run on the CPU. And it is dear beside other programs: in recent kernels a
+//! thread that yields forfeits the rest of its slice. So what a yield has cost is measured, and
+//! turns are longer where they have not been of use.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -17,13 +20,15 @@ const TURN: u64 = 100_000;
 const LONGEST: u64 = 512 * TURN;
 /// A yield that took less time than this was in vain.
 const IN_VAIN: u64 = 1_500;
-/// A yield went to other programs if it took so many times TURN for each turn of ours that began meanwhile.
+/// A yield went to other programs if it took so many times TURN for each turn of ours that began
+/// meanwhile.
 const STRANGERS: u64 = 8;
 
 /// Turns that have begun, on all CPUs.
 static TURNS: AtomicU64 = AtomicU64::new(0);
 
-/// The turn on a CPU. On lines of their own, since waiters poll them. All accesses are Relaxed: hints.
+/// The turn on a CPU. On lines of their own, since waiters poll them. All accesses are Relaxed:
+/// hints.
 #[repr(align(64))]
 struct Turn {
     began: AtomicU64,

@@ -99,7 +99,8 @@ struct Pair(u64);
 #[derive(Clone, Copy)]
 struct Half(u64);
 
-/// Pairs that were looked at, each at a place of its own, until another takes it. Finding the two members in the table of classes takes longer.
+/// Pairs that were looked at, each at a place of its own, until another takes it. Finding the two
+/// members in the table of classes takes longer.
 static PAIRS: [AtomicU64; 1 << 12] = [const { AtomicU64::new(0) }; 1 << 12];
 
 /// Odd, so that a product has all that its other factor had.

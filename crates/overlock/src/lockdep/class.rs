@@ -1,8 +1,8 @@
 //! Classes: the nodes of the dependency graph, and where a lock's class is found.
 //!
-//! A class is never taken out of the table, so what was read of one stays true. Readers take no lock: a class is complete before
-//! its number is in the index, a lock's class before its address is in the table of locks. Writers are inside
-//! the gate.
+//! A class is never taken out of the table, so what was read of one stays true. Readers take no
+//! lock: a class is complete before its number is in the index, a lock's class before its address
+//! is in the table of locks. Writers are inside the gate.
 
 use std::fmt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -14,7 +14,8 @@ use super::site::Site;
 use super::symbol;
 use super::{GATE, notice};
 
-/// A class of locks: those of one name, or initialised in one place. What lockdep learns of one it holds for true of all.
+/// A class of locks: those of one name, or initialised in one place. What lockdep learns of one it
+/// holds for true of all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClassId(u16);
 
@@ -110,7 +111,8 @@ impl Node {
         Some(match self.kind.load(Relaxed) {
             1 => {
                 let length = self.length.load(Relaxed);
-                // SAFETY: the two are those of a name that lives for ever: `set` stores them before anybody gets the node's number.
+                // SAFETY: the two are those of a name that lives for ever: `set` stores them before
+                // anybody gets the node's number.
                 let name =
                     unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(value), length) };
                 // SAFETY: and it is a string.
@@ -160,7 +162,8 @@ fn search(origin: Origin) -> Result<ClassId, Option<&'static AtomicU16>> {
     Err(None)
 }
 
-/// The class of that origin, a new one where there is none; [`ClassId::NONE`] where there is no room.
+/// The class of that origin, a new one where there is none; [`ClassId::NONE`] where there is no
+/// room.
 pub(super) fn class_of(origin: Origin) -> ClassId {
     if let Ok(class) = search(origin) {
         return class;
@@ -207,7 +210,8 @@ pub(super) fn all() -> impl Iterator<Item = u16> {
     1..COUNT.load(Relaxed) as u16
 }
 
-/// Whether a node still stands for something: what was learnt through a lock that is gone counts no longer.
+/// Whether a node still stands for something: what was learnt through a lock that is gone counts no
+/// longer.
 pub(super) fn is_alive(class: u16) -> bool {
     TABLE[usize::from(class)].kind.load(Relaxed) != DEAD
 }

@@ -1,8 +1,9 @@
 //! The lock of the validator's own tables.
 //!
-//! It needs no queue node, no allocation and no thread-local memory, and is taken only where something new was seen. Its word names the
-//! process of its holder: in a child of fork the holder may not exist, and whoever finds the number of another
-//! process there takes the lock over. What a holder was writing then is unpublished and lost, no more.
+//! It needs no queue node, no allocation and no thread-local memory, and is taken only where
+//! something new was seen. Its word names the process of its holder: in a child of fork the holder
+//! may not exist, and whoever finds the number of another process there takes the lock over. What a
+//! holder was writing then is unpublished and lost, no more.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

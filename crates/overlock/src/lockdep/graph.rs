@@ -1,13 +1,14 @@
 //! The order in which classes were taken: a directed graph, and the search for a way back.
 //!
-//! An edge says that its second class was asked for while its first was held, and how: whether the holder would have kept readers out,
-//! and whether the one that asked waits behind writers that only wait (published as the kernel's four kinds of dependencies, `-(EN)->` and so on). Two
-//! edges in a row can be part of a deadlock unless the first ends in a recursive reader and the second begins in a
-//! reader: readers do not block such a reader. A way on which that happens nowhere, its ends included, is *strong*; a strong way in a
-//! circle is what is reported.
+//! An edge says that its second class was asked for while its first was held, and how: whether the
+//! holder would have kept readers out, and whether the one that asked waits behind writers that
+//! only wait (published as the kernel's four kinds of dependencies, `-(EN)->` and so on). Two edges
+//! in a row can be part of a deadlock unless the first ends in a recursive reader and the second
+//! begins in a reader: readers do not block such a reader. A way on which that happens nowhere, its
+//! ends included, is *strong*; a strong way in a circle is what is reported.
 //!
-//! An edge that would close a circle is reported and does not become part of the graph, so the graph has no strong circle and one
-//! mistake is not reported again by all that follows from it.
+//! An edge that would close a circle is reported and does not become part of the graph, so the
+//! graph has no strong circle and one mistake is not reported again by all that follows from it.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
@@ -97,7 +98,8 @@ impl Path {
     }
 }
 
-/// A state of the search: a class, and whether it was only reached as a recursive reader (the low bit).
+/// A state of the search: a class, and whether it was only reached as a recursive reader (the low
+/// bit).
 type State = u32;
 
 struct Scratch<const NODES: usize> {
@@ -122,8 +124,8 @@ pub(super) struct Graph<const NODES: usize, const EDGES: usize, const KNOWN: usi
     scratch: UnsafeCell<Scratch<NODES>>,
 }
 
-// SAFETY: what is not atomic is written only by who is inside the gate, and of that others only read edges whose number
-// they got from somebody who was.
+// SAFETY: what is not atomic is written only by who is inside the gate, and of that others only
+// read edges whose number they got from somebody who was.
 unsafe impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Sync
     for Graph<NODES, EDGES, KNOWN>
 {
@@ -235,8 +237,10 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         Added::Fine
     }
 
-    /// A strong way from a class that is asked for as `start` says to the first class for which `is_end` says so, given whether it is only reached as a
-    /// recursive reader; that class, and the way. `is_end` sees each class that there is a way to, perhaps in both manners, until it says so.
+    /// A strong way from a class that is asked for as `start` says to the first class for which
+    /// `is_end` says so, given whether it is only reached as a recursive reader; that class,
+    /// and the way. `is_end` sees each class that there is a way to, perhaps in both manners, until
+    /// it says so.
     pub(super) fn leads(
         &self,
         start: (u16, How),
@@ -284,7 +288,8 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
                 }
                 let recursive = edge.to_how.is_recursive();
                 let at = u32::from(edge.to) << 1 | u32::from(recursive);
-                // Who has been here as one that waits behind everything has been wherever this leads.
+                // Who has been here as one that waits behind everything has been wherever this
+                // leads.
                 if reached[at as usize] == search || reached[at as usize & !1] == search {
                     continue;
                 }

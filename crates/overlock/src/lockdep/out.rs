@@ -33,7 +33,8 @@ impl Out {
     }
 
     fn flush(&mut self) {
-        // SAFETY: not -1. If it is closed the call fails; that it is not somebody else's is the business of who chose it.
+        // SAFETY: not -1. If it is closed the call fails; that it is not somebody else's is the
+        // business of who chose it.
         let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
         let mut left = &self.buffer[..self.length];
         while !left.is_empty() {

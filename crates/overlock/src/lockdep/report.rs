@@ -1,7 +1,9 @@
-//! Reports: what was found, in the shape that users of the kernel's validator know, and as a line of JSON.
+//! Reports: what was found, in the shape that users of the kernel's validator know, and as a line
+//! of JSON.
 //!
-//! Nothing here allocates, and nobody who reports is inside the gate: names come from the loader, which has a lock of its own. Threads that
-//! report at the same time take turns, within limits, for the same reason.
+//! Nothing here allocates, and nobody who reports is inside the gate: names come from the loader,
+//! which has a lock of its own. Threads that report at the same time take turns, within limits, for
+//! the same reason.
 
 mod json;
 mod text;
@@ -37,7 +39,8 @@ pub(super) enum Finding<'a> {
     ReadAgain { held: Held, wanted: Held },
     /// A handler may interrupt the holder of a lock that it waits for.
     Signal { used: Held, signals: u64 },
-    /// What handlers wait for was held where, over some steps, something was asked for that they can interrupt. `last` has completed it.
+    /// What handlers wait for was held where, over some steps, something was asked for that they
+    /// can interrupt. `last` has completed it.
     Chain {
         last: Held,
         waits: ClassId,

@@ -1,20 +1,26 @@
 //! Locks and signal handlers.
 //!
-//! A class that is waited for in the handler of a signal must not be held where that signal can arrive: the handler would wait for
-//! the thread that it interrupted. For each class two sets of signals are kept, by whether readers or others used it: those in whose
-//! handlers it was waited for, and those that were not blocked where it was acquired outside of handlers. A signal in both is reported.
+//! A class that is waited for in the handler of a signal must not be held where that signal can
+//! arrive: the handler would wait for the thread that it interrupted. For each class two sets of
+//! signals are kept, by whether readers or others used it: those in whose handlers it was waited
+//! for, and those that were not blocked where it was acquired outside of handlers. A signal in both
+//! is reported.
 //!
-//! The same at one remove: a class that is waited for in the handler must not be held while one is asked for, perhaps over some steps, that is
-//! held where the signal can arrive. The handler would wait for a thread that waits for the one that it interrupted. So from each
-//! class of a handler the [graph](super::graph) is searched for such a class. Whatever may be the last that was missing brings that about: a
-//! wait in a handler, a dependency, a signal that was not blocked.
+//! The same at one remove: a class that is waited for in the handler must not be held while one is
+//! asked for, perhaps over some steps, that is held where the signal can arrive. The handler would
+//! wait for a thread that waits for the one that it interrupted. So from each class of a handler
+//! the [graph](super::graph) is searched for such a class. Whatever may be the last that was
+//! missing brings that about: a wait in a handler, a dependency, a signal that was not blocked.
 //!
-//! Two threads that bring it about together do not miss each other: the one says to whom a class matters ([`matters`](Usage::matters), U1), then looks where it was
-//! acquired ([`outside`](Usage::outside), U2); the other says how it was acquired (U3), then looks to whom it matters (U4). All four are sequentially
-//! consistent, so one of them sees what the other has said. Dependencies are added and followed inside the gate.
+//! Two threads that bring it about together do not miss each other: the one says to whom a class
+//! matters ([`matters`](Usage::matters), U1), then looks where it was
+//! acquired ([`outside`](Usage::outside), U2); the other says how it was acquired (U3), then looks
+//! to whom it matters (U4). All four are sequentially consistent, so one of them sees what the
+//! other has said. Dependencies are added and followed inside the gate.
 //!
-//! Asking the kernel for the mask takes a system call. It is asked at the first acquisition of a class, where a new
-//! dependency is seen, and at each acquisition of a class that matters to a handler, until all signals in question were seen.
+//! Asking the kernel for the mask takes a system call. It is asked at the first acquisition of a
+//! class, where a new dependency is seen, and at each acquisition of a class that matters to a
+//! handler, until all signals in question were seen.
 
 use std::cell::Cell;
 use std::fmt::{self, Write};
@@ -70,7 +76,8 @@ impl Usage {
         waits & (read | held) | reads & held
     }
 
-    /// The signals that could arrive where it was acquired so that one waits that asks for it: as a recursive reader or otherwise.
+    /// The signals that could arrive where it was acquired so that one waits that asks for it: as a
+    /// recursive reader or otherwise.
     fn open(&self, as_reader: bool) -> u64 {
         // U2
         let [read, held] = [0, 1].map(|index| self.outside[index].load(SeqCst));
@@ -214,8 +221,8 @@ fn blocked() -> u64 {
     if cfg!(miri) {
         return blocked;
     }
-    // Past the C library, whose function the caller may have replaced. Not by its function: that takes a set of another size.
-    // SAFETY: reads the mask into the 8 bytes that the size says.
+    // Past the C library, whose function the caller may have replaced. Not by its function: that
+    // takes a set of another size. SAFETY: reads the mask into the 8 bytes that the size says.
     unsafe {
         crate::system_call!(
             libc::SYS_rt_sigprocmask,

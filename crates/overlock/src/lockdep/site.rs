@@ -57,7 +57,8 @@ impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 & LOCATION != 0 {
             let location = ptr::with_exposed_provenance::<Location<'static>>(self.0 & !LOCATION);
-            // SAFETY: the bit is only set by `location`, on the address of a Location that lives for ever.
+            // SAFETY: the bit is only set by `location`, on the address of a Location that lives
+            // for ever.
             return unsafe { &*location }.fmt(f);
         }
         match self.0 {
@@ -85,13 +86,15 @@ const REENTRANT: u8 = 8;
 impl How {
     /// Alone: mutexes and writers.
     pub const EXCLUSIVE: How = How(0);
-    /// Together with other readers; waits behind a writer that waits. So a thread that reads already must not read again.
+    /// Together with other readers; waits behind a writer that waits. So a thread that reads
+    /// already must not read again.
     pub const SHARED: How = How(SHARED);
-    /// Together with other readers; waits only for a writer that holds the lock, as glibc's default rwlocks do.
+    /// Together with other readers; waits only for a writer that holds the lock, as glibc's default
+    /// rwlocks do.
     pub const SHARED_RECURSIVE: How = How(SHARED | RECURSIVE);
 
-    /// Without waiting, or with a limit: such an acquisition ends by itself, so nothing can come of its place in the order. What
-    /// is acquired while it is held still counts.
+    /// Without waiting, or with a limit: such an acquisition ends by itself, so nothing can come of
+    /// its place in the order. What is acquired while it is held still counts.
     pub const fn trying(self) -> How {
         How(self.0 | TRYING)
     }

@@ -1,5 +1,6 @@
-//! Addresses as people read them, without allocating: `object(symbol+0x12)`, by what the object exports or else by what [its file](symtab)
-//! has for debuggers; or `object+0x1234` where neither knows. `addr2line -fie object 0x1234` says more.
+//! Addresses as people read them, without allocating: `object(symbol+0x12)`, by what the object
+//! exports or else by what [its file](symtab) has for debuggers; or `object+0x1234` where neither
+//! knows. `addr2line -fie object 0x1234` says more.
 
 use std::ffi::CStr;
 use std::fmt;

@@ -1,8 +1,10 @@
-//! Names that an object has for debuggers only: those of static functions and variables. They are not loaded with it, so they are
-//! read from its file, in pieces, when a report is made.
+//! Names that an object has for debuggers only: those of static functions and variables. They are
+//! not loaded with it, so they are read from its file, in pieces, when a report is made.
 //!
-//! Another file may have taken the object's place since it was loaded. So the file has to begin as the object in memory does, which includes where its parts
-//! are and, as linkers place it, its build id. What the file says else is not trusted: whatever it is, reading it ends, and gives a name or none.
+//! Another file may have taken the object's place since it was loaded. So the file has to begin as
+//! the object in memory does, which includes where its parts are and, as linkers place it, its
+//! build id. What the file says else is not trusted: whatever it is, reading it ends, and gives a
+//! name or none.
 
 use std::ffi::CStr;
 use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
@@ -80,7 +82,8 @@ struct Section {
     link: u32,
 }
 
-/// A file; or memory as one, which fails where there is none. Not an `OwnedFd`: that is closed by the C library, which may end the thread in it.
+/// A file; or memory as one, which fails where there is none. Not an `OwnedFd`: that is closed by
+/// the C library, which may end the thread in it.
 struct Object(RawFd);
 
 impl Drop for Object {

@@ -1,14 +1,15 @@
 //! What each thread holds and waits for.
 //!
-//! A thread takes a record when it first meets the validator and gives it back in [`thread_exits`](super::thread_exits). Only the
-//! thread itself writes its record, but for locks of its that others release; they read it when they look for a deadlock.
+//! A thread takes a record when it first meets the validator and gives it back in
+//! [`thread_exits`](super::thread_exits). Only the thread itself writes its record, but for locks
+//! of its that others release; they read it when they look for a deadlock.
 //!
-//! - T1: what the stack shows as held is held: an entry is written after the lock was acquired and cleared before it is released, by
-//!   the thread, or by the one that releases what is not its own.
-//! - T2: entries at and above `depth` are empty. One that is released below the top, or by another thread, leaves a hole, which goes with the
-//!   top. So no entry ever moves.
-//! - T3: a signal handler that interrupts the thread inside the validator finds `busy` set, and what it acquires is not
-//!   seen. It releases the same within, so nothing is left over.
+//! - T1: what the stack shows as held is held: an entry is written after the lock was acquired and
+//!   cleared before it is released, by the thread, or by the one that releases what is not its own.
+//! - T2: entries at and above `depth` are empty. One that is released below the top, or by another
+//!   thread, leaves a hole, which goes with the top. So no entry ever moves.
+//! - T3: a signal handler that interrupts the thread inside the validator finds `busy` set, and
+//!   what it acquires is not seen. It releases the same within, so nothing is left over.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
@@ -28,8 +29,8 @@ pub(super) const DEPTH: usize = 64;
 /// The most threads that are seen at a time.
 pub(super) const THREADS: usize = if cfg!(miri) { 16 } else { 4096 };
 
-/// A held lock as others see it. Passed by reference on the way of each acquisition: a copy is loaded in wider pieces than the original was just
-/// stored in, and processors wait for that.
+/// A held lock as others see it. Passed by reference on the way of each acquisition: a copy is
+/// loaded in wider pieces than the original was just stored in, and processors wait for that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) lock: usize,
@@ -45,7 +46,8 @@ pub(super) struct Entry {
     lock: AtomicUsize,
     member: AtomicUsize,
     site: AtomicUsize,
-    /// The class, how it is held (from bit 16), and acquisitions beyond the first (from bit 32), of locks that count.
+    /// The class, how it is held (from bit 16), and acquisitions beyond the first (from bit 32),
+    /// of locks that count.
     rest: AtomicU64,
 }
 
@@ -209,7 +211,8 @@ impl Thread {
         true
     }
 
-    /// Takes back an acquisition: what it was, unless there are more of the same lock, or it was not seen.
+    /// Takes back an acquisition: what it was, unless there are more of the same lock, or it was
+    /// not seen.
     #[cfg(any(feature = "lockdep", test))]
     #[inline]
     pub(super) fn pop(&self, lock: usize) -> Option<Held> {
@@ -255,7 +258,8 @@ impl Thread {
         self.depth.store(depth as u32, Relaxed);
     }
 
-    /// For another thread, which is about to release what this one holds alone: that is no longer so. What it was, if it was seen.
+    /// For another thread, which is about to release what this one holds alone: that is no longer
+    /// so. What it was, if it was seen.
     fn lose(&self, lock: usize) -> Option<Held> {
         let is_it = |entry: &&Entry| entry.lock() == lock;
         let entry = self.held.iter().find(is_it)?;

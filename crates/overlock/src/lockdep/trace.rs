@@ -1,8 +1,8 @@
 //! Who called: a few return addresses, for what is noted once or reported.
 //!
-//! Frame pointers cannot be relied on in programs as they are, so this is the unwinder's work, which allocates nothing and takes
-//! microseconds. It may take the loader's lock, which a thread may hold while it waits for the gate; so nobody who is
-//! inside the gate comes here.
+//! Frame pointers cannot be relied on in programs as they are, so this is the unwinder's work,
+//! which allocates nothing and takes microseconds. It may take the loader's lock, which a thread
+//! may hold while it waits for the gate; so nobody who is inside the gate comes here.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -32,7 +32,8 @@ struct Filling {
     trace: Trace,
     length: usize,
     skip: usize,
-    /// The caller to begin with, where it comes: 0 once it has come, or where it is not a code address.
+    /// The caller to begin with, where it comes: 0 once it has come, or where it is not a code
+    /// address.
     first: usize,
 }
 
@@ -86,7 +87,8 @@ impl Trace {
         filling.trace
     }
 
-    /// The first caller that is not part of the object that this code is in: [`Site::NONE`] where all are.
+    /// The first caller that is not part of the object that this code is in: [`Site::NONE`] where
+    /// all are.
     pub(super) fn caller(&self) -> Site {
         let own = symbol::base_of(each as *const () as usize);
         let addresses = self.0.into_iter().take_while(|address| *address != 0);

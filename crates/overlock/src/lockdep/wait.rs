@@ -1,12 +1,12 @@
 //! Who waits for whom, now: real deadlocks.
 //!
-//! A thread says what it waits for before it looks whether that closes a circle. Each says it in one total order, so the
-//! last one of a circle to say so sees all the others: a deadlock is found as it happens, by the thread that completes it, and
-//! without a clock.
+//! A thread says what it waits for before it looks whether that closes a circle. Each says it in
+//! one total order, so the last one of a circle to say so sees all the others: a deadlock is found
+//! as it happens, by the thread that completes it, and without a clock.
 //!
-//! It is no false alarm: what is shown as held is held (T1 of [`thread`](super::thread)), a waiting thread's locks do not change (unless another
-//! releases them, which is a mistake of its own), and the
-//! numbers of the waits were the same before and after, so at one moment all of them waited.
+//! It is no false alarm: what is shown as held is held (T1 of [`thread`](super::thread)), a waiting
+//! thread's locks do not change (unless another releases them, which is a mistake of its own), and
+//! the numbers of the waits were the same before and after, so at one moment all of them waited.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
@@ -58,7 +58,8 @@ impl Thread {
         }
     }
 
-    /// Whether `self` has to do something before one that waits as `wanted` says since `since` gets its lock.
+    /// Whether `self` has to do something before one that waits as `wanted` says since `since` gets
+    /// its lock.
     fn blocks(&self, wanted: &Held, since: u64) -> bool {
         let holds = |held: Held| {
             held.lock == wanted.lock && !(held.how.is_shared() && wanted.how.is_shared())
@@ -207,7 +208,8 @@ impl Circle {
 mod tests {
     use super::*;
 
-    /// A thread that waited when it was looked at, and waits again: it may have let go in between what blocked another.
+    /// A thread that waited when it was looked at, and waits again: it may have let go in between
+    /// what blocked another.
     #[test]
     fn a_circle_counts_only_if_all_its_threads_waited_all_the_time() {
         let lock = 0x7000;

@@ -13,7 +13,8 @@ use crate::watch::{self, How};
 impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     /// # Safety
     ///
-    /// `token` is that of a reader's acquisition of `place`'s lock by the calling thread, and is used for nothing else.
+    /// `token` is that of a reader's acquisition of `place`'s lock by the calling thread, and is
+    /// used for nothing else.
     #[inline]
     unsafe fn reader<P: Place<Raw = R>>(place: P, token: R::Read) -> Guard<P, Read<R>> {
         // SAFETY: the caller's promise.
@@ -57,7 +58,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         (self.key).attempt(&self.raw, How::Exclusive, || self.raw.try_write())
     }
 
-    /// Acquires the lock together with other readers, waiting for as long as it takes. The calling thread must not read already.
+    /// Acquires the lock together with other readers, waiting for as long as it takes. The calling
+    /// thread must not read already.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn read(&self) -> ReadGuard<'_, R, T> {
@@ -65,8 +67,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::reader(self, self.acquire_read(0)) }
     }
 
-    /// As [`read`](Self::read), where the thread holds other locks of the same class that come before: see
-    /// [`lock_nested`](crate::lock::Lock::lock_nested).
+    /// As [`read`](Self::read), where the thread holds other locks of the same class that come
+    /// before: see [`lock_nested`](crate::lock::Lock::lock_nested).
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn read_nested(&self, level: u8) -> ReadGuard<'_, R, T> {
@@ -91,8 +93,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::writer(self, self.acquire_write(0)) }
     }
 
-    /// As [`write`](Self::write), where the thread holds other locks of the same class that come before: see
-    /// [`lock_nested`](crate::lock::Lock::lock_nested).
+    /// As [`write`](Self::write), where the thread holds other locks of the same class that come
+    /// before: see [`lock_nested`](crate::lock::Lock::lock_nested).
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn write_nested(&self, level: u8) -> WriteGuard<'_, R, T> {
@@ -143,11 +145,13 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         Some(unsafe { Self::writer(Arc::clone(self), token) })
     }
 
-    /// A guard for what the caller reads already: through [`raw`](Self::raw), or since it forgot the guard.
+    /// A guard for what the caller reads already: through [`raw`](Self::raw), or since it forgot
+    /// the guard.
     ///
     /// # Safety
     ///
-    /// `token` is that of a reader's acquisition of this lock by the calling thread, and is used for nothing else.
+    /// `token` is that of a reader's acquisition of this lock by the calling thread, and is used
+    /// for nothing else.
     #[inline]
     pub unsafe fn make_read_guard_unchecked(&self, token: R::Read) -> ReadGuard<'_, R, T> {
         // SAFETY: the caller's promise.
@@ -158,14 +162,16 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     ///
     /// # Safety
     ///
-    /// `token` is that of a writer's acquisition of this lock by the calling thread, and is used for nothing else.
+    /// `token` is that of a writer's acquisition of this lock by the calling thread, and is used
+    /// for nothing else.
     #[inline]
     pub unsafe fn make_write_guard_unchecked(&self, token: R::Write) -> WriteGuard<'_, R, T> {
         // SAFETY: the caller's promise.
         unsafe { Self::writer(self, token) }
     }
 
-    /// As [`make_read_guard_unchecked`](Self::make_read_guard_unchecked), with a guard that keeps the lock alive.
+    /// As [`make_read_guard_unchecked`](Self::make_read_guard_unchecked), with a guard that keeps
+    /// the lock alive.
     ///
     /// # Safety
     ///
@@ -179,7 +185,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::reader(Arc::clone(self), token) }
     }
 
-    /// As [`make_write_guard_unchecked`](Self::make_write_guard_unchecked), with a guard that keeps the lock alive.
+    /// As [`make_write_guard_unchecked`](Self::make_write_guard_unchecked), with a guard that keeps
+    /// the lock alive.
     ///
     /// # Safety
     ///
@@ -197,8 +204,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     ///
     /// # Safety
     ///
-    /// As for [`make_read_guard_unchecked`](Self::make_read_guard_unchecked); no reference to the data that came
-    /// from the guard is left.
+    /// As for [`make_read_guard_unchecked`](Self::make_read_guard_unchecked); no reference to the
+    /// data that came from the guard is left.
     #[inline]
     pub unsafe fn force_unlock_read(&self, token: R::Read) {
         watch::release(&self.raw);
@@ -210,7 +217,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     ///
     /// # Safety
     ///
-    /// As for [`make_write_guard_unchecked`](Self::make_write_guard_unchecked); no reference to the data is left.
+    /// As for [`make_write_guard_unchecked`](Self::make_write_guard_unchecked); no reference to the
+    /// data is left.
     #[inline]
     pub unsafe fn force_unlock_write(&self, token: R::Write) {
         watch::release(&self.raw);
@@ -220,7 +228,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
 }
 
 impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
-    /// As [`force_unlock_read`](Self::force_unlock_read); a writer that waits for the lock has it when the last reader has left.
+    /// As [`force_unlock_read`](Self::force_unlock_read); a writer that waits for the lock has it
+    /// when the last reader has left.
     ///
     /// # Safety
     ///
@@ -232,7 +241,8 @@ impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { self.raw.unlock_read_fair(token) };
     }
 
-    /// As [`force_unlock_write`](Self::force_unlock_write); where a waiter sleeps for the lock, gives it to that one.
+    /// As [`force_unlock_write`](Self::force_unlock_write); where a waiter sleeps for the lock,
+    /// gives it to that one.
     ///
     /// # Safety
     ///
@@ -245,8 +255,8 @@ impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
     }
 }
 
-/// All of these try at least once, and never give up before their limit. They look at the clock only where the lock cannot be had at
-/// once.
+/// All of these try at least once, and never give up before their limit. They look at the clock
+/// only where the lock cannot be had at once.
 impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]

@@ -13,7 +13,8 @@ use crate::deadline;
 use crate::guard::{Fair, Guard, Mode, Place, or_abort, sealed};
 use crate::watch::{self, How};
 
-/// The mode of a reader that can become the writer: together with plain readers, one of its kind at a time.
+/// The mode of a reader that can become the writer: together with plain readers, one of its kind at
+/// a time.
 #[derive(Debug)]
 pub struct Upgradable<R>(PhantomData<R>, Infallible);
 
@@ -50,8 +51,8 @@ impl<R: RawFairRwLock> Fair for Upgradable<R> {
     }
 }
 
-/// Upgradable readers share the lock with plain readers and exclude each other; so one that finds it must write can
-/// upgrade without letting a writer in between.
+/// Upgradable readers share the lock with plain readers and exclude each other; so one that finds
+/// it must write can upgrade without letting a writer in between.
 ///
 /// ```
 /// use overlock::{RwLock, RwLockUpgradableReadGuard};
@@ -66,7 +67,8 @@ impl<R: RawFairRwLock> Fair for Upgradable<R> {
 impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     /// # Safety
     ///
-    /// `token` is that of an upgradable reader's acquisition of `place`'s lock by the calling thread, and is used for nothing else.
+    /// `token` is that of an upgradable reader's acquisition of `place`'s lock by the calling
+    /// thread, and is used for nothing else.
     #[inline]
     unsafe fn upgrader<P: Place<Raw = R>>(
         place: P,
@@ -76,7 +78,8 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Guard::new(place, token) }
     }
 
-    /// For the validator a writer: there is one at a time, and readers wait behind it once it upgrades.
+    /// For the validator a writer: there is one at a time, and readers wait behind it once it
+    /// upgrades.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_upgradable(&self) -> R::Upgradable {
@@ -162,7 +165,8 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::upgrader(Arc::clone(self), self.acquire_upgradable()) }
     }
 
-    /// As [`try_upgradable_read`](Self::try_upgradable_read), with a guard that keeps the lock alive.
+    /// As [`try_upgradable_read`](Self::try_upgradable_read), with a guard that keeps the lock
+    /// alive.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read_arc(self: &Arc<Self>) -> Option<ArcUpgradableReadGuard<R, T>> {
@@ -171,7 +175,8 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         Some(unsafe { Self::upgrader(Arc::clone(self), token) })
     }
 
-    /// As [`try_upgradable_read_for`](Self::try_upgradable_read_for), with a guard that keeps the lock alive.
+    /// As [`try_upgradable_read_for`](Self::try_upgradable_read_for), with a guard that keeps the
+    /// lock alive.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read_arc_for(
@@ -183,7 +188,8 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         Some(unsafe { Self::upgrader(Arc::clone(self), token) })
     }
 
-    /// As [`try_upgradable_read_until`](Self::try_upgradable_read_until), with a guard that keeps the lock alive.
+    /// As [`try_upgradable_read_until`](Self::try_upgradable_read_until), with a guard that keeps
+    /// the lock alive.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read_arc_until(
@@ -199,7 +205,8 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     ///
     /// # Safety
     ///
-    /// `token` is that of an upgradable reader's acquisition of this lock by the calling thread, and is used for nothing else.
+    /// `token` is that of an upgradable reader's acquisition of this lock by the calling thread,
+    /// and is used for nothing else.
     #[inline]
     pub unsafe fn make_upgradable_guard_unchecked(
         &self,
@@ -275,7 +282,8 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         s.upgraded_by(|raw, token| unsafe { raw.upgrade_until(token, deadline::at(deadline)) })
     }
 
-    /// Becomes a plain reader, so that there can be another upgradable one; no writer comes between.
+    /// Becomes a plain reader, so that there can be another upgradable one; no writer comes
+    /// between.
     #[inline]
     pub fn downgrade(s: Self) -> Guard<P, Read<R>> {
         let (place, token) = s.into_parts();
@@ -286,8 +294,8 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         unsafe { Guard::new(place, token) }
     }
 
-    /// Becomes the writer for as long as `f` takes, which may wait for readers to leave, and the upgradable reader again afterwards,
-    /// even if `f` panics; no writer comes between.
+    /// Becomes the writer for as long as `f` takes, which may wait for readers to leave, and the
+    /// upgradable reader again afterwards, even if `f` panics; no writer comes between.
     ///
     /// ```
     /// let lock = overlock::RwLock::new(1);
@@ -370,7 +378,8 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         }
     }
 
-    /// Runs `f` as the writer, with `token`, and makes the guard an upgradable reader's again, however `f` ends.
+    /// Runs `f` as the writer, with `token`, and makes the guard an upgradable reader's again,
+    /// however `f` ends.
     #[inline]
     fn while_writer<V>(&mut self, token: R::Write, f: impl FnOnce(&mut P::Data) -> V) -> V {
         struct Back<'a, R: RawUpgradeRwLock, P: Place<Raw = R>> {

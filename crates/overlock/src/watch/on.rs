@@ -203,7 +203,8 @@ static KEY: ExitKey = ExitKey::new(end);
 
 /// Has the validator told when this thread ends, and the process that it is a child of fork.
 pub(crate) fn hook() {
-    // SAFETY: the handler only stores to the validator's tables. Where it is refused, children see the threads of their parent.
+    // SAFETY: the handler only stores to the validator's tables. Where it is refused, children see
+    // the threads of their parent.
     let created = || _ = unsafe { libc::pthread_atfork(None, None, Some(child)) };
     // Where it is refused the thread's end is not seen.
     KEY.set(1, created);

@@ -1,5 +1,5 @@
-//! What each operation of the guards does with its acquisition: nothing is released twice, nothing in the wrong way, nothing is
-//! forgotten. Guards: G2 of the module `guard`.
+//! What each operation of the guards does with its acquisition: nothing is released twice, nothing
+//! in the wrong way, nothing is forgotten. Guards: G2 of the module `guard`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

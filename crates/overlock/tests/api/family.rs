@@ -1,4 +1,5 @@
-//! Every raw lock of the family with data, by the same source: exclusion, panics, condition variables.
+//! Every raw lock of the family with data, by the same source: exclusion, panics, condition
+//! variables.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
@@ -9,8 +10,8 @@ use ::overlock::guard::Guard;
 use ::overlock::lock::{Lock, LockGuard};
 use ::overlock::rwlock::SharedLock;
 
-/// Few: strictly fair locks lose a time slice whenever the next in line is not running, and how well each lock excludes is
-/// tested elsewhere.
+/// Few: strictly fair locks lose a time slice whenever the next in line is not running, and how
+/// well each lock excludes is tested elsewhere.
 const THREADS: usize = 2;
 const TIMES: usize = if cfg!(miri) { 5 } else { 50 };
 
@@ -49,7 +50,8 @@ fn is_released<R: RawLock>() {
     assert_eq!(*guard, 3);
 }
 
-/// Threads take turns: the condition variable releases and acquires every kind of lock with the tokens that it has.
+/// Threads take turns: the condition variable releases and acquires every kind of lock with the
+/// tokens that it has.
 fn waits<R: RawLock>() {
     const ROUNDS: usize = 3;
     let turn = Lock::from_raw(R::create().expect("a ticket is left"), 0);

@@ -1,5 +1,5 @@
-//! A raw lock that keeps books: every acquisition has a token of its own, which must come back once, to the operation that fits how
-//! it is held. One thread plays; nothing waits.
+//! A raw lock that keeps books: every acquisition has a token of its own, which must come back
+//! once, to the operation that fits how it is held. One thread plays; nothing waits.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -91,7 +91,8 @@ impl Ledger {
     }
 }
 
-// SAFETY: not exclusive at all, but only one thread ever plays, and it looks at the books, not at the data.
+// SAFETY: not exclusive at all, but only one thread ever plays, and it looks at the books, not at
+// the data.
 unsafe impl RawLock for Ledger {
     type Token = Token;
 

@@ -39,8 +39,8 @@ fn a_panic_does_not_count() {
     assert_eq!(cell.get_or_init(|| 1), &1);
 }
 
-/// Those that wait for a value that is not set in the end: one of them tries, the others wait on. `OnceLock` insists, to set its value
-/// and to wait.
+/// Those that wait for a value that is not set in the end: one of them tries, the others wait on.
+/// `OnceLock` insists, to set its value and to wait.
 #[test]
 fn a_panic_is_not_heard_of_by_those_that_wait() {
     static CELL: OnceLock<u32> = OnceLock::new();

@@ -1,5 +1,5 @@
-//! What may be shared and sent, and what must not be. Guards: the `unsafe impl`s of `Sync`, and the marker that keeps guards from
-//! being `Send`.
+//! What may be shared and sent, and what must not be. Guards: the `unsafe impl`s of `Sync`, and the
+//! marker that keeps guards from being `Send`.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use overlock::*;
 
-/// Has a method for types that are not `Send` and one for those that are: does not compile ("type annotations needed") unless exactly
-/// one of the two fits.
+/// Has a method for types that are not `Send` and one for those that are: does not compile ("type
+/// annotations needed") unless exactly one of the two fits.
 trait NotSend<A> {
     fn not_send() {}
 }

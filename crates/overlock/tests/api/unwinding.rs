@@ -1,5 +1,6 @@
-//! A raw lock that panics where a guard would be left without a token ends the process. Guards: `or_abort` of the module `guard`,
-//! in `released_by`, `with_token`, `with_upgraded` and `while_writer`.
+//! A raw lock that panics where a guard would be left without a token ends the process. Guards:
+//! `or_abort` of the module `guard`, in `released_by`, `with_token`, `with_upgraded` and
+//! `while_writer`.
 
 use std::convert::Infallible;
 use std::os::unix::process::ExitStatusExt;
@@ -70,7 +71,8 @@ unsafe impl RawFairLock for Once {
     unsafe fn unlock_fair(&self, _: Token) {}
 }
 
-/// Can be acquired by an upgradable reader. `UP` says whether that one can become the writer, and nobody can go back.
+/// Can be acquired by an upgradable reader. `UP` says whether that one can become the writer, and
+/// nobody can go back.
 struct Upgrades<const UP: bool>;
 
 impl<const UP: bool> ConstLock for Upgrades<UP> {

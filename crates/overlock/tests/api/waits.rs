@@ -1,4 +1,5 @@
-//! Waits that end before the lock is free, condition variables with more than a `MutexGuard`, permits; on real threads.
+//! Waits that end before the lock is free, condition variables with more than a `MutexGuard`,
+//! permits; on real threads.
 
 use std::sync::Arc;
 use std::thread;
@@ -99,7 +100,8 @@ fn a_condvar_takes_any_guard() {
     assert_eq!(lock.into_inner(), 1);
 }
 
-/// Many more threads than CPUs, sections that are left in the middle of a time slice, waiters that give up.
+/// Many more threads than CPUs, sections that are left in the middle of a time slice, waiters that
+/// give up.
 #[test]
 fn counts_under_overcommit() {
     const THREADS: usize = if cfg!(miri) { 3 } else { 32 };

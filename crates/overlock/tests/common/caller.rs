@@ -1,12 +1,13 @@
-//! Whether a thread that has called a lock waits in it, by what the operating system says of the thread. A test that sleeps
-//! "long enough" instead fails on a busy machine.
+//! Whether a thread that has called a lock waits in it, by what the operating system says of the
+//! thread. A test that sleeps "long enough" instead fails on a busy machine.
 #![allow(dead_code)] // what one of the binaries needs, another one does not
 
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No code takes so long between its decision to lock and the first try, in CPU time, page faults included.
+/// No code takes so long between its decision to lock and the first try, in CPU time, page faults
+/// included.
 const BEYOND_FIRST_TRY: Duration = Duration::from_micros(200);
 /// Naps in a spin queue are shorter.
 const LONGER_THAN_A_NAP: Duration = Duration::from_millis(10);
@@ -67,8 +68,8 @@ impl Caller {
     }
 }
 
-/// Waits until the thread that sets `caller` before it locks is as `is` says. False if it is not after ten seconds: a test that
-/// panicked inside of a scope, with the lock held, would hang.
+/// Waits until the thread that sets `caller` before it locks is as `is` says. False if it is not
+/// after ten seconds: a test that panicked inside of a scope, with the lock held, would hang.
 #[must_use]
 pub fn until(caller: &OnceLock<Caller>, is: fn(Caller) -> bool) -> bool {
     let begin = Instant::now();

@@ -4,7 +4,8 @@ use std::thread;
 
 use crate::watch::{self, Place};
 
-/// Runs `part` on so many threads, and panics where one of them does, or where they no longer get on.
+/// Runs `part` on so many threads, and panics where one of them does, or where they no longer get
+/// on.
 pub fn crew(name: &str, threads: usize, part: impl Fn(usize, &Place) + Clone + Send + 'static) {
     // Leaked: where a thread is stuck the test ends before it does.
     let places: &'static [Place] = Vec::leak((0..threads).map(|_| Place::default()).collect());

@@ -1,5 +1,5 @@
-//! What the tests of reader-writer locks share: data under such a lock, and what a lock can do beyond [`RawRwLock`], found by the
-//! compiler: the registry does not say.
+//! What the tests of reader-writer locks share: data under such a lock, and what a lock can do
+//! beyond [`RawRwLock`], found by the compiler: the registry does not say.
 
 use std::cell::UnsafeCell;
 use std::thread;
@@ -30,7 +30,8 @@ impl<L: RawRwLock> Pair<L> {
         }
     }
 
-    /// What a reader sees, before and after `inside`: nobody has written meanwhile. The caller holds the lock.
+    /// What a reader sees, before and after `inside`: nobody has written meanwhile. The caller
+    /// holds the lock.
     pub fn look(&self, inside: impl FnOnce()) -> u64 {
         let pointer = self.numbers.get();
         // SAFETY: the caller holds the lock.
@@ -47,7 +48,8 @@ impl<L: RawRwLock> Pair<L> {
         after
     }
 
-    /// One write, with `inside` between its halves; how many there have been. The caller holds the lock alone.
+    /// One write, with `inside` between its halves; how many there have been. The caller holds the
+    /// lock alone.
     pub fn change(&self, inside: impl FnOnce()) -> u64 {
         // SAFETY: the caller holds the lock alone.
         let numbers = unsafe { &mut *self.numbers.get() };
@@ -91,7 +93,8 @@ pub type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLoc
 /// A visit that begins as the lock's upgradable reader; how often it wrote.
 pub type Visit<L> = fn(&Pair<L>, &Place, &mut Random) -> u64;
 
-/// Acquires the lock, calls the first function, lets go fairly and acquires it again, calls the second, and leaves.
+/// Acquires the lock, calls the first function, lets go fairly and acquires it again, calls the
+/// second, and leaves.
 pub type FairTurn<L> = fn(&L, &dyn Fn(), &dyn Fn());
 
 /// What a lock can do beyond [`RawRwLock`].
@@ -200,8 +203,8 @@ pub fn soon(random: &mut Random) -> Instant {
     Linux::now().plus_nanos(random.below(300_000))
 }
 
-/// Acquires as the upgradable reader, by one of the ways, perhaps upgrades, by one of the ways, and leaves, by one of
-/// the ways. What it reads stays true until it writes.
+/// Acquires as the upgradable reader, by one of the ways, perhaps upgrades, by one of the ways, and
+/// leaves, by one of the ways. What it reads stays true until it writes.
 fn upgradable_visit<L: RawUpgradeRwLock>(
     pair: &Pair<L>,
     place: &Place,

@@ -1,4 +1,5 @@
-//! `lock_until` of the locks that have it, found by the compiler: the registry does not say which have.
+//! `lock_until` of the locks that have it, found by the compiler: the registry does not say which
+//! have.
 
 use overlock::Instant;
 use overlock::spin::{RawLock, RawTimedLock};

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Without an acquisition for so long, the threads are stuck: on a busy machine with 16 runnable threads a CPU each
-/// of them still runs every 100 ms or so.
+/// Without an acquisition for so long, the threads are stuck: on a busy machine with 16 runnable
+/// threads a CPU each of them still runs every 100 ms or so.
 const STUCK: Duration = Duration::from_secs(10);
 
 const LOCK: u64 = 1;

@@ -1,4 +1,5 @@
-//! What is wrong without a second class: recursion, sleep, ends of threads, and deadlocks that happen.
+//! What is wrong without a second class: recursion, sleep, ends of threads, and deadlocks that
+//! happen.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};

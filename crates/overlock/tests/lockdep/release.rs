@@ -22,7 +22,8 @@ fn own() {
     lockdep::release_own(LOCK, Site::here());
 }
 
-/// Fails where the holder's record still says that it holds it: then it takes it again, and ends with it held.
+/// Fails where the holder's record still says that it holds it: then it takes it again, and ends
+/// with it held.
 #[test]
 fn a_stranger_that_releases_a_lock_is_reported_and_the_holder_holds_it_no_more() {
     let said = alone!(|| {

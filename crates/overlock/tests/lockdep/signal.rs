@@ -146,7 +146,8 @@ fn what_is_only_held_where_the_signal_is_blocked_or_was_tried_is_no_part_of_it()
     said.is(&[]);
 }
 
-/// Of the four locks' manners: the handler's wait, how its lock is held, how the other is asked for, and how it is held.
+/// Of the four locks' manners: the handler's wait, how its lock is held, how the other is asked
+/// for, and how it is held.
 #[test]
 fn readers_block_no_readers_that_wait_for_holders_only() {
     let said = alone!(|| {
@@ -174,7 +175,8 @@ fn readers_block_no_readers_that_wait_for_holders_only() {
     said.is(&[]);
 }
 
-/// A lock of a handler that is held where the signal arrives is reported for that, not for what it leads to.
+/// A lock of a handler that is held where the signal arrives is reported for that, not for what it
+/// leads to.
 #[test]
 fn one_mistake_is_one_report() {
     let said = alone!(|| {

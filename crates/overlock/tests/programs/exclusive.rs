@@ -119,7 +119,8 @@ fn visit() -> impl Strategy<Value = Visit> {
     prop_oneof![20 => lock, 1 => Just(Visit::Cancel)]
 }
 
-/// Nobody is inside with another thread, no section is lost, who gives up has a reason, and the lock is free at the end.
+/// Nobody is inside with another thread, no section is lost, who gives up has a reason, and the
+/// lock is free at the end.
 fn together<L: RawLock>(extras: fn() -> Extras<L>, programs: &[Vec<Visit>]) {
     let lock = Arc::new(L::create().expect("the lock can be created"));
     let numbers = Arc::new(Numbers::new(L::NAME));

@@ -1,4 +1,5 @@
-//! What a lock can do beyond `RawLock` and `RawRwLock`, found by the compiler: the registry does not say.
+//! What a lock can do beyond `RawLock` and `RawRwLock`, found by the compiler: the registry does
+//! not say.
 
 use std::any::Any;
 
@@ -48,7 +49,8 @@ pub struct Extras<L: RawLock> {
 }
 
 impl<L: RawLock> Extras<L> {
-    /// Acquires as `how` says, as far as the lock can. What cannot be had (not `may_wait`) is only tried.
+    /// Acquires as `how` says, as far as the lock can. What cannot be had (not `may_wait`) is only
+    /// tried.
     pub fn acquire(
         &self,
         lock: &L,

@@ -15,18 +15,19 @@ use proptest::arbitrary::any;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
-/// How long a test goes on where nobody says how many programs it shall run, or for how long: strictly fair locks lose a time slice
-/// whenever the next in line is not running.
+/// How long a test goes on where nobody says how many programs it shall run, or for how long:
+/// strictly fair locks lose a time slice whenever the next in line is not running.
 const ENOUGH: Duration = Duration::from_millis(100);
 /// And how many programs it runs then at most.
 const CASES: u32 = 64;
-/// Seconds for which each test goes on, where `PROPTEST_CASES` does not say how many programs it shall run.
+/// Seconds for which each test goes on, where `PROPTEST_CASES` does not say how many programs it
+/// shall run.
 const SECONDS: &str = "OVERLOCK_PROGRAMS_SECONDS";
 /// How long a program that fails is made smaller: one that fails now and then would be for ever.
 const SHRINKING_MS: u32 = 20_000;
 
-/// Calls `property` with programs, which panics where one of them goes wrong. Each runs on a thread of its own: what it forgets when
-/// it panics takes that thread's queue nodes along.
+/// Calls `property` with programs, which panics where one of them goes wrong. Each runs on a thread
+/// of its own: what it forgets when it panics takes that thread's queue nodes along.
 pub fn check<S: Strategy>(programs: S, property: impl Fn(&S::Value) + Sync)
 where
     S::Value: Debug + Sync,

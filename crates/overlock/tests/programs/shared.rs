@@ -175,7 +175,8 @@ enum Kind {
     Upgradable,
 }
 
-/// What a thread does to a lock that others use too: it acquires, goes through the steps, with a pause after each, and leaves.
+/// What a thread does to a lock that others use too: it acquires, goes through the steps, with a
+/// pause after each, and leaves.
 #[derive(Clone, Debug)]
 struct Visit {
     kind: Kind,

@@ -41,7 +41,8 @@ fn longest_wait<L: RawRwLock>(
     assert!(longest < STARVED, "{}: waited for {longest:?}", L::NAME);
 }
 
-/// Each reader leaves when the next one has come, or after a while: as long as readers are let in, there is always one.
+/// Each reader leaves when the next one has come, or after a while: as long as readers are let in,
+/// there is always one.
 pub(super) fn writers_do_not_starve<L: RawRwLock>() {
     static ARRIVALS: AtomicUsize = AtomicUsize::new(0);
     let write = |pair: &Pair<L>| {

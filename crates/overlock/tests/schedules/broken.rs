@@ -1,4 +1,5 @@
-//! A lock that is broken on purpose: who does not find what is wrong with it proves nothing by finding the others in order.
+//! A lock that is broken on purpose: who does not find what is wrong with it proves nothing by
+//! finding the others in order.
 
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
@@ -8,7 +9,8 @@ use overlock::core::raw::{CreateError, RawLock};
 use crate::exclusive::excludes;
 use crate::extras::extras_of;
 
-/// Excludes, but the release orders nothing, as `Relaxed` of core's `busted`: x86 does not show it, Miri has to.
+/// Excludes, but the release orders nothing, as `Relaxed` of core's `busted`: x86 does not show it,
+/// Miri has to.
 struct ReleasesNothing(AtomicBool);
 
 // SAFETY: there is none: what was written inside may be seen late.

@@ -86,7 +86,8 @@ impl<L: RawRwLock> Shared<L> {
         }
     }
 
-    /// Writes once, as the upgradable reader that becomes the writer; then it is the upgradable reader, and a reader.
+    /// Writes once, as the upgradable reader that becomes the writer; then it is the upgradable
+    /// reader, and a reader.
     fn upgrade(&self, upgrades: &Upgrades<L>, fair: Option<&FairRw<L>>) {
         let lock = &self.lock;
         let acquire = |how| (upgrades.acquire)(lock, how, true);

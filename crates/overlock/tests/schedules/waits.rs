@@ -194,7 +194,8 @@ fn ww_mutex_wait_die() {
     crosses(&CLASS);
 }
 
-/// Threads become the head, or leave: at once, by themselves, or when they have looked so many times.
+/// Threads become the head, or leave: at once, by themselves, or when they have looked so many
+/// times.
 #[test]
 fn osq() {
     let queue = &Osq::<Linux>::new();

@@ -16,8 +16,8 @@ pub struct Condvar<M> {
 // SAFETY: condition variables are made to be shared; the cell is only passed to pthread calls.
 unsafe impl<M> Sync for Condvar<M> {}
 
-// SAFETY: it moves only while nobody uses it (`self` by value). It holds no address: glibc learns the mutex at each
-// wait.
+// SAFETY: it moves only while nobody uses it (`self` by value). It holds no address: glibc learns
+// the mutex at each wait.
 unsafe impl<M> Send for Condvar<M> {}
 
 impl<M> BenchCondvar for Condvar<M>
@@ -35,8 +35,8 @@ where
 
     #[inline]
     fn wait<'a>(&self, guard: Held<'a, Self>) -> Held<'a, Self> {
-        // SAFETY: both are initialised and, borrowed, stay where they are; the guard says that this thread holds the
-        // mutex, as it does again afterwards.
+        // SAFETY: both are initialised and, borrowed, stay where they are; the guard says that this
+        // thread holds the mutex, as it does again afterwards.
         let status = unsafe { libc::pthread_cond_wait(self.condvar.get(), guard.0.get()) };
         debug_assert_eq!(status, 0);
         guard

@@ -8,7 +8,8 @@ use crate::lock::{BenchRwLock, CreateError};
 
 /// `PTHREAD_RWLOCK_PREFER_READER_NP` in glibc's `pthread.h`: the default.
 const PREFER_READER: libc::c_int = 0;
-/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`. The kind without NONRECURSIVE prefers readers as well.
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`. The kind without NONRECURSIVE prefers readers as
+/// well.
 const PREFER_WRITER: libc::c_int = 2;
 
 /// A reader-writer lock of one of glibc's kinds.
@@ -39,8 +40,8 @@ impl<const KIND: libc::c_int> BenchRwLock for RwLock<KIND> {
         // SAFETY: initialised above.
         check(unsafe { libc::pthread_rwlockattr_setkind_np(attributes.as_mut_ptr(), KIND) })?;
         let lock = UnsafeCell::new(libc::PTHREAD_RWLOCK_INITIALIZER);
-        // SAFETY: `lock` is ours alone. It moves afterwards, while unused: glibc's lock is words of state and
-        // holds no address.
+        // SAFETY: `lock` is ours alone. It moves afterwards, while unused: glibc's lock is words of
+        // state and holds no address.
         check(unsafe { libc::pthread_rwlock_init(lock.get(), attributes.as_ptr()) })?;
         // SAFETY: initialised above; the lock has copied what it needs.
         check(unsafe { libc::pthread_rwlockattr_destroy(attributes.as_mut_ptr()) })?;
@@ -85,8 +86,8 @@ pub struct Guard<'a>(&'a UnsafeCell<libc::pthread_rwlock_t>);
 impl Drop for Guard<'_> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: only `read` and `write` make guards; they stay with the thread that locked, since `&UnsafeCell`
-        // is not Send.
+        // SAFETY: only `read` and `write` make guards; they stay with the thread that locked, since
+        // `&UnsafeCell` is not Send.
         unsafe { libc::pthread_rwlock_unlock(self.0.get()) };
     }
 }

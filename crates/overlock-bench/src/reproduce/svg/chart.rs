@@ -1,5 +1,6 @@
-//! The figures of a table that have the same unit and were published of the same machine. Those without a tolerance have a chart
-//! of their own: some are so far apart that beside them a band would be as thin as a line.
+//! The figures of a table that have the same unit and were published of the same machine. Those
+//! without a tolerance have a chart of their own: some are so far apart that beside them a band
+//! would be as thin as a line.
 
 use std::error::Error;
 

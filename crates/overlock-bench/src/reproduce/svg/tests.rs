@@ -33,7 +33,8 @@ fn picture(all: &[Reproduction]) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The elements of that name, below the head, each as the figures of these attributes, where `filter` is in its text.
+/// The elements of that name, below the head, each as the figures of these attributes, where
+/// `filter` is in its text.
 fn elements<const N: usize>(
     picture: &str,
     name: &str,
@@ -85,7 +86,8 @@ fn mixed() -> Verdict {
     verdict
 }
 
-/// What the picture shows is what the verdict says: a figure is in its band if it has no ring, and outside if it has.
+/// What the picture shows is what the verdict says: a figure is in its band if it has no ring, and
+/// outside if it has.
 #[test]
 fn figures_are_in_their_bands_or_marked() {
     let verdict = mixed();

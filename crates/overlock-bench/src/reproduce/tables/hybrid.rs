@@ -114,7 +114,8 @@ fn modes(results: &Results) -> Verdict {
     verdict
 }
 
-/// A kernel build takes a contended lock about once a millisecond on each vCPU, says hybrid-modes: so rare are visits here.
+/// A kernel build takes a contended lock about once a millisecond on each vCPU, says hybrid-modes:
+/// so rare are visits here.
 const BUILD: Workload = Workload::Build {
     cs: 100.0,
     ncs: 20_000.0,

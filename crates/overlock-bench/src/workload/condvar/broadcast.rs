@@ -1,7 +1,9 @@
-//! One speaker, all others listen: a barrier, a configuration that changed, a batch for all workers.
+//! One speaker, all others listen: a barrier, a configuration that changed, a batch for all
+//! workers.
 //!
-//! The speaker notifies all with the lock held, so that all of them want the lock at once: what a condition variable does
-//! about that herd is the point. The last listener that has heard tells the speaker.
+//! The speaker notifies all with the lock held, so that all of them want the lock at once: what a
+//! condition variable does about that herd is the point. The last listener that has heard tells the
+//! speaker.
 
 use super::{Member, judge};
 use crate::error::Error;

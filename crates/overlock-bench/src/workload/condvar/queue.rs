@@ -1,6 +1,7 @@
 //! A bounded queue: half of the threads put items in, the others take them out.
 //!
-//! Whoever changes the queue lets go of the lock and then notifies one of those that wait for the change.
+//! Whoever changes the queue lets go of the lock and then notifies one of those that wait for the
+//! change.
 
 use super::{Member, judge};
 use crate::error::Error;

@@ -5,7 +5,8 @@ use crate::registry::{Family, select};
 use crate::workload::Workload;
 use overlock::core::diagram::{Arrow, Diagram};
 
-/// What a round of that lock tells, and its operations: six vCPUs on two CPUs that want nothing else.
+/// What a round of that lock tells, and its operations: six vCPUs on two CPUs that want nothing
+/// else.
 fn round(lock: &str) -> (Report, u64) {
     let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
     let world = Simulated::new(machine, Host::KVM, 1, Arc::default());
@@ -41,7 +42,8 @@ fn other_locks_have_no_modes() {
     assert_eq!(round("ticket").0.modes, (0, 0));
 }
 
-/// What a simulation brings in which a lock with these arrows was used, each taken as often as it says.
+/// What a simulation brings in which a lock with these arrows was used, each taken as often as it
+/// says.
 fn outcome(diagram: &'static Diagram, times: &[u64]) -> Outcome<()> {
     let arrows = times.iter().enumerate();
     let arrows = arrows.map(|(index, &times)| (Arrow { diagram, index }, times));

@@ -12,10 +12,12 @@ unsafe impl<P: Platform> RawForkRwLock for OverlockRw<P> {
         // SAFETY: the caller's promise.
         unsafe { self.gate.forget_waiters() };
         if self.gate.is_locked() {
-            // SAFETY: its owner waited for the word (I4), and the calling thread waits for nothing: so it is one that is gone, and its token is ().
+            // SAFETY: its owner waited for the word (I4), and the calling thread waits for nothing:
+            // so it is one that is gone, and its token is ().
             unsafe { self.gate.unlock(()) };
         }
-        // Beside a writer all readers are such that waited. Else they cannot be told from those that hold the lock.
+        // Beside a writer all readers are such that waited. Else they cannot be told from those
+        // that hold the lock.
         let kept = if written {
             WRITING
         } else {

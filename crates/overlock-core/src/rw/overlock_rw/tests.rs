@@ -85,8 +85,8 @@ fn the_word_tells_who_reads_who_writes_and_who_sleeps() {
     assert_eq!(size_of_val(lock), size_of::<Overlock<Toy>>() + 4);
 }
 
-/// Fails where it looks at the word all the time, or goes to the gate or to sleep instead. (Who may pass at once waits beside the
-/// writer.)
+/// Fails where it looks at the word all the time, or goes to the gate or to sleep instead. (Who may
+/// pass at once waits beside the writer.)
 #[test]
 fn who_finds_it_busy_stays_away_from_the_word_and_looks_again() {
     let acquire: [fn(Lock); 3] = [
@@ -112,7 +112,8 @@ fn who_finds_it_busy_stays_away_from_the_word_and_looks_again() {
     assert_eq!(halts(), 0);
 }
 
-/// Fails where who has little time stays away all the same: a writer that tries again and again never closes the lock.
+/// Fails where who has little time stays away all the same: a writer that tries again and again
+/// never closes the lock.
 #[test]
 fn who_has_little_time_goes_to_the_gate_at_once() {
     for (nanos, at_gate) in [(AMPLE_NS, true), (2 * AMPLE_NS, false)] {
@@ -127,7 +128,8 @@ fn who_has_little_time_goes_to_the_gate_at_once() {
     }
 }
 
-/// Fails where who may pass at once stays away first; and where `Passing` is not looked at: in `try_read_passing`, in `read_slow`.
+/// Fails where who may pass at once stays away first; and where `Passing` is not looked at: in
+/// `try_read_passing`, in `read_slow`.
 #[test]
 fn only_those_that_may_pass_a_closed_lock() {
     let lock = leak();
@@ -176,8 +178,8 @@ fn a_trait_that_has_no_way_to_say_so_panics() {
     lock.read();
 }
 
-/// I2, I3. Fails where a writer at its limit leaves `CLOSED`, `FIRST` or `OTHERS`, a reader at its limit its share, or the gate stays
-/// closed.
+/// I2, I3. Fails where a writer at its limit leaves `CLOSED`, `FIRST` or `OTHERS`, a reader at its
+/// limit its share, or the gate stays closed.
 #[test]
 fn who_gives_up_leaves_nothing_behind() {
     let lock = leak();
@@ -219,7 +221,8 @@ fn a_deadline_that_has_passed_leaves_time_for_one_look() {
     assert!(Toy::now().nanos_since(start) < 12_000);
 }
 
-/// "Bounds". Fails where a writer at the gate never closes the lock to others, or needs a timer to: they would write for ever.
+/// "Bounds". Fails where a writer at the gate never closes the lock to others, or needs a timer to:
+/// they would write for ever.
 #[test]
 fn after_a_while_a_writer_at_the_gate_lets_no_other_pass() {
     let lock = leak();
@@ -247,7 +250,8 @@ fn after_a_while_a_writer_at_the_gate_lets_no_other_pass() {
     assert_eq!(word(lock), WRITING);
 }
 
-/// "Bounds". Fails where a reader that has waited for `PATIENCE_NS` does not count itself: they would write for ever.
+/// "Bounds". Fails where a reader that has waited for `PATIENCE_NS` does not count itself: they
+/// would write for ever.
 #[test]
 fn after_a_while_a_reader_is_the_next() {
     let lock = leak();
@@ -322,7 +326,8 @@ fn an_unlock_touches_nothing_after_its_release() {
     assert_eq!(kicks(), 2 + 4 * 4 + 3 * 2);
 }
 
-/// Fails where the gate stays with a thread that is gone, or readers that waited beside a writer stay counted.
+/// Fails where the gate stays with a thread that is gone, or readers that waited beside a writer
+/// stay counted.
 #[test]
 fn a_child_forgets_who_waited() {
     use crate::raw::RawForkRwLock;

@@ -1,5 +1,5 @@
-//! The upgradable reader: one of the readers, of which there is one at a time, and who can become the
-//! writer. And the fair releases.
+//! The upgradable reader: one of the readers, of which there is one at a time, and who can become
+//! the writer. And the fair releases.
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -51,7 +51,8 @@ impl<P: Platform> OverlockRw<P> {
             if fair && seen & FIRST != 0 {
                 next |= CLOSED;
             }
-            // (0, n) U -> (0, n - 1), or (0, n). RU: release, pairs with WA. From here on the lock may be gone (I4).
+            // (0, n) U -> (0, n - 1), or (0, n). RU: release, pairs with WA. From here on the lock
+            // may be gone (I4).
             match self
                 .word
                 .compare_exchange_weak(seen, next, Release, Relaxed)
@@ -124,7 +125,8 @@ impl<P: Platform> OverlockRw<P> {
     }
 }
 
-// SAFETY: I1; one upgradable reader at a time, since each of them sets the bit in an exchange that finds it clear.
+// SAFETY: I1; one upgradable reader at a time, since each of them sets the bit in an exchange that
+// finds it clear.
 unsafe impl<P: Platform> RawUpgradeRwLock for OverlockRw<P> {
     type Upgradable = ();
 

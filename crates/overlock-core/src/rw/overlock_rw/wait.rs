@@ -11,14 +11,15 @@ use crate::platform::{Atomic, Instant, Platform, Spin};
 use crate::raw::{RawLock, RawTimedLock};
 
 /// How long the gate's owner, the upgrader, and a reader beside a writer watch the word before they
-/// sleep. Most sections are shorter, and an owner that has lost its CPU is away for a thousand times
-/// as long.
+/// sleep. Most sections are shorter, and an owner that has lost its CPU is away for a thousand
+/// times as long.
 pub(super) const SPIN_NS: u64 = 5_000;
 
-/// A thread that finds the lock busy stays away from the word for so long before it looks again, each
-/// time. Where sections are short, most of what they take is the word's way from CPU to CPU; meanwhile it
-/// stays with one, which gets more done than two would. The times double, so that nobody stays away for
-/// much longer than it had to wait: with 200 ns at first, half writes of 50 ns got a third less done.
+/// A thread that finds the lock busy stays away from the word for so long before it looks again,
+/// each time. Where sections are short, most of what they take is the word's way from CPU to CPU;
+/// meanwhile it stays with one, which gets more done than two would. The times double, so that
+/// nobody stays away for much longer than it had to wait: with 200 ns at first, half writes of 50
+/// ns got a third less done.
 pub(super) const AWAY_NS: [u64; 8] = [50, 100, 200, 400, 800, 1_600, 3_200, 6_400];
 
 /// Who has less time than this goes to the gate at once. Else a writer with short limits that tries
@@ -41,8 +42,8 @@ impl Want {
         }
     }
 
-    /// Whether it lets nobody pass from now on, however short its wait: there are readers alone, and
-    /// as long as others come in there may always be.
+    /// Whether it lets nobody pass from now on, however short its wait: there are readers alone,
+    /// and as long as others come in there may always be.
     fn closes(self, word: u32) -> bool {
         self == Want::Write && word & READERS != 0 && word & (WRITING | CLOSED) == 0
     }
@@ -88,8 +89,8 @@ impl<P: Platform> OverlockRw<P> {
         P::wait_until(&self.word, order, Spin::Until(end), done)
     }
 
-    /// Says in the word, if it is still `seen`, that the caller sleeps, and does; until it changes, or
-    /// `until`.
+    /// Says in the word, if it is still `seen`, that the caller sleeps, and does; until it changes,
+    /// or `until`.
     pub(super) fn sleep(&self, seen: u32, flags: u32, until: Option<Instant>, step: Step) {
         let asleep = seen | flags;
         // Relaxed: it publishes nothing, and the halt looks at the word.
@@ -115,7 +116,8 @@ impl<P: Platform> OverlockRw<P> {
         }
     }
 
-    /// A reader that has come in vain: one call, so that where none is needed nothing has to be saved for it.
+    /// A reader that has come in vain: one call, so that where none is needed nothing has to be
+    /// saved for it.
     #[cold]
     #[inline(never)]
     pub(super) fn read_after_all(&self) {

@@ -79,7 +79,8 @@ fn readers_share_and_writers_exclude() {
     assert_eq!(size_of_val(lock), size_of::<OverlockRw<Toy>>() + 4);
 }
 
-/// P2: without `find_entry` in `drain` the writer is in beside the reader. RK: without the look at `waited` in `clear`, a lost wake-up.
+/// P2: without `find_entry` in `drain` the writer is in beside the reader. RK: without the look at
+/// `waited` in `clear`, a lost wake-up.
 #[test]
 fn a_writer_waits_for_visible_readers() {
     let lock = leak();
@@ -118,7 +119,8 @@ fn a_reader_that_a_writer_has_overtaken_counts_itself() {
     assert_clean(lock);
 }
 
-/// The kick in `clear` for the entry of a reader that has come too late, seen by the writer all the same.
+/// The kick in `clear` for the entry of a reader that has come too late, seen by the writer all the
+/// same.
 #[test]
 fn a_writer_that_waits_for_an_entry_that_came_to_nothing_is_woken() {
     let lock = leak();
@@ -133,7 +135,8 @@ fn a_writer_that_waits_for_an_entry_that_came_to_nothing_is_woken() {
     assert_clean(lock);
 }
 
-/// WK, then the heavy barrier, then the look: the reader leaves between the writer's spin and its increment, or just before the halt.
+/// WK, then the heavy barrier, then the look: the reader leaves between the writer's spin and its
+/// increment, or just before the halt.
 #[test]
 fn a_reader_that_leaves_just_before_the_writer_sleeps_is_noticed() {
     for point in [Point::Heavy, Point::Halt] {
@@ -152,7 +155,8 @@ fn a_reader_that_leaves_just_before_the_writer_sleeps_is_noticed() {
     }
 }
 
-/// `id` in `outwait`: the reader leaves between the writer's look at all entries and its wait for this one.
+/// `id` in `outwait`: the reader leaves between the writer's look at all entries and its wait for
+/// this one.
 #[test]
 fn a_writer_does_not_wait_for_an_entry_that_was_cleared_as_it_found_it() {
     let lock = leak();
@@ -237,7 +241,8 @@ fn the_slot_of_a_thread_that_forgot_a_read_guard_is_never_given_away() {
     assert!(lock.try_write().is_none());
 }
 
-/// The id stays with the lock, and an entry that was forgotten in one lock says nothing about another. 0 is none.
+/// The id stays with the lock, and an entry that was forgotten in one lock says nothing about
+/// another. 0 is none.
 #[test]
 fn locks_have_different_ids() {
     let [one, two] = [leak(), leak()];

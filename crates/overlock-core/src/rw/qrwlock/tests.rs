@@ -68,8 +68,8 @@ fn the_word_tells_who_reads_who_writes_and_who_waits_to_write() {
     assert_eq!((word(lock), size_of_val(lock)), (0, 8));
 }
 
-/// I3, I4. Fails where `read` lets readers in beside `WAITING`, and ("stuck", or a wrong order) where either slow path passes the
-/// queue.
+/// I3, I4. Fails where `read` lets readers in beside `WAITING`, and ("stuck", or a wrong order)
+/// where either slow path passes the queue.
 #[test]
 fn readers_and_writers_are_served_in_one_order() {
     let lock = leak();
@@ -119,8 +119,8 @@ fn the_first_reader_of_the_queue_lets_the_next_follow() {
     assert_eq!(word(lock), 2 * READER);
 }
 
-/// A reader that interrupts a reader, with a writer waiting for the outer one: the classic deadlock. Fails ("the part stands at
-/// Wait") where `read_in_handler` respects `WAITING`.
+/// A reader that interrupts a reader, with a writer waiting for the outer one: the classic
+/// deadlock. Fails ("the part stands at Wait") where `read_in_handler` respects `WAITING`.
 #[test]
 fn a_reader_in_a_handler_does_not_wait_for_a_waiting_writer() {
     let lock = leak();
@@ -147,7 +147,8 @@ fn a_reader_in_a_handler_does_not_wait_for_a_waiting_writer() {
     assert_eq!(word(lock), READER);
 }
 
-/// The same for those that it interrupts at the head of the queue. Fails where it takes the queue's lock.
+/// The same for those that it interrupts at the head of the queue. Fails where it takes the queue's
+/// lock.
 #[test]
 fn a_reader_in_a_handler_waits_for_the_writer_that_holds_the_lock() {
     for is_writer in [false, true] {
@@ -169,7 +170,8 @@ fn a_reader_in_a_handler_waits_for_the_writer_that_holds_the_lock() {
     }
 }
 
-/// I1. Fails where `write_slow` takes a look at (0, 1, 0) for the lock: a handler's reader may come between.
+/// I1. Fails where `write_slow` takes a look at (0, 1, 0) for the lock: a handler's reader may come
+/// between.
 #[test]
 fn a_reader_between_look_and_exchange_keeps_the_writer_out() {
     let lock: &'static Qrwlock<Watch> = Box::leak(Box::new(Qrwlock::create().unwrap()));
@@ -198,8 +200,9 @@ fn an_attempt_to_read_fails_where_a_writer_is_quicker() {
     assert_eq!((lock.word.load(Relaxed), watch::left()), (WRITER, 0));
 }
 
-/// WA. Under Miri, which knows data races, this fails where the exchange of `write_slow` is Relaxed, even with an Acquire look
-/// before it. The two threads meet by relaxed flags alone, so nothing else orders them.
+/// WA. Under Miri, which knows data races, this fails where the exchange of `write_slow` is
+/// Relaxed, even with an Acquire look before it. The two threads meet by relaxed flags alone, so
+/// nothing else orders them.
 #[test]
 fn what_a_reader_did_between_look_and_exchange_comes_before_the_writer() {
     struct Shared {
@@ -254,7 +257,8 @@ fn what_a_reader_did_between_look_and_exchange_comes_before_the_writer() {
     assert_eq!(reader.join().unwrap(), 0);
 }
 
-/// `FULL`. Fails where a look or an addition does not respect it: the count comes round, and a writer gets in.
+/// `FULL`. Fails where a look or an addition does not respect it: the count comes round, and a
+/// writer gets in.
 #[test]
 fn a_reader_more_than_can_be_counted_does_not_get_in() {
     const MOST: u32 = FULL - READER;

@@ -523,7 +523,8 @@ fn a_token_ends_the_waits_that_nobody_has_notified() {
     assert!(!scene.condvar.is_in_use());
 }
 
-/// Fails where `wait_limited` keeps the node while it waits for the lock: one less for the lock, and for handlers.
+/// Fails where `wait_limited` keeps the node while it waits for the lock: one less for the lock,
+/// and for handlers.
 #[test]
 fn the_node_is_free_while_the_waiter_wants_the_lock() {
     let scene = stage();

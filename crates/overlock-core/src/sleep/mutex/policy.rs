@@ -2,7 +2,8 @@
 
 use core::fmt::Debug;
 
-/// How a sleeper that was woken, and did not find the mutex free, waits for it before it sleeps again.
+/// How a sleeper that was woken, and did not find the mutex free, waits for it before it sleeps
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaiterSpin {
     /// It watches the owner beside the head of the spin queue: at most two threads do so.
@@ -19,14 +20,15 @@ pub trait Policy: Send + Sync + Debug + 'static {
     const NAME: &'static str;
     /// What a woken sleeper does.
     const WAITER: WaiterSpin = WaiterSpin::Outside;
-    /// The longest spin, in nanoseconds: of a newcomer, its time in the spin queue included, and of a sleeper after each
-    /// wake-up. The kernel needs none, since it sees whether the owner runs. A spin that costs as much as
-    /// the sleep that it avoids loses at most half; a wake-up takes some 3 us on the same CPU and 50 us and
-    /// more across CPUs.
+    /// The longest spin, in nanoseconds: of a newcomer, its time in the spin queue included, and of
+    /// a sleeper after each wake-up. The kernel needs none, since it sees whether the owner
+    /// runs. A spin that costs as much as the sleep that it avoids loses at most half; a
+    /// wake-up takes some 3 us on the same CPU and 50 us and more across CPUs.
     const SPIN_NS: u64 = 20_000;
 }
 
-/// A woken sleeper spins outside the queue: the published design (Long, 2016), and what we recommend.
+/// A woken sleeper spins outside the queue: the published design (Long, 2016), and what we
+/// recommend.
 #[derive(Clone, Copy, Debug)]
 pub struct Outside;
 
@@ -34,8 +36,8 @@ impl Policy for Outside {
     const NAME: &'static str = "mutex";
 }
 
-/// A woken sleeper joins the spin queue: the patch before the published one (Zijlstra, 2016), which lost 4 % in a
-/// benchmark of the document.
+/// A woken sleeper joins the spin queue: the patch before the published one (Zijlstra, 2016), which
+/// lost 4 % in a benchmark of the document.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside;
 

@@ -1,4 +1,5 @@
-//! Thread 0 holds the mutex at first; the others come to it. Each test of a race names what prevents it.
+//! Thread 0 holds the mutex at first; the others come to it. Each test of a race names what
+//! prevents it.
 
 mod races;
 mod spin;
@@ -102,7 +103,8 @@ fn sleepers_are_woken_in_the_order_of_their_arrival_once_each() {
     ends_with(3, lock);
 }
 
-/// M6. Under the guard the woken thread would run into it, and a sleeper that joins would wait for a system call.
+/// M6. Under the guard the woken thread would run into it, and a sleeper that joins would wait for
+/// a system call.
 #[test]
 fn a_kick_comes_when_the_guard_is_free_and_the_mutex_too() {
     let lock = held::<Outside>();
@@ -150,7 +152,8 @@ fn a_sleeper_that_has_asked_is_given_the_mutex_in_its_sleep() {
     ends_with(1, lock);
 }
 
-/// `take_or_ask` after each wake-up: a sleeper that asks only once, or only before its first sleep, is robbed for ever.
+/// `take_or_ask` after each wake-up: a sleeper that asks only once, or only before its first sleep,
+/// is robbed for ever.
 #[test]
 fn thieves_at_each_wake_up_pass_a_sleeper_once() {
     let lock = held::<Outside>();
@@ -195,7 +198,8 @@ fn what_was_asked_for_serves_the_next_sleeper() {
     ends_with(2, lock);
 }
 
-/// `leave` in `give_up`: what is left in the list, or in the flags, makes the next unlock wake somebody who is gone.
+/// `leave` in `give_up`: what is left in the list, or in the flags, makes the next unlock wake
+/// somebody who is gone.
 #[test]
 fn a_sleeper_that_gives_up_leaves_nothing_behind() {
     let lock = held::<Outside>();
@@ -234,7 +238,8 @@ fn a_cancelled_sleeper_gives_up() {
     assert!(lock.lock_cancellable(token, None).is_some(), "tries once");
 }
 
-/// Sleepers leave from the front, the middle and the end of the list: who is the first is always found, and the order stays.
+/// Sleepers leave from the front, the middle and the end of the list: who is the first is always
+/// found, and the order stays.
 #[test]
 fn those_that_stay_are_served_in_order_whoever_leaves() {
     let lock = held::<Outside>();
@@ -267,8 +272,8 @@ fn those_that_stay_are_served_in_order_whoever_leaves() {
     ends_with(4, lock);
 }
 
-/// The pick-up flag in `is_given_to`: without it a thread that locks what it has, and wakes up, believes that it was
-/// given the mutex.
+/// The pick-up flag in `is_given_to`: without it a thread that locks what it has, and wakes up,
+/// believes that it was given the mutex.
 #[test]
 fn a_thread_that_has_the_mutex_does_not_get_it_again() {
     let lock = held::<Outside>();

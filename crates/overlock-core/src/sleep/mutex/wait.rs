@@ -98,9 +98,11 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
 
     /// Watches the owner as the head of the spin queue.
     fn spin_in_queue(&self, id: Option<NodeId>, end: Instant) -> bool {
-        // The others stay away from the lock's cache line, but for the one sleeper that it may be given to.
+        // The others stay away from the lock's cache line, but for the one sleeper that it may be
+        // given to.
         let given = || id.is_some_and(|id| word::is_given_to(self.owner.load(Relaxed), id));
-        // The next one in the queue becomes its head when this one has the mutex, or is about to sleep.
+        // The next one in the queue becomes its head when this one has the mutex, or is about to
+        // sleep.
         let head = self.spinners.lock(Spin::Until(end), given);
         head.is_some_and(|_head| self.spin_on_owner(id, end))
     }
@@ -165,8 +167,9 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         taken
     }
 
-    /// Says that the sleeper has to be woken again, and makes the last attempt after that: the order is what "Why no wake-up is
-    /// lost" rests on. What the sleeper has asked for stands (M2).
+    /// Says that the sleeper has to be woken again, and makes the last attempt after that: the
+    /// order is what "Why no wake-up is lost" rests on. What the sleeper has asked for stands
+    /// (M2).
     fn fall_asleep(&self, waiter: &Waiter<P>) -> bool {
         let list = self.sleepers.lock();
         waiter.prepare();
@@ -180,8 +183,8 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         taken
     }
 
-    /// `limit` is reached. The wake-up that came meanwhile was for all that wait, so the mutex is taken rather than left to
-    /// nobody; and what was given to us is ours.
+    /// `limit` is reached. The wake-up that came meanwhile was for all that wait, so the mutex is
+    /// taken rather than left to nobody; and what was given to us is ours.
     pub(super) fn give_up(&self, id: NodeId) -> bool {
         let list = self.sleepers.lock();
         let taken = self.take(Some(id));
@@ -220,10 +223,12 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         true
     }
 
-    /// Unlocks where somebody waits, or did just now; `give`: hands over to the first sleeper even if it has not asked.
+    /// Unlocks where somebody waits, or did just now; `give`: hands over to the first sleeper even
+    /// if it has not asked.
     #[cold]
     pub(super) fn unlock_slow(&self, give: bool) {
-        // Before the release: whoever owns the mutex next has to get past this guard before it can free the mutex (M5).
+        // Before the release: whoever owns the mutex next has to get past this guard before it can
+        // free the mutex (M5).
         let list = self.sleepers.lock();
         let Some(first) = list.first() else {
             // The last sleeper has left meanwhile. The next owner would not meet the guard.

@@ -26,8 +26,8 @@ pub(super) fn mine<P: Platform>() -> u32 {
     u32::from(me::<P>().unwrap_or(ANONYMOUS)) << OWNER_SHIFT | cpu << CPU_SHIFT
 }
 
-/// What an owner is called by: the first node of its slot, whichever context it locks in. [`NodeId::new`] would look at the
-/// slot's range once more, on the fast path.
+/// What an owner is called by: the first node of its slot, whichever context it locks in.
+/// [`NodeId::new`] would look at the slot's range once more, on the fast path.
 #[inline(always)]
 fn me<P: Platform>() -> Option<u16> {
     P::slot().map(|slot| (slot as u16 + 1) << 2)
@@ -68,7 +68,8 @@ pub(super) fn is_given_to(word: u32, id: NodeId) -> bool {
     word & PICKUP != 0 && owner(word) == id.bits()
 }
 
-/// What is left of `word` without those that waited: whoever holds the mutex. It may have been given to one that had not taken it.
+/// What is left of `word` without those that waited: whoever holds the mutex. It may have been
+/// given to one that had not taken it.
 pub(super) fn without_waiters(word: u32) -> u32 {
     if word & PICKUP == 0 { word & !FLAGS } else { 0 }
 }

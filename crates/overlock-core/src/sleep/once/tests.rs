@@ -92,7 +92,8 @@ fn those_that_come_while_it_runs_sleep_until_it_is_done() {
     once.wait();
 }
 
-/// Fails where `become_runner` does not ask for `force`, and where a runner's `end` begins as "new".
+/// Fails where `become_runner` does not ask for `force`, and where a runner's `end` begins as
+/// "new".
 #[test]
 fn where_it_panics_only_those_that_insist_try_again() {
     let once = leak();
@@ -137,7 +138,8 @@ fn a_panic_is_heard_by_those_that_sleep() {
     stays.end();
 }
 
-/// Two that insist are woken, and a newcomer is quicker. Fails where `sleep_while` does not look again.
+/// Two that insist are woken, and a newcomer is quicker. Fails where `sleep_while` does not look
+/// again.
 #[test]
 fn a_newcomer_may_be_quicker_than_who_was_woken() {
     let once = leak_running();

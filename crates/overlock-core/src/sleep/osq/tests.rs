@@ -1,5 +1,5 @@
-//! Thread 0 is the head at first; the others come to it in the order of their numbers. What each test guards is named
-//! by step (A, B, C) or invariant.
+//! Thread 0 is the head at first; the others come to it in the order of their numbers. What each
+//! test guards is named by step (A, B, C) or invariant.
 
 mod steps;
 
@@ -59,7 +59,8 @@ struct Visit {
     was_head: &'static AtomicBool,
 }
 
-/// Puts a visitor on the stage. It stands at [`Point::Wait`] before each look but the first, and as the head.
+/// Puts a visitor on the stage. It stands at [`Point::Wait`] before each look but the first, and as
+/// the head.
 fn visit(thread: usize, queue: Queue) -> (Actor, Visit) {
     let [stop, was_head] = [(); 2].map(|()| &*Box::leak(Box::new(AtomicBool::new(false))));
     let actor = actor(thread, move || {
@@ -154,7 +155,8 @@ fn the_hand_over_may_come_between_the_decision_to_leave_and_step_a() {
     assert!(!queue.is_locked());
 }
 
-/// A waits where its exchange fails (Q5): the unlocker has taken the link and lost its CPU before OURS.
+/// A waits where its exchange fails (Q5): the unlocker has taken the link and lost its CPU before
+/// OURS.
 #[test]
 fn a_late_hand_over_reaches_who_has_decided_to_leave() {
     let queue = leak();
@@ -173,7 +175,8 @@ fn a_late_hand_over_reaches_who_has_decided_to_leave() {
     core::mem::forget(first);
 }
 
-/// A reads `wait` anew each time: the predecessor is between B and C, and the exchange belongs to the one before it then.
+/// A reads `wait` anew each time: the predecessor is between B and C, and the exchange belongs to
+/// the one before it then.
 #[test]
 fn one_that_leaves_while_its_predecessor_leaves_gets_the_new_predecessor() {
     let queue = leak();
@@ -195,8 +198,8 @@ fn one_that_leaves_while_its_predecessor_leaves_gets_the_new_predecessor() {
     assert!(!queue.is_locked());
 }
 
-/// B takes the link by exchange (Q4): else the successor's A succeeds on the node that leaves, and the link in C brings
-/// back one that has gone.
+/// B takes the link by exchange (Q4): else the successor's A succeeds on the node that leaves, and
+/// the link in C brings back one that has gone.
 #[test]
 fn a_successor_cannot_leave_past_one_that_has_taken_it() {
     let queue = leak();
@@ -211,8 +214,8 @@ fn a_successor_cannot_leave_past_one_that_has_taken_it() {
     core::mem::forget(first);
 }
 
-/// B and unlock wait for the next link (Q3), here of an arrival that has lost its CPU before it linked. And `next` in `arrive`:
-/// other locks leave what they like in a node.
+/// B and unlock wait for the next link (Q3), here of an arrival that has lost its CPU before it
+/// linked. And `next` in `arrive`: other locks leave what they like in a node.
 #[test]
 fn who_is_not_the_last_waits_for_the_link_of_who_comes_after() {
     let queue = leak();
@@ -258,8 +261,8 @@ fn an_unlocker_waits_for_a_waiter_that_is_leaving() {
     assert_ne!(second.node().wait.load(Relaxed), OURS);
 }
 
-/// The order of the two stores in C: as soon as `before` has its successor it may hand over to it, and the other store would
-/// undo that.
+/// The order of the two stores in C: as soon as `before` has its successor it may hand over to it,
+/// and the other store would undo that.
 #[test]
 fn c_names_the_predecessor_before_it_can_hand_over() {
     let [before, after] = [1, 2].map(|thread| NodeId::new(thread, 0));
@@ -274,8 +277,8 @@ fn c_names_the_predecessor_before_it_can_hand_over() {
     assert_eq!(after_node.wait.load(Relaxed), OURS, "undone");
 }
 
-/// OT: a successor that links, or looks at the CPU, as soon as it finds the name meets a node of this wait. Fails where `arrive` writes
-/// `next` or `info` behind the exchange.
+/// OT: a successor that links, or looks at the CPU, as soon as it finds the name meets a node of
+/// this wait. Fails where `arrive` writes `next` or `info` behind the exchange.
 #[test]
 fn a_node_is_ready_before_its_name_can_be_seen() {
     let queue: &'static Osq<Watch> = Box::leak(Box::new(Osq::new()));
@@ -293,7 +296,8 @@ fn a_node_is_ready_before_its_name_can_be_seen() {
     assert_eq!(watch::left(), 0);
 }
 
-/// A, B and C of adjacent waiters, in each order in which they may get on; `steps` has the orders within the calls.
+/// A, B and C of adjacent waiters, in each order in which they may get on; `steps` has the orders
+/// within the calls.
 #[test]
 fn adjacent_waiters_leave_at_once() {
     for order in [
@@ -364,7 +368,8 @@ fn without_a_node_nobody_queues() {
     assert!(!queue.is_locked());
 }
 
-/// Each context has its node: a handler that comes to the queue stands behind its own thread, and leaves.
+/// Each context has its node: a handler that comes to the queue stands behind its own thread, and
+/// leaves.
 #[test]
 fn a_handler_comes_and_leaves_while_its_thread_waits() {
     let queue = leak();

@@ -1,4 +1,5 @@
-//! Thread 0 is the director and holds the lock at first; the others come to it. Each test of a race names what prevents it.
+//! Thread 0 is the director and holds the lock at first; the others come to it. Each test of a race
+//! names what prevents it.
 
 mod freed;
 mod handoff;
@@ -194,7 +195,8 @@ fn whoever_was_woken_sets_wake_as_it_gives_up() {
     ends(lock);
 }
 
-/// The look at `may_take` in `give_up`: the release's kick was for the leaver, and nobody else hears of it.
+/// The look at `may_take` in `give_up`: the release's kick was for the leaver, and nobody else
+/// hears of it.
 #[test]
 fn who_gives_up_takes_a_lock_that_it_finds_free() {
     let lock = held();
@@ -231,8 +233,9 @@ fn who_gives_up_before_it_is_counted_changes_nothing() {
     ends(lock);
 }
 
-/// WAKE in `add_sleeper`. Without it the second waiter, which joins while the first is on its way and is slow to sleep, would
-/// miss the kick that is meant for it, find the word as it wrote it, and sleep on a word without WAKE.
+/// WAKE in `add_sleeper`. Without it the second waiter, which joins while the first is on its way
+/// and is slow to sleep, would miss the kick that is meant for it, find the word as it wrote it,
+/// and sleep on a word without WAKE.
 #[test]
 fn a_waiter_that_is_slow_to_sleep_does_not_sleep_past_its_kick() {
     let lock = held();
@@ -330,7 +333,8 @@ fn a_count_that_is_full_stays_and_the_lock_goes_on() {
     assert_eq!(word(lock) & !PARITY, MANY | SLOW);
 }
 
-/// `waiter` spins beside a lock that is held, for longer than it looks for an owner that comes back.
+/// `waiter` spins beside a lock that is held, for longer than it looks for an owner that comes
+/// back.
 fn look_on(waiter: &Actor) {
     (0..2 * POLLS).for_each(|_| waiter.to(Point::Wait));
 }

@@ -1,5 +1,5 @@
-//! Thread 0 holds the lock at first. What the kernel does is played here, in a few lines: it has no priorities, and hands a lock
-//! to whoever came first.
+//! Thread 0 holds the lock at first. What the kernel does is played here, in a few lines: it has no
+//! priorities, and hands a lock to whoever came first.
 
 use std::boxed::Box;
 use std::collections::BTreeMap;
@@ -89,7 +89,8 @@ fn leak() -> Lock {
 }
 
 fn unlock(lock: Lock) {
-    // SAFETY: each test unlocks what it has locked, but for those of misuse, whose locks protect nothing.
+    // SAFETY: each test unlocks what it has locked, but for those of misuse, whose locks protect
+    // nothing.
     unsafe { lock.unlock(()) }
 }
 
@@ -120,7 +121,8 @@ fn four_bytes_and_no_kernel_without_waiters() {
     assert_eq!((kicks(), halts()), (0, 0));
 }
 
-/// The exchange in `unlock` compares the whole word: were WAITERS masked, the sleepers would never be called.
+/// The exchange in `unlock` compares the whole word: were WAITERS masked, the sleepers would never
+/// be called.
 #[test]
 fn an_unlock_with_waiters_goes_to_the_kernel_and_the_first_owns_the_lock_at_once() {
     let lock = leak();

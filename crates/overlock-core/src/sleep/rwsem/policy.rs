@@ -1,4 +1,5 @@
-//! What waiters of the reader-writer semaphore do before they sleep: the published forms, side by side.
+//! What waiters of the reader-writer semaphore do before they sleep: the published forms, side by
+//! side.
 
 use core::fmt::Debug;
 
@@ -8,10 +9,12 @@ pub trait Policy: Send + Sync + Debug + 'static {
     const NAME: &'static str;
     /// What a writer that spins does while readers hold the lock.
     const ON_READERS: OnReaders;
-    /// A reader that came in vain keeps the lock where nobody holds it any more, though others wait for it. And readers
-    /// that meet a writer wait for it awake, all of them at once; else they line up with the writers, one looking at the lock.
+    /// A reader that came in vain keeps the lock where nobody holds it any more, though others wait
+    /// for it. And readers that meet a writer wait for it awake, all of them at once; else they
+    /// line up with the writers, one looking at the lock.
     const READERS_STEAL: bool = false;
-    /// For how long a waiter spins while writers hold the lock, in all, waiting in the queue of spinners included.
+    /// For how long a waiter spins while writers hold the lock, in all, waiting in the queue of
+    /// spinners included.
     const SPIN_NS: u64 = 10_000;
     /// For how long the first of the list lets others pass.
     const HANDOFF_NS: u64 = 4_000_000;
@@ -24,26 +27,29 @@ pub trait Policy: Send + Sync + Debug + 'static {
 pub enum OnReaders {
     /// It gives up.
     Sleep,
-    /// It looks at the lock for a number of turns that starts again whenever the lock's word has changed, and for another
-    /// number in all. Then nobody spins on readers until a writer has had the lock.
+    /// It looks at the lock for a number of turns that starts again whenever the lock's word has
+    /// changed, and for another number in all. Then nobody spins on readers until a writer has
+    /// had the lock.
     Count {
         /// Turns without a change.
         threshold: u32,
         /// Turns in all.
         most: u32,
     },
-    /// It looks at the lock for [a time](reader_spin_ns) that grows with the number of readers. Then nobody spins on readers until a writer has had the
-    /// lock, or all readers have left.
+    /// It looks at the lock for [a time](reader_spin_ns) that grows with the number of readers.
+    /// Then nobody spins on readers until a writer has had the lock, or all readers have left.
     Time,
 }
 
-/// How long a writer spins on so many readers: 10 us, half a microsecond more for each, 25 us at most.
+/// How long a writer spins on so many readers: 10 us, half a microsecond more for each, 25 us at
+/// most.
 pub const fn reader_spin_ns(readers: u32) -> u64 {
     let readers = if readers < 30 { readers } else { 30 };
     10_000 + readers as u64 * 500
 }
 
-/// Nobody spins on readers: the lock before the document, where both kinds of waiter spin on a writer.
+/// Nobody spins on readers: the lock before the document, where both kinds of waiter spin on a
+/// writer.
 #[derive(Clone, Copy, Debug)]
 pub struct None;
 
@@ -64,12 +70,13 @@ impl Policy for Counted {
     };
 }
 
-/// What was merged in the end, and what we recommend: writers spin on readers for a time (5.3), readers steal a free lock
-/// instead of lining up for it (5.11).
+/// What was merged in the end, and what we recommend: writers spin on readers for a time (5.3),
+/// readers steal a free lock instead of lining up for it (5.11).
 ///
-/// The kernel's readers do not spin at all since then: they are woken together, and one that gets in early by spinning only tears
-/// the group apart. Here a wake-up costs 50 us and most sections last less than one, so readers do wait for a writer awake, but together:
-/// all of them see it leave.
+/// The kernel's readers do not spin at all since then: they are woken together, and one that gets
+/// in early by spinning only tears the group apart. Here a wake-up costs 50 us and most sections
+/// last less than one, so readers do wait for a writer awake, but together: all of them see it
+/// leave.
 #[derive(Clone, Copy, Debug)]
 pub struct Timed;
 

@@ -57,8 +57,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         waiter.node().lock.store(0, Relaxed);
     }
 
-    /// The flags that go with `id`, the first of the list, when it leaves: handoff was its own, unless it
-    /// upgrades; and with the last one both go.
+    /// The flags that go with `id`, the first of the list, when it leaves: handoff was its own,
+    /// unless it upgrades; and with the last one both go.
     pub(super) fn flags_of(list: &Links<P>, id: NodeId) -> u32 {
         if list.last() == Some(id) {
             WAITERS | HANDOFF
@@ -176,8 +176,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 // (0, 0, 0) f -> (1, 0, 0) f without our flags
                 (seen | WRITER) & !(Self::flags_of(list, id) | was_called)
             } else {
-                // (w, u, n) called -> (w, u, n): the holder's release calls again. It must not come between look and
-                // exchange (I3).
+                // (w, u, n) called -> (w, u, n): the holder's release calls again. It must not come
+                // between look and exchange (I3).
                 seen & !was_called
             };
             if next == seen {
@@ -208,8 +208,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         Attempt::Failed
     }
 
-    /// Whether the first of the list, which cannot be served now, has waited for that long enough. It counts from the first
-    /// such question.
+    /// Whether the first of the list, which cannot be served now, has waited for that long enough.
+    /// It counts from the first such question.
     pub(super) fn may_ask_for_handoff(&self, first: NodeId) -> bool {
         let now = (P::now().as_nanos() / 1000) as usize;
         let due = &first.node::<P>().lock;
@@ -225,7 +225,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 
     pub(super) fn ask_for_handoff(&self, first: NodeId) {
-        // f -> f, handoff. Relaxed: who releases the lock later finds it, and the rest is under the guard.
+        // f -> f, handoff. Relaxed: who releases the lock later finds it, and the rest is under the
+        // guard.
         if self.count.fetch_or(HANDOFF, Relaxed) & HANDOFF == 0 {
             Step::AskForHandoff.taken::<P>();
             stat::count::<P>(match wants::<P>(first) {

@@ -20,7 +20,8 @@ pub(super) struct Patience {
     pub(super) most: u32,
     /// The lock's word when `turns` was last set back.
     word: u32,
-    /// Where the time counts: when it is used up; since readers were first seen, without a writer in between.
+    /// Where the time counts: when it is used up; since readers were first seen, without a writer
+    /// in between.
     until: Option<Instant>,
 }
 
@@ -89,7 +90,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             }
             Err(_) => false,
         };
-        // The document's rule: without a spinner, and with nobody at work on the list, a reader queues at once.
+        // The document's rule: without a spinner, and with nobody at work on the list, a reader
+        // queues at once.
         self.can_spin()
             && (self.osq.is_locked() || self.waiters.is_busy())
             // It waits for writers only. Readers would let it in, but for those that wait.
@@ -124,7 +126,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     /// Readers do not leave in time: nobody shall spin on them.
     fn disable(&self) {
-        // Unless a writer is there now. Where this comes between its acquisition and its store, the store wins.
+        // Unless a writer is there now. Where this comes between its acquisition and its store, the
+        // store wins.
         let _ = self
             .owner
             .compare_exchange(0, DISABLED, Relaxed, Relaxed)
@@ -267,8 +270,9 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         false
     }
 
-    /// Waits awake for a while for these bits to be clear, on behalf of somebody who need not fear that others take
-    /// the lock: the first of the list that has asked for the handoff, or the upgrader.
+    /// Waits awake for a while for these bits to be clear, on behalf of somebody who need not fear
+    /// that others take the lock: the first of the list that has asked for the handoff, or the
+    /// upgrader.
     pub(super) fn spin_alone(&self, bits: u32, limit: &Limit<'_, P>) -> bool {
         let end = Self::spin_end(limit);
         // UA: acquire, pairs with RU.

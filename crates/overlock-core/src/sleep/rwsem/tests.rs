@@ -1,4 +1,5 @@
-//! Thread 0 holds the lock at first; the others come to it. Each test of a race names what prevents it.
+//! Thread 0 holds the lock at first; the others come to it. Each test of a race names what prevents
+//! it.
 
 mod flags;
 mod give_up;
@@ -148,7 +149,8 @@ fn a_reader_too_many_panics() {
     lock.read();
 }
 
-/// `blocked_by` has FULL, and so has the look in `grant_shares`: without it the count might wrap and the lock be free.
+/// `blocked_by` has FULL, and so has the look in `grant_shares`: without it the count might wrap
+/// and the lock be free.
 #[test]
 fn a_reader_too_many_waits() {
     let lock = leak::<Timed>();
@@ -166,7 +168,8 @@ fn a_reader_too_many_waits() {
     assert_clean(lock);
 }
 
-/// `Waiter::new` and `Osq::lock` find no node: the thread naps and tries again, and a holder that leaves meanwhile lets it in.
+/// `Waiter::new` and `Osq::lock` find no node: the thread naps and tries again, and a holder that
+/// leaves meanwhile lets it in.
 #[test]
 fn a_thread_without_a_node_gets_the_lock() {
     let lock = leak::<Timed>();

@@ -75,8 +75,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     #[cold]
     fn upgrade_slow(&self, limit: &Limit<'_, P>) -> bool {
-        // (0, 1, n) -> (1, 1, n - 1): no further readers. Relaxed: this thread reads already, and there may be others
-        // whose release is still to come.
+        // (0, 1, n) -> (1, 1, n - 1): no further readers. Relaxed: this thread reads already, and
+        // there may be others whose release is still to come.
         self.count.fetch_add(WRITER.wrapping_sub(READER), Relaxed);
         Step::Upgrade.taken::<P>();
         let gone = self.spin_alone(READERS, limit);
@@ -99,7 +99,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     /// The upgrade is called off: others may read again.
     fn read_on(&self) -> u32 {
-        // (1, 1, n) -> (0, 1, n + 1). Relaxed: nothing was written, and this thread reads as before.
+        // (1, 1, n) -> (0, 1, n + 1). Relaxed: nothing was written, and this thread reads as
+        // before.
         let before = self.count.fetch_add(READER.wrapping_sub(WRITER), Relaxed);
         Step::ReadOn.taken::<P>();
         before
@@ -155,9 +156,9 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 }
 
-// SAFETY: upgradable goes from 0 to 1 in an exchange that expects it and writer clear, together with a reader's share, and
-// only its reader clears it. That one writes when it has seen readers 0 after it set writer (I1), or in an exchange that expects
-// no reader but itself.
+// SAFETY: upgradable goes from 0 to 1 in an exchange that expects it and writer clear, together
+// with a reader's share, and only its reader clears it. That one writes when it has seen readers 0
+// after it set writer (I1), or in an exchange that expects no reader but itself.
 unsafe impl<P: Platform, Y: Policy> RawUpgradeRwLock for RwSem<P, Y> {
     type Upgradable = ();
 

@@ -16,9 +16,10 @@ use crate::sleep::batch::Batch;
 use crate::sleep::wait_list::{Waiters, kick, tell};
 use crate::stat::{self, Event};
 
-/// Who is granted a share, as long as the list stays as it is: the readers of the whole list, in their order, and the first upgradable
-/// one, where there is none yet. Where the list begins with an upgradable one that has to wait, the readers up to the first writer:
-/// else those that come later would pass that writer again and again.
+/// Who is granted a share, as long as the list stays as it is: the readers of the whole list, in
+/// their order, and the first upgradable one, where there is none yet. Where the list begins with
+/// an upgradable one that has to wait, the readers up to the first writer: else those that come
+/// later would pass that writer again and again.
 struct Chosen<'a, P: Platform> {
     list: &'a Links<P>,
     next: Option<NodeId>,
@@ -107,8 +108,9 @@ impl Grant {
 }
 
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
-    /// Lets in whom the lock, as it is, can let in, and asks for the handoff on behalf of a first that has waited for long enough.
-    /// Needed after each change that may let somebody in (I3); else it does nothing.
+    /// Lets in whom the lock, as it is, can let in, and asks for the handoff on behalf of a first
+    /// that has waited for long enough. Needed after each change that may let somebody in (I3);
+    /// else it does nothing.
     pub(super) fn wake(&self, list: Waiters<'_, P>) {
         let Some(first) = list.first() else { return };
         let batch = Batch::new();
@@ -175,8 +177,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             if grant.number == 0 {
                 return false;
             }
-            // (0, u, n) f -> (0, u or 1, n + adds) f without our flags. GA: acquire, pairs with WU. All are readers
-            // before the first of them is told (I4).
+            // (0, u, n) f -> (0, u or 1, n + adds) f without our flags. GA: acquire, pairs with WU.
+            // All are readers before the first of them is told (I4).
             let next = (seen + grant.adds) & !grant.clears;
             match self.count.compare_exchange(seen, next, Acquire, Relaxed) {
                 Ok(_) => {

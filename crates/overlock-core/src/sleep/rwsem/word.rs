@@ -33,7 +33,8 @@ pub(super) fn must_queue(seen: u32) -> bool {
     seen & HANDOFF != 0 || seen & WAITERS != 0 && seen & HELD != 0
 }
 
-/// The owner word of a writer that acquired on `cpu`; an unknown CPU, the largest number, becomes 0.
+/// The owner word of a writer that acquired on `cpu`; an unknown CPU, the largest number, becomes
+/// 0.
 pub(super) const fn owner_on(cpu: Cpu) -> u32 {
     cpu.0.wrapping_add(1) << 1
 }
@@ -45,8 +46,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         self.take_share_if(share, |seen| !must_queue(seen))
     }
 
-    /// Acquires for reading, beside readers that are inside also where others wait. So those that wait may starve, and a
-    /// thread may read what it reads already.
+    /// Acquires for reading, beside readers that are inside also where others wait. So those that
+    /// wait may starve, and a thread may read what it reads already.
     pub fn try_read_along(&self) -> bool {
         let allowed = |seen| seen & READERS != 0 || !must_queue(seen);
         self.take_share_if(READ, allowed).is_ok()
@@ -60,7 +61,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     ) -> Result<u32, u32> {
         let mut seen = self.count.load(Relaxed);
         while seen & share.blocked_by == 0 && allowed(seen) {
-            // (0, u, n) -> (0, u, n + 1). RA: acquire, pairs with WU. An addition cannot overflow: FULL is clear.
+            // (0, u, n) -> (0, u, n + 1). RA: acquire, pairs with WU. An addition cannot overflow:
+            // FULL is clear.
             match self
                 .count
                 .compare_exchange_weak(seen, seen + share.adds, Acquire, Relaxed)
@@ -147,7 +149,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     pub(super) fn end_write(&self, share: u32) {
         // Before the release: the next writer's own store comes after it.
         self.owner.store(0, Relaxed);
-        // (1, 0, 0) -> (0, 0, 0), or to the share that stays. WU: release, pairs with RA, WA and GA.
+        // (1, 0, 0) -> (0, 0, 0), or to the share that stays. WU: release, pairs with RA, WA and
+        // GA.
         let before = self.count.fetch_add(share.wrapping_sub(WRITER), Release);
         Step::of_end(share).taken::<P>();
         // A first that has been called is a writer: it comes, and nobody else can be let in.

@@ -1,4 +1,5 @@
-//! Thread 0 is the director; the parts are threads 1 to 7. The last tests script a watched semaphore.
+//! Thread 0 is the director; the parts are threads 1 to 7. The last tests script a watched
+//! semaphore.
 
 use std::boxed::Box;
 use std::format;
@@ -65,7 +66,8 @@ fn permits_are_taken_and_given_back() {
     assert_eq!(Semaphore::<Toy>::create(3).available(), 3);
 }
 
-/// Fails where `serve` takes another one than the first, or a newcomer joins elsewhere than at the end.
+/// Fails where `serve` takes another one than the first, or a newcomer joins elsewhere than at the
+/// end.
 #[test]
 fn a_permit_goes_to_whoever_waited_longest() {
     for initial in [0, 1, 1000, MAX_PERMITS] {
@@ -92,7 +94,8 @@ fn a_permit_goes_to_whoever_waited_longest() {
     }
 }
 
-/// I3. Fails where `try_acquire_many` takes permits beside `QUEUED`, and where `serve` passes a first that wants more than there are.
+/// I3. Fails where `try_acquire_many` takes permits beside `QUEUED`, and where `serve` passes a
+/// first that wants more than there are.
 #[test]
 fn who_wants_many_is_not_passed() {
     let semaphore = leak(0);
@@ -116,8 +119,8 @@ fn who_wants_many_is_not_passed() {
     );
 }
 
-/// Fails ("lost wake-up") where `give_up` does not serve: there are enough permits for the next. And I3: where `take_or_guard` takes
-/// permits beside `QUEUED`.
+/// Fails ("lost wake-up") where `give_up` does not serve: there are enough permits for the next.
+/// And I3: where `take_or_guard` takes permits beside `QUEUED`.
 #[test]
 fn when_a_first_that_wanted_many_gives_up_the_next_is_served() {
     let semaphore = leak(1);
@@ -160,7 +163,8 @@ fn a_permit_that_came_before_the_waiter_left_is_its_own() {
     assert!(!semaphore.is_contended());
 }
 
-/// I4. Fails where `give_up` returns with permits without having been told: its node is still the batch's.
+/// I4. Fails where `give_up` returns with permits without having been told: its node is still the
+/// batch's.
 #[test]
 fn a_granted_waiter_stays_until_it_is_told() {
     let semaphore = leak(0);
@@ -258,7 +262,8 @@ fn watched() -> &'static Semaphore<Watch> {
     semaphore
 }
 
-/// Fails where `take_or_guard` sets its flags by anything but an exchange that expects the permits that it saw.
+/// Fails where `take_or_guard` sets its flags by anything but an exchange that expects the permits
+/// that it saw.
 #[test]
 fn a_release_before_the_waiter_is_announced_is_taken() {
     let semaphore = watched();
@@ -271,8 +276,9 @@ fn a_release_before_the_waiter_is_announced_is_taken() {
     );
 }
 
-/// A release while the guard is held, from another thread or from a handler on the holder itself. Fails where the release
-/// waits for the guard, and ("lost wake-up") where `serve` drops the guard without expecting what it saw.
+/// A release while the guard is held, from another thread or from a handler on the holder itself.
+/// Fails where the release waits for the guard, and ("lost wake-up") where `serve` drops the guard
+/// without expecting what it saw.
 #[test]
 fn a_release_beside_the_guard_is_served_by_its_holder() {
     let semaphore = watched();

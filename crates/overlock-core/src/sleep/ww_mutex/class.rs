@@ -4,16 +4,20 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 
-/// Which of two contexts notices that they could come to wait for each other, and when; see the [module's page](super).
+/// Which of two contexts notices that they could come to wait for each other, and when; see the
+/// [module's page](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The older one wounds the younger. Fewer are aborted: a wounded context that does not wait any more gets through.
+    /// The older one wounds the younger. Fewer are aborted: a wounded context that does not wait
+    /// any more gets through.
     WoundWait,
-    /// The younger one aborts itself. Nobody is aborted by something that another context does later.
+    /// The younger one aborts itself. Nobody is aborted by something that another context does
+    /// later.
     WaitDie,
 }
 
-/// A family of locks that are taken together: those that contexts of this class may hold at a time. Usually a static.
+/// A family of locks that are taken together: those that contexts of this class may hold at a time.
+/// Usually a static.
 #[derive(Debug)]
 pub struct Class<P: Platform> {
     /// The latest stamp.
@@ -73,8 +77,9 @@ impl<P: Platform> Class<P> {
     }
 }
 
-/// Whether the context with the stamp `one` is older than that with `other`: by their distance, so that the counter may wrap. Right
-/// as long as no context lives on while half of all numbers are handed out.
+/// Whether the context with the stamp `one` is older than that with `other`: by their distance, so
+/// that the counter may wrap. Right as long as no context lives on while half of all numbers are
+/// handed out.
 pub(super) fn is_older(one: usize, other: usize) -> bool {
     (one.wrapping_sub(other) as isize) < 0
 }

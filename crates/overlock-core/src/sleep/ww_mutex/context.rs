@@ -20,8 +20,9 @@ const NO_NODE: u32 = 1;
 /// Why a context did not get a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The context must let go of all that it holds. Return this from the closure given to [`acquire`], which then runs
-    /// it again. Whoever goes on gets the same answer for every lock.
+    /// The context must let go of all that it holds. Return this from the closure given to
+    /// [`acquire`], which then runs it again. Whoever goes on gets the same answer for every
+    /// lock.
     Aborted,
     /// The context holds this very lock.
     AlreadyHeld,
@@ -41,20 +42,21 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// Runs `attempt`, which takes locks through the context that it is given, until it is not aborted, and returns what it
-/// returns.
+/// Runs `attempt`, which takes locks through the context that it is given, until it is not aborted,
+/// and returns what it returns.
 ///
-/// An attempt that ends with [`Error::Aborted`] has let go of its locks (guards do not outlive it). Before the next one begins, the context
-/// waits for the lock that the last one could not have, and holds it. The next one then gets it for
-/// the asking, in whatever place it asks. Each attempt of a context has the same stamp, and there are
-/// ever fewer that are older, so it comes to an end.
+/// An attempt that ends with [`Error::Aborted`] has let go of its locks (guards do not outlive it).
+/// Before the next one begins, the context waits for the lock that the last one could not have, and
+/// holds it. The next one then gets it for the asking, in whatever place it asks. Each attempt of a
+/// context has the same stamp, and there are ever fewer that are older, so it comes to an end.
 ///
-/// What `attempt` did to data before it was aborted stays done: better change nothing before all locks are there. Errors of its own
-/// it returns within `Ok`.
+/// What `attempt` did to data before it was aborted stays done: better change nothing before all
+/// locks are there. Errors of its own it returns within `Ok`.
 ///
 /// # Errors
 ///
-/// [`Error::AlreadyHeld`] and [`Error::OtherClass`] as `attempt` returns them. Never [`Error::Aborted`].
+/// [`Error::AlreadyHeld`] and [`Error::OtherClass`] as `attempt` returns them. Never
+/// [`Error::Aborted`].
 pub fn acquire<'env, P: Platform, R>(
     class: &'static Class<P>,
     mut attempt: impl FnMut(&Context<'env, P>) -> Result<R, Error>,
@@ -68,7 +70,8 @@ pub fn acquire<'env, P: Platform, R>(
     }
 }
 
-/// A thread that takes several locks; see [`acquire`], which makes it. The locks live at least for `'env`.
+/// A thread that takes several locks; see [`acquire`], which makes it. The locks live at least for
+/// `'env`.
 pub struct Context<'env, P: Platform> {
     state: State<P>,
     /// The lock for which the attempt was aborted.
@@ -80,13 +83,14 @@ pub struct Context<'env, P: Platform> {
 /// What a context's guards know of it.
 struct State<P: Platform> {
     class: &'static Class<P>,
-    /// None where the thread has no node left. Then the context never waits while it holds something, and is aborted instead.
+    /// None where the thread has no node left. Then the context never waits while it holds
+    /// something, and is aborted instead.
     waiter: Option<Waiter<P>>,
     stamp: usize,
     acquired: Cell<usize>,
     aborted: Cell<bool>,
-    /// Without a node: the lock (a key) for which it was last aborted, and whether it holds that one. All such contexts have the same
-    /// name, and this is how one knows what is its own.
+    /// Without a node: the lock (a key) for which it was last aborted, and whether it holds that
+    /// one. All such contexts have the same name, and this is how one knows what is its own.
     watched: Cell<usize>,
     holds_watched: Cell<bool>,
 }
@@ -121,8 +125,9 @@ impl<'env, P: Platform> Context<'env, P> {
         held
     }
 
-    /// Acquires a lock that may be gone when the next attempt begins, such as one that was found in the data of another lock. Where the
-    /// context is aborted for it, the next attempt begins after a short sleep instead of with this lock.
+    /// Acquires a lock that may be gone when the next attempt begins, such as one that was found in
+    /// the data of another lock. Where the context is aborted for it, the next attempt begins
+    /// after a short sleep instead of with this lock.
     ///
     /// # Errors
     ///
@@ -210,7 +215,8 @@ impl<P: Platform> State<P> {
         // A number that no context has used while another one has it.
         let stamp = class.stamp();
         if let Some(waiter) = &waiter {
-            // Relaxed: nobody looks before the node's name is in a lock, which is WA's, or the guard's, to order.
+            // Relaxed: nobody looks before the node's name is in a lock, which is WA's, or the
+            // guard's, to order.
             waiter.node().lock.store(stamp, Relaxed);
             waiter.node().info.store(0, Relaxed);
         }
@@ -253,8 +259,8 @@ impl<P: Platform> State<P> {
         if self.acquired.get() == 0
             && let Some(waiter) = &self.waiter
         {
-            // Wounds were for what it has let go of by now (I2). Relaxed: those that set it had the guards of locks that were then
-            // released under their guards.
+            // Wounds were for what it has let go of by now (I2). Relaxed: those that set it had the
+            // guards of locks that were then released under their guards.
             waiter.node().info.store(0, Relaxed);
         }
         Ok(())
@@ -360,7 +366,8 @@ impl<P: Platform> Drop for Held<'_, P> {
     fn drop(&mut self) {
         match self.state {
             Some(state) => state.release(self.lock),
-            // SAFETY: acquired without a context, on this thread: the result of `hold` is not `Send`.
+            // SAFETY: acquired without a context, on this thread: the result of `hold` is not
+            // `Send`.
             None => unsafe { self.lock.unlock(()) },
         }
     }

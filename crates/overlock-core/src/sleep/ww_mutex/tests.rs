@@ -1,5 +1,5 @@
-//! What one thread sees, and what it may do wrong. Those that meet are in [`scenes`], those that pass each other in
-//! [`order`], what follows an abort in [`attempts`].
+//! What one thread sees, and what it may do wrong. Those that meet are in [`scenes`], those that
+//! pass each other in [`order`], what follows an abort in [`attempts`].
 
 mod attempts;
 mod lifetime;
@@ -166,7 +166,8 @@ fn stamps_wrap() {
     assert!(!is_older(3, 3));
 }
 
-/// `forget` in `Drop for State`: a lock that is held for ever names the node, so that one must not serve another context.
+/// `forget` in `Drop for State`: a lock that is held for ever names the node, so that one must not
+/// serve another context.
 #[test]
 fn a_forgotten_guard_keeps_its_node() {
     let (class, [a, b]) = locks(Rule::WoundWait);

@@ -136,7 +136,8 @@ impl<P: Platform> WwMutex<P> {
             if let Some(first) = guarded.list.first() {
                 return guarded.pass_on(first);
             }
-            // The last waiter has left. The guard has to end before the lock is free: who gets it then may free its memory.
+            // The last waiter has left. The guard has to end before the lock is free: who gets it
+            // then may free its memory.
             drop(guarded);
             // (name, 1, 0) -> (-, 0, 0). WU: release, pairs with WA and WE.
             let released = self
@@ -154,8 +155,9 @@ impl<P: Platform> Guarded<'_, P> {
         self.lock.word.load(Relaxed)
     }
 
-    /// The word becomes `holder`, with WAITERS where there are some. I1: WAITERS is set, so nobody else writes. Relaxed: who relies on the
-    /// word takes the guard, or exchanges it for a value that is not stored here.
+    /// The word becomes `holder`, with WAITERS where there are some. I1: WAITERS is set, so nobody
+    /// else writes. Relaxed: who relies on the word takes the guard, or exchanges it for a
+    /// value that is not stored here.
     fn set(&self, holder: u32) {
         let waiters = self.list.first().map_or(0, |_| WAITERS);
         self.lock.word.store(holder | waiters, Relaxed);
@@ -205,7 +207,8 @@ impl<P: Platform> Guarded<'_, P> {
         }
     }
 
-    /// Whether the waiter, a context that holds other locks, might be part of a circle, and is the one to leave it.
+    /// Whether the waiter, a context that holds other locks, might be part of a circle, and is the
+    /// one to leave it.
     fn must_give_up(&self, id: NodeId, me: Party) -> bool {
         let (must, why) = match me.rule {
             _ if !me.holds => return false,
@@ -249,7 +252,8 @@ impl<P: Platform> Guarded<'_, P> {
         self.end(kicked);
     }
 
-    /// Makes `me`, which is not in the list, the holder, does what that asks for by I4 and I5, and ends the guard.
+    /// Makes `me`, which is not in the list, the holder, does what that asks for by I4 and I5, and
+    /// ends the guard.
     fn take(self, me: Party) {
         // (-, 0, 1) -> (me, 1, *)
         self.set(LOCKED | me.name);
@@ -275,7 +279,8 @@ impl<P: Platform> Guarded<'_, P> {
         self.end(kicked);
     }
 
-    /// The holder's unlock: gives the lock to `first`, where it was robbed, or calls it; ends the guard.
+    /// The holder's unlock: gives the lock to `first`, where it was robbed, or calls it; ends the
+    /// guard.
     fn pass_on(self, first: NodeId) {
         if info::<P>(first) & ROBBED == 0 {
             // (n, 1, 1) -> (-, 0, 1)
@@ -289,7 +294,8 @@ impl<P: Platform> Guarded<'_, P> {
             0 => Party::WITHOUT_CONTEXT.name,
             _ => u32::from(first.bits()),
         };
-        // (n, 1, 1) -> (first, 1, *). Of the contexts it is the oldest here: I4 and I5 ask for nothing.
+        // (n, 1, 1) -> (first, 1, *). Of the contexts it is the oldest here: I4 and I5 ask for
+        // nothing.
         self.set(LOCKED | name);
         Step::Give.taken::<P>();
         tell::<P>(first, GIVEN);
@@ -312,7 +318,8 @@ impl<P: Platform> Guarded<'_, P> {
             .inspect(|_| Step::CallToDie.taken::<P>())
     }
 
-    /// Wounds the context that holds the lock (I2); whom to kick for it, unless it was wounded before. It may sleep, for another lock.
+    /// Wounds the context that holds the lock (I2); whom to kick for it, unless it was wounded
+    /// before. It may sleep, for another lock.
     fn wound(&self, holder: NodeId) -> Option<NodeId> {
         // Relaxed: the kick that follows carries it (WK of `wait_list`).
         let before = holder.node::<P>().info.fetch_or(WOUNDED, Relaxed);

@@ -1,9 +1,10 @@
 //! Whose spare ticket an acquisition uses.
 //!
-//! A thread's ordinary code, and each handler that interrupts it or another handler, is a context with a
-//! spare of its own; the contexts of a thread are numbered by depth. A context is in use only while it
-//! locks, not while it holds: its spare is back before the acquisition returns. Whatever
-//! interrupts it enters and leaves in between, so entering and leaving are plain loads and stores.
+//! A thread's ordinary code, and each handler that interrupts it or another handler, is a context
+//! with a spare of its own; the contexts of a thread are numbered by depth. A context is in use
+//! only while it locks, not while it holds: its spare is back before the acquisition returns.
+//! Whatever interrupts it enters and leaves in between, so entering and leaving are plain loads and
+//! stores.
 //!
 //! There is no `Drop`: where a handler never returns (it unwinds, or jumps out) in the middle of an
 //! acquisition, the depth stays as it was, and the ticket that still stands in a queue is never
@@ -25,8 +26,8 @@ pub(super) struct Context<P: Platform> {
 }
 
 impl<P: Platform> Context<P> {
-    /// Enters the next context; `None` where the thread has no slot, or its contexts are all in the middle
-    /// of locking.
+    /// Enters the next context; `None` where the thread has no slot, or its contexts are all in the
+    /// middle of locking.
     #[inline]
     pub(super) fn enter() -> Option<Self> {
         let index = P::slot()?;

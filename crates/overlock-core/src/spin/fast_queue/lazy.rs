@@ -2,7 +2,8 @@
 //!
 //! # States
 //!
-//! (latest, reserve), where the lock has no tickets yet; any number of threads may be at this at a time:
+//! (latest, reserve), where the lock has no tickets yet; any number of threads may be at this at a
+//! time:
 //!
 //! ```text
 //! (0, 0)  --ours-->  (0, r)  --ours-->  (t, r)     from here on it is a `FastQueue`
@@ -27,9 +28,9 @@ diagram! {
 
 /// A [`FastQueue`] with a `const` constructor, for statics and for `lock_api`.
 ///
-/// The price is a look before each acquisition, and that the failure which [`FastQueue::try_new`] returns
-/// becomes a panic: in the first `lock`, before anything has changed. Dropping it returns the tickets; a
-/// static never does.
+/// The price is a look before each acquisition, and that the failure which [`FastQueue::try_new`]
+/// returns becomes a panic: in the first `lock`, before anything has changed. Dropping it returns
+/// the tickets; a static never does.
 #[derive(Debug)]
 pub struct LazyFastQueue<P: Platform> {
     queue: FastQueue<P>,
@@ -72,9 +73,9 @@ impl<P: Platform> LazyFastQueue<P> {
             Err(_) if self.queue.latest.load(Acquire) != 0 => return Ok(()),
             tickets => tickets?,
         };
-        // The reserve first: who finds a latest ticket finds a reserve. It is never 0 again, so one who comes
-        // here late cannot put a second one in. FR: release for who takes it; acquire, so that another's,
-        // seen here, is passed on by the next exchange.
+        // The reserve first: who finds a latest ticket finds a reserve. It is never 0 again, so one
+        // who comes here late cannot put a second one in. FR: release for who takes it;
+        // acquire, so that another's, seen here, is passed on by the next exchange.
         let first = self
             .queue
             .reserve
@@ -110,7 +111,8 @@ unsafe impl<P: Platform> RawLock for LazyFastQueue<P> {
 
     const NAME: &'static str = "fast_queue_lazy";
 
-    /// As [`new`](LazyFastQueue::new), also for platforms whose atomics cannot be built in a `const`; never fails.
+    /// As [`new`](LazyFastQueue::new), also for platforms whose atomics cannot be built in a
+    /// `const`; never fails.
     fn create() -> Result<Self, CreateError> {
         Ok(LazyFastQueue {
             queue: FastQueue {

@@ -28,7 +28,8 @@ fn pass(lock: &FastQueue<Toy>) {
     unlock(lock, token);
 }
 
-/// Q1, counted: every ticket has one holder, with `locks` alive and nobody in the middle of locking.
+/// Q1, counted: every ticket has one holder, with `locks` alive and nobody in the middle of
+/// locking.
 fn census(locks: &[&FastQueue<Toy>]) {
     let mut holders = BTreeMap::<u32, String>::new();
     let mut note = |id: TicketId, holder: String| {
@@ -127,7 +128,8 @@ fn no_ticket_is_lost_or_held_twice_after_many_operations() {
     census(&locks);
 }
 
-/// Q1 at the pool: without giving `latest` or `reserve` back in `drop`, creation fails after a few rounds.
+/// Q1 at the pool: without giving `latest` or `reserve` back in `drop`, creation fails after a few
+/// rounds.
 #[test]
 fn locks_come_and_go() {
     for round in 0..if cfg!(miri) { 10 } else { 100 } {
@@ -177,9 +179,9 @@ fn destroying_a_held_lock_is_reported_and_its_ticket_not_used_again() {
     assert!(!free.contains(&forgotten.0));
 }
 
-/// Q3, two levels deep: handlers on a waiter that stands between the exchange and the adoption, where
-/// its context has no spare. With `leave` before the wait (or one context for all) a handler would
-/// bring the ticket that the waiter's successor watches.
+/// Q3, two levels deep: handlers on a waiter that stands between the exchange and the adoption,
+/// where its context has no spare. With `leave` before the wait (or one context for all) a handler
+/// would bring the ticket that the waiter's successor watches.
 #[test]
 fn handlers_lock_while_their_thread_is_between_exchange_and_adoption() {
     let [outer, middle, inner] = [leak(), leak(), leak()];
@@ -213,8 +215,8 @@ fn handlers_lock_while_their_thread_is_between_exchange_and_adoption() {
     census(&[outer, middle, inner]);
 }
 
-/// A fifth context in the middle of locking has none of its own, and a stranger no slot: both use the
-/// lock's reserve, one at a time.
+/// A fifth context in the middle of locking has none of its own, and a stranger no slot: both use
+/// the lock's reserve, one at a time.
 #[test]
 fn without_a_context_the_locks_reserve_is_used() {
     let lock = leak();
@@ -262,7 +264,8 @@ fn try_lock_is_not_fooled_by_a_ticket_that_comes_back() {
     let seen = lock.latest.load(Relaxed);
     watch(lock);
     watch::before(Access::Exchange, move || {
-        // Thread 1 locks and unlocks, which leaves the ticket as its spare, and locks once more with it.
+        // Thread 1 locks and unlocks, which leaves the ticket as its spare, and locks once more
+        // with it.
         as_thread(1, || {
             let token = lock.lock();
             // SAFETY: just locked.
@@ -291,7 +294,8 @@ fn a_snapshot_of_a_lock_that_changes_hands_says_locked() {
     assert!(lock.is_locked());
 }
 
-/// The next owner may destroy the lock: the release is one store, to the ticket, and the lock is not looked at.
+/// The next owner may destroy the lock: the release is one store, to the ticket, and the lock is
+/// not looked at.
 #[test]
 fn a_release_does_not_touch_the_lock() {
     let lock = FastQueue::<Watch>::try_new().unwrap();
@@ -334,7 +338,8 @@ fn a_lazy_lock_takes_its_tickets_at_its_first_use() {
     census(&[]);
 }
 
-/// Two threads at once: without giving back what comes too late (`reserve`, `latest`) their tickets are lost.
+/// Two threads at once: without giving back what comes too late (`reserve`, `latest`) their tickets
+/// are lost.
 #[test]
 fn a_lazy_lock_takes_its_tickets_once() {
     for access in [Access::Exchange, Access::Load] {

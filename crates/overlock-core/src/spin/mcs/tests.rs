@@ -80,8 +80,8 @@ fn served_in_the_order_of_arrival() {
     assert_eq!(tail(lock), 0);
 }
 
-/// An owner that finds no link and whose exchange fails has a successor that is about to link. Without
-/// the wait in `hand_over` the successor would never be served, and without the exchange's
+/// An owner that finds no link and whose exchange fails has a successor that is about to link.
+/// Without the wait in `hand_over` the successor would never be served, and without the exchange's
 /// failure being looked at the queue would be forgotten.
 #[test]
 fn an_owner_waits_for_a_successor_that_has_come_but_not_linked() {
@@ -137,7 +137,8 @@ fn the_tails_exchange_is_the_last_that_an_unlock_touches_where_nobody_waits() {
     }
 }
 
-/// An owner with a node needs nothing of the lock once it knows that somebody has come. Fails where `hand_over` looks at the lock.
+/// An owner with a node needs nothing of the lock once it knows that somebody has come. Fails where
+/// `hand_over` looks at the lock.
 #[test]
 fn a_hand_over_does_not_touch_the_lock() {
     let link = &NodeId::new(0, 0).node::<Watch>().next;

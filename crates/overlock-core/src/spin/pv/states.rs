@@ -1,4 +1,5 @@
-//! The arrows of the paravirtual queued locks' diagram: those of the word, (tail, pending, locked), and those of a waiter's `state`.
+//! The arrows of the paravirtual queued locks' diagram: those of the word, (tail, pending, locked),
+//! and those of a waiter's `state`.
 
 use crate::diagram::diagram;
 

@@ -115,8 +115,8 @@ fn state(thread: usize) -> u32 {
 mod counters;
 mod scenes;
 
-/// The last look of a waiter in the queue. Fails where it stores HALTED instead of exchanging it: it sleeps as
-/// a head that nobody has entered.
+/// The last look of a waiter in the queue. Fails where it stores HALTED instead of exchanging it:
+/// it sleeps as a head that nobody has entered.
 #[test]
 fn a_waiter_that_has_become_the_head_does_not_fall_asleep() {
     let lock = Core::<Toy>::new();
@@ -131,8 +131,9 @@ fn a_waiter_that_has_become_the_head_does_not_fall_asleep() {
     }
 }
 
-/// The lock is stolen between the release and the head's waking up. The head sleeps again, and the thief's
-/// unlock must kick it: fails where it does not enter itself again (`!= SLOW` never true after the first).
+/// The lock is stolen between the release and the head's waking up. The head sleeps again, and the
+/// thief's unlock must kick it: fails where it does not enter itself again (`!= SLOW` never true
+/// after the first).
 #[test]
 fn a_head_that_was_robbed_enters_itself_again() {
     fn on<K: Kind + 'static>() {
@@ -154,7 +155,8 @@ fn a_head_that_was_robbed_enters_itself_again() {
     on::<Hybrid<Toy, Again>>();
 }
 
-/// The published form of the same: it spins from then on, keeping thieves away. Fails where it sleeps.
+/// The published form of the same: it spins from then on, keeping thieves away. Fails where it
+/// sleeps.
 #[test]
 fn a_robbed_head_of_the_published_form_stays_awake() {
     fn on<K: Kind + 'static>() {
@@ -194,8 +196,8 @@ fn a_newcomer_of_pv_queued_tries_once() {
     newcomer.end();
 }
 
-/// hybrid: unfair mode while the head sleeps, queued mode as soon as it spins. Fails where `steal` joins the
-/// queue too early or too late (either half of `is_queued_mode`).
+/// hybrid: unfair mode while the head sleeps, queued mode as soon as it spins. Fails where `steal`
+/// joins the queue too early or too late (either half of `is_queued_mode`).
 #[test]
 fn a_newcomer_of_hybrid_is_unfair_while_the_head_sleeps() {
     let lock = leak();

@@ -46,8 +46,8 @@ pub struct HeadFlag;
 /// The flag is bit 0 of the tail, as published in 2013: the release looks at it, and may write to
 /// the lock, *after* the next owner may have freed it.
 ///
-/// Here for comparison and study. Sound in Rust, where a lock outlives the call that unlocks it; not for
-/// callers whose next owner may free the lock.
+/// Here for comparison and study. Sound in Rust, where a lock outlives the call that unlocks it;
+/// not for callers whose next owner may free the lock.
 #[derive(Debug)]
 pub struct TailFlag;
 
@@ -70,7 +70,8 @@ impl SlowFlag for HeadFlag {
         // A waiter that raises the flag after `seen` has a later number, and the exchange fails.
         if seen & FLAG != 0 {
             let next = after::<W>(number);
-            // (n|f, n+2) -> (n, n+2). Relaxed: a read-modify-write, so what PR released stays in the chain.
+            // (n|f, n+2) -> (n, n+2). Relaxed: a read-modify-write, so what PR released stays in
+            // the chain.
             let alone = join::<W>(number | FLAG, next);
             let lowered = W::exchange::<P>(word, alone, join::<W>(number, next), Relaxed);
             let step = if lowered { Step::Lower } else { Step::KeepUp };
@@ -105,7 +106,8 @@ impl TailFlag {
     fn release_slow<P: Platform, W: Width>(word: &W::Word<P>, before: u32) {
         let number = after::<W>(served::<W>(before));
         if next::<W>(before) == number {
-            // Nobody waited when we looked. (n, n|f) -> (n, n): fails where somebody has come since.
+            // Nobody waited when we looked. (n, n|f) -> (n, n): fails where somebody has come
+            // since.
             let flagged = join::<W>(number, tail::<W>(before));
             if W::exchange::<P>(word, flagged, join::<W>(number, number), Relaxed) {
                 Step::LowerLate.taken::<P>();

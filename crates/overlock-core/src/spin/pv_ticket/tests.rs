@@ -59,7 +59,8 @@ fn held<P: Platform, W: Width, F: SlowFlag>() -> &'static Lock<P, W, F> {
     lock
 }
 
-/// A waiter of `thread` that has drawn, entered and raised the flag. It stays entered to the test's end.
+/// A waiter of `thread` that has drawn, entered and raised the flag. It stays entered to the test's
+/// end.
 fn enter_as<P: Platform, W: Width, F: SlowFlag>(thread: usize, lock: &Lock<P, W, F>) {
     let number = next::<W>(W::draw::<P>(&lock.word).unwrap());
     let claim = Box::leak(Box::new(as_thread(thread, || Claim::new().unwrap())));
@@ -161,8 +162,8 @@ fn a_release_just_after_the_flag_finds_the_waiter() {
     for_every_form!(release_after_flag);
 }
 
-/// V3: with an exchange in `acquired` that takes the flag down whoever is out, or a `release_slow` that
-/// does not compare, waiter 2 would never be kicked.
+/// V3: with an exchange in `acquired` that takes the flag down whoever is out, or a `release_slow`
+/// that does not compare, waiter 2 would never be kicked.
 fn flag_stays_for_others<W: Width, F: SlowFlag>() {
     let lock = held::<Toy, W, F>();
     at(Point::Halt, move || {
@@ -280,8 +281,8 @@ fn a_waiter_that_cannot_sleep_spins_on() {
     for_every_form!(cannot_sleep);
 }
 
-/// V5: without the comparison with `LIMIT` (in `Small::draw`, in `wait`) the numbers close the circle
-/// and a held lock looks free.
+/// V5: without the comparison with `LIMIT` (in `Small::draw`, in `wait`) the numbers close the
+/// circle and a held lock looks free.
 fn refused<W: Width, F: SlowFlag>() {
     let lock = held::<Toy, W, F>();
     let flag = F::bits::<W>();
@@ -323,8 +324,8 @@ fn small_tickets_serve_127_threads_and_refuse_the_128th() {
     assert!(lock.try_lock().is_some());
 }
 
-/// Taking a number back under a later one (`last` always true in `refuse`) would give the next to arrive
-/// the number that it holds.
+/// Taking a number back under a later one (`last` always true in `refuse`) would give the next to
+/// arrive the number that it holds.
 #[test]
 fn a_refused_waiter_with_others_behind_it_passes_its_turn_on() {
     let lock = with::<Toy, Large, HeadFlag>(0, Large::LIMIT * STEP);
@@ -342,8 +343,8 @@ fn a_refused_waiter_with_others_behind_it_passes_its_turn_on() {
     assert_eq!(left(), 0);
 }
 
-/// `try_lock` compares the whole word. By head alone the lock of a newcomer, and by tail alone one that went round, would pass for
-/// the free lock that was seen.
+/// `try_lock` compares the whole word. By head alone the lock of a newcomer, and by tail alone one
+/// that went round, would pass for the free lock that was seen.
 #[test]
 fn try_lock_is_not_fooled_by_half_of_the_word_that_it_saw() {
     fn by<W: Width, F: SlowFlag>() {
@@ -358,8 +359,9 @@ fn try_lock_is_not_fooled_by_half_of_the_word_that_it_saw() {
     for_every_form!(by);
 }
 
-/// Thread 0 releases a lock that thread 1 then locks, unlocks and frees before thread 0 goes on. Returns
-/// what thread 0 does to the lock after that, and the word, which by then is somebody else's data.
+/// Thread 0 releases a lock that thread 1 then locks, unlocks and frees before thread 0 goes on.
+/// Returns what thread 0 does to the lock after that, and the word, which by then is somebody
+/// else's data.
 fn unlock_then_free<F: SlowFlag>(slow: bool) -> (Vec<Access>, u32, u32) {
     // Somebody's data, looking just like the word that thread 0 left behind.
     let data = join::<Large>(2 | FLAG, 2 | FLAG) & (join::<Large>(2, 2) | F::bits::<Large>());
@@ -380,8 +382,9 @@ fn unlock_then_free<F: SlowFlag>(slow: bool) -> (Vec<Access>, u32, u32) {
     (touched, data, word(lock))
 }
 
-/// V4, and the fault for which the tail-flag form was given up in 2015: the lock's memory belongs to
-/// somebody else after the release, and the tail-flag form reads it and, with the flag up, writes to it.
+/// V4, and the fault for which the tail-flag form was given up in 2015: the lock's memory belongs
+/// to somebody else after the release, and the tail-flag form reads it and, with the flag up,
+/// writes to it.
 #[test]
 fn head_flag_does_not_touch_a_lock_that_its_next_owner_has_freed() {
     let (touched, data, now) = unlock_then_free::<HeadFlag>(true);
@@ -389,7 +392,8 @@ fn head_flag_does_not_touch_a_lock_that_its_next_owner_has_freed() {
     assert_eq!(now, data);
 }
 
-/// The fault that [`head_flag_does_not_touch_a_lock_that_its_next_owner_has_freed`] is about, shown.
+/// The fault that [`head_flag_does_not_touch_a_lock_that_its_next_owner_has_freed`] is about,
+/// shown.
 #[test]
 fn tail_flag_touches_a_lock_that_its_next_owner_has_freed() {
     let (touched, data, now) = unlock_then_free::<TailFlag>(true);
@@ -404,7 +408,8 @@ fn tail_flag_touches_a_lock_that_its_next_owner_has_freed() {
 #[test]
 fn tail_flag_reads_a_freed_lock_even_where_nobody_ever_waited() {
     let (touched, data, now) = unlock_then_free::<TailFlag>(false);
-    // The new owner's data looks as if the flag were up. Only its other bits keep it from being overwritten.
+    // The new owner's data looks as if the flag were up. Only its other bits keep it from being
+    // overwritten.
     assert_eq!(touched, [Access::Load, Access::Exchange]);
     assert_eq!(now, data);
 }

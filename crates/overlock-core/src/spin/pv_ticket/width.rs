@@ -1,8 +1,8 @@
 //! The two widths of a paravirtual ticket: how a word holds head and tail, and how a number is
 //! drawn from it.
 //!
-//! Bit 0 of either half is free for the slow-path flag, so numbers go up by 2. A full circle of numbers
-//! would make a held lock look free; each width has its own way to refuse before that.
+//! Bit 0 of either half is free for the slow-path flag, so numbers go up by 2. A full circle of
+//! numbers would make a held lock look free; each width has its own way to refuse before that.
 
 use core::fmt::Debug;
 use core::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed};
@@ -23,7 +23,8 @@ mod sealed {
 
 /// The width of a ticket: [`Small`] or [`Large`].
 ///
-/// Whatever the width, a word is handled as a `u32` with the head in its low [`BITS`](Self::BITS) bits.
+/// Whatever the width, a word is handled as a `u32` with the head in its low [`BITS`](Self::BITS)
+/// bits.
 pub trait Width: sealed::Sealed + Debug + Send + Sync + 'static {
     /// The lock's word.
     type Word<P: Platform>: Debug + Send + Sync + 'static;
@@ -37,8 +38,8 @@ pub trait Width: sealed::Sealed + Debug + Send + Sync + 'static {
     fn create<P: Platform>() -> Self::Word<P>;
     #[doc(hidden)]
     fn load<P: Platform>(word: &Self::Word<P>, order: Ordering) -> u32;
-    /// (h, t) -> (h, t+2), acquire; returns the word from before. `None` where this width looks before
-    /// it draws, and the limit is reached.
+    /// (h, t) -> (h, t+2), acquire; returns the word from before. `None` where this width looks
+    /// before it draws, and the limit is reached.
     #[doc(hidden)]
     fn draw<P: Platform>(word: &Self::Word<P>) -> Option<u32>;
     /// (h, t) -> (h+2, t), acquire and release, always a read-modify-write; returns the head from

@@ -98,7 +98,8 @@ fn served_in_the_order_of_arrival() {
     assert_eq!(word(lock), 0);
 }
 
-/// I2. Fails where `lock_pending` clears the bit whoever set it (its `if ... PENDING != 0` dropped).
+/// I2. Fails where `lock_pending` clears the bit whoever set it (its `if ... PENDING != 0`
+/// dropped).
 #[test]
 fn a_newcomer_leaves_another_waiters_pending_bit_alone() {
     let lock = leak();
@@ -114,8 +115,9 @@ fn a_newcomer_leaves_another_waiters_pending_bit_alone() {
     newcomer.end();
 }
 
-/// I1. Fails where a newcomer keeps pending though it sees a tail (the second look dropped): two would hold
-/// the lock; and where it does not undo its bit (the `byte1_store`): the head waits for ever.
+/// I1. Fails where a newcomer keeps pending though it sees a tail (the second look dropped): two
+/// would hold the lock; and where it does not undo its bit (the `byte1_store`): the head waits for
+/// ever.
 #[test]
 fn a_newcomer_that_set_pending_behind_a_queue_undoes_it_and_joins() {
     let lock = leak();
@@ -135,7 +137,8 @@ fn a_newcomer_that_set_pending_behind_a_queue_undoes_it_and_joins() {
     newcomer.end();
 }
 
-/// The wait for a pending waiter that takes over is bounded. Fails ("stuck") with `HAND_OVER` for ever.
+/// The wait for a pending waiter that takes over is bounded. Fails ("stuck") with `HAND_OVER` for
+/// ever.
 #[test]
 fn a_newcomer_does_not_wait_for_ever_for_a_hand_over() {
     let lock = leak();
@@ -174,9 +177,10 @@ fn head_before_its_exchange(lock: Lock) -> Actor {
     head
 }
 
-/// I6: the head's exchange of its own tail fails though nobody has queued, since a newcomer has just set
-/// pending. That one takes the bit back, and has no node to queue with. Fails where `lock_queued` takes the
-/// bit for a follower (no `PendingBeforeHead`): the head holds the lock and waits for a link.
+/// I6: the head's exchange of its own tail fails though nobody has queued, since a newcomer has
+/// just set pending. That one takes the bit back, and has no node to queue with. Fails where
+/// `lock_queued` takes the bit for a follower (no `PendingBeforeHead`): the head holds the lock and
+/// waits for a link.
 #[test]
 fn a_pending_bit_that_comes_and_goes_does_not_confuse_the_head() {
     let lock = leak();
@@ -268,7 +272,8 @@ fn a_thread_without_a_slot_waits_without_a_node() {
     assert_eq!(left(), 0);
 }
 
-/// The store of the locked byte is all that there is to a release: the next owner may free the lock after it.
+/// The store of the locked byte is all that there is to a release: the next owner may free the lock
+/// after it.
 #[test]
 fn nothing_of_the_lock_is_touched_after_its_release() {
     for waiters in [0, PENDING, node(1) | PENDING] {

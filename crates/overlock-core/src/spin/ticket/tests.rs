@@ -89,8 +89,8 @@ fn a_waiter_too_many_is_refused_and_leaves_no_trace() {
     assert_eq!(left(), 0);
 }
 
-/// A later number must stay valid: taking ours back under it (dropping `tail(seen) != next`) would give
-/// the next to arrive the number that it holds.
+/// A later number must stay valid: taking ours back under it (dropping `tail(seen) != next`) would
+/// give the next to arrive the number that it holds.
 #[test]
 fn a_refused_waiter_with_others_behind_it_passes_its_turn_on() {
     let lock = leak();
@@ -129,8 +129,8 @@ fn contended_means_that_somebody_waits() {
     assert_eq!(left(), 0);
 }
 
-/// The whole word is compared. By head alone the lock of a newcomer, and by tail alone one that went round, would pass for
-/// the free lock that was seen.
+/// The whole word is compared. By head alone the lock of a newcomer, and by tail alone one that
+/// went round, would pass for the free lock that was seen.
 #[test]
 fn try_lock_is_not_fooled_by_half_of_the_word_that_it_saw() {
     let seen = join(7, 7);

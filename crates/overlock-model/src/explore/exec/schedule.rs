@@ -38,8 +38,8 @@ impl Execution {
         }
     }
 
-    /// Chooses who runs next, and makes it the current thread; whether that is another one than before. `stay`: the current
-    /// thread could go on.
+    /// Chooses who runs next, and makes it the current thread; whether that is another one than
+    /// before. `stay`: the current thread could go on.
     pub(super) fn schedule(&mut self, stay: bool) -> bool {
         let before = self.current;
         self.leaving = self.threads[before].yielder;

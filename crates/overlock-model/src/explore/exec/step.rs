@@ -1,5 +1,5 @@
-//! What a thread of an execution does: the accesses, waits and looks at the clock of its platform. Each is called by the
-//! thread that runs, on its own fibre.
+//! What a thread of an execution does: the accesses, waits and looks at the clock of its platform.
+//! Each is called by the thread that runs, on its own fibre.
 //!
 //! # Panics
 //!
@@ -19,8 +19,8 @@ use super::{Rules, State, in_execution, with};
 fn switch(to_other: bool) {
     if to_other {
         let yielder = in_execution(|this| this.leaving);
-        // SAFETY: it is the caller's own: `schedule` has just been called by it. It lives in the frame of the fibre's first
-        // function, and so while the fibre runs.
+        // SAFETY: it is the caller's own: `schedule` has just been called by it. It lives in the
+        // frame of the fibre's first function, and so while the fibre runs.
         unsafe { &*yielder }.suspend(());
     }
 }
@@ -71,7 +71,8 @@ pub fn breathe() {
     deliver();
 }
 
-/// Lets others come first. Without this a thread that waits by looking again and again would do so for ever.
+/// Lets others come first. Without this a thread that waits by looking again and again would do so
+/// for ever.
 #[track_caller]
 pub fn pause() {
     let place = Place::caller();
@@ -162,7 +163,8 @@ pub fn update(
                 Ok(old)
             }
             None => {
-                // A failed exchange is a load, and may read an old message; the newest is one of those that it may fail by.
+                // A failed exchange is a load, and may read an old message; the newest is one of
+                // those that it may fail by.
                 this.memory.load(this.current, at, failure, 0);
                 this.note(place, || format!("exchange refused by {old:#x}"));
                 Err(old)
@@ -181,8 +183,9 @@ pub fn rewind() {
     IN_SEQUENCE.set(0);
 }
 
-/// `Platform::release` as a restartable sequence of two steps, as Linux has it: the look at byte 1 may read an old message, the store is not done
-/// where somebody has [restarted](restart_releases) it meanwhile, or the kernel has, for no reason.
+/// `Platform::release` as a restartable sequence of two steps, as Linux has it: the look at byte 1
+/// may read an old message, the store is not done where somebody has [restarted](restart_releases)
+/// it meanwhile, or the kernel has, for no reason.
 #[track_caller]
 pub fn release(at: At) -> bool {
     let bit = 1 << me();
@@ -199,7 +202,8 @@ pub fn release(at: At) -> bool {
     released
 }
 
-/// `Platform::restart_releases`: each other thread passes a full fence, and none is within a sequence that it has begun before.
+/// `Platform::restart_releases`: each other thread passes a full fence, and none is within a
+/// sequence that it has begun before.
 #[track_caller]
 pub fn restart_releases() {
     breathe();
@@ -217,8 +221,8 @@ pub fn begin_look() {
     in_execution(|this| this.threads[this.current].watch.clear());
 }
 
-/// Blocks until what was read since [`begin_look`] has been stored to: not at all if it has been already. `until`: the longest;
-/// whether that time came first.
+/// Blocks until what was read since [`begin_look`] has been stored to: not at all if it has been
+/// already. `until`: the longest; whether that time came first.
 #[track_caller]
 pub fn watch(until: Option<u64>) -> bool {
     let place = Place::caller();
@@ -268,7 +272,8 @@ pub fn halt(at: At, expected: u64, until: Option<u64>, sleeper: Sleeper) -> bool
     slept.get() && !expired
 }
 
-/// The atomic is dropped. Not an access, and no moment at which others come: whoever drops it goes on at one.
+/// The atomic is dropped. Not an access, and no moment at which others come: whoever drops it goes
+/// on at one.
 pub fn drop_word(at: At) {
     // Outside of executions too: with what one has made.
     with(|this| {

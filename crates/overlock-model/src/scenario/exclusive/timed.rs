@@ -1,7 +1,9 @@
-//! Courses that depend on how long things take: through states that a lock reaches when a section is long, or a sleeper comes late.
+//! Courses that depend on how long things take: through states that a lock reaches when a section
+//! is long, or a sleeper comes late.
 //!
-//! While a thread stays in its section or rests, and nobody else can go on, time passes until the first wait is over. So these lead
-//! far into a lock without a single departure, and the search departs from there.
+//! While a thread stays in its section or rests, and nobody else can go on, time passes until the
+//! first wait is over. So these lead far into a lock without a single departure, and the search
+//! departs from there.
 
 use super::Act::{Cancel, Cancellable, Hold, HoldFair, Lock, Rest, Within};
 use super::Script;
@@ -22,13 +24,13 @@ const SHORT: Setting = TIMED.ticking(5);
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
-/// A waiter of the recommended mutex that comes so late is one of those that find out whether the owner
-/// comes back at once, and the owner begins so much before it.
+/// A waiter of the recommended mutex that comes so late is one of those that find out whether the
+/// owner comes back at once, and the owner begins so much before it.
 const PROBE: u64 = 1_968;
 const BEFORE: u64 = PROBE - 432;
 
-/// A sleeper of the recommended mutex that was woken in vain after 4 ms of waiting asks for a handoff; sections are so long that it
-/// sleeps through them, and others come in between.
+/// A sleeper of the recommended mutex that was woken in vain after 4 ms of waiting asks for a
+/// handoff; sections are so long that it sleeps through them, and others come in between.
 #[rustfmt::skip]
 const OVERLOCK: &[Script] = &[
     Script("asks",        LONG,  &[&[Hold(5 * MS), Hold(5 * MS), Hold(5 * MS)], &[Lock], &[Rest(MS), Lock]]),
@@ -41,8 +43,8 @@ const OVERLOCK: &[Script] = &[
     Script("stays-away",  SHORT, &[&[Rest(BEFORE), Hold(200), Rest(10), Hold(200), Rest(10), Hold(200)], &[Rest(PROBE), Lock], &[Rest(BEFORE + 4 * US), Lock]]),
 ];
 
-/// The second in the queue sleeps from the beginning, since the head does. And: by the time the head runs, the lock that it was kicked for is
-/// held again.
+/// The second in the queue sleeps from the beginning, since the head does. And: by the time the
+/// head runs, the lock that it was kicked for is held again.
 #[rustfmt::skip]
 const PV: &[Script] = &[
     Script("restless",    RESTLESS, &[&[Hold(MS)], &[Rest(US), Lock], &[Rest(MS / 2), Lock]]),

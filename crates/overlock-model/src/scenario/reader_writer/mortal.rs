@@ -1,7 +1,7 @@
 //! A lock that its last owner frees, while the unlock that let it in may not have returned.
 //!
-//! Who that is the threads find out under the lock: each writes there for the last time, and counts itself. The explorer fails where a thread
-//! accesses an atomic that was dropped.
+//! Who that is the threads find out under the lock: each writes there for the last time, and counts
+//! itself. The explorer fails where a thread accesses an atomic that was dropped.
 
 use overlock_core::platform::Atomic;
 use overlock_core::raw::RawRwLock;
@@ -14,7 +14,8 @@ use crate::world::World;
 /// The lock and what is beside it.
 struct Mortal<W: World, L: RawRwLock> {
     shared: Placed<Shared<W, L>>,
-    /// How many have not written for the last time. Beside the lock, which is freed; accessed under it.
+    /// How many have not written for the last time. Beside the lock, which is freed; accessed
+    /// under it.
     left: W::U32,
 }
 
@@ -53,8 +54,9 @@ impl<W: World, L: RawRwLock> Mortal<W, L> {
         // SAFETY: just acquired by this thread.
         unsafe { shared.lock.unlock_write(token) };
         if left == 0 {
-            // SAFETY: all threads have acquired the lock for the last time, and this was the last of them. Their unlocks do not touch it after
-            // what let this thread in, or the check fails: the memory itself is there until the execution ends.
+            // SAFETY: all threads have acquired the lock for the last time, and this was the last
+            // of them. Their unlocks do not touch it after what let this thread in, or
+            // the check fails: the memory itself is there until the execution ends.
             unsafe { self.shared.end() };
         }
     }

@@ -153,7 +153,8 @@ pub const PASSING: &[Script] = &[
     Script("long-past",     LONG,     &[&[Write; 10], &[ReadPast; 10], &[ReadAgain; 10], &[ReadLater; 10]]),
 ];
 
-/// For a lock that its last owner may free: what all threads do before they come to it for the last time.
+/// For a lock that its last owner may free: what all threads do before they come to it for the last
+/// time.
 #[rustfmt::skip]
 pub const FREED: &[Script] = &[
     Script("freed-write-write",  PLAIN, &[&[Write], &[Write]]),

@@ -68,7 +68,8 @@ impl<W: World, L: RawLock> Store<W, L> {
         });
     }
 
-    /// The same, unless the time is over, or it is cancelled, first. Then it takes nothing, and has not been notified.
+    /// The same, unless the time is over, or it is cancelled, first. Then it takes nothing, and has
+    /// not been notified.
     fn get_limited(&'static self, timed: bool) {
         self.locked(|mut token| {
             while self.goods.load(Relaxed) == 0 {

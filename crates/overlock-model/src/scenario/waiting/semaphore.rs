@@ -57,7 +57,8 @@ impl<W: World> Permits<W> {
         self.semaphore.release_many(permits);
     }
 
-    /// Takes the permit and gives it back; meanwhile, or never, a signal comes whose handler gives a new one.
+    /// Takes the permit and gives it back; meanwhile, or never, a signal comes whose handler gives
+    /// a new one.
     fn interrupted(&'static self) {
         step::signal(Box::new(|| {
             self.inside.fetch_add(1, Relaxed);

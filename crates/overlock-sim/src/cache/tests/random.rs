@@ -6,7 +6,8 @@ use super::*;
 
 const CORES: usize = 6;
 
-/// What a core does next: how long after its last access, to which line, and whether it watches the line afterwards.
+/// What a core does next: how long after its last access, to which line, and whether it watches the
+/// line afterwards.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     core: usize,
@@ -179,8 +180,9 @@ impl Run {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// C1 to C4. Fails where `serve` serves before `free`, or leaves a request in the queue, or grants twice; where `grant` leaves a
-    /// sharer beside an owner, or does not tell watchers; and where a line leaves while it is used.
+    /// C1 to C4. Fails where `serve` serves before `free`, or leaves a request in the queue, or
+    /// grants twice; where `grant` leaves a sharer beside an owner, or does not tell watchers; and
+    /// where a line leaves while it is used.
     #[test]
     fn lines_are_shared_or_owned_and_everybody_is_answered(
         plans in prop::collection::vec(plan(), 1..80),

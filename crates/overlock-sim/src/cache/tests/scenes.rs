@@ -18,8 +18,8 @@ fn the_first_touch_comes_from_memory() {
     );
 }
 
-/// A line that core 0 has changed, read from elsewhere: 20,000 + 15,000 + 25,000 ps on its socket, 40,000 + 30,000 + 50,000 one
-/// hop away, and 52,000 + 39,000 + 65,000 two hops away; and a hit.
+/// A line that core 0 has changed, read from elsewhere: 20,000 + 15,000 + 25,000 ps on its socket,
+/// 40,000 + 30,000 + 50,000 one hop away, and 52,000 + 39,000 + 65,000 two hops away; and a hit.
 #[test]
 fn a_changed_line_comes_from_its_owner() {
     for (core, transfer) in [(1, 60_000), (4, 120_000), (8, 120_000), (12, 156_000)] {
@@ -39,8 +39,8 @@ fn a_changed_line_comes_from_its_owner() {
     }
 }
 
-/// Cores 0, and 1 on its socket or another, share the line. To change it core 0 has to take it away from the other: what a
-/// transfer from there takes, and a locked instruction.
+/// Cores 0, and 1 on its socket or another, share the line. To change it core 0 has to take it away
+/// from the other: what a transfer from there takes, and a locked instruction.
 #[test]
 fn an_upgrade_waits_for_the_most_distant_copy() {
     for (other, transfer) in [(1, 60_000), (4, 120_000), (12, 156_000)] {
@@ -56,9 +56,10 @@ fn an_upgrade_waits_for_the_most_distant_copy() {
     }
 }
 
-/// The last-level cache has the line. The requests of cores 2 and 3 arrive there after 10,000 ps; one of them is answered at
-/// once, the other a gap of 11,000 ps later; the data are 10,000 ps under way. Fails where the second waits until
-/// the first has been answered, or comes together with it.
+/// The last-level cache has the line. The requests of cores 2 and 3 arrive there after 10,000 ps;
+/// one of them is answered at once, the other a gap of 11,000 ps later; the data are 10,000 ps
+/// under way. Fails where the second waits until the first has been answered, or comes together
+/// with it.
 #[test]
 fn readers_are_served_one_gap_apart() {
     let mut scene = Scene::new(&machine());
@@ -74,9 +75,10 @@ fn readers_are_served_one_gap_apart() {
     assert_eq!(who, [2, 3]);
 }
 
-/// Core 1 asks at 500,000; its request is at the last-level cache 20,000 ps later, the snoop at core 0 after another 15,000. Until
-/// then core 0 hits. After that its own request waits until core 1 is done, at 500,000 + 60,000 + 8,000, and the line
-/// is back after a snoop and the data. Fails where the shares of a transfer are others.
+/// Core 1 asks at 500,000; its request is at the last-level cache 20,000 ps later, the snoop at
+/// core 0 after another 15,000. Until then core 0 hits. After that its own request waits until core
+/// 1 is done, at 500,000 + 60,000 + 8,000, and the line is back after a snoop and the data. Fails
+/// where the shares of a transfer are others.
 #[test]
 fn the_owner_goes_on_until_the_snoop_arrives() {
     let mut scene = Scene::new(&machine());
@@ -90,8 +92,9 @@ fn the_owner_goes_on_until_the_snoop_arrives() {
     assert_eq!(done[3], (0, 568_000 + 40_000 + 2_000));
 }
 
-/// As above, but core 0 is in the middle of a store when the snoop comes: the data leave after it, at 536,000. Fails
-/// where `serve` sends a line without regard to `used`, or a store that hits does not set it.
+/// As above, but core 0 is in the middle of a store when the snoop comes: the data leave after it,
+/// at 536,000. Fails where `serve` sends a line without regard to `used`, or a store that hits does
+/// not set it.
 #[test]
 fn an_instruction_that_is_under_way_ends_first() {
     let mut scene = Scene::new(&machine());
@@ -103,8 +106,9 @@ fn an_instruction_that_is_under_way_ends_first() {
     assert_eq!(done[2], (1, 536_000 + 25_000 + 8_000));
 }
 
-/// The snoop of core 1 is at core 0 at 535,000. A locked instruction of core 0 that began at 530,100 has had hold of the line for
-/// 100 ps by then, and ends at 538,100: the data leave after it. Fails where `keep` does nothing.
+/// The snoop of core 1 is at core 0 at 535,000. A locked instruction of core 0 that began at
+/// 530,100 has had hold of the line for 100 ps by then, and ends at 538,100: the data leave after
+/// it. Fails where `keep` does nothing.
 #[test]
 fn a_locked_instruction_that_has_taken_hold_keeps_the_line() {
     let mut scene = Scene::new(&machine());
@@ -116,8 +120,8 @@ fn a_locked_instruction_that_has_taken_hold_keeps_the_line() {
     assert_eq!(done[2], (1, 538_100 + 25_000 + 8_000));
 }
 
-/// One that begins 200 ps later has not got so far: the line leaves at 535,000. It asks again at 535,100, and is served after
-/// core 1, which is done at 568,000.
+/// One that begins 200 ps later has not got so far: the line leaves at 535,000. It asks again at
+/// 535,100, and is served after core 1, which is done at 568,000.
 #[test]
 fn a_locked_instruction_that_has_not_taken_hold_begins_again() {
     let mut scene = Scene::new(&machine());
@@ -129,7 +133,8 @@ fn a_locked_instruction_that_has_not_taken_hold_begins_again() {
     assert_eq!(done[2], (0, 568_000 + 40_000 + 8_000));
 }
 
-/// A store of core 0's other thread, which is done before the locked instruction of the first, does not let the line go earlier.
+/// A store of core 0's other thread, which is done before the locked instruction of the first, does
+/// not let the line go earlier.
 #[test]
 fn a_short_store_does_not_end_a_hold() {
     let mut scene = Scene::new(&machine());
@@ -142,8 +147,9 @@ fn a_short_store_does_not_end_a_hold() {
     assert_eq!(done[3], (1, 538_100 + 25_000 + 8_000));
 }
 
-/// Where caches are not inclusive somebody has to be asked for each copy: both requests are there at 1,020,000, the first is answered
-/// after a snoop and the data, the second not before the first is done.
+/// Where caches are not inclusive somebody has to be asked for each copy: both requests are there
+/// at 1,020,000, the first is answered after a snoop and the data, the second not before the first
+/// is done.
 #[test]
 fn readers_of_caches_that_are_not_inclusive_wait_for_each_other() {
     let mut scene = Scene::new(&Machine {
@@ -160,8 +166,8 @@ fn readers_of_caches_that_are_not_inclusive_wait_for_each_other() {
     assert_eq!([done[0].1, done[1].1], [first, first + 42_000]);
 }
 
-/// A store does not wait for its line, which is there 60,000 ps later. Until then nobody else is served: the request of core 0
-/// arrives after 21,000, its snoop leaves at 60,000.
+/// A store does not wait for its line, which is there 60,000 ps later. Until then nobody else is
+/// served: the request of core 0 arrives after 21,000, its snoop leaves at 60,000.
 #[test]
 fn a_store_that_nobody_waits_for_is_buffered() {
     let mut scene = Scene::new(&machine());
@@ -191,8 +197,8 @@ fn a_store_that_nobody_waits_for_is_buffered() {
     );
 }
 
-/// Core 1 loads what it has just stored: it has the line when that arrives, and then a hit. Fails where the line
-/// is sent to it once more.
+/// Core 1 loads what it has just stored: it has the line when that arrives, and then a hit. Fails
+/// where the line is sent to it once more.
 #[test]
 fn a_line_that_is_under_way_is_awaited() {
     let mut scene = Scene::new(&machine());
@@ -207,8 +213,8 @@ fn a_line_that_is_under_way_is_awaited() {
     assert_eq!(scene.cache.traffic().hits, 1);
 }
 
-/// Three cores want the line at once. The first has it after a transfer; each further one when its predecessor is done, plus a
-/// snoop and the data: requests travel while others are served.
+/// Three cores want the line at once. The first has it after a transfer; each further one when its
+/// predecessor is done, plus a snoop and the data: requests travel while others are served.
 #[test]
 fn a_contended_line_goes_from_hand_to_hand() {
     let mut scene = Scene::new(&machine());
@@ -220,9 +226,9 @@ fn a_contended_line_goes_from_hand_to_hand() {
     assert_eq!(ends, [first, first + 48_000, first + 2 * 48_000]);
 }
 
-/// The line goes from socket 0 to core 4, of socket 1. Core 5, which waits there, is near to it then: its request has arrived long
-/// ago. That of core 1 has to follow the line: it leaves when the line has arrived, not when it was asked. Fails where `arrival`
-/// does not regard `since`.
+/// The line goes from socket 0 to core 4, of socket 1. Core 5, which waits there, is near to it
+/// then: its request has arrived long ago. That of core 1 has to follow the line: it leaves when
+/// the line has arrived, not when it was asked. Fails where `arrival` does not regard `since`.
 #[test]
 fn requests_follow_the_line() {
     let mut scene = Scene::new(&machine());
@@ -234,8 +240,8 @@ fn requests_follow_the_line() {
     let done = scene.run();
     // Core 4: 120,000, and locked. Then core 5, whose snoop and data take 40,000.
     assert_eq!(done[1..3], [(4, 628_000), (5, 676_000)]);
-    // The line has been on socket 1 since 620,000, so the request of core 1 is there at 660,000: while core 5 is served. Its snoop
-    // and data take 80,000.
+    // The line has been on socket 1 since 620,000, so the request of core 1 is there at 660,000:
+    // while core 5 is served. Its snoop and data take 80,000.
     assert_eq!(done[3], (1, 676_000 + 80_000 + 8_000));
 }
 
@@ -251,8 +257,8 @@ fn a_request_that_follows_comes_late() {
     assert_eq!(done[1..], [(4, 628_000), (1, 660_000 + 80_000 + 8_000)]);
 }
 
-/// Half of the ring away from a line a way takes half as long again, beside it half as long. The request and the data go that way, the
-/// snoop does not.
+/// Half of the ring away from a line a way takes half as long again, beside it half as long. The
+/// request and the data go that way, the snoop does not.
 #[test]
 fn the_way_on_the_ring_counts() {
     let mut ring = machine();

@@ -22,8 +22,8 @@ fn nobody_watches_a_line_that_is_not_there() {
     assert_eq!(scene.lost.len(), 2);
 }
 
-/// The request of core 0 travels 20,000 ps to the last-level cache, and the snoop 15,000 to the others. Fails where they are told
-/// when core 0 asks, or when it has the line.
+/// The request of core 0 travels 20,000 ps to the last-level cache, and the snoop 15,000 to the
+/// others. Fails where they are told when core 0 asks, or when it has the line.
 #[test]
 fn watchers_learn_of_their_loss_when_the_snoop_comes() {
     let mut scene = watched();
@@ -55,8 +55,8 @@ fn whoever_no_longer_watches_is_not_told() {
     assert_eq!(scene.lost, [(2, 1_035_000)]);
 }
 
-/// A change that hits takes nothing away, but the sibling sees it when it has taken effect. Fails where `access` tells it at once, or
-/// `changed` tells nobody.
+/// A change that hits takes nothing away, but the sibling sees it when it has taken effect. Fails
+/// where `access` tells it at once, or `changed` tells nobody.
 #[test]
 fn a_sibling_is_told_of_a_change_when_it_has_happened() {
     let mut scene = Scene::new(&machine());

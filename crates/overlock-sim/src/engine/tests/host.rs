@@ -9,7 +9,8 @@ use super::*;
 use crate::Sim;
 use crate::trace::What;
 
-/// vCPU 1 halts at 10,000, which takes 700; vCPU 0 kicks it then, which takes 900 and acts after half of that.
+/// vCPU 1 halts at 10,000, which takes 700; vCPU 0 kicks it then, which takes 900 and acts after
+/// half of that.
 fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
     let word = Own::new();
     let body = |vcpu: usize| {
@@ -25,8 +26,8 @@ fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
     simulate(&machine(2, 1), host, 2, body).unwrap()
 }
 
-/// A CPU that has not slept yet runs the sleeper 2,900 after the kick, one that sleeps, after 50,000, 13,000 after it. Fails where
-/// the costs are mixed up, or the bound is another.
+/// A CPU that has not slept yet runs the sleeper 2,900 after the kick, one that sleeps, after
+/// 50,000, 13,000 after it. Fails where the costs are mixed up, or the bound is another.
 #[test]
 fn a_kick_wakes() {
     assert_eq!(kicked(&HOST, 20_000).results, [20_900, 20_450 + 2_900]);
@@ -34,8 +35,8 @@ fn a_kick_wakes() {
     assert_eq!(kicked(&HOST, 60_250).results, [61_150, 60_700 + 13_000]);
 }
 
-/// Where nobody sleeps a kick takes 300, and does nothing: a halt that comes later is not woken by it, but finds its word changed
-/// in 700.
+/// Where nobody sleeps a kick takes 300, and does nothing: a halt that comes later is not woken by
+/// it, but finds its word changed in 700.
 #[test]
 fn a_kick_before_the_halt_is_not_lost() {
     let word = Own::new();
@@ -55,8 +56,8 @@ fn a_kick_before_the_halt_is_not_lost() {
     assert_eq!((outcome.counts.kicks, outcome.counts.halts), (1, 0));
 }
 
-/// Two on one CPU: the second gets it when the first halts, which takes 1,700 from 10,000 on, and a switch of 1,100. Fails where
-/// the next one does not wait for the host.
+/// Two on one CPU: the second gets it when the first halts, which takes 1,700 from 10,000 on, and a
+/// switch of 1,100. Fails where the next one does not wait for the host.
 #[test]
 fn a_halt_lets_the_next_one_run() {
     let (word, first) = (Own::new(), Cell::new(true));
@@ -105,7 +106,8 @@ fn a_halt_ends_at_its_time() {
     }
 }
 
-/// A kick that comes before the time is up makes that mean nothing: the second halt, of the same word, lasts until its own time.
+/// A kick that comes before the time is up makes that mean nothing: the second halt, of the same
+/// word, lasts until its own time.
 #[test]
 fn an_old_timeout_wakes_nobody() {
     let word = Own::new();
@@ -124,8 +126,8 @@ fn an_old_timeout_wakes_nobody() {
     assert_eq!(outcome.results, [20_900, 42_900]);
 }
 
-/// The host has learnt from the first sleep that it should poll for 10,000. A kick in that time costs the sleeper 700; later the CPU
-/// has been given away, and it takes 2,900.
+/// The host has learnt from the first sleep that it should poll for 10,000. A kick in that time
+/// costs the sleeper 700; later the CPU has been given away, and it takes 2,900.
 #[test]
 fn a_host_that_polls_wakes_faster() {
     let host = Host {
@@ -156,7 +158,8 @@ fn a_host_that_polls_wakes_faster() {
     }
 }
 
-/// Two on one CPU. The host of vCPU 0 polls from 95,700 to 105,700, but not while vCPU 1 wants the CPU, whose time is up at 100,000.
+/// Two on one CPU. The host of vCPU 0 polls from 95,700 to 105,700, but not while vCPU 1 wants the
+/// CPU, whose time is up at 100,000.
 #[test]
 fn a_host_polls_for_nobody_elses_sake() {
     let host = Host {
@@ -211,7 +214,8 @@ fn preempted_holders_and_waiters_are_counted() {
     assert_eq!(counts.preemptions, (0..3).map(marks).sum());
 }
 
-/// Two on one CPU take turns by resting: nobody loses anything. Fails where `rests` counts as a preemption.
+/// Two on one CPU take turns by resting: nobody loses anything. Fails where `rests` counts as a
+/// preemption.
 #[test]
 fn who_rests_is_not_preempted() {
     let machine = machine(1, 1);
@@ -229,8 +233,8 @@ fn who_rests_is_not_preempted() {
     assert_eq!(outcome.counts.preemptions, 0);
 }
 
-/// Three others compute on the two CPUs. When vCPU 1 has ended, one of the three on the other CPU comes to its. Fails where what
-/// happens to others is counted.
+/// Three others compute on the two CPUs. When vCPU 1 has ended, one of the three on the other CPU
+/// comes to its. Fails where what happens to others is counted.
 #[test]
 fn other_guests_do_not_count() {
     let machine = machine(2, 1);
@@ -260,7 +264,8 @@ fn other_guests_do_not_count() {
     assert!(left > 0 && moved > 0, "{left} {moved}");
 }
 
-/// What a vCPU was doing when it lost its CPU is what it does when it has one again. Fails where all of that is work.
+/// What a vCPU was doing when it lost its CPU is what it does when it has one again. Fails where
+/// all of that is work.
 #[test]
 fn a_preempted_spinner_still_spins() {
     let body = |vcpu: usize| match vcpu {
@@ -303,7 +308,8 @@ fn all_get_the_same_share_of_the_cpus() {
     }
 }
 
-/// A body that panics does so in its caller, whose thread can simulate again. Fails where the vCPU stays the thread's.
+/// A body that panics does so in its caller, whose thread can simulate again. Fails where the vCPU
+/// stays the thread's.
 #[test]
 fn a_panic_ends_the_simulation() {
     let panics = || {
@@ -316,8 +322,9 @@ fn a_panic_ends_the_simulation() {
     assert!(simulate(&machine(1, 1), &HOST, 2, |_| ()).is_ok());
 }
 
-/// Two vCPUs on the threads of one core, and another core on which nobody runs any more: one of the two goes there when the CPUs are
-/// compared next, and from then on both compute at full speed. Fails where only queues are balanced.
+/// Two vCPUs on the threads of one core, and another core on which nobody runs any more: one of the
+/// two goes there when the CPUs are compared next, and from then on both compute at full speed.
+/// Fails where only queues are balanced.
 #[test]
 fn an_idle_core_takes_one_of_two_siblings() {
     // CPUs 0 and 2 are threads of core 0, CPU 1 is one of core 1.

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::*;
 
-/// Bodies that end when they are asked to, after so many looks of the caller; when the last one ended, and what is left of what each had
-/// on its stack and returned.
+/// Bodies that end when they are asked to, after so many looks of the caller; when the last one
+/// ended, and what is left of what each had on its stack and returned.
 fn interrupted(looks: u32, vcpus: usize, step: Time, ends: bool) -> (Time, usize) {
     let (machine, asked, last) = (machine(1, 1), Cell::new(0), Cell::new(Time::ZERO));
     let shared = Rc::new(());
@@ -28,7 +28,8 @@ fn interrupted(looks: u32, vcpus: usize, step: Time, ends: bool) -> (Time, usize
     (last.get(), Rc::strong_count(&shared) - 1)
 }
 
-/// The clock moves on without events where nobody else wants anything. Fails where `pass` does not regard `look`.
+/// The clock moves on without events where nobody else wants anything. Fails where `pass` does not
+/// regard `look`.
 #[test]
 fn a_run_with_few_events_can_be_interrupted() {
     let (end, left) = interrupted(10, 1, Time::us(10), true);
@@ -36,8 +37,8 @@ fn a_run_with_few_events_can_be_interrupted() {
     assert_eq!(left, 0);
 }
 
-/// All of them get to their ends, whoever has the CPU when the caller says no; nothing is left on their stacks. Fails where the
-/// simulation is dropped there and then.
+/// All of them get to their ends, whoever has the CPU when the caller says no; nothing is left on
+/// their stacks. Fails where the simulation is dropped there and then.
 #[test]
 fn those_that_are_interrupted_end() {
     let (end, left) = interrupted(20, 3, Time::us(7), true);

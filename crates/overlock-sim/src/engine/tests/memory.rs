@@ -8,8 +8,8 @@ use overlock_core::{Platform, Spin};
 use super::*;
 use crate::Sim;
 
-/// Fails where an access that finds its line, but is interrupted by an event, is credited for the time since an earlier one that
-/// had waited.
+/// Fails where an access that finds its line, but is interrupted by an event, is credited for the
+/// time since an earlier one that had waited.
 #[test]
 fn a_store_that_hits_gives_no_time_back() {
     let (word, other) = (Own::new(), Own::new());
@@ -31,8 +31,9 @@ fn a_store_that_hits_gives_no_time_back() {
     assert_eq!(outcome.results[0], Time::ns(300));
 }
 
-/// Two threads of a core share its caches. The second one looks while the first one's exchange is under way, sees the old value,
-/// and spins again. Fails where a change is announced before it has taken effect.
+/// Two threads of a core share its caches. The second one looks while the first one's exchange is
+/// under way, sees the old value, and spins again. Fails where a change is announced before it has
+/// taken effect.
 #[test]
 fn a_sibling_sees_a_change_that_is_under_way() {
     for late in 0..40 {
@@ -53,8 +54,8 @@ fn a_sibling_sees_a_change_that_is_under_way() {
     }
 }
 
-/// Whoever loses its CPU between a look and the next one looks again when it gets one. Fails where `watch` is content with
-/// the line being there: others on the CPU have fetched it since.
+/// Whoever loses its CPU between a look and the next one looks again when it gets one. Fails where
+/// `watch` is content with the line being there: others on the CPU have fetched it since.
 #[test]
 fn a_change_is_seen_by_who_had_no_cpu_meanwhile() {
     let (word, seen) = (Own::new(), Own::new());
@@ -84,10 +85,12 @@ fn a_change_is_seen_by_who_had_no_cpu_meanwhile() {
     assert!(end.is_ok_and(|end| end < Time::ms(20)), "{end:?}");
 }
 
-/// To the nanosecond. The line is the storer's until the waiter, which looks first at 10,000, has a copy 60 later; the hit takes 2.
-/// The store at 10,500 takes the copy away at once and has its effect after 2; the line is there after 60. The waiter turns every 5,
-/// so it looks at 10,062 + 440; its request arrives while the line is under way, the snoop leaves at 10,560, and the data are there
-/// 40 later. Fails where a waiter looks between its turns, or is resumed with what a line had been.
+/// To the nanosecond. The line is the storer's until the waiter, which looks first at 10,000, has a
+/// copy 60 later; the hit takes 2. The store at 10,500 takes the copy away at once and has its
+/// effect after 2; the line is there after 60. The waiter turns every 5, so it looks at 10,062 +
+/// 440; its request arrives while the line is under way, the snoop leaves at 10,560, and the data
+/// are there 40 later. Fails where a waiter looks between its turns, or is resumed with what a line
+/// had been.
 #[test]
 fn a_waiter_sees_a_store_when_its_line_arrives() {
     let word = Own::new();
@@ -109,8 +112,8 @@ fn a_waiter_sees_a_store_when_its_line_arrives() {
     assert_eq!(outcome.accounts[1][State::Memory], Time::ns(62 + 100));
 }
 
-/// A locked instruction waits until the store before it has left the core. The store's line is there at 10,060, the exchange of
-/// an owned line takes 8.
+/// A locked instruction waits until the store before it has left the core. The store's line is
+/// there at 10,060, the exchange of an owned line takes 8.
 #[test]
 fn a_locked_instruction_waits_for_the_store_before_it() {
     let (word, own) = (Own::new(), Own::new());
@@ -133,7 +136,8 @@ fn a_locked_instruction_waits_for_the_store_before_it() {
     assert_eq!(outcome.results[1], Time::ns(10_068));
 }
 
-/// A store that has to wait for its turn keeps the thread, but not its core: that computes meanwhile.
+/// A store that has to wait for its turn keeps the thread, but not its core: that computes
+/// meanwhile.
 #[test]
 fn a_store_that_waits_gives_its_time_back() {
     let word = Own::new();
@@ -153,8 +157,8 @@ fn a_store_that_waits_gives_its_time_back() {
     assert_eq!(outcome.results[2], Time::ns(11_001));
 }
 
-/// vCPU 0 owns the line when vCPU 1 asks for it at 10,000, whose snoop comes at 10,035. vCPU 0 begins a locked instruction
-/// of 8 at `begin`. What each saw, and when it was done.
+/// vCPU 0 owns the line when vCPU 1 asks for it at 10,000, whose snoop comes at 10,035. vCPU 0
+/// begins a locked instruction of 8 at `begin`. What each saw, and when it was done.
 fn contended(begin: u64) -> [(u32, Time); 2] {
     let word = Own::new();
     let body = |vcpu: usize| {
@@ -171,24 +175,26 @@ fn contended(begin: u64) -> [(u32, Time); 2] {
     [outcome.results[0], outcome.results[1]]
 }
 
-/// It would take hold at 10,036.8, but the line has left; vCPU 1 has it at 10,060 and is done 8 later. The request of 10,036.8
-/// arrives meanwhile; snoop and data take 40 from 10,068 on. Fails where what has lost its line goes on all the same, or has an
-/// effect before it begins again.
+/// It would take hold at 10,036.8, but the line has left; vCPU 1 has it at 10,060 and is done 8
+/// later. The request of 10,036.8 arrives meanwhile; snoop and data take 40 from 10,068 on. Fails
+/// where what has lost its line goes on all the same, or has an effect before it begins again.
 #[test]
 fn a_locked_instruction_that_loses_its_line_begins_again() {
     let ends = [(2, Time::ns(10_116)), (1, Time::ns(10_068))];
     assert_eq!(contended(10_032), ends);
 }
 
-/// It takes hold at 10,033.8 and ends at 10,037, when the data leave. Fails where `takes_hold` does not keep the line.
+/// It takes hold at 10,033.8 and ends at 10,037, when the data leave. Fails where `takes_hold` does
+/// not keep the line.
 #[test]
 fn a_locked_instruction_that_has_taken_hold_ends_first() {
     let ends = [(1, Time::ns(10_037)), (2, Time::ns(10_070))];
     assert_eq!(contended(10_029), ends);
 }
 
-/// Two on one CPU, whose slices end in the middle of locked instructions of 10 ms: whoever is to go goes after the effect. Fails
-/// where one that has taken hold of its line loses its CPU before that.
+/// Two on one CPU, whose slices end in the middle of locked instructions of 10 ms: whoever is to go
+/// goes after the effect. Fails where one that has taken hold of its line loses its CPU before
+/// that.
 #[test]
 fn a_locked_instruction_has_its_effect_before_its_vcpu_gives_way() {
     let mut machine = machine(1, 1);
@@ -207,7 +213,8 @@ fn a_locked_instruction_has_its_effect_before_its_vcpu_gives_way() {
     assert!(outcome.counts.preemptions > 3);
 }
 
-/// Two threads of a core compute half as fast each. Fails where `work` does not regard siblings, or regards all CPUs.
+/// Two threads of a core compute half as fast each. Fails where `work` does not regard siblings, or
+/// regards all CPUs.
 #[test]
 fn siblings_compute_slowly() {
     let body = |_| work(Time::us(100));

@@ -30,13 +30,15 @@ fn a_sleeper_wakes_where_it_was_if_that_is_idle() {
     assert_eq!(placed, Placed::Idle(0, Time::us(25)));
 }
 
-/// CPUs 0 to 5 are the first threads of the cores of two sockets, 6 to 11 the second ones. Fails where `idle_near` does not count busy
-/// siblings, or looks at other sockets than the sleeper's and the waker's.
+/// CPUs 0 to 5 are the first threads of the cores of two sockets, 6 to 11 the second ones. Fails
+/// where `idle_near` does not count busy siblings, or looks at other sockets than the sleeper's and
+/// the waker's.
 #[test]
 fn a_sleeper_wakes_on_an_idle_core_nearby() {
     let mut schedule = schedule(&machine(2, 3, 2), 1);
     schedule.cpus[0].queue.clear();
-    // As CPUs become busy one after the other: who wakes a sleeper of CPU 0 from where, and where it goes.
+    // As CPUs become busy one after the other: who wakes a sleeper of CPU 0 from where, and where
+    // it goes.
     let scenes = [
         (0, None, Some(1)),
         // A core that is idle, not the first thread that is.
@@ -60,7 +62,8 @@ fn a_sleeper_wakes_on_an_idle_core_nearby() {
     assert_eq!(schedule.idle_near(0, None), Some(0));
 }
 
-/// Two wait for CPU 0, which runs one. Fails where an idle CPU does not look at other queues, or takes the one that is about to run.
+/// Two wait for CPU 0, which runs one. Fails where an idle CPU does not look at other queues, or
+/// takes the one that is about to run.
 #[test]
 fn an_idle_cpu_pulls_the_last_of_the_longest_queue() {
     let mut schedule = schedule(&machine(1, 3, 1), 3);
@@ -78,7 +81,8 @@ fn an_idle_cpu_pulls_the_last_of_the_longest_queue() {
     assert_eq!(schedule.pick(Time::ZERO, 2).map(|pick| pick.vcpu), Some(4));
 }
 
-/// Queues that differ by two are evened out, those that differ by one are not. Fails where `pull` counts one more or less.
+/// Queues that differ by two are evened out, those that differ by one are not. Fails where `pull`
+/// counts one more or less.
 #[test]
 fn queues_are_balanced_where_that_helps() {
     for (more, pulled) in [(1, false), (2, true), (3, true)] {
@@ -90,7 +94,8 @@ fn queues_are_balanced_where_that_helps() {
     }
 }
 
-/// On its new CPU a vCPU is as far ahead of the others as it was on the old one. Fails where `had` is taken along as it is.
+/// On its new CPU a vCPU is as far ahead of the others as it was on the old one. Fails where `had`
+/// is taken along as it is.
 #[test]
 fn what_a_vcpu_has_had_is_counted_from_its_queue() {
     let mut schedule = schedule(&machine(1, 2, 1), 2);

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Whoever has had least comes first, and stays until somebody else has had less. Fails where `choose` takes another, or
-/// `preempt` does not charge for the turn.
+/// Whoever has had least comes first, and stays until somebody else has had less. Fails where
+/// `choose` takes another, or `preempt` does not charge for the turn.
 #[test]
 fn the_one_that_had_least_is_next() {
     let mut schedule = one_cpu(&[3_000, 1_000, 2_000]);
@@ -16,8 +16,8 @@ fn the_one_that_had_least_is_next() {
     assert_eq!(schedule.waiting(0), 2);
 }
 
-/// 12 ms for three are 4 ms each: from 0.3 ms to 4.3, so to the tick at 5. Fails where slices end between ticks, or a tick late or
-/// early.
+/// 12 ms for three are 4 ms each: from 0.3 ms to 4.3, so to the tick at 5. Fails where slices end
+/// between ticks, or a tick late or early.
 #[test]
 fn slices_end_with_a_tick() {
     let mut schedule = one_cpu(&[0; 3]);
@@ -31,7 +31,8 @@ fn slices_end_with_a_tick() {
     assert_eq!(schedule.slice_end(0), Some(Time::us(4_300)));
 }
 
-/// 12 ms for eight would be 1.5 ms each, but nobody gets less than 2. Alone one goes on for as long as it likes.
+/// 12 ms for eight would be 1.5 ms each, but nobody gets less than 2. Alone one goes on for as long
+/// as it likes.
 #[test]
 fn slices_have_a_least_length() {
     let mut schedule = one_cpu(&[0; 8]);
@@ -42,8 +43,9 @@ fn slices_have_a_least_length() {
     assert_eq!(alone.slice_end(0), None);
 }
 
-/// vCPU 1 sleeps from the beginning; its neighbour has had so much when it wakes. Sleep earns half a round, 6 ms, so the sleeper
-/// is never further behind. Fails where whoever wakes preempts always, never, or at the bound.
+/// vCPU 1 sleeps from the beginning; its neighbour has had so much when it wakes. Sleep earns half
+/// a round, 6 ms, so the sleeper is never further behind. Fails where whoever wakes preempts
+/// always, never, or at the bound.
 #[test]
 fn wakers_preempt_those_that_had_much_more() {
     let scenes = [
@@ -67,8 +69,8 @@ fn wakers_preempt_those_that_had_much_more() {
     }
 }
 
-/// Whoever asked to be skipped waits for the next one, but not twice, and not where that one has had more than 3 ms more. Fails
-/// where `choose` does not look at the bound, or does not forget.
+/// Whoever asked to be skipped waits for the next one, but not twice, and not where that one has
+/// had more than 3 ms more. Fails where `choose` does not look at the bound, or does not forget.
 #[test]
 fn who_asks_to_be_skipped_lets_the_next_one_go_first() {
     for (had, next) in [(4_000, 1), (4_001, 0)] {
@@ -96,7 +98,8 @@ fn who_was_asked_for_goes_first_where_that_is_fair() {
     }
 }
 
-/// Nobody waits behind vCPU 1, so it goes on, and does not let anybody pass later on. Fails where `yield_to` leaves the skip behind.
+/// Nobody waits behind vCPU 1, so it goes on, and does not let anybody pass later on. Fails where
+/// `yield_to` leaves the skip behind.
 #[test]
 fn a_yield_that_gives_nothing_up_is_forgotten() {
     let mut schedule = schedule(&machine(1, 2, 1), 3);

@@ -1,4 +1,5 @@
-//! What a reader-writer lock can do beyond its raw trait, found by the compiler: the lists of locks do not say.
+//! What a reader-writer lock can do beyond its raw trait, found by the compiler: the lists of locks
+//! do not say.
 
 use overlock::core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,

@@ -8,8 +8,8 @@ use crate::place::Op;
 use crate::plan::{How, Side, Step, Then};
 use crate::worker::{Limit, Worker};
 
-/// Acquires as the upgradable reader, by one of the ways, perhaps changes sides, and leaves. What it reads stays true until
-/// it writes.
+/// Acquires as the upgradable reader, by one of the ways, perhaps changes sides, and leaves. What
+/// it reads stays true until it writes.
 pub fn visit<L: RawUpgradeRwLock>(
     shared: &Shared<L>,
     worker: &Worker,

@@ -9,7 +9,8 @@ fn kernels() -> u32 {
 
 /// Runs `work` in a child of fork; whether it said yes.
 fn in_child(work: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child runs `work`, which the tests keep to system calls and plain memory, and exits.
+    // SAFETY: the child runs `work`, which the tests keep to system calls and plain memory, and
+    // exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let failed = i32::from(!work());
@@ -51,8 +52,9 @@ fn a_forked_child_has_an_id_of_its_own_and_so_has_its_child() {
     assert_eq!(Linux::thread_id(), parents);
 }
 
-/// Nobody takes what another thread of the process holds for its own. And numbers differ from process to process: with the
-/// same one in both, the new thread would make the copy of the forker trust the id that it has from its parent.
+/// Nobody takes what another thread of the process holds for its own. And numbers differ from
+/// process to process: with the same one in both, the new thread would make the copy of the forker
+/// trust the id that it has from its parent.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn a_new_thread_of_a_child_was_nobody_else() {

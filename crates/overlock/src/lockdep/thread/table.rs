@@ -31,19 +31,22 @@ thread_local! {
 
 /// All records that may be in use.
 pub(in super::super) fn all() -> &'static [Thread] {
-    // Acquire: pairs with `take`; a thread that is seen to hold or wait for something is in this range.
+    // Acquire: pairs with `take`; a thread that is seen to hold or wait for something is in this
+    // range.
     let in_use = IN_USE.load(Acquire);
     &TABLE[..in_use.min(THREADS)]
 }
 
-/// The lock is about to be released by a thread that was not seen to acquire it. The number of the one that was seen to hold it alone, and how that did.
+/// The lock is about to be released by a thread that was not seen to acquire it. The number of the
+/// one that was seen to hold it alone, and how that did.
 pub(in super::super) fn lose(lock: usize) -> Option<(u32, Held)> {
     all()
         .iter()
         .find_map(|thread| Some((thread.id(), thread.lose(lock)?)))
 }
 
-/// The calling thread's record, and alone with it: no handler touches it until this is dropped (T3).
+/// The calling thread's record, and alone with it: no handler touches it until this is dropped
+/// (T3).
 pub(in super::super) struct Entered(&'static Thread);
 
 impl std::ops::Deref for Entered {
@@ -58,7 +61,8 @@ impl std::ops::Deref for Entered {
 impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
-        // SeqCst, for the compiler only: the thread's own handlers are all that there is to keep out.
+        // SeqCst, for the compiler only: the thread's own handlers are all that there is to keep
+        // out.
         compiler_fence(SeqCst);
         self.0.busy.store(false, Relaxed);
     }
@@ -132,7 +136,8 @@ fn take() -> &'static Thread {
     thread
 }
 
-/// What a thread does that has taken a record: a `fn()`. At first, what the types of this crate need, where they are to be validated.
+/// What a thread does that has taken a record: a `fn()`. At first, what the types of this crate
+/// need, where they are to be validated.
 static HOOK: AtomicPtr<()> = AtomicPtr::new({
     #[cfg(feature = "lockdep")]
     let hook: fn() = crate::watch::hook;

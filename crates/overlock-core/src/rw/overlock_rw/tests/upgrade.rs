@@ -26,7 +26,8 @@ fn an_upgradable_reader_shares_with_readers_only() {
     assert_eq!(word(lock), 0);
 }
 
-/// Fails where it does not wait for all others, where who comes meanwhile gets in, or at the limit something stays behind.
+/// Fails where it does not wait for all others, where who comes meanwhile gets in, or at the limit
+/// something stays behind.
 #[test]
 fn it_becomes_the_writer_once_the_others_have_left() {
     let lock = leak();
@@ -57,8 +58,9 @@ fn it_becomes_the_writer_once_the_others_have_left() {
     assert_eq!((word(lock), left()), (0, 0));
 }
 
-/// The upgrader does not wait for the gate, whose owner waits for it; and `finish_upgrade` keeps what that one has put into the word:
-/// without `FIRST` a lost wake-up, without `CLOSED` others pass.
+/// The upgrader does not wait for the gate, whose owner waits for it; and `finish_upgrade` keeps
+/// what that one has put into the word: without `FIRST` a lost wake-up, without `CLOSED` others
+/// pass.
 #[test]
 fn a_writer_that_waits_does_not_stand_in_the_way_of_an_upgrade() {
     let lock = leak();
@@ -102,7 +104,8 @@ fn an_upgrader_that_gives_up_wakes_those_that_it_has_kept_out() {
     assert_eq!(word(lock), 3 | UPGRADABLE);
 }
 
-/// The kick in `release_upgradable`, for all three ways in which the upgradable reader stops being it.
+/// The kick in `release_upgradable`, for all three ways in which the upgradable reader stops being
+/// it.
 #[test]
 fn another_one_waits_at_the_gate_until_it_has_left() {
     let ends: [fn(Lock); 3] = [
@@ -132,7 +135,8 @@ fn another_one_waits_at_the_gate_until_it_has_left() {
     }
 }
 
-/// "Bounds", and the kick in `take`: the one at the gate closes the lock at last, and wakes those that it has kept out.
+/// "Bounds", and the kick in `take`: the one at the gate closes the lock at last, and wakes those
+/// that it has kept out.
 #[test]
 fn an_upgradable_at_the_gate_is_not_passed_for_ever() {
     let lock = leak();
@@ -158,7 +162,8 @@ fn an_upgradable_at_the_gate_is_not_passed_for_ever() {
     assert_eq!(word(lock), 2 | UPGRADABLE);
 }
 
-/// `fair`, in `end_write_slow` and in `release_upgradable`: with plain releases the attempts here get in.
+/// `fair`, in `end_write_slow` and in `release_upgradable`: with plain releases the attempts here
+/// get in.
 #[test]
 fn a_fair_release_gives_the_lock_to_a_sleeper() {
     let lock = leak();

@@ -89,8 +89,8 @@ fn the_last_reader_kicks_the_writer_at_the_gate() {
     assert_eq!(kicks(), sofar, "nobody sleeps");
 }
 
-/// The kick in `back_out`: a reader is just finding the lock closed as the last one leaves, who does not find itself the last. And it
-/// clears what it kicks for: the next one in vain does not.
+/// The kick in `back_out`: a reader is just finding the lock closed as the last one leaves, who
+/// does not find itself the last. And it clears what it kicks for: the next one in vain does not.
 #[test]
 fn a_reader_in_vain_kicks_for_the_last_one() {
     let lock = leak();
@@ -119,7 +119,8 @@ fn a_writer_that_gives_up_wakes_those_that_it_has_kept_out() {
     assert_eq!(word(lock), 2);
 }
 
-/// I3, in `Want::taken`: the readers that a closed lock has kept out sleep on while the writer writes.
+/// I3, in `Want::taken`: the readers that a closed lock has kept out sleep on while the writer
+/// writes.
 #[test]
 fn readers_that_sleep_outside_a_closed_lock_are_woken_by_the_writer() {
     let lock = leak();
@@ -136,7 +137,8 @@ fn readers_that_sleep_outside_a_closed_lock_are_woken_by_the_writer() {
     assert_eq!(word(lock), 1);
 }
 
-/// I1, `closes`: readers that come later wait for a writer that waits for readers, before it sleeps.
+/// I1, `closes`: readers that come later wait for a writer that waits for readers, before it
+/// sleeps.
 #[test]
 fn readers_that_come_after_a_writer_wait_for_it() {
     let lock = leak();

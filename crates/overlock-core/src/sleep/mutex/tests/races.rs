@@ -1,4 +1,5 @@
-//! Races between two accesses to the mutex that no call to the platform separates, and accesses that come too late.
+//! Races between two accesses to the mutex that no call to the platform separates, and accesses
+//! that come too late.
 
 use super::{Box, id};
 use crate::platform::{Atomic, Platform};
@@ -46,8 +47,9 @@ fn an_unlock_just_before_the_halt_ends_it() {
     as_thread(1, || unlock(lock));
 }
 
-/// The order in `fall_asleep`, the document's third patch. The unlock comes just before the sleeper says that it has to be
-/// woken again, and does not wake it. With the last attempt before the saying it comes between the two, and the sleeper sleeps for ever.
+/// The order in `fall_asleep`, the document's third patch. The unlock comes just before the sleeper
+/// says that it has to be woken again, and does not wake it. With the last attempt before the
+/// saying it comes between the two, and the sleeper sleeps for ever.
 #[test]
 fn an_unlock_just_before_a_sleeper_says_so_is_seen_by_its_last_attempt() {
     let lock = held();
@@ -107,7 +109,8 @@ fn one_that_is_woken_as_its_time_ends_takes_the_free_mutex() {
     }
 }
 
-/// A handoff that is asked for between the unlock's look at the word and its exchange: the exchange fails and looks again.
+/// A handoff that is asked for between the unlock's look at the word and its exchange: the exchange
+/// fails and looks again.
 #[test]
 fn a_request_that_comes_during_the_unlock_is_served_by_it() {
     let lock = held();
@@ -133,7 +136,8 @@ fn nothing_touches_the_mutex_after_the_fast_unlock() {
     assert_eq!((left(), touches()), (0, [].into()));
 }
 
-/// M5, second case: the guard is dropped last, after the release and with W set. And M6: the kick touches the node only.
+/// M5, second case: the guard is dropped last, after the release and with W set. And M6: the kick
+/// touches the node only.
 fn the_guard_is_the_last_that_is_touched(release: fn(Lock)) {
     let lock = held();
     let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
@@ -162,8 +166,9 @@ fn the_guard_is_the_last_that_a_handoff_touches() {
     the_guard_is_the_last_that_is_touched(|lock| unsafe { lock.unlock_fair(()) });
 }
 
-/// The `drop` of the guard in `unlock_slow` before the exchange: the last sleeper gives up between the unlock's look at W and the
-/// guard. The next owner finds W clear, and would not meet the guard.
+/// The `drop` of the guard in `unlock_slow` before the exchange: the last sleeper gives up between
+/// the unlock's look at W and the guard. The next owner finds W clear, and would not meet the
+/// guard.
 #[test]
 fn an_unlock_that_finds_the_list_empty_releases_last() {
     let lock = held();

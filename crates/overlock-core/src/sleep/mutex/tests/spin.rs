@@ -93,8 +93,8 @@ fn one_is_not_in_the_queue(lock: Lock) -> bool {
     id(2).node::<Toy>().next.load(Relaxed) == 0 && lock.spinners.is_locked()
 }
 
-/// `Inside`: it stands behind the newcomer, and leaves the queue when the mutex is given to it (the look in
-/// `spin_in_queue`; without it the mutex is nobody's until the limit).
+/// `Inside`: it stands behind the newcomer, and leaves the queue when the mutex is given to it (the
+/// look in `spin_in_queue`; without it the mutex is nobody's until the limit).
 #[test]
 fn a_woken_sleeper_may_join_the_spin_queue() {
     let lock = held::<Inside>();

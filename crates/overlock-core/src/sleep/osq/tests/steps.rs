@@ -1,7 +1,8 @@
-//! Every interleaving of the steps of some threads at one queue: a head that unlocks, adjacent waiters that may leave at
-//! any time, and one that arrives. Each step is one of the lock's own functions that changes one word,
-//! or C. A step that can do nothing yet (the lock would look again) is not taken, so each run comes to an end: with everybody
-//! gone and the queue empty, or somebody waits for ever.
+//! Every interleaving of the steps of some threads at one queue: a head that unlocks, adjacent
+//! waiters that may leave at any time, and one that arrives. Each step is one of the lock's own
+//! functions that changes one word, or C. A step that can do nothing yet (the lock would look
+//! again) is not taken, so each run comes to an end: with everybody gone and the queue empty, or
+//! somebody waits for ever.
 
 use std::collections::HashSet;
 
@@ -133,8 +134,8 @@ impl World {
     }
 }
 
-/// Broken by each change to A, B, C and unlock that the other tests name, by C's stores in one but not the other word, and by an
-/// unlock or a B that does not try both ways.
+/// Broken by each change to A, B, C and unlock that the other tests name, by C's stores in one but
+/// not the other word, and by an unlock or a B that does not try both ways.
 #[test]
 fn in_every_order_of_their_steps_all_leave_and_there_is_one_head_at_a_time() {
     let waiters = if cfg!(miri) { 1 } else { 3 };

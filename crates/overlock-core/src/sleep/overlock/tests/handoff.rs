@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Thread `thread` has slept, was woken in vain after PASSED, has asked, and sleeps. Thread 0 has the lock.
+/// Thread `thread` has slept, was woken in vain after PASSED, has asked, and sleeps. Thread 0 has
+/// the lock.
 fn heir(lock: Lock, actor: &Actor) {
     unlock(lock);
     lock.lock();
@@ -17,7 +18,8 @@ fn was_not_given(lock: Lock) -> bool {
     word(lock) & GIVEN == 0
 }
 
-/// ASKED in `Waiter::join`, the look at it in `unlock_slow`, `may_take`, and `Sleeper::Apart` for the heir.
+/// ASKED in `Waiter::join`, the look at it in `unlock_slow`, `may_take`, and `Sleeper::Apart` for
+/// the heir.
 #[test]
 fn the_heir_is_given_the_lock_by_the_next_unlock_and_nobody_else_takes_it() {
     let lock = held();
@@ -188,7 +190,8 @@ fn a_counted_waiter_does_not_sleep_on_a_lock_that_is_given_to_any() {
     ends(lock);
 }
 
-/// The kick in `crowd`: where sleepers are not told apart, or may be cancelled, a newcomer can take the kick of a counted one.
+/// The kick in `crowd`: where sleepers are not told apart, or may be cancelled, a newcomer can take
+/// the kick of a counted one.
 #[test]
 fn a_newcomer_that_is_woken_for_another_passes_the_kick_on() {
     let lock = held();

@@ -28,7 +28,8 @@ fn a_writer_is_called_once_however_often_it_is_passed() {
     assert_clean(lock);
 }
 
-/// `seen & !was_called` in `take_queued`: else the release after that would leave the wake-up to it.
+/// `seen & !was_called` in `take_queued`: else the release after that would leave the wake-up to
+/// it.
 #[test]
 fn a_called_writer_that_comes_too_late_is_called_again() {
     let lock = leak::<Timed>();
@@ -45,8 +46,8 @@ fn a_called_writer_that_comes_too_late_is_called_again() {
     assert_clean(lock);
 }
 
-/// The exchange in `take_queued` expects the lock held. With a look and a plain clearing of `called` the thief's release in
-/// between, which sees `called`, wakes nobody: lost wake-up.
+/// The exchange in `take_queued` expects the lock held. With a look and a plain clearing of
+/// `called` the thief's release in between, which sees `called`, wakes nobody: lost wake-up.
 #[test]
 fn a_release_between_the_called_writers_look_and_its_exchange_is_not_lost() {
     let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
@@ -68,8 +69,8 @@ fn a_release_between_the_called_writers_look_and_its_exchange_is_not_lost() {
     assert_eq!((left(), watch::left()), (0, 0));
 }
 
-/// `readers_are_gone` in `leave`, for readers that came in vain too: the last reader leaves while one of those is added, and so sees no
-/// reason to wake anybody.
+/// `readers_are_gone` in `leave`, for readers that came in vain too: the last reader leaves while
+/// one of those is added, and so sees no reason to wake anybody.
 #[test]
 fn a_reader_that_came_in_vain_wakes_for_the_release_that_it_has_hidden() {
     let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
@@ -95,7 +96,8 @@ fn a_reader_that_came_in_vain_wakes_for_the_release_that_it_has_hidden() {
     assert_eq!((left(), watch::left()), (0, 0));
 }
 
-/// The loop in `take_share_if`: a lock that is open to readers is so whatever the others do to its word meanwhile.
+/// The loop in `take_share_if`: a lock that is open to readers is so whatever the others do to its
+/// word meanwhile.
 #[test]
 fn an_attempt_to_read_does_not_fail_beside_another_reader() {
     let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
@@ -135,7 +137,8 @@ fn newcomers_pass_waiters_only_where_the_lock_is_free() {
     assert_clean(lock);
 }
 
-/// What a thief finds when the first has asked for the handoff: I6, in `must_queue` and `take_write`.
+/// What a thief finds when the first has asked for the handoff: I6, in `must_queue` and
+/// `take_write`.
 fn nobody_but_the_first_acquires<Y: Policy>(lock: Lock<Y>) {
     assert!(!lock.is_locked());
     assert!(lock.try_read().is_none() && lock.try_write().is_none());
@@ -171,8 +174,8 @@ fn a_writer_is_passed_for_4_ms_and_no_longer() {
     assert_clean(lock);
 }
 
-/// `first` in `take_queued`: a writer that has waited for long enough, but behind an upgrader by now. Else handoff would be set and belong
-/// to the upgrader, and stay when the writer gives up.
+/// `first` in `take_queued`: a writer that has waited for long enough, but behind an upgrader by
+/// now. Else handoff would be set and belong to the upgrader, and stay when the writer gives up.
 #[test]
 fn who_is_not_the_first_does_not_ask_for_the_handoff() {
     let lock = leak::<Timed>();
@@ -194,8 +197,8 @@ fn who_is_not_the_first_does_not_ask_for_the_handoff() {
     assert_clean(lock);
 }
 
-/// `hurry` in `wake_writer`: thieves that always take the lock before its releaser looks keep the first from ever being called, so
-/// the releaser asks on its behalf.
+/// `hurry` in `wake_writer`: thieves that always take the lock before its releaser looks keep the
+/// first from ever being called, so the releaser asks on its behalf.
 #[test]
 fn a_waker_asks_for_the_handoff_on_behalf_of_a_writer() {
     let lock = leak::<Timed>();
@@ -250,7 +253,8 @@ fn the_first_waits_awake_for_the_handoff() {
     assert_clean(lock);
 }
 
-/// `seen & READERS != 0` in `try_read_along`: without it the thread that reads twice waits for a writer that waits for it.
+/// `seen & READERS != 0` in `try_read_along`: without it the thread that reads twice waits for a
+/// writer that waits for it.
 #[test]
 fn a_reader_comes_along_with_others_past_a_writer() {
     let lock = leak::<Timed>();

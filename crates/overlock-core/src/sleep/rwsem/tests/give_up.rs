@@ -25,7 +25,8 @@ fn gives_up(part: Actor) {
     part.end();
 }
 
-/// `flags_of` and `give_up`: no flag stays where the list is empty. Handoff would keep all from a free lock.
+/// `flags_of` and `give_up`: no flag stays where the list is empty. Handoff would keep all from a
+/// free lock.
 #[test]
 fn who_gives_up_alone_takes_the_flags_along() {
     for (holder_writes, waiter_writes) in [(true, true), (true, false), (false, true)] {
@@ -52,7 +53,8 @@ fn who_gives_up_alone_takes_the_flags_along() {
     }
 }
 
-/// `wake` in `give_up`: the first was all that the readers behind it waited for. And handoff was its own.
+/// `wake` in `give_up`: the first was all that the readers behind it waited for. And handoff was
+/// its own.
 #[test]
 fn a_first_that_gives_up_wakes_the_next() {
     let lock = leak::<Timed>();
@@ -95,8 +97,9 @@ fn one_that_gives_up_within_the_list_leaves_the_others_in_order() {
     assert_clean(lock);
 }
 
-/// The look at `GRANTED` in `sleep_until_granted`: the waker has granted the lock and taken the node out, and tells it later. Leaving the
-/// list once more would corrupt it, and the share would be lost.
+/// The look at `GRANTED` in `sleep_until_granted`: the waker has granted the lock and taken the
+/// node out, and tells it later. Leaving the list once more would corrupt it, and the share would
+/// be lost.
 #[test]
 fn a_grant_beats_the_deadline_even_before_it_is_told() {
     let lock = leak::<Timed>();
@@ -124,7 +127,8 @@ fn a_grant_beats_the_deadline_even_before_it_is_told() {
     assert_clean(lock);
 }
 
-/// `take_queued` comes before the look at the limit: a writer that has been called takes a lock that is free, however late it is.
+/// `take_queued` comes before the look at the limit: a writer that has been called takes a lock
+/// that is free, however late it is.
 #[test]
 fn a_called_writer_does_not_give_up_a_free_lock() {
     let lock = leak::<Timed>();
@@ -141,7 +145,8 @@ fn a_called_writer_does_not_give_up_a_free_lock() {
     assert_clean(lock);
 }
 
-/// The same, but somebody was quicker: it leaves, and the one behind it is woken by that one's release.
+/// The same, but somebody was quicker: it leaves, and the one behind it is woken by that one's
+/// release.
 #[test]
 fn a_called_writer_that_gives_up_leaves_its_call_to_the_next() {
     let lock = leak::<Timed>();

@@ -2,8 +2,9 @@
 
 use super::*;
 
-/// I4, the exchange in `grant_shares` before anybody is told. The first that is told leaves at once: were the others not readers
-/// yet, the lock would be free. And the state is there before the kick.
+/// I4, the exchange in `grant_shares` before anybody is told. The first that is told leaves at
+/// once: were the others not readers yet, the lock would be free. And the state is there before the
+/// kick.
 #[test]
 fn all_are_readers_before_the_first_is_told() {
     let lock = leak::<Timed>();
@@ -42,8 +43,8 @@ fn readers_are_woken_in_batches() {
     assert_clean(lock);
 }
 
-/// `past_writers` in `Chosen`: a reader need not wait for those writers that came before it, once the readers' turn has come;
-/// and the writers' turn comes after it.
+/// `past_writers` in `Chosen`: a reader need not wait for those writers that came before it, once
+/// the readers' turn has come; and the writers' turn comes after it.
 #[test]
 fn readers_come_with_the_first_reader_past_writers() {
     let lock = leak::<Timed>();
@@ -123,7 +124,8 @@ fn a_downgrade_lets_the_waiting_readers_in_and_no_writer() {
     assert_clean(lock);
 }
 
-/// `wake` after `join`: a reader that queues only because somebody was quicker is granted the lock on the spot.
+/// `wake` after `join`: a reader that queues only because somebody was quicker is granted the lock
+/// on the spot.
 #[test]
 fn a_reader_that_joins_readers_does_not_sleep() {
     let lock = leak::<TwoAtATime>();
@@ -145,7 +147,8 @@ fn a_stealing_reader_brings_those_that_queue() {
     lock.write();
     let parts = asleep([1, 2, 3].map(|thread| reader(thread, lock)));
     end_write(lock);
-    // The two that were granted leave at the same time as the thief comes: it has added itself, and they see it.
+    // The two that were granted leave at the same time as the thief comes: it has added itself, and
+    // they see it.
     let seen = lock.count.fetch_add(READER, Acquire);
     assert_eq!(seen, (2 * READER) | WAITERS);
     end_read(lock);

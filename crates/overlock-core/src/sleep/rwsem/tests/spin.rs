@@ -75,7 +75,8 @@ fn writers_spin_on_readers_by_turns_and_by_time() {
     a_writer_outlasts_readers::<Timed>();
 }
 
-/// It would have to line up behind another spinner if it spun, and a look that is accepted at once is one too many.
+/// It would have to line up behind another spinner if it spun, and a look that is accepted at once
+/// is one too many.
 fn sleeps_at_once<Y: Policy>(lock: Lock<Y>, part: &Actor) {
     let head = ManuallyDrop::new(as_thread(7, || lock.osq.lock(Spin::Forever, || false)));
     part.sleep_before(Point::Seen);
@@ -99,8 +100,9 @@ fn a_writer_of_none_sleeps_beside_readers_but_spins_on_a_writer() {
     assert_clean(lock);
 }
 
-/// The disable bit: set by the spinner that gave up, and `can_spin` heeds it until the owner word is a writer's. By turns it outlasts the
-/// readers, by time it goes with the last of them (`spin_again`).
+/// The disable bit: set by the spinner that gave up, and `can_spin` heeds it until the owner word
+/// is a writer's. By turns it outlasts the readers, by time it goes with the last of them
+/// (`spin_again`).
 fn readers_that_stay_disable_spinning<Y: Policy>(outlasts_readers: bool) {
     let lock = leak::<Y>();
     lock.read();
@@ -177,15 +179,17 @@ fn spinning_on_a_writer_ends_after_its_time() {
     spinning_on_a_writer_takes_its_time(|lock| lock.write());
 }
 
-/// A writer that has lost its CPU between its exchange and its store of `owner` is a writer as any other: `owner_lost_its_cpu` knows nothing
-/// of it, and `count` says who holds the lock. Fails where an `owner` of 0 is taken for a writer that has left, or does not run.
+/// A writer that has lost its CPU between its exchange and its store of `owner` is a writer as any
+/// other: `owner_lost_its_cpu` knows nothing of it, and `count` says who holds the lock. Fails
+/// where an `owner` of 0 is taken for a writer that has left, or does not run.
 #[test]
 fn a_writer_that_has_not_said_where_it_runs_is_spun_on_as_any_other() {
     spinning_on_a_writer_takes_its_time(|lock| lock.count.store(WRITER, Relaxed));
 }
 
-/// All readers that wait for a writer see it leave, and get in past those that queue. The first of them finds a free lock; the
-/// second finds it read, with somebody waiting: `take_share_if` without `must_queue`.
+/// All readers that wait for a writer see it leave, and get in past those that queue. The first of
+/// them finds a free lock; the second finds it read, with somebody waiting: `take_share_if` without
+/// `must_queue`.
 #[test]
 fn readers_outlast_a_writer_together() {
     let lock = leak::<Timed>();
@@ -225,7 +229,8 @@ fn readers_that_outlast_a_writer_leave_the_lock_to_the_handoff() {
     assert_clean(lock);
 }
 
-/// The document's rule in `spin_share`: without a spinner, and with nobody at the list, a reader queues.
+/// The document's rule in `spin_share`: without a spinner, and with nobody at the list, a reader
+/// queues.
 #[test]
 fn a_reader_of_the_published_forms_spins_only_beside_others() {
     let lock = leak::<Counted>();

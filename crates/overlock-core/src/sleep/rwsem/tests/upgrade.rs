@@ -52,7 +52,8 @@ fn an_upgradable_reader_shares_with_readers_alone() {
     assert_eq!((kicks(), halts()), (0, 0));
 }
 
-/// `readers_are_gone`, and `grant_upgrade`: the last reader wakes the upgrader. Newcomers wait for it.
+/// `readers_are_gone`, and `grant_upgrade`: the last reader wakes the upgrader. Newcomers wait for
+/// it.
 #[test]
 fn an_upgrade_waits_for_the_readers_inside_and_for_nobody_else() {
     let lock = leak::<Timed>();
@@ -77,7 +78,8 @@ fn an_upgrade_waits_for_the_readers_inside_and_for_nobody_else() {
     assert_clean(lock);
 }
 
-/// `wake` after `push_front`: the last reader leaves before the upgrader is in the list, and wakes nobody.
+/// `wake` after `push_front`: the last reader leaves before the upgrader is in the list, and wakes
+/// nobody.
 #[test]
 fn an_upgrader_that_joins_too_late_to_be_woken_does_not_sleep() {
     let lock = leak::<Timed>();
@@ -91,8 +93,9 @@ fn an_upgrader_that_joins_too_late_to_be_woken_does_not_sleep() {
     assert_clean(lock);
 }
 
-/// I7, and `flags_of`: an upgrader passes a writer that has asked for the handoff, and leaves it the handoff. That writer
-/// has been called, but the last reader must wake the upgrader: `readers_are_gone` looks at upgradable first.
+/// I7, and `flags_of`: an upgrader passes a writer that has asked for the handoff, and leaves it
+/// the handoff. That writer has been called, but the last reader must wake the upgrader:
+/// `readers_are_gone` looks at upgradable first.
 #[test]
 fn an_upgrader_comes_before_a_called_writer_and_its_handoff() {
     let lock = leak::<Timed>();
@@ -117,8 +120,8 @@ fn an_upgrader_comes_before_a_called_writer_and_its_handoff() {
     assert_clean(lock);
 }
 
-/// `read_on` and `give_up` in `sleep_upgrade`: who gives up an upgrade is the upgradable reader as before, and readers that came
-/// meanwhile get in.
+/// `read_on` and `give_up` in `sleep_upgrade`: who gives up an upgrade is the upgradable reader as
+/// before, and readers that came meanwhile get in.
 #[test]
 fn an_upgrade_given_up_lets_readers_in_again() {
     let lock = leak::<Timed>();
@@ -168,8 +171,8 @@ fn upgradable_readers_follow_each_other_beside_readers() {
     }
 }
 
-/// `past_writers` in `Chosen`: behind an upgradable reader that has to wait, readers get in up to the first writer, and none
-/// beyond: else a stream of them would keep that writer out.
+/// `past_writers` in `Chosen`: behind an upgradable reader that has to wait, readers get in up to
+/// the first writer, and none beyond: else a stream of them would keep that writer out.
 #[test]
 fn readers_pass_a_blocked_upgradable_reader_but_no_writer_behind_it() {
     let lock = leak::<Timed>();

@@ -7,8 +7,8 @@ fn let_go_later(held: Held<'static, Toy>) {
     at(Point::Halt, move || as_thread(1, || drop(held)));
 }
 
-/// The locks `a`, which thread 0 takes first, and `b`, which thread 1 holds in an older context. Runs `attempt` as thread 0, with the
-/// number of the attempt.
+/// The locks `a`, which thread 0 takes first, and `b`, which thread 1 holds in an older context.
+/// Runs `attempt` as thread 0, with the number of the attempt.
 fn abort_once<R>(
     a: Lock,
     b: Lock,
@@ -25,7 +25,8 @@ fn abort_once<R>(
     })
 }
 
-/// `wanted`, `first`: the second attempt finds the contended lock held, and asks for it as it likes.
+/// `wanted`, `first`: the second attempt finds the contended lock held, and asks for it as it
+/// likes.
 #[test]
 fn after_an_abort_the_contended_lock_comes_first() {
     let (_, [a, b]) = locks(Rule::WaitDie);
@@ -149,7 +150,8 @@ fn without_a_node_a_context_is_aborted_where_it_would_wait() {
                 let _a = ctx.lock(a)?;
                 assert_eq!(word(a), LOCKED | 1);
                 let _b = ctx.lock(b)?;
-                // Which of two contexts without nodes holds `b` is known since this one was aborted for it.
+                // Which of two contexts without nodes holds `b` is known since this one was aborted
+                // for it.
                 assert_eq!(ctx.lock(b).unwrap_err(), Error::AlreadyHeld);
                 Ok(())
             });
@@ -160,7 +162,8 @@ fn without_a_node_a_context_is_aborted_where_it_would_wait() {
     }
 }
 
-/// `watched`: the first attempt cannot tell its own lock from another such context's; the second one can.
+/// `watched`: the first attempt cannot tell its own lock from another such context's; the second
+/// one can.
 #[test]
 fn without_a_node_a_lock_taken_twice_is_known_at_the_second_attempt() {
     let (class, [a, b]) = locks(Rule::WoundWait);
@@ -188,7 +191,8 @@ fn without_a_node_a_lock_taken_twice_is_known_at_the_second_attempt() {
     assert_clean(&[a, b]);
 }
 
-/// All three writes of `holds_watched`: what such a context has let go of, or never had, is not its own.
+/// All three writes of `holds_watched`: what such a context has let go of, or never had, is not its
+/// own.
 #[test]
 fn without_a_node_the_locks_of_others_are_told_from_ones_own() {
     let (class, [a, b]) = locks(Rule::WoundWait);

@@ -6,8 +6,8 @@ use super::*;
 use crate::sleep::wait_list::{kick, tell};
 use crate::toy::stage::Actor;
 
-/// The published bug of an insertion before the first waiter: the walk in `enter` must see the first one too, and an unlock
-/// calls who is first by then, not who was.
+/// The published bug of an insertion before the first waiter: the walk in `enter` must see the
+/// first one too, and an unlock calls who is first by then, not who was.
 #[test]
 fn an_older_context_enters_before_the_first_waiter() {
     for rule in RULES {
@@ -39,7 +39,8 @@ fn an_older_context_enters_before_the_first_waiter() {
     }
 }
 
-/// The first waiter was called, and robbed; then an older one enters before it. The next unlock is that one's.
+/// The first waiter was called, and robbed; then an older one enters before it. The next unlock is
+/// that one's.
 #[test]
 fn an_older_context_enters_before_one_that_was_called() {
     let (class, [a]) = locks(Rule::WoundWait);
@@ -117,7 +118,8 @@ fn leave_to_me(lock: Lock, holder: Actor) -> Held<'static, Toy> {
     lock.try_hold().unwrap()
 }
 
-/// The loop in `release_slow`: the unlocker sees WAITERS, and when it has the guard the last waiter has left.
+/// The loop in `release_slow`: the unlocker sees WAITERS, and when it has the guard the last waiter
+/// has left.
 #[test]
 fn a_waiter_that_leaves_during_the_unlock() {
     let (_, [a]) = locks(Rule::WoundWait);
@@ -132,8 +134,8 @@ fn a_waiter_that_leaves_during_the_unlock() {
     assert_clean(&[a]);
 }
 
-/// `release_slow` frees the lock before the guard ends; whoever gets it may free its memory, so it has to take the guard
-/// first, the waiter to whom the lock is given too.
+/// `release_slow` frees the lock before the guard ends; whoever gets it may free its memory, so it
+/// has to take the guard first, the waiter to whom the lock is given too.
 #[test]
 fn who_is_given_the_lock_waits_for_the_guard() {
     let (class, [a]) = locks(Rule::WoundWait);

@@ -1,4 +1,5 @@
-//! Contexts that meet. Parts are named by age: `old` has the first stamp. A part stops where its closure calls [`mark`].
+//! Contexts that meet. Parts are named by age: `old` has the first stamp. A part stops where its
+//! closure calls [`mark`].
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -18,7 +19,8 @@ pub(super) struct Part {
     attempts: Arc<AtomicU32>,
 }
 
-/// Thread `number`: takes the locks in their order, with a mark before each and one while it holds all.
+/// Thread `number`: takes the locks in their order, with a mark before each and one while it holds
+/// all.
 pub(super) fn part<const N: usize>(
     number: usize,
     class: &'static Class<Toy>,
@@ -61,7 +63,8 @@ impl Part {
     }
 }
 
-/// Thread `number`: takes the lock without a context, with a mark while it holds it. Its node has served a context before.
+/// Thread `number`: takes the lock without a context, with a mark while it holds it. Its node has
+/// served a context before.
 pub(super) fn plain(number: usize, lock: Lock) -> Actor {
     actor(number, move || {
         assert_eq!(acquire(lock.class.unwrap(), |_| Ok(())), Ok(()));
@@ -70,8 +73,8 @@ pub(super) fn plain(number: usize, lock: Lock) -> Actor {
     })
 }
 
-/// Without I4 (`announce`) or I5 (`must_give_up`) both sleep. The younger one has not yet come to the lock that the older one
-/// holds.
+/// Without I4 (`announce`) or I5 (`must_give_up`) both sleep. The younger one has not yet come to
+/// the lock that the older one holds.
 #[test]
 fn two_that_cross_and_the_younger_one_comes_last() {
     for rule in RULES {
@@ -89,7 +92,8 @@ fn two_that_cross_and_the_younger_one_comes_last() {
     }
 }
 
-/// The same, and the younger one may sleep already: without the kick in `announce` it sleeps on, wounded.
+/// The same, and the younger one may sleep already: without the kick in `announce` it sleeps on,
+/// wounded.
 #[test]
 fn two_that_cross_and_the_older_one_comes_last() {
     for rule in RULES {
@@ -126,7 +130,8 @@ fn a_wounded_context_that_need_not_wait_gets_through() {
     assert_clean(&[a, b, c]);
 }
 
-/// `store(0)` of `info` in `may_have`: an old wound would abort the second attempt too, and all others.
+/// `store(0)` of `info` in `may_have`: an old wound would abort the second attempt too, and all
+/// others.
 #[test]
 fn a_wound_is_for_one_attempt() {
     let (class, [a, b, c]) = locks(Rule::WoundWait);
@@ -228,7 +233,8 @@ fn an_older_waiter_lets_those_with_empty_hands_sleep() {
     assert_clean(&[a]);
 }
 
-/// I4, `take`: a younger context takes the free lock while an older one that holds others is on its way to it.
+/// I4, `take`: a younger context takes the free lock while an older one that holds others is on its
+/// way to it.
 #[test]
 fn a_thief_that_is_younger_is_wounded_by_its_theft() {
     let (class, [a, b]) = locks(Rule::WoundWait);
@@ -247,8 +253,8 @@ fn a_thief_that_is_younger_is_wounded_by_its_theft() {
     assert_clean(&[a, b]);
 }
 
-/// I5, `take`: the waiter behind the one that is on its way is a younger context that holds other locks, and sleeps. Then an older one
-/// takes the lock, and would wait for the sleeper.
+/// I5, `take`: the waiter behind the one that is on its way is a younger context that holds other
+/// locks, and sleeps. Then an older one takes the lock, and would wait for the sleeper.
 #[test]
 fn a_thief_that_is_older_makes_a_sleeper_die() {
     let (class, [a, b]) = locks(Rule::WaitDie);
@@ -270,8 +276,8 @@ fn a_thief_that_is_older_makes_a_sleeper_die() {
     assert_clean(&[a, b]);
 }
 
-/// I5, `announce`: the youngest holds `a`; the one in the middle waits for it, as it may; the oldest enters before it, and would
-/// wait for `b`, which the sleeper holds.
+/// I5, `announce`: the youngest holds `a`; the one in the middle waits for it, as it may; the
+/// oldest enters before it, and would wait for `b`, which the sleeper holds.
 #[test]
 fn an_older_waiter_makes_a_younger_one_behind_it_die() {
     let (class, [a, b]) = locks(Rule::WaitDie);

@@ -1,4 +1,5 @@
-//! The counters belong to the whole process, and other tests count too: so this one runs in a process of its own.
+//! The counters belong to the whole process, and other tests count too: so this one runs in a
+//! process of its own.
 
 use std::env::current_exe;
 use std::process::Command;

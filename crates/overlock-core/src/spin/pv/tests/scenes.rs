@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// The ordinary course. Fails where `hand_over` makes a sleeper the head without entering it (a store of
-/// HEAD in place of the exchange): lost wake-up.
+/// The ordinary course. Fails where `hand_over` makes a sleeper the head without entering it (a
+/// store of HEAD in place of the exchange): lost wake-up.
 pub(super) fn the_word_tells_who_holds_who_waits_and_who_sleeps<K: Kind + 'static>() {
     let lock = leak();
     assert!(!lock.is_locked() && lock.try_lock() && !lock.try_lock());
@@ -61,8 +61,8 @@ pub(super) fn the_queue_is_served_in_order_asleep_or_awake<K: Kind + 'static>() 
     assert_eq!(word(lock), 0);
 }
 
-/// The head has looked for the last time; now the lock is released; now the head halts. Fails where `kick`
-/// does not add to `kicks`: the head sleeps, and nobody is left to kick it.
+/// The head has looked for the last time; now the lock is released; now the head halts. Fails where
+/// `kick` does not add to `kicks`: the head sleeps, and nobody is left to kick it.
 pub(super) fn an_unlock_before_the_halt_is_not_lost<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
@@ -87,8 +87,8 @@ pub(super) fn an_unlock_before_the_halt_is_not_lost<K: Kind + 'static>() {
     assert_eq!(word(lock), LOCKED);
 }
 
-/// The head has made its entry; now the lock is released, by the fast path; now the head marks it. Fails
-/// where `wait_as_head` does not heed that its exchange found 0: it sleeps, owning the lock.
+/// The head has made its entry; now the lock is released, by the fast path; now the head marks it.
+/// Fails where `wait_as_head` does not heed that its exchange found 0: it sleeps, owning the lock.
 pub(super) fn an_unlock_between_entry_and_mark_leaves_the_lock_to_the_head<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
@@ -101,9 +101,10 @@ pub(super) fn an_unlock_between_entry_and_mark_leaves_the_lock_to_the_head<K: Ki
     assert_eq!(entries(lock), 0);
 }
 
-/// The published form's double hash. The owner makes a sleeper the head, slowly; the sleeper wakes up for
-/// no reason, before, between and after. Fails (two entries) where the head enters itself though locked
-/// is SLOW (`wait_as_head`), or where `hand_over` hands over before it enters (its store moved to the top).
+/// The published form's double hash. The owner makes a sleeper the head, slowly; the sleeper wakes
+/// up for no reason, before, between and after. Fails (two entries) where the head enters itself
+/// though locked is SLOW (`wait_as_head`), or where `hand_over` hands over before it enters (its
+/// store moved to the top).
 pub(super) fn a_slow_hand_over_does_not_enter_a_waiter_twice<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
@@ -156,8 +157,8 @@ pub(super) fn sleepers_that_wake_for_no_reason_sleep_again<K: Kind + 'static>() 
     assert_eq!((word(lock), entries(lock)), (LOCKED, 0));
 }
 
-/// A kicker loses its CPU after the release; the kicked node goes on to wait for another lock. Fails where
-/// a kick says anything but "look again" (for example a store of HEAD into `state`).
+/// A kicker loses its CPU after the release; the kicked node goes on to wait for another lock.
+/// Fails where a kick says anything but "look again" (for example a store of HEAD into `state`).
 pub(super) fn a_stale_kick_is_harmless<K: Kind + 'static>() {
     let (first, second) = (leak(), leak());
     first.lock::<K>();
@@ -234,8 +235,8 @@ pub(super) fn a_spinning_head_is_not_passed<K: Kind + 'static>() {
     newcomer.end();
 }
 
-/// The other side of I3: the exchanges of thief and head are on the same byte. Fails where the thief
-/// stores.
+/// The other side of I3: the exchanges of thief and head are on the same byte. Fails where the
+/// thief stores.
 pub(super) fn the_head_survives_a_thief_that_looked_before_pending_was_set<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
@@ -252,7 +253,8 @@ pub(super) fn the_head_survives_a_thief_that_looked_before_pending_was_set<K: Ki
     assert!(!take::<Toy>(&lock.word));
 }
 
-/// Four contexts of one thread sleep for four locks, a node and an entry each; a fifth gets its lock without.
+/// Four contexts of one thread sleep for four locks, a node and an entry each; a fifth gets its
+/// lock without.
 pub(super) fn handlers_nest_and_the_fifth_context_waits_without_a_node<K: Kind + 'static>() {
     let locks: [Lock; CONTEXTS + 1] = std::array::from_fn(|_| leak());
     for lock in locks {
@@ -281,8 +283,8 @@ pub(super) fn handlers_nest_and_the_fifth_context_waits_without_a_node<K: Kind +
     assert_eq!(word(locks[0]), LOCKED);
 }
 
-/// I2. The lock goes between release and kick. Fails where `unlock_slow` reads or writes the lock after its
-/// releasing store (for example `lock_hash::remove` moved behind it).
+/// I2. The lock goes between release and kick. Fails where `unlock_slow` reads or writes the lock
+/// after its releasing store (for example `lock_hash::remove` moved behind it).
 pub(super) fn nothing_of_the_lock_is_touched_after_its_release<K: Kind + 'static>() {
     const GONE: u32 = 0xdead_beef;
     let lock = leak();

@@ -1,4 +1,5 @@
-//! The counters belong to the whole process, and other tests count too: so this one runs in a process of its own.
+//! The counters belong to the whole process, and other tests count too: so this one runs in a
+//! process of its own.
 
 use std::env::current_exe;
 use std::process::Command;
@@ -22,8 +23,8 @@ fn slow_paths_are_counted_by_what_they_came_to() {
     );
 }
 
-/// Starts at zero, runs `scene`, and compares each counter that it names, and the number of sleeps and of
-/// kicks whose time was taken; all other counters must be 0.
+/// Starts at zero, runs `scene`, and compares each counter that it names, and the number of sleeps
+/// and of kicks whose time was taken; all other counters must be 0.
 fn expect(counts: &[(Event, u64)], sleeps: u64, scene: impl FnOnce()) {
     stat::reset();
     scene();
