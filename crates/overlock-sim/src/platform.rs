@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
-use overlock_core::platform::{Atomic, Kick};
+use overlock_core::platform::{Atomic, Kick, Sleeper};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::WaiterTable;
 use overlock_core::{Cpu, Instant, Platform, Spin};
@@ -77,6 +77,10 @@ impl Platform for Sim {
 
     fn halt(word: &U32, expected: u32, until: Option<Instant>) {
         engine::halt(word.address(), until.map(time), || word.peek() == expected);
+    }
+
+    fn halt_as(_: Sleeper, word: &U32, expected: u32, until: Option<Instant>) -> bool {
+        engine::halt(word.address(), until.map(time), || word.peek() == expected)
     }
 
     fn kick(word: &U32) {

@@ -216,7 +216,7 @@ impl<'a, P: Probe> Member<'a, P> {
     }
 
     /// One operation; whether there is time for more.
-    #[inline]
+    #[inline(always)] // for some locks only, else, and the empty loop shows the call
     fn operate<L: BenchLock>(&mut self, guarded: &Guarded<L>) -> bool {
         let Shape {
             critical, inside, ..

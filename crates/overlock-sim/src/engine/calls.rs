@@ -146,14 +146,22 @@ fn pause_exit(me: usize) {
     });
 }
 
-/// Sleeps until kicked, or until then, if `is_expected` still says so.
-pub(crate) fn halt(address: usize, until: Option<Time>, is_expected: impl FnOnce() -> bool) {
-    let Some(me) = current() else { return };
+/// Sleeps until kicked, or until then, if `is_expected` still says so; whether it did.
+pub(crate) fn halt(
+    address: usize,
+    until: Option<Time>,
+    is_expected: impl FnOnce() -> bool,
+) -> bool {
+    let Some(me) = current() else { return true };
     ask(me, |engine| engine.drain(me));
     ask(me, |engine| engine.pass(me, engine.host.brief, State::Host));
-    if is_expected() && with(|engine| engine.halts(me, address, until)) {
+    if !is_expected() {
+        return false;
+    }
+    if with(|engine| engine.halts(me, address, until)) {
         fibre::suspend(me);
     }
+    true
 }
 
 /// Wakes one that sleeps for the word at `address`.
