@@ -131,16 +131,16 @@ impl<P: Platform> OverlockRw<P> {
         passing: Passing,
         until: Option<Instant>,
     ) -> Result<(), Refused> {
-        let patience = match passing {
-            Passing::Never => None,
-            // Others may wait for what it reads already.
-            Passing::AtOnce => Some(P::now()),
-            Passing::Later => Some(P::now().plus_nanos(PATIENCE_NS)),
-        };
+        // Others may wait for what a reader that passes at once reads already. The clock is not read by
+        // those that need not sleep.
+        let mut patience = (passing == Passing::AtOnce).then(P::now);
         let mut away = AWAY_NS.iter();
         loop {
             let waited = is_over::<P>(patience);
-            let shut = if waited { WRITING } else { SHUT };
+            let shut = match passing {
+                Passing::AtOnce | Passing::Later if waited => WRITING,
+                _ => SHUT,
+            };
             let opens = |word: u32| word & shut == 0 || waited && word & shut == WRITING;
             // Relaxed: the addition acquires.
             let seen = self.word.load(Relaxed);
@@ -168,8 +168,9 @@ impl<P: Platform> OverlockRw<P> {
                 P::yield_turn(P::ticks());
                 P::delay(nanos.min(time_left::<P>(until)));
             } else if seen & shut != 0 {
-                let until = match patience {
-                    Some(end) if !waited => Some(earlier(until, end)),
+                let end = *patience.get_or_insert_with(|| P::now().plus_nanos(PATIENCE_NS));
+                let until = match passing {
+                    Passing::Later if !waited => Some(earlier(until, end)),
                     _ => until,
                 };
                 self.sleep(seen, OTHERS, until, Step::ReaderSleeps);
