@@ -178,9 +178,9 @@ pub const VISIBLE: &[Script] = &[
     Script("visible-readers", PLAIN,    &[&[Read, Read, Read], &[Read, Read], &[Write]]),
     Script("visible-another-lock", PLAIN, &[&[Read, ReadOther, Read, ReadOther, Read, ReadOther], &[Write]]),
     Script("visible-try",     PLAIN,    &[&[Read, Read, TryRead], &[TryWrite, TryRead, TryWrite], &[Write]]),
-    Script("visible-within",  PLAIN,    &[&[Read, Read, Read], &[WriteWithin(1_000), ReadWithin(1_000)], &[Write]]),
+    Script("visible-within",  PLAIN,    &[&[Read, Read, Read], &[WriteWithin(1_000), ReadWithin(30_000_000)], &[Write]]),
     Script("visible-one-node", ONE_NODE, &[&[Read, Read, Read], &[Write], &[Read]]),
     Script("visible-stays",   STAYS,    &[&[Read, Read, ReadFor(1_000_000)], &[Write]]),
-    Script("visible-within-very-slow", VERY_SLOW, &[&[Write, Write], &[Read, ReadWithin(20_000_000)], &[Write]]),
+    Script("visible-within-very-slow", VERY_SLOW, &[&[Write, Write], &[Read, ReadWithin(30_000_000)], &[Write]]),
     Script("visible-slow",    SLOW,     &[&[Read, Read, Read, Write], &[Read, Write, Read]]),
 ];
