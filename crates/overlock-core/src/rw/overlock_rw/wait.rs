@@ -131,8 +131,8 @@ impl<P: Platform> OverlockRw<P> {
         passing: Passing,
         until: Option<Instant>,
     ) -> Result<(), Refused> {
-        // Others may wait for what a reader that passes at once reads already. The clock is not read by
-        // those that need not sleep.
+        // Others may wait for what a reader that passes at once reads already. The clock is not
+        // read by those that need not sleep.
         let mut patience = (passing == Passing::AtOnce).then(P::now);
         let mut away = AWAY_NS.iter();
         loop {
