@@ -158,7 +158,7 @@ const PASSED: u64 = 4_000_000;
 /// One wait in so many finds out whether the owner comes back before its cache line could be passed
 /// on: within SOON polls of its release, twice in a row.
 const PROBES: u64 = 64;
-const SOON: u32 = 5;
+const SOON: u32 = 3;
 /// For so long waiters leave such an owner alone. Whether it still comes back they find out after
 /// CHECK, and at twice the age each time.
 const LONG: u64 = 50_000;
