@@ -237,6 +237,7 @@ fn who_gives_up_before_it_is_counted_changes_nothing() {
 /// and is slow to sleep, would miss the kick that is meant for it, find the word as it wrote it,
 /// and sleep on a word without WAKE.
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn a_waiter_that_is_slow_to_sleep_does_not_sleep_past_its_kick() {
     let lock = held();
     let one = sleeper(1, lock);
