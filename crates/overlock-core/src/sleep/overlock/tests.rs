@@ -12,8 +12,9 @@ use crate::toy::{Point, Toy, as_thread, halts, kicks, left, took};
 
 type Lock = &'static Overlock<Toy>;
 
-/// Longer than the spin before a sleep.
-const A_WHILE: u64 = SPIN + 1_000;
+/// Longer than one spin before a sleep, which ends with a distance between two polls, and shorter
+/// than two.
+const A_WHILE: u64 = 2 * SPIN;
 
 fn leak() -> Lock {
     Box::leak(Box::new(Overlock::new()))
@@ -237,7 +238,6 @@ fn who_gives_up_before_it_is_counted_changes_nothing() {
 /// and is slow to sleep, would miss the kick that is meant for it, find the word as it wrote it,
 /// and sleep on a word without WAKE.
 #[test]
-#[cfg_attr(miri, ignore = "takes minutes")]
 fn a_waiter_that_is_slow_to_sleep_does_not_sleep_past_its_kick() {
     let lock = held();
     let one = sleeper(1, lock);
