@@ -84,7 +84,7 @@ typedef struct {
 
 /* A condition variable for ovl_mutex_t and ovl_spinlock_t. */
 typedef struct {
-    uint16_t ovl_state[3];
+    uint16_t ovl_state[4];
 } ovl_cond_t;
 #define OVL_COND_INIT { { 0 } }
 
@@ -180,7 +180,7 @@ int ovl_cond_broadcast(ovl_cond_t *cond);
 
 OVL_PRIVATE_ASSERT(sizeof(ovl_mutex_t) == 4);
 OVL_PRIVATE_ASSERT(sizeof(ovl_rwlock_t) == 8);
-OVL_PRIVATE_ASSERT(sizeof(ovl_cond_t) == 6);
+OVL_PRIVATE_ASSERT(sizeof(ovl_cond_t) == 8);
 
 /* What is inlined is never emitted as a function: its address, and calls that a compiler does not inline, are the library's. To unlock is
  * always a call: the sequence that looks for sleepers and releases without a locked instruction is the library's. */

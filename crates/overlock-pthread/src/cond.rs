@@ -6,7 +6,7 @@
 //!
 //! | offset | field | who writes it |
 //! |---|---|
-//! | 0 | `cond`: the condition variable of overlock-core, 6 bytes | its operations |
+//! | 0 | `cond`: the condition variable of overlock-core, 8 bytes | its operations |
 //! | 36 | `flags`: as in glibc, bit 0 shared between processes, bit 1 the clock is the monotonic one | `pthread_cond_init` |
 //! | 40 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //!
@@ -38,7 +38,7 @@ use crate::{cancel, fork, order, real, stat};
 #[repr(C)]
 pub struct Cond {
     cond: Condvar<Linux>,
-    unused: [u16; 15],
+    unused: [u32; 7],
     flags: AtomicU32,
     generation: AtomicU32,
 }
@@ -196,7 +196,7 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
     let monotonic = flags >> 1 == CLOCK_MONOTONIC as u32;
     let new = Cond {
         cond: Condvar::new(),
-        unused: [0; 15],
+        unused: [0; 7],
         flags: AtomicU32::new(if monotonic { MONOTONIC } else { 0 }),
         generation: AtomicU32::new(fork::generation()),
     };

@@ -13,7 +13,7 @@ use crate::{Linux, deadline, watch};
 
 /// A condition variable, for any guard of a [`Lock`](crate::lock::Lock): of a
 /// [`Mutex`](crate::Mutex), a [`SpinLock`](crate::SpinLock), an [`RtMutex`](crate::RtMutex), or an
-/// `Arc` of one. 6 bytes.
+/// `Arc` of one. 8 bytes.
 ///
 /// Threads that wait at the same time may do so with different locks.
 ///

@@ -42,7 +42,7 @@ fn locks() {
 fn the_others() {
     sizes! {
         4: CancelToken;
-        6: Condvar;
+        8: Condvar;
         8: Once;
         12: Semaphore, OnceLock<u32>, PerCpuRwLock<()>;
         16: OnceLock<u64>, PerCpuRwLock<u32>;

@@ -117,12 +117,17 @@ impl<P: Platform> core::ops::Deref for Waiters<'_, P> {
 /// node is in, or was until now, and [kicks](kick) the waiter afterwards, best without the guard.
 pub(crate) fn tell<P: Platform>(id: NodeId, state: u32) {
     let node = id.node::<P>();
-    if cfg!(feature = "stat") {
-        node.kicked_at.store(P::now().as_nanos(), Relaxed);
-    }
+    stamp(node);
     // WS: release, pairs with the acquire in `sleep`: what the waker did is seen by who it wakes.
     node.state.store(state, Release);
     Step::Tell.taken::<P>();
+}
+
+/// A waker is about to tell the node's waiter something.
+pub(crate) fn stamp<P: Platform>(node: &Node<P>) {
+    if cfg!(feature = "stat") {
+        node.kicked_at.store(P::now().as_nanos(), Relaxed);
+    }
 }
 
 /// Wakes the waiter that was [told](tell) something.

@@ -8,8 +8,11 @@ use crate::sleep::wait_list;
 diagram! {
     "condvar" {
         Join = "owner -> waiting",
+        JoinPolling = "owner -> waiting: and polls",
+        Sleep = "waiting: has polled in vain",
         Notify = "waiting -> notified",
         Call = "notified -> called: woken",
+        CallPolling = "notified -> called: while it polls",
         Requeue = "requeued, awake -> called: a sleeper of its lock",
         Awake = "requeued -> awake",
         Return = "called -> owner",

@@ -4,6 +4,9 @@ use std::boxed::Box;
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
+mod polls;
+mod requeue;
+
 use super::*;
 use crate::links::NAP_NS;
 use crate::raw::CreateError;
@@ -52,9 +55,20 @@ struct Scene {
 
 type Stage = &'static Scene;
 
+/// One whose waiters go to sleep at once.
+fn without_polls() -> Condvar<Toy> {
+    let condvar = Condvar::<Toy>::create();
+    condvar.skip.store(u8::MAX, Relaxed);
+    condvar
+}
+
 fn stage() -> Stage {
+    stage_with(without_polls())
+}
+
+fn stage_with(condvar: Condvar<Toy>) -> Stage {
     Box::leak(Box::new(Scene {
-        condvar: Condvar::new(),
+        condvar,
         lock: Loud(Unfair::new()),
         token: CancelToken::new(),
         back: Mutex::default(),
@@ -176,163 +190,12 @@ fn those_notified_together_wake_two_at_a_time() {
     assert_eq!(scene.back(), [1, 2, 3, 4, 5].map(|number| (number, true)));
 }
 
-/// A condition variable with a lock that adopts.
-struct Adopting {
-    condvar: Condvar<Toy>,
-    lock: Overlock<Toy>,
-}
-
-impl Adopting {
-    fn new() -> &'static Self {
-        Box::leak(Box::new(Adopting {
-            condvar: Condvar::new(),
-            lock: Overlock::new(),
-        }))
-    }
-
-    fn unlock(&self) {
-        // SAFETY: each test unlocks what it has locked.
-        unsafe { self.lock.unlock(()) }
-    }
-
-    fn sleeper(&'static self, number: usize) -> Actor {
-        let part = actor(number, move || {
-            self.lock.lock();
-            // SAFETY: locked above.
-            unsafe { self.condvar.wait(&self.lock, ()) };
-            Toy::heavy_barrier();
-            self.unlock();
-        });
-        part.sleep();
-        part
-    }
-
-    /// A part that notifies one, not as the owner of the lock.
-    fn notifier(&'static self, number: usize) -> Actor {
-        actor(number, || assert!(self.condvar.notify_one()))
-    }
-}
-
-/// `adopt` in `call`: without it those behind the first are woken while the lock is held.
-#[test]
-fn the_next_is_woken_when_the_lock_is_free_again() {
-    let scene = Adopting::new();
-    let [one, two, three, four] = [1, 2, 3, 4].map(|number| scene.sleeper(number));
-    scene.lock.lock();
-    assert_eq!(scene.condvar.notify_all(), 4);
-    assert_eq!(
-        [1, 2, 3, 4].map(state),
-        [ADOPTED, ADOPTED, WAITING, WAITING]
-    );
-    let sleepers = [&one, &two, &three, &four];
-    let kicked = || sleepers.map(|part| part.is_kicked());
-    assert_eq!(kicked(), [false; 4]);
-    scene.unlock();
-    // All sleep on the lock's word: one kick is for any of them.
-    one.to(Point::Heavy);
-    assert!(scene.lock.is_locked() && scene.lock.is_contended());
-    assert_eq!([2, 3, 4].map(state), [ADOPTED, CALLED, WAITING]);
-    assert!(!two.is_kicked() && three.is_kicked());
-    one.end();
-    assert!(two.is_kicked());
-    [two, three, four].into_iter().for_each(Actor::end);
-    assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
-}
-
-/// `requeue` in `adopt`: without it the waiter sleeps on, by its node, and the unlock wakes nobody.
-#[test]
-fn who_is_notified_while_the_lock_is_held_is_woken_by_its_unlock() {
-    for all in [false, true] {
-        let scene = Adopting::new();
-        let waiter = scene.sleeper(1);
-        scene.lock.lock();
-        let before = kicks();
-        match all {
-            true => assert_eq!(scene.condvar.notify_all(), 1),
-            false => assert!(scene.condvar.notify_one()),
-        }
-        assert_eq!(kicks(), before);
-        assert!(!waiter.is_kicked());
-        scene.unlock();
-        assert_eq!(kicks(), before + 1);
-        waiter.end();
-        assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
-    }
-}
-
-/// `lock_adopted` in `wait_limited`: with `lock` the sleeper that was counted would stay counted.
-#[test]
-fn an_adopted_waiter_that_wakes_by_itself_waits_as_the_sleeper_that_it_is() {
-    let scene = Adopting::new();
-    let waiter = scene.sleeper(1);
-    scene.lock.lock();
-    assert!(scene.condvar.notify_one());
-    waiter.startle();
-    waiter.sleep();
-    scene.unlock();
-    waiter.end();
-    assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
-}
-
-/// The `kick_at` in `adopt`. Without it ("lost wake-up") the unlock that comes before the requeue
-/// is the last.
-#[test]
-fn an_unlock_between_the_count_and_the_requeue_is_seen() {
-    let scene = Adopting::new();
-    let waiter = scene.sleeper(1);
-    scene.lock.lock();
-    let notifier = scene.notifier(2);
-    notifier.to(Point::Kick);
-    scene.unlock();
-    assert!(!waiter.is_kicked());
-    notifier.end();
-    waiter.end();
-    assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
-}
-
-/// I4. Fails where `wait_limited` does not `await_call`: the waiter would be gone, and perhaps its
-/// lock, and a later sleep of its would be requeued. The kick in `call`: without it ("lost
-/// wake-up") a waiter that halts behind the requeue sleeps on.
-#[test]
-fn a_waiter_does_not_return_before_its_call_is_over() {
-    for unlocked in [false, true] {
-        let scene = Adopting::new();
-        let waiter = scene.sleeper(1);
-        scene.lock.lock();
-        let notifier = scene.notifier(2);
-        notifier.to(Point::Kick);
-        if unlocked {
-            scene.unlock();
-        }
-        waiter.startle();
-        waiter.sleep_before(Point::Heavy);
-        assert_eq!(state(1), AWAKE);
-        notifier.end();
-        if !unlocked {
-            scene.unlock();
-        }
-        waiter.end();
-        assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
-    }
-    let scene = Adopting::new();
-    let waiter = scene.sleeper(1);
-    scene.lock.lock();
-    let notifier = scene.notifier(2);
-    notifier.to(Point::Kick);
-    waiter.startle();
-    waiter.to(Point::Halt);
-    assert_eq!(state(1), AWAKE);
-    notifier.end();
-    scene.unlock();
-    waiter.end();
-}
-
 /// I3. Fails where a notified waiter takes the guard, which nobody drops any more, or where `drain`
 /// waits for those that were notified.
 #[test]
 fn who_notifies_all_may_destroy_it_while_it_owns_the_lock() {
     for all in [false, true] {
-        let scene = Adopting::new();
+        let scene = requeue::Adopting::new();
         let parts = [1, 2].map(|number| scene.sleeper(number));
         scene.lock.lock();
         match all {
@@ -558,7 +421,7 @@ fn a_thread_without_a_node_wakes_for_no_reason() {
 /// The lock's own queue node is its token.
 #[test]
 fn it_works_with_a_lock_whose_token_is_a_node() {
-    let condvar: &'static Condvar<Toy> = Box::leak(Box::new(Condvar::create()));
+    let condvar: &'static Condvar<Toy> = Box::leak(Box::new(without_polls()));
     let lock: &'static crate::spin::Mcs<Toy> = Box::leak(Box::new(crate::spin::Mcs::new()));
     let order = Arc::new(Mutex::new(Vec::new()));
     let parts = [1, 2, 3].map(|number| {
@@ -582,7 +445,7 @@ fn it_works_with_a_lock_whose_token_is_a_node() {
 /// Fails where a waiter is counted by another lock than its own.
 #[test]
 fn those_notified_together_may_wait_with_different_locks() {
-    let condvar: &'static Condvar<Toy> = Box::leak(Box::new(Condvar::create()));
+    let condvar: &'static Condvar<Toy> = Box::leak(Box::new(without_polls()));
     let locks: &'static [Overlock<Toy>; 2] =
         Box::leak(Box::new([Overlock::new(), Overlock::new()]));
     let unfair: &'static Unfair<Toy> = Box::leak(Box::new(Unfair::new()));
@@ -618,5 +481,5 @@ fn those_notified_together_may_wait_with_different_locks() {
 #[test]
 fn it_has_this_size() {
     static CONDVAR: Condvar<Toy> = Condvar::new();
-    assert_eq!(size_of_val(&CONDVAR), 6);
+    assert_eq!(size_of_val(&CONDVAR), 8);
 }

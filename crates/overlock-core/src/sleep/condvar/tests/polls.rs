@@ -1,0 +1,93 @@
+//! Waiters that poll before they sleep.
+
+use super::*;
+
+/// A part that polls.
+fn polling(scene: Stage, number: usize, limit: (Option<Instant>, bool)) -> Actor {
+    let part = scene.waiter(number, move || limit);
+    part.to(Point::Wait);
+    assert_eq!(state(number), POLLING);
+    part
+}
+
+/// Fails where `call` leaves POLLING out: it would wake a thread that is awake.
+#[test]
+fn who_polls_is_called_without_a_system_call() {
+    let scene = stage_with(Condvar::create());
+    let waiter = polling(scene, 1, (None, false));
+    assert!(scene.condvar.notify_one());
+    assert_eq!((kicks(), state(1)), (0, CALLED));
+    waiter.end();
+    assert_eq!(scene.back(), [(1, true)]);
+}
+
+/// Fails where a lock that is held adopts a thread that is awake.
+#[test]
+fn who_polls_is_not_requeued() {
+    let scene = requeue::Adopting::with(Condvar::create());
+    let waiter = scene.waiter(1);
+    waiter.to(Point::Wait);
+    scene.lock.lock();
+    assert!(scene.condvar.notify_one());
+    assert!(!scene.lock.is_contended());
+    scene.unlock();
+    waiter.end();
+    assert_eq!(kicks(), 0);
+}
+
+/// ("lost wake-up") Fails where `poll` ends without the change to WAITING: nobody would kick it.
+#[test]
+fn who_has_polled_in_vain_is_woken() {
+    let scene = stage_with(Condvar::create());
+    let waiter = polling(scene, 1, (None, false));
+    waiter.sleep();
+    assert_eq!(state(1), WAITING);
+    assert!(scene.condvar.notify_one());
+    assert!(waiter.is_kicked());
+    waiter.end();
+    assert_eq!(scene.back(), [(1, true)]);
+}
+
+/// Fails where a poll goes on past the deadline.
+#[test]
+fn a_deadline_ends_a_poll() {
+    let scene = stage_with(Condvar::create());
+    let deadline = as_thread(1, Toy::now).plus_nanos(SPIN / 4);
+    let waiter = scene.waiter(1, move || (Some(deadline), false));
+    waiter.end();
+    assert_eq!(scene.back(), [(1, false)]);
+    assert_eq!(halts(), 0);
+}
+
+/// How many waits are without a poll until the next one that is not.
+fn skipped(condvar: &Condvar<Toy>) -> usize {
+    (0..).take_while(|_| !condvar.is_time_to_poll()).count()
+}
+
+/// What polls in vain cost.
+#[test]
+fn polls_in_vain_become_rare() {
+    let condvar: Condvar<Toy> = Condvar::create();
+    let gaps = [(); 9].map(|()| skipped(&condvar));
+    assert_eq!(gaps, [0, 1, 3, 7, 15, 31, 63, 63, 63]);
+}
+
+/// Fails where a notification does not see that its waiter polls.
+#[test]
+fn a_poll_that_was_not_in_vain_is_followed_by_another_one() {
+    let scene = stage_with(Condvar::create());
+    let condvar = &scene.condvar;
+    let gaps = [(); 5].map(|()| skipped(condvar));
+    assert_eq!(gaps, [0, 1, 3, 7, 15]);
+    condvar.skip.store(0, Relaxed);
+    for rarity in [4, 3, 2, 1, 0, 0] {
+        let waiter = polling(scene, 1, (None, false));
+        assert!(condvar.notify_one());
+        waiter.end();
+        assert_eq!(
+            (condvar.rarity.load(Relaxed), condvar.skip.load(Relaxed)),
+            (rarity, 0)
+        );
+    }
+    assert_eq!(kicks(), 0);
+}
