@@ -17,6 +17,8 @@ use crate::{Linux, deadline, watch};
 ///
 /// Threads that wait at the same time may do so with different locks.
 ///
+/// A waiter polls for up to 20 us before it sleeps, rarely where that is in vain.
+///
 /// Each notification wakes the one that has waited longest, and [`notify_all`](Self::notify_all)
 /// wakes waiters as they get the lock, not all of them at once. A wait ends without a notification
 /// only where a thread has no queue node left (more than 16383 threads), so use

@@ -6,10 +6,11 @@
 //! the condition variable to the lock, and an unlock wakes it. So no more threads are awake than
 //! get the lock at once. With any other lock a thread acquires it before it calls its successor.
 //!
-//! A waiter polls for SPIN before it sleeps, about as long as a sleep and a wake-up take (Karlin,
-//! Li, Manasse, Owicki, "Empirical studies of competitive spinning for a shared-memory
-//! multiprocessor", SOSP 1991). Whoever calls it meanwhile makes no system call. Where waiters poll
-//! in vain they do so ever more rarely, down to one wait in 64.
+//! Waiting has two phases, spin and then block: a waiter polls for SPIN before it sleeps, about as
+//! long as a sleep and a wake-up take (Karlin, Li, Manasse, Owicki, "Empirical studies of
+//! competitive spinning for a shared-memory multiprocessor", SOSP 1991). Whoever calls it meanwhile
+//! makes no system call. After a poll in vain the next waits sleep at once, by exponential backoff;
+//! at least one wait in 64 polls.
 //!
 //! # Layout
 //!
@@ -19,8 +20,9 @@
 //! | field | who writes it |
 //! |---|---|
 //! | `list` | waiters that join or give up, and notifiers, under its guard |
-//! | `rarity`, `skip` | under the same guard: after a poll in vain, 2^`rarity` - 1 waits are without one; so many of them are left |
-//! | `Node::info` | WAITING, then by one compare-exchange LEAVING or NOTIFIED; of a notified one also its successor in its chain |
+//! | `skip` | the same, under the guard: how many waits to come sleep at once |
+//! | `backoff` | the same: after a poll in vain, 2^`backoff` - 1 waits do |
+//! | `Node::info` | WAITING, then by one compare-exchange LEAVING or NOTIFIED, with its successor |
 //! | `Node::state` | what the waiter waits for: whoever calls it; WAITING after POLLING, and AWAKE, itself |
 //! | `Node::lock` | the waiter: the address of its lock, 0 where that is no `Overlock` |
 //!
@@ -37,6 +39,8 @@
 //!                        v                        v                          | told again
 //!                      gone                     awake -----------------------'
 //! ```
+//!
+//! A waiter that polls when it is called is called without being woken or requeued.
 //!
 //! What one notification found is linked to two chains, each in order of arrival, with the
 //! successor in `info`. The notifier calls their heads.
@@ -100,7 +104,7 @@ use states::Step;
 #[derive(Debug)]
 pub struct Condvar<P: Platform> {
     list: WaitList<P>,
-    rarity: P::U8,
+    backoff: P::U8,
     skip: P::U8,
 }
 
@@ -127,8 +131,8 @@ const CHAINS: usize = 2;
 
 /// For so long a waiter polls before it sleeps, in nanoseconds.
 const SPIN: u64 = 20_000;
-/// At least one wait in 2^RAREST begins with a poll.
-const RAREST: u8 = 6;
+/// The longest backoff: at least one wait in 2^BACKOFF begins with a poll.
+const BACKOFF: u8 = 6;
 
 /// Calls a notified waiter: wakes it if it sleeps, or requeues it if its lock is held.
 fn call<P: Platform>(id: NodeId) {
@@ -163,7 +167,7 @@ impl<P: ConstPlatform> Condvar<P> {
     pub const fn new() -> Self {
         Condvar {
             list: WaitList::INIT,
-            rarity: Zero::ZERO,
+            backoff: Zero::ZERO,
             skip: Zero::ZERO,
         }
     }
@@ -180,7 +184,7 @@ impl<P: Platform> Condvar<P> {
     pub fn create() -> Self {
         Condvar {
             list: WaitList::new(),
-            rarity: P::U8::new(0),
+            backoff: P::U8::new(0),
             skip: P::U8::new(0),
         }
     }
@@ -309,27 +313,28 @@ impl<P: Platform> Condvar<P> {
             false => 0,
         };
         let waiters = self.list.lock();
-        waiter.prepare();
-        node.lock.store(overlock, Relaxed);
-        node.info.store(WAITING, Relaxed);
-        waiters.push_back(waiter.id());
-        let polls = self.is_time_to_poll();
+        let polls = self.allow_poll();
         if polls {
             node.state.store(POLLING, Relaxed);
             Step::JoinPolling.taken::<P>();
         } else {
+            waiter.prepare();
             Step::Join.taken::<P>();
         }
+        node.lock.store(overlock, Relaxed);
+        node.info.store(WAITING, Relaxed);
+        waiters.push_back(waiter.id());
         polls
     }
 
-    /// Whether the next waiter polls: in vain, until a notification finds that it was not.
-    fn is_time_to_poll(&self) -> bool {
+    /// Whether the waiter that joins polls. Its poll counts as in vain until
+    /// [`reward_poll`](Self::reward_poll).
+    fn allow_poll(&self) -> bool {
         match self.skip.load(Relaxed) {
             0 => {
-                let rarity = (self.rarity.load(Relaxed) + 1).min(RAREST);
-                self.rarity.store(rarity, Relaxed);
-                self.skip.store((1 << rarity) - 1, Relaxed);
+                let backoff = (self.backoff.load(Relaxed) + 1).min(BACKOFF);
+                self.backoff.store(backoff, Relaxed);
+                self.skip.store((1 << backoff) - 1, Relaxed);
                 true
             }
             left => {
@@ -337,6 +342,13 @@ impl<P: Platform> Condvar<P> {
                 false
             }
         }
+    }
+
+    /// A waiter was notified while it polled: the next one polls too.
+    fn reward_poll(&self) {
+        let backoff = self.backoff.load(Relaxed).saturating_sub(2);
+        self.backoff.store(backoff, Relaxed);
+        self.skip.store(0, Relaxed);
     }
 
     /// Polls until called, for a while.
@@ -398,10 +410,7 @@ impl<P: Platform> Condvar<P> {
             }
             Step::Notify.taken::<P>();
             if id.node::<P>().state.load(Relaxed) == POLLING {
-                // Not in vain: it counted itself as that.
-                let rarity = self.rarity.load(Relaxed).saturating_sub(2);
-                self.rarity.store(rarity, Relaxed);
-                self.skip.store(0, Relaxed);
+                self.reward_poll();
             }
             waiters.unlink(id);
             match tails[count % CHAINS].replace(id) {

@@ -52,8 +52,13 @@ fn who_has_polled_in_vain_is_woken() {
 #[test]
 fn a_deadline_ends_a_poll() {
     let scene = stage_with(Condvar::create());
-    let deadline = as_thread(1, Toy::now).plus_nanos(SPIN / 4);
-    let waiter = scene.waiter(1, move || (Some(deadline), false));
+    let waiter = actor(1, || {
+        scene.lock.lock();
+        let deadline = Toy::now().plus_nanos(SPIN / 4);
+        scene.wait(1, Some(deadline), false);
+        assert!(Toy::now().nanos_since(deadline) < SPIN / 4);
+        scene.unlock();
+    });
     waiter.end();
     assert_eq!(scene.back(), [(1, false)]);
     assert_eq!(halts(), 0);
@@ -61,7 +66,7 @@ fn a_deadline_ends_a_poll() {
 
 /// How many waits are without a poll until the next one that is not.
 fn skipped(condvar: &Condvar<Toy>) -> usize {
-    (0..).take_while(|_| !condvar.is_time_to_poll()).count()
+    (0..).take_while(|_| !condvar.allow_poll()).count()
 }
 
 /// What polls in vain cost.
@@ -80,13 +85,13 @@ fn a_poll_that_was_not_in_vain_is_followed_by_another_one() {
     let gaps = [(); 5].map(|()| skipped(condvar));
     assert_eq!(gaps, [0, 1, 3, 7, 15]);
     condvar.skip.store(0, Relaxed);
-    for rarity in [4, 3, 2, 1, 0, 0] {
+    for backoff in [4, 3, 2, 1, 0, 0] {
         let waiter = polling(scene, 1, (None, false));
         assert!(condvar.notify_one());
         waiter.end();
         assert_eq!(
-            (condvar.rarity.load(Relaxed), condvar.skip.load(Relaxed)),
-            (rarity, 0)
+            (condvar.backoff.load(Relaxed), condvar.skip.load(Relaxed)),
+            (backoff, 0)
         );
     }
     assert_eq!(kicks(), 0);
