@@ -20,8 +20,9 @@ ASSUME {Sequence, Timed, Surplus, FairUnlocks} \subseteq BOOLEAN /\ Me \in Threa
 
 (* --algorithm overlock
 variables
-    word = [locked |-> FALSE, wake |-> FALSE, asked |-> FALSE, given |-> FALSE, slow |-> FALSE, crowd |-> FALSE,
-            odd |-> FALSE, sleepers |-> 0],
+    \* Byte 0 is locked, wake, slow and calm.
+    word = [locked |-> FALSE, wake |-> FALSE, slow |-> FALSE, calm |-> FALSE, asked |-> FALSE, given |-> FALSE,
+            crowd |-> FALSE, sleepers |-> 0],
     \* The operating system's queue of those that sleep as waiters, and those that sleep apart.
     queue = << >>, apart = {},
     \* Threads within the sequence of their unlock, that nobody has restarted.
@@ -40,15 +41,16 @@ define
         \/ word.given /\ word.asked /\ t = heir
     \* Waiter::leave.
     Left(w, t) ==
-        [w EXCEPT !.sleepers = @ - 1, !.asked = @ /\ (t # heir \/ Broken = "asked_stays"), !.wake = w.sleepers > 1]
-    HasToDo == word.wake \/ word.asked \/ word.given \/ word.slow \/ word.crowd
+        [w EXCEPT !.sleepers = @ - 1, !.asked = @ /\ (t # heir \/ Broken = "asked_stays"), !.wake = w.sleepers > 1,
+                  !.slow = @ \/ (w.sleepers > 1 /\ Broken # "leave_without_slow"), !.calm = @ \/ w.sleepers = 1]
+    HasToDo == word.wake \/ word.slow \/ word.calm
     Asleep(t) == t \in apart \/ \E i \in DOMAIN queue : queue[i] = t
     Without(t) == SelectSeq(queue, LAMBDA u : u # t)
 end define;
 
 \* Waiter::attempt, of what may be taken. A word with CROWD is followed by `let_in`.
 macro attempt() begin
-    word := LET taken == [word EXCEPT !.locked = TRUE, !.given = FALSE, !.crowd = FALSE, !.odd = ~@]
+    word := LET taken == [word EXCEPT !.locked = TRUE, !.given = FALSE, !.crowd = FALSE]
             IN IF self \notin counted THEN taken
                ELSE IF Broken = "owner_without_wake" THEN [Left(taken, self) EXCEPT !.wake = FALSE]
                ELSE Left(taken, self);
@@ -58,7 +60,7 @@ macro attempt() begin
 end macro;
 
 fair process thread \in Threads
-variable crowded = FALSE;
+variables crowded = FALSE, leaving = FALSE;
 begin
 lock:
     while TRUE do
@@ -87,7 +89,8 @@ sleep:
                     goto halt_apart;
                 elsif self \notin counted then
                     counted := counted \union {self};
-                    with joined = [word EXCEPT !.sleepers = @ + 1, !.slow = Broken # "slow_not_set",
+                    with joined = [word EXCEPT !.sleepers = @ + 1, !.slow = @ \/ Broken # "slow_not_set",
+                                               !.calm = @ /\ Broken = "calm_stays",
                                                !.wake = @ \/ (Broken = "join_without_wake" => word.sleepers = 0)],
                          begins = ~word.slow /\ Sequence /\ Broken # "no_restart" do
                         word := joined;
@@ -95,20 +98,24 @@ sleep:
                         if begins then goto restart; else goto halt; end if;
                     end with;
                 else
-                    with asks \in {FALSE, ~word.asked /\ ~word.given} do
-                        word := [word EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.asked = @ \/ asks];
+                    with asks \in {FALSE, ~word.asked /\ ~word.given}, begins = ~word.slow /\ Sequence do
+                        word := [word EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.slow = TRUE, !.asked = @ \/ asks];
                         if asks then
                             heir := self;
-                            firm := \A t \in Threads : pc[t] # "restart";
+                            firm := ~begins /\ \A t \in Threads : pc[t] # "restart";
                         end if;
+                        expected[self] := word;
+                        if begins then goto restart; else goto halt; end if;
                     end with;
-                    expected[self] := word;
-                    goto halt;
                 end if;
             end either;
         end if;
 restart:
         within := {};
+        if leaving then
+            leaving := FALSE;
+            goto give_up;
+        end if;
 halt:
         if word # expected[self] then
             expected[self] := Nobody;
@@ -133,6 +140,15 @@ give_up:
             crowded := word.crowd;
             attempt();
             goto let_in;
+        elsif self \in counted /\ ~word.slow /\ Broken # "leaver_keeps_silent" then
+            if Sequence then
+                leaving := TRUE;
+                word := [word EXCEPT !.wake = TRUE, !.slow = TRUE];
+                goto restart;
+            else
+                word := [word EXCEPT !.wake = TRUE, !.slow = TRUE];
+                goto give_up;
+            end if;
         else
             if self \in counted then
                 word := IF Broken = "leaver_without_wake" THEN [Left(word, self) EXCEPT !.wake = FALSE] ELSE Left(word, self);
@@ -164,20 +180,21 @@ unlock:
 release:
         if self \in within then
             within := within \ {self};
-            word.locked := FALSE;
+            \* What others have set in byte 0 since the look goes too.
+            word := [word EXCEPT !.locked = FALSE, !.wake = FALSE, !.slow = FALSE, !.calm = FALSE];
             owner := Nobody;
             goto lock;
         end if;
 unlock_slow:
         owner := Nobody;
-        if word.asked then
+        if word.wake /\ word.asked then
             word := [word EXCEPT !.given = TRUE, !.asked = Broken # "given_to_any"];
             goto kick_apart;
         elsif word.wake then
             word := [word EXCEPT !.locked = FALSE, !.wake = FALSE];
         else
-            with ends \in {FALSE, (word.sleepers = 0) \/ Broken = "slow_cleared"} do
-                word := [word EXCEPT !.locked = FALSE, !.slow = @ /\ ~ends];
+            with ends \in {FALSE, word.calm \/ Broken = "slow_cleared"} do
+                word := [word EXCEPT !.locked = FALSE, !.slow = @ /\ ~ends, !.calm = @ /\ ~ends];
             end with;
             goto lock;
         end if;
@@ -203,7 +220,7 @@ wakes:
 end process;
 
 end algorithm; *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-354a7bfc6bc5e0417429a76097ca9bbf
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-a97f55fb7a904f9abd9d27e747968212
 VARIABLES word, queue, apart, within, counted, heir, expected, owner, firm, 
           pc
 
@@ -214,21 +231,22 @@ MayTake(t) ==
     \/ word.given /\ word.asked /\ t = heir
 
 Left(w, t) ==
-    [w EXCEPT !.sleepers = @ - 1, !.asked = @ /\ (t # heir \/ Broken = "asked_stays"), !.wake = w.sleepers > 1]
-HasToDo == word.wake \/ word.asked \/ word.given \/ word.slow \/ word.crowd
+    [w EXCEPT !.sleepers = @ - 1, !.asked = @ /\ (t # heir \/ Broken = "asked_stays"), !.wake = w.sleepers > 1,
+              !.slow = @ \/ (w.sleepers > 1 /\ Broken # "leave_without_slow"), !.calm = @ \/ w.sleepers = 1]
+HasToDo == word.wake \/ word.slow \/ word.calm
 Asleep(t) == t \in apart \/ \E i \in DOMAIN queue : queue[i] = t
 Without(t) == SelectSeq(queue, LAMBDA u : u # t)
 
-VARIABLE crowded
+VARIABLES crowded, leaving
 
 vars == << word, queue, apart, within, counted, heir, expected, owner, firm, 
-           pc, crowded >>
+           pc, crowded, leaving >>
 
 ProcSet == (Threads) \cup {"world"}
 
 Init == (* Global variables *)
-        /\ word = [locked |-> FALSE, wake |-> FALSE, asked |-> FALSE, given |-> FALSE, slow |-> FALSE, crowd |-> FALSE,
-                   odd |-> FALSE, sleepers |-> 0]
+        /\ word = [locked |-> FALSE, wake |-> FALSE, slow |-> FALSE, calm |-> FALSE, asked |-> FALSE, given |-> FALSE,
+                   crowd |-> FALSE, sleepers |-> 0]
         /\ queue = << >>
         /\ apart = {}
         /\ within = {}
@@ -239,6 +257,7 @@ Init == (* Global variables *)
         /\ firm = FALSE
         (* Process thread *)
         /\ crowded = [self \in Threads |-> FALSE]
+        /\ leaving = [self \in Threads |-> FALSE]
         /\ pc = [self \in ProcSet |-> CASE self \in Threads -> "lock"
                                         [] self = "world" -> "wakes"]
 
@@ -250,12 +269,12 @@ lock(self) == /\ pc[self] = "lock"
                     ELSE /\ pc' = [pc EXCEPT ![self] = "spin"]
                          /\ UNCHANGED << word, owner >>
               /\ UNCHANGED << queue, apart, within, counted, heir, expected, 
-                              firm, crowded >>
+                              firm, crowded, leaving >>
 
 spin(self) == /\ pc[self] = "spin"
               /\ IF MayTake(self)
                     THEN /\ crowded' = [crowded EXCEPT ![self] = word.crowd]
-                         /\ word' = (LET taken == [word EXCEPT !.locked = TRUE, !.given = FALSE, !.crowd = FALSE, !.odd = ~@]
+                         /\ word' = (LET taken == [word EXCEPT !.locked = TRUE, !.given = FALSE, !.crowd = FALSE]
                                      IN IF self \notin counted THEN taken
                                         ELSE IF Broken = "owner_without_wake" THEN [Left(taken, self) EXCEPT !.wake = FALSE]
                                         ELSE Left(taken, self))
@@ -270,7 +289,7 @@ spin(self) == /\ pc[self] = "spin"
                     ELSE /\ pc' = [pc EXCEPT ![self] = "sleep"]
                          /\ UNCHANGED << word, counted, heir, owner, firm, 
                                          crowded >>
-              /\ UNCHANGED << queue, apart, within, expected >>
+              /\ UNCHANGED << queue, apart, within, expected, leaving >>
 
 sleep(self) == /\ pc[self] = "sleep"
                /\ IF MayTake(self) /\ Broken # "no_look"
@@ -286,7 +305,8 @@ sleep(self) == /\ pc[self] = "sleep"
                                            /\ UNCHANGED << counted, heir, firm >>
                                       ELSE /\ IF self \notin counted
                                                  THEN /\ counted' = (counted \union {self})
-                                                      /\ LET joined == [word EXCEPT !.sleepers = @ + 1, !.slow = Broken # "slow_not_set",
+                                                      /\ LET joined == [word EXCEPT !.sleepers = @ + 1, !.slow = @ \/ Broken # "slow_not_set",
+                                                                                    !.calm = @ /\ Broken = "calm_stays",
                                                                                     !.wake = @ \/ (Broken = "join_without_wake" => word.sleepers = 0)] IN
                                                            LET begins == ~word.slow /\ Sequence /\ Broken # "no_restart" IN
                                                              /\ word' = joined
@@ -297,21 +317,28 @@ sleep(self) == /\ pc[self] = "sleep"
                                                       /\ UNCHANGED << heir, 
                                                                       firm >>
                                                  ELSE /\ \E asks \in {FALSE, ~word.asked /\ ~word.given}:
-                                                           /\ word' = [word EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.asked = @ \/ asks]
-                                                           /\ IF asks
-                                                                 THEN /\ heir' = self
-                                                                      /\ firm' = (\A t \in Threads : pc[t] # "restart")
-                                                                 ELSE /\ TRUE
-                                                                      /\ UNCHANGED << heir, 
-                                                                                      firm >>
-                                                      /\ expected' = [expected EXCEPT ![self] = word']
-                                                      /\ pc' = [pc EXCEPT ![self] = "halt"]
+                                                           LET begins == ~word.slow /\ Sequence IN
+                                                             /\ word' = [word EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.slow = TRUE, !.asked = @ \/ asks]
+                                                             /\ IF asks
+                                                                   THEN /\ heir' = self
+                                                                        /\ firm' = (~begins /\ \A t \in Threads : pc[t] # "restart")
+                                                                   ELSE /\ TRUE
+                                                                        /\ UNCHANGED << heir, 
+                                                                                        firm >>
+                                                             /\ expected' = [expected EXCEPT ![self] = word']
+                                                             /\ IF begins
+                                                                   THEN /\ pc' = [pc EXCEPT ![self] = "restart"]
+                                                                   ELSE /\ pc' = [pc EXCEPT ![self] = "halt"]
                                                       /\ UNCHANGED counted
-               /\ UNCHANGED << queue, apart, within, owner, crowded >>
+               /\ UNCHANGED << queue, apart, within, owner, crowded, leaving >>
 
 restart(self) == /\ pc[self] = "restart"
                  /\ within' = {}
-                 /\ pc' = [pc EXCEPT ![self] = "halt"]
+                 /\ IF leaving[self]
+                       THEN /\ leaving' = [leaving EXCEPT ![self] = FALSE]
+                            /\ pc' = [pc EXCEPT ![self] = "give_up"]
+                       ELSE /\ pc' = [pc EXCEPT ![self] = "halt"]
+                            /\ UNCHANGED leaving
                  /\ UNCHANGED << word, queue, apart, counted, heir, expected, 
                                  owner, firm, crowded >>
 
@@ -328,14 +355,14 @@ halt(self) == /\ pc[self] = "halt"
                          /\ pc' = [pc EXCEPT ![self] = "asleep"]
                          /\ UNCHANGED expected
               /\ UNCHANGED << word, within, counted, heir, owner, firm, 
-                              crowded >>
+                              crowded, leaving >>
 
 asleep(self) == /\ pc[self] = "asleep"
                 /\ ~Asleep(self)
                 /\ expected' = [expected EXCEPT ![self] = Nobody]
                 /\ pc' = [pc EXCEPT ![self] = "spin"]
                 /\ UNCHANGED << word, queue, apart, within, counted, heir, 
-                                owner, firm, crowded >>
+                                owner, firm, crowded, leaving >>
 
 halt_apart(self) == /\ pc[self] = "halt_apart"
                     /\ IF word = expected[self]
@@ -344,19 +371,19 @@ halt_apart(self) == /\ pc[self] = "halt_apart"
                                /\ apart' = apart
                     /\ pc' = [pc EXCEPT ![self] = "asleep_apart"]
                     /\ UNCHANGED << word, queue, within, counted, heir, 
-                                    expected, owner, firm, crowded >>
+                                    expected, owner, firm, crowded, leaving >>
 
 asleep_apart(self) == /\ pc[self] = "asleep_apart"
                       /\ ~Asleep(self)
                       /\ expected' = [expected EXCEPT ![self] = Nobody]
                       /\ pc' = [pc EXCEPT ![self] = "sleep"]
                       /\ UNCHANGED << word, queue, apart, within, counted, 
-                                      heir, owner, firm, crowded >>
+                                      heir, owner, firm, crowded, leaving >>
 
 give_up(self) == /\ pc[self] = "give_up"
                  /\ IF self \in counted /\ MayTake(self) /\ Broken # "leaver_leaves_it"
                        THEN /\ crowded' = [crowded EXCEPT ![self] = word.crowd]
-                            /\ word' = (LET taken == [word EXCEPT !.locked = TRUE, !.given = FALSE, !.crowd = FALSE, !.odd = ~@]
+                            /\ word' = (LET taken == [word EXCEPT !.locked = TRUE, !.given = FALSE, !.crowd = FALSE]
                                         IN IF self \notin counted THEN taken
                                            ELSE IF Broken = "owner_without_wake" THEN [Left(taken, self) EXCEPT !.wake = FALSE]
                                            ELSE Left(taken, self))
@@ -368,18 +395,31 @@ give_up(self) == /\ pc[self] = "give_up"
                                        /\ UNCHANGED << heir, firm >>
                             /\ owner' = self
                             /\ pc' = [pc EXCEPT ![self] = "let_in"]
-                       ELSE /\ IF self \in counted
-                                  THEN /\ word' = (IF Broken = "leaver_without_wake" THEN [Left(word, self) EXCEPT !.wake = FALSE] ELSE Left(word, self))
-                                       /\ counted' = counted \ {self}
-                                       /\ IF heir = self
-                                             THEN /\ heir' = Nobody
-                                                  /\ firm' = FALSE
+                            /\ UNCHANGED leaving
+                       ELSE /\ IF self \in counted /\ ~word.slow /\ Broken # "leaver_keeps_silent"
+                                  THEN /\ IF Sequence
+                                             THEN /\ leaving' = [leaving EXCEPT ![self] = TRUE]
+                                                  /\ word' = [word EXCEPT !.wake = TRUE, !.slow = TRUE]
+                                                  /\ pc' = [pc EXCEPT ![self] = "restart"]
+                                             ELSE /\ word' = [word EXCEPT !.wake = TRUE, !.slow = TRUE]
+                                                  /\ pc' = [pc EXCEPT ![self] = "give_up"]
+                                                  /\ UNCHANGED leaving
+                                       /\ UNCHANGED << counted, heir, firm >>
+                                  ELSE /\ IF self \in counted
+                                             THEN /\ word' = (IF Broken = "leaver_without_wake" THEN [Left(word, self) EXCEPT !.wake = FALSE] ELSE Left(word, self))
+                                                  /\ counted' = counted \ {self}
+                                                  /\ IF heir = self
+                                                        THEN /\ heir' = Nobody
+                                                             /\ firm' = FALSE
+                                                        ELSE /\ TRUE
+                                                             /\ UNCHANGED << heir, 
+                                                                             firm >>
                                              ELSE /\ TRUE
-                                                  /\ UNCHANGED << heir, firm >>
-                                  ELSE /\ TRUE
-                                       /\ UNCHANGED << word, counted, heir, 
-                                                       firm >>
-                            /\ pc' = [pc EXCEPT ![self] = "lock"]
+                                                  /\ UNCHANGED << word, 
+                                                                  counted, 
+                                                                  heir, firm >>
+                                       /\ pc' = [pc EXCEPT ![self] = "lock"]
+                                       /\ UNCHANGED leaving
                             /\ UNCHANGED << owner, crowded >>
                  /\ UNCHANGED << queue, apart, within, expected >>
 
@@ -391,7 +431,7 @@ let_in(self) == /\ pc[self] = "let_in"
                 /\ crowded' = [crowded EXCEPT ![self] = FALSE]
                 /\ pc' = [pc EXCEPT ![self] = "unlock"]
                 /\ UNCHANGED << word, queue, within, counted, heir, expected, 
-                                owner, firm >>
+                                owner, firm, leaving >>
 
 unlock(self) == /\ pc[self] = "unlock"
                 /\ \/ /\ FairUnlocks /\ word.wake /\ ~word.asked
@@ -411,32 +451,32 @@ unlock(self) == /\ pc[self] = "unlock"
                                             /\ pc' = [pc EXCEPT ![self] = "lock"]
                                             /\ UNCHANGED within
                 /\ UNCHANGED << queue, apart, counted, heir, expected, firm, 
-                                crowded >>
+                                crowded, leaving >>
 
 release(self) == /\ pc[self] = "release"
                  /\ IF self \in within
                        THEN /\ within' = within \ {self}
-                            /\ word' = [word EXCEPT !.locked = FALSE]
+                            /\ word' = [word EXCEPT !.locked = FALSE, !.wake = FALSE, !.slow = FALSE, !.calm = FALSE]
                             /\ owner' = Nobody
                             /\ pc' = [pc EXCEPT ![self] = "lock"]
                        ELSE /\ pc' = [pc EXCEPT ![self] = "unlock_slow"]
                             /\ UNCHANGED << word, within, owner >>
                  /\ UNCHANGED << queue, apart, counted, heir, expected, firm, 
-                                 crowded >>
+                                 crowded, leaving >>
 
 unlock_slow(self) == /\ pc[self] = "unlock_slow"
                      /\ owner' = Nobody
-                     /\ IF word.asked
+                     /\ IF word.wake /\ word.asked
                            THEN /\ word' = [word EXCEPT !.given = TRUE, !.asked = Broken # "given_to_any"]
                                 /\ pc' = [pc EXCEPT ![self] = "kick_apart"]
                            ELSE /\ IF word.wake
                                       THEN /\ word' = [word EXCEPT !.locked = FALSE, !.wake = FALSE]
                                            /\ pc' = [pc EXCEPT ![self] = "kick_one"]
-                                      ELSE /\ \E ends \in {FALSE, (word.sleepers = 0) \/ Broken = "slow_cleared"}:
-                                                word' = [word EXCEPT !.locked = FALSE, !.slow = @ /\ ~ends]
+                                      ELSE /\ \E ends \in {FALSE, word.calm \/ Broken = "slow_cleared"}:
+                                                word' = [word EXCEPT !.locked = FALSE, !.slow = @ /\ ~ends, !.calm = @ /\ ~ends]
                                            /\ pc' = [pc EXCEPT ![self] = "lock"]
                      /\ UNCHANGED << queue, apart, within, counted, heir, 
-                                     expected, firm, crowded >>
+                                     expected, firm, crowded, leaving >>
 
 kick_one(self) == /\ pc[self] = "kick_one"
                   /\ IF queue # << >> /\ Broken # "kick_forgotten"
@@ -445,13 +485,13 @@ kick_one(self) == /\ pc[self] = "kick_one"
                              /\ queue' = queue
                   /\ pc' = [pc EXCEPT ![self] = "lock"]
                   /\ UNCHANGED << word, apart, within, counted, heir, expected, 
-                                  owner, firm, crowded >>
+                                  owner, firm, crowded, leaving >>
 
 kick_apart(self) == /\ pc[self] = "kick_apart"
                     /\ apart' = {}
                     /\ pc' = [pc EXCEPT ![self] = "lock"]
                     /\ UNCHANGED << word, queue, within, counted, heir, 
-                                    expected, owner, firm, crowded >>
+                                    expected, owner, firm, crowded, leaving >>
 
 thread(self) == lock(self) \/ spin(self) \/ sleep(self) \/ restart(self)
                    \/ halt(self) \/ asleep(self) \/ halt_apart(self)
@@ -466,7 +506,7 @@ wakes == /\ pc["world"] = "wakes"
               /\ apart' = apart \ {t}
          /\ pc' = [pc EXCEPT !["world"] = "wakes"]
          /\ UNCHANGED << word, within, counted, heir, expected, owner, firm, 
-                         crowded >>
+                         crowded, leaving >>
 
 world == wakes
 
@@ -476,13 +516,13 @@ Next == world
 Spec == /\ Init /\ [][Next]_vars
         /\ \A self \in Threads : WF_vars(thread(self))
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-9063e56353ec3df0a11a5059160ee699
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-59fc9ef23340367da1ca487d8a87544a
 -------------------------------------------------------------------------------
 (* Safety *)
 
 TypeOK ==
-    /\ word \in [locked : BOOLEAN, wake : BOOLEAN, asked : BOOLEAN, given : BOOLEAN, slow : BOOLEAN, crowd : BOOLEAN,
-                 odd : BOOLEAN, sleepers : 0..Cardinality(Threads)]
+    /\ word \in [locked : BOOLEAN, wake : BOOLEAN, slow : BOOLEAN, calm : BOOLEAN, asked : BOOLEAN, given : BOOLEAN,
+                 crowd : BOOLEAN, sleepers : 0..Cardinality(Threads)]
     /\ \A i, j \in DOMAIN queue : queue[i] = queue[j] => i = j
     /\ heir \in counted \union {Nobody}
 
@@ -500,15 +540,19 @@ SetsWake(t) == t \in counted /\ ~Asleep(t) /\ (pc[t] \in {"restart", "halt"} => 
 
 I2_Counted ==
     /\ word.sleepers = Cardinality(counted)
-    /\ counted # {} => word.slow
+    /\ word.calm => counted = {}
+    /\ word.wake => word.slow
     /\ counted # {} /\ ~word.wake => \E t \in Threads : SetsWake(t) \/ pc[t] = "kick_one"
+
+\* A release that would take slow with it is about to be restarted, by a thread that is awake.
+I2_Restart == word.slow /\ within # {} => \E t \in Threads : pc[t] = "restart"
 
 I2_SleepsOnWake == \A i \in DOMAIN queue : expected[queue[i]].wake
 
 I3_OneHeir == word.asked <=> heir # Nobody
 
 \* Once a waiter has asked, the lock is nobody's but its present owner's and then its own. Not where the thread that has set
-\* SLOW is still about to restart releases: then one of those may store once more.
+\* SLOW is still about to restart releases: then one of those may store, and take wake and slow with it.
 I3_HeirIsNext == [][firm /\ owner' # owner /\ owner' # Nobody => owner' = heir]_vars
 
 I4_NotAsleepOnGiven ==
@@ -535,7 +579,10 @@ RivalsEnd == <>[](heir \in {Nobody, Me})
 \* Who is about to sleep does not find the lock free each time that it looks.
 SpinsEnd == \A t \in Threads : SF_vars(sleep(t) /\ pc'[t] \in {"restart", "halt"})
 
-FairSpec == Spec /\ Asks /\ SpinsEnd /\ RivalsEnd
+\* Who sets SLOW does not find a release between its look and its store each time.
+IsSeen == \A t \in Threads : SF_vars(sleep(t) /\ pc'[t] = "restart" /\ within = {})
+
+FairSpec == Spec /\ Asks /\ SpinsEnd /\ IsSeen /\ RivalsEnd
 
 \* Whoever wants the lock gets it, or has given up.
 Progress == pc[Me] = "spin" ~> Owns(Me) \/ (Timed /\ pc[Me] = "lock")

@@ -130,27 +130,18 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
         false
     }
 
-    /// Stores 0 into byte 0 of `word`, where byte 1 is 0 at that moment; else changes nothing.
-    /// Whether it has stored. Release.
+    /// Stores 0 into byte 0 of `word`, where byte 0 is 1; else changes nothing. Whether it has
+    /// stored. Release.
     ///
-    /// It looks at byte 1 and stores without anything in between that another thread could see: by
-    /// one atomic operation, as the default, or by a sequence that
-    /// [`restart_releases`](Self::restart_releases) of another thread makes begin anew.
+    /// It looks and stores without anything in between that another thread could see: by one atomic
+    /// operation, as the default, or by a sequence that
+    /// [`restart_releases`](Self::restart_releases) of another thread makes begin anew. What others
+    /// have changed in byte 0 between the look and the store of such a sequence is lost.
     #[inline(always)]
     fn release(word: &Self::U32) -> bool {
-        let mut seen = word.load(Ordering::Relaxed);
-        while seen & 0xff00 == 0 {
-            match word.compare_exchange_weak(
-                seen,
-                seen & !0xff,
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return true,
-                Err(now) => seen = now,
-            }
-        }
-        false
+        // A failed exchange would cost as much as the slow unlock's that follows.
+        word.byte0_load(Ordering::Relaxed) == 1
+            && word.byte0_compare_exchange(1, 0, Ordering::Release).is_ok()
     }
 
     /// When this returns, no [`release`](Self::release) is between its look and its store that took

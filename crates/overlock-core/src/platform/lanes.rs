@@ -69,6 +69,12 @@ pub trait Lanes<W: Copy + Eq, H: Copy + Eq>: Atomic<W> {
 /// The two low bytes of a 32-bit word: the locked byte (0) and the pending byte (1) of a queued
 /// spinlock.
 pub trait ByteLanes: Lanes<u32, u16> {
+    /// Byte 0. `order` is `Relaxed` or `Acquire`.
+    #[inline]
+    fn byte0_load(&self, order: Ordering) -> u8 {
+        self.load(order) as u8
+    }
+
     /// Replaces byte 0. `order` is `Relaxed` or `Release`.
     #[inline]
     fn byte0_store(&self, value: u8, order: Ordering) {
@@ -244,6 +250,23 @@ impl Lanes<u32, u16> for AtomicU32 {
 }
 
 impl ByteLanes for AtomicU32 {
+    #[cfg(all(target_arch = "x86_64", not(miri), not(overlock_portable)))]
+    #[inline(always)]
+    fn byte0_load(&self, order: Ordering) -> u8 {
+        debug_assert!(matches!(order, Ordering::Relaxed | Ordering::Acquire));
+        let value: u8;
+        // SAFETY: as for `byte0_store`; a load acquires on x86-64.
+        unsafe {
+            core::arch::asm!(
+                "mov {v}, byte ptr [{p}]",
+                p = in(reg) self.as_ptr(),
+                v = out(reg_byte) value,
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+        value
+    }
+
     #[cfg(all(target_arch = "x86_64", not(miri), not(overlock_portable)))]
     #[inline(always)]
     fn byte0_store(&self, value: u8, order: Ordering) {
@@ -428,7 +451,7 @@ mod tests {
         )
     }
 
-    fn bytes<A: ByteLanes>(word: u32, value: u8, current: u8) -> ([u32; 4], [u8; 2]) {
+    fn bytes<A: ByteLanes>(word: u32, value: u8, current: u8) -> ([u32; 4], [u8; 3]) {
         let run = |operation: &dyn Fn(&A)| {
             let atomic = A::new(word);
             operation(&atomic);
@@ -444,6 +467,7 @@ mod tests {
                 run(&|a| _ = a.byte0_compare_exchange(current, value, Ordering::Acquire)),
             ],
             [
+                A::new(word).byte0_load(Ordering::Acquire),
                 A::new(word).byte0_swap(value, Ordering::AcqRel),
                 exchanged.unwrap_or_else(|old| old),
             ],

@@ -2,9 +2,9 @@
 //! made of it, and it is the gate of the reader-writer locks.
 //!
 //! Four bytes. The operating system's futex queue is the list of sleepers: no nodes, no tables, no
-//! timers. Locking is one compare-exchange of a byte. Unlocking is a restartable sequence (rseq) of
-//! a look and a store, so it has no locked instruction; where there is none, it is a
-//! compare-exchange.
+//! timers. Locking is a look and one compare-exchange of a byte. Unlocking is a restartable
+//! sequence (rseq) of a look and a store, so it has no locked instruction; where there is none, it
+//! is a compare-exchange.
 //!
 //! What it is built from:
 //! - *Concurrency restriction* (Dice, "Malthusian Locks", EuroSys 2017): unlocks wake no sleeper
@@ -18,29 +18,31 @@
 //! # Layout
 //!
 //! ```text
-//!  31       18    17      16    15..13   12      11      10      9      8    7        0
-//! +-----------+--------+-------+------+-------+------+-------+-------+------+----------+
-//! | sleepers  | parity | tight |      | crowd | slow | given | asked | wake |  locked  |
-//! +-----------+--------+-------+------+-------+------+-------+-------+------+----------+
-//!                               byte 1: what an unlocker has to do       byte 0
+//!  31       11    10      9       8    7..4     3      2      1       0
+//! +-----------+-------+-------+-------+------+------+------+------+--------+
+//! | sleepers  | crowd | given | asked |      | calm | slow | wake | locked |
+//! +-----------+-------+-------+-------+------+------+------+------+--------+
+//!                                      byte 0
 //! ```
 //!
 //! | bits | meaning; who writes them |
 //! |---|---|
 //! | locked | 1: somebody owns the lock, or it is given. Owners, and waiters that become owners |
 //! | wake | an unlock wakes one sleeper. Waiters about to sleep and new owners set it, the unlock clears it |
+//! | slow | unlocks compare and exchange. Set with wake, cleared by an unlock that finds calm |
+//! | calm | slow may be cleared: there are no sleepers. Set by the last of them, cleared by the next |
 //! | asked | the heir wants the lock handed over. Set and cleared by the heir |
 //! | given | the lock is handed over: with asked to the heir, else to any counted waiter. Set by the owner |
-//! | slow | unlocks compare and exchange. Set by who goes to sleep, cleared by an unlock without sleepers |
 //! | crowd | newcomers sleep apart while the lock is given. Set by them, cleared by who takes it |
-//! | tight | the owner comes back too soon to be fought: waiters leave it alone for some microseconds |
-//! | parity | turned over by each acquisition of a waiter |
 //! | sleepers | threads that sleep, are about to, or have slept and do not own the lock yet: the *counted* ones |
+//!
+//! Acquisitions and most unlocks work on byte 0 alone: a processor holds up an access of another
+//! size until the last one is through.
 //!
 //! # States
 //!
 //! ```text
-//!          lock                 unlock, byte 1 is 0
+//!          lock                 unlock, byte 0 is 1
 //!   free --------> held ---------------------------------------------> free
 //!                   |   unlock, wake: wakes one sleeper -------------> free
 //!                   |   unlock, asked: wakes the heir ---> given ----> held, by the heir
@@ -55,10 +57,9 @@
 //!
 //! - I1: locked without given means that one thread owns the lock; with given, nobody does, and one
 //!   of those that may take it will.
-//! - I2: where sleepers is not 0, slow is set; and wake is set, or a counted thread is awake, or
-//!   will be by the kick of an unlock under way. Each counted thread that is awake sets wake again
-//!   when it becomes the owner, sleeps, or leaves. Whoever sleeps as a waiter expects a word with
-//!   wake.
+//! - I2: where sleepers is not 0, wake and slow are set, or a counted thread is awake, or will be
+//!   by the kick of an unlock under way. Each counted thread that is awake sets both again when it
+//!   becomes the owner, sleeps, or leaves. Whoever sleeps as a waiter expects a word with wake.
 //! - I3: asked belongs to one thread, the heir, until that one clears it. No other waiter takes a
 //!   lock that is given while asked is set.
 //! - I4: no counted thread goes to sleep on a word with given and without asked: it takes the lock.
@@ -70,10 +71,15 @@
 //! A waiter joins by an exchange that sets wake and slow, then sleeps on the value that it wrote.
 //! An unlock by exchange comes before that (the join fails), between the two (the sleep fails), or
 //! after the sleep (it sees wake, and kicks). An unlock by the restartable sequence may have looked
-//! at byte 1 before the join and store after it. So who sets slow calls
-//! [`Platform::restart_releases`] before it sleeps: whoever was between look and store has stored
-//! (the sleep fails) or looks again (it sees wake). Those that find slow set rely on who set it,
-//! which is awake until that call returns, and takes a lock that it finds free.
+//! at byte 0 before the join and store after it: that store takes wake and slow with it. So who
+//! sets slow calls [`Platform::restart_releases`] before it sleeps. Whoever was between look and
+//! store has stored (the sleep fails) or looks again (it sees wake).
+//!
+//! Those that find slow set rely on who set it. That one is awake until its call returns, and then
+//! finds the word as it wrote it, or as another one has that set slow after it, or takes a lock
+//! that is free, or joins again. A taker of a free lock sets slow without the call: only owners
+//! release. Nobody who is counted leaves a word without slow: it sets slow first, and makes the
+//! call.
 //!
 //! A kick that finds nobody asleep was for a counted thread on its way to sleep: wake was cleared
 //! since it joined, and it joined with wake set, so its sleep fails and it sets wake itself (I2).
@@ -89,11 +95,11 @@
 //! # How long a waiter can wait
 //!
 //! The futex queue is first come, first served. A waiter that would sleep again and has waited for
-//! PASSED asks; nobody but the present owner then has the lock before it. (One other may, where the
-//! thread that set slow is, after all that time, still about to restart releases, and one of those
-//! stores.) One waiter asks at a time, and an unlock that gives wakes nobody else. So what can pass
-//! a sleeper are those before it in the queue, each once more after PASSED, and those that run
-//! while it wakes up.
+//! PASSED asks; nobody but the present owner then has the lock before it. (Others may, where the
+//! thread that set slow is, after all that time, still restarting releases, and one of those
+//! stores: until that thread is through.) One waiter asks at a time, and an unlock that gives wakes
+//! nobody else. So what can pass a sleeper are those before it in the queue, each once more after
+//! PASSED, and those that run while it wakes up.
 //!
 //! # Orderings
 //!
@@ -102,7 +108,7 @@
 //! break. Joins and leaves are Relaxed: they publish nothing, and the futex orders its look at the
 //! word against kicks.
 //!
-//! # More than 16382 sleepers
+//! # More than 2,097,150 sleepers
 //!
 //! The count stays where it is then, for good: nobody is counted in or out, each waiter sets wake,
 //! and the lock works as one without a count does, with a kick for nothing now and then.
@@ -128,23 +134,19 @@ use crate::stat::{self, Event};
 
 const LOCKED: u32 = 1;
 /// The unlocker wakes a sleeper.
-const WAKE: u32 = 1 << 8;
-/// The heir, a waiter that was passed for too long, has asked for a handoff.
-const ASKED: u32 = 1 << 9;
-/// The lock is handed over, and stays locked: with ASKED for the heir, else for any counted waiter.
-const GIVEN: u32 = 1 << 10;
+const WAKE: u32 = 1 << 1;
 /// Unlocks compare and exchange: there are sleepers, or were.
-const SLOW: u32 = 1 << 11;
+const SLOW: u32 = 1 << 2;
+/// There are no sleepers any more: an unlock may clear SLOW.
+const CALM: u32 = 1 << 3;
+/// The heir, a waiter that was passed for too long, has asked for a handoff.
+const ASKED: u32 = 1 << 8;
+/// The lock is handed over, and stays locked: with ASKED for the heir, else for any counted waiter.
+const GIVEN: u32 = 1 << 9;
 /// Newcomers sleep apart until somebody has taken the lock that was given.
-const CROWD: u32 = 1 << 12;
-/// The owner comes back sooner than the cache line could be passed on: waiters leave it alone for a
-/// while.
-const TIGHT: u32 = 1 << 16;
-/// Turned over by each acquisition of a waiter: where it has not changed, the owner itself has come
-/// back.
-const PARITY: u32 = 1 << 17;
+const CROWD: u32 = 1 << 10;
 /// One thread that sleeps, is about to, or has slept and does not own the lock yet.
-const SLEEPER: u32 = 1 << 18;
+const SLEEPER: u32 = 1 << 11;
 /// As many sleepers, or more: from then on nobody is counted any more, in or out.
 const MANY: u32 = u32::MAX - (SLEEPER - 1);
 
@@ -154,15 +156,6 @@ const POLLS: u32 = 16;
 const SPIN: u64 = 5_000;
 /// A waiter that has waited for so long, and was woken in vain, asks for a handoff.
 const PASSED: u64 = 4_000_000;
-
-/// One wait in so many finds out whether the owner comes back before its cache line could be passed
-/// on: within SOON polls of its release, twice in a row.
-const PROBES: u64 = 64;
-const SOON: u32 = 3;
-/// For so long waiters leave such an owner alone. Whether it still comes back they find out after
-/// CHECK, and at twice the age each time.
-const LONG: u64 = 50_000;
-const CHECK: u64 = 3_000;
 
 diagram! {
     "overlock" {
@@ -185,7 +178,6 @@ diagram! {
         GiveUp = "counted -> gone: at its limit",
         GiveUpUncounted = "awake -> gone: at its limit",
         Adopt = "waits for a condition -> counted: the lock is held",
-        Tight = "held -> held: tight is set",
     }
 }
 
@@ -244,9 +236,9 @@ impl Waiter {
             word &= !ASKED;
         }
         if word < SLEEPER {
-            word & !WAKE
+            word & !WAKE | CALM
         } else {
-            word | WAKE
+            word | WAKE | SLOW
         }
     }
 
@@ -257,7 +249,7 @@ impl Waiter {
             return add_sleeper(word);
         }
         let asks = P::ticks().wrapping_sub(self.since) > PASSED;
-        word | WAKE | if asks { ASKED } else { 0 }
+        word | WAKE | SLOW | if asks { ASKED } else { 0 }
     }
 }
 
@@ -265,14 +257,20 @@ impl Waiter {
 /// that are slow to sleep.
 fn add_sleeper(word: u32) -> u32 {
     let counted = if word < MANY { word + SLEEPER } else { word };
-    counted | WAKE | SLOW
+    (counted | WAKE | SLOW) & !CALM
 }
 
 impl<P: Platform> Overlock<P> {
     #[inline(always)]
     fn take(&self) -> bool {
         // free -> held. LA: acquire, pairs with UL.
-        let taken = self.word.byte0_compare_exchange(0, 1, Acquire).is_ok();
+        let seen = self.word.byte0_load(Relaxed);
+        let locked = seen | LOCKED as u8;
+        let taken = seen != locked
+            && self
+                .word
+                .byte0_compare_exchange(seen, locked, Acquire)
+                .is_ok();
         if taken {
             Step::Take.taken::<P>();
         }
@@ -298,11 +296,11 @@ impl<P: Platform> Overlock<P> {
     }
 
     /// Takes the lock if it is there to take, as `word` says.
-    fn attempt(&self, word: u32, waiter: &Waiter, refuted: u32) -> bool {
+    fn attempt(&self, word: u32, waiter: &Waiter) -> bool {
         if !waiter.may_take(word) {
             return false;
         }
-        let mut new = (word | LOCKED) & !(GIVEN | CROWD | refuted) ^ PARITY;
+        let mut new = (word | LOCKED) & !(GIVEN | CROWD);
         if waiter.counted {
             new = waiter.leave(new);
         }
@@ -334,42 +332,17 @@ impl<P: Platform> Overlock<P> {
         if P::yield_turn(start) {
             start = P::ticks();
         }
-        let mut probes = start / 32 % PROBES == 0;
-        let (mut hits, mut refuted, mut check) = (0, 0, CHECK);
         loop {
             let ends = |word: u32| word & LOCKED == 0 || word & GIVEN != 0;
             // Relaxed: the attempt acquires.
             let polled = P::wait_until(&self.word, Relaxed, Spin::Turns(POLLS), ends);
             let (Ok(word) | Err(word)) = polled;
-            let is_free = word & LOCKED == 0;
-            let is_tight = word & TIGHT & !refuted != 0;
-            if is_tight || probes && is_free {
-                let age = P::ticks().wrapping_sub(start);
-                if is_tight && age < check {
-                    P::spin(check - age);
-                    continue;
-                }
-                if is_free && age < LONG {
-                    if !self.owner_is_back(word) {
-                        (probes, refuted) = (false, TIGHT);
-                    } else if is_tight {
-                        check = age * 2;
-                    } else if hits == 0 {
-                        hits = 1;
-                    } else {
-                        (probes, check) = (false, age + CHECK);
-                        self.set_tight();
-                    }
-                    continue;
-                }
-            }
-            if self.attempt(word, waiter, refuted) {
+            if self.attempt(word, waiter) {
                 return true;
             }
             let now = P::ticks();
             let age = now.wrapping_sub(start);
-            let most = if is_tight { LONG } else { SPIN };
-            if age > most || word & GIVEN != 0 {
+            if age > SPIN || word & GIVEN != 0 {
                 return false;
             }
             if P::yield_turn(now) {
@@ -380,23 +353,6 @@ impl<P: Platform> Overlock<P> {
                 P::spin(age / 4);
             }
         }
-    }
-
-    /// The lock was just found free: whether its owner comes back before the cache line could be
-    /// passed on.
-    fn owner_is_back(&self, free: u32) -> bool {
-        let is_held = |word: u32| word & LOCKED != 0;
-        match P::wait_until(&self.word, Relaxed, Spin::Turns(SOON), is_held) {
-            Ok(word) => (word ^ free) & PARITY == 0,
-            Err(_) => false,
-        }
-    }
-
-    #[cold]
-    fn set_tight(&self) {
-        // Relaxed: a hint.
-        self.word.fetch_or(TIGHT, Relaxed);
-        Step::Tight.taken::<P>();
     }
 
     /// Sleeps until there may be something to take. `Some` where the wait is over: whether the
@@ -416,10 +372,7 @@ impl<P: Platform> Overlock<P> {
             }
             let asleep = waiter.join::<P>(word);
             if asleep != word {
-                // Relaxed: the halt looks at the word, and `restart_releases` orders it before the
-                // releases to come.
-                let joined = self.word.compare_exchange(word, asleep, Relaxed, Relaxed);
-                if joined.is_err() {
+                if !self.announce(word, asleep) {
                     continue;
                 }
                 if asleep & !word & ASKED != 0 {
@@ -431,10 +384,6 @@ impl<P: Platform> Overlock<P> {
                     Step::Count.taken::<P>();
                 }
                 waiter.counted = true;
-                if word & SLOW == 0 {
-                    Step::BeginSlow.taken::<P>();
-                    P::restart_releases();
-                }
             }
             let sleeper = if waiter.heir {
                 Sleeper::Apart
@@ -446,6 +395,19 @@ impl<P: Platform> Overlock<P> {
                 return None;
             }
         }
+    }
+
+    /// Changes `word`, without SLOW or with it, to `joined`, by which unlocks wake somebody.
+    /// Whether it was still there.
+    fn announce(&self, word: u32, joined: u32) -> bool {
+        // Relaxed: the halt looks at the word, and `restart_releases` orders it before the releases
+        // to come.
+        let changed = self.word.compare_exchange(word, joined, Relaxed, Relaxed);
+        if changed.is_ok() && word & SLOW == 0 {
+            Step::BeginSlow.taken::<P>();
+            P::restart_releases();
+        }
+        changed.is_ok()
     }
 
     /// A newcomer that finds the lock given to another one sleeps until that one has taken it. (It
@@ -474,32 +436,25 @@ impl<P: Platform> Overlock<P> {
     /// way to [`lock_adopted`](RawLock::lock_adopted). The lock must not go before this has
     /// returned.
     pub(crate) fn adopt(&self, sleeper: NodeId, counted: impl FnOnce()) -> bool {
-        let mut word = self.word.load(Relaxed);
-        while word & LOCKED != 0 {
-            // Relaxed: the thread learns of it by `counted`.
-            match self
-                .word
-                .compare_exchange_weak(word, add_sleeper(word), Relaxed, Relaxed)
-            {
-                Ok(_) => {
-                    Step::Adopt.taken::<P>();
-                    if word & SLOW == 0 {
-                        P::restart_releases();
-                    }
-                    counted();
-                    wait_list::requeue::<P>(sleeper, &self.word);
-                    // An unlock may have come before the requeue and found nobody asleep. A change
-                    // of nothing: it has the newest value.
-                    let now = self.word.fetch_or(0, Relaxed);
-                    if now & (LOCKED | WAKE) != LOCKED | WAKE {
-                        P::kick_at(&self.word, Kick::One);
-                    }
-                    return true;
-                }
-                Err(now) => word = now,
+        loop {
+            let word = self.word.load(Relaxed);
+            if word & LOCKED == 0 {
+                return false;
             }
+            if !self.announce(word, add_sleeper(word)) {
+                continue;
+            }
+            Step::Adopt.taken::<P>();
+            counted();
+            wait_list::requeue::<P>(sleeper, &self.word);
+            // An unlock may have come before the requeue and found nobody asleep. A change of
+            // nothing: it has the newest value.
+            let now = self.word.fetch_or(0, Relaxed);
+            if now & (LOCKED | WAKE) != LOCKED | WAKE {
+                P::kick_at(&self.word, Kick::One);
+            }
+            return true;
         }
-        false
     }
 
     /// The limit of a waiter is reached. True where it owns the lock after all: it may have been
@@ -512,9 +467,13 @@ impl<P: Platform> Overlock<P> {
         loop {
             let word = self.word.load(Relaxed);
             if waiter.may_take(word) {
-                if self.attempt(word, waiter, 0) {
+                if self.attempt(word, waiter) {
                     return true;
                 }
+                continue;
+            }
+            if word & SLOW == 0 {
+                self.announce(word, word | WAKE | SLOW);
                 continue;
             }
             // Relaxed: it publishes nothing.
@@ -531,6 +490,27 @@ impl<P: Platform> Overlock<P> {
     #[cold]
     #[inline(never)]
     fn unlock_slow(&self) {
+        let mut seen = self.word.byte0_load(Relaxed);
+        // Byte by byte, as acquisitions are: a processor holds up accesses of another size until
+        // the last one is through.
+        while u32::from(seen) & WAKE == 0 {
+            let ends = u32::from(seen) & CALM != 0 && P::restart_is_affordable();
+            let (new, step) = match ends {
+                true => (0, Step::EndSlow),
+                false => (seen & !(LOCKED as u8), Step::ReleaseSlow),
+            };
+            // UL: release, pairs with LA. From here on the lock may be gone.
+            match self.word.byte0_compare_exchange(seen, new, Release) {
+                Ok(_) => return step.taken::<P>(),
+                Err(now) => seen = now,
+            }
+        }
+        self.unlock_waking();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unlock_waking(&self) {
         let address = ptr::from_ref(&self.word);
         let mut word = self.word.load(Relaxed);
         loop {
@@ -542,8 +522,6 @@ impl<P: Platform> Overlock<P> {
                     Some(Kick::One),
                     Step::ReleaseWaking,
                 )
-            } else if word < SLEEPER && P::restart_is_affordable() {
-                (word & !(LOCKED | SLOW), None, Step::EndSlow)
             } else {
                 (word & !LOCKED, None, Step::ReleaseSlow)
             };

@@ -16,12 +16,16 @@ struct used {
     long switches;
 };
 
-/* What all threads but this one have used. */
+/* What all threads but this one have used. Between the two looks this one may lose its CPU, which
+   would count as another one's switch: then it looks again. */
 static struct used used(void)
 {
-    struct rusage all, mine;
-    getrusage(RUSAGE_THREAD, &mine);
-    getrusage(RUSAGE_SELF, &all);
+    struct rusage all, mine, later;
+    do {
+        getrusage(RUSAGE_THREAD, &mine);
+        getrusage(RUSAGE_SELF, &all);
+        getrusage(RUSAGE_THREAD, &later);
+    } while (later.ru_nivcsw + later.ru_nvcsw != mine.ru_nivcsw + mine.ru_nvcsw);
     struct used used = {0, all.ru_nvcsw + all.ru_nivcsw - mine.ru_nvcsw - mine.ru_nivcsw};
     const struct timeval *times[] = {&all.ru_utime, &all.ru_stime, &mine.ru_utime, &mine.ru_stime};
     for (int i = 0; i < 4; ++i)

@@ -4,8 +4,8 @@
 //! A restartable sequence (rseq(2), in Linux since 4.18) is a stretch of code that the kernel makes
 //! a thread leave for another address where the thread loses its CPU, takes a signal, or is met by
 //! `MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ` (since 5.10) within it. Here it is three steps long: it
-//! asks whether sequences have been given up, compares byte 1 of the lock with 0, and stores 0 into
-//! byte 0. Whoever leaves it early has not stored, and goes on with the slow unlock; it does not
+//! asks whether sequences have been given up, compares byte 0 of the lock with 1, and stores 0 into
+//! it. Whoever leaves it early has not stored, and goes on with the slow unlock; it does not
 //! try again, so a debugger that steps through it gets on.
 //!
 //! glibc registers the area in which a thread names its sequence for each of its threads (since
@@ -45,7 +45,7 @@ mod sequence {
     use core::sync::atomic::{AtomicIsize, AtomicU32};
 
     use super::SEQUENCES;
-    use overlock_core::platform::Atomic;
+    use overlock_core::platform::ByteLanes;
 
     /// Where a thread's area has the address of its sequence, from the thread pointer; 0: releases
     /// are compare-exchanges.
@@ -63,7 +63,7 @@ mod sequence {
         // the kernel wants it: version and flags 0, the first address of the sequence, its length,
         // and where to go instead, which the signature that glibc registers stands before.
         // The sequence stores to byte 0 of `word`, as its last instruction, and only where
-        // byte 1 was 0 within it. `rseq_cs` is 0 again on every way out, so that no thread
+        // that was 1 within it. `rseq_cs` is 0 again on every way out, so that no thread
         // keeps naming a descriptor that a `dlclose` may take away. (The kernel clears it where it
         // makes the thread leave.) A store releases, on x86-64; and the compiler moves
         // nothing across the block, which clobbers memory.
@@ -80,7 +80,7 @@ mod sequence {
                 "73:",
                 "cmp byte ptr [rip + {symmetric}], 0",
                 "jne 76f",
-                "cmp byte ptr [{word} + 1], 0",
+                "cmp byte ptr [{word}], 1",
                 "jne 76f",
                 "mov byte ptr [{word}], 0",
                 "74:",
@@ -104,14 +104,11 @@ mod sequence {
         true
     }
 
-    /// The same without restarts. Not where byte 1 or the sleepers say anything: the slow unlock
-    /// knows what to do then.
+    /// The same without restarts.
     #[cold]
     #[inline(never)]
     fn exchange(word: &AtomicU32) -> bool {
-        let seen = word.load(Relaxed);
-        seen & 0xff00 == 0
-            && Atomic::compare_exchange(word, seen, seen & !0xff, Release, Relaxed).is_ok()
+        word.byte0_load(Relaxed) == 1 && word.byte0_compare_exchange(1, 0, Release).is_ok()
     }
 }
 

@@ -77,7 +77,7 @@ fn was(step: Step) -> bool {
 /// The owner unlocks, and nothing is left behind.
 fn ends(lock: Lock) {
     unlock(lock);
-    let clean = |lock| word(lock) & !(SLOW | PARITY) == 0;
+    let clean = |lock| word(lock) & !(SLOW | CALM) == 0;
     assert!(clean(lock), "{:#x}", word(lock));
     let before = kicks();
     lock.lock();
@@ -111,7 +111,7 @@ fn a_waiter_that_spins_takes_a_free_lock_and_was_never_counted() {
     one.to(Point::Wait);
     unlock(lock);
     one.end();
-    assert_eq!(word(lock), LOCKED | PARITY);
+    assert_eq!(word(lock), LOCKED);
     assert_eq!((kicks(), halts()), (0, 0));
     ends(lock);
 }
@@ -221,7 +221,7 @@ fn who_gives_up_and_is_the_last_leaves_nothing() {
     let one = timed_sleeper(1, lock);
     one.startle();
     one.end();
-    assert_eq!(word(lock), LOCKED | SLOW);
+    assert_eq!(word(lock), LOCKED | SLOW | CALM);
     ends(lock);
 }
 
@@ -250,22 +250,18 @@ fn a_waiter_that_is_slow_to_sleep_does_not_sleep_past_its_kick() {
     one.end();
     as_thread(1, || unlock(lock)); // kicks nobody: the second does not sleep yet
     lock.lock();
-    let three = locker(3, lock);
-    three.to(Point::Wait);
-    unlock(lock);
-    three.end(); // turns the parity back
-    let four = sleeper(4, lock);
+    let three = sleeper(3, lock);
     assert_eq!(word(lock), joined);
     slow.sleep();
-    as_thread(3, || unlock(lock));
-    assert!(slow.is_kicked() || four.is_kicked(), "lost wake-up");
+    unlock(lock);
+    assert!(slow.is_kicked() || three.is_kicked(), "lost wake-up");
     slow.end();
     as_thread(2, || unlock(lock));
-    four.end();
+    three.end();
     ends(lock);
 }
 
-/// `word < SLEEPER` at `EndSlow`.
+/// CALM at `EndSlow`.
 #[test]
 fn slow_stays_while_somebody_is_counted() {
     let lock = held();
@@ -331,42 +327,68 @@ fn a_count_that_is_full_stays_and_the_lock_goes_on() {
     three.end();
     assert!(has(lock, MANY | WAKE), "and who gives up");
     unlock(lock);
-    assert_eq!(word(lock) & !PARITY, MANY | SLOW);
+    assert_eq!(word(lock), MANY | SLOW);
 }
 
-/// `waiter` spins beside a lock that is held, for longer than it looks for an owner that comes
-/// back.
-fn look_on(waiter: &Actor) {
-    (0..2 * POLLS).for_each(|_| waiter.to(Point::Wait));
+/// Stands for the store of a release that has looked before anybody came, and for an owner that has
+/// the lock since.
+fn release_unseeing(lock: Lock, held_again: bool) {
+    lock.word.byte0_store(u8::from(held_again), Release);
 }
 
-/// The owner releases and comes back at once, under the eyes of `waiter`, which spins.
-fn come_back(lock: Lock, waiter: &Actor) {
-    look_on(waiter);
-    unlock(lock);
-    waiter.to(Point::Seen);
-    waiter.to(Point::Wait);
-    lock.lock();
-}
-
+/// The loop in `sleep`, whose halt expects what the join wrote.
 #[test]
-fn waiters_find_out_whether_the_owner_comes_back_at_once() {
+fn who_has_set_slow_and_finds_it_gone_looks_again() {
+    for held_again in [false, true] {
+        let lock = held();
+        let one = locker(1, lock);
+        one.to(Point::Halt);
+        release_unseeing(lock, held_again);
+        if held_again {
+            one.sleep();
+            assert!(has(lock, LOCKED | WAKE | SLOW) && sleepers(lock) == 1);
+            unlock(lock);
+        }
+        one.end();
+        assert_eq!(word(lock), LOCKED | CALM | (word(lock) & SLOW));
+        ends(lock);
+    }
+}
+
+/// SLOW in `Waiter::leave`.
+#[test]
+fn who_takes_a_lock_whose_flags_are_gone_sets_them_again() {
     let lock = held();
     let one = locker(1, lock);
-    (0..2).for_each(|_| come_back(lock, &one));
-    look_on(&one);
-    assert!(has(lock, LOCKED | TIGHT));
-    let two = locker(2, lock);
-    two.to(Point::Wait);
-    unlock(lock);
-    assert!(has(lock, TIGHT), "it outlives the owner");
-    two.to(Point::Seen);
-    two.to(Point::Wait);
-    assert!(!lock.is_locked(), "left alone for a while");
-    two.end();
-    assert!(!has(lock, TIGHT), "the owner did not come back");
-    unlock(lock);
+    one.to(Point::Halt);
+    let two = sleeper(2, lock);
+    release_unseeing(lock, false);
     one.end();
+    assert!(has(lock, LOCKED | WAKE | SLOW) && sleepers(lock) == 1);
+    as_thread(1, || unlock(lock));
+    two.end();
+    ends(lock);
+}
+
+/// The look at SLOW in `give_up`.
+#[test]
+fn who_gives_up_leaves_no_lock_whose_flags_are_gone() {
+    let lock = held();
+    let two = sleeper(2, lock);
+    lock.word.fetch_add(SLEEPER, Relaxed);
+    release_unseeing(lock, true);
+    let gone = actor(1, move || {
+        let waiter = Waiter {
+            since: 0,
+            counted: true,
+            heir: false,
+        };
+        assert!(!lock.give_up(&waiter));
+    });
+    gone.end();
+    assert!(has(lock, LOCKED | WAKE | SLOW) && sleepers(lock) == 1);
+    unlock(lock);
+    two.end();
     ends(lock);
 }
 
@@ -374,10 +396,10 @@ fn waiters_find_out_whether_the_owner_comes_back_at_once() {
 fn after_a_fork_only_the_owner_is_left() {
     let lock = held();
     let states = [
-        (LOCKED | WAKE | ASKED | SLOW | TIGHT | (3 * SLEEPER), LOCKED),
+        (LOCKED | WAKE | ASKED | SLOW | (3 * SLEEPER), LOCKED),
         (LOCKED | GIVEN | CROWD | SLOW | SLEEPER, 0),
         (LOCKED | GIVEN | ASKED | SLOW | SLEEPER, 0),
-        (SLOW | PARITY, 0),
+        (SLOW | CALM, 0),
     ];
     for (before, after) in states {
         lock.word.store(before, Relaxed);

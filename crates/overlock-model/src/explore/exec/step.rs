@@ -183,16 +183,15 @@ pub fn rewind() {
     IN_SEQUENCE.set(0);
 }
 
-/// `Platform::release` as a restartable sequence of two steps, as Linux has it: the look at byte 1
-/// may read an old message, the store is not done where somebody has [restarted](restart_releases)
-/// it meanwhile, or the kernel has, for no reason.
+/// `Platform::release` as a restartable sequence of two steps, as Linux has it: the look at byte 0
+/// may read an old message, and the store takes away what came between. It is not done where
+/// somebody has [restarted](restart_releases) it meanwhile, or the kernel has, for no reason.
 #[track_caller]
 pub fn release(at: At) -> bool {
     let bit = 1 << me();
     IN_SEQUENCE.set(IN_SEQUENCE.get() | bit);
     let seen = load(at, Ordering::Relaxed);
-    let is_clear = seen & 0xff00 == 0;
-    let released = is_clear
+    let released = seen & 0xff == 1
         && !chance()
         && update(at, Ordering::Release, Ordering::Relaxed, |word| {
             (IN_SEQUENCE.get() & bit != 0).then_some(word & !0xff)
