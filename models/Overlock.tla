@@ -193,7 +193,7 @@ unlock_slow:
         elsif word.wake then
             word := [word EXCEPT !.locked = FALSE, !.wake = FALSE];
         else
-            with ends \in {FALSE, word.calm \/ Broken = "slow_cleared"} do
+            with ends \in {FALSE, word.calm} do
                 word := [word EXCEPT !.locked = FALSE, !.slow = @ /\ ~ends, !.calm = @ /\ ~ends];
             end with;
             goto lock;
@@ -220,7 +220,7 @@ wakes:
 end process;
 
 end algorithm; *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-a97f55fb7a904f9abd9d27e747968212
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-9ee47bacadb00db2e731922d2b2a164d
 VARIABLES word, queue, apart, within, counted, heir, expected, owner, firm, 
           pc
 
@@ -472,7 +472,7 @@ unlock_slow(self) == /\ pc[self] = "unlock_slow"
                            ELSE /\ IF word.wake
                                       THEN /\ word' = [word EXCEPT !.locked = FALSE, !.wake = FALSE]
                                            /\ pc' = [pc EXCEPT ![self] = "kick_one"]
-                                      ELSE /\ \E ends \in {FALSE, word.calm \/ Broken = "slow_cleared"}:
+                                      ELSE /\ \E ends \in {FALSE, word.calm}:
                                                 word' = [word EXCEPT !.locked = FALSE, !.slow = @ /\ ~ends, !.calm = @ /\ ~ends]
                                            /\ pc' = [pc EXCEPT ![self] = "lock"]
                      /\ UNCHANGED << queue, apart, within, counted, heir, 
@@ -516,7 +516,7 @@ Next == world
 Spec == /\ Init /\ [][Next]_vars
         /\ \A self \in Threads : WF_vars(thread(self))
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-59fc9ef23340367da1ca487d8a87544a
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-016832d4dc8f217c9dec5139a16b56a1
 -------------------------------------------------------------------------------
 (* Safety *)
 
@@ -579,8 +579,8 @@ RivalsEnd == <>[](heir \in {Nobody, Me})
 \* Who is about to sleep does not find the lock free each time that it looks.
 SpinsEnd == \A t \in Threads : SF_vars(sleep(t) /\ pc'[t] \in {"restart", "halt"})
 
-\* Who sets SLOW does not find a release between its look and its store each time.
-IsSeen == \A t \in Threads : SF_vars(sleep(t) /\ pc'[t] = "restart" /\ within = {})
+\* A release does not come between its look and its store each time that somebody sets SLOW.
+IsSeen == <>[][\A t \in Threads : release(t) => t \notin within \/ ~word.slow]_vars
 
 FairSpec == Spec /\ Asks /\ SpinsEnd /\ IsSeen /\ RivalsEnd
 
