@@ -582,7 +582,10 @@ SpinsEnd == \A t \in Threads : SF_vars(sleep(t) /\ pc'[t] \in {"restart", "halt"
 \* A release does not come between its look and its store each time that somebody sets SLOW.
 IsSeen == <>[][\A t \in Threads : release(t) => t \notin within \/ ~word.slow]_vars
 
-FairSpec == Spec /\ Asks /\ SpinsEnd /\ IsSeen /\ RivalsEnd
+\* A newcomer does not find the lock given to another one each time that its spin ends.
+CrowdEnds == <>[][~(sleep(Me) /\ pc'[Me] = "halt_apart")]_vars
+
+FairSpec == Spec /\ Asks /\ SpinsEnd /\ IsSeen /\ CrowdEnds /\ RivalsEnd
 
 \* Whoever wants the lock gets it, or has given up.
 Progress == pc[Me] = "spin" ~> Owns(Me) \/ (Timed /\ pc[Me] = "lock")
