@@ -147,7 +147,12 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// When this returns, no [`release`](Self::release) is between its look and its store that took
     /// its look before the call: each has stored, visibly to the caller, or looks again. Where
     /// a release is one atomic operation there is nothing to do.
-    fn restart_releases() {}
+    ///
+    /// False where it could not be done. Then each [halt](Self::halt_as) that begins from now on
+    /// ends by itself after a while, and the caller wakes those that have begun to sleep before.
+    fn restart_releases() -> bool {
+        true
+    }
 
     /// Whether [restarts](Self::restart_releases) have been rare enough of late for another one. A
     /// hint.

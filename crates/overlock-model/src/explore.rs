@@ -354,8 +354,9 @@ impl Platform for Explorer {
     }
 
     #[track_caller]
-    fn restart_releases() {
+    fn restart_releases() -> bool {
         step::restart_releases();
+        true
     }
 
     /// Affordable, or not by chance.

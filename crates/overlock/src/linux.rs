@@ -178,8 +178,9 @@ impl Platform for Linux {
         release::release(word)
     }
 
-    fn restart_releases() {
+    fn restart_releases() -> bool {
         release::restart();
+        !futex::wake_ups_are_doubted()
     }
 
     #[inline]

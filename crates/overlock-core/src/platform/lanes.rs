@@ -261,7 +261,7 @@ impl ByteLanes for AtomicU32 {
                 "mov {v}, byte ptr [{p}]",
                 p = in(reg) self.as_ptr(),
                 v = out(reg_byte) value,
-                options(nostack, preserves_flags, readonly)
+                options(nostack, preserves_flags)
             );
         }
         value

@@ -28,16 +28,16 @@
 //! | bits | meaning; who writes them |
 //! |---|---|
 //! | locked | 1: somebody owns the lock, or it is given. Owners, and waiters that become owners |
-//! | wake | an unlock wakes one sleeper. Waiters about to sleep and new owners set it, the unlock clears it |
-//! | slow | unlocks compare and exchange. Set with wake, cleared by an unlock that finds calm |
+//! | wake | an unlock wakes one sleeper. Set by waiters about to sleep and new owners; cleared by the unlock, and by the last counted one |
+//! | slow | unlocks compare and exchange. Set with wake, cleared by an unlock that finds calm. A restartable unlock may take both away |
 //! | calm | slow may be cleared: there are no sleepers. Set by the last of them, cleared by the next |
 //! | asked | the heir wants the lock handed over. Set and cleared by the heir |
 //! | given | the lock is handed over: with asked to the heir, else to any counted waiter. Set by the owner |
 //! | crowd | newcomers sleep apart while the lock is given. Set by them, cleared by who takes it |
 //! | sleepers | threads that sleep, are about to, or have slept and do not own the lock yet: the *counted* ones |
 //!
-//! Acquisitions and most unlocks work on byte 0 alone: a processor holds up an access of another
-//! size until the last one is through.
+//! The fast path and unlocks that wake nobody work on byte 0 alone: a processor holds up an access
+//! of another size until the last one is through.
 //!
 //! # States
 //!
@@ -58,8 +58,9 @@
 //! - I1: locked without given means that one thread owns the lock; with given, nobody does, and one
 //!   of those that may take it will.
 //! - I2: where sleepers is not 0, wake and slow are set, or a counted thread is awake, or will be
-//!   by the kick of an unlock under way. Each counted thread that is awake sets both again when it
-//!   becomes the owner, sleeps, or leaves. Whoever sleeps as a waiter expects a word with wake.
+//!   by the kick of an unlock or an adopter under way. Each counted thread that is awake sets both
+//!   again when it becomes the owner, sleeps, or leaves. Whoever sleeps as a waiter expects a word
+//!   with wake.
 //! - I3: asked belongs to one thread, the heir, until that one clears it. No other waiter takes a
 //!   lock that is given while asked is set.
 //! - I4: no counted thread goes to sleep on a word with given and without asked: it takes the lock.
@@ -75,11 +76,10 @@
 //! sets slow calls [`Platform::restart_releases`] before it sleeps. Whoever was between look and
 //! store has stored (the sleep fails) or looks again (it sees wake).
 //!
-//! Those that find slow set rely on who set it. That one is awake until its call returns, and then
-//! finds the word as it wrote it, or as another one has that set slow after it, or takes a lock
-//! that is free, or joins again. A taker of a free lock sets slow without the call: only owners
-//! release. Nobody who is counted leaves a word without slow: it sets slow first, and makes the
-//! call.
+//! Those that find slow set rely on who set it, until its call has returned. Then it finds the word
+//! as it wrote it, or slow set by another one since, on whom all rely; or it finds the flags gone.
+//! Then a waiter takes the lock or joins again, one that gives up sets them again before it leaves,
+//! and an adopter kicks. Who takes a lock sets slow without the call: only owners release.
 //!
 //! A kick that finds nobody asleep was for a counted thread on its way to sleep: wake was cleared
 //! since it joined, and it joined with wake set, so its sleep fails and it sets wake itself (I2).
@@ -95,11 +95,11 @@
 //! # How long a waiter can wait
 //!
 //! The futex queue is first come, first served. A waiter that would sleep again and has waited for
-//! PASSED asks; nobody but the present owner then has the lock before it. (Others may, where the
-//! thread that set slow is, after all that time, still restarting releases, and one of those
-//! stores: until that thread is through.) One waiter asks at a time, and an unlock that gives wakes
-//! nobody else. So what can pass a sleeper are those before it in the queue, each once more after
-//! PASSED, and those that run while it wakes up.
+//! PASSED asks; nobody but the present owner then has the lock before it. (Others may where a
+//! thread is still restarting releases after all that time: until the flags that it sets have
+//! outlived its call.) One waiter asks at a time, and an unlock that gives wakes nobody else. So
+//! what can pass a sleeper are those before it in the queue, each once more after PASSED, and
+//! those that run while it wakes up.
 //!
 //! # Orderings
 //!
@@ -397,15 +397,18 @@ impl<P: Platform> Overlock<P> {
         }
     }
 
-    /// Changes `word`, without SLOW or with it, to `joined`, by which unlocks wake somebody.
-    /// Whether it was still there.
+    /// Changes `word` to `joined`, which has WAKE and SLOW. Whether it was still there. Where SLOW
+    /// is new, releases are restarted.
     fn announce(&self, word: u32, joined: u32) -> bool {
-        // Relaxed: the halt looks at the word, and `restart_releases` orders it before the releases
-        // to come.
+        // Relaxed: the halt looks at the word, and by whom SLOW was set is ordered before the
+        // releases to come, by `restart_releases`.
         let changed = self.word.compare_exchange(word, joined, Relaxed, Relaxed);
         if changed.is_ok() && word & SLOW == 0 {
             Step::BeginSlow.taken::<P>();
-            P::restart_releases();
+            if !P::restart_releases() {
+                // Those that found SLOW set may sleep without an end.
+                P::kick_at(ptr::from_ref(&self.word), Kick::All);
+            }
         }
         changed.is_ok()
     }
@@ -424,7 +427,7 @@ impl<P: Platform> Overlock<P> {
             Step::Crowd.taken::<P>();
             let woken = limit.halt(Sleeper::Apart, &self.word, asleep);
             let word = self.word.load(Relaxed);
-            if woken && word >= SLEEPER && word & WAKE == 0 {
+            if woken && word >= SLEEPER && word & (WAKE | GIVEN) != WAKE {
                 // The kick may have been meant for one that is counted.
                 P::kick_at(ptr::from_ref(&self.word), Kick::One);
             }
@@ -447,10 +450,11 @@ impl<P: Platform> Overlock<P> {
             Step::Adopt.taken::<P>();
             counted();
             wait_list::requeue::<P>(sleeper, &self.word);
-            // An unlock may have come before the requeue and found nobody asleep. A change of
+            // An unlock may have come before the requeue and found nobody asleep, or have taken the
+            // flags away. A fair one has given the lock, and WAKE says nothing then. A change of
             // nothing: it has the newest value.
             let now = self.word.fetch_or(0, Relaxed);
-            if now & (LOCKED | WAKE) != LOCKED | WAKE {
+            if now & (LOCKED | WAKE | GIVEN) != LOCKED | WAKE {
                 P::kick_at(&self.word, Kick::One);
             }
             return true;
@@ -473,6 +477,7 @@ impl<P: Platform> Overlock<P> {
                 continue;
             }
             if word & SLOW == 0 {
+                // Once it has gone it cannot answer for a release that takes the flags away.
                 self.announce(word, word | WAKE | SLOW);
                 continue;
             }
@@ -626,7 +631,9 @@ unsafe impl<P: Platform> RawFairLock for Overlock<P> {
         let address = ptr::from_ref(&self.word);
         let word = self.word.load(Relaxed);
         // UL: release, pairs with LA. From here on the lock may be gone.
+        // Where nobody is counted any more there may be nobody to take it.
         let given = word & (WAKE | ASKED) == WAKE
+            && word < MANY
             && self
                 .word
                 .compare_exchange(word, word & !WAKE | GIVEN, Release, Relaxed)

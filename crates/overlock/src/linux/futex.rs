@@ -33,6 +33,10 @@ pub(super) fn doubt_wake_ups() {
     DOUBTED.store(true, Relaxed);
 }
 
+pub(super) fn wake_ups_are_doubted() -> bool {
+    DOUBTED.load(Relaxed)
+}
+
 fn timespec(at: Instant) -> libc::timespec {
     libc::timespec {
         tv_sec: (at.as_nanos() / 1_000_000_000) as libc::time_t,
@@ -55,7 +59,7 @@ pub(super) fn wait(
     sleeper: Sleeper,
 ) -> bool {
     let mut until = until;
-    if until.is_none() && DOUBTED.load(Relaxed) {
+    if until.is_none() && wake_ups_are_doubted() {
         until = Some(super::clock::now().plus_nanos(DOUBT_NS));
     }
     let until = until.map(timespec);
@@ -100,8 +104,12 @@ pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
     };
 }
 
-/// Whoever sleeps on `from` sleeps on `to` after this. False where the system refuses.
+/// Whoever sleeps on `from` sleeps on `to` after this. False where the system refuses, and where
+/// such a sleep, which may have no end, is not to be relied on.
 pub(super) fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
+    if wake_ups_are_doubted() {
+        return false;
+    }
     let operation = libc::FUTEX_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: as above, for both addresses.
     let moved = unsafe {
@@ -130,7 +138,7 @@ pub(super) fn give_up() {
 /// Sleeps until one of two words is not what is expected of it, or is kicked, or for no reason.
 /// False where the system cannot do that.
 pub(super) fn wait_either(words: [(&AtomicU32, u32); 2], until: Option<Instant>) -> bool {
-    if ONE_WORD.load(Relaxed) != 0 || DOUBTED.load(Relaxed) {
+    if ONE_WORD.load(Relaxed) != 0 || wake_ups_are_doubted() {
         return false;
     }
     let [word, other] = words;

@@ -305,6 +305,22 @@ fn an_unlock_before_the_requeue_is_made_up_for() {
     assert_eq!(kicks(), before + 3);
 }
 
+/// GIVEN in the look at the end of `adopt`. A fair unlock has kicked nobody, as neither sleeps on
+/// the lock yet; then the second adopter sets WAKE on a lock that nobody will unlock.
+#[test]
+fn a_fair_unlock_before_the_requeue_is_made_up_for() {
+    let lock = held();
+    let before = kicks();
+    let adopted = lock.adopt(NodeId::new(1, 0), move || {
+        unlock_fair(lock);
+        assert!(has(lock, LOCKED | GIVEN));
+        assert!(lock.adopt(NodeId::new(2, 0), || ()));
+    });
+    assert!(adopted && has(lock, LOCKED | GIVEN | WAKE));
+    // The unlock's, for nobody; two requeues', which do without on this platform; two adopters'.
+    assert_eq!(kicks(), before + 5);
+}
+
 /// The limits of `add_sleeper` and `Waiter::leave`.
 #[test]
 fn a_count_that_is_full_stays_and_the_lock_goes_on() {
@@ -328,6 +344,10 @@ fn a_count_that_is_full_stays_and_the_lock_goes_on() {
     assert!(has(lock, MANY | WAKE), "and who gives up");
     unlock(lock);
     assert_eq!(word(lock), MANY | SLOW);
+    lock.lock();
+    lock.word.fetch_or(WAKE, Relaxed);
+    unlock_fair(lock);
+    assert!(!lock.is_locked(), "there may be nobody to give it to");
 }
 
 /// Stands for the store of a release that has looked before anybody came, and for an owner that has
