@@ -263,8 +263,7 @@ fn add_sleeper(word: u32) -> u32 {
 impl<P: Platform> Overlock<P> {
     #[inline(always)]
     fn take(&self) -> bool {
-        // free -> held. LA: acquire, pairs with UL.
-        let seen = self.word.byte0_load(Relaxed);
+        let seen = self.word.byte0_load_to_change();
         let locked = seen | LOCKED as u8;
         let taken = seen != locked
             && self
