@@ -7,8 +7,9 @@
 //! thread that yields forfeits the rest of its slice. So what a yield has cost is measured, and
 //! turns are longer where they have not been of use.
 
-use core::sync::atomic::AtomicU64;
+use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use overlock_core::Cpu;
 
@@ -20,12 +21,9 @@ const TURN: u64 = 100_000;
 const LONGEST: u64 = 512 * TURN;
 /// A yield that took less time than this was in vain.
 const IN_VAIN: u64 = 1_500;
-/// A yield went to other programs if it took so many times TURN for each turn of ours that began
-/// meanwhile.
-const STRANGERS: u64 = 8;
-
-/// Turns that have begun, on all CPUs.
-static TURNS: AtomicU64 = AtomicU64::new(0);
+/// A yield went to other programs if it took more than so many turns for each thread of ours that
+/// was seen on the CPU meanwhile.
+const STRANGERS: u64 = 4;
 
 /// The turn on a CPU. On lines of their own, since waiters poll them. All accesses are Relaxed:
 /// hints.
@@ -34,6 +32,10 @@ struct Turn {
     began: AtomicU64,
     /// How much longer than TURN it is; [`NEVER`] where the system refuses to yield.
     longer: AtomicU64,
+    /// The thread that was last seen spinning here, by its stack.
+    thread: AtomicUsize,
+    /// How often another one was seen.
+    changes: AtomicU64,
 }
 
 const CPUS: usize = 64;
@@ -43,6 +45,8 @@ static TURN_ON: [Turn; CPUS] = [const {
     Turn {
         began: AtomicU64::new(0),
         longer: AtomicU64::new(0),
+        thread: AtomicUsize::new(0),
+        changes: AtomicU64::new(0),
     }
 }; CPUS];
 
@@ -61,6 +65,13 @@ pub(super) fn begin() {
 #[inline(always)]
 pub(super) fn is_over(now: u64) -> bool {
     let turn = here();
+    let local = 0_u8;
+    let stack = ptr::from_ref(&local).addr() >> 14;
+    if turn.thread.load(Relaxed) != stack {
+        turn.thread.store(stack, Relaxed);
+        turn.changes
+            .store(turn.changes.load(Relaxed) + 1, Relaxed);
+    }
     now.saturating_sub(turn.began.load(Relaxed)) >= TURN + turn.longer.load(Relaxed)
 }
 
@@ -71,7 +82,7 @@ pub(super) fn give(now: u64) -> bool {
     let turn = here();
     // The next one's turn.
     turn.began.store(now, Relaxed);
-    let turns = TURNS.fetch_add(1, Relaxed);
+    let changes = turn.changes.load(Relaxed);
     let longer = turn.longer.load(Relaxed);
     if longer == NEVER {
         return false;
@@ -87,11 +98,11 @@ pub(super) fn give(now: u64) -> bool {
     }
     let back = clock::ticks();
     let took = back.saturating_sub(now);
-    let turns = TURNS.load(Relaxed).wrapping_sub(turns);
+    let threads = turn.changes.load(Relaxed).wrapping_sub(changes);
     let length = TURN + longer;
-    let was_of_use = took >= IN_VAIN && took <= turns.saturating_mul(STRANGERS * TURN);
+    let was_of_use = took >= IN_VAIN && took <= threads.saturating_mul(STRANGERS * length);
     let length = match was_of_use {
-        true => (length / 2).max(TURN),
+        true => (length / 4).max(TURN),
         false => (length * 2).min(LONGEST),
     };
     // Unless somebody has given up meanwhile.
