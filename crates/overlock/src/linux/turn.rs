@@ -23,7 +23,7 @@ const LONGEST: u64 = 512 * TURN;
 const IN_VAIN: u64 = 1_500;
 /// A yield went to other programs if it took more than so many turns for each thread of ours that
 /// was seen on the CPU meanwhile.
-const STRANGERS: u64 = 4;
+const STRANGERS: u64 = 2;
 
 /// The turn on a CPU. On lines of their own, since waiters poll them. All accesses are Relaxed:
 /// hints.
@@ -32,7 +32,7 @@ struct Turn {
     began: AtomicU64,
     /// How much longer than TURN it is; [`NEVER`] where the system refuses to yield.
     longer: AtomicU64,
-    /// The thread that was last seen spinning here, by its stack.
+    /// The thread that was last seen spinning here, by the place of its stack.
     thread: AtomicUsize,
     /// How often another one was seen.
     changes: AtomicU64,
@@ -66,11 +66,11 @@ pub(super) fn begin() {
 pub(super) fn is_over(now: u64) -> bool {
     let turn = here();
     let local = 0_u8;
+    // 16 KiB: the least stack that POSIX systems give a thread.
     let stack = ptr::from_ref(&local).addr() >> 14;
     if turn.thread.load(Relaxed) != stack {
         turn.thread.store(stack, Relaxed);
-        turn.changes
-            .store(turn.changes.load(Relaxed) + 1, Relaxed);
+        turn.changes.store(turn.changes.load(Relaxed) + 1, Relaxed);
     }
     now.saturating_sub(turn.began.load(Relaxed)) >= TURN + turn.longer.load(Relaxed)
 }
@@ -97,14 +97,8 @@ pub(super) fn give(now: u64) -> bool {
         }
     }
     let back = clock::ticks();
-    let took = back.saturating_sub(now);
-    let threads = turn.changes.load(Relaxed).wrapping_sub(changes);
-    let length = TURN + longer;
-    let was_of_use = took >= IN_VAIN && took <= threads.saturating_mul(STRANGERS * length);
-    let length = match was_of_use {
-        true => (length / 4).max(TURN),
-        false => (length * 2).min(LONGEST),
-    };
+    let others = turn.changes.load(Relaxed).wrapping_sub(changes);
+    let length = next_length(TURN + longer, back.saturating_sub(now), others);
     // Unless somebody has given up meanwhile.
     let _ = turn
         .longer
@@ -113,9 +107,45 @@ pub(super) fn give(now: u64) -> bool {
     true
 }
 
+/// The length of the turns to come, after a yield that took so long, for which so many other
+/// threads of the program were seen on the CPU.
+fn next_length(length: u64, took: u64, others: u64) -> u64 {
+    // By the present length: where turns are long, those others have run for as long. (By TURN they
+    // would look like strangers, and turns would stay long for good.)
+    let was_of_use = took >= IN_VAIN && took <= others.saturating_mul(STRANGERS * length);
+    match was_of_use {
+        true => (length / 4).max(TURN),
+        false => (length * 2).min(LONGEST),
+    }
+}
+
 /// From now on nobody yields.
 pub(super) fn give_up() {
     for turn in &TURN_ON {
         turn.longer.store(NEVER, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_grow_where_nobody_is_to_run_or_strangers_are() {
+        assert_eq!(next_length(TURN, 500, 0), 2 * TURN);
+        assert_eq!(next_length(TURN, 3_000_000, 0), 2 * TURN);
+        assert_eq!(next_length(TURN, 16 * TURN + 3_000_000, 3), 2 * TURN);
+        assert_eq!(next_length(LONGEST, 500, 0), LONGEST);
+    }
+
+    #[test]
+    fn turns_shrink_from_any_length_where_the_others_are_ours() {
+        // The scheduler lets each of 16 run for 3 ms, whatever the length.
+        let mut length = LONGEST;
+        for _ in 0..5 {
+            length = next_length(length, 16 * length.min(3_000_000), 16);
+        }
+        assert_eq!(length, TURN);
+        assert_eq!(next_length(TURN, 15 * TURN, 15), TURN);
     }
 }
