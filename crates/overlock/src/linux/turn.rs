@@ -21,8 +21,8 @@ const TURN: u64 = 100_000;
 const LONGEST: u64 = 512 * TURN;
 /// A yield that took less time than this was in vain.
 const IN_VAIN: u64 = 1_500;
-/// A yield went to other programs if it took more than so many turns for each thread of ours that
-/// was seen on the CPU meanwhile.
+/// A yield went to other programs if it took more than so many turns for each time that another
+/// thread of ours was seen to have come onto the CPU meanwhile.
 const STRANGERS: u64 = 2;
 
 /// The turn on a CPU. On lines of their own, since waiters poll them. All accesses are Relaxed:
@@ -32,9 +32,9 @@ struct Turn {
     began: AtomicU64,
     /// How much longer than TURN it is; [`NEVER`] where the system refuses to yield.
     longer: AtomicU64,
-    /// The thread that was last seen spinning here, by the place of its stack.
-    thread: AtomicUsize,
-    /// How often another one was seen.
+    /// Where the stack of the thread lies that was last seen spinning here.
+    stack: AtomicUsize,
+    /// How often it was another thread than the last time.
     changes: AtomicU64,
 }
 
@@ -45,7 +45,7 @@ static TURN_ON: [Turn; CPUS] = [const {
     Turn {
         began: AtomicU64::new(0),
         longer: AtomicU64::new(0),
-        thread: AtomicUsize::new(0),
+        stack: AtomicUsize::new(0),
         changes: AtomicU64::new(0),
     }
 }; CPUS];
@@ -66,10 +66,11 @@ pub(super) fn begin() {
 pub(super) fn is_over(now: u64) -> bool {
     let turn = here();
     let local = 0_u8;
-    // 16 KiB: the least stack that POSIX systems give a thread.
+    // Threads are told apart by their stacks, to 16 KiB: Linux' id of a thread would cost a system
+    // call, which a filter may kill for. One that is called from another depth may count twice.
     let stack = ptr::from_ref(&local).addr() >> 14;
-    if turn.thread.load(Relaxed) != stack {
-        turn.thread.store(stack, Relaxed);
+    if turn.stack.load(Relaxed) != stack {
+        turn.stack.store(stack, Relaxed);
         turn.changes.store(turn.changes.load(Relaxed) + 1, Relaxed);
     }
     now.saturating_sub(turn.began.load(Relaxed)) >= TURN + turn.longer.load(Relaxed)
@@ -107,11 +108,11 @@ pub(super) fn give(now: u64) -> bool {
     true
 }
 
-/// The length of the turns to come, after a yield that took so long, for which so many other
-/// threads of the program were seen on the CPU.
+/// The length of the turns to come, after a yield that took so long, and meanwhile so many changes
+/// of the thread that was seen on the CPU.
 fn next_length(length: u64, took: u64, others: u64) -> u64 {
-    // By the present length: where turns are long, those others have run for as long. (By TURN they
-    // would look like strangers, and turns would stay long for good.)
+    // By the present length: the others may have run for as long. By TURN they would look like
+    // strangers then, and turns would stay long for good.
     let was_of_use = took >= IN_VAIN && took <= others.saturating_mul(STRANGERS * length);
     match was_of_use {
         true => (length / 4).max(TURN),
