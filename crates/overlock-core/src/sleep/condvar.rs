@@ -1,16 +1,19 @@
 //! A condition variable, for any lock of this crate.
 //!
-//! `notify_one` calls the thread that has waited longest. `notify_all` calls the first two, not a
-//! thundering herd, and each called thread calls its successor. To *call* a thread is to wake it
-//! or, where its lock is an [`Overlock`] that is held, to *requeue* it: it is moved, asleep, from
-//! the condition variable to the lock, and an unlock wakes it. So no more threads are awake than
-//! get the lock at once. With any other lock a thread acquires it before it calls its successor.
+//! `notify_one` calls the thread that has waited longest. `notify_all` calls two, and each called
+//! thread calls two others, as a binary tree: every CPU has a thread to run by the time that the
+//! one before it sleeps again, where the next thread of a chain would have to wake an idle CPU. To
+//! *call* a thread is to wake it or, where its lock is an [`Overlock`] that is held, to *requeue*
+//! it: it is moved, asleep, from the condition variable to the lock, and an unlock wakes it. So
+//! there is no thundering herd. With any other lock a thread acquires it before it calls, and then
+//! calls one.
 //!
 //! Waiting has two phases, spin and then block: a waiter polls for SPIN before it sleeps, about as
 //! long as a sleep and a wake-up take (Karlin, Li, Manasse, Owicki, "Empirical studies of
 //! competitive spinning for a shared-memory multiprocessor", SOSP 1991). Whoever calls it meanwhile
 //! makes no system call. After a poll in vain the next waits sleep at once, by exponential backoff;
-//! at least one wait in 64 polls.
+//! at least one wait in 256 polls. A notification of more threads than there are CPUs is no reason
+//! to poll: the others need the CPUs.
 //!
 //! # Layout
 //!
@@ -42,8 +45,9 @@
 //!
 //! A waiter that polls when it is called is called without being woken or requeued.
 //!
-//! What one notification found is linked to two chains, each in order of arrival, with the
-//! successor in `info`. The notifier calls their heads.
+//! What one notification found is one chain in order of arrival, with the successor in `info`. Who
+//! calls a chain deals it to two, in turn, and calls the heads of both. The rest of each belongs to
+//! its head.
 //!
 //! # Invariants
 //!
@@ -62,14 +66,14 @@
 //! `sleep/wait_list.rs` a called waiter has what its caller did, and through that what the notifier
 //! did: its own successor and that one's `lock` among it. The load of the list's head without the
 //! guard is Relaxed: a waiter that joined before the notifier changed the condition did so under
-//! the lock (I1).
+//! the lock (I1). A chain belongs to one thread at a time, so its links are Relaxed too.
 //!
 //! # Why no wake-up is lost
 //!
 //! A condition changes under the lock. The waiter found it false as the owner and joined before it
-//! released the lock, so a notification after the change finds it in the list. The head of a chain
-//! is called by the notifier, each further one by its predecessor. Nothing that comes before that
-//! has a limit.
+//! released the lock, so a notification after the change finds it in the list. Each notified
+//! waiter is called by the notifier, or by one that was called before. Nothing that comes before
+//! that has a limit.
 //!
 //! How a woken waiter wakes is in `sleep/wait_list.rs`. A requeued one was counted by the lock
 //! while it was held, so an unlock looks for a sleeper. If the unlock comes before the requeue and
@@ -126,13 +130,10 @@ const LEAVING: u32 = 1 << 16;
 /// Some notification's. Below this bit is the successor, 0 for none.
 const NOTIFIED: u32 = 1 << 17;
 
-/// Chains of a batch: one waiter is on its way to the lock while another one wakes up.
-const CHAINS: usize = 2;
-
 /// For so long a waiter polls before it sleeps, in nanoseconds.
 const SPIN: u64 = 20_000;
 /// The longest backoff: at least one wait in 2^BACKOFF begins with a poll.
-const BACKOFF: u8 = 6;
+const BACKOFF: u8 = 8;
 
 /// Calls a notified waiter: wakes it if it sleeps, or requeues it if its lock is held.
 fn call<P: Platform>(id: NodeId) {
@@ -160,6 +161,42 @@ fn call<P: Platform>(id: NodeId) {
         Step::Call.taken::<P>();
         kick::<P>(id);
     }
+}
+
+/// Deals a chain to two, in turn, and calls the heads of both.
+fn call_chain<P: Platform>(head: NodeId) {
+    let second = deal::<P>(head);
+    call::<P>(head);
+    if let Some(second) = second {
+        call::<P>(second);
+    }
+}
+
+/// Leaves every other one in the chain; the head of a chain of the rest, if there is any.
+fn deal<P: Platform>(head: NodeId) -> Option<NodeId> {
+    let second = successor::<P>(head)?;
+    let mut tails = [head, second];
+    let mut next = successor::<P>(second);
+    while let Some(id) = next {
+        next = successor::<P>(id);
+        link::<P>(tails[0], id);
+        tails = [tails[1], id];
+    }
+    for tail in tails {
+        tail.node::<P>().info.store(NOTIFIED, Relaxed);
+    }
+    Some(second)
+}
+
+/// Makes `next` the successor of a notified waiter.
+fn link<P: Platform>(id: NodeId, next: NodeId) {
+    let info = NOTIFIED | u32::from(next.bits());
+    id.node::<P>().info.store(info, Relaxed);
+}
+
+/// The next one of a notified waiter's chain.
+fn successor<P: Platform>(id: NodeId) -> Option<NodeId> {
+    NodeId::from_bits(id.node::<P>().info.load(Relaxed) as u16)
 }
 
 impl<P: ConstPlatform> Condvar<P> {
@@ -240,13 +277,13 @@ impl<P: Platform> Condvar<P> {
         if told == REQUEUED {
             Self::await_call(&waiter);
         }
-        let successor = NodeId::from_bits(waiter.node().info.load(Relaxed) as u16);
+        let chain = successor::<P>(waiter.id());
         // Its node is free for the wait for the lock.
         drop(waiter);
         // Another lock would have all of them contend for it.
         let requeues = lock.is_overlock::<P>();
-        if let Some(successor) = successor.filter(|_| requeues) {
-            call::<P>(successor);
+        if let Some(head) = chain.filter(|_| requeues) {
+            call_chain::<P>(head);
         }
         let token = if told == CALLED {
             lock.lock()
@@ -254,8 +291,8 @@ impl<P: Platform> Condvar<P> {
             lock.lock_adopted()
         };
         Step::Return.taken::<P>();
-        if let Some(successor) = successor.filter(|_| !requeues) {
-            call::<P>(successor);
+        if let Some(head) = chain.filter(|_| !requeues) {
+            call::<P>(head);
         }
         (token, true)
     }
@@ -279,7 +316,7 @@ impl<P: Platform> Condvar<P> {
         !self.list.looks_empty() && self.notify(1) != 0
     }
 
-    /// Notifies all waiters; how many there were. Two are called, which call the next, and so on.
+    /// Notifies all waiters; how many there were. Two are called, which call others, and so on.
     /// The caller need not own the lock. Not for signal handlers.
     #[inline]
     pub fn notify_all(&self) -> usize {
@@ -334,7 +371,7 @@ impl<P: Platform> Condvar<P> {
             0 => {
                 let backoff = (self.backoff.load(Relaxed) + 1).min(BACKOFF);
                 self.backoff.store(backoff, Relaxed);
-                self.skip.store((1 << backoff) - 1, Relaxed);
+                self.skip.store(u8::MAX >> (BACKOFF - backoff), Relaxed);
                 true
             }
             left => {
@@ -383,19 +420,20 @@ impl<P: Platform> Condvar<P> {
 
     #[cold]
     fn notify(&self, most: usize) -> usize {
-        let (heads, count) = self.detach(most);
-        for head in heads.into_iter().flatten() {
-            call::<P>(head);
+        let (head, count) = self.detach(most);
+        if let Some(head) = head {
+            call_chain::<P>(head);
         }
         count
     }
 
-    /// Takes so many at most out of the list: the heads of their chains, and how many they are.
-    fn detach(&self, most: usize) -> ([Option<NodeId>; CHAINS], usize) {
+    /// Takes so many at most out of the list: the head of their chain, and how many they are.
+    fn detach(&self, most: usize) -> (Option<NodeId>, usize) {
         let waiters = self.list.lock();
-        let mut heads = [None; CHAINS];
-        let mut tails: [Option<NodeId>; CHAINS] = [None; CHAINS];
+        let mut head = None;
+        let mut tail: Option<NodeId> = None;
         let mut count = 0;
+        let mut polled = false;
         let mut next = waiters.first();
         while let Some(id) = next
             && count < most
@@ -409,20 +447,18 @@ impl<P: Platform> Condvar<P> {
                 continue;
             }
             Step::Notify.taken::<P>();
-            if id.node::<P>().state.load(Relaxed) == POLLING {
-                self.reward_poll();
-            }
+            polled |= id.node::<P>().state.load(Relaxed) == POLLING;
             waiters.unlink(id);
-            match tails[count % CHAINS].replace(id) {
-                Some(tail) => {
-                    let successor = NOTIFIED | u32::from(id.bits());
-                    tail.node::<P>().info.store(successor, Relaxed);
-                }
-                None => heads[count % CHAINS] = Some(id),
+            match tail.replace(id) {
+                Some(tail) => link::<P>(tail, id),
+                None => head = Some(id),
             }
             count += 1;
         }
-        (heads, count)
+        if polled && count <= P::parallelism() as usize {
+            self.reward_poll();
+        }
+        (head, count)
     }
 
     /// A wake-up for no reason, some time later.

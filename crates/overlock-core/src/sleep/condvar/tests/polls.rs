@@ -73,8 +73,8 @@ fn skipped(condvar: &Condvar<Toy>) -> usize {
 #[test]
 fn polls_in_vain_become_rare() {
     let condvar: Condvar<Toy> = Condvar::create();
-    let gaps = [(); 9].map(|()| skipped(&condvar));
-    assert_eq!(gaps, [0, 1, 3, 7, 15, 31, 63, 63, 63]);
+    let gaps = [(); 10].map(|()| skipped(&condvar));
+    assert_eq!(gaps, [0, 1, 3, 7, 15, 31, 63, 127, 255, 255]);
 }
 
 /// Fails where a notification does not see that its waiter polls.
@@ -95,4 +95,20 @@ fn a_poll_that_was_not_in_vain_is_followed_by_another_one() {
         );
     }
     assert_eq!(kicks(), 0);
+}
+
+/// Fails where a poll among more waiters than there are CPUs is rewarded.
+#[test]
+fn a_notification_of_many_makes_nobody_poll() {
+    let scene = stage_with(Condvar::create());
+    for (count, backoff) in [(2, 1), (3, 3)] {
+        scene.condvar.skip.store(0, Relaxed);
+        scene.condvar.backoff.store(2, Relaxed);
+        let poller = polling(scene, 1, (None, false));
+        let sleepers: Vec<_> = (2..=count).map(|number| scene.sleeper(number)).collect();
+        assert_eq!(scene.condvar.notify_all(), count);
+        assert_eq!(scene.condvar.backoff.load(Relaxed), backoff);
+        poller.end();
+        sleepers.into_iter().for_each(Actor::end);
+    }
 }

@@ -73,6 +73,27 @@ fn the_next_is_woken_when_the_lock_is_free_again() {
     assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
 }
 
+/// Fails where a called waiter calls one other, or more than two, or a part of its chain is nobody's.
+#[test]
+fn those_notified_together_wake_as_a_tree() {
+    let scene = Adopting::new();
+    let parts = [1, 2, 3, 4, 5, 6, 7].map(|number| scene.sleeper(number));
+    let is_called = || [1, 2, 3, 4, 5, 6, 7].map(called);
+    let before = kicks();
+    assert_eq!(scene.condvar.notify_all(), 7);
+    assert_eq!(kicks() - before, 2);
+    let [yes, no] = [true, false];
+    assert_eq!(is_called(), [yes, yes, no, no, no, no, no]);
+    let [one, two, three, four, five, six, seven] = parts;
+    one.end();
+    assert_eq!(is_called(), [yes, yes, yes, no, yes, no, no]);
+    two.end();
+    assert_eq!(is_called(), [yes, yes, yes, yes, yes, yes, no]);
+    three.end();
+    assert_eq!(is_called(), [yes; 7]);
+    [four, five, six, seven].into_iter().for_each(Actor::end);
+}
+
 /// `requeue` in `adopt`: without it the waiter sleeps on, by its node, and the unlock wakes nobody.
 #[test]
 fn who_is_notified_while_the_lock_is_held_is_woken_by_its_unlock() {
