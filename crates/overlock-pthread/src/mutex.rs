@@ -12,7 +12,7 @@
 //! | 20 | `count` | the owner of a recursive one: how often it has acquired it beyond the first time; with statistics, of a normal one: where it has |
 //! | 24 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 28 | `observed`: the number of what is recorded of the present owner; 0 for nothing | the owner |
-//! | 32 | `owner`: the thread | the owner, as soon as it is that, and just before it is no more |
+//! | 32 | `owner`: the thread's [name](crate::thread::me), of a recursive one and one that checks | the owner, as soon as it is that, and just before it is no more |
 //!
 //! All zero is a normal, free mutex of the first generation.
 //!
@@ -41,6 +41,7 @@ use overlock::core::raw::{RawFork, RawLock};
 
 use crate::order::{self, How};
 use crate::site::Site;
+use crate::thread::me;
 use crate::{config, fork, real};
 use raw::{Behind, raw};
 
@@ -76,23 +77,6 @@ const NO_ELISION: c_int = 0x200;
 fn kind_of(attributes: c_int) -> Option<c_int> {
     let kind = attributes & !NO_ELISION;
     (kind & !KIND_MASK == 0).then_some(kind)
-}
-
-/// Who calls: the thread's pointer, which a child of fork has from its parent.
-#[inline(always)]
-pub(crate) fn me() -> usize {
-    let me: usize;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the ABI keeps the thread's pointer at its own beginning.
-    unsafe {
-        core::arch::asm!("mov {}, fs:[0]", out(reg) me, options(nostack, preserves_flags, pure, readonly));
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: reading the register has no effects.
-    unsafe {
-        core::arch::asm!("mrs {}, tpidr_el0", out(reg) me, options(nostack, preserves_flags, pure, nomem));
-    }
-    me
 }
 
 /// How long to wait.
@@ -172,7 +156,7 @@ impl Mutex {
         } else {
             self.take(wait)
         };
-        if result == 0 {
+        if result == 0 && self.knows_its_owner() {
             self.owner.store(me(), Relaxed);
         }
         result
@@ -260,7 +244,8 @@ impl Mutex {
     /// The general way to release one of ours.
     fn release(&self) -> c_int {
         self.settle();
-        if self.knows_its_owner() {
+        let knows_its_owner = self.knows_its_owner();
+        if knows_its_owner {
             if !self.is_mine() {
                 return EPERM;
             }
@@ -275,7 +260,9 @@ impl Mutex {
             return 0;
         }
         order::release(self.address());
-        self.owner.store(0, Relaxed);
+        if knows_its_owner {
+            self.owner.store(0, Relaxed);
+        }
         // SAFETY: the caller owns it; of a normal one POSIX asks that.
         let unlock = || raw!(self, |lock| unsafe { lock.unlock(()) });
         if self.observed.load(Relaxed) == 0 {

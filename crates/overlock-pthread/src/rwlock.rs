@@ -48,10 +48,10 @@ use overlock::core::rw::OverlockRw;
 use overlock::core::rw::overlock_rw::{PATIENCE_NS, Passing};
 use overlock::core::sleep::RwSem;
 
-use crate::mutex::me;
 use crate::order::{self, How};
 use crate::site::Site;
-use crate::{config, fork, thread};
+use crate::thread::{self, me};
+use crate::{config, fork};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]

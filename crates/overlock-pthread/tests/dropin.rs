@@ -46,6 +46,12 @@ fn mutexes_answer_the_same() {
     same_with("mutex.c", &[], ALL);
 }
 
+/// Fails where owners are named by what glibc gives to the next thread.
+#[test]
+fn a_thread_does_not_own_what_the_one_before_it_has_left_locked() {
+    same_with("owner.c", &[], ALL);
+}
+
 #[test]
 fn robust_mutexes_and_their_kind_stay_glibcs() {
     same_with("mutex_glibcs.c", &[], &[DEFAULT]);

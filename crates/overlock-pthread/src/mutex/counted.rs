@@ -8,7 +8,7 @@ use overlock_stat::Kind;
 
 use super::functions::lock_generally;
 use super::raw::raw;
-use super::{Mutex, NORMAL, Wait, me};
+use super::{Mutex, NORMAL, Wait};
 use crate::config;
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Where, flight};
@@ -32,7 +32,6 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
         return lock_generally(mutex, site);
     }
     mutex.acquisitions().store(count.wrapping_add(1), Relaxed);
-    mutex.owner.store(me(), Relaxed);
     mutex.note(site);
     0
 }

@@ -87,7 +87,6 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
             if mutex.main().try_lock().is_none() {
                 return lock_slowly(mutex);
             }
-            mutex.owner.store(me(), Relaxed);
             return 0;
         }
         if mutex.knows_its_owner() {
@@ -103,9 +102,7 @@ extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
     if mutex.is_mine() {
         return mutex.acquire_again(mutex.kind(), Wait::Forever);
     }
-    if mutex.main().try_lock().is_none() {
-        return lock_slowly(mutex);
-    }
+    mutex.main().lock();
     mutex.owner.store(me(), Relaxed);
     0
 }
@@ -114,7 +111,6 @@ extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
 #[inline(never)]
 extern "C" fn lock_slowly(mutex: &Mutex) -> c_int {
     mutex.main().lock();
-    mutex.owner.store(me(), Relaxed);
     0
 }
 
@@ -135,7 +131,9 @@ pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int 
             if mutex.main().try_lock().is_none() {
                 return EBUSY;
             }
-            mutex.owner.store(me(), Relaxed);
+            if knows {
+                mutex.owner.store(me(), Relaxed);
+            }
             return 0;
         }
     }
@@ -194,7 +192,6 @@ pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
     if is_quick {
         // One that is free stays so: as with glibc, that is no error.
         if mutex.is_plain() && mutex.main().is_locked() {
-            mutex.owner.store(0, Relaxed);
             // SAFETY: the caller's promise: it owns the mutex.
             unsafe { mutex.main().unlock(()) };
             return 0;

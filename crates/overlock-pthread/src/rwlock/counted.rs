@@ -13,10 +13,9 @@ use overlock_stat::Kind;
 use super::functions::{rdlock_generally, wrlock_generally};
 use super::{Behind, Linux, Passing, Recommended, RwLock, behind};
 use crate::config;
-use crate::mutex::me;
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Where};
-use crate::thread;
+use crate::thread::{self, me};
 
 at_cache_line!(".text.overlock.rdlock_counted");
 at_cache_line!(".text.overlock.wrlock_counted");
