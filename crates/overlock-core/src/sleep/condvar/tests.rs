@@ -162,7 +162,8 @@ fn each_notification_wakes_the_one_that_came_first() {
     assert!(!scene.condvar.is_in_use());
 }
 
-/// The lock does not adopt. Fails where more than two are called at a time, and ("lost wake-up") where a waiter that is back does not call its successor.
+/// The lock does not adopt. Fails where more than two are called at a time, and ("lost wake-up")
+/// where a waiter that is back does not call its successor.
 #[test]
 fn those_notified_together_wake_two_at_a_time() {
     let scene = stage();

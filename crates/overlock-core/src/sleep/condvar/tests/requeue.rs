@@ -73,7 +73,8 @@ fn the_next_is_woken_when_the_lock_is_free_again() {
     assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
 }
 
-/// Fails where a called waiter calls one other, or more than two, or a part of its chain is nobody's.
+/// Fails where a called waiter calls one other, or more than two, or a part of its chain is
+/// nobody's.
 #[test]
 fn those_notified_together_wake_as_a_tree() {
     let scene = Adopting::new();
