@@ -57,11 +57,12 @@ impl Exit {
             Self::NotFound(message) => (message, Self::NOT_FOUND),
             Self::NotExecutable(message) => (message, Self::NOT_EXECUTABLE),
             Self::Program(status) => return ExitCode::from(crate::run::end_like(status)),
-            Self::Help(help) => {
-                // A closed pipe, as in `overlock --help | head -1`.
-                let _ = help.print();
-                return ExitCode::from(u8::try_from(help.exit_code()).unwrap_or(Self::USAGE));
-            }
+            Self::Help(help) => match crate::printed(help.print()) {
+                Err(exit) => return exit.report(),
+                Ok(()) => {
+                    return ExitCode::from(u8::try_from(help.exit_code()).unwrap_or(Self::USAGE));
+                }
+            },
         };
         eprintln!("overlock: {}", plain(&message));
         ExitCode::from(code)

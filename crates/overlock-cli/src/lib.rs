@@ -84,7 +84,12 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
 
 /// Prints to a reader that may have left, as `head` does.
 fn print(mut out: impl Write, text: &[u8]) -> Result<(), Exit> {
-    match out.write_all(text).and_then(|()| out.flush()) {
+    printed(out.write_all(text).and_then(|()| out.flush()))
+}
+
+/// What came of printing. That the reader has left is no failure.
+fn printed(result: io::Result<()>) -> Result<(), Exit> {
+    match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Exit::Failed(format!("cannot print: {error}")))
         }

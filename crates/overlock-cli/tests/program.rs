@@ -19,6 +19,22 @@ fn help_has_examples() {
         .stdout(predicate::str::contains("Exit codes:"));
 }
 
+/// Fails where what printing the help came to is not looked at.
+#[test]
+fn help_that_cannot_be_printed_is_a_failure() {
+    for words in [&["--help"][..], &["--version"], &["bench", "--help"]] {
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let output = std::process::Command::new(assert_cmd::cargo::cargo_bin!("overlock"))
+            .args(words)
+            .stdout(full)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("overlock: cannot print: "), "{said}");
+    }
+}
+
 #[test]
 fn a_bare_call_shows_the_help() {
     overlock()

@@ -107,6 +107,7 @@ fn what_cannot_be_run_is_told() {
             "overlock: no-such-program: no such program\n"
         );
         complaint(&output(run(way).arg("./no/such/program")), 127);
+        complaint(&output(run(way).arg("")), 127);
         let text = complaint(&output(run(way).arg("/etc/passwd")), 126);
         assert!(text.contains("/etc/passwd: Permission denied"), "{text}");
         let text = complaint(&output(run(way).arg("/etc")), 126);

@@ -352,6 +352,26 @@ fn top_shows_a_program_that_runs() {
     );
 }
 
+/// Fails where a table of no bytes stays, and where a program ends by SIGXFSZ.
+#[test]
+fn where_no_table_fits_none_is_left_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -f 1; LD_PRELOAD=$0 exec env"])
+        .arg(library())
+        .env("OVERLOCK_STAT", "1")
+        .env("OVERLOCK_STAT_DIR", dir.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        said,
+        "overlock: no table for --stat: cannot create its file\n"
+    );
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn a_program_without_us_leaves_a_table() {
     let program = compile("hot", "hot-alone", &[]);

@@ -42,6 +42,9 @@ fn locate(name: &OsStr) -> Result<PathBuf, Exit> {
             Err(error) => Err(refused(&path, &error)),
         };
     }
+    if name.is_empty() {
+        return Err(not_found(name));
+    }
     let mut denied = None;
     // Without the variable, what the C library looks through.
     let dirs = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());

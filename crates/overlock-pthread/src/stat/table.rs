@@ -106,7 +106,7 @@ fn make() -> Option<*mut Table> {
     if !may_open() || BEGUN.swap(1, Relaxed) != 0 {
         return None;
     }
-    let Some(made) = keeping_errno(|| map(create()?)) else {
+    let Some(made) = keeping_errno(create) else {
         say(b"overlock: no table for --stat: cannot create its file\n");
         return None;
     };
@@ -126,6 +126,27 @@ fn make() -> Option<*mut Table> {
     // Release: pairs with the load in `get`.
     TABLE.store(made, Release);
     Some(made)
+}
+
+/// A new file in memory; none is left behind where that is not possible.
+fn create() -> Option<*mut Table> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: valid for the write.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    // The system would end the program by a signal.
+    if known && limit.rlim_cur < size_of::<Table>() as u64 {
+        return None;
+    }
+    let (file, mut name) = open()?;
+    let made = map(file);
+    if made.is_none() {
+        // SAFETY: the path ends with a zero.
+        unsafe { system_call!(libc::SYS_unlinkat, libc::AT_FDCWD, name.as_ptr(), 0) };
+    }
+    made
 }
 
 /// Takes the file into memory, all of it at once: a file system that is full later would end the
@@ -152,7 +173,7 @@ fn map(file: c_int) -> Option<*mut Table> {
 }
 
 /// A file of the process's own.
-fn create() -> Option<c_int> {
+fn open() -> Option<(c_int, Name)> {
     let mut name = Name::new();
     let mut dir = [0; Path::MAX];
     name.push(DIR.get(&mut dir));
@@ -179,7 +200,7 @@ fn create() -> Option<c_int> {
             )
         };
         if file >= 0 {
-            return Some(file as c_int);
+            return Some((file as c_int, name));
         }
         if file != -libc::EEXIST as isize {
             return None;
