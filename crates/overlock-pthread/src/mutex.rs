@@ -12,7 +12,7 @@
 //! | 20 | `count` | the owner of a recursive one: how often it has acquired it beyond the first time; with statistics, of a normal one: where it has |
 //! | 24 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 28 | `observed`: the number of what is recorded of the present owner; 0 for nothing | the owner |
-//! | 32 | `owner`: the thread's [name](crate::thread::me), of a recursive one and one that checks | the owner, as soon as it is that, and just before it is no more |
+//! | 32 | `owner`: [who](crate::thread::me) owns a recursive or error-checking one | the owner, from its acquisition to its release |
 //!
 //! All zero is a normal, free mutex of the first generation.
 //!
@@ -142,7 +142,8 @@ impl Mutex {
     /// The general way to acquire one of ours.
     fn acquire(&self, wait: Wait, site: Site) -> c_int {
         self.settle();
-        if self.knows_its_owner() && self.is_mine() {
+        let knows_its_owner = self.knows_its_owner();
+        if knows_its_owner && self.is_mine() {
             return self.acquire_again(self.kind(), wait);
         }
         let config = config::get();
@@ -156,7 +157,7 @@ impl Mutex {
         } else {
             self.take(wait)
         };
-        if result == 0 && self.knows_its_owner() {
+        if result == 0 && knows_its_owner {
             self.owner.store(me(), Relaxed);
         }
         result

@@ -1,19 +1,17 @@
 //! A condition variable, for any lock of this crate.
 //!
 //! `notify_one` calls the thread that has waited longest. `notify_all` calls two, and each called
-//! thread calls two others, as a binary tree: every CPU has a thread to run by the time that the
-//! one before it sleeps again, where the next thread of a chain would have to wake an idle CPU. To
-//! *call* a thread is to wake it or, where its lock is an [`Overlock`] that is held, to *requeue*
-//! it: it is moved, asleep, from the condition variable to the lock, and an unlock wakes it. So
-//! there is no thundering herd. With any other lock a thread acquires it before it calls, and then
-//! calls one.
+//! thread calls two others: a binary tree. (If each called one, a CPU would fall idle before its
+//! next thread is woken, and to wake an idle CPU takes long.) To *call* a thread is to wake it or,
+//! where its lock is an [`Overlock`] that is held, to *requeue* it: it is moved, asleep, from the
+//! condition variable to the lock, and an unlock wakes it. So there is no thundering herd. With any
+//! other lock a thread acquires it before it calls, and then calls one.
 //!
 //! Waiting has two phases, spin and then block: a waiter polls for SPIN before it sleeps, about as
 //! long as a sleep and a wake-up take (Karlin, Li, Manasse, Owicki, "Empirical studies of
 //! competitive spinning for a shared-memory multiprocessor", SOSP 1991). Whoever calls it meanwhile
 //! makes no system call. After a poll in vain the next waits sleep at once, by exponential backoff;
-//! at least one wait in 256 polls. A notification of more threads than there are CPUs is no reason
-//! to poll: the others need the CPUs.
+//! at least one wait in 256 polls.
 //!
 //! # Layout
 //!
@@ -34,7 +32,7 @@
 //! ```text
 //!            join              a notification           lock free: woken
 //!   owner ----------> waiting ---------------> notified ----------------> called: calls its
-//!     lock released      |                        |                          ^    successor -> owner
+//!     lock released      |                        |                          ^        chain -> owner
 //!     after it           | its limit              | lock held:               |
 //!                        v                        v counted by it, then      | requeued
 //!                     leaving                  requeued ---------------------+
@@ -371,7 +369,7 @@ impl<P: Platform> Condvar<P> {
             0 => {
                 let backoff = (self.backoff.load(Relaxed) + 1).min(BACKOFF);
                 self.backoff.store(backoff, Relaxed);
-                self.skip.store(u8::MAX >> (BACKOFF - backoff), Relaxed);
+                self.skip.store(((1_u16 << backoff) - 1) as u8, Relaxed);
                 true
             }
             left => {
@@ -433,7 +431,6 @@ impl<P: Platform> Condvar<P> {
         let mut head = None;
         let mut tail: Option<NodeId> = None;
         let mut count = 0;
-        let mut polled = false;
         let mut next = waiters.first();
         while let Some(id) = next
             && count < most
@@ -447,16 +444,15 @@ impl<P: Platform> Condvar<P> {
                 continue;
             }
             Step::Notify.taken::<P>();
-            polled |= id.node::<P>().state.load(Relaxed) == POLLING;
+            if id.node::<P>().state.load(Relaxed) == POLLING {
+                self.reward_poll();
+            }
             waiters.unlink(id);
             match tail.replace(id) {
                 Some(tail) => link::<P>(tail, id),
                 None => head = Some(id),
             }
             count += 1;
-        }
-        if polled && count <= P::parallelism() as usize {
-            self.reward_poll();
         }
         (head, count)
     }

@@ -96,19 +96,3 @@ fn a_poll_that_was_not_in_vain_is_followed_by_another_one() {
     }
     assert_eq!(kicks(), 0);
 }
-
-/// Fails where a poll among more waiters than there are CPUs is rewarded.
-#[test]
-fn a_notification_of_many_makes_nobody_poll() {
-    let scene = stage_with(Condvar::create());
-    for (count, backoff) in [(2, 1), (3, 3)] {
-        scene.condvar.skip.store(0, Relaxed);
-        scene.condvar.backoff.store(2, Relaxed);
-        let poller = polling(scene, 1, (None, false));
-        let sleepers: Vec<_> = (2..=count).map(|number| scene.sleeper(number)).collect();
-        assert_eq!(scene.condvar.notify_all(), count);
-        assert_eq!(scene.condvar.backoff.load(Relaxed), backoff);
-        poller.end();
-        sleepers.into_iter().for_each(Actor::end);
-    }
-}
