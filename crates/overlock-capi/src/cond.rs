@@ -102,7 +102,7 @@ unsafe fn wait(cond: *mut Cond, mutex: *mut Mutex, until: Option<Instant>) -> bo
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
     // SAFETY: the caller's promise.
-    unsafe { cond.wait_limited(mutex, (), until, None) }.1
+    unsafe { cond.wait_limited(mutex, (), until.map(Into::into), None) }.1
 }
 
 /// `ovl_cond_signal`.

@@ -47,4 +47,4 @@ pub mod stat;
 mod toy;
 pub mod waiters;
 
-pub use platform::{ConstPlatform, Cpu, Instant, Platform, Spin};
+pub use platform::{ConstPlatform, Cpu, Deadline, Instant, Platform, Spin};

@@ -16,13 +16,14 @@
 
 mod atomic;
 mod lanes;
+mod time;
 
 use core::fmt::Debug;
 use core::sync::atomic::Ordering;
-use core::time::Duration;
 
 pub use atomic::{Atomic, Zero};
 pub use lanes::{ByteLanes, Lanes};
+pub use time::{Deadline, Instant};
 
 use crate::diagram::Arrow;
 use crate::lock_hash::Line;
@@ -84,7 +85,7 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
 
     /// Sleeps until kicked on `word`, at the latest until `until`. Returns at once where
     /// `word` does not hold `expected`; may return spuriously. Orders nothing.
-    fn halt(word: &Self::U32, expected: u32, until: Option<Instant>);
+    fn halt(word: &Self::U32, expected: u32, until: Option<Deadline>);
 
     /// Wakes the thread that halted on `word`, if one did. The caller has changed the word
     /// before. `word` may already have been put to another use: the kick is then a
@@ -97,7 +98,7 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     ///
     /// The default does not tell sleepers apart, which takes a [`kick_at`](Self::kick_at) that
     /// wakes all for [`Kick::Apart`].
-    fn halt_as(sleeper: Sleeper, word: &Self::U32, expected: u32, until: Option<Instant>) -> bool {
+    fn halt_as(sleeper: Sleeper, word: &Self::U32, expected: u32, until: Option<Deadline>) -> bool {
         let _ = sleeper;
         Self::halt(word, expected, until);
         true
@@ -105,14 +106,11 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
 
     /// As [`halt`](Self::halt), and ends also where `other` does not hold what is expected of it,
     /// or somebody kicks that. The default polls: it sleeps for a millisecond at most.
-    fn halt_either(word: (&Self::U32, u32), other: (&Self::U32, u32), until: Option<Instant>) {
+    fn halt_either(word: (&Self::U32, u32), other: (&Self::U32, u32), until: Option<Deadline>) {
         let soon = Self::now().plus_nanos(1_000_000);
         if other.0.load(Ordering::Relaxed) == other.1 {
-            Self::halt(
-                word.0,
-                word.1,
-                Some(until.map_or(soon, |until| until.min(soon))),
-            );
+            let until = Deadline::earlier::<Self>(until, soon);
+            Self::halt(word.0, word.1, Some(until.into()));
         }
     }
 
@@ -189,7 +187,8 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// end.
     fn nap(nanos: u64) {
         let nobody = Self::U32::new(0);
-        Self::halt(&nobody, 0, Some(Self::now().plus_nanos(nanos)));
+        let end = Self::now().plus_nanos(nanos);
+        Self::halt(&nobody, 0, Some(end.into()));
     }
 
     /// The cheap half of an asymmetric fence: between two accesses of the thread that runs
@@ -212,6 +211,12 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
 
     /// The platform's monotonic clock.
     fn now() -> Instant;
+
+    /// The civil time, which can be set: nanoseconds after 1970. A platform that has none takes the
+    /// monotonic clock for it.
+    fn wall_clock() -> u64 {
+        Self::now().as_nanos()
+    }
 
     /// How many CPUs the program may really use (affinity and quota taken into account), at least
     /// 1.
@@ -315,44 +320,6 @@ pub enum Spin {
     Turns(u32),
     /// Until the clock passes this instant; looked at now and then, not on every turn.
     Until(Instant),
-}
-
-/// A moment on the platform's monotonic clock, in nanoseconds from an arbitrary start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Instant(u64);
-
-impl Instant {
-    /// The moment `nanos` nanoseconds after the clock's start.
-    pub const fn from_nanos(nanos: u64) -> Self {
-        Instant(nanos)
-    }
-
-    /// Nanoseconds from the clock's start.
-    pub const fn as_nanos(self) -> u64 {
-        self.0
-    }
-
-    /// The moment `nanos` nanoseconds later; the end of time (584 years) where it would overflow.
-    #[must_use]
-    pub const fn plus_nanos(self, nanos: u64) -> Self {
-        Instant(self.0.saturating_add(nanos))
-    }
-
-    /// The moment `duration` later; the end of time where it would overflow.
-    #[must_use]
-    pub const fn plus(self, duration: Duration) -> Self {
-        let nanos = duration.as_nanos();
-        self.plus_nanos(if nanos > u64::MAX as u128 {
-            u64::MAX
-        } else {
-            nanos as u64
-        })
-    }
-
-    /// Nanoseconds from `earlier` to `self`; 0 where `earlier` is the later one.
-    pub const fn nanos_since(self, earlier: Instant) -> u64 {
-        self.0.saturating_sub(earlier.0)
-    }
 }
 
 /// A CPU by its number, as the platform counts them.

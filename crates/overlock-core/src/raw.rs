@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::node::NodeId;
-use crate::platform::{Instant, Platform};
+use crate::platform::{Deadline, Platform};
 use crate::sleep::cancel::CancelToken;
 
 /// A mutual-exclusion lock without data.
@@ -82,7 +82,7 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
 pub unsafe trait RawTimedLock: RawLock {
     /// Acquires the lock unless `deadline` passes first. Tries at least once, whatever the
     /// deadline; never gives up before it.
-    fn lock_until(&self, deadline: Instant) -> Option<Self::Token>;
+    fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<Self::Token>;
 }
 
 /// A lock that can be built in a `const`, for statics.
@@ -131,7 +131,7 @@ pub unsafe trait RawCancelLock<P: Platform>: RawLock {
     fn lock_cancellable(
         &self,
         cancel: &CancelToken<P>,
-        deadline: Option<Instant>,
+        deadline: Option<Deadline>,
     ) -> Option<Self::Token>;
 }
 
@@ -208,11 +208,11 @@ pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
 pub unsafe trait RawTimedRwLock: RawRwLock {
     /// Acquires for reading unless `deadline` passes first. Tries at least once; never gives up
     /// before it.
-    fn read_until(&self, deadline: Instant) -> Option<Self::Read>;
+    fn read_until(&self, deadline: impl Into<Deadline>) -> Option<Self::Read>;
 
     /// Acquires for writing unless `deadline` passes first. Tries at least once; never gives up
     /// before it.
-    fn write_until(&self, deadline: Instant) -> Option<Self::Write>;
+    fn write_until(&self, deadline: impl Into<Deadline>) -> Option<Self::Write>;
 }
 
 /// A reader-writer lock whose writer can let readers in without letting go.
@@ -247,7 +247,7 @@ pub unsafe trait RawUpgradeRwLock: RawDowngradeRwLock + RawTimedRwLock {
     fn try_upgradable(&self) -> Option<Self::Upgradable>;
 
     /// The same unless `deadline` passes first. Tries at least once.
-    fn upgradable_until(&self, deadline: Instant) -> Option<Self::Upgradable>;
+    fn upgradable_until(&self, deadline: impl Into<Deadline>) -> Option<Self::Upgradable>;
 
     /// Releases an upgradable reader's acquisition.
     ///
@@ -278,7 +278,7 @@ pub unsafe trait RawUpgradeRwLock: RawDowngradeRwLock + RawTimedRwLock {
     unsafe fn upgrade_until(
         &self,
         token: Self::Upgradable,
-        deadline: Instant,
+        deadline: impl Into<Deadline>,
     ) -> Result<Self::Write, Self::Upgradable>;
 
     /// Turns the upgradable reader into a plain one.

@@ -23,7 +23,7 @@ use std::vec::Vec;
 use crate::diagram::{Arrow, Diagram};
 use crate::lock_hash::Line;
 use crate::node::{CONTEXTS, Slot};
-use crate::platform::{Atomic, Cpu, Instant, Kick, Platform, Sleeper, Spin};
+use crate::platform::{Atomic, Cpu, Deadline, Instant, Kick, Platform, Sleeper, Spin};
 use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::{WaiterLine, WaiterTable};
 
@@ -74,6 +74,8 @@ thread_local! {
     static THREAD: Cell<usize> = const { Cell::new(0) };
     static CPU: Cell<Option<u32>> = const { Cell::new(None) };
     static CLOCK: Cell<u64> = const { Cell::new(0) };
+    /// How far the wall clock is from the other.
+    static WALL: Cell<i64> = const { Cell::new(0) };
     static KICKS: Cell<usize> = const { Cell::new(0) };
     static HALTS: Cell<usize> = const { Cell::new(0) };
     static ARROWS: RefCell<Vec<(&'static str, usize)>> = const { RefCell::new(Vec::new()) };
@@ -92,6 +94,11 @@ pub(crate) fn as_thread<R>(thread: usize, play: impl FnOnce() -> R) -> R {
     let result = play();
     THREAD.set(before);
     result
+}
+
+/// Somebody sets the wall clock, by so many nanoseconds.
+pub(crate) fn set_wall_clock(by: i64) {
+    WALL.set(WALL.get() + by);
 }
 
 /// Puts every thread onto `cpu`.
@@ -192,11 +199,11 @@ impl Platform for Toy {
         Self::now()
     }
 
-    fn halt(word: &AtomicU32, expected: u32, until: Option<Instant>) {
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
         Self::halt_as(Sleeper::Waiter, word, expected, until);
     }
 
-    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Instant>) -> bool {
+    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
         step(Point::Halt);
         if word.load(Ordering::Relaxed) != expected {
             return false;
@@ -212,7 +219,7 @@ impl Platform for Toy {
             }
         }
         match until {
-            Some(end) => CLOCK.set(end.as_nanos().max(CLOCK.get())),
+            Some(end) => CLOCK.set(end.instant::<Toy>().as_nanos().max(CLOCK.get())),
             None => panic!("lost wake-up: nobody will kick {word:?}"),
         }
         false
@@ -254,6 +261,10 @@ impl Platform for Toy {
     fn now() -> Instant {
         CLOCK.set(CLOCK.get() + 1);
         Instant::from_nanos(CLOCK.get())
+    }
+
+    fn wall_clock() -> u64 {
+        Self::now().as_nanos().saturating_add_signed(WALL.get())
     }
 
     fn parallelism() -> u32 {

@@ -31,7 +31,7 @@ use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
 use overlock_core::platform::{
-    Atomic, ByteLanes, Cpu, Instant, Kick, Lanes, Platform, Sleeper, Spin,
+    Atomic, ByteLanes, Cpu, Deadline, Instant, Kick, Lanes, Platform, Sleeper, Spin,
 };
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
@@ -317,16 +317,16 @@ impl Platform for Explorer {
     }
 
     #[track_caller]
-    fn halt(word: &Word<u32>, expected: u32, until: Option<Instant>) {
+    fn halt(word: &Word<u32>, expected: u32, until: Option<Deadline>) {
         step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
-        let until = until.map(Instant::as_nanos);
+        let until = until.map(|end| end.instant::<Self>().as_nanos());
         step::halt(word.at, expected.into(), until, Sleeper::Waiter);
     }
 
     #[track_caller]
-    fn halt_as(sleeper: Sleeper, word: &Word<u32>, expected: u32, until: Option<Instant>) -> bool {
+    fn halt_as(sleeper: Sleeper, word: &Word<u32>, expected: u32, until: Option<Deadline>) -> bool {
         step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
-        let until = until.map(Instant::as_nanos);
+        let until = until.map(|end| end.instant::<Self>().as_nanos());
         step::halt(word.at, expected.into(), until, sleeper)
     }
 
@@ -461,7 +461,7 @@ impl PiPlatform for Explorer {
         pi::id(Self::number())
     }
 
-    fn lock_pi(word: &Word<u32>, until: Option<Instant>) -> Result<(), PiError> {
+    fn lock_pi(word: &Word<u32>, until: Option<Deadline>) -> Result<(), PiError> {
         pi::lock::<Self>(word, until)
     }
 

@@ -18,7 +18,7 @@ use loom::thread::{self, JoinHandle};
 use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
-use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Kick, Platform, Spin};
+use overlock_core::platform::{Atomic, ByteLanes, Cpu, Deadline, Instant, Kick, Platform, Spin};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::waiters::WaiterTable;
@@ -178,7 +178,8 @@ impl Platform for Loom {
         with(|run| Instant::from_nanos(run.now))
     }
 
-    fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Instant>) {
+    fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Deadline>) {
+        let until = until.map(|end| end.instant::<Self>().as_nanos());
         // A kernel's lock makes the look and the entry one step. Here the entry comes first, and a
         // fence between it and the look, and between the waker's store and its search: so
         // one of the two sees the other.
@@ -204,7 +205,7 @@ impl Platform for Loom {
                 break;
             }
             if let Some(end) = until {
-                with(|run| run.now = run.now.max(end.as_nanos()));
+                with(|run| run.now = run.now.max(end));
                 break;
             }
         }
@@ -327,7 +328,7 @@ impl PiPlatform for Loom {
         pi::id(Self::number())
     }
 
-    fn lock_pi(word: &Word<AtomicU32>, until: Option<Instant>) -> Result<(), PiError> {
+    fn lock_pi(word: &Word<AtomicU32>, until: Option<Deadline>) -> Result<(), PiError> {
         pi::lock::<Self>(word, until)
     }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, Instant, Platform};
+use overlock_core::platform::{Atomic, Deadline, Platform};
 use overlock_core::sleep::rt_mutex::{PiError, THREAD_ID, WAITERS};
 
 /// Who sleeps for which word, first come first: the word's address, and the number of the thread.
@@ -49,7 +49,7 @@ pub fn id(thread: usize) -> u32 {
 }
 
 /// See [`PiPlatform::lock_pi`](overlock_core::sleep::rt_mutex::PiPlatform::lock_pi).
-pub fn lock<K: Kernel>(word: &K::U32, until: Option<Instant>) -> Result<(), PiError> {
+pub fn lock<K: Kernel>(word: &K::U32, until: Option<Deadline>) -> Result<(), PiError> {
     let (me, address) = (K::number(), std::ptr::from_ref(word).addr());
     let granted = K::granted(me);
     // A count, which a late store of ours could not set back.
@@ -83,7 +83,7 @@ pub fn lock<K: Kernel>(word: &K::U32, until: Option<Instant>) -> Result<(), PiEr
         if granted.load(Acquire) != before {
             return Ok(());
         }
-        let over = until.is_some_and(|until| K::now() >= until);
+        let over = until.is_some_and(Deadline::is_over::<K>);
         if over && K::sleepers(|sleepers| sleepers.leave(me)) {
             return Err(PiError::Deadline);
         }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use overlock_core::diagram::Arrow;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
-use overlock_core::platform::{Atomic, ByteLanes, Cpu, Instant, Kick, Platform, Spin};
+use overlock_core::platform::{Atomic, ByteLanes, Cpu, Deadline, Instant, Kick, Platform, Spin};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::waiters::WaiterTable;
@@ -137,7 +137,8 @@ impl Platform for Shuttle {
         with(|run| Instant::from_nanos(run.now))
     }
 
-    fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Instant>) {
+    fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Deadline>) {
+        let until = until.map(|end| end.instant::<Self>().as_nanos());
         // A kick comes between the look and the entry no more than in a kernel: nothing here lets
         // others run.
         if word.load(Ordering::SeqCst) != expected || chance(16) {
@@ -164,7 +165,7 @@ impl Platform for Shuttle {
             match until {
                 None => thread::park(),
                 Some(end) if chance(8) => {
-                    with(|run| run.now = run.now.max(end.as_nanos()));
+                    with(|run| run.now = run.now.max(end));
                     break;
                 }
                 Some(_) => thread::yield_now(),
@@ -288,7 +289,7 @@ impl PiPlatform for Shuttle {
         pi::id(Self::number())
     }
 
-    fn lock_pi(word: &Word<AtomicU32>, until: Option<Instant>) -> Result<(), PiError> {
+    fn lock_pi(word: &Word<AtomicU32>, until: Option<Deadline>) -> Result<(), PiError> {
         pi::lock::<Self>(word, until)
     }
 

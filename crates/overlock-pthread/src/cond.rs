@@ -23,9 +23,9 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, ETIMEDOUT, clockid_t, timespec};
 use overlock::Linux;
+use overlock::core::Deadline;
 use overlock::core::raw::RawFork;
 use overlock::core::sleep::Condvar;
-use overlock::core::{Instant, Platform};
 use overlock_stat::Kind;
 
 use crate::mutex::{Mutex, raw::Any};
@@ -97,7 +97,7 @@ impl Cond {
     }
 
     /// Waits for a notification of one of ours.
-    fn wait(&self, mutex: &Mutex, until: Option<Instant>, site: Site) -> c_int {
+    fn wait(&self, mutex: &Mutex, until: Option<Deadline>, site: Site) -> c_int {
         let error = mutex.check_owner();
         if error != 0 {
             return error;
@@ -121,7 +121,7 @@ impl Cond {
             cancel::act();
         }
         match until {
-            Some(until) if acquired == 0 && Linux::now() >= until => ETIMEDOUT,
+            Some(until) if acquired == 0 && until.is_over::<Linux>() => ETIMEDOUT,
             // For no reason, as any wait may.
             _ => acquired,
         }

@@ -36,7 +36,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EPERM, ETIMEDOUT};
-use overlock::core::Instant;
+use overlock::core::Deadline;
 use overlock::core::raw::{RawFork, RawLock};
 
 use crate::order::{self, How};
@@ -86,7 +86,7 @@ enum Wait {
     /// The same, as a sleeper that the lock has adopted.
     Adopted,
     Not,
-    Until(Result<Instant, c_int>),
+    Until(Result<Deadline, c_int>),
 }
 
 impl Mutex {

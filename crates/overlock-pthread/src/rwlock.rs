@@ -43,7 +43,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use libc::{EBUSY, EDEADLK};
 use overlock::Linux;
-use overlock::core::Instant;
+use overlock::core::Deadline;
 use overlock::core::rw::OverlockRw;
 use overlock::core::rw::overlock_rw::{PATIENCE_NS, Passing};
 use overlock::core::sleep::RwSem;
@@ -84,9 +84,9 @@ const PREFER_WRITER: u32 = 2;
 
 /// What a lock here has to do. Results are 0 or an errno.
 trait Behind {
-    fn read(&self, passing: Passing, until: Option<Instant>) -> c_int;
+    fn read(&self, passing: Passing, until: Option<Deadline>) -> c_int;
     fn try_read(&self, passing: Passing) -> c_int;
-    fn write(&self, until: Option<Instant>) -> c_int;
+    fn write(&self, until: Option<Deadline>) -> c_int;
     fn try_write(&self) -> c_int;
 
     /// Whether somebody waits for it, in some way that shows.
@@ -247,7 +247,7 @@ impl RwLock {
         plain
     }
 
-    fn read(&self, until: Option<Instant>, site: Site) -> c_int {
+    fn read(&self, until: Option<Deadline>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
         }
@@ -301,7 +301,7 @@ impl RwLock {
         }
     }
 
-    fn write(&self, until: Option<Instant>, site: Site) -> c_int {
+    fn write(&self, until: Option<Deadline>, site: Site) -> c_int {
         if self.is_mine() {
             return EDEADLK;
         }

@@ -57,7 +57,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use libc::{CLOCK_MONOTONIC, EINTR, EOVERFLOW, ETIMEDOUT, clockid_t, timespec};
 use overlock::Linux;
-use overlock::core::Platform;
+use overlock::core::{Deadline, Platform};
 use overlock_stat::Kind;
 
 use crate::site::Site;
@@ -238,13 +238,11 @@ impl Sem {
 /// For a thread that nobody can wake for its cancellation: sleeps for a while at most, and returns
 /// 0.
 fn wait_slice(word: &AtomicU32, until: Until<'_>) -> c_int {
-    let now = Linux::now();
-    let slice = now.plus_nanos(SLICE_NS);
-    let end = match until.map(|(clock, at)| deadline(clock, at)) {
-        Some(Ok(end)) if end <= now => return ETIMEDOUT,
-        Some(Ok(end)) => end.min(slice),
-        _ => slice,
-    };
+    let until = until.and_then(|(clock, at)| deadline(clock, at).ok());
+    if until.is_some_and(Deadline::is_over::<Linux>) {
+        return ETIMEDOUT;
+    }
+    let end = Deadline::earlier::<Linux>(until, Linux::now().plus_nanos(SLICE_NS));
     let at = timespec {
         tv_sec: (end.as_nanos() / 1_000_000_000) as i64,
         tv_nsec: (end.as_nanos() % 1_000_000_000) as i64,

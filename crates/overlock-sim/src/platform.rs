@@ -8,7 +8,7 @@ use overlock_core::node::Slot;
 use overlock_core::platform::{Atomic, Kick, Sleeper};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::WaiterTable;
-use overlock_core::{Cpu, Instant, Platform, Spin};
+use overlock_core::{Cpu, Deadline, Instant, Platform, Spin};
 
 use crate::engine;
 use crate::tables;
@@ -19,8 +19,8 @@ use crate::word::{U8, U16, U32, U64, Usize};
 #[derive(Clone, Copy, Debug)]
 pub struct Sim;
 
-fn time(instant: Instant) -> Time {
-    Time::ns(instant.as_nanos())
+fn time(end: Deadline) -> Time {
+    Time::ns(end.instant::<Sim>().as_nanos())
 }
 
 impl Platform for Sim {
@@ -51,7 +51,7 @@ impl Platform for Sim {
         let until = match limit {
             Spin::Forever => None,
             Spin::Turns(turns) => Some(begin + engine::turn().times(u64::from(turns))),
-            Spin::Until(end) => Some(time(end)),
+            Spin::Until(end) => Some(time(end.into())),
         };
         loop {
             if until.is_some_and(|until| engine::now() >= until) {
@@ -75,11 +75,11 @@ impl Platform for Sim {
         Self::now()
     }
 
-    fn halt(word: &U32, expected: u32, until: Option<Instant>) {
+    fn halt(word: &U32, expected: u32, until: Option<Deadline>) {
         engine::halt(word.address(), until.map(time), || word.peek() == expected);
     }
 
-    fn halt_as(_: Sleeper, word: &U32, expected: u32, until: Option<Instant>) -> bool {
+    fn halt_as(_: Sleeper, word: &U32, expected: u32, until: Option<Deadline>) -> bool {
         engine::halt(word.address(), until.map(time), || word.peek() == expected)
     }
 

@@ -224,7 +224,7 @@ impl Condvar {
         end: Option<overlock_core::Instant>,
         cancel: Option<&CancelToken>,
     ) -> bool {
-        let here = watch::here();
+        let (here, end) = (watch::here(), end.map(Into::into));
         guard.with_token(|lock, token| {
             // SAFETY: the guard's own acquisition, on its thread; nobody has a reference into the
             // data, since the guard is borrowed mutably.

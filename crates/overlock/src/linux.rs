@@ -39,7 +39,7 @@ use overlock_core::node::{CONTEXTS, MAX_SLOTS, Slot};
 use overlock_core::platform::{Atomic, Kick, Sleeper};
 use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::waiters::{WaiterLine, WaiterTable};
-use overlock_core::{Cpu, Instant, Platform, Spin};
+use overlock_core::{Cpu, Deadline, Instant, Platform, Spin};
 
 pub use exit_key::ExitKey;
 
@@ -132,25 +132,22 @@ impl Platform for Linux {
         }
     }
 
-    fn halt(word: &AtomicU32, expected: u32, until: Option<Instant>) {
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
         futex::wait(word, expected, until, Sleeper::Waiter);
     }
 
-    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Instant>) -> bool {
+    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
         let woken = futex::wait(word, expected, until, sleeper);
         turn::begin();
         woken
     }
 
-    fn halt_either(word: (&AtomicU32, u32), other: (&AtomicU32, u32), until: Option<Instant>) {
+    fn halt_either(word: (&AtomicU32, u32), other: (&AtomicU32, u32), until: Option<Deadline>) {
         if !futex::wait_either([word, other], until) {
             let soon = Self::now().plus_nanos(POLL_NS);
             if other.0.load(Relaxed) == other.1 {
-                Self::halt(
-                    word.0,
-                    word.1,
-                    Some(until.map_or(soon, |until| until.min(soon))),
-                );
+                let until = Deadline::earlier::<Self>(until, soon);
+                Self::halt(word.0, word.1, Some(until.into()));
             }
         }
     }
@@ -221,6 +218,10 @@ impl Platform for Linux {
     #[inline]
     fn now() -> Instant {
         clock::now()
+    }
+
+    fn wall_clock() -> u64 {
+        clock::wall()
     }
 
     #[inline]

@@ -144,7 +144,7 @@ impl Semaphore {
         limit: impl FnOnce() -> overlock_core::Instant,
     ) -> Option<Permit<'_>> {
         self.raw
-            .acquire_many_limited(permits, Some(limit()), None)
+            .acquire_many_limited(permits, Some(limit().into()), None)
             .then(|| self.permit(permits))
     }
 

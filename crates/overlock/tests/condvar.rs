@@ -89,7 +89,7 @@ impl<T, L: RawLock> Guard<'_, T, L> {
         let token = self.token.take().unwrap();
         // SAFETY: the token is of this lock and this thread.
         let (token, notified) =
-            unsafe { condvar.wait_limited(&self.of.lock, token, deadline, cancel) };
+            unsafe { condvar.wait_limited(&self.of.lock, token, deadline.map(Into::into), cancel) };
         self.token = Some(token);
         notified
     }

@@ -90,11 +90,11 @@ fn permits_are_neither_lost_nor_made() {
         let (acquired, may_fail) = match random(seed, 4) {
             0 => (semaphore.try_acquire_many(n), true),
             1 => {
-                let acquired = semaphore.acquire_many_limited(n, Some(deadline), None);
+                let acquired = semaphore.acquire_many_limited(n, Some(deadline.into()), None);
                 (acquired, Linux::now() >= deadline)
             }
             2 => {
-                let acquired = semaphore.acquire_many_limited(n, Some(far), Some(token));
+                let acquired = semaphore.acquire_many_limited(n, Some(far.into()), Some(token));
                 (acquired, token.is_cancelled())
             }
             _ => {

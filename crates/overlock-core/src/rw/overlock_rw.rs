@@ -120,7 +120,7 @@ mod wait;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::platform::{Atomic, ConstPlatform, Instant, Kick, Platform, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, Kick, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawDowngradeRwLock, RawLock, RawRwLock, RawTimedRwLock};
 use crate::sleep::Overlock;
 
@@ -235,7 +235,7 @@ impl<P: Platform> OverlockRw<P> {
     /// # Errors
     ///
     /// [`Refused::Late`], [`Refused::Full`].
-    pub fn read_passing(&self, passing: Passing, until: Option<Instant>) -> Result<(), Refused> {
+    pub fn read_passing(&self, passing: Passing, until: Option<Deadline>) -> Result<(), Refused> {
         // Relaxed, a look first: entering acquires, and in vain it would pull the word to this CPU.
         if self.word.load(Relaxed) & (SHUT | FULL) == 0 && self.enter() {
             return Ok(());
@@ -274,7 +274,7 @@ impl<P: Platform> OverlockRw<P> {
     }
 
     /// Writes, unless `until` passes first; whether it does. Looks at least once.
-    pub fn write_within(&self, until: Option<Instant>) -> bool {
+    pub fn write_within(&self, until: Option<Deadline>) -> bool {
         self.seize_if_free() || self.write_slow(until)
     }
 
@@ -449,13 +449,13 @@ unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
 
 // SAFETY: as above; who gives up has not entered, or has left.
 unsafe impl<P: Platform> RawTimedRwLock for OverlockRw<P> {
-    fn read_until(&self, deadline: Instant) -> Option<()> {
-        let result = self.read_passing(Passing::Never, Some(deadline));
+    fn read_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
+        let result = self.read_passing(Passing::Never, Some(deadline.into()));
         (result != Err(Refused::Late)).then(|| counted(result))
     }
 
-    fn write_until(&self, deadline: Instant) -> Option<()> {
-        self.write_within(Some(deadline)).then_some(())
+    fn write_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
+        self.write_within(Some(deadline.into())).then_some(())
     }
 }
 

@@ -58,7 +58,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::overlock_rw::{self, OverlockRw};
 use crate::diagram::{Diagram, Drawn, diagram};
 use crate::node::Entry;
-use crate::platform::{Atomic, ConstPlatform, Instant, Kick, Platform, Spin, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, Kick, Platform, Spin, Zero};
 use crate::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock,
 };
@@ -171,7 +171,7 @@ impl<P: Platform> PerCpuRwSem<P> {
 
     /// The caller has the inner lock for writing: waits until no reader is left. At its limit it
     /// leaves the lock.
-    fn drain(&self, until: Option<Instant>) -> bool {
+    fn drain(&self, until: Option<Deadline>) -> bool {
         // WB was the acquisition.
         P::heavy_barrier();
         while let Some(entry) = self.find_entry() {
@@ -189,12 +189,11 @@ impl<P: Platform> PerCpuRwSem<P> {
 
     /// Waits until the reader with this entry has left, which it may have done by now.
     #[cold]
-    fn outwait(&self, entry: &Entry<P>, until: Option<Instant>) -> bool {
+    fn outwait(&self, entry: &Entry<P>, until: Option<Deadline>) -> bool {
         // Not what the entry holds: that may be 0 already, or another lock's id.
         let id = self.id.load(Relaxed);
         let left = |seen| seen != id;
-        let end = P::now().plus_nanos(SPIN_NS);
-        let end = until.map_or(end, |until| until.min(end));
+        let end = Deadline::earlier::<P>(until, P::now().plus_nanos(SPIN_NS));
         // WE
         if P::wait_until(&entry.lock, Acquire, Spin::Until(end), left).is_ok() {
             return true;
@@ -207,7 +206,7 @@ impl<P: Platform> PerCpuRwSem<P> {
             if left(entry.lock.load(Acquire)) {
                 break true;
             }
-            if until.is_some_and(|until| P::now() >= until) {
+            if until.is_some_and(Deadline::is_over::<P>) {
                 break false;
             }
             Step::Sleep.taken::<P>();
@@ -346,14 +345,15 @@ unsafe impl<P: Platform> RawRwLock for PerCpuRwSem<P> {
 
 // SAFETY: as above; who gives up has not entered, or has left.
 unsafe impl<P: Platform> RawTimedRwLock for PerCpuRwSem<P> {
-    fn read_until(&self, deadline: Instant) -> Option<Read<P>> {
+    fn read_until(&self, deadline: impl Into<Deadline>) -> Option<Read<P>> {
         match self.enter() {
             Some(entry) => Some(Read(Some(entry))),
             None => self.lock.read_until(deadline).map(|()| Read(None)),
         }
     }
 
-    fn write_until(&self, deadline: Instant) -> Option<()> {
+    fn write_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
+        let deadline = deadline.into();
         self.lock.write_until(deadline)?;
         self.drain(Some(deadline)).then_some(())
     }

@@ -95,7 +95,7 @@ use super::overlock::Overlock;
 use super::wait_list::{self, End, Limit, WaitList, Waiter, kick, stamp, tell};
 use crate::links::nap;
 use crate::node::NodeId;
-use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Spin, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
 use crate::raw::{RawFork, RawLock};
 use crate::stat::{self, Event};
 use states::Step;
@@ -247,7 +247,7 @@ impl<P: Platform> Condvar<P> {
         &self,
         lock: &L,
         token: L::Token,
-        deadline: Option<Instant>,
+        deadline: Option<Deadline>,
         cancel: Option<&CancelToken<P>>,
     ) -> (L::Token, bool) {
         let limit = Limit { deadline, cancel };

@@ -152,7 +152,7 @@ pub use policy::{Inside, NoSpin, Outside, Policy, WaiterSpin};
 use super::cancel::CancelToken;
 use super::osq::Osq;
 use super::wait_list::{Limit, WaitList};
-use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 use states::Step;
 use word::{FLAGS, WAITERS};
@@ -279,7 +279,7 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Mutex<P, Y> {
 // given to it.
 unsafe impl<P: Platform, Y: Policy> RawTimedLock for Mutex<P, Y> {
     #[inline]
-    fn lock_until(&self, deadline: Instant) -> Option<()> {
+    fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
         self.lock_within(&Limit::until(deadline))
     }
 }
@@ -297,7 +297,7 @@ unsafe impl<P: Platform, Y: Policy> RawFairLock for Mutex<P, Y> {
 // SAFETY: as above.
 unsafe impl<P: Platform, Y: Policy> RawCancelLock<P> for Mutex<P, Y> {
     /// A cancellation is looked at when a spin has ended, not during it.
-    fn lock_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Instant>) -> Option<()> {
+    fn lock_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Deadline>) -> Option<()> {
         let cancel = Some(cancel);
         self.lock_within(&Limit { deadline, cancel })
     }

@@ -123,7 +123,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::diagram::{Diagram, Drawn, diagram};
 use crate::node::NodeId;
 use crate::platform::{
-    Atomic, ByteLanes, ConstPlatform, Instant, Kick, Platform, Sleeper, Spin, Zero,
+    Atomic, ByteLanes, ConstPlatform, Deadline, Kick, Platform, Sleeper, Spin, Zero,
 };
 use crate::raw::{
     ConstLock, CreateError, RawCancelLock, RawFairLock, RawFork, RawLock, RawTimedLock,
@@ -607,14 +607,14 @@ unsafe impl<P: Platform> RawLock for Overlock<P> {
 // SAFETY: as above; who gives up has not acquired it.
 unsafe impl<P: Platform> RawTimedLock for Overlock<P> {
     #[inline]
-    fn lock_until(&self, deadline: Instant) -> Option<()> {
+    fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
         (self.take() || self.lock_slow(false, &Limit::until(deadline))).then_some(())
     }
 }
 
 // SAFETY: as above.
 unsafe impl<P: Platform> RawCancelLock<P> for Overlock<P> {
-    fn lock_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Instant>) -> Option<()> {
+    fn lock_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Deadline>) -> Option<()> {
         let limit = Limit {
             deadline,
             cancel: Some(cancel),

@@ -92,7 +92,7 @@ use core::fmt::Debug;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, Drawn, diagram};
-use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock, RawTimedLock};
 use crate::stat::{self, Event};
 
@@ -136,7 +136,7 @@ pub trait PiPlatform: Platform {
     /// # Errors
     ///
     /// The thread is not the owner then, and does not wait any more.
-    fn lock_pi(word: &Self::U32, until: Option<Instant>) -> Result<(), PiError>;
+    fn lock_pi(word: &Self::U32, until: Option<Deadline>) -> Result<(), PiError>;
 
     /// Hands the lock to the first waiter, or sets the word to 0 where there is none. The caller is
     /// the owner. Releases like a store that the next acquisition sees.
@@ -197,7 +197,7 @@ impl<P: PiPlatform> RtMutex<P> {
 
     /// Whether the lock was acquired: always, without a deadline.
     #[cold]
-    fn lock_slow(&self, deadline: Option<Instant>) -> bool {
+    fn lock_slow(&self, deadline: Option<Deadline>) -> bool {
         stat::count::<P>(Event::LockSlowpath);
         loop {
             // 0 -> id, or id' -> id' | WAITERS and later -> id | WAITERS, by the kernel. RA.
@@ -220,7 +220,7 @@ impl<P: PiPlatform> RtMutex<P> {
             };
             match deadline {
                 None => self.complain(problem),
-                Some(end) if P::now() >= end => {
+                Some(end) if end.is_over::<P>() => {
                     Step::GiveUp.taken::<P>();
                     return false;
                 }
@@ -228,7 +228,7 @@ impl<P: PiPlatform> RtMutex<P> {
             }
             // Where the kernel lends no priorities the naps are all there is: a slow lock, but a
             // lock.
-            P::nap(deadline.map_or(NAP_NS, |end| end.nanos_since(P::now()).min(NAP_NS)));
+            P::nap(deadline.map_or(NAP_NS, |end| end.nanos_left::<P>().min(NAP_NS)));
             Step::Nap.taken::<P>();
             if self.take() {
                 Step::TakeAfterNap.taken::<P>();
@@ -332,7 +332,7 @@ unsafe impl<P: PiPlatform> RawLock for RtMutex<P> {
 // SAFETY: as above; a waiter that gives up has left the kernel's list, and does not hold the lock.
 unsafe impl<P: PiPlatform> RawTimedLock for RtMutex<P> {
     #[inline]
-    fn lock_until(&self, deadline: Instant) -> Option<()> {
-        (self.take() || self.lock_slow(Some(deadline))).then_some(())
+    fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
+        (self.take() || self.lock_slow(Some(deadline.into()))).then_some(())
     }
 }

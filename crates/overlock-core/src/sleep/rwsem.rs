@@ -189,7 +189,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::osq::Osq;
 use super::wait_list::{Limit, WaitList};
-use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawDowngradeRwLock, RawRwLock, RawTimedRwLock};
 use policy::{Policy, Timed};
 use states::Step;
@@ -359,11 +359,11 @@ unsafe impl<P: Platform, Y: Policy> RawRwLock for RwSem<P, Y> {
 
 // SAFETY: as above; who gives up has taken nothing, or taken it back.
 unsafe impl<P: Platform, Y: Policy> RawTimedRwLock for RwSem<P, Y> {
-    fn read_until(&self, deadline: Instant) -> Option<()> {
+    fn read_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
         self.read_within(&Limit::until(deadline)).then_some(())
     }
 
-    fn write_until(&self, deadline: Instant) -> Option<()> {
+    fn write_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
         self.write_within(&Limit::until(deadline)).then_some(())
     }
 }

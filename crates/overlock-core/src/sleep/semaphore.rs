@@ -102,7 +102,7 @@ use super::cancel::CancelToken;
 use super::wait_list::{End, Limit, Waiter};
 use crate::links::{Links, nap};
 use crate::node::NodeId;
-use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Spin, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
 use crate::raw::RawFork;
 use crate::stat::{self, Event};
 use states::Step;
@@ -205,14 +205,14 @@ impl<P: Platform> Semaphore<P> {
     /// Takes one permit unless `deadline` passes first. Tries at least once; never gives up before
     /// it.
     #[inline]
-    pub fn acquire_until(&self, deadline: Instant) -> bool {
-        self.acquire_many_limited(1, Some(deadline), None)
+    pub fn acquire_until(&self, deadline: impl Into<Deadline>) -> bool {
+        self.acquire_many_limited(1, Some(deadline.into()), None)
     }
 
     /// Takes one permit unless `cancel` is cancelled first, or `deadline` passes. Tries at least
     /// once.
     #[inline]
-    pub fn acquire_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Instant>) -> bool {
+    pub fn acquire_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Deadline>) -> bool {
         self.acquire_many_limited(1, deadline, Some(cancel))
     }
 
@@ -249,7 +249,7 @@ impl<P: Platform> Semaphore<P> {
     pub fn acquire_many_limited(
         &self,
         n: u32,
-        deadline: Option<Instant>,
+        deadline: Option<Deadline>,
         cancel: Option<&CancelToken<P>>,
     ) -> bool {
         self.try_acquire_many(n) || self.acquire_slow(n, &Limit { deadline, cancel })

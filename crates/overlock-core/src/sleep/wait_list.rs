@@ -30,7 +30,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use crate::diagram::diagram;
 use crate::links::{GuardByte, Held, Links, nap};
 use crate::node::{Claim, Node, NodeId};
-use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Sleeper};
+use crate::platform::{Atomic, ConstPlatform, Deadline, Instant, Platform, Sleeper};
 use crate::sleep::cancel::CancelToken;
 use crate::stat::{self, Event, Latency};
 
@@ -174,7 +174,7 @@ impl End {
 /// How long to wait: for ever, up to a moment, until cancelled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit<'a, P: Platform> {
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) deadline: Option<Deadline>,
     pub(crate) cancel: Option<&'a CancelToken<P>>,
 }
 
@@ -184,9 +184,9 @@ impl<P: Platform> Limit<'_, P> {
         cancel: None,
     };
 
-    pub(crate) fn until(deadline: Instant) -> Self {
+    pub(crate) fn until(deadline: impl Into<Deadline>) -> Self {
         Limit {
-            deadline: Some(deadline),
+            deadline: Some(deadline.into()),
             cancel: None,
         }
     }
@@ -198,7 +198,7 @@ impl<P: Platform> Limit<'_, P> {
 
     /// `end`, or the deadline where that is earlier.
     pub(crate) fn earlier(&self, end: Instant) -> Instant {
-        self.deadline.map_or(end, |deadline| end.min(deadline))
+        Deadline::earlier::<P>(self.deadline, end)
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
@@ -234,7 +234,7 @@ impl<P: Platform> Limit<'_, P> {
     pub(crate) fn reached(&self) -> Option<End> {
         if self.is_cancelled() {
             Some(End::Cancelled)
-        } else if self.deadline.is_some_and(|end| P::now() >= end) {
+        } else if self.deadline.is_some_and(Deadline::is_over::<P>) {
             Some(End::Deadline)
         } else {
             None

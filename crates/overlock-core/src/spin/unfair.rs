@@ -37,7 +37,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, Drawn, diagram};
-use crate::platform::{Atomic, ConstPlatform, Instant, Platform, Spin, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock, RawTimedLock};
 
 diagram! {
@@ -49,6 +49,9 @@ diagram! {
         Release = "1 -> 0",
     }
 }
+
+/// How long a waiter with a deadline may not notice that the wall clock has been set.
+const CLOCK_NS: u64 = 1_000_000;
 
 /// The unfair lock: see the [module's page](self). 4 bytes, like those that it is compared with.
 #[derive(Debug)]
@@ -92,14 +95,23 @@ impl<P: Platform> Unfair<P> {
     }
 
     #[cold]
-    fn wait_until(&self, deadline: Instant) -> bool {
+    fn wait_until(&self, deadline: Deadline) -> bool {
         Step::Wait.taken::<P>();
-        // As in `wait`.
-        P::wait_until(&self.word, Relaxed, Spin::Until(deadline), |word: u32| {
-            word == 0 && self.take()
-        })
-        .inspect_err(|_| Step::GiveUp.taken::<P>())
-        .is_ok()
+        loop {
+            // As in `wait`.
+            let soon = P::now().plus_nanos(CLOCK_NS);
+            let end = Deadline::earlier::<P>(Some(deadline), soon);
+            let waited = P::wait_until(&self.word, Relaxed, Spin::Until(end), |word: u32| {
+                word == 0 && self.take()
+            });
+            if waited.is_ok() {
+                return true;
+            }
+            if deadline.is_over::<P>() {
+                Step::GiveUp.taken::<P>();
+                return false;
+            }
+        }
     }
 }
 
@@ -152,8 +164,8 @@ unsafe impl<P: Platform> RawLock for Unfair<P> {
 // SAFETY: as above; a waiter that gives up has changed nothing.
 unsafe impl<P: Platform> RawTimedLock for Unfair<P> {
     #[inline]
-    fn lock_until(&self, deadline: Instant) -> Option<()> {
-        (self.take() || self.wait_until(deadline)).then_some(())
+    fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
+        (self.take() || self.wait_until(deadline.into())).then_some(())
     }
 }
 

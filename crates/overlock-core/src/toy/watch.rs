@@ -16,7 +16,9 @@ use super::{Box, LOCK_TICKETS, SLOTS, Step, Toy};
 use crate::diagram::Arrow;
 use crate::lock_hash::Line;
 use crate::node::{CONTEXTS, Slot};
-use crate::platform::{Atomic, ByteLanes, Cpu, Instant, Kick, Lanes, Platform, Spin, Zero};
+use crate::platform::{
+    Atomic, ByteLanes, Cpu, Deadline, Instant, Kick, Lanes, Platform, Spin, Zero,
+};
 use crate::pool::{QueueTicket, TicketPool};
 use crate::waiters::{WaiterLine, WaiterTable};
 
@@ -253,7 +255,7 @@ impl Platform for Watch {
         Toy::delay(nanos)
     }
 
-    fn halt(word: &Watched<AtomicU32>, expected: u32, until: Option<Instant>) {
+    fn halt(word: &Watched<AtomicU32>, expected: u32, until: Option<Deadline>) {
         Toy::halt(&word.0, expected, until);
     }
 

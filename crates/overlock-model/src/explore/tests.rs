@@ -349,7 +349,7 @@ fn a_halt_without_a_kick_is_a_deadlock_and_a_timer_or_a_kick_ends_it() {
     );
     assert!(
         pair(|[x, _], first| if first {
-            Explorer::halt(x, 0, Some(Instant::from_nanos(1 << 40)))
+            Explorer::halt(x, 0, Some(Instant::from_nanos(1 << 40).into()))
         } else {
             x.store(1, Relaxed)
         })

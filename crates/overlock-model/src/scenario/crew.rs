@@ -52,6 +52,6 @@ pub fn change<W: World>(data: &W::Data) {
 pub fn rest<W: World>(nobody: &W::U32, nanos: u64) {
     let end = W::now().plus_nanos(nanos);
     while W::now() < end {
-        W::halt(nobody, 0, Some(end));
+        W::halt(nobody, 0, Some(end.into()));
     }
 }

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use overlock::Linux;
 use overlock::core::raw::{CreateError, RawLock, RawTimedLock};
-use overlock::core::{Instant, Platform, sleep, spin};
+use overlock::core::{Deadline, Platform, sleep, spin};
 
 use super::Mutex;
 use crate::site::Site;
@@ -79,29 +79,29 @@ const NAP_NS: u64 = 50_000;
 /// What mutexes need of a lock beyond [`RawLock`].
 pub(super) trait Behind: RawLock {
     /// Acquires it unless `deadline` passes first.
-    fn acquire_until(&self, deadline: Instant) -> bool;
+    fn acquire_until(&self, deadline: Deadline) -> bool;
 }
 
 impl Behind for Main {
-    fn acquire_until(&self, deadline: Instant) -> bool {
+    fn acquire_until(&self, deadline: Deadline) -> bool {
         self.lock_until(deadline).is_some()
     }
 }
 
 impl Behind for Sleeping {
-    fn acquire_until(&self, deadline: Instant) -> bool {
+    fn acquire_until(&self, deadline: Deadline) -> bool {
         self.lock_until(deadline).is_some()
     }
 }
 
 /// Its queue has no way out, so those in a hurry stay outside of it, and may starve.
 impl Behind for Hybrid {
-    fn acquire_until(&self, deadline: Instant) -> bool {
+    fn acquire_until(&self, deadline: Deadline) -> bool {
         loop {
             if self.try_lock().is_some() {
                 return true;
             }
-            if Linux::now() >= deadline {
+            if deadline.is_over::<Linux>() {
                 return false;
             }
             Linux::nap(NAP_NS);

@@ -6,7 +6,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
-use overlock::core::Instant;
+use overlock::core::Deadline;
 use overlock::core::sleep::RwSem;
 use overlock_stat::Kind;
 
@@ -109,7 +109,7 @@ impl RwLock {
     }
 
     #[cold]
-    pub(super) fn wait_to_read_counted(&self, until: Option<Instant>, site: Site) -> c_int {
+    pub(super) fn wait_to_read_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let wait = stat::Wait::begin(self.holder(), self.writes());
         let error = behind!(self, |lock| lock.read(self.passing(), until));
         let at = self.at(Kind::Read, site);
@@ -148,7 +148,7 @@ impl RwLock {
     }
 
     #[cold]
-    pub(super) fn wait_to_write_counted(&self, until: Option<Instant>, site: Site) -> c_int {
+    pub(super) fn wait_to_write_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let wait = stat::Wait::begin(self.holder(), self.writes());
         let error = behind!(self, |lock| lock.write(until));
         let at = self.at(Kind::Write, site);

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
-use overlock::core::Instant;
+use overlock::core::Deadline;
 
 use super::{Attributes, Recommended, RwLock, counted};
 use crate::site::{Site, at_cache_line, with_site};
@@ -178,7 +178,7 @@ extern "C" fn unlock_generally(lock: &RwLock) -> c_int {
 unsafe fn timed(
     lock: *mut RwLock,
     (clock, at): (clockid_t, *const timespec),
-    ours: impl FnOnce(&RwLock, Option<Instant>) -> c_int,
+    ours: impl FnOnce(&RwLock, Option<Deadline>) -> c_int,
     glibcs: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 
 use libc::{EAGAIN, EBUSY, ETIMEDOUT};
 use overlock::Linux;
-use overlock::core::Instant;
+use overlock::core::Deadline;
 use overlock::core::raw::{RawForkRwLock, RawRwLock};
 use overlock::core::rw::OverlockRw;
 use overlock::core::rw::overlock_rw::Refused;
@@ -22,7 +22,7 @@ fn errno(result: Result<(), Refused>) -> c_int {
 }
 
 impl Behind for OverlockRw<Linux> {
-    fn read(&self, passing: Passing, until: Option<Instant>) -> c_int {
+    fn read(&self, passing: Passing, until: Option<Deadline>) -> c_int {
         errno(self.read_passing(passing, until))
     }
 
@@ -30,7 +30,7 @@ impl Behind for OverlockRw<Linux> {
         errno(self.try_read_passing(passing))
     }
 
-    fn write(&self, until: Option<Instant>) -> c_int {
+    fn write(&self, until: Option<Deadline>) -> c_int {
         if self.write_within(until) {
             0
         } else {

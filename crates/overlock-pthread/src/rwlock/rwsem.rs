@@ -11,28 +11,27 @@ use libc::{EBUSY, ETIMEDOUT};
 use overlock::Linux;
 use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
 use overlock::core::sleep::RwSem;
-use overlock::core::{Instant, Platform};
+use overlock::core::{Deadline, Platform};
 
 use super::{Behind, PATIENCE_NS, Passing};
-use crate::time::earlier;
 
 /// Between two attempts to pass.
 const NAP_NS: u64 = 50_000;
 
 /// Passes those that wait, once or until it is inside.
-fn read_past(lock: &RwSem<Linux>, until: Option<Instant>) -> c_int {
+fn read_past(lock: &RwSem<Linux>, until: Option<Deadline>) -> c_int {
     while !lock.try_read_along() {
-        let now = Linux::now();
-        if until.is_some_and(|until| now >= until) {
+        if until.is_some_and(Deadline::is_over::<Linux>) {
             return ETIMEDOUT;
         }
         let nobody = AtomicU32::new(0);
-        Linux::halt(&nobody, 0, Some(earlier(until, now.plus_nanos(NAP_NS))));
+        let end = Deadline::earlier::<Linux>(until, Linux::now().plus_nanos(NAP_NS));
+        Linux::halt(&nobody, 0, Some(end.into()));
     }
     0
 }
 
-fn read_within(lock: &RwSem<Linux>, until: Option<Instant>) -> bool {
+fn read_within(lock: &RwSem<Linux>, until: Option<Deadline>) -> bool {
     match until {
         None => {
             RawRwLock::read(lock);
@@ -43,10 +42,13 @@ fn read_within(lock: &RwSem<Linux>, until: Option<Instant>) -> bool {
 }
 
 impl Behind for RwSem<Linux> {
-    fn read(&self, passing: Passing, until: Option<Instant>) -> c_int {
+    fn read(&self, passing: Passing, until: Option<Deadline>) -> c_int {
         let patience = match passing {
             Passing::AtOnce => return read_past(self, until),
-            Passing::Later => Some(earlier(until, Linux::now().plus_nanos(PATIENCE_NS))),
+            Passing::Later => {
+                let end = Linux::now().plus_nanos(PATIENCE_NS);
+                Some(Deadline::earlier::<Linux>(until, end).into())
+            }
             Passing::Never => until,
         };
         match (read_within(self, patience), passing) {
@@ -64,7 +66,7 @@ impl Behind for RwSem<Linux> {
         if taken { 0 } else { EBUSY }
     }
 
-    fn write(&self, until: Option<Instant>) -> c_int {
+    fn write(&self, until: Option<Deadline>) -> c_int {
         let taken = match until {
             None => {
                 RawRwLock::write(self);

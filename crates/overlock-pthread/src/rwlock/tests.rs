@@ -15,8 +15,8 @@ fn word(lock: &RwLock) -> &AtomicU32 {
     &lock.lock[size_of::<Recommended>() / 4 - 1]
 }
 
-fn soon() -> Option<Instant> {
-    Some(Linux::now().plus_nanos(5_000_000))
+fn soon() -> Option<Deadline> {
+    Some(Linux::now().plus_nanos(5_000_000).into())
 }
 
 #[test]

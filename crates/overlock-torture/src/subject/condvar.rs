@@ -109,7 +109,7 @@ impl<L: RawLock> Queue<L> {
     /// One wait, by one of the ways.
     fn wait(&self, worker: &Worker, how: How, end: &End<'_>, token: L::Token) -> L::Token {
         worker.wait_outside(Op::Condition, 0, how, |limit| {
-            let (deadline, cancel) = (limit.deadline, limit.token.as_deref());
+            let (deadline, cancel) = (limit.deadline.map(Into::into), limit.token.as_deref());
             // SAFETY: the token is that of the last acquisition of this lock.
             unsafe { end.mine.wait_limited(&self.lock, token, deadline, cancel) }
         })

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Debug};
 
+use overlock::core::Deadline;
 use overlock::core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 use overlock::{CancelToken, Instant, Linux};
 
@@ -28,7 +29,7 @@ struct Seat<L> {
 }
 
 type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
-type Cancellable<L> = fn(&L, &CancelToken, Option<Instant>) -> Option<<L as RawLock>::Token>;
+type Cancellable<L> = fn(&L, &CancelToken, Option<Deadline>) -> Option<<L as RawLock>::Token>;
 type UnlockFair<L> = unsafe fn(&L, <L as RawLock>::Token);
 type Bump<L> = unsafe fn(&L, <L as RawLock>::Token) -> <L as RawLock>::Token;
 
@@ -111,7 +112,7 @@ impl<L: RawLock> Exclusive<L> {
                 (How::Try, ..) => seat.lock.try_lock(),
                 (How::Timed(_), Some(until), _) => until(&seat.lock, limit.until()),
                 (How::Cancel, _, Some(cancellable)) => {
-                    cancellable(&seat.lock, limit.token(), limit.deadline)
+                    cancellable(&seat.lock, limit.token(), limit.deadline.map(Into::into))
                 }
                 _ => Some(seat.lock.lock()),
             },

@@ -1,8 +1,9 @@
 //! A semaphore as a reader-writer lock: a reader takes one permit, a writer all of them.
 
+use overlock::core::Deadline;
 use overlock::core::raw::{CreateError, RawRwLock, RawTimedRwLock};
 use overlock::core::sleep::semaphore::Semaphore;
-use overlock::{CancelToken, Instant, Linux};
+use overlock::{CancelToken, Linux};
 
 use super::shared::{Cancellable, SharedExtras, Timed};
 
@@ -33,7 +34,7 @@ impl Permits {
         }
     }
 
-    fn take(&self, n: u32, until: Option<Instant>, token: Option<&CancelToken>) -> Option<()> {
+    fn take(&self, n: u32, until: Option<Deadline>, token: Option<&CancelToken>) -> Option<()> {
         self.0.acquire_many_limited(n, until, token).then_some(())
     }
 }
@@ -88,11 +89,11 @@ unsafe impl RawRwLock for Permits {
 
 // SAFETY: as above.
 unsafe impl RawTimedRwLock for Permits {
-    fn read_until(&self, deadline: Instant) -> Option<()> {
-        self.take(1, Some(deadline), None)
+    fn read_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
+        self.take(1, Some(deadline.into()), None)
     }
 
-    fn write_until(&self, deadline: Instant) -> Option<()> {
-        self.take(PERMITS, Some(deadline), None)
+    fn write_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
+        self.take(PERMITS, Some(deadline.into()), None)
     }
 }

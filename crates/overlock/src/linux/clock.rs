@@ -1,18 +1,30 @@
-//! The clocks: CLOCK_MONOTONIC for deadlines, the time-stamp counter for spinning.
+//! The clocks: CLOCK_MONOTONIC and CLOCK_REALTIME for deadlines, the time-stamp counter for
+//! spinning.
 
 use overlock_core::Instant;
 
-/// CLOCK_MONOTONIC.
+/// What one of the two clocks shows.
 #[inline]
-pub(super) fn now() -> Instant {
+fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is valid for the write; CLOCK_MONOTONIC exists on every Linux, so the call
-    // cannot fail. The vDSO makes it safe and cheap in signal handlers too.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    // SAFETY: `time` is valid for the write; both clocks exist on every Linux, so the call cannot
+    // fail. The vDSO makes it safe and cheap in signal handlers too.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// CLOCK_MONOTONIC.
+#[inline]
+pub(super) fn now() -> Instant {
+    Instant::from_nanos(read(libc::CLOCK_MONOTONIC))
+}
+
+/// CLOCK_REALTIME.
+pub(super) fn wall() -> u64 {
+    read(libc::CLOCK_REALTIME)
 }
 
 /// Nanoseconds within a factor of two: the counters of x86-64 processors run at 1 to 4 GHz, so that

@@ -7,7 +7,7 @@ use core::sync::atomic::AtomicBool;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
-use overlock_core::Instant;
+use overlock_core::Deadline;
 use overlock_core::platform::{Kick, Sleeper};
 use rustix::thread::{MembarrierCommand, membarrier as command};
 
@@ -37,11 +37,23 @@ pub(super) fn wake_ups_are_doubted() -> bool {
     DOUBTED.load(Relaxed)
 }
 
-fn timespec(at: Instant) -> libc::timespec {
-    libc::timespec {
-        tv_sec: (at.as_nanos() / 1_000_000_000) as libc::time_t,
-        tv_nsec: (at.as_nanos() % 1_000_000_000) as _,
-    }
+/// The moment, and the clock that it is a moment of.
+fn timespec(at: Deadline) -> (libc::timespec, libc::clockid_t) {
+    let (nanos, clock) = match at {
+        Deadline::Monotonic(at) => (at.as_nanos(), libc::CLOCK_MONOTONIC),
+        Deadline::Wall(nanos) => (nanos, libc::CLOCK_REALTIME),
+    };
+    let time = libc::timespec {
+        tv_sec: (nanos / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanos % 1_000_000_000) as _,
+    };
+    (time, clock)
+}
+
+fn address(until: &Option<(libc::timespec, libc::clockid_t)>) -> *const libc::timespec {
+    until
+        .as_ref()
+        .map_or(core::ptr::null(), |(time, _)| core::ptr::from_ref(time))
 }
 
 fn mask(sleeper: Sleeper) -> u32 {
@@ -55,25 +67,26 @@ fn mask(sleeper: Sleeper) -> u32 {
 pub(super) fn wait(
     word: &AtomicU32,
     expected: u32,
-    until: Option<Instant>,
+    until: Option<Deadline>,
     sleeper: Sleeper,
 ) -> bool {
     let mut until = until;
     if until.is_none() && wake_ups_are_doubted() {
-        until = Some(super::clock::now().plus_nanos(DOUBT_NS));
+        until = Some(super::clock::now().plus_nanos(DOUBT_NS).into());
     }
     let until = until.map(timespec);
-    let until = until
-        .as_ref()
-        .map_or(core::ptr::null(), core::ptr::from_ref);
+    let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+    if let Some((_, libc::CLOCK_REALTIME)) = until {
+        operation |= libc::FUTEX_CLOCK_REALTIME;
+    }
     // SAFETY: a word, and a time or none, that outlive the call.
     let answer = unsafe {
         crate::system_call!(
             libc::SYS_futex,
             word.as_ptr(),
-            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
+            operation,
             expected,
-            until,
+            address(&until),
             core::ptr::null_mut::<u32>(),
             mask(sleeper),
         )
@@ -137,7 +150,7 @@ pub(super) fn give_up() {
 
 /// Sleeps until one of two words is not what is expected of it, or is kicked, or for no reason.
 /// False where the system cannot do that.
-pub(super) fn wait_either(words: [(&AtomicU32, u32); 2], until: Option<Instant>) -> bool {
+pub(super) fn wait_either(words: [(&AtomicU32, u32); 2], until: Option<Deadline>) -> bool {
     if ONE_WORD.load(Relaxed) != 0 || wake_ups_are_doubted() {
         return false;
     }
@@ -156,7 +169,7 @@ pub(super) fn wait_either(words: [(&AtomicU32, u32); 2], until: Option<Instant>)
     done
 }
 
-fn wait_any(words: [(&AtomicU32, u32); 3], until: Option<Instant>) -> isize {
+fn wait_any(words: [(&AtomicU32, u32); 3], until: Option<Deadline>) -> isize {
     /// `struct futex_waitv`.
     #[repr(C)]
     struct Wait {
@@ -173,9 +186,6 @@ fn wait_any(words: [(&AtomicU32, u32); 3], until: Option<Instant>) -> isize {
         reserved: 0,
     });
     let until = until.map(timespec);
-    let until = until
-        .as_ref()
-        .map_or(core::ptr::null(), core::ptr::from_ref);
     // SAFETY: three waiters and a time, or none, that outlive the call.
     unsafe {
         crate::system_call!(
@@ -183,8 +193,8 @@ fn wait_any(words: [(&AtomicU32, u32); 3], until: Option<Instant>) -> isize {
             waits.as_ptr(),
             3,
             0,
-            until,
-            libc::CLOCK_MONOTONIC,
+            address(&until),
+            until.map_or(libc::CLOCK_MONOTONIC, |(_, clock)| clock),
         )
     }
 }

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
-use overlock_core::{Instant, Platform};
+use overlock_core::{Deadline, Instant, Platform};
 use rustix::io::{self, Errno};
 use rustix::thread::{futex, gettid};
 
@@ -35,10 +35,11 @@ impl PiPlatform for Linux {
         }
     }
 
-    fn lock_pi(word: &AtomicU32, until: Option<Instant>) -> Result<(), PiError> {
+    fn lock_pi(word: &AtomicU32, until: Option<Deadline>) -> Result<(), PiError> {
         match until {
             None => futex::lock_pi(word, futex::Flags::PRIVATE, None),
-            Some(end) => lock_until(word, end),
+            Some(Deadline::Monotonic(end)) => lock_until(word, end),
+            Some(Deadline::Wall(end)) => lock_until_wall(word, end),
         }
         // Acquire, pairs with the release in `unlock_pi`, and with a lock's own. The kernel's
         // accesses are full barriers; this says it in the language's terms, and to
@@ -94,22 +95,15 @@ fn lock_until(word: &AtomicU32, end: Instant) -> io::Result<()> {
 fn lock_until_realtime(word: &AtomicU32, end: Instant) -> io::Result<()> {
     loop {
         let left = end.nanos_since(Linux::now());
-        let deadline = realtime().saturating_add(left);
-        let result = futex::lock_pi(word, futex::Flags::PRIVATE, Some(&timespec(deadline)));
+        let result = lock_until_wall(word, Linux::wall_clock().saturating_add(left));
         if result != Err(Errno::TIMEDOUT) || Linux::now() >= end {
             return result;
         }
     }
 }
 
-fn realtime() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is valid for the write; every Linux has the clock, so the call cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+fn lock_until_wall(word: &AtomicU32, end: u64) -> io::Result<()> {
+    futex::lock_pi(word, futex::Flags::PRIVATE, Some(&timespec(end)))
 }
 
 fn timespec(nanos: u64) -> futex::Timespec {

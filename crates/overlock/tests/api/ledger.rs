@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use overlock::Instant;
+use overlock::core::Deadline;
 use overlock::core::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock,
     RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
@@ -132,7 +132,7 @@ unsafe impl RawFairLock for Ledger {
 
 // SAFETY: as above.
 unsafe impl RawTimedLock for Ledger {
-    fn lock_until(&self, _: Instant) -> Option<Token> {
+    fn lock_until(&self, _: impl Into<Deadline>) -> Option<Token> {
         self.try_take("lock_until", How::Locked)
     }
 }
@@ -187,11 +187,11 @@ unsafe impl RawRwLock for Ledger {
 
 // SAFETY: as above.
 unsafe impl RawTimedRwLock for Ledger {
-    fn read_until(&self, _: Instant) -> Option<Token> {
+    fn read_until(&self, _: impl Into<Deadline>) -> Option<Token> {
         self.try_take("read_until", How::Read)
     }
 
-    fn write_until(&self, _: Instant) -> Option<Token> {
+    fn write_until(&self, _: impl Into<Deadline>) -> Option<Token> {
         self.try_take("write_until", How::Write)
     }
 }
@@ -215,7 +215,7 @@ unsafe impl RawUpgradeRwLock for Ledger {
         self.try_take("try_upgradable", How::Upgradable)
     }
 
-    fn upgradable_until(&self, _: Instant) -> Option<Token> {
+    fn upgradable_until(&self, _: impl Into<Deadline>) -> Option<Token> {
         self.try_take("upgradable_until", How::Upgradable)
     }
 
@@ -235,7 +235,7 @@ unsafe impl RawUpgradeRwLock for Ledger {
         }
     }
 
-    unsafe fn upgrade_until(&self, token: Token, _: Instant) -> Result<Token, Token> {
+    unsafe fn upgrade_until(&self, token: Token, _: impl Into<Deadline>) -> Result<Token, Token> {
         if self.book(|book| book.refuses) {
             Err(self.change("upgrade_until", token, How::Upgradable, How::Upgradable))
         } else {

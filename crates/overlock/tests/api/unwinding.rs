@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use overlock::Instant;
+use overlock::core::Deadline;
 use overlock::core::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawLock, RawRwLock, RawTimedRwLock,
     RawUpgradeRwLock,
@@ -127,11 +127,11 @@ unsafe impl<const UP: bool> RawRwLock for Upgrades<UP> {
 
 // SAFETY: as above.
 unsafe impl<const UP: bool> RawTimedRwLock for Upgrades<UP> {
-    fn read_until(&self, _: Instant) -> Option<Infallible> {
+    fn read_until(&self, _: impl Into<Deadline>) -> Option<Infallible> {
         None
     }
 
-    fn write_until(&self, _: Instant) -> Option<Token> {
+    fn write_until(&self, _: impl Into<Deadline>) -> Option<Token> {
         None
     }
 }
@@ -155,7 +155,7 @@ unsafe impl<const UP: bool> RawUpgradeRwLock for Upgrades<UP> {
         None
     }
 
-    fn upgradable_until(&self, _: Instant) -> Option<Token> {
+    fn upgradable_until(&self, _: impl Into<Deadline>) -> Option<Token> {
         None
     }
 
@@ -171,7 +171,7 @@ unsafe impl<const UP: bool> RawUpgradeRwLock for Upgrades<UP> {
         Ok(token)
     }
 
-    unsafe fn upgrade_until(&self, token: Token, _: Instant) -> Result<Token, Token> {
+    unsafe fn upgrade_until(&self, token: Token, _: impl Into<Deadline>) -> Result<Token, Token> {
         Err(token)
     }
 

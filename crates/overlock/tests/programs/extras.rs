@@ -3,11 +3,11 @@
 
 use std::any::Any;
 
-use overlock::core::Platform;
 use overlock::core::raw::{
     RawCancelLock, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock,
     RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
 };
+use overlock::core::{Deadline, Platform};
 use overlock::{CancelToken, Instant, Linux};
 
 use crate::how::How;
@@ -19,7 +19,7 @@ type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
     HasUntil, HasNoUntil, until, RawTimedLock, Until<L>, L::lock_until;
 }
 
-type Cancellable<L> = fn(&L, &CancelToken, Option<Instant>) -> Option<<L as RawLock>::Token>;
+type Cancellable<L> = fn(&L, &CancelToken, Option<Deadline>) -> Option<<L as RawLock>::Token>;
 
 ::overlock::core::abilities! {
     [L: RawLock]

@@ -22,7 +22,7 @@ const MOST: u32 = 6;
 fn acquire(semaphore: &Raw, n: u32, how: How, cancel: &CancelToken, may_wait: bool) -> bool {
     match (how, how.deadline()) {
         (_, Some(deadline)) => {
-            let acquired = semaphore.acquire_many_limited(n, Some(deadline), None);
+            let acquired = semaphore.acquire_many_limited(n, Some(deadline.into()), None);
             assert_in_time("the semaphore", acquired, deadline);
             acquired
         }

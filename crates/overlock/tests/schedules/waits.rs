@@ -21,9 +21,9 @@ fn semaphore() {
         let mut writes = 0;
         for turn in number..number + SECTIONS {
             let alone = match turn % 4 {
-                0 => semaphore.acquire_many_limited(2, Some(soon()), None),
+                0 => semaphore.acquire_many_limited(2, Some(soon().into()), None),
                 1 => semaphore.try_acquire_many(2),
-                2 => semaphore.acquire_many_limited(2, Some(far()), Some(cancel)),
+                2 => semaphore.acquire_many_limited(2, Some(far().into()), Some(cancel)),
                 _ => {
                     semaphore.acquire_many(2);
                     true
@@ -61,9 +61,9 @@ fn tells<L: RawLock>() {
         let mut waits = number;
         while turn.look() != number {
             let (deadline, cancel) = match waits % 3 {
-                0 => (Some(soon()), None),
+                0 => (Some(soon().into()), None),
                 1 => (None, None),
-                _ => (Some(far()), Some(cancel)),
+                _ => (Some(far().into()), Some(cancel)),
             };
             // SAFETY: the token is of this lock and this thread, here and below.
             token = unsafe { turns.wait_limited(lock, token, deadline, cancel) }.0;

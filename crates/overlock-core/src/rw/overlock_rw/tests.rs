@@ -8,6 +8,7 @@ use std::cell::RefCell;
 
 use super::wait::{AMPLE_NS, AWAY_NS, SPIN_NS};
 use super::*;
+use crate::platform::Instant;
 use crate::raw::{RawFairRwLock, RawUpgradeRwLock};
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch};
@@ -25,8 +26,8 @@ fn word(lock: Lock) -> u32 {
     lock.word.load(Relaxed)
 }
 
-fn soon() -> Option<Instant> {
-    Some(Toy::now().plus_nanos(100 * SPIN_NS))
+fn soon() -> Option<Deadline> {
+    Some(Toy::now().plus_nanos(100 * SPIN_NS).into())
 }
 
 fn unlock_read(lock: Lock) {
@@ -125,7 +126,7 @@ fn who_has_little_time_goes_to_the_gate_at_once() {
             assert_eq!(lock.gate.is_locked(), at_gate);
             unlock_write(lock);
         });
-        assert!(lock.write_within(Some(Toy::now().plus_nanos(nanos))));
+        assert!(lock.write_within(Some(Toy::now().plus_nanos(nanos).into())));
         assert_eq!(left(), 0);
     }
 }

@@ -10,7 +10,7 @@ use super::{
     CLOSED, FIRST, FULL, OTHERS, OverlockRw, READER, READERS, SHUT, UPGRADABLE, UPGRADING, WRITING,
     kick_all,
 };
-use crate::platform::{Atomic, Instant, Platform};
+use crate::platform::{Atomic, Deadline, Platform};
 use crate::raw::{RawFairRwLock, RawRwLock, RawUpgradeRwLock};
 
 impl<P: Platform> OverlockRw<P> {
@@ -34,7 +34,7 @@ impl<P: Platform> OverlockRw<P> {
         false
     }
 
-    fn upgradable_within(&self, until: Option<Instant>) -> bool {
+    fn upgradable_within(&self, until: Option<Deadline>) -> bool {
         self.enter_upgradable() || self.pass_gate(Want::Upgradable, until, Self::enter_upgradable)
     }
 
@@ -94,7 +94,7 @@ impl<P: Platform> OverlockRw<P> {
         false
     }
 
-    fn upgrade_within(&self, until: Option<Instant>) -> bool {
+    fn upgrade_within(&self, until: Option<Deadline>) -> bool {
         if self.try_to_upgrade() {
             return true;
         }
@@ -138,8 +138,8 @@ unsafe impl<P: Platform> RawUpgradeRwLock for OverlockRw<P> {
         self.enter_upgradable().then_some(())
     }
 
-    fn upgradable_until(&self, deadline: Instant) -> Option<()> {
-        self.upgradable_within(Some(deadline)).then_some(())
+    fn upgradable_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
+        self.upgradable_within(Some(deadline.into())).then_some(())
     }
 
     unsafe fn unlock_upgradable(&self, (): ()) {
@@ -155,8 +155,10 @@ unsafe impl<P: Platform> RawUpgradeRwLock for OverlockRw<P> {
         self.try_to_upgrade().then_some(()).ok_or(())
     }
 
-    unsafe fn upgrade_until(&self, (): (), deadline: Instant) -> Result<(), ()> {
-        self.upgrade_within(Some(deadline)).then_some(()).ok_or(())
+    unsafe fn upgrade_until(&self, (): (), deadline: impl Into<Deadline>) -> Result<(), ()> {
+        self.upgrade_within(Some(deadline.into()))
+            .then_some(())
+            .ok_or(())
     }
 
     unsafe fn downgrade_upgradable(&self, (): ()) {

@@ -7,7 +7,7 @@ use super::{
     CLOSED, FIRST, FULL, OTHERS, OverlockRw, PATIENCE_NS, Passing, READER, READERS, Refused, SHUT,
     UPGRADABLE, WRITING, counted, is_awaited, kick_all,
 };
-use crate::platform::{Atomic, Instant, Platform, Spin};
+use crate::platform::{Atomic, Deadline, Platform, Spin};
 use crate::raw::{RawLock, RawTimedLock};
 
 /// How long the gate's owner, the upgrader, and a reader beside a writer watch the word before they
@@ -58,18 +58,13 @@ impl Want {
     }
 }
 
-/// `end`, or `limit` where that comes before.
-pub(super) fn earlier(limit: Option<Instant>, end: Instant) -> Instant {
-    limit.map_or(end, |limit| limit.min(end))
-}
-
-pub(super) fn is_over<P: Platform>(until: Option<Instant>) -> bool {
-    until.is_some_and(|until| P::now() >= until)
+pub(super) fn is_over<P: Platform>(until: Option<Deadline>) -> bool {
+    until.is_some_and(Deadline::is_over::<P>)
 }
 
 /// How long there is until `until`.
-fn time_left<P: Platform>(until: Option<Instant>) -> u64 {
-    until.map_or(u64::MAX, |until| until.nanos_since(P::now()))
+fn time_left<P: Platform>(until: Option<Deadline>) -> u64 {
+    until.map_or(u64::MAX, Deadline::nanos_left::<P>)
 }
 
 impl<P: Platform> OverlockRw<P> {
@@ -82,16 +77,16 @@ impl<P: Platform> OverlockRw<P> {
     pub(super) fn spin(
         &self,
         order: Ordering,
-        until: Option<Instant>,
+        until: Option<Deadline>,
         done: impl Fn(u32) -> bool,
     ) -> Result<u32, u32> {
-        let end = earlier(until, P::now().plus_nanos(SPIN_NS));
+        let end = Deadline::earlier::<P>(until, P::now().plus_nanos(SPIN_NS));
         P::wait_until(&self.word, order, Spin::Until(end), done)
     }
 
     /// Says in the word, if it is still `seen`, that the caller sleeps, and does; until it changes,
     /// or `until`.
-    pub(super) fn sleep(&self, seen: u32, flags: u32, until: Option<Instant>, step: Step) {
+    pub(super) fn sleep(&self, seen: u32, flags: u32, until: Option<Deadline>, step: Step) {
         let asleep = seen | flags;
         // Relaxed: it publishes nothing, and the halt looks at the word.
         let exchange = self.word.compare_exchange(seen, asleep, Relaxed, Relaxed);
@@ -129,14 +124,14 @@ impl<P: Platform> OverlockRw<P> {
     pub(super) fn read_slow(
         &self,
         passing: Passing,
-        until: Option<Instant>,
+        until: Option<Deadline>,
     ) -> Result<(), Refused> {
         // Others may wait for what a reader that passes at once reads already. The clock is not
         // read by those that need not sleep.
         let mut patience = (passing == Passing::AtOnce).then(P::now);
         let mut away = AWAY_NS.iter();
         loop {
-            let waited = is_over::<P>(patience);
+            let waited = patience.is_some_and(|end| P::now() >= end);
             let shut = match passing {
                 Passing::AtOnce | Passing::Later if waited => WRITING,
                 _ => SHUT,
@@ -170,7 +165,7 @@ impl<P: Platform> OverlockRw<P> {
             } else if seen & shut != 0 {
                 let end = *patience.get_or_insert_with(|| P::now().plus_nanos(PATIENCE_NS));
                 let until = match passing {
-                    Passing::Later if !waited => Some(earlier(until, end)),
+                    Passing::Later if !waited => Some(Deadline::earlier::<P>(until, end).into()),
                     _ => until,
                 };
                 self.sleep(seen, OTHERS, until, Step::ReaderSleeps);
@@ -180,7 +175,7 @@ impl<P: Platform> OverlockRw<P> {
     }
 
     /// A reader that is counted: waits until no writer is inside.
-    fn wait_beside(&self, until: Option<Instant>) -> Result<(), Refused> {
+    fn wait_beside(&self, until: Option<Deadline>) -> Result<(), Refused> {
         loop {
             // (1, n) -> (0, n) by the writer. RA: acquire, pairs with WU.
             let seen = match self.spin(Acquire, until, |word| word & WRITING == 0) {
@@ -200,7 +195,7 @@ impl<P: Platform> OverlockRw<P> {
     }
 
     #[cold]
-    pub(super) fn write_slow(&self, until: Option<Instant>) -> bool {
+    pub(super) fn write_slow(&self, until: Option<Deadline>) -> bool {
         self.pass_gate(Want::Write, until, Self::seize_if_free)
     }
 
@@ -208,7 +203,7 @@ impl<P: Platform> OverlockRw<P> {
     pub(super) fn pass_gate(
         &self,
         want: Want,
-        until: Option<Instant>,
+        until: Option<Deadline>,
         attempt: impl Fn(&Self) -> bool,
     ) -> bool {
         if time_left::<P>(until) > AMPLE_NS {
@@ -235,7 +230,7 @@ impl<P: Platform> OverlockRw<P> {
     }
 
     /// The caller owns the gate.
-    fn wait_at_gate(&self, want: Want, until: Option<Instant>) -> bool {
+    fn wait_at_gate(&self, want: Want, until: Option<Deadline>) -> bool {
         let patience = P::now().plus_nanos(PATIENCE_NS);
         loop {
             // Relaxed: the exchange acquires.

@@ -4,6 +4,7 @@ use std::boxed::Box;
 
 use super::*;
 use crate::node::READING;
+use crate::platform::Instant;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};

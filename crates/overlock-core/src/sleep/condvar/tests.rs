@@ -81,7 +81,7 @@ impl Scene {
         unsafe { self.lock.unlock(()) }
     }
 
-    fn wait(&self, number: usize, deadline: Option<Instant>, cancel: bool) {
+    fn wait(&self, number: usize, deadline: Option<Deadline>, cancel: bool) {
         let cancel = cancel.then_some(&self.token);
         // SAFETY: the callers hold the lock.
         let ((), notified) = unsafe { self.condvar.wait_limited(&self.lock, (), deadline, cancel) };
@@ -96,7 +96,7 @@ impl Scene {
     fn waiter(
         &'static self,
         number: usize,
-        limit: impl FnOnce() -> (Option<Instant>, bool) + Send + 'static,
+        limit: impl FnOnce() -> (Option<Deadline>, bool) + Send + 'static,
     ) -> Actor {
         actor(number, move || {
             let (deadline, cancel) = limit();
@@ -117,7 +117,7 @@ impl Scene {
 
     /// A part whose deadline passes in its first sleep.
     fn timed(&'static self, number: usize) -> Actor {
-        let part = self.waiter(number, || (Some(Toy::now().plus_nanos(2)), false));
+        let part = self.waiter(number, || (Some(Toy::now().plus_nanos(2).into()), false));
         part.sleep();
         part.startle();
         part
@@ -409,9 +409,9 @@ fn a_thread_without_a_node_wakes_for_no_reason() {
         assert!(!scene.lock.is_locked() && !scene.condvar.notify_one());
     });
     as_thread(SLOTS, || scene.wait(1, None, false));
-    as_thread(SLOTS, || scene.wait(2, Some(Toy::now()), false));
+    as_thread(SLOTS, || scene.wait(2, Some(Toy::now().into()), false));
     let later = Toy::now().plus_nanos(10 * NAP_NS);
-    as_thread(SLOTS, || scene.wait(3, Some(later), false));
+    as_thread(SLOTS, || scene.wait(3, Some(later.into()), false));
     scene.token.cancel();
     as_thread(SLOTS, || scene.wait(4, None, true));
     assert_eq!(scene.back(), [(1, true), (2, false), (3, true), (4, false)]);

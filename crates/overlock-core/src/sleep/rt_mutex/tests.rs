@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::vec::Vec;
 
 use super::*;
+use crate::platform::Instant;
 use crate::raw::CHECKED;
 use crate::toy::stage::actor;
 use crate::toy::{Point, Toy, as_thread, at, halts, kicks, left};
@@ -43,7 +44,7 @@ impl PiPlatform for Toy {
         Toy::slot().map_or(99, |slot| slot as u32 + 1)
     }
 
-    fn lock_pi(word: &AtomicU32, until: Option<Instant>) -> Result<(), PiError> {
+    fn lock_pi(word: &AtomicU32, until: Option<Deadline>) -> Result<(), PiError> {
         if NO_PI.lock().unwrap().contains(&address(word)) {
             return Err(PiError::Unavailable);
         }
@@ -65,7 +66,7 @@ impl PiPlatform for Toy {
             if word.load(Acquire) & THREAD_ID == id {
                 return Ok(());
             }
-            if until.is_some_and(|end| Toy::now() >= end) {
+            if until.is_some_and(Deadline::is_over::<Toy>) {
                 sleepers(word, |waiting| waiting.retain(|&waiter| waiter != id));
                 return Err(PiError::Deadline);
             }

@@ -13,6 +13,7 @@ use super::queue::{HAS_IT, MAY_TRY};
 use super::*;
 use crate::node::NodeId;
 use crate::platform::Cpu;
+use crate::platform::Instant;
 use crate::raw::RawUpgradeRwLock;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};

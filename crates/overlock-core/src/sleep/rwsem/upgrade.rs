@@ -8,7 +8,7 @@ use super::states::Step;
 use super::word::{READ, UPGRADABLE_READ};
 use super::{READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
 use crate::links::nap;
-use crate::platform::{Atomic, Instant, Platform};
+use crate::platform::{Atomic, Deadline, Platform};
 use crate::raw::RawUpgradeRwLock;
 use crate::sleep::wait_list::{End, Limit, Waiter};
 use crate::stat::{self, Event};
@@ -172,7 +172,7 @@ unsafe impl<P: Platform, Y: Policy> RawUpgradeRwLock for RwSem<P, Y> {
         self.take_share(UPGRADABLE_READ).is_ok().then_some(())
     }
 
-    fn upgradable_until(&self, deadline: Instant) -> Option<()> {
+    fn upgradable_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
         self.upgradable_within(&Limit::until(deadline))
             .then_some(())
     }
@@ -196,7 +196,7 @@ unsafe impl<P: Platform, Y: Policy> RawUpgradeRwLock for RwSem<P, Y> {
         }
     }
 
-    unsafe fn upgrade_until(&self, (): (), deadline: Instant) -> Result<(), ()> {
+    unsafe fn upgrade_until(&self, (): (), deadline: impl Into<Deadline>) -> Result<(), ()> {
         if self.upgrade_within(&Limit::until(deadline)) {
             Ok(())
         } else {

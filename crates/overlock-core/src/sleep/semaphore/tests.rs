@@ -28,7 +28,7 @@ fn sleeper(number: usize, semaphore: Sem, n: u32) -> Actor {
 /// A part that wants `n` permits and gives up in its first sleep; it must (not) get them.
 fn timed(number: usize, semaphore: Sem, n: u32, gets_them: bool) -> Actor {
     let part = actor(number, move || {
-        let deadline = Some(Toy::now().plus_nanos(2));
+        let deadline = Some(Toy::now().plus_nanos(2).into());
         let granted = semaphore.acquire_many_limited(n, deadline, None);
         assert_eq!(granted, gets_them);
     });

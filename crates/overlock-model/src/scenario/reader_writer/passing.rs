@@ -34,7 +34,7 @@ impl<W: World> Shared<W, OverlockRw<W>> {
             TryReadPast => self.lock.try_read_passing(Passing::Later).ok(),
             ReadPastWithin(nanos) => {
                 let deadline = W::now().plus_nanos(nanos);
-                read(Passing::AtOnce, Some(deadline))
+                read(Passing::AtOnce, Some(deadline.into()))
             }
             ReadAgain => {
                 let outer = read(Passing::Never, None);

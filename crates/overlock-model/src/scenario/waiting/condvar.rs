@@ -73,7 +73,7 @@ impl<W: World, L: RawLock> Store<W, L> {
     fn get_limited(&'static self, timed: bool) {
         self.locked(|mut token| {
             while self.goods.load(Relaxed) == 0 {
-                let deadline = timed.then(|| W::now().plus_nanos(1_000));
+                let deadline = timed.then(|| W::now().plus_nanos(1_000).into());
                 let cancel = (!timed).then_some(&self.cancel);
                 // SAFETY: acquired by this thread.
                 let (again, notified) = unsafe {

@@ -153,7 +153,7 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
                     let deadline = W::now().plus_nanos(1_000);
                     if shared
                         .semaphore
-                        .acquire_many_limited(2, Some(deadline), None)
+                        .acquire_many_limited(2, Some(deadline.into()), None)
                     {
                         shared.semaphore.release_many(2);
                     }

@@ -64,7 +64,7 @@ fn a_halt_lets_the_next_one_run() {
     let body = |_| {
         if first.replace(false) {
             at(BEGIN);
-            Sim::halt(&word.0, 0, Some(Instant::from_nanos(50_000)));
+            Sim::halt(&word.0, 0, Some(Instant::from_nanos(50_000).into()));
             return 0;
         }
         now().as_ns()
@@ -98,7 +98,7 @@ fn a_halt_ends_at_its_time() {
         let word = Own::new();
         let body = |_| {
             at(BEGIN);
-            Sim::halt(&word.0, 0, Some(Instant::from_nanos(until)));
+            Sim::halt(&word.0, 0, Some(Instant::from_nanos(until).into()));
             now().as_ns()
         };
         let outcome = simulate(&machine(1, 1), &HOST, 1, body).unwrap();
@@ -117,8 +117,8 @@ fn an_old_timeout_wakes_nobody() {
             Sim::kick(&word.0);
         } else {
             at(BEGIN);
-            Sim::halt(&word.0, 0, Some(Instant::from_nanos(30_000)));
-            Sim::halt(&word.0, 0, Some(Instant::from_nanos(40_000)));
+            Sim::halt(&word.0, 0, Some(Instant::from_nanos(30_000).into()));
+            Sim::halt(&word.0, 0, Some(Instant::from_nanos(40_000).into()));
         }
         now().as_ns()
     };
@@ -169,7 +169,7 @@ fn a_host_polls_for_nobody_elses_sake() {
     let word = Own::new();
     let sleep = |begin: u64, end: u64| {
         at(Time::ns(begin));
-        Sim::halt(&word.0, 0, Some(Instant::from_nanos(end)));
+        Sim::halt(&word.0, 0, Some(Instant::from_nanos(end).into()));
     };
     let body = |vcpu: usize| {
         if vcpu == 0 {

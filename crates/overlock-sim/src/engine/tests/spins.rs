@@ -103,7 +103,7 @@ fn who_is_scheduled_anew_has_the_first_window() {
         [false, false, true].map(|sleeps| {
             if sleeps {
                 let until = Instant::from_nanos(now().as_ns() + 5_000);
-                Sim::halt(&word.0, 0, Some(until));
+                Sim::halt(&word.0, 0, Some(until.into()));
             }
             let begin = now();
             Sim::pause(700);

@@ -185,7 +185,7 @@ fn a_fair_release_gives_the_lock_to_a_sleeper() {
     unlock_upgradable(lock);
     // Nobody waits: nobody is promised anything, and the lock stays open.
     lock.read();
-    lock.write_within(Some(Instant::from_nanos(0)));
+    lock.write_within(Some(Instant::from_nanos(0).into()));
     // SAFETY: as above.
     unsafe { lock.bump_read(()) };
     // SAFETY: as above.

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A part that polls.
-fn polling(scene: Stage, number: usize, limit: (Option<Instant>, bool)) -> Actor {
+fn polling(scene: Stage, number: usize, limit: (Option<Deadline>, bool)) -> Actor {
     let part = scene.waiter(number, move || limit);
     part.to(Point::Wait);
     assert_eq!(state(number), POLLING);
@@ -55,7 +55,7 @@ fn a_deadline_ends_a_poll() {
     let waiter = actor(1, || {
         scene.lock.lock();
         let deadline = Toy::now().plus_nanos(SPIN / 4);
-        scene.wait(1, Some(deadline), false);
+        scene.wait(1, Some(deadline.into()), false);
         assert!(Toy::now().nanos_since(deadline) < SPIN / 4);
         scene.unlock();
     });

@@ -1,0 +1,175 @@
+//! Moments and limits.
+
+use core::time::Duration;
+
+use super::Platform;
+
+/// A moment on the platform's monotonic clock, in nanoseconds from an arbitrary start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The moment `nanos` nanoseconds after the clock's start.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Instant(nanos)
+    }
+
+    /// Nanoseconds from the clock's start.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The moment `nanos` nanoseconds later; the end of time (584 years) where it would overflow.
+    #[must_use]
+    pub const fn plus_nanos(self, nanos: u64) -> Self {
+        Instant(self.0.saturating_add(nanos))
+    }
+
+    /// The moment `duration` later; the end of time where it would overflow.
+    #[must_use]
+    pub const fn plus(self, duration: Duration) -> Self {
+        let nanos = duration.as_nanos();
+        self.plus_nanos(if nanos > u64::MAX as u128 {
+            u64::MAX
+        } else {
+            nanos as u64
+        })
+    }
+
+    /// Nanoseconds from `earlier` to `self`; 0 where `earlier` is the later one.
+    pub const fn nanos_since(self, earlier: Instant) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// When a wait ends at the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// At a moment of the monotonic clock.
+    Monotonic(Instant),
+    /// This many nanoseconds after 1970 by the [wall clock](Platform::wall_clock): where that is
+    /// set, waits that have begun follow it, as those of `CLOCK_REALTIME` do.
+    Wall(u64),
+}
+
+impl From<Instant> for Deadline {
+    fn from(at: Instant) -> Self {
+        Deadline::Monotonic(at)
+    }
+}
+
+impl Deadline {
+    /// Nanoseconds that are left; 0 where it is over. If nobody sets the wall clock until then.
+    pub fn nanos_left<P: Platform>(self) -> u64 {
+        match self {
+            Deadline::Monotonic(at) => at.nanos_since(P::now()),
+            Deadline::Wall(at) => at.saturating_sub(P::wall_clock()),
+        }
+    }
+
+    /// Whether its clock shows it, or a later time.
+    #[inline]
+    pub fn is_over<P: Platform>(self) -> bool {
+        self.nanos_left::<P>() == 0
+    }
+
+    /// Its moment on the monotonic clock, if nobody sets the wall clock until then. Never too
+    /// early.
+    pub fn instant<P: Platform>(self) -> Instant {
+        match self {
+            Deadline::Monotonic(at) => at,
+            // The wall clock first: what passes between the two readings is added.
+            Deadline::Wall(at) => {
+                let left = at.saturating_sub(P::wall_clock());
+                P::now().plus_nanos(left)
+            }
+        }
+    }
+
+    /// `end`, or the limit's own moment where there is a limit and that is earlier.
+    pub fn earlier<P: Platform>(limit: Option<Deadline>, end: Instant) -> Instant {
+        limit.map_or(end, |limit| limit.instant::<P>().min(end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::{RawLock, RawTimedLock, RawTimedRwLock};
+    use crate::rw::{OverlockRw, PerCpuRwSem};
+    use crate::sleep::{Condvar, Mutex, Overlock, RtMutex, RwSem, Semaphore};
+    use crate::spin::Unfair;
+    use crate::toy::{Point, Toy, at, left, set_wall_clock};
+
+    const LIMIT_NS: u64 = 10_000_000;
+    const STEP_NS: i64 = 8_000_000;
+
+    /// Fails where a wait that has begun keeps the end that it had, whichever way the clock is set.
+    fn follows_the_wall_clock(wait: impl Fn(Deadline) -> bool) {
+        for step in [0, -STEP_NS, STEP_NS] {
+            let begin = Toy::now();
+            let deadline = Deadline::Wall(Toy::wall_clock() + LIMIT_NS);
+            at(Point::Wait, move || set_wall_clock(step));
+            assert!(!wait(deadline));
+            assert_eq!(left(), 0, "it has waited");
+            assert!(deadline.is_over::<Toy>());
+            let expected = LIMIT_NS.saturating_add_signed(-step);
+            let waited = Toy::now().nanos_since(begin);
+            assert!(
+                (expected..=expected + 1_000_000).contains(&waited),
+                "{waited} ns where the clock was set by {step}"
+            );
+        }
+    }
+
+    fn lock_follows_the_wall_clock<L: RawTimedLock>() {
+        let lock = L::create().unwrap();
+        let token = lock.lock();
+        follows_the_wall_clock(|deadline| lock.lock_until(deadline).is_some());
+        // SAFETY: of the acquisition above.
+        unsafe { lock.unlock(token) };
+    }
+
+    fn rwlock_follows_the_wall_clock<L: RawTimedRwLock>() {
+        let lock = L::create().unwrap();
+        let token = lock.write();
+        follows_the_wall_clock(|deadline| lock.read_until(deadline).is_some());
+        follows_the_wall_clock(|deadline| lock.write_until(deadline).is_some());
+        // SAFETY: of the acquisition above.
+        unsafe { lock.unlock_write(token) };
+        let token = lock.read();
+        follows_the_wall_clock(|deadline| lock.write_until(deadline).is_some());
+        // SAFETY: of the acquisition above.
+        unsafe { lock.unlock_read(token) };
+    }
+
+    #[test]
+    fn mutexes_follow_the_wall_clock() {
+        lock_follows_the_wall_clock::<Overlock<Toy>>();
+        lock_follows_the_wall_clock::<Mutex<Toy>>();
+        lock_follows_the_wall_clock::<RtMutex<Toy>>();
+        lock_follows_the_wall_clock::<Unfair<Toy>>();
+    }
+
+    #[test]
+    fn reader_writer_locks_follow_the_wall_clock() {
+        rwlock_follows_the_wall_clock::<OverlockRw<Toy>>();
+        rwlock_follows_the_wall_clock::<RwSem<Toy>>();
+        rwlock_follows_the_wall_clock::<PerCpuRwSem<Toy>>();
+    }
+
+    #[test]
+    fn semaphores_and_condition_variables_follow_the_wall_clock() {
+        let semaphore = Semaphore::<Toy>::new(0);
+        follows_the_wall_clock(|deadline| semaphore.acquire_many_limited(1, Some(deadline), None));
+        let (condvar, lock) = (Condvar::<Toy>::new(), Overlock::<Toy>::new());
+        follows_the_wall_clock(|deadline| {
+            lock.lock();
+            // SAFETY: of the acquisition above.
+            let ((), notified) = unsafe { condvar.wait_limited(&lock, (), Some(deadline), None) };
+            // SAFETY: of the acquisition at the end of the wait.
+            unsafe { lock.unlock(()) };
+            notified
+        });
+    }
+}
