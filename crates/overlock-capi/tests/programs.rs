@@ -69,6 +69,17 @@ fn waiters_sleep_where_the_process_has_no_keys_left() {
     succeed(Command::new(program).arg(library));
 }
 
+/// Fails where a library that the locks are part of goes from memory while a thread's end still has
+/// to be noticed.
+#[test]
+fn a_library_with_the_locks_stays_loaded_when_it_is_closed() {
+    let workshop = Workshop::new();
+    let options = ["-std=gnu17", "-O2", "-shared", "-fPIC"];
+    let plugin = workshop.compile("tests/programs/plugin.c", Library::Static, &options);
+    let program = workshop.compile("tests/programs/unload.c", Library::Static, &["-O2"]);
+    succeed(Command::new(program).arg(plugin));
+}
+
 #[test]
 fn classes_go_with_the_standard_library() {
     let workshop = Workshop::new();

@@ -6,8 +6,10 @@ use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Has a function called when threads end. Creating it and setting it allocate nothing in the first
-/// 32 keys of a process, and take no lock; both may happen in handlers of signals.
+/// Has a function called when threads end. The library that it is part of stays loaded, by whoever
+/// it is closed. Creating the key and setting it allocate nothing in the first 32 keys of a process;
+/// setting it takes no lock. Both may happen in handlers of signals, the creation of one that is not
+/// in a library loaded later.
 #[derive(Debug)]
 pub struct ExitKey {
     /// The key (an unsigned int in every Linux libc) + 1; 0 until a thread needs it.
@@ -44,6 +46,7 @@ impl ExitKey {
         }
         match self.key.compare_exchange(0, key + 1, Relaxed, Relaxed) {
             Ok(_) => {
+                stay_loaded(self.ends as *const c_void);
                 created();
                 Some(key)
             }
@@ -64,6 +67,48 @@ impl ExitKey {
         })
     }
 }
+
+/// Threads that end call the function: the library that it is part of must not go from memory
+/// before them, whoever closes it.
+#[cfg(all(target_env = "gnu", not(miri)))]
+fn stay_loaded(function: *const c_void) {
+    use std::ffi::{c_char, c_int};
+    use std::mem::MaybeUninit;
+
+    /// dlfcn.h.
+    const RTLD_DL_LINKMAP: c_int = 2;
+
+    /// link.h: as much of `struct link_map` as debuggers may rely on.
+    #[repr(C)]
+    struct LinkMap {
+        address: usize,
+        name: *const c_char,
+    }
+
+    let mut found = MaybeUninit::uninit();
+    let mut library: *const LinkMap = ptr::null();
+    let to = (&raw mut library).cast();
+    // SAFETY: both are valid for the writes, the second for the address of a `link_map`.
+    let known = unsafe { libc::dladdr1(function, found.as_mut_ptr(), to, RTLD_DL_LINKMAP) };
+    if known == 0 {
+        return;
+    }
+    // SAFETY: null, or that of the library that this is part of, as the function has found one.
+    let Some(library) = (unsafe { library.as_ref() }) else {
+        return;
+    };
+    // SAFETY: a name is a string; that of the program itself, which stays anyway, is empty.
+    if library.name.is_null() || unsafe { library.name.read() } == 0 {
+        return;
+    }
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    // SAFETY: as above. It is there already, so nothing is loaded, and nothing of it runs.
+    unsafe { libc::dlopen(library.name, flags) };
+}
+
+/// musl never takes a library from memory.
+#[cfg(not(all(target_env = "gnu", not(miri))))]
+fn stay_loaded(_: *const c_void) {}
 
 #[cfg(test)]
 mod tests {

@@ -12,8 +12,8 @@
 //! 2.35), and says where it lies. Elsewhere, and where the system refuses one of the two, a release
 //! is a compare-exchange, and nobody restarts anything.
 
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicIsize, AtomicU64};
 
 #[cfg(all(
     target_arch = "x86_64",
@@ -26,9 +26,21 @@ pub(super) use sequence::release;
 use super::asymmetric::Asymmetric;
 use super::{clock, extras, futex};
 
-/// On where releases are sequences. Read within the sequence: a restart after it is off is the last
-/// that is needed.
-static SEQUENCES: Asymmetric = Asymmetric::new();
+/// What a release reads; in one place, since finding it may be a load.
+#[repr(C)]
+struct Sequences {
+    /// On where releases are sequences. Read within the sequence: a restart after it is off is the
+    /// last that is needed. Comes first: the sequence reads its first byte.
+    pair: Asymmetric,
+    /// Where a thread's area has the address of its sequence, from the thread pointer; 0: releases
+    /// are compare-exchanges.
+    place: AtomicIsize,
+}
+
+static SEQUENCES: Sequences = Sequences {
+    pair: Asymmetric::new(),
+    place: AtomicIsize::new(0),
+};
 
 /// Restarts may take so much of the time: one in so many of what the last one took.
 const SHARE: u64 = 100;
@@ -41,20 +53,16 @@ const SHARE: u64 = 100;
 ))]
 mod sequence {
     use core::arch::asm;
+    use core::sync::atomic::AtomicU32;
     use core::sync::atomic::Ordering::{Relaxed, Release};
-    use core::sync::atomic::{AtomicIsize, AtomicU32};
 
     use super::SEQUENCES;
     use overlock_core::platform::ByteLanes;
 
-    /// Where a thread's area has the address of its sequence, from the thread pointer; 0: releases
-    /// are compare-exchanges.
-    pub(super) static PLACE: AtomicIsize = AtomicIsize::new(0);
-
     /// See [`Platform::release`](overlock_core::Platform::release).
     #[inline(always)]
     pub(in super::super) fn release(word: &AtomicU32) -> bool {
-        let place = PLACE.load(Relaxed);
+        let place = SEQUENCES.place.load(Relaxed);
         if place == 0 {
             return exchange(word);
         }
@@ -78,7 +86,7 @@ mod sequence {
                 "lea {t}, [rip + 77b]",
                 "mov qword ptr fs:[{place}], {t}",
                 "73:",
-                "cmp byte ptr [rip + {symmetric}], 0",
+                "cmp byte ptr [{symmetric}], 0",
                 "jne 76f",
                 "cmp byte ptr [{word}], 1",
                 "jne 76f",
@@ -95,7 +103,8 @@ mod sequence {
                 ".popsection",
                 place = in(reg) place,
                 word = in(reg) word.as_ptr(),
-                symmetric = sym SEQUENCES,
+                // Not by its name, which a library would have to keep to itself.
+                symmetric = in(reg) &raw const SEQUENCES,
                 t = out(reg) _,
                 slow = label { return false },
                 options(nostack)
@@ -125,14 +134,14 @@ pub(super) fn register() {
     {
         // Relaxed: from here on releases are sequences, and whoever restarts them knows. One that
         // loads 0 does without.
-        SEQUENCES.begin();
-        sequence::PLACE.store(place, Relaxed);
+        SEQUENCES.pair.begin();
+        SEQUENCES.place.store(place, Relaxed);
     }
 }
 
 /// From now on releases are compare-exchanges. The system still grants membarrier.
 pub(super) fn give_up() {
-    SEQUENCES.end(|| {
+    SEQUENCES.pair.end(|| {
         if !restarted() {
             futex::doubt_wake_ups();
         }
@@ -148,7 +157,7 @@ fn restarted() -> bool {
 
 /// See [`Platform::restart_releases`](overlock_core::Platform::restart_releases).
 pub(super) fn restart() {
-    if !SEQUENCES.needs_barrier() {
+    if !SEQUENCES.pair.needs_barrier() {
         return;
     }
     let start = clock::ticks();
@@ -156,7 +165,7 @@ pub(super) fn restart() {
     if extras::ask(restarted) == Some(false) {
         // A filter that was installed since. Somebody may be within the sequence, and miss what the
         // caller has written.
-        SEQUENCES.end(futex::doubt_wake_ups);
+        SEQUENCES.pair.end(futex::doubt_wake_ups);
     }
     let end = clock::ticks();
     NEXT.store(end + SHARE * end.saturating_sub(start), Relaxed);
