@@ -6,10 +6,9 @@ use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Has a function called when threads end. The library that it is part of stays loaded, by whoever
-/// it is closed. Creating the key and setting it allocate nothing in the first 32 keys of a process;
-/// setting it takes no lock. Both may happen in handlers of signals, the creation of one that is not
-/// in a library loaded later.
+/// Has a function called when threads end. The library that it is part of stays loaded, whoever
+/// closes it. Creating the key and setting it allocate nothing in the first 32 keys of a process.
+/// Setting it takes no lock, and may happen in handlers of signals.
 #[derive(Debug)]
 pub struct ExitKey {
     /// The key (an unsigned int in every Linux libc) + 1; 0 until a thread needs it.
