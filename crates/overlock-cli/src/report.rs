@@ -1,23 +1,24 @@
 //! `overlock report`
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::exit::Exit;
 use crate::measure::progress;
 use crate::stat::{self, Document, Files, Mapping, Process};
 
-/// Read what a program has counted that was started without `overlock run`
+/// Read what a program has counted: one that runs, or was started without `overlock run`
 ///
 /// A program with liboverlock_pthread.so in LD_PRELOAD and OVERLOCK_STAT=1 leaves a table in
-/// OVERLOCK_STAT_DIR, /dev/shm or TMPDIR: overlock-stat.PID.
+/// OVERLOCK_STAT_DIR, /dev/shm or TMPDIR: overlock-stat.PID. A daemon that `overlock run --stat` has
+/// started goes on counting when that has ended; `overlock run` says where.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  overlock report /dev/shm/overlock-stat.1234\n  overlock report --report r.json /dev/shm/overlock-stat.1234"
+    after_help = "Examples:\n  overlock report 1234\n  overlock report /dev/shm/overlock-stat.1234\n  overlock report --report r.json /dev/shm/overlock-run.h8Xk2a"
 )]
 pub struct Args {
-    /// The tables
-    #[arg(required = true, value_name = "TABLE")]
+    /// Tables, directories of tables, or ids of processes that run
+    #[arg(required = true, value_name = "TABLE|DIR|PID")]
     tables: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -29,13 +30,28 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let files = Files::open(&args.files)?;
     let mut processes = Vec::new();
     for path in &args.tables {
-        let table = Mapping::open(path)
-            .map_err(|error| Exit::usage(format!("{}: {error}", path.display())))?;
-        processes.push(Process::read(&table, &mut stat::Symbols::new()));
+        processes.extend(read(path)?);
     }
     if !files.use_stdout() {
         let text = stat::describe(&processes, progress::width());
         crate::print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write(&Document::of(processes))
+}
+
+/// What is counted there.
+fn read(path: &Path) -> Result<Vec<Process>, Exit> {
+    let refused = |error| Exit::usage(format!("{}: {error}", path.display()));
+    if path.is_dir() {
+        if let Some(text) = stat::without_room(path) {
+            eprint!("{text}");
+        }
+        return stat::processes(path, 0).map_err(refused);
+    }
+    let pid = path.to_str().and_then(|name| name.parse().ok());
+    let table = match pid {
+        Some(pid) if !path.exists() => stat::open(pid)?.1,
+        _ => Mapping::open(path).map_err(refused)?,
+    };
+    Ok(vec![Process::read(&table, &mut stat::Symbols::new())])
 }

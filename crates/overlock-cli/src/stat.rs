@@ -2,6 +2,7 @@
 //! saying what is in them.
 
 mod json;
+mod living;
 mod mapping;
 mod process;
 mod rows;
@@ -10,8 +11,9 @@ mod symbols;
 mod text;
 
 pub use json::Document;
+pub use living::{Living, living, open};
 pub use mapping::Mapping;
-pub use process::{Process, find, processes};
+pub use process::{Process, processes, without_room};
 pub use rows::{Event, Row};
 pub use symbols::Symbols;
 pub use text::{describe, short};

@@ -3,9 +3,7 @@
 mod changes;
 mod screen;
 
-use std::fs;
 use std::io::{self, IsTerminal};
-use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -55,7 +53,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Shows the process.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let (pid, table) = open(args.pid)?;
+    let (pid, mut table) = stat::open(args.pid)?;
     let mut symbols = Symbols::new();
     if args.once {
         let process = Process::read(&table, &mut symbols);
@@ -69,48 +67,16 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     let terminal = ratatui::try_init()
         .map_err(|error| Exit::Failed(format!("cannot use the terminal: {error}")))?;
-    let result = show(terminal, pid, args.sort, &table, &mut symbols);
+    let result = show(terminal, pid, args.sort, &mut table, &mut symbols);
     ratatui::restore();
     result.map_err(|error| Exit::Failed(format!("cannot use the terminal: {error}")))
-}
-
-/// The table of the process, or of the program that it runs, where it is `overlock run`.
-fn open(pid: u32) -> Result<(u32, Mapping), Exit> {
-    let no = |why: &str| Err(Exit::usage(format!("process {pid} {why}")));
-    match stat::find(pid) {
-        Ok(Some(path)) => Mapping::open(&path)
-            .map(|table| (pid, table))
-            .map_err(|error| Exit::usage(format!("{}: {error}", path.display()))),
-        Ok(None) if let Some(program) = program_of(pid) => open(program),
-        Ok(None) => no("counts nothing: start it by `overlock run --stat`"),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => no("is not there"),
-        Err(error) => no(&format!("cannot be looked at: {error}")),
-    }
-}
-
-/// The child of a process that runs this program too.
-fn program_of(pid: u32) -> Option<u32> {
-    let is_ours = same_file(&format!("/proc/{pid}/exe"), "/proc/self/exe");
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
-    children
-        .split_whitespace()
-        .next()
-        .filter(|_| is_ours)?
-        .parse()
-        .ok()
-}
-
-fn same_file(one: &str, other: &str) -> bool {
-    let [one, other] = [one, other].map(|path| fs::metadata(path).ok());
-    one.zip(other)
-        .is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
 fn show(
     mut terminal: DefaultTerminal,
     pid: u32,
     sort: Sort,
-    table: &Mapping,
+    table: &mut Mapping,
     symbols: &mut Symbols,
 ) -> io::Result<()> {
     let mut changes = Changes::new(sort);
@@ -127,6 +93,7 @@ fn show(
         let left = next.saturating_duration_since(Instant::now());
         if !event::poll(left)? {
             if !paused {
+                table.update()?;
                 changes.update(Process::read(table, symbols));
             }
             next = Instant::now() + INTERVAL;

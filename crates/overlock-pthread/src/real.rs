@@ -63,6 +63,51 @@ impl Early {
     }
 }
 
+/// Functions of the C library's that do something of ours before: `name(its arguments) -> what it
+/// returns: what is done, what is returned where the C library has none;`
+macro_rules! told {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty: $tell:path, $missing:expr;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`.")]
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $result {
+                $tell();
+                let function = functions::$name.get();
+                if function.is_null() {
+                    return $missing;
+                }
+                type Function = unsafe extern "C-unwind" fn($($type),*) -> $result;
+                // SAFETY: glibc's function of this name has this type.
+                let function = unsafe { core::mem::transmute::<*mut core::ffi::c_void, Function>(function) };
+                // SAFETY: the caller's promise. There is nothing here that would have to be
+                // dropped.
+                unsafe { function($($arg),*) }
+            }
+        )*
+
+        #[allow(non_upper_case_globals)] // the functions' own names
+        mod functions {
+            use crate::real::Early;
+
+            $(
+                pub(super) static $name: Early = {
+                    let name = concat!(stringify!($name), "\0").as_bytes();
+                    match core::ffi::CStr::from_bytes_with_nul(name) {
+                        Ok(name) => Early::new(name),
+                        Err(_) => panic!("a name with a zero in it"), // when this is compiled
+                    }
+                };
+            )*
+        }
+
+        /// When the library is loaded.
+        pub(crate) fn start() {
+            $(functions::$name.find();)*
+        }
+    };
+}
+pub(crate) use told;
+
 /// Finds a function for the calls to come, too. By itself: callers that wait later take less of the
 /// stack.
 #[cold]

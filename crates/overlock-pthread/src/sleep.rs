@@ -9,61 +9,18 @@
 //! stack may be unwound from there.
 
 use core::ffi::{c_int, c_uint, c_void};
-use core::mem::transmute;
 
 use libc::{
     clockid_t, epoll_event, fd_set, nfds_t, pollfd, pthread_t, sigset_t, timespec, timeval,
 };
 
 use crate::order;
-use crate::real::{Early, missing};
+use crate::real::{missing, told};
 
 /// `thrd_error`, as glibc has it.
 const THRD_ERROR: c_int = 2;
 
-macro_rules! sleeping {
-    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty: $tell:path, $missing:expr;)*) => {
-        $(
-            #[doc = concat!("`", stringify!($name), "`.")]
-            #[cfg_attr(not(test), unsafe(no_mangle))]
-            pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $result {
-                $tell();
-                let function = functions::$name.get();
-                if function.is_null() {
-                    return $missing;
-                }
-                type Function = unsafe extern "C-unwind" fn($($type),*) -> $result;
-                // SAFETY: glibc's function of this name has this type.
-                let function = unsafe { transmute::<*mut c_void, Function>(function) };
-                // SAFETY: the caller's promise. There is nothing here that would have to be
-                // dropped.
-                unsafe { function($($arg),*) }
-            }
-        )*
-
-        #[allow(non_upper_case_globals)] // the functions' own names
-        mod functions {
-            use super::Early;
-
-            $(
-                pub(super) static $name: Early = {
-                    let name = concat!(stringify!($name), "\0").as_bytes();
-                    match core::ffi::CStr::from_bytes_with_nul(name) {
-                        Ok(name) => Early::new(name),
-                        Err(_) => panic!("a name with a zero in it"), // when this is compiled
-                    }
-                };
-            )*
-        }
-
-        /// When the library is loaded.
-        pub(crate) fn start() {
-            $(functions::$name.find();)*
-        }
-    };
-}
-
-sleeping! {
+told! {
     pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int: order::sleeps, libc::ENOSYS;
     pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, at: *const timespec) -> c_int: order::sleeps, libc::ENOSYS;
     pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, at: *const timespec) -> c_int: order::sleeps, libc::ENOSYS;

@@ -34,7 +34,7 @@ use crate::config;
 use crate::site::Site;
 pub(crate) use objects::initialised;
 use objects::initialiser;
-pub(crate) use table::{after_fork, start, use_no_files};
+pub(crate) use table::{after_fork, make_table, start, use_no_files};
 
 /// What is recorded, by which an entry of the table is found.
 #[derive(Clone, Copy, Debug)]

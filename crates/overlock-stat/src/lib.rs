@@ -49,6 +49,10 @@ pub const MANY: u32 = 1 << 16;
 /// one already.
 pub const PREFIX: &str = "overlock-stat.";
 
+/// How the names of empty files begin that stand for tables which could not be made: there was no
+/// room. The process's id follows.
+pub const FAILED: &str = "overlock-stat-failed.";
+
 /// What sort of object an entry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]

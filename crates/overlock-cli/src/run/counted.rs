@@ -1,7 +1,9 @@
 //! `overlock run --stat`: the directory for the tables, and what becomes of them.
 
 use std::env;
-use std::io;
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Instant;
@@ -12,7 +14,7 @@ use super::launch::{self, Watch};
 use super::{Args, name};
 use crate::exit::Exit;
 use crate::measure::progress;
-use crate::stat::{self, Document, Files, Process};
+use crate::stat::{self, Document, Files, Living, Process};
 
 /// Memory, where there is such a place: the tables are written all the time.
 const SHM: &str = "/dev/shm";
@@ -28,6 +30,26 @@ impl Tables {
     fn processes(&self) -> Result<Vec<Process>, Exit> {
         stat::processes(self.dir.path(), self.child)
             .map_err(|error| Exit::Failed(format!("cannot read what was counted: {error}")))
+    }
+
+    /// Daemons go on counting. Whoever started them is told where; else the tables go.
+    fn leave(self) {
+        let living = stat::living(self.dir.path());
+        let Some(first) = living.first() else {
+            return;
+        };
+        let others = match living.len() - 1 {
+            0 => String::new(),
+            1 => " and another".to_owned(),
+            others => format!(" and {others} others"),
+        };
+        let Living { pid, program } = first;
+        say(&format!(
+            "overlock: {program} (process {pid}){others} will go on counting: see `overlock top {pid}`, \
+             `overlock report {pid}`\n\
+             overlock: all tables are in {}, which stays until you remove it\n",
+            self.dir.keep().display()
+        ));
     }
 }
 
@@ -64,6 +86,10 @@ pub fn run(args: &Args, program: &Path, mut command: Command) -> Result<ExitStat
     if !files.use_stdout() || args.stat {
         print(&processes);
     }
+    if let Some(text) = stat::without_room(tables.dir.path()) {
+        say(&text);
+    }
+    tables.leave();
     let words = args.program.iter();
     files.write(&Document {
         command: words
@@ -80,14 +106,29 @@ pub fn run(args: &Args, program: &Path, mut command: Command) -> Result<ExitStat
 /// The standard output is the program's.
 fn print(processes: &[Process]) {
     let width = progress::width_of(io::stderr());
-    eprint!("{}", stat::describe(processes, width));
+    say(&stat::describe(processes, width));
+}
+
+/// The program's end counts for more than ours: nobody may be there to read this.
+fn say(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 fn directory() -> Result<TempDir, Exit> {
     let mut builder = tempfile::Builder::new();
     let builder = builder.prefix("overlock-run.");
-    builder
+    let made = builder
         .tempdir_in(SHM)
         .or_else(|_| builder.tempdir_in(env::temp_dir()))
-        .map_err(|error| Exit::Failed(format!("no place for what --stat counts: {error}")))
+        .and_then(|dir| open_to_others(&dir).map(|()| dir));
+    made.map_err(|error| Exit::Failed(format!("no place for what --stat counts: {error}")))
+}
+
+/// Root's programs may become other users', who have to create their tables, and see and remove no
+/// others.
+fn open_to_others(dir: &TempDir) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o1733))
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use overlock_stat::PREFIX;
+use overlock_stat::{FAILED, PREFIX};
 use serde::Serialize;
 
 use super::mapping::Mapping;
@@ -64,7 +64,7 @@ impl Process {
 /// `first` comes first, and then those with the longest waits.
 pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
     let mut found = Vec::new();
-    for path in all(dir)? {
+    for path in all(dir, PREFIX)? {
         // One that is being made has nothing to tell.
         let Ok(table) = Mapping::open(&path) else {
             continue;
@@ -78,12 +78,12 @@ pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
     Ok(found)
 }
 
-/// The tables' files in a directory.
-fn all(dir: &Path) -> io::Result<Vec<PathBuf>> {
+/// The files in a directory whose names begin so.
+fn all(dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
-        if entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()) {
+        if entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
             paths.push(entry.path());
         }
     }
@@ -91,17 +91,17 @@ fn all(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The table of a process that runs.
-pub fn find(pid: u32) -> io::Result<Option<PathBuf>> {
-    let maps = fs::read(format!("/proc/{pid}/maps"))?;
-    let own = format!("/{PREFIX}{pid}");
-    let paths = maps.split(|&byte| byte == b'\n').filter_map(|line| {
-        let start = line.iter().position(|&byte| byte == b'/')?;
-        let path = Path::new(std::ffi::OsStr::from_bytes(&line[start..]));
-        // An image that was replaced had a table too; of numbers behind points the highest is the
-        // present one's.
-        let is_own = path.as_os_str().to_string_lossy().contains(&own);
-        is_own.then(|| path.to_owned())
-    });
-    Ok(paths.max())
+/// What is to be said of processes that had no room for a table there; nothing where all had.
+pub fn without_room(dir: &Path) -> Option<String> {
+    let ids = |path: PathBuf| Some(path.extension()?.to_str()?.to_owned());
+    let pids: Vec<String> = (all(dir, FAILED).ok()?.into_iter().filter_map(ids)).collect();
+    let which = match &pids[..] {
+        [] => return None,
+        [pid] => format!("process {pid}"),
+        [pids @ .., last] => format!("processes {} and {last}", pids.join(", ")),
+    };
+    Some(format!(
+        "overlock: {which} counted nothing: no room for a table in {}\n",
+        dir.display()
+    ))
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
 use overlock::{system_call, variable};
-use overlock_stat::{MAGIC, PREFIX, Path, Table, VERSION};
+use overlock_stat::{FAILED, MAGIC, PREFIX, Path, Table, VERSION};
 
 use super::{clock, flight, modules};
 use crate::config;
@@ -100,6 +100,13 @@ pub(super) fn may_open() -> bool {
     !NO_FILES.load(Relaxed)
 }
 
+/// The process may be unable to make its table from now on, and has one before.
+pub(crate) fn make_table() {
+    if config::get().stat {
+        get();
+    }
+}
+
 #[cold]
 fn make() -> Option<*mut Table> {
     // Relaxed: who comes second uses nothing of it, and counts nothing yet.
@@ -108,6 +115,11 @@ fn make() -> Option<*mut Table> {
     }
     let Some(made) = keeping_errno(create) else {
         say(b"overlock: no table for --stat: cannot create its file\n");
+        // A daemon has nobody who reads that.
+        let note = open(&Name::of(FAILED));
+        if note >= 0 {
+            close(note);
+        }
         return None;
     };
     // SAFETY: just mapped, zeroed, and of that size.
@@ -140,13 +152,19 @@ fn create() -> Option<*mut Table> {
     if known && limit.rlim_cur < size_of::<Table>() as u64 {
         return None;
     }
-    let (file, mut name) = open()?;
+    let (file, name) = open_new()?;
     let made = map(file);
+    close(file);
     if made.is_none() {
         // SAFETY: the path ends with a zero.
         unsafe { system_call!(libc::SYS_unlinkat, libc::AT_FDCWD, name.as_ptr(), 0) };
     }
     made
+}
+
+fn close(file: c_int) {
+    // SAFETY: the caller's, and not used any more.
+    unsafe { system_call!(libc::SYS_close, file) };
 }
 
 /// Takes the file into memory, all of it at once: a file system that is full later would end the
@@ -167,20 +185,12 @@ fn map(file: c_int) -> Option<*mut Table> {
             0,
         )
     };
-    // SAFETY: ours, and not used any more.
-    unsafe { system_call!(libc::SYS_close, file) };
     (reserved && made != libc::MAP_FAILED).then_some(made.cast())
 }
 
 /// A file of the process's own.
-fn open() -> Option<(c_int, Name)> {
-    let mut name = Name::new();
-    let mut dir = [0; Path::MAX];
-    name.push(DIR.get(&mut dir));
-    name.push(b"/");
-    name.push(PREFIX.as_bytes());
-    // SAFETY: it has no preconditions.
-    name.number(unsafe { libc::getpid() } as u32);
+fn open_new() -> Option<(c_int, Name)> {
+    let mut name = Name::of(PREFIX);
     let stem = name.length;
     for number in 0..MOST_NUMBERS {
         name.length = stem;
@@ -188,25 +198,29 @@ fn open() -> Option<(c_int, Name)> {
             name.push(b".");
             name.number(number);
         }
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
-        // SAFETY: the path ends with a zero.
-        let file = unsafe {
-            system_call!(
-                libc::SYS_openat,
-                libc::AT_FDCWD,
-                name.as_ptr(),
-                flags,
-                0o600,
-            )
-        };
-        if file >= 0 {
-            return Some((file as c_int, name));
-        }
-        if file != -libc::EEXIST as isize {
-            return None;
+        match open(&name) {
+            file if file >= 0 => return Some((file, name)),
+            error if error == -libc::EEXIST => {}
+            _ => return None,
         }
     }
     None
+}
+
+/// Creates a file: its number, or the error's, negative.
+fn open(name: &Name) -> c_int {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero.
+    let file = unsafe {
+        system_call!(
+            libc::SYS_openat,
+            libc::AT_FDCWD,
+            name.as_ptr(),
+            flags,
+            0o600,
+        )
+    };
+    file as c_int
 }
 
 fn say(line: &[u8]) {
@@ -221,11 +235,19 @@ struct Name {
 }
 
 impl Name {
-    fn new() -> Self {
-        Name {
+    /// In the directory for tables: the process's.
+    fn of(prefix: &str) -> Self {
+        let mut name = Name {
             bytes: [0; 2 * Path::MAX],
             length: 0,
-        }
+        };
+        let mut dir = [0; Path::MAX];
+        name.push(DIR.get(&mut dir));
+        name.push(b"/");
+        name.push(prefix.as_bytes());
+        // SAFETY: it has no preconditions.
+        name.number(unsafe { libc::getpid() } as u32);
+        name
     }
 
     fn push(&mut self, text: &[u8]) {
@@ -244,8 +266,8 @@ impl Name {
         self.push(&[b'0' + (number % 10) as u8]);
     }
 
-    fn as_ptr(&mut self) -> *const c_char {
-        self.bytes[self.length] = 0;
+    /// Ends with a zero: behind the length nothing has been written, as numbers only get longer.
+    fn as_ptr(&self) -> *const c_char {
         self.bytes.as_ptr().cast()
     }
 }

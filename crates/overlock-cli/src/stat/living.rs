@@ -1,0 +1,113 @@
+//! Processes that run, and their tables.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use overlock_stat::PREFIX;
+
+use super::mapping::Mapping;
+use crate::exit::Exit;
+
+/// One that was started with a directory for its tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Living {
+    /// Its id.
+    pub pid: u32,
+    /// Its program, as far as the system tells.
+    pub program: String,
+}
+
+/// Those that count into a directory, or would if they had anything to count.
+pub fn living(dir: &Path) -> Vec<Living> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let mut found: Vec<Living> = pids
+        .filter(|&pid| counts_into(pid, dir))
+        .map(|pid| Living {
+            pid,
+            program: fs::read_to_string(format!("/proc/{pid}/comm")).map_or_else(
+                |_| "a program".to_owned(),
+                |name| name.trim_end().to_owned(),
+            ),
+        })
+        .collect();
+    found.sort_by_key(|process| process.pid);
+    found
+}
+
+/// By what it was started with, which it may have overwritten, or by what it has in memory.
+fn counts_into(pid: u32, dir: &Path) -> bool {
+    let variable = [b"OVERLOCK_STAT_DIR=", dir.as_os_str().as_bytes()].concat();
+    let table = [dir.as_os_str().as_bytes(), b"/", PREFIX.as_bytes()].concat();
+    let is_told = fs::read(format!("/proc/{pid}/environ")).is_ok_and(|bytes| {
+        bytes
+            .split(|&byte| byte == 0)
+            .any(|entry| entry == variable)
+    });
+    is_told
+        || fs::read(format!("/proc/{pid}/maps"))
+            .is_ok_and(|bytes| bytes.windows(table.len()).any(|bytes| bytes == table))
+}
+
+/// The table of a process, or of the program that it runs, where it is `overlock run`; and whose it
+/// is.
+pub fn open(pid: u32) -> Result<(u32, Mapping), Exit> {
+    let no = |why: &str| Err(Exit::usage(format!("process {pid} {why}")));
+    match find(pid) {
+        Ok(Some(path)) => Mapping::open(&path)
+            .map(|table| (pid, table))
+            .map_err(|error| Exit::usage(format!("{}: {error}", path.display()))),
+        Ok(None) if let Some(program) = program_of(pid) => open(program),
+        Ok(None) if is_to_count(pid) => no("has counted nothing yet"),
+        Ok(None) => no("counts nothing: start it by `overlock run --stat`"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => no("is not there"),
+        Err(error) => no(&format!("cannot be looked at: {error}")),
+    }
+}
+
+/// The file of a process's table.
+fn find(pid: u32) -> io::Result<Option<PathBuf>> {
+    let maps = fs::read(format!("/proc/{pid}/maps"))?;
+    let own = format!("/{PREFIX}{pid}");
+    let paths = maps.split(|&byte| byte == b'\n').filter_map(|line| {
+        let start = line.iter().position(|&byte| byte == b'/')?;
+        let path = Path::new(std::ffi::OsStr::from_bytes(&line[start..]));
+        // An image that was replaced had a table too; of numbers behind points the highest is the
+        // present one's.
+        let is_own = path.as_os_str().to_string_lossy().contains(&own);
+        is_own.then(|| path.to_owned())
+    });
+    Ok(paths.max())
+}
+
+/// Whether it was started as one that counts.
+fn is_to_count(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/environ")).is_ok_and(|bytes| {
+        bytes
+            .split(|&byte| byte == 0)
+            .any(|entry| entry == b"OVERLOCK_STAT=1")
+    })
+}
+
+/// The child of a process that runs this program too.
+fn program_of(pid: u32) -> Option<u32> {
+    let is_ours = same_file(&format!("/proc/{pid}/exe"), "/proc/self/exe");
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    children
+        .split_whitespace()
+        .next()
+        .filter(|_| is_ours)?
+        .parse()
+        .ok()
+}
+
+fn same_file(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|path| fs::metadata(path).ok());
+    one.zip(other)
+        .is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
+}
