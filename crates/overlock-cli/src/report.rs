@@ -10,8 +10,8 @@ use crate::stat::{self, Document, Files, Mapping, Process};
 /// Read what a program has counted: one that runs, or was started without `overlock run`
 ///
 /// A program with liboverlock_pthread.so in LD_PRELOAD and OVERLOCK_STAT=1 leaves a table in
-/// OVERLOCK_STAT_DIR, /dev/shm or TMPDIR: overlock-stat.PID. A daemon that `overlock run --stat` has
-/// started goes on counting when that has ended; `overlock run` says where.
+/// OVERLOCK_STAT_DIR, /dev/shm or TMPDIR: overlock-stat.PID. A daemon that `overlock run --stat`
+/// has started goes on counting when that has ended; `overlock run` says where.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  overlock report 1234\n  overlock report /dev/shm/overlock-stat.1234\n  overlock report --report r.json /dev/shm/overlock-run.h8Xk2a"

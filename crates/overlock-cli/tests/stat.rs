@@ -415,8 +415,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Fails where a table of no bytes stays, where a program ends by SIGXFSZ, and where a daemon, which
-/// has no standard error, tells nobody.
+/// Fails where a table of no bytes stays, where a program ends by SIGXFSZ, and where a daemon,
+/// which has no standard error, tells nobody.
 #[test]
 fn where_no_table_fits_none_is_left_behind() {
     let dir = tempfile::tempdir().unwrap();

@@ -3,11 +3,11 @@
 //!
 //! Loaded with `LD_PRELOAD`, it defines the functions of `pthread_mutex_t`, `pthread_cond_t`,
 //! `pthread_rwlock_t`, `pthread_spinlock_t`, `pthread_barrier_t`, `sem_t`, and `mtx_t` and `cnd_t`
-//! of C11; those by which a program [restricts itself](sandbox) or [gives up rights](rights); and, for the validator of lock
-//! order, those that install [handlers of signals](handlers) or [sleep]. The locks live in the
-//! program's own objects, in the sizes and with the static initialisers of glibc. What is shared
-//! between processes, robust or bound to priorities stays glibc's: it is told by the object itself
-//! ([`mutex`] says how), and handed to [glibc's function](real).
+//! of C11; those by which a program [restricts itself](sandbox) or [gives up rights](rights); and,
+//! for the validator of lock order, those that install [handlers of signals](handlers) or [sleep].
+//! The locks live in the program's own objects, in the sizes and with the static initialisers of
+//! glibc. What is shared between processes, robust or bound to priorities stays glibc's: it is told
+//! by the object itself ([`mutex`] says how), and handed to [glibc's function](real).
 //!
 //! # Rules for all of this crate
 //!
