@@ -80,6 +80,12 @@ fn programs_are_built_from_what_is_installed() {
         "100000 jobs done\n"
     );
 
+    // Nothing at all at run time. The linker warns of `dlopen`, which such a program never calls.
+    build(
+        "cc -static -O2 examples/workers.c $(pkg-config --static --cflags --libs overlock) -o $OUT/static",
+    );
+    assert_eq!(start("static"), "100000 jobs done\n");
+
     let version = env!("CARGO_PKG_VERSION");
     let said = succeed(
         Command::new("pkg-config")

@@ -4,6 +4,7 @@ mod counted;
 mod launch;
 mod library;
 mod program;
+mod reports;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -14,6 +15,7 @@ use clap::ValueEnum;
 
 use crate::exit::Exit;
 use crate::stat;
+use reports::Reports;
 
 pub use launch::end_like;
 
@@ -67,8 +69,6 @@ enum MutexLock {
     /// The recommended lock
     #[default]
     Overlock,
-    /// The hybrid paravirtual queued spinlock
-    Hybrid,
     /// The kernel's mutex
     Mutex,
     /// The C library's
@@ -104,9 +104,14 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         .env("OVERLOCK_RWLOCK", name(args.rwlock))
         .env_remove("OVERLOCK_STAT")
         .env_remove("OVERLOCK_LOCKDEP")
-        .env_remove("OVERLOCK_LOCKDEP_SLEEP");
+        .env_remove("OVERLOCK_LOCKDEP_SLEEP")
+        .env_remove("OVERLOCK_LOCKDEP_READER");
+    let mut reports = None;
     if args.lockdep {
-        command.env("OVERLOCK_LOCKDEP", "1");
+        let reports = reports.insert(Reports::start()?);
+        command
+            .env("OVERLOCK_LOCKDEP", "1")
+            .env("OVERLOCK_LOCKDEP_READER", reports.path());
     }
     if args.lockdep_sleep {
         command.env("OVERLOCK_LOCKDEP_SLEEP", "1");
@@ -117,6 +122,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         (false, true) => launch::run(&program, command, &mut ())?,
         (false, false) => return Err(program::refused(&program, &command.exec())),
     };
+    if let Some(reports) = reports {
+        reports.finish();
+    }
     Err(Exit::Program(status))
 }
 
@@ -130,7 +138,7 @@ Examples:
   overlock run -- ./server --port 8080
   overlock run --stat -- ./server                    which locks threads wait for, and where
   overlock run --report r.json --svg r.svg -- ./server
-  overlock run --mutex hybrid -- ./server            another of our locks
+  overlock run --mutex mutex -- ./server             another of our locks
   overlock run --mutex glibc --rwlock glibc -- make  the C library's, to compare
 
 Exit codes: the program's; where a signal ended it, this program ends by the same. 1 a report cannot be written, 2 bad use, 126 the program cannot be run, 127 it is not there.";

@@ -88,6 +88,7 @@ pub mod tests {
             function: Some(function.to_owned()),
             file: None,
             line: None,
+            inlined_into: Vec::new(),
             module: None,
             offset: None,
         }

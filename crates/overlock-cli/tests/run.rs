@@ -74,13 +74,34 @@ fn the_environment_says_what_to_do_and_keeps_what_was_there() {
     };
     assert_eq!(of(&[], ""), format!("{library}\noverlock overlock\n"));
     assert_eq!(
-        of(&["--mutex", "hybrid", "--rwlock", "rwsem"], "libc.so.6"),
-        format!("{library}:libc.so.6\nhybrid rwsem\n")
+        of(&["--mutex", "mutex", "--rwlock", "rwsem"], "libc.so.6"),
+        format!("{library}:libc.so.6\nmutex rwsem\n")
     );
     assert_eq!(
         of(&["--stat", "--mutex", "glibc"], ""),
         format!("{library}\nglibc overlock 1\n")
     );
+}
+
+/// Fails where names are as the linker has them, where there are no lines, and where a report has
+/// frames of the validator itself.
+#[test]
+fn reports_have_names_and_lines_of_the_program() {
+    let program = compile("shop.cpp", "shop", &[]);
+    let output = output(run(&["--lockdep"]).arg(program));
+    let text = String::from_utf8(output.stderr).unwrap();
+    for part in [
+        "possible circular locking dependency",
+        "(shop::cart)",
+        "shop::stock",
+        "shop::Order::cancel() shop.cpp:",
+        "shop::Order::place(int) shop.cpp:",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("_ZN"), "{text}");
+    assert!(!text.contains("overlock_pthread"), "{text}");
+    assert!(!text.contains(['\x1e', '\x1f']), "{text}");
 }
 
 #[test]

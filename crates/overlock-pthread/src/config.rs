@@ -2,11 +2,12 @@
 //!
 //! | variable | values |
 //! |---|---|
-//! | `OVERLOCK_MUTEX` | the lock behind `pthread_mutex_t`: `overlock` (default), `mutex`, `hybrid`, `glibc` |
+//! | `OVERLOCK_MUTEX` | the lock behind `pthread_mutex_t`: `overlock` (default), `mutex`, `glibc` |
 //! | `OVERLOCK_RWLOCK` | the lock behind `pthread_rwlock_t`: `overlock` (default), `rwsem`, `glibc` |
 //! | `OVERLOCK_STAT` | `1`: count contention |
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
 //! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: and warn of locks that are held in sleep of any kind |
+//! | `OVERLOCK_LOCKDEP_READER` | a FIFO, on which `overlock run` reads the reports |
 //! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
 //! | `OVERLOCK_FUTEX_ALONE` | `1`: the process begins under a seccomp filter that allows no more: see [`overlock::Linux::use_futex_alone`] |
 //!
@@ -26,8 +27,6 @@ pub enum MutexLock {
     Overlock,
     /// The kernel's mutex.
     Mutex,
-    /// The kernel's hybrid paravirtual queued spinlock.
-    Hybrid,
     /// The C library's.
     Glibc,
 }
@@ -58,10 +57,9 @@ pub struct Config {
     pub lockdep_sleep: bool,
 }
 
-const MUTEXES: [(&CStr, MutexLock); 4] = [
+const MUTEXES: [(&CStr, MutexLock); 3] = [
     (c"overlock", MutexLock::Overlock),
     (c"mutex", MutexLock::Mutex),
-    (c"hybrid", MutexLock::Hybrid),
     (c"glibc", MutexLock::Glibc),
 ];
 

@@ -37,13 +37,13 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering:
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EPERM, ETIMEDOUT};
 use overlock::core::Deadline;
-use overlock::core::raw::{RawFork, RawLock};
+use overlock::core::raw::{RawFork, RawLock, RawTimedLock};
 
 use crate::order::{self, How};
 use crate::site::Site;
 use crate::thread::me;
 use crate::{config, fork, real};
-use raw::{Behind, raw};
+use raw::raw;
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -214,7 +214,7 @@ impl Mutex {
             Wait::Until(deadline) => match (self.try_acquire(), deadline) {
                 (0, _) => 0,
                 (_, Err(error)) => error,
-                (_, Ok(deadline)) if raw!(self, |lock| lock.acquire_until(deadline)) => 0,
+                (_, Ok(deadline)) if raw!(self, |lock| lock.lock_until(deadline).is_some()) => 0,
                 _ => ETIMEDOUT,
             },
         }

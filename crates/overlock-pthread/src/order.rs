@@ -7,9 +7,9 @@
 use core::ffi::{c_int, c_void};
 
 use libc::EBUSY;
-use overlock::ExitKey;
 pub(crate) use overlock::lockdep::How;
 use overlock::lockdep::{self, Site as CodeSite};
+use overlock::{ExitKey, variable};
 
 use crate::config;
 use crate::site::Site;
@@ -22,6 +22,10 @@ pub(crate) fn start() {
     // Early, to be one of the first keys. Without one the ends of threads are not seen.
     let _ = KEY.get(|| ());
     lockdep::on_thread(watch_thread);
+    lockdep::hide_own_frames();
+    if let Some(path) = variable(c"OVERLOCK_LOCKDEP_READER") {
+        lockdep::set_reader(path);
+    }
 }
 
 /// Runs when a thread ends, and once more where a later destructor has used a lock.

@@ -14,26 +14,27 @@ use common::{compile, compile_as, library, run, same_with, text};
 
 const DEFAULT: &[(&str, &str)] = &[];
 const MUTEX: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "mutex")];
-const HYBRID: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "hybrid")];
 const RWSEM: &[(&str, &str)] = &[("OVERLOCK_RWLOCK", "rwsem")];
 const GLIBCS: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "glibc"), ("OVERLOCK_RWLOCK", "glibc")];
 const ORDERED: &[(&str, &str)] = &[("OVERLOCK_LOCKDEP", "1")];
 const COUNTED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1")];
 const COUNTED_RWSEM: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_RWLOCK", "rwsem")];
-const COUNTED_HYBRID: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_MUTEX", "hybrid")];
+const COUNTED_MUTEX: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_MUTEX", "mutex")];
+
+const CONFINED: &[(&str, &str)] = &[("OVERLOCK_FUTEX_ALONE", "1"), common::CONFINED];
 
 const COUNTED_ORDERED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_LOCKDEP", "1")];
 
 const ALL: &[&[(&str, &str)]] = &[
     DEFAULT,
     MUTEX,
-    HYBRID,
     RWSEM,
     GLIBCS,
     ORDERED,
     COUNTED,
-    COUNTED_HYBRID,
+    COUNTED_MUTEX,
     COUNTED_ORDERED,
+    CONFINED,
 ];
 
 #[test]
@@ -75,7 +76,7 @@ fn condition_variables_answer_the_same() {
 #[test]
 fn a_mutex_may_be_unlocked_by_another_thread_than_the_one_that_signalled() {
     // The kernel's mutex knows its owner, and a build with checks says so.
-    same_with("cond_unlock.c", &[], &[DEFAULT, HYBRID, GLIBCS, COUNTED]);
+    same_with("cond_unlock.c", &[], &[DEFAULT, GLIBCS, COUNTED]);
 }
 
 #[test]

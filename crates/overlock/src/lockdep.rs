@@ -115,6 +115,21 @@ pub fn set_output(fd: i32) {
     out::TEXT.store(fd, Relaxed);
 }
 
+/// From now on reports leave out callers in the object that this code is in: for a library that has
+/// nothing of the program's in it.
+pub fn hide_own_frames() {
+    trace::hide_own();
+}
+
+/// The path of a FIFO (of up to 255 bytes) for reports as text. While somebody has it open for
+/// reading they go there, and not where [`set_output`] says, and each address of code or of a lock
+/// in them is `\x1f`, the path of its object, `\x1f`, the distance from where that is loaded, in
+/// hexadecimal, `\x1f`, what would stand there otherwise, `\x1e`: for readers that know more names.
+/// To be called before there is a second thread.
+pub fn set_reader(path: &std::ffi::CStr) {
+    out::set_reader(path);
+}
+
 /// Where reports go as lines of JSON: a file descriptor; negative for nowhere, as at first.
 pub fn set_json(fd: i32) {
     out::JSON.store(fd, Relaxed);

@@ -21,10 +21,27 @@ pub struct Place {
     pub file: Option<String>,
     /// The line in it.
     pub line: Option<u32>,
+    /// The functions that the function was inlined into, from the inside out.
+    pub inlined_into: Vec<String>,
     /// The program or library.
     pub module: Option<String>,
     /// The address within it, as in the file.
     pub offset: Option<String>,
+}
+
+impl Place {
+    /// An address of which no more is known.
+    fn nowhere(address: u64) -> Self {
+        Self {
+            address: format!("{address:#x}"),
+            function: None,
+            file: None,
+            line: None,
+            inlined_into: Vec::new(),
+            module: None,
+            offset: None,
+        }
+    }
 }
 
 impl fmt::Display for Place {
@@ -34,9 +51,13 @@ impl fmt::Display for Place {
             (Some(function), module, _) => {
                 f.write_str(function)?;
                 match (&self.file, self.line, module) {
-                    (Some(file), Some(line), _) => write!(f, " {}:{line}", base(file)),
-                    (_, _, Some(module)) => write!(f, " {}", base(module)),
-                    _ => Ok(()),
+                    (Some(file), Some(line), _) => write!(f, " {}:{line}", base(file))?,
+                    (_, _, Some(module)) => write!(f, " {}", base(module))?,
+                    _ => {}
+                }
+                match self.inlined_into.last() {
+                    Some(outermost) => write!(f, " in {outermost}"),
+                    None => Ok(()),
                 }
             }
             (None, Some(module), Some(offset)) => write!(f, "{}+{offset}", base(module)),
@@ -67,6 +88,15 @@ struct Segment {
     address: u64,
     in_memory: u64,
 }
+
+impl Segment {
+    fn contains(&self, at: u64) -> bool {
+        (self.address..self.address + self.in_memory).contains(&at)
+    }
+}
+
+/// Files are loaded at multiples of it, on x86-64 and on AArch64 at least.
+const PAGE: u64 = 4096;
 
 /// What is known of a file.
 struct Known {
@@ -111,26 +141,23 @@ impl Symbols {
 
     /// One more mapping.
     pub fn add(&mut self, module: Module) {
-        let known = self.files.entry(module.path.clone());
-        known.or_insert_with(|| Known {
-            segments: segments(&module.path).unwrap_or_default(),
-            loader: Loader::new(&module.path).ok(),
-        });
+        self.known(&module.path);
         self.modules.push(module);
+    }
+
+    fn known(&mut self, path: &Path) -> &Known {
+        let known = self.files.entry(path.to_owned());
+        known.or_insert_with(|| Known {
+            segments: segments(path).unwrap_or_default(),
+            loader: Loader::new(path).ok(),
+        })
     }
 
     /// The call that returns to an address.
     pub fn call(&self, address: u64) -> Place {
         // The return address may be in the next line already, or in the next function.
         let call = address.saturating_sub(1);
-        let nowhere = Place {
-            address: format!("{address:#x}"),
-            function: None,
-            file: None,
-            line: None,
-            module: None,
-            offset: None,
-        };
+        let nowhere = Place::nowhere(address);
         // The latest: what was unmapped may have made room for another.
         let mut modules = self.modules.iter().rev();
         let Some(module) = modules.find(|module| (module.start..module.end).contains(&call)) else {
@@ -147,6 +174,26 @@ impl Symbols {
             look_up(loader, call.wrapping_sub(bias), &mut place);
         }
         place
+    }
+
+    /// What is so far from where a file is loaded: the function that makes a call there, or the
+    /// variable.
+    pub fn at(&mut self, path: &Path, distance: u64) -> Option<String> {
+        let known = self.known(path);
+        let loaded = |segment: &Segment| segment.address;
+        let first = known.segments.iter().map(loaded).min()? & !(PAGE - 1);
+        let at = first + distance;
+        let segment = known.segments.iter().find(|segment| segment.contains(at))?;
+        let loader = known.loader.as_ref()?;
+        if !segment.is_code {
+            return variable(loader, at);
+        }
+        let mut place = Place {
+            module: Some(path.display().to_string()),
+            ..Place::nowhere(at)
+        };
+        look_up(loader, at, &mut place);
+        place.function.is_some().then(|| place.to_string())
     }
 
     /// The address of which this is the lower half, if it is one of code.
@@ -167,45 +214,82 @@ impl Symbols {
         self.modules.iter().rev().find_map(|module| {
             let known = &self.files[&module.path];
             let at = address.wrapping_sub(bias(module, &known.segments)?);
-            let is_in = |segment: &Segment| {
-                (segment.address..segment.address + segment.in_memory).contains(&at)
-            };
-            if !known.segments.iter().any(is_in) {
+            if !known.segments.iter().any(|segment| segment.contains(at)) {
                 return None;
             }
-            let symbol = known.loader.as_ref()?.find_symbol_info(at)?;
-            let name = addr2line::demangle_auto(symbol.name().into(), None);
-            match at - symbol.address() {
-                0 => Some(name.into_owned()),
-                within => Some(format!("{name}+{within:#x}")),
-            }
+            variable(known.loader.as_ref()?, at)
         })
     }
 }
 
-/// The function that contains an address of a file, and the line. Where calls were inlined, it is
-/// the function that is there and not those that were inlined: these are often a library's, and the
-/// same for all locks.
+/// The variable at an address of a file.
+fn variable(loader: &Loader, at: u64) -> Option<String> {
+    let symbol = loader.find_symbol_info(at)?;
+    let name = demangled(symbol.name());
+    match at - symbol.address() {
+        0 => Some(name),
+        within => Some(format!("{name}+{within:#x}")),
+    }
+}
+
+/// A name as people write it. Those of C stay as they are: `m` is no type.
+fn demangled(name: &str) -> String {
+    // Of C++ and of Rust, also as some systems have them.
+    let is_mangled = ["_Z", "__Z", "_R"]
+        .iter()
+        .any(|mark| name.starts_with(mark));
+    match is_mangled {
+        true => addr2line::demangle_auto(name.into(), None).into_owned(),
+        false => name.to_owned(),
+    }
+}
+
+/// The function that makes the call at an address of a file, the line, and the functions that it
+/// was inlined into. Of functions that were inlined into each other it is the first that is not a
+/// library's: those are the same for all locks.
 fn look_up(loader: &Loader, at: u64, place: &mut Place) {
-    let mut outermost = None;
+    let mut all = Vec::new();
     if let Ok(mut frames) = loader.find_frames(at) {
         while let Ok(Some(frame)) = frames.next() {
-            outermost = Some(frame);
+            let name = frame.function.as_ref();
+            let location = frame.location;
+            all.push((
+                name.and_then(|name| Some(name.demangle().ok()?.into_owned())),
+                location
+                    .as_ref()
+                    .and_then(|location| location.file.map(str::to_owned)),
+                location.and_then(|location| location.line),
+            ));
         }
     }
-    if let Some(frame) = outermost {
-        let name = frame.function.as_ref();
-        place.function = name.and_then(|name| Some(name.demangle().ok()?.into_owned()));
-        if let Some(location) = frame.location {
-            place.file = location.file.map(str::to_owned);
-            place.line = location.line;
-        }
+    let is_users = |file: &Option<String>| file.as_deref().is_some_and(|file| !is_librarys(file));
+    let first = all.iter().position(|(_, file, _)| is_users(file));
+    let mut rest = all.into_iter().skip(first.unwrap_or_default());
+    // Where all are a library's, it is the one that is there.
+    let chosen = match first {
+        Some(_) => rest.next(),
+        None => rest.by_ref().last(),
+    };
+    if let Some((function, file, line)) = chosen {
+        (place.function, place.file, place.line) = (function, file, line);
     }
+    place.inlined_into = rest.filter_map(|(function, ..)| function).collect();
     if place.function.is_none() {
-        let symbol = loader.find_symbol(at);
-        place.function =
-            symbol.map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
+        place.function = loader.find_symbol(at).map(demangled);
     }
+}
+
+/// Whether a source file is part of what compilers and package managers bring along.
+fn is_librarys(file: &str) -> bool {
+    const PLACES: [&str; 6] = [
+        "/usr/include/",
+        "/usr/lib/",
+        "/usr/local/include/",
+        "/rustc/",
+        "/.cargo/registry/",
+        "/.rustup/toolchains/",
+    ];
+    PLACES.iter().any(|place| file.contains(place))
 }
 
 /// What lies between addresses in the file and in the process.

@@ -23,11 +23,17 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// A program in `tests/c`, compiled. Each test has its own: one does not replace what another runs.
+/// A program in `tests/c`, in C, or in C++ where its whole name is given, compiled. Each test has
+/// its own: one does not replace what another runs.
 pub fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/c/{source}.c"));
+    let (variable, default, ending) = match source.ends_with(".cpp") {
+        true => ("CXX", "c++", ""),
+        false => ("CC", "cc", ".c"),
+    };
+    let file = format!("tests/c/{source}{ending}");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let status = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
+    let status = Command::new(std::env::var(variable).unwrap_or_else(|_| default.into()))
         .args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"])
         .args(["-D_GNU_SOURCE"])
         .args(flags)

@@ -6,8 +6,8 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use overlock::Linux;
-use overlock::core::raw::{CreateError, RawLock, RawTimedLock};
-use overlock::core::{Deadline, Platform, sleep, spin};
+use overlock::core::raw::{CreateError, RawLock};
+use overlock::core::{Platform, sleep};
 
 use super::Mutex;
 use crate::site::Site;
@@ -16,8 +16,6 @@ use crate::site::Site;
 pub type Main = sleep::Overlock<Linux>;
 /// The kernel's mutex.
 pub type Sleeping = sleep::Mutex<Linux>;
-/// The hybrid paravirtual queued spinlock.
-pub type Hybrid = spin::Hybrid<Linux>;
 
 impl Mutex {
     /// The lock as one of those above: which, is the configuration's choice, for all mutexes of a
@@ -60,10 +58,6 @@ macro_rules! raw {
                 let $lock = $mutex.as_lock::<$crate::mutex::raw::Sleeping>();
                 $what
             }
-            $crate::config::MutexLock::Hybrid => {
-                let $lock = $mutex.as_lock::<$crate::mutex::raw::Hybrid>();
-                $what
-            }
             _ => {
                 let $lock = $mutex.main();
                 $what
@@ -72,42 +66,6 @@ macro_rules! raw {
     };
 }
 pub(crate) use raw;
-
-/// Between two attempts of one that does not queue.
-const NAP_NS: u64 = 50_000;
-
-/// What mutexes need of a lock beyond [`RawLock`].
-pub(super) trait Behind: RawLock {
-    /// Acquires it unless `deadline` passes first.
-    fn acquire_until(&self, deadline: Deadline) -> bool;
-}
-
-impl Behind for Main {
-    fn acquire_until(&self, deadline: Deadline) -> bool {
-        self.lock_until(deadline).is_some()
-    }
-}
-
-impl Behind for Sleeping {
-    fn acquire_until(&self, deadline: Deadline) -> bool {
-        self.lock_until(deadline).is_some()
-    }
-}
-
-/// Its queue has no way out, so those in a hurry stay outside of it, and may starve.
-impl Behind for Hybrid {
-    fn acquire_until(&self, deadline: Deadline) -> bool {
-        loop {
-            if self.try_lock().is_some() {
-                return true;
-            }
-            if deadline.is_over::<Linux>() {
-                return false;
-            }
-            Linux::nap(NAP_NS);
-        }
-    }
-}
 
 /// A mutex of any kind, glibc's too, as what a condition variable releases and acquires. What
 /// acquiring it has returned is its token.

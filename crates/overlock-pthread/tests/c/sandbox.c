@@ -4,27 +4,8 @@
  *   launch                          the same for a program that begins under such a filter, which allows also what its loading takes
  *   refuse NUMBER ERRNO             a filter that nobody announces refuses one system call, while threads contend
  */
+#include "filter.h"
 #include "objects.h"
-
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-
-static const int usual[] = {
-    SYS_futex, SYS_read, SYS_write, SYS_close, SYS_exit, SYS_exit_group, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise,
-    SYS_brk, SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_nanosleep,
-    SYS_clock_nanosleep, SYS_clock_gettime, SYS_restart_syscall, SYS_newfstatat, SYS_gettid, SYS_getpid,
-};
-
-static const int loading[] = {
-    SYS_execve, SYS_openat, SYS_pread64, SYS_set_tid_address, SYS_prlimit64, SYS_getrandom, SYS_getcwd, SYS_fstat, SYS_faccessat,
-    SYS_readlinkat, SYS_sigaltstack, SYS_uname, SYS_statx,
-#ifdef __x86_64__
-    SYS_access, SYS_arch_prctl, SYS_readlink, SYS_stat, SYS_open,
-#endif
-};
 
 static long raw(long number, long a, long b, long c, long d, long e)
 {
@@ -38,37 +19,6 @@ static long raw(long number, long a, long b, long c, long d, long e)
     __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
     return x0;
 #endif
-}
-
-static struct sock_filter program[2 * sizeof usual / sizeof *usual + 2 * sizeof loading / sizeof *loading + 4];
-static unsigned short steps;
-
-static void step(struct sock_filter what) { program[steps++] = what; }
-
-static void allow(int number)
-{
-    step((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
-    step((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-}
-
-static struct sock_fprog *begin(void)
-{
-    static struct sock_fprog filter;
-    step((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
-    filter.filter = program;
-    return &filter;
-}
-
-static struct sock_fprog *whitelist(int with_loading)
-{
-    struct sock_fprog *filter = begin();
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; ++i)
-        allow(usual[i]);
-    for (size_t i = 0; with_loading && i < sizeof loading / sizeof *loading; ++i)
-        allow(loading[i]);
-    step((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    filter->len = steps;
-    return filter;
 }
 
 static atomic_int over;
@@ -117,7 +67,7 @@ int main(int count, char **arguments)
         char *preload = getenv("PRELOAD_LATER");
         if (preload != NULL)
             OK(setenv("LD_PRELOAD", preload, 1));
-        OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, whitelist(1), 0, 0));
+        OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, whitelist(LOADING), 0, 0));
         execv(arguments[0], next);
         return 1;
     }
@@ -133,11 +83,11 @@ int main(int count, char **arguments)
         threads[started] = start(contends, NULL);
     sleep_ms(100);
     if (strcmp(scene, "prctl") == 0) {
-        OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, whitelist(0), 0, 0));
+        OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, whitelist(RUNNING), 0, 0));
     } else if (strcmp(scene, "syscall") == 0) {
-        OK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, whitelist(0)));
+        OK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, whitelist(RUNNING)));
     } else if (strcmp(scene, "syscall_prctl") == 0) {
-        OK(syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, whitelist(0), 0, 0));
+        OK(syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, whitelist(RUNNING), 0, 0));
     } else if (strcmp(scene, "refuse") == 0) {
         struct sock_fprog *filter = begin();
         step((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, atoi(arguments[2]), 0, 1));

@@ -55,7 +55,7 @@ impl Gate {
 }
 
 /// Makes system calls, unless there are to be none.
-pub(super) fn ask<T>(call: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn ask<T>(call: impl FnOnce() -> T) -> Option<T> {
     GATE.ask(call)
 }
 

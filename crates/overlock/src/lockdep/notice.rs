@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::out::{Out, TEXT};
+use super::out::Out;
 
 /// Reports that were made; a power of two.
 const TOLD: usize = 1 << 12;
@@ -74,7 +74,7 @@ static SAID: AtomicU32 = AtomicU32::new(0);
 #[cold]
 pub(super) fn once(what: u32) {
     if SAID.fetch_or(1 << what, Relaxed) & 1 << what == 0
-        && let Some(mut out) = Out::new(&TEXT)
+        && let Some(mut out) = Out::text()
         && let Some(text) = TEXTS.get(what as usize)
     {
         // An `Out` does not fail.

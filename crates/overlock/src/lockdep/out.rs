@@ -1,20 +1,61 @@
-//! Where reports go: file descriptors, through a buffer on the stack.
+//! Where reports go: a reader who has asked for them, or file descriptors; through a buffer on the
+//! stack.
 
+use std::ffi::CStr;
 use std::fmt::{self, Write};
-use std::os::fd::BorrowedFd;
-use std::sync::atomic::AtomicI32;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI32, AtomicU8};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::symbol;
+use crate::linux::extras;
 
 /// Reports as text.
 pub(super) static TEXT: AtomicI32 = AtomicI32::new(2);
 /// Reports as lines of JSON.
 pub(super) static JSON: AtomicI32 = AtomicI32::new(-1);
 
+/// The path of the FIFO on which somebody reads reports as text, with [marks](symbol::Marks), and a
+/// zero; at first there is none.
+static READER: [AtomicU8; MOST_PATH] = [const { AtomicU8::new(0) }; MOST_PATH];
+
+const MOST_PATH: usize = 256;
+
+/// Before there is a second thread.
+pub(super) fn set_reader(path: &CStr) {
+    let path = path.to_bytes_with_nul();
+    if path.len() <= MOST_PATH {
+        for (to, from) in READER.iter().zip(path) {
+            to.store(*from, Relaxed);
+        }
+    }
+}
+
+/// The FIFO, where somebody reads it.
+fn reader() -> Option<OwnedFd> {
+    let path = READER.each_ref().map(|byte| byte.load(Relaxed));
+    let path = CStr::from_bytes_until_nul(&path).ok()?;
+    if path.is_empty() {
+        return None;
+    }
+    let open = |flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).ok();
+    extras::ask(|| {
+        // Refused where nobody reads.
+        open(OFlags::WRONLY | OFlags::NONBLOCK)?;
+        // Who could read it is never ended by a reader that goes, and never waits in vain for long:
+        // it reads all the time.
+        open(OFlags::RDWR)
+    })?
+}
+
 const BUFFER: usize = 512;
 
 /// Writes each line by one call, if it is not longer than the buffer.
 pub(super) struct Out {
     fd: i32,
+    reader: Option<OwnedFd>,
     buffer: [u8; BUFFER],
     length: usize,
 }
@@ -24,12 +65,30 @@ impl Out {
     pub(super) fn new(fd: &AtomicI32) -> Option<Out> {
         match fd.load(Relaxed) {
             ..0 => None,
-            fd => Some(Out {
-                fd,
-                buffer: [0; BUFFER],
-                length: 0,
-            }),
+            fd => Some(Out::to(fd, None)),
         }
+    }
+
+    /// For reports as text.
+    pub(super) fn text() -> Option<Out> {
+        match reader() {
+            Some(reader) => Some(Out::to(reader.as_fd().as_raw_fd(), Some(reader))),
+            None => Out::new(&TEXT),
+        }
+    }
+
+    fn to(fd: i32, reader: Option<OwnedFd>) -> Out {
+        Out {
+            fd,
+            reader,
+            buffer: [0; BUFFER],
+            length: 0,
+        }
+    }
+
+    /// Until the result is dropped, addresses have marks if the reader knows what to do with them.
+    pub(super) fn marks(&self) -> symbol::Marks {
+        symbol::Marks::set(self.reader.is_some())
     }
 
     fn flush(&mut self) {
@@ -105,6 +164,7 @@ pub(super) fn width(value: impl fmt::Display) -> usize {
         }
     }
 
+    let _marks = symbol::Marks::set(false);
     let mut count = Count(0);
     // Counting does not fail.
     let _ = write!(count, "{value}");

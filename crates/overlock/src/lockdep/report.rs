@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::class::ClassId;
 use super::gate::Gate;
 use super::graph::Path;
-use super::out::{JSON, Out, TEXT};
+use super::out::{JSON, Out};
 use super::site::Site;
 use super::thread::{Held, Thread};
 use super::trace::Trace;
@@ -177,7 +177,8 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
     let trace = Trace::here(finding.site());
     let _turn = TURN.enter_within(PATIENCE);
     // An `Out` does not fail.
-    if let Some(mut out) = Out::new(&TEXT) {
+    if let Some(mut out) = Out::text() {
+        let _marks = out.marks();
         let _ = text::write(&mut out, me, finding, title, &trace);
     }
     if let Some(mut out) = Out::new(&JSON) {

@@ -1,7 +1,8 @@
 //! Addresses as people read them, without allocating: `object(symbol+0x12)`, by what the object
 //! exports or else by what [its file](symtab) has for debuggers; or `object+0x1234` where neither
-//! knows. `addr2line -fie object 0x1234` says more.
+//! knows. `addr2line -fie object 0x1234` says more, and so does a reader of [`Marks`].
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::fmt;
 use std::fmt::Write;
@@ -31,10 +32,73 @@ impl fmt::Display for Data {
     }
 }
 
+thread_local! {
+    /// No destructor, no lazy initialisation: this is always there.
+    static MARKED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While there is one, what the calling thread writes of an address can be told from the rest, by
+/// who has a file's debug information: a unit separator, the path of the object, another one, the
+/// distance from the object's beginning, in hexadecimal, another one, and what stands there
+/// otherwise, up to a record separator.
+pub(super) struct Marks {
+    before: bool,
+}
+
+impl Marks {
+    pub(super) fn set(on: bool) -> Marks {
+        Marks {
+            before: MARKED.replace(on),
+        }
+    }
+}
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        MARKED.set(self.before);
+    }
+}
+
+const UNIT: char = '\u{1f}';
+const RECORD: char = '\u{1e}';
+
 fn show(address: usize, within: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(info) = look_up(within) else {
         return write!(f, "{address:#x}");
     };
+    if !MARKED.get() {
+        return plain(&info, address, within, f);
+    }
+    let base = info.dli_fbase.addr();
+    f.write_char(UNIT)?;
+    if is_main(base) {
+        let mut path = [0u8; 256];
+        // SAFETY: writes no more than there is.
+        let length = unsafe {
+            crate::system_call!(
+                libc::SYS_readlinkat,
+                libc::AT_FDCWD,
+                c"/proc/self/exe".as_ptr(),
+                path.as_mut_ptr(),
+                path.len(),
+            )
+        };
+        text(path.get(..length as usize).unwrap_or_default(), f)?;
+    } else {
+        // SAFETY: the loader's name for an object that is loaded; or null, which is looked at.
+        text(unsafe { name(info.dli_fname) }.unwrap_or_default(), f)?;
+    }
+    write!(f, "{UNIT}{:x}{UNIT}", within.wrapping_sub(base))?;
+    plain(&info, address, within, f)?;
+    f.write_char(RECORD)
+}
+
+fn plain(
+    info: &libc::Dl_info,
+    address: usize,
+    within: usize,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
     // SAFETY: the loader's name for an object that is loaded; or null, which is looked at first.
     let object = unsafe { name(info.dli_fname) }.unwrap_or(b"?");
     let object = object.rsplit(|byte| *byte == b'/').next();
@@ -44,7 +108,7 @@ fn show(address: usize, within: usize, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     if let Some(name) = unsafe { name(info.dli_sname) } {
         return symbol(name, address, info.dli_saddr.addr(), f);
     }
-    match in_file(&info, base, within) {
+    match in_file(info, base, within) {
         Some(found) => symbol(found.name(), address, found.address, f),
         None => write!(f, "+{:#x}", address.wrapping_sub(base)),
     }

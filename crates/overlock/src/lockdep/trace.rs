@@ -6,6 +6,8 @@
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::site::Site;
 use super::symbol;
@@ -97,7 +99,20 @@ impl Trace {
     }
 
     pub(super) fn callers(&self) -> impl Iterator<Item = impl fmt::Display> {
+        let hidden = match HIDDEN.load(Relaxed) {
+            true => symbol::base_of(each as *const () as usize),
+            false => None,
+        };
         let callers = self.0.into_iter().take_while(|address| *address != 0);
-        callers.map(symbol::Code)
+        let shown =
+            callers.filter(move |address| hidden.is_none() || symbol::base_of(*address) != hidden);
+        shown.map(symbol::Code)
     }
+}
+
+/// The object that this code is in has nothing of the program's.
+static HIDDEN: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn hide_own() {
+    HIDDEN.store(true, Relaxed);
 }

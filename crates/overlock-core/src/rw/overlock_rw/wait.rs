@@ -16,11 +16,11 @@ use crate::raw::{RawLock, RawTimedLock};
 pub(super) const SPIN_NS: u64 = 5_000;
 
 /// A thread that finds the lock busy stays away from the word for so long before it looks again,
-/// each time. Where sections are short, most of what they take is the word's way from CPU to CPU;
-/// meanwhile it stays with one, which gets more done than two would. The times double, so that
-/// nobody stays away for much longer than it had to wait: with 200 ns at first, half writes of 50
-/// ns got a third less done.
-pub(super) const AWAY_NS: [u64; 8] = [50, 100, 200, 400, 800, 1_600, 3_200, 6_400];
+/// each time. Most sections are over after the first few looks, and between CPUs that share a cache
+/// nothing is gained by staying away. Between others most of what a short section takes is the
+/// word's way from CPU to CPU; meanwhile it stays with one, which gets more done than two would.
+/// The times double, so that nobody stays away for much longer than it had to wait.
+pub(super) const AWAY_NS: [u64; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 100, 200, 400, 800, 1_600, 3_200];
 
 /// Who has less time than this goes to the gate at once. Else a writer with short limits that tries
 /// again and again never closes the lock.

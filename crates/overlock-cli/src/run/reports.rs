@@ -1,0 +1,135 @@
+//! `overlock run --lockdep`: the validator's reports, which programs write to a FIFO, with the
+//! names and lines that their debug information has.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::thread::{self, JoinHandle};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use tempfile::TempDir;
+
+use crate::exit::Exit;
+use crate::stat::Symbols;
+
+/// Who reads them.
+#[derive(Debug)]
+pub struct Reports {
+    fifo: File,
+    reader: JoinHandle<()>,
+    dir: TempDir,
+}
+
+/// Nobody else writes a line like this.
+const END: &[u8] = b"\0\n";
+
+impl Reports {
+    /// Begins to read.
+    pub fn start() -> Result<Self, Exit> {
+        let started = || -> io::Result<Self> {
+            let dir = tempfile::Builder::new()
+                .prefix("overlock-lockdep.")
+                .tempdir()?;
+            let path = dir.path().join("reports");
+            mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+            // Both ways: it does not end when a writer does.
+            let fifo = OpenOptions::new().read(true).write(true).open(&path)?;
+            let source = BufReader::new(fifo.try_clone()?);
+            Ok(Self {
+                fifo,
+                reader: without_signals(|| thread::spawn(move || show(source)))?,
+                dir,
+            })
+        };
+        started().map_err(|error| Exit::Failed(format!("no place for reports: {error}")))
+    }
+
+    /// Where programs write them.
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join("reports")
+    }
+
+    /// Returns when all that was written by now has been shown.
+    pub fn finish(mut self) {
+        let ended = self.fifo.write_all(END).is_ok();
+        if ended {
+            // It has no reason to panic.
+            let _ = self.reader.join();
+        }
+    }
+}
+
+/// Threads that `start` starts get no signals: those are for who passes them on.
+fn without_signals<T>(start: impl FnOnce() -> T) -> io::Result<T> {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: initialises the set.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // SAFETY: the one set is initialised, the other valid for the write.
+    let error =
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()) };
+    if error != 0 {
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    let started = start();
+    // SAFETY: the call that has succeeded has written the set.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    Ok(started)
+}
+
+fn show(mut source: impl BufRead) {
+    let mut symbols = Symbols::new();
+    let mut line = Vec::new();
+    while source
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|length| length > 0)
+        && line != END
+    {
+        let text = named(&String::from_utf8_lossy(&line), |path, distance| {
+            symbols.at(path, distance)
+        });
+        // The program's end counts for more than ours: nobody may be there to read this.
+        let _ = io::stderr().write_all(text.as_bytes());
+        line.clear();
+    }
+}
+
+/// A line with what `name` knows of the addresses that are marked in it:
+/// [`set_reader`](overlock::lockdep::set_reader) says how.
+fn named(line: &str, mut name: impl FnMut(&Path, u64) -> Option<String>) -> String {
+    let mut parts = line.split('\x1f');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    while let Some(path) = parts.next() {
+        let distance = parts
+            .next()
+            .and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        let (otherwise, rest) = match parts.next() {
+            Some(part) => part.split_once('\x1e').unwrap_or((part, "")),
+            None => ("", ""),
+        };
+        let known = distance.and_then(|distance| name(Path::new(path), distance));
+        text += known.as_deref().unwrap_or(otherwise);
+        text += rest;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marked_addresses_get_names_where_there_are_any() {
+        let name = |path: &Path, distance: u64| {
+            (path == Path::new("/a") && distance == 0x2f).then(|| "f() a.c:3".to_owned())
+        };
+        let marked = "at \x1f/a\x1f2f\x1fa(_Z1fv+0x2f)\x1e, then \x1f/b\x1f0\x1fb+0x0\x1e;\n";
+        assert_eq!(named(marked, name), "at f() a.c:3, then b+0x0;\n");
+        assert_eq!(named("plain\n", name), "plain\n");
+        for cut in ["\x1f/a", "\x1f/a\x1f2f", "x\x1f/a\x1f2f\x1fa"] {
+            assert!(!named(cut, name).contains('\x1f'));
+        }
+    }
+}
