@@ -140,6 +140,13 @@ fn who_owned_a_lock_last_may_free_it() {
 }
 
 #[test]
+#[ignore = "takes six minutes"]
+fn who_owned_a_lock_last_may_free_it_with_many_threads() {
+    let arguments = [Path::new("64"), Path::new("120")];
+    same_with("freed.c", &arguments, &[DEFAULT, COUNTED]);
+}
+
+#[test]
 fn the_standard_library_of_cpp_works() {
     same_with("standard.cpp", &[], ALL);
 }

@@ -1,7 +1,9 @@
-/* Whoever is the last to own an object takes its memory away, whatever the calls of those before are at: nothing may touch it any more. */
+/* Whoever is the last to own an object takes its memory away, whatever the calls of those before are at: nothing may touch it any more.
+ * Arguments: how many threads, how many seconds (else one round). */
 #include "check.h"
 
-enum { THREADS = 6, ROUNDS = 4000, PAGE = 4096 };
+enum { ROUNDS = 4000, PAGE = 4096 };
+static long threads_of_all = 6;
 
 /* What lies in a page of its own. */
 struct page {
@@ -10,6 +12,7 @@ struct page {
         pthread_rwlock_t lock;
         pthread_spinlock_t spin;
         sem_t sem;
+        pthread_barrier_t barrier;
     };
     pthread_cond_t cond;
     int references, ready;
@@ -21,7 +24,7 @@ static struct page *fresh(void)
 {
     struct page *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(page != MAP_FAILED);
-    page->references = THREADS;
+    page->references = threads_of_all;
     return page;
 }
 
@@ -62,15 +65,17 @@ static void each(const char *name, void (*what)(struct page *, long), void (*pre
         prepare(pages[round]);
     }
     part = what;
-    pthread_t threads[THREADS];
-    for (long i = 0; i < THREADS; i++) {
+    pthread_t threads[threads_of_all];
+    for (long i = 0; i < threads_of_all; i++) {
         threads[i] = start(take_part, (void *)i);
     }
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < threads_of_all; i++) {
         join(threads[i]);
     }
-    puts(name);
-    fflush(stdout);
+    if (threads_of_all == 6) {
+        puts(name);
+        fflush(stdout);
+    }
 }
 
 static void nothing(struct page *page)
@@ -140,7 +145,7 @@ static void with_readers(struct page *page, long number)
         OK(pthread_rwlock_unlock(&page->lock));
         return;
     }
-    while (page->inside != THREADS - 1) {
+    while (page->inside != threads_of_all - 1) {
         sched_yield();
     }
     OK(pthread_rwlock_wrlock(&page->lock));
@@ -165,18 +170,33 @@ static void with_sem(struct page *page, long number)
         OK(sem_post(&page->sem));
         return;
     }
-    for (int post = 1; post < THREADS; post++) {
+    for (int post = 1; post < threads_of_all; post++) {
         OK(sem_wait(&page->sem));
     }
     OK(sem_destroy(&page->sem));
     take_away(page);
 }
 
+static void make_barrier(struct page *page)
+{
+    OK(pthread_barrier_init(&page->barrier, NULL, (unsigned)threads_of_all));
+}
+
+/* Whom the barrier has chosen destroys it, when the others may not have returned. */
+static void with_barrier(struct page *page, long number)
+{
+    (void)number;
+    if (pthread_barrier_wait(&page->barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
+        OK(pthread_barrier_destroy(&page->barrier));
+        take_away(page);
+    }
+}
+
 static void with_cond(struct page *page, long number)
 {
     OK(pthread_mutex_lock(&page->mutex));
     if (number == 0) {
-        while (page->ready != THREADS - 1) {
+        while (page->ready != threads_of_all - 1) {
             OK(pthread_cond_wait(&page->cond, &page->mutex));
         }
         OK(pthread_cond_destroy(&page->cond));
@@ -191,9 +211,8 @@ static void with_cond(struct page *page, long number)
     }
 }
 
-int main(void)
+static void all(void)
 {
-    OK(pthread_barrier_init(&together, NULL, THREADS));
     each("mutex", with_mutex, nothing);
     each("mutex, destroyed", with_destroyed_mutex, nothing);
     each("writers", with_rwlock, nothing);
@@ -202,6 +221,19 @@ int main(void)
     each("readers and a writer, preferred", with_readers, make_writers);
     each("spinlock", with_spin, make_spin);
     each("semaphore", with_sem, make_sem);
+    each("barrier", with_barrier, make_barrier);
     each("condition", with_cond, nothing);
+}
+
+int main(int count, char **words)
+{
+    if (count > 1) {
+        threads_of_all = atol(words[1]);
+    }
+    OK(pthread_barrier_init(&together, NULL, (unsigned)threads_of_all));
+    struct timespec end = in_ms(CLOCK_MONOTONIC, count > 2 ? 1000 * atol(words[2]) : 0);
+    do {
+        all();
+    } while (!has_passed(CLOCK_MONOTONIC, &end));
     return 0;
 }
