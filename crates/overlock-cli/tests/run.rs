@@ -10,8 +10,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use common::{ends, signal};
 use preload::{compile, library, run};
@@ -102,6 +100,21 @@ fn reports_have_names_and_lines_of_the_program() {
     assert!(!text.contains("_ZN"), "{text}");
     assert!(!text.contains("overlock_pthread"), "{text}");
     assert!(!text.contains(['\x1e', '\x1f']), "{text}");
+}
+
+/// Fails where all locks that a function of the program's initialises are of one class.
+#[test]
+fn locks_that_one_function_makes_are_told_apart() {
+    let program = compile("makes", "makes", &[]);
+    let reports = |arguments: &[&str]| {
+        let output = output(run(&["--lockdep"]).arg(&program).args(arguments));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(reports(&[]), "");
+    let text = reports(&["turned"]);
+    assert!(text.contains("possible circular locking"), "{text}");
+    assert!(text.contains("make makes.c:"), "{text}");
+    assert!(text.contains(", by main makes.c:"), "{text}");
 }
 
 #[test]
@@ -304,21 +317,13 @@ fn a_program_that_stops_stops_us_and_goes_on_with_us() {
 
 #[test]
 fn nothing_is_left_behind_where_the_tables_are() {
-    let left = || {
-        let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
-        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
-        names
-            .filter(|name| name.starts_with("overlock-run."))
-            .collect::<Vec<_>>()
-    };
-    let mut child = run(&["--stat"])
-        .args(["sleep", "0.2"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    thread::sleep(Duration::from_millis(100));
-    let during = left();
-    assert!(ends(&mut child).success());
-    // Other tests have theirs.
-    assert!(during.is_empty() || left() != during, "{during:?}");
+    let script = "ls $OVERLOCK_STAT_DIR && echo $OVERLOCK_STAT_DIR $OVERLOCK_LOCKDEP_READER";
+    let output = output(run(&["--stat", "--lockdep"]).args(["sh", "-c", script]));
+    let text = stdout(&output);
+    assert!(text.contains("overlock-stat."), "{text}");
+    let paths = text.lines().last().unwrap().split(' ');
+    for path in paths {
+        assert!(path.starts_with('/'), "{text}");
+        assert!(!Path::new(path).exists(), "{path}");
+    }
 }

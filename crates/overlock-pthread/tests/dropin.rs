@@ -60,14 +60,7 @@ fn every_function_answers_the_same_for_every_kind_in_every_state() {
     same_with(
         "errnos.c",
         &[],
-        &[
-            DEFAULT,
-            RWSEM,
-            ORDERED,
-            COUNTED,
-            COUNTED_ORDERED,
-            CONFINED,
-        ],
+        &[DEFAULT, RWSEM, ORDERED, COUNTED, COUNTED_ORDERED, CONFINED],
     );
 }
 

@@ -79,6 +79,7 @@ use gate::Gate;
 use graph::Graph;
 use report::Finding;
 pub(crate) use thread::Held;
+use trace::Trace;
 
 /// Alone with the tables of classes and dependencies.
 static GATE: Gate = Gate::new();
@@ -157,10 +158,16 @@ pub fn level(class: ClassId, level: u8) -> ClassId {
     class::class_of(Origin::Level(class, level))
 }
 
-/// A lock is initialised at this address: its class is that of the place.
+/// A lock is initialised at this address: its class is that of the place. Many a program has one
+/// function that initialises all locks: so where `site` is a code address, it makes a difference
+/// who has called that function, as far as a backtrace tells.
 pub fn lock_init(lock: usize, site: Site) {
     lock_destroy(lock);
-    class::set_class(lock, class_of_site(site));
+    let class = match Trace::here(site).init(site) {
+        Some(init) => class::class_of(Origin::Init(init)),
+        None => class_of_site(site),
+    };
+    class::set_class(lock, class);
 }
 
 /// The lock is gone; its memory may become another's.

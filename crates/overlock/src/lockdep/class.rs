@@ -55,12 +55,25 @@ pub(super) enum Origin {
     Named(&'static str),
     /// Initialised there.
     Site(Site),
+    /// Initialised by a call of a C library's function, for those that are above it.
+    Init(Init),
     /// One lock that nobody initialised: a static, usually.
     Lock(usize),
     /// The level of a class in which locks are taken in an order that the caller knows.
     Level(ClassId, u8),
     /// One lock of a class, where two of the class are held.
     Member(ClassId, usize),
+}
+
+/// Where a lock was initialised. Many a program does it in a function of its own, for all its
+/// locks: so it makes a difference who has called that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Init {
+    pub(super) site: Site,
+    /// Where the function with the site was called.
+    pub(super) caller: Site,
+    /// Stands for who is above.
+    pub(super) above: u16,
 }
 
 const DEAD: u8 = u8::MAX;
@@ -94,6 +107,7 @@ impl Node {
         let (kind, parent, value, length) = match origin {
             Origin::Named(name) => (1, 0, name.as_ptr().expose_provenance(), name.len()),
             Origin::Site(site) => (2, 0, site.to_bits(), 0),
+            Origin::Init(init) => (6, init.above, init.site.to_bits(), init.caller.to_bits()),
             Origin::Lock(lock) => (3, 0, lock, 0),
             Origin::Level(class, level) => (4, class.0, level.into(), 0),
             Origin::Member(class, lock) => (5, class.0, lock, 0),
@@ -122,6 +136,11 @@ impl Node {
             3 => Origin::Lock(value),
             4 => Origin::Level(class, value as u8),
             5 => Origin::Member(class, value),
+            6 => Origin::Init(Init {
+                site: Site::from_bits(value),
+                caller: Site::from_bits(self.length.load(Relaxed)),
+                above: class.0,
+            }),
             _ => return None,
         })
     }
@@ -139,6 +158,10 @@ fn start(origin: Origin) -> usize {
             mix(name.bytes().fold(1, add))
         }
         Origin::Site(site) => mix(site.to_bits()),
+        Origin::Init(init) => {
+            let callers = mix(init.caller.to_bits() ^ usize::from(init.above) << 1);
+            mix(init.site.to_bits() ^ callers)
+        }
         Origin::Lock(lock) => mix(lock ^ 1),
         Origin::Level(class, level) => mix(usize::from(class.0) << 8 | usize::from(level)),
         Origin::Member(class, lock) => mix(lock ^ usize::from(class.0) << 1),
@@ -230,6 +253,7 @@ impl fmt::Display for ClassId {
             None => f.write_str("?"),
             Some(Origin::Named(name)) => f.write_str(name),
             Some(Origin::Site(site)) => site.fmt(f),
+            Some(Origin::Init(Init { site, caller, .. })) => write!(f, "{site}, by {caller}"),
             Some(Origin::Lock(lock)) => symbol::Data(lock).fmt(f),
             Some(Origin::Level(class, level)) => write!(f, "{class}/{level}"),
             Some(Origin::Member(class, lock)) => write!(f, "{class}@{lock:#x}"),

@@ -9,11 +9,15 @@ use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::class::Init;
 use super::site::Site;
 use super::symbol;
 
 /// How many callers are kept.
 const CALLERS: usize = 16;
+
+/// How many above the caller of an initialisation make a class another one.
+const ABOVE: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trace([usize; CALLERS]);
@@ -96,6 +100,21 @@ impl Trace {
         let addresses = self.0.into_iter().take_while(|address| *address != 0);
         let mut others = addresses.filter(|address| symbol::base_of(*address) != own);
         others.next().map_or(Site::NONE, Site::code)
+    }
+
+    /// Who is above `site`, where that is the first and has a caller.
+    pub(super) fn init(&self, site: Site) -> Option<Init> {
+        let [first, caller, above @ ..] = &self.0;
+        if *first != site.to_bits() || *caller == 0 {
+            return None;
+        }
+        let add = |sum: usize, address: &usize| sum.wrapping_mul(31).wrapping_add(*address);
+        let sum = above.iter().take(ABOVE).fold(0, add);
+        Some(Init {
+            site,
+            caller: Site::code(*caller),
+            above: (sum ^ sum >> 16 ^ sum >> 32) as u16,
+        })
     }
 
     pub(super) fn callers(&self) -> impl Iterator<Item = impl fmt::Display> {
