@@ -234,7 +234,7 @@ static int answer_of(int (*make)(object *), int (*state)(object *), int (*call)(
     while ((ended = waitpid(child, &status, WNOHANG)) == 0) {
         /* A busy machine keeps a thread from running, but not asleep. */
         asleep = seen->begun && state_of(child) == 'S' ? asleep + 1 : 0;
-        if (asleep == 60)
+        if (asleep == 25)
             CHECK(kill(child, SIGKILL) == 0);
         sleep_ms(1);
     }

@@ -27,7 +27,7 @@ static const int loading[] = {
 /* What the programs of this directory do themselves. (That the locks do not yield is seen by those of sandbox.c.) */
 static const int testing[] = {
     SYS_clock_getres, SYS_dup, SYS_dup3, SYS_fcntl, SYS_ftruncate, SYS_getppid, SYS_gettimeofday, SYS_kill, SYS_lseek, SYS_mremap, SYS_msync,
-    SYS_pipe2, SYS_ppoll, SYS_pselect6, SYS_rt_sigpending, SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_sched_getparam, SYS_sched_getscheduler,
+    SYS_pipe2, SYS_ppoll, SYS_pselect6, SYS_rt_sigpending, SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_get_priority_min, SYS_sched_get_priority_max,
     SYS_sched_setscheduler, SYS_sched_yield, SYS_setitimer, SYS_sysinfo, SYS_tgkill, SYS_tkill, SYS_unlinkat, SYS_wait4, SYS_waitid, SYS_epoll_create1, SYS_epoll_ctl,
     SYS_epoll_pwait, SYS_eventfd2, SYS_getuid, SYS_geteuid, SYS_getdents64, SYS_fstatfs, SYS_fallocate,
 #ifdef __x86_64__
