@@ -43,8 +43,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
 fn read(path: &Path) -> Result<Vec<Process>, Exit> {
     let refused = |error| Exit::usage(format!("{}: {error}", path.display()));
     if path.is_dir() {
-        if let Some(text) = stat::without_room(path) {
-            eprint!("{text}");
+        if let Some(text) = stat::without_table(path) {
+            stat::say(&text);
         }
         return stat::processes(path, 0).map_err(refused);
     }

@@ -118,14 +118,14 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     let stat = args.stat || args.files.report.is_some() || args.files.svg.is_some();
     let status = match (stat, args.lockdep) {
-        (true, _) => counted::run(args, &program, command)?,
-        (false, true) => launch::run(&program, command, &mut ())?,
+        (true, _) => counted::run(args, &program, command),
+        (false, true) => launch::run(&program, command, &mut ()),
         (false, false) => return Err(program::refused(&program, &command.exec())),
     };
     if let Some(reports) = reports {
         reports.finish();
     }
-    Err(Exit::Program(status))
+    Err(Exit::Program(status?))
 }
 
 fn name(value: impl ValueEnum) -> OsString {

@@ -13,11 +13,12 @@ mod text;
 pub use json::Document;
 pub use living::{Living, living, open};
 pub use mapping::Mapping;
-pub use process::{Process, processes, without_room};
+pub use process::{Process, processes, without_table};
 pub use rows::{Event, Row};
 pub use symbols::Symbols;
 pub use text::{describe, short};
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::exit::Exit;
@@ -74,6 +75,11 @@ impl Files {
         }
         Ok(())
     }
+}
+
+/// To the standard error, behind which nobody may be: what becomes of the program counts for more.
+pub fn say(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ told! {
     setreuid(real: uid_t, effective: uid_t) -> c_int: stat::make_table, missing();
     setresuid(real: uid_t, effective: uid_t, saved: uid_t) -> c_int: stat::make_table, missing();
     setgid(group: gid_t) -> c_int: stat::make_table, missing();
+    setegid(group: gid_t) -> c_int: stat::make_table, missing();
+    setregid(real: gid_t, effective: gid_t) -> c_int: stat::make_table, missing();
     setresgid(real: gid_t, effective: gid_t, saved: gid_t) -> c_int: stat::make_table, missing();
     capset(header: *mut c_void, data: *const c_void) -> c_int: stat::make_table, missing();
     chroot(path: *const c_char) -> c_int: stat::make_table, missing();

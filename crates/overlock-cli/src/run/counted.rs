@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs::{self, Permissions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -44,7 +44,7 @@ impl Tables {
             others => format!(" and {others} others"),
         };
         let Living { pid, program } = first;
-        say(&format!(
+        stat::say(&format!(
             "overlock: {program} (process {pid}){others} will go on counting: see `overlock top {pid}`, \
              `overlock report {pid}`\n\
              overlock: all tables are in {}, which stays until you remove it\n",
@@ -86,8 +86,8 @@ pub fn run(args: &Args, program: &Path, mut command: Command) -> Result<ExitStat
     if !files.use_stdout() || args.stat {
         print(&processes);
     }
-    if let Some(text) = stat::without_room(tables.dir.path()) {
-        say(&text);
+    if let Some(text) = stat::without_table(tables.dir.path()) {
+        stat::say(&text);
     }
     tables.leave();
     let words = args.program.iter();
@@ -106,12 +106,7 @@ pub fn run(args: &Args, program: &Path, mut command: Command) -> Result<ExitStat
 /// The standard output is the program's.
 fn print(processes: &[Process]) {
     let width = progress::width_of(io::stderr());
-    say(&stat::describe(processes, width));
-}
-
-/// The program's end counts for more than ours: nobody may be there to read this.
-fn say(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    stat::say(&stat::describe(processes, width));
 }
 
 fn directory() -> Result<TempDir, Exit> {

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 use crate::exit::Exit;
-use crate::stat::Symbols;
+use crate::stat::{self, Symbols};
 
 /// Who reads them.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Reports {
     dir: TempDir,
 }
 
-/// Nobody else writes a line like this.
+/// Nobody else writes this. It may come behind a line that somebody did not end.
 const END: &[u8] = b"\0\n";
 
 impl Reports {
@@ -85,13 +85,13 @@ fn show(mut source: impl BufRead) {
     while source
         .read_until(b'\n', &mut line)
         .is_ok_and(|length| length > 0)
-        && line != END
     {
-        let text = named(&String::from_utf8_lossy(&line), |path, distance| {
-            symbols.at(path, distance)
-        });
-        // The program's end counts for more than ours: nobody may be there to read this.
-        let _ = io::stderr().write_all(text.as_bytes());
+        let last = line.strip_suffix(END);
+        let text = String::from_utf8_lossy(last.unwrap_or(&line));
+        stat::say(&named(&text, |path, at| symbols.at(path, at)));
+        if last.is_some() {
+            return;
+        }
         line.clear();
     }
 }
@@ -119,6 +119,15 @@ fn named(line: &str, mut name: impl FnMut(&Path, u64) -> Option<String>) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Fails where the end is not found behind what a killed program has left.
+    #[test]
+    fn the_end_is_found_behind_an_unfinished_line() {
+        show(&b"a line\nhalf of a l\0\nnot read"[..]);
+        let reports = Reports::start().unwrap();
+        std::fs::write(reports.path(), "half").unwrap();
+        reports.finish();
+    }
 
     #[test]
     fn marked_addresses_get_names_where_there_are_any() {

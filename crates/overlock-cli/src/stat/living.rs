@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use overlock_stat::PREFIX;
 
 use super::mapping::Mapping;
+use super::symbols;
 use crate::exit::Exit;
 
 /// One that was started with a directory for its tables.
@@ -32,7 +33,7 @@ pub fn living(dir: &Path) -> Vec<Living> {
             pid,
             program: fs::read_to_string(format!("/proc/{pid}/comm")).map_or_else(
                 |_| "a program".to_owned(),
-                |name| name.trim_end().to_owned(),
+                |name| symbols::plain(name.trim_end()),
             ),
         })
         .collect();
@@ -77,12 +78,19 @@ fn find(pid: u32) -> io::Result<Option<PathBuf>> {
     let paths = maps.split(|&byte| byte == b'\n').filter_map(|line| {
         let start = line.iter().position(|&byte| byte == b'/')?;
         let path = Path::new(std::ffi::OsStr::from_bytes(&line[start..]));
+        let name = path.to_str()?;
+        let behind = name.split_once(&own)?.1;
         // An image that was replaced had a table too; of numbers behind points the highest is the
         // present one's.
-        let is_own = path.as_os_str().to_string_lossy().contains(&own);
-        is_own.then(|| path.to_owned())
+        let number = match behind.strip_prefix('.') {
+            Some(number) => number.parse().ok()?,
+            None if behind.is_empty() => 0,
+            None => return None,
+        };
+        Some((number, path.to_owned()))
     });
-    Ok(paths.max())
+    let latest = paths.max_by_key(|(number, _): &(u32, PathBuf)| *number);
+    Ok(latest.map(|(_, path)| path))
 }
 
 /// Whether it was started as one that counts.

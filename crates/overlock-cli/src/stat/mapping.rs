@@ -27,10 +27,9 @@ impl Mapping {
     /// Maps a file, and checks that it is a table of this version.
     pub fn open(path: &Path) -> io::Result<Self> {
         // Whatever else lies there is not waited for.
-        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
         let file = OpenOptions::new()
             .read(true)
-            .custom_flags(flags)
+            .custom_flags(libc::O_NONBLOCK)
             .open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() || metadata.len() != SIZE as u64 {

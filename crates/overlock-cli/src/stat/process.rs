@@ -91,17 +91,20 @@ fn all(dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// What is to be said of processes that had no room for a table there; nothing where all had.
-pub fn without_room(dir: &Path) -> Option<String> {
-    let ids = |path: PathBuf| Some(path.extension()?.to_str()?.to_owned());
-    let pids: Vec<String> = (all(dir, FAILED).ok()?.into_iter().filter_map(ids)).collect();
+/// What is to be said of processes that could make no table there; nothing where all did.
+pub fn without_table(dir: &Path) -> Option<String> {
+    let ids = |path: PathBuf| path.extension()?.to_str()?.parse().ok();
+    let pids: Vec<u32> = (all(dir, FAILED).ok()?.into_iter().filter_map(ids)).collect();
     let which = match &pids[..] {
         [] => return None,
         [pid] => format!("process {pid}"),
-        [pids @ .., last] => format!("processes {} and {last}", pids.join(", ")),
+        [pids @ .., last] => {
+            let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+            format!("processes {} and {last}", pids.join(", "))
+        }
     };
     Some(format!(
-        "overlock: {which} counted nothing: no room for a table in {}\n",
+        "overlock: {which} counted nothing: no table could be made in {}\n",
         dir.display()
     ))
 }

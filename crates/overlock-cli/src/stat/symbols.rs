@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
@@ -91,7 +91,8 @@ struct Segment {
 
 impl Segment {
     fn contains(&self, at: u64) -> bool {
-        (self.address..self.address + self.in_memory).contains(&at)
+        at.checked_sub(self.address)
+            .is_some_and(|within| within < self.in_memory)
     }
 }
 
@@ -147,9 +148,17 @@ impl Symbols {
 
     fn known(&mut self, path: &Path) -> &Known {
         let known = self.files.entry(path.to_owned());
-        known.or_insert_with(|| Known {
-            segments: segments(path).unwrap_or_default(),
-            loader: Loader::new(path).ok(),
+        // A path may come from another user, and lead to what never answers.
+        let is_file = || fs::metadata(path).is_ok_and(|found| found.is_file());
+        known.or_insert_with(|| match is_file() {
+            true => Known {
+                segments: segments(path).unwrap_or_default(),
+                loader: Loader::new(path).ok(),
+            },
+            false => Known {
+                segments: Vec::new(),
+                loader: None,
+            },
         })
     }
 
@@ -166,7 +175,7 @@ impl Symbols {
         let known = &self.files[&module.path];
         let bias = bias(module, &known.segments);
         let mut place = Place {
-            module: Some(module.path.display().to_string()),
+            module: Some(plain(&module.path.display().to_string())),
             offset: bias.map(|bias| format!("{:#x}", address.wrapping_sub(bias))),
             ..nowhere
         };
@@ -182,14 +191,14 @@ impl Symbols {
         let known = self.known(path);
         let loaded = |segment: &Segment| segment.address;
         let first = known.segments.iter().map(loaded).min()? & !(PAGE - 1);
-        let at = first + distance;
+        let at = first.checked_add(distance)?;
         let segment = known.segments.iter().find(|segment| segment.contains(at))?;
         let loader = known.loader.as_ref()?;
         if !segment.is_code {
             return variable(loader, at);
         }
         let mut place = Place {
-            module: Some(path.display().to_string()),
+            module: Some(plain(&path.display().to_string())),
             ..Place::nowhere(at)
         };
         look_up(loader, at, &mut place);
@@ -205,7 +214,7 @@ impl Symbols {
             // A return address may lie behind the last instruction.
             whole
                 .into_iter()
-                .find(|whole| (module.start + 1..=module.end).contains(whole))
+                .find(|whole| (module.start..module.end).contains(&whole.wrapping_sub(1)))
         })
     }
 
@@ -232,16 +241,21 @@ fn variable(loader: &Loader, at: u64) -> Option<String> {
     }
 }
 
+/// A name without what a terminal would take for an order.
+pub fn plain(name: &str) -> String {
+    name.replace(char::is_control, "?")
+}
+
 /// A name as people write it. Those of C stay as they are: `m` is no type.
 fn demangled(name: &str) -> String {
     // Of C++ and of Rust, also as some systems have them.
     let is_mangled = ["_Z", "__Z", "_R"]
         .iter()
         .any(|mark| name.starts_with(mark));
-    match is_mangled {
-        true => addr2line::demangle_auto(name.into(), None).into_owned(),
-        false => name.to_owned(),
-    }
+    plain(&match is_mangled {
+        true => addr2line::demangle_auto(name.into(), None),
+        false => name.into(),
+    })
 }
 
 /// The function that makes the call at an address of a file, the line, and the functions that it
@@ -294,11 +308,14 @@ fn is_librarys(file: &str) -> bool {
 
 /// What lies between addresses in the file and in the process.
 fn bias(module: &Module, segments: &[Segment]) -> Option<u64> {
-    let end = module.offset + (module.end - module.start);
+    let length = module.end.wrapping_sub(module.start);
+    let end = module.offset.wrapping_add(length);
     // A mapping is of whole pages, and so has parts of the segments beside its own, which are no
     // code.
     let is_its = |segment: &&Segment| {
-        segment.is_code && module.offset < segment.offset + segment.in_file && segment.offset < end
+        segment.is_code
+            && module.offset < segment.offset.wrapping_add(segment.in_file)
+            && segment.offset < end
     };
     let segment = segments.iter().find(is_its)?;
     let address = segment
@@ -334,7 +351,7 @@ mod tests {
 
     fn own() -> Symbols {
         let mut symbols = Symbols::new();
-        for line in std::fs::read_to_string("/proc/self/maps").unwrap().lines() {
+        for line in fs::read_to_string("/proc/self/maps").unwrap().lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
             let (start, end) = words[0].split_once('-').unwrap();

@@ -33,6 +33,7 @@ pub(crate) fn start() {
         .or_else(|| variable(c"TMPDIR"))
         .unwrap_or(c"/tmp");
     DIR.set(dir.to_bytes());
+    PROCESS.store(pid(), Relaxed);
     get();
 }
 
@@ -54,6 +55,7 @@ pub(super) fn get() -> Option<&'static Table> {
 pub(crate) fn after_fork() {
     flight::after_fork();
     modules::after_fork();
+    PROCESS.store(pid(), Relaxed);
     let parents = TABLE.swap(core::ptr::null_mut(), Relaxed);
     BEGUN.store(0, Relaxed);
     if !parents.is_null() {
@@ -102,9 +104,18 @@ pub(super) fn may_open() -> bool {
 
 /// The process may be unable to make its table from now on, and has one before.
 pub(crate) fn make_table() {
-    if config::get().stat {
+    // A child of vfork has its parent's memory.
+    if config::get().stat && PROCESS.load(Relaxed) == pid() {
         get();
     }
+}
+
+/// The process that the memory is of.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+fn pid() -> u32 {
+    // SAFETY: it has no preconditions.
+    (unsafe { libc::getpid() }) as u32
 }
 
 #[cold]
@@ -124,10 +135,8 @@ fn make() -> Option<*mut Table> {
     };
     // SAFETY: just mapped, zeroed, and of that size.
     let table = unsafe { &*made };
-    // SAFETY: it has no preconditions.
-    let pid = unsafe { libc::getpid() };
     table.header.version.store(VERSION, Relaxed);
-    table.header.pid.store(pid as u32, Relaxed);
+    table.header.pid.store(pid(), Relaxed);
     table.header.size.store(size_of::<Table>() as u64, Relaxed);
     table.header.began_ns.store(clock::now(), Relaxed);
     let count = config::get().mutex == config::MutexLock::Overlock;
@@ -245,8 +254,7 @@ impl Name {
         name.push(DIR.get(&mut dir));
         name.push(b"/");
         name.push(prefix.as_bytes());
-        // SAFETY: it has no preconditions.
-        name.number(unsafe { libc::getpid() } as u32);
+        name.number(pid());
         name
     }
 

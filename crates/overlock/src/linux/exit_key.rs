@@ -6,9 +6,8 @@ use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Has a function called when threads end. The library that it is part of stays loaded, whoever
-/// closes it. Creating the key and setting it allocate nothing in the first 32 keys of a process.
-/// Setting it takes no lock, and may happen in handlers of signals.
+/// Has a function called when threads end. Creating it and setting it allocate nothing in the first
+/// 32 keys of a process, and take no lock; both may happen in handlers of signals.
 #[derive(Debug)]
 pub struct ExitKey {
     /// The key (an unsigned int in every Linux libc) + 1; 0 until a thread needs it.
@@ -45,7 +44,6 @@ impl ExitKey {
         }
         match self.key.compare_exchange(0, key + 1, Relaxed, Relaxed) {
             Ok(_) => {
-                stay_loaded(self.ends as *const c_void);
                 created();
                 Some(key)
             }
@@ -67,10 +65,10 @@ impl ExitKey {
     }
 }
 
-/// Threads that end call the function: the library that it is part of must not go from memory
-/// before them, whoever closes it.
+/// Threads that end call functions of the library that this is part of: it must not go from memory
+/// before them, whoever closes it. Takes the loader's lock, so it is for the time of loading.
 #[cfg(all(target_env = "gnu", not(miri)))]
-fn stay_loaded(function: *const c_void) {
+pub(super) fn stay_loaded() {
     use std::ffi::{c_char, c_int};
     use std::mem::MaybeUninit;
 
@@ -84,6 +82,7 @@ fn stay_loaded(function: *const c_void) {
         name: *const c_char,
     }
 
+    let function = stay_loaded as *const c_void;
     let mut found = MaybeUninit::uninit();
     let mut library: *const LinkMap = ptr::null();
     let to = (&raw mut library).cast();
@@ -107,7 +106,7 @@ fn stay_loaded(function: *const c_void) {
 
 /// musl never takes a library from memory.
 #[cfg(not(all(target_env = "gnu", not(miri))))]
-fn stay_loaded(_: *const c_void) {}
+pub(super) fn stay_loaded() {}
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use overlock_core::Deadline;
 use overlock_core::platform::{Kick, Sleeper};
 use rustix::thread::{MembarrierCommand, membarrier as command};
 
-use super::extras;
+use super::{Linux, extras};
 
 pub(super) const REGISTER_RESTART: MembarrierCommand =
     MembarrierCommand::RegisterPrivateExpeditedRseq;
@@ -25,7 +25,7 @@ pub(super) fn membarrier(what: MembarrierCommand) -> bool {
 /// A wake-up may have been missed, at a refusal that nobody announced.
 static DOUBTED: AtomicBool = AtomicBool::new(false);
 
-/// How long a sleep without a deadline may last from then on.
+/// How long a sleep may last from then on.
 const DOUBT_NS: u64 = 1_000_000_000;
 
 /// From now on each sleep ends after a second.
@@ -71,8 +71,9 @@ pub(super) fn wait(
     sleeper: Sleeper,
 ) -> bool {
     let mut until = until;
-    if until.is_none() && wake_ups_are_doubted() {
-        until = Some(super::clock::now().plus_nanos(DOUBT_NS).into());
+    if wake_ups_are_doubted() {
+        let soon = super::clock::now().plus_nanos(DOUBT_NS);
+        until = Some(Deadline::earlier::<Linux>(until, soon).into());
     }
     let until = until.map(timespec);
     let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;

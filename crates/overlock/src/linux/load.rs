@@ -3,13 +3,14 @@
 
 use core::ffi::{CStr, c_char};
 
-use super::{Linux, barrier, extras, futex, quota, release, rseq, slot, turn};
+use super::{Linux, barrier, exit_key, extras, futex, quota, release, rseq, slot, turn};
 
 /// Runs before `main`, in the first thread.
 #[used]
 #[cfg_attr(not(miri), unsafe(link_section = ".init_array"))]
 static LOADED: extern "C" fn() = {
     extern "C" fn load() {
+        exit_key::stay_loaded();
         slot::register();
         rseq::find();
         if variable(c"OVERLOCK_FUTEX_ALONE").is_some_and(|value| value == c"1") {

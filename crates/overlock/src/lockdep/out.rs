@@ -3,13 +3,15 @@
 
 use std::ffi::CStr;
 use std::fmt::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU8};
 
+use overlock_core::Platform;
 use rustix::fs::{Mode, OFlags};
 
 use super::symbol;
+use crate::Linux;
 use crate::linux::extras;
 
 /// Reports as text.
@@ -33,29 +35,42 @@ pub(super) fn set_reader(path: &CStr) {
     }
 }
 
-/// The FIFO, where somebody reads it.
-fn reader() -> Option<OwnedFd> {
+/// The FIFO, where somebody reads it. Not an `OwnedFd`: that is closed by the C library, which may
+/// end the thread in it.
+fn reader() -> Option<i32> {
     let path = READER.each_ref().map(|byte| byte.load(Relaxed));
     let path = CStr::from_bytes_until_nul(&path).ok()?;
     if path.is_empty() {
         return None;
     }
-    let open = |flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).ok();
+    let open = |flags| {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        Some(file.into_raw_fd())
+    };
     extras::ask(|| {
         // Refused where nobody reads.
-        open(OFlags::WRONLY | OFlags::NONBLOCK)?;
-        // Who could read it is never ended by a reader that goes, and never waits in vain for long:
-        // it reads all the time.
+        close(open(OFlags::WRONLY)?);
+        // Who could read it is never ended by a reader that goes.
         open(OFlags::RDWR)
     })?
 }
+
+fn close(fd: i32) {
+    // SAFETY: the caller's, who does not use it any more.
+    unsafe { rustix::io::close(fd) };
+}
+
+/// How long a reader may keep a thread waiting that reports, in milliseconds.
+const PATIENCE: u32 = 1_000;
 
 const BUFFER: usize = 512;
 
 /// Writes each line by one call, if it is not longer than the buffer.
 pub(super) struct Out {
     fd: i32,
-    reader: Option<OwnedFd>,
+    is_readers: bool,
+    patience: u32,
     buffer: [u8; BUFFER],
     length: usize,
 }
@@ -65,22 +80,23 @@ impl Out {
     pub(super) fn new(fd: &AtomicI32) -> Option<Out> {
         match fd.load(Relaxed) {
             ..0 => None,
-            fd => Some(Out::to(fd, None)),
+            fd => Some(Out::to(fd, false)),
         }
     }
 
     /// For reports as text.
     pub(super) fn text() -> Option<Out> {
         match reader() {
-            Some(reader) => Some(Out::to(reader.as_fd().as_raw_fd(), Some(reader))),
+            Some(reader) => Some(Out::to(reader, true)),
             None => Out::new(&TEXT),
         }
     }
 
-    fn to(fd: i32, reader: Option<OwnedFd>) -> Out {
+    fn to(fd: i32, is_readers: bool) -> Out {
         Out {
             fd,
-            reader,
+            is_readers,
+            patience: PATIENCE,
             buffer: [0; BUFFER],
             length: 0,
         }
@@ -88,7 +104,7 @@ impl Out {
 
     /// Until the result is dropped, addresses have marks if the reader knows what to do with them.
     pub(super) fn marks(&self) -> symbol::Marks {
-        symbol::Marks::set(self.reader.is_some())
+        symbol::Marks::set(self.is_readers)
     }
 
     fn flush(&mut self) {
@@ -100,6 +116,10 @@ impl Out {
             match rustix::io::write(fd, left) {
                 Ok(written) => left = left.get(written..).unwrap_or_default(),
                 Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) if self.is_readers && self.patience > 0 => {
+                    self.patience -= 1;
+                    Linux::nap(1_000_000);
+                }
                 Err(_) => break, // nobody to tell
             }
         }
@@ -126,6 +146,9 @@ impl Write for Out {
 impl Drop for Out {
     fn drop(&mut self) {
         self.flush();
+        if self.is_readers {
+            close(self.fd);
+        }
     }
 }
 

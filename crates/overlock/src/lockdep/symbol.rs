@@ -10,6 +10,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use super::symtab;
+use crate::linux::extras;
 
 /// A code address: what follows a call.
 #[derive(Clone, Copy)]
@@ -66,10 +67,14 @@ fn show(address: usize, within: usize, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     let Some(info) = look_up(within) else {
         return write!(f, "{address:#x}");
     };
-    if !MARKED.get() {
+    // SAFETY: the loader's name for an object that is loaded; or null, which is looked at.
+    let path = unsafe { name(info.dli_fname) }.unwrap_or_default();
+    let base = info.dli_fbase.addr();
+    // What lies at a relative path may be another file for who reads this.
+    let is_known = path.starts_with(b"/") || is_main(base);
+    if !MARKED.get() || !is_known || !extras::are_granted() {
         return plain(&info, address, within, f);
     }
-    let base = info.dli_fbase.addr();
     f.write_char(UNIT)?;
     if is_main(base) {
         let mut path = [0u8; 256];
@@ -85,8 +90,7 @@ fn show(address: usize, within: usize, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         };
         text(path.get(..length as usize).unwrap_or_default(), f)?;
     } else {
-        // SAFETY: the loader's name for an object that is loaded; or null, which is looked at.
-        text(unsafe { name(info.dli_fname) }.unwrap_or_default(), f)?;
+        text(path, f)?;
     }
     write!(f, "{UNIT}{:x}{UNIT}", within.wrapping_sub(base))?;
     plain(&info, address, within, f)?;

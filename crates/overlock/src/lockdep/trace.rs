@@ -108,7 +108,7 @@ impl Trace {
         if *first != site.to_bits() || *caller == 0 {
             return None;
         }
-        let add = |sum: usize, address: &usize| sum.wrapping_mul(31).wrapping_add(*address);
+        let add = |sum: u64, address: &usize| sum.wrapping_mul(31).wrapping_add(*address as u64);
         let sum = above.iter().take(ABOVE).fold(0, add);
         Some(Init {
             site,
