@@ -2,9 +2,12 @@
 //! seen without a thread-local that has a destructor, for which the C library may allocate.
 
 use std::ffi::c_void;
+use std::hint::black_box;
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+
+use super::load;
 
 /// Has a function called when threads end. Creating it and setting it allocate nothing in the first
 /// 32 keys of a process, and take no lock; both may happen in handlers of signals.
@@ -37,6 +40,8 @@ impl ExitKey {
 
     #[cold]
     fn create(&self, created: impl FnOnce()) -> Option<libc::pthread_key_t> {
+        // What nothing refers to is left out where a static library is linked.
+        black_box(&load::LOADED);
         let mut key = 0;
         // SAFETY: `key` is valid for the write; `ends` has the signature of a destructor.
         if unsafe { libc::pthread_key_create(&mut key, Some(self.ends)) } != 0 {

@@ -8,7 +8,7 @@ use super::{Linux, barrier, exit_key, extras, futex, quota, release, rseq, slot,
 /// Runs before `main`, in the first thread.
 #[used]
 #[cfg_attr(not(miri), unsafe(link_section = ".init_array"))]
-static LOADED: extern "C" fn() = {
+pub(super) static LOADED: extern "C" fn() = {
     extern "C" fn load() {
         exit_key::stay_loaded();
         slot::register();
