@@ -13,7 +13,7 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
 static sem_t sem;
-static long locked, again, written, passed, turn, read_sum;
+static long locked, again, written, passed, turn, read_sum, running;
 
 static void *run(void *number)
 {
@@ -43,17 +43,21 @@ static void *run(void *number)
         if (i % 64 == 0) {
             struct timespec soon;
             clock_gettime(CLOCK_REALTIME, &soon);
-            soon.tv_sec += 1;
+            soon.tv_sec += 30;
             pthread_mutex_lock(&of_cond);
             turn++;
             pthread_cond_broadcast(&cond);
             long mine = turn;
-            if (turn < (long)threads * ((rounds + 63) / 64) && me % 2 == 0)
-                while (turn == mine && pthread_cond_timedwait(&cond, &of_cond, &soon) == 0)
+            if (me % 2 == 0)
+                while (turn == mine && running > 1 && pthread_cond_timedwait(&cond, &of_cond, &soon) == 0)
                     ;
             pthread_mutex_unlock(&of_cond);
         }
     }
+    pthread_mutex_lock(&of_cond);
+    running--;
+    pthread_cond_broadcast(&cond);
+    pthread_mutex_unlock(&of_cond);
     __atomic_add_fetch(&read_sum, sum, __ATOMIC_RELAXED);
     return NULL;
 }
@@ -70,6 +74,7 @@ int main(int count, char **words)
     pthread_attr_setstacksize(&attr, 65536);
     pthread_barrier_init(&barrier, NULL, threads);
     sem_init(&sem, 0, 3);
+    running = threads;
     for (long i = 0; i < threads; i++)
         if (pthread_create(&all[i], &attr, run, (void *)i) != 0)
             return 1;
