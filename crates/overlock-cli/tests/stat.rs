@@ -8,10 +8,10 @@ mod preload;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::{ends, overlock, signal};
+use common::{ends, files, overlock, signal};
 use preload::{compile, library, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -301,64 +301,6 @@ fn functions_that_were_inlined_are_told_apart() {
     );
 }
 
-/// Fails where nobody counts what happens after a process has given up its rights, or its files.
-#[test]
-fn processes_that_give_up_rights_are_counted() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root has rights to give up");
-        return;
-    }
-    let program = compile("rights", "rights", &[]);
-    for how in ["here", "fork", "later", "chroot"] {
-        let output = run(&["--stat"])
-            .arg(&program)
-            .args([how, "65534"])
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{how}: {text}");
-        assert!(text.contains("section rights.c:"), "{how}: {text}");
-    }
-}
-
-/// Fails where a daemon's table goes with the program that has started it, or nobody says where it
-/// is.
-#[test]
-fn a_daemon_counts_on_and_is_found() {
-    let program = compile("daemon", "daemon", &[]);
-    let output = run(&["--stat"]).arg(&program).output().unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{text}");
-    let after = |mark: &str, end: &str| {
-        let start = text.find(mark).unwrap_or_else(|| panic!("{text}")) + mark.len();
-        text[start..].split_once(end).unwrap().0.to_owned()
-    };
-    let pid = after("daemon (process ", ")");
-    let dir = after("all tables are in ", ",");
-    let report = |what: &str| common::text(overlock().args(["report", what]));
-    let begin = std::time::Instant::now();
-    // It has nothing to count at first.
-    while overlock()
-        .args(["report", &pid])
-        .output()
-        .unwrap()
-        .status
-        .code()
-        == Some(2)
-    {
-        assert!(begin.elapsed().as_secs() < 60, "{text}");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    while !report(&pid).contains("section daemon.c:") {
-        assert!(begin.elapsed().as_secs() < 60, "{}", report(&pid));
-    }
-    let top = common::text(overlock().args(["top", "--once", &pid]));
-    assert!(top.contains("section daemon.c:"), "{top}");
-    kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
-    assert!(report(&dir).contains("section daemon.c:"));
-    fs::remove_dir_all(dir).unwrap();
-}
-
 /// A program that stays, when it is ready: our process, and its own id.
 fn stays(name: &str) -> (Child, Pid) {
     let program = compile("hot", name, &[]);
@@ -437,42 +379,6 @@ fn top_shows_a_program_that_runs() {
         overlock().args(["top", "999999999"]).assert(),
         &["is not there"],
     );
-}
-
-fn files(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).unwrap();
-    entries.map(|entry| entry.unwrap().path()).collect()
-}
-
-/// Fails where a table of no bytes stays, where a program ends by SIGXFSZ, and where a daemon,
-/// which has no standard error, tells nobody.
-#[test]
-fn where_no_table_fits_none_is_left_behind() {
-    let dir = tempfile::tempdir().unwrap();
-    let output = Command::new("sh")
-        .args(["-c", "ulimit -f 1; LD_PRELOAD=$0 exec env"])
-        .arg(library())
-        .env("OVERLOCK_STAT", "1")
-        .env("OVERLOCK_STAT_DIR", dir.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(
-        said,
-        "overlock: no table for --stat: cannot create its file\n"
-    );
-    let [note] = &files(dir.path())[..] else {
-        panic!("{:?}", files(dir.path()))
-    };
-    assert_eq!(fs::metadata(note).unwrap().len(), 0);
-    let pid = note.extension().unwrap().to_str().unwrap();
-    // For those who do not see what the program says.
-    let report = overlock().arg("report").arg(dir.path()).output().unwrap();
-    let said = String::from_utf8(report.stderr).unwrap();
-    let expected = format!("process {pid} counted nothing: no table");
-    assert!(said.contains(&expected), "{said}");
-    assert!(report.status.success());
 }
 
 #[test]

@@ -3,11 +3,12 @@
 //!
 //! Loaded with `LD_PRELOAD`, it defines the functions of `pthread_mutex_t`, `pthread_cond_t`,
 //! `pthread_rwlock_t`, `pthread_spinlock_t`, `pthread_barrier_t`, `sem_t`, and `mtx_t` and `cnd_t`
-//! of C11; those by which a program [restricts itself](sandbox) or [gives up rights](rights); and,
-//! for the validator of lock order, those that install [handlers of signals](handlers) or [sleep].
-//! The locks live in the program's own objects, in the sizes and with the static initialisers of
-//! glibc. What is shared between processes, robust or bound to priorities stays glibc's: it is told
-//! by the object itself ([`mutex`] says how), and handed to [glibc's function](real).
+//! of C11; those by which a program [restricts itself](sandbox) or [drops privileges](privileges);
+//! and, for the validator of lock order, those that install [handlers of signals](handlers) or
+//! [sleep]. The locks live in the program's own objects, in the sizes and with the static
+//! initialisers of glibc. What is shared between processes, robust or bound to priorities stays
+//! glibc's: it is told by the object itself ([`mutex`] says how), and handed to
+//! [glibc's function](real).
 //!
 //! # Rules for all of this crate
 //!
@@ -38,8 +39,8 @@ mod futex;
 pub mod handlers;
 pub mod mutex;
 pub(crate) mod order;
+pub mod privileges;
 pub mod real;
-pub mod rights;
 pub mod rwlock;
 pub mod sandbox;
 pub mod sem;
@@ -58,7 +59,7 @@ static AT_LOAD: extern "C" fn() = {
         sandbox::start();
         handlers::start();
         sleep::start();
-        rights::start();
+        privileges::start();
         if config::get().stat {
             stat::start();
         }

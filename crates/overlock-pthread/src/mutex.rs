@@ -12,7 +12,7 @@
 //! | 20 | `count` | the owner of a recursive one: how often it has acquired it beyond the first time; with statistics, of a normal one: where it has |
 //! | 24 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
 //! | 28 | `observed`: the number of what is recorded of the present owner; 0 for nothing | the owner |
-//! | 32 | `owner`: who owns a recursive or error-checking one | the owner, from its acquisition to its release |
+//! | 32 | `owner` of a recursive or error-checking one | the owner, while it owns it |
 //!
 //! All zero is a normal, free mutex of the first generation.
 //!

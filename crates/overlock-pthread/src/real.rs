@@ -65,7 +65,7 @@ impl Early {
 
 /// Functions of the C library's that do something of ours before: `name(its arguments) -> what it
 /// returns: what is done, what is returned where the C library has none;`
-macro_rules! told {
+macro_rules! interpose {
     ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty: $tell:path, $missing:expr;)*) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
@@ -106,7 +106,7 @@ macro_rules! told {
         }
     };
 }
-pub(crate) use told;
+pub(crate) use interpose;
 
 /// Finds a function for the calls to come, too. By itself: callers that wait later take less of the
 /// stack.

@@ -15,12 +15,12 @@ use libc::{
 };
 
 use crate::order;
-use crate::real::{missing, told};
+use crate::real::{interpose, missing};
 
 /// `thrd_error`, as glibc has it.
 const THRD_ERROR: c_int = 2;
 
-told! {
+interpose! {
     pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int: order::sleeps, libc::ENOSYS;
     pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, at: *const timespec) -> c_int: order::sleeps, libc::ENOSYS;
     pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, at: *const timespec) -> c_int: order::sleeps, libc::ENOSYS;

@@ -41,15 +41,8 @@ impl Watch for () {}
 /// Runs it to its end.
 pub fn run(path: &Path, mut command: Command, watch: &mut impl Watch) -> Result<ExitStatus, Exit> {
     let (signals, before) = block().map_err(|error| Exit::Failed(format!("signals: {error}")))?;
-    let restore = move || {
-        // SAFETY: a set that the kernel has filled in; async-signal-safe.
-        match unsafe { libc::sigprocmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    };
     // SAFETY: the closure makes one system call and allocates nothing.
-    unsafe { command.pre_exec(restore) };
+    unsafe { command.pre_exec(move || restore(&before)) };
     let mut child = command
         .spawn()
         .map_err(|error| program::refused(path, &error))?;
@@ -72,8 +65,8 @@ pub fn run(path: &Path, mut command: Command, watch: &mut impl Watch) -> Result<
     }
 }
 
-/// Blocks what [`next`] waits for. Returns that, and the mask as it was.
-fn block() -> io::Result<(sigset_t, sigset_t)> {
+/// Blocks what [`next`] waits for, for the calling thread. Returns that, and the mask as it was.
+pub fn block() -> io::Result<(sigset_t, sigset_t)> {
     let mut signals = MaybeUninit::uninit();
     let mut before = MaybeUninit::uninit();
     // SAFETY: initialises the set.
@@ -92,6 +85,15 @@ fn block() -> io::Result<(sigset_t, sigset_t)> {
     let signals = unsafe { signals.assume_init() };
     // SAFETY: the call that has succeeded has written it.
     Ok((signals, unsafe { before.assume_init() }))
+}
+
+/// Undoes [`block`].
+pub fn restore(before: &sigset_t) -> io::Result<()> {
+    // SAFETY: a set that the kernel has filled in; async-signal-safe.
+    match unsafe { libc::sigprocmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The next signal; `None` where the wait was interrupted.

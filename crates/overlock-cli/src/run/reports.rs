@@ -3,14 +3,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
-use std::ptr;
 use std::thread::{self, JoinHandle};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
+use super::launch;
 use crate::exit::Exit;
 use crate::stat::{self, Symbols};
 
@@ -61,21 +60,11 @@ impl Reports {
     }
 }
 
-/// Threads that `start` starts get no signals: those are for who passes them on.
+/// Threads that `start` starts get none of the signals that [`launch`] passes on.
 fn without_signals<T>(start: impl FnOnce() -> T) -> io::Result<T> {
-    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: initialises the set.
-    unsafe { libc::sigfillset(all.as_mut_ptr()) };
-    // SAFETY: the one set is initialised, the other valid for the write.
-    let error =
-        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()) };
-    if error != 0 {
-        return Err(io::Error::from_raw_os_error(error));
-    }
+    let (_, before) = launch::block()?;
     let started = start();
-    // SAFETY: the call that has succeeded has written the set.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    launch::restore(&before)?;
     Ok(started)
 }
 

@@ -45,12 +45,7 @@ pub fn living(dir: &Path) -> Vec<Living> {
 fn counts_into(pid: u32, dir: &Path) -> bool {
     let variable = [b"OVERLOCK_STAT_DIR=", dir.as_os_str().as_bytes()].concat();
     let table = [dir.as_os_str().as_bytes(), b"/", PREFIX.as_bytes()].concat();
-    let is_told = fs::read(format!("/proc/{pid}/environ")).is_ok_and(|bytes| {
-        bytes
-            .split(|&byte| byte == 0)
-            .any(|entry| entry == variable)
-    });
-    is_told
+    was_started_with(pid, &variable)
         || fs::read(format!("/proc/{pid}/maps"))
             .is_ok_and(|bytes| bytes.windows(table.len()).any(|bytes| bytes == table))
 }
@@ -64,7 +59,7 @@ pub fn open(pid: u32) -> Result<(u32, Mapping), Exit> {
             .map(|table| (pid, table))
             .map_err(|error| Exit::usage(format!("{}: {error}", path.display()))),
         Ok(None) if let Some(program) = program_of(pid) => open(program),
-        Ok(None) if is_to_count(pid) => no("has counted nothing yet"),
+        Ok(None) if was_started_with(pid, b"OVERLOCK_STAT=1") => no("has counted nothing yet"),
         Ok(None) => no("counts nothing: start it by `overlock run --stat`"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => no("is not there"),
         Err(error) => no(&format!("cannot be looked at: {error}")),
@@ -93,12 +88,12 @@ fn find(pid: u32) -> io::Result<Option<PathBuf>> {
     Ok(latest.map(|(_, path)| path))
 }
 
-/// Whether it was started as one that counts.
-fn is_to_count(pid: u32) -> bool {
+/// Whether this is in its environment, as far as it has left that alone.
+fn was_started_with(pid: u32, variable: &[u8]) -> bool {
     fs::read(format!("/proc/{pid}/environ")).is_ok_and(|bytes| {
         bytes
             .split(|&byte| byte == 0)
-            .any(|entry| entry == b"OVERLOCK_STAT=1")
+            .any(|entry| entry == variable)
     })
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // each test program uses a part of it
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -58,4 +58,10 @@ pub fn ends(child: &mut Child) -> ExitStatus {
     }
     child.kill().unwrap();
     panic!("it does not end");
+}
+
+/// What is in a directory.
+pub fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
 }

@@ -3,14 +3,14 @@
 
 use core::ffi::{CStr, c_char};
 
-use super::{Linux, barrier, exit_key, extras, futex, quota, release, rseq, slot, turn};
+use super::{Linux, barrier, extras, futex, quota, release, rseq, slot, turn};
 
 /// Runs before `main`, in the first thread.
 #[used]
 #[cfg_attr(not(miri), unsafe(link_section = ".init_array"))]
 pub(super) static LOADED: extern "C" fn() = {
     extern "C" fn load() {
-        exit_key::stay_loaded();
+        stay_loaded();
         slot::register();
         rseq::find();
         if variable(c"OVERLOCK_FUTEX_ALONE").is_some_and(|value| value == c"1") {
@@ -22,6 +22,50 @@ pub(super) static LOADED: extern "C" fn() = {
     }
     load
 };
+
+/// Threads that end call functions of the library that this is part of: it must not go from memory
+/// before them, whoever closes it. Takes the loader's lock, so it is for the time of loading.
+#[cfg(all(target_env = "gnu", not(miri)))]
+fn stay_loaded() {
+    use core::ffi::{c_int, c_void};
+    use core::mem::MaybeUninit;
+    use core::ptr;
+
+    /// dlfcn.h.
+    const RTLD_DL_LINKMAP: c_int = 2;
+
+    /// link.h: as much of `struct link_map` as debuggers may rely on.
+    #[repr(C)]
+    struct LinkMap {
+        address: usize,
+        name: *const c_char,
+    }
+
+    let function = stay_loaded as *const c_void;
+    let mut found = MaybeUninit::uninit();
+    let mut library: *const LinkMap = ptr::null();
+    let to = (&raw mut library).cast();
+    // SAFETY: both are valid for the writes, the second for the address of a `link_map`.
+    let known = unsafe { libc::dladdr1(function, found.as_mut_ptr(), to, RTLD_DL_LINKMAP) };
+    if known == 0 {
+        return;
+    }
+    // SAFETY: null, or that of the library that this is part of, as the function has found one.
+    let Some(library) = (unsafe { library.as_ref() }) else {
+        return;
+    };
+    // SAFETY: a name is a string; that of the program itself, which stays anyway, is empty.
+    if library.name.is_null() || unsafe { library.name.read() } == 0 {
+        return;
+    }
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    // SAFETY: as above. It is there already, so nothing is loaded, and nothing of it runs.
+    unsafe { libc::dlopen(library.name, flags) };
+}
+
+/// musl never takes a library from memory.
+#[cfg(not(all(target_env = "gnu", not(miri))))]
+fn stay_loaded() {}
 
 impl Linux {
     /// From now on the locks of this process ask the system for `futex` alone: not for

@@ -1,4 +1,4 @@
-//! Functions by which a process gives up rights, or moves to where other files are. With
+//! Functions by which a process drops privileges, or moves to where other files are. With
 //! `OVERLOCK_STAT`, a child of fork that has no table yet makes it before: after that it may be
 //! unable to. Without, each function here is glibc's.
 //!
@@ -8,10 +8,10 @@ use core::ffi::{c_char, c_int, c_void};
 
 use libc::{gid_t, uid_t};
 
-use crate::real::{missing, told};
+use crate::real::{interpose, missing};
 use crate::stat;
 
-told! {
+interpose! {
     setuid(user: uid_t) -> c_int: stat::make_table, missing();
     seteuid(user: uid_t) -> c_int: stat::make_table, missing();
     setreuid(real: uid_t, effective: uid_t) -> c_int: stat::make_table, missing();

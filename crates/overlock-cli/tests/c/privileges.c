@@ -1,4 +1,4 @@
-// Gives up rights, and then has threads contend: "here"; in a child, "fork"; in the child of one that has given them up, "later";
+// Drops privileges, and then has threads contend: "here"; in a child, "fork"; in the child of one that has given them up, "later";
 // in a child that sees other files, "chroot".
 #include <pthread.h>
 #include <stdlib.h>
