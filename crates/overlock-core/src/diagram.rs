@@ -1,79 +1,79 @@
-//! The state diagrams of the locks, as data: so that a checker can tell which of their arrows it
+//! The state diagrams of the locks, as data: so that a checker can tell which of their transitions it
 //! has seen.
 //!
 //! A check that never entered a lock's queue says nothing about the queue. So each lock's file
-//! lists the arrows of its diagram, the code says which one it takes, next to the access that takes
-//! it, and [`Platform::arrow`] carries that to whoever counts. On a platform that runs programs it
+//! lists the transitions of its diagram, the code says which one it takes, next to the access that takes
+//! it, and [`Platform::transition`] carries that to whoever counts. On a platform that runs programs it
 //! is empty, and nothing of it is left in the machine code.
 
 use crate::platform::Platform;
 
-/// The arrows of one state diagram. A lock has one for each part that it is made of.
+/// The transitions of one state diagram. A lock has one for each part that it is made of.
 #[derive(Debug)]
 pub struct Diagram {
     /// The module that draws it: `queued`.
     pub name: &'static str,
-    /// Its arrows, as the comments in the module write them: `(0, 0, 0) -> (0, 0, 1) pending`.
-    pub arrows: &'static [&'static str],
+    /// Its transitions, as the comments in the module write them: `(0, 0, 0) -> (0, 0, 1) pending`.
+    pub transitions: &'static [&'static str],
 }
 
-/// One arrow of a diagram.
+/// One transition of a diagram.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrow {
+pub struct Transition {
     /// Where it is drawn.
     pub diagram: &'static Diagram,
-    /// Its index among [`Diagram::arrows`].
+    /// Its index among [`Diagram::transitions`].
     pub index: usize,
 }
 
-impl Arrow {
+impl Transition {
     /// How the diagram writes it.
     pub fn text(self) -> &'static str {
-        self.diagram.arrows[self.index]
+        self.diagram.transitions[self.index]
     }
 }
 
 /// A lock, or a part of one, with state diagrams.
-pub trait Drawn {
+pub trait HasDiagram {
     /// The diagrams: its own, and those of the parts that it is made of.
     const DIAGRAMS: &'static [&'static Diagram];
-    /// Those arrows, by their texts, that this form of the lock never takes, since its policy
+    /// Those transitions, by their texts, that this form of the lock never takes, since its policy
     /// leaves them out. A checker that sees one of them has found an error too.
-    const LACKS: &'static [&'static str] = &[];
+    const UNREACHABLE: &'static [&'static str] = &[];
 }
 
-/// Lists the arrows of a module's diagram: an enum `Step` with a variant for each, and the constant
+/// Lists the transitions of a module's diagram: an enum `Step` with a variant for each, and the constant
 /// `DIAGRAM`.
 ///
-/// `Step::Pend.taken::<P>()` says that the calling thread has just gone along that arrow. It stands
+/// `Step::Pend.taken::<P>()` says that the calling thread has just gone along that transition. It stands
 /// right behind the access that does it.
 macro_rules! diagram {
     ($name:literal { $($(#[$doc:meta])* $step:ident = $text:literal,)+ }) => {
-        /// The arrows of the diagram above.
+        /// The transitions of the diagram above.
         #[derive(Clone, Copy, Debug)]
         pub(crate) enum Step { $($(#[$doc])* $step,)+ }
 
         pub(crate) static DIAGRAM: $crate::diagram::Diagram = $crate::diagram::Diagram {
             name: $name,
-            arrows: &[$($text),+],
+            transitions: &[$($text),+],
         };
 
         impl Step {
             /// How the diagram writes it.
             #[allow(dead_code)] // only for a lock with policies, which names those that it lacks
             pub(crate) const fn text(self) -> &'static str {
-                DIAGRAM.arrows[self as usize]
+                DIAGRAM.transitions[self as usize]
             }
 
-            /// Says that the calling thread has just gone along this arrow.
+            /// Says that the calling thread has just gone along this transition.
             #[inline(always)]
             pub(crate) fn taken<P: $crate::platform::Platform>(self) {
                 $crate::diagram::tell::<P>(&DIAGRAM, self as usize);
             }
 
-            /// Whether this test has taken this arrow.
+            /// Whether this test has taken this transition.
             #[cfg(test)]
-            #[allow(dead_code)] // most diagrams' arrows are taken by model checkers
+            #[allow(dead_code)] // most diagrams' transitions are taken by model checkers
             pub(crate) fn was_taken(self) -> bool {
                 $crate::toy::took(&DIAGRAM, self as usize)
             }
@@ -86,7 +86,7 @@ pub(crate) use diagram;
 /// What `Step::taken` does.
 #[inline(always)]
 pub(crate) fn tell<P: Platform>(diagram: &'static Diagram, index: usize) {
-    P::arrow(Arrow { diagram, index });
+    P::transition(Transition { diagram, index });
 }
 
 #[cfg(test)]
@@ -95,20 +95,20 @@ mod tests {
     use crate::toy::Toy;
     use std::vec::Vec;
 
-    /// Which arrow is meant, its text says.
-    fn check<L: Drawn>() {
+    /// Which transition is meant, its text says.
+    fn check<L: HasDiagram>() {
         let drawn = |text| {
-            let arrows = L::DIAGRAMS.iter().flat_map(|diagram| diagram.arrows);
-            arrows.filter(|&arrow| arrow == text).count()
+            let transitions = L::DIAGRAMS.iter().flat_map(|diagram| diagram.transitions);
+            transitions.filter(|&transition| transition == text).count()
         };
-        for text in L::LACKS {
+        for text in L::UNREACHABLE {
             assert_eq!(drawn(text), 1, "{text}");
         }
         for diagram in L::DIAGRAMS {
-            let mut texts: Vec<_> = diagram.arrows.iter().collect();
+            let mut texts: Vec<_> = diagram.transitions.iter().collect();
             texts.sort();
             texts.dedup();
-            assert_eq!(texts.len(), diagram.arrows.len(), "{}", diagram.name);
+            assert_eq!(texts.len(), diagram.transitions.len(), "{}", diagram.name);
         }
     }
 

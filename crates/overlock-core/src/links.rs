@@ -13,16 +13,16 @@ const TURNS: u32 = 1000;
 
 /// The sleep between two looks of a thread that nobody can wake: one without a queue node, or one
 /// that waits for another to get its CPU back. About a wake-up across CPUs.
-pub(crate) const NAP_NS: u64 = 50_000;
+pub(crate) const BACKOFF_SLEEP_NS: u64 = 50_000;
 
-/// Gives the CPU away for a [while](NAP_NS).
-pub(crate) fn nap<P: Platform>() {
-    P::nap(NAP_NS);
+/// Gives the CPU away for a [while](BACKOFF_SLEEP_NS).
+pub(crate) fn backoff_sleep<P: Platform>() {
+    P::backoff_sleep(BACKOFF_SLEEP_NS);
 }
 
 /// A test-and-set byte whose waiters nap when its holder has lost its CPU.
 #[derive(Debug)]
-pub(crate) struct GuardByte<P: Platform>(P::U8);
+pub(crate) struct WaitLock<P: Platform>(P::U8);
 
 const FREE: u8 = 0;
 const HELD: u8 = 1;
@@ -30,9 +30,9 @@ const HELD: u8 = 1;
 /// The guard, held. All accesses to what it guards are Relaxed: QA and QR order them.
 pub(crate) struct Held<'a, P: Platform>(&'a P::U8);
 
-impl<P: Platform> GuardByte<P> {
+impl<P: Platform> WaitLock<P> {
     pub(crate) fn new() -> Self {
-        GuardByte(P::U8::new(0))
+        WaitLock(P::U8::new(0))
     }
 
     /// Takes the guard.
@@ -43,9 +43,9 @@ impl<P: Platform> GuardByte<P> {
             .compare_exchange(FREE, HELD, Acquire, Relaxed)
             .is_err()
         {
-            let turns = Spin::Turns(TURNS);
+            let turns = Spin::Polls(TURNS);
             if P::wait_until(&self.0, Relaxed, turns, |held: u8| held == FREE).is_err() {
-                nap::<P>();
+                backoff_sleep::<P>();
             }
         }
         Held(&self.0)
@@ -62,9 +62,9 @@ impl<P: Platform> GuardByte<P> {
     }
 }
 
-impl<P: ConstPlatform> GuardByte<P> {
+impl<P: ConstPlatform> WaitLock<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub(crate) const INIT: Self = GuardByte(Zero::ZERO);
+    pub(crate) const INIT: Self = WaitLock(Zero::ZERO);
 }
 
 impl<P: Platform> Drop for Held<'_, P> {
@@ -205,7 +205,7 @@ mod tests {
     /// The nap in `lock`: without it the toy is stuck.
     #[test]
     fn who_waits_for_a_guard_gives_its_cpu_to_the_holder() {
-        static GUARD: GuardByte<Toy> = GuardByte::INIT;
+        static GUARD: WaitLock<Toy> = WaitLock::INIT;
         core::mem::forget(GUARD.lock());
         at(Point::Halt, || drop(Held::<Toy>(&GUARD.0)));
         drop(GUARD.lock());

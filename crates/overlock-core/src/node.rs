@@ -6,7 +6,7 @@
 //! leaves its slot to the next one, and a late kick or a stale look meets a node,
 //! never freed memory.
 //!
-//! More threads alive than slots, or a fifth context: [`Claim::new`] answers `None`, and each lock
+//! More threads alive than slots, or a fifth context: [`NodeGuard::new`] answers `None`, and each lock
 //! has a way to wait without a node that is still correct, only slower
 //! ([`Event::LockNoNode`](crate::stat::Event::LockNoNode) counts it).
 //!
@@ -262,12 +262,12 @@ impl NodeId {
 ///
 /// Not `Send`: the context belongs to the thread that claimed it.
 #[derive(Debug)]
-pub struct Claim<P: Platform> {
+pub struct NodeGuard<P: Platform> {
     id: NodeId,
     _own: PhantomData<(*mut (), P)>,
 }
 
-impl<P: Platform> Claim<P> {
+impl<P: Platform> NodeGuard<P> {
     /// Claims the lowest free context of the calling thread; `None` where it has no slot, or where
     /// all four are in use.
     #[inline]
@@ -283,7 +283,7 @@ impl<P: Platform> Claim<P> {
             // (it forgot a guard); the exchange notices. Relaxed: only this thread and what
             // interrupts it ever meet here while the thread lives.
             if busy.fetch_or(1 << context, Relaxed) & 1 << context == 0 {
-                return Some(Claim {
+                return Some(NodeGuard {
                     id: NodeId::new(slot, context),
                     _own: PhantomData,
                 });
@@ -304,7 +304,7 @@ impl<P: Platform> Claim<P> {
     }
 }
 
-impl<P: Platform> Drop for Claim<P> {
+impl<P: Platform> Drop for NodeGuard<P> {
     #[inline]
     fn drop(&mut self) {
         // Release, pairing with the acquire of whoever takes the slot over after this thread's
@@ -362,20 +362,20 @@ mod tests {
     use crate::toy::watch::{Access, Watch, before, left, watch};
 
     /// A handler runs between the look and the exchange, and keeps the context that was free. Fails
-    /// where `Claim::new` does not look at what the exchange found.
+    /// where `NodeGuard::new` does not look at what the exchange found.
     #[test]
     fn a_context_that_a_handler_keeps_is_not_claimed_twice() {
-        let claim = Claim::<Watch>::new;
+        let guard = NodeGuard::<Watch>::new;
         watch(&Watch::slots()[0].busy);
-        before(Access::Or, move || core::mem::forget(claim()));
-        let outer = claim().unwrap();
+        before(Access::Or, move || core::mem::forget(guard()));
+        let outer = guard().unwrap();
         assert_eq!(outer.id(), NodeId::new(0, 1));
         // The same with the last one.
-        let third = claim().unwrap();
-        before(Access::Or, move || core::mem::forget(claim()));
-        assert!(claim().is_none());
+        let third = guard().unwrap();
+        before(Access::Or, move || core::mem::forget(guard()));
+        assert!(guard().is_none());
         drop((outer, third));
-        assert_eq!(claim().unwrap().id(), NodeId::new(0, 1));
+        assert_eq!(guard().unwrap().id(), NodeId::new(0, 1));
         assert_eq!(left(), 0);
     }
 }

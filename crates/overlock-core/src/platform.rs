@@ -25,7 +25,7 @@ pub use atomic::{Atomic, Zero};
 pub use lanes::{ByteLanes, Lanes};
 pub use time::{Deadline, Instant};
 
-use crate::diagram::Arrow;
+use crate::diagram::Transition;
 use crate::lock_hash::Line;
 use crate::node::Slot;
 use crate::pool::{QueueTicket, TicketPool};
@@ -178,14 +178,14 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// CPU to another runnable thread, if its turn on the CPU is over. Whether it has. Nobody
     /// may count on it.
     #[inline(always)]
-    fn yield_turn(now: u64) -> bool {
+    fn yield_slice(now: u64) -> bool {
         let _ = now;
         false
     }
 
     /// Gives the CPU away for about `nanos` nanoseconds: a [`halt`](Self::halt) that nobody can
     /// end.
-    fn nap(nanos: u64) {
+    fn backoff_sleep(nanos: u64) {
         let nobody = Self::U32::new(0);
         let end = Self::now().plus_nanos(nanos);
         Self::halt(&nobody, 0, Some(end.into()));
@@ -254,11 +254,11 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// Who sleeps for which ticket of the paravirtual ticket locks.
     fn waiters() -> &'static WaiterTable<Self>;
 
-    /// Told by the calling thread that it has just gone along an arrow of a lock's state diagram.
+    /// Told by the calling thread that it has just gone along a transition of a lock's state diagram.
     /// For checkers that count what they have executed; elsewhere it is empty.
     #[inline(always)]
-    fn arrow(arrow: Arrow) {
-        let _ = arrow;
+    fn transition(transition: Transition) {
+        let _ = transition;
     }
 
     /// Spreads addresses evenly over 32 bits: where in a table a lock's entry lies. A platform
@@ -317,7 +317,7 @@ pub enum Spin {
     Forever,
     /// At most this many looks at the word. A turn takes 10 to 140 cycles, depending on the
     /// processor: published thresholds are given in turns, new ones should be given in time.
-    Turns(u32),
+    Polls(u32),
     /// Until the clock passes this instant; looked at now and then, not on every turn.
     Until(Instant),
 }

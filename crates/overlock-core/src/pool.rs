@@ -173,7 +173,7 @@ impl<P: Platform> TicketPool<P> {
         }
     }
 
-    /// Gives a ticket back: the caller holds it, and nobody will look at it for a hand-over any
+    /// Gives a ticket back: the caller holds it, and nobody will look at it for a handoff any
     /// more.
     pub(crate) fn give(&self, id: TicketId) {
         let mut seen = self.stack.load(Relaxed);

@@ -1,9 +1,9 @@
 //! The spinlocks.
 
 pub mod backoff_ticket;
-#[cfg(feature = "busted")]
-pub mod busted;
 pub mod fast_queue;
+#[cfg(feature = "faulty")]
+pub mod faulty;
 pub mod hybrid;
 pub mod mcs;
 pub mod pv;

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, 
 use std::thread_local;
 use std::vec::Vec;
 
-use crate::diagram::{Arrow, Diagram};
+use crate::diagram::{Diagram, Transition};
 use crate::lock_hash::Line;
 use crate::node::{CONTEXTS, Slot};
 use crate::platform::{Atomic, Cpu, Deadline, Instant, Kick, Platform, Sleeper, Spin};
@@ -116,9 +116,9 @@ pub(crate) fn halts() -> usize {
     HALTS.get()
 }
 
-/// Whether an arrow of this diagram has been taken in this test.
+/// Whether a transition of this diagram has been taken in this test.
 pub(crate) fn took(diagram: &Diagram, index: usize) -> bool {
-    ARROWS.with_borrow(|arrows| arrows.contains(&(diagram.name, index)))
+    ARROWS.with_borrow(|transitions| transitions.contains(&(diagram.name, index)))
 }
 
 /// Steps that have not run; a test ends by asserting that there are none.
@@ -169,13 +169,13 @@ impl Platform for Toy {
             }
             turns += 1;
             match limit {
-                Spin::Turns(most) if turns >= most => return Err(seen),
+                Spin::Polls(most) if turns >= most => return Err(seen),
                 Spin::Until(end) if Self::now() >= end => return Err(seen),
                 _ => {}
             }
             if !step(Point::Wait) {
                 match limit {
-                    Spin::Turns(_) => return Err(seen),
+                    Spin::Polls(_) => return Err(seen),
                     Spin::Until(end) => CLOCK.set(end.as_nanos()),
                     Spin::Forever => panic!("stuck: nobody will change {word:?}"),
                 }
@@ -315,11 +315,11 @@ impl Platform for Toy {
         )
     }
 
-    fn arrow(arrow: Arrow) {
-        let arrow = (arrow.diagram.name, arrow.index);
-        ARROWS.with_borrow_mut(|arrows| {
-            if !arrows.contains(&arrow) {
-                arrows.push(arrow);
+    fn transition(transition: Transition) {
+        let transition = (transition.diagram.name, transition.index);
+        ARROWS.with_borrow_mut(|transitions| {
+            if !transitions.contains(&transition) {
+                transitions.push(transition);
             }
         });
     }

@@ -34,7 +34,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::fork::clear;
-use crate::node::{Claim, NodeId};
+use crate::node::{NodeGuard, NodeId};
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 
 /// Cells in a line.
@@ -80,7 +80,7 @@ pub struct WaiterTable<P: Platform> {
 #[derive(Debug)]
 pub(crate) struct Entry<'a, P: Platform> {
     cell: &'static P::U32,
-    claim: &'a Claim<P>,
+    guard: &'a NodeGuard<P>,
     /// The node's kicks before it was entered.
     kicks: u32,
 }
@@ -88,7 +88,7 @@ pub(crate) struct Entry<'a, P: Platform> {
 impl<P: Platform> Entry<'_, P> {
     /// Sleeps until a kick has come since the node was entered, and returns for other reasons too.
     pub(crate) fn halt(&self) {
-        P::halt(&self.claim.node().kicks, self.kicks, None);
+        P::halt(&self.guard.node().kicks, self.kicks, None);
     }
 }
 
@@ -129,19 +129,19 @@ impl<P: Platform> WaiterTable<P> {
         &self,
         lock: usize,
         ticket: u32,
-        claim: &'a Claim<P>,
+        guard: &'a NodeGuard<P>,
     ) -> Option<Entry<'a, P>> {
-        let node = claim.node();
+        let node = guard.node();
         let kicks = node.kicks.load(Relaxed);
         // W2. No kicker relies on these before the flag orders them (see the module's page).
         node.info.store(ticket, Relaxed);
         node.lock.store(lock, Relaxed);
-        let name = u32::from(claim.id().bits());
+        let name = u32::from(guard.id().bits());
         let free = |cell: &&P::U32| {
             cell.load(Relaxed) == 0 && cell.compare_exchange(0, name, Relaxed, Relaxed).is_ok()
         };
         let cell = self.line(lock, ticket).cells.iter().find(free)?;
-        Some(Entry { cell, claim, kicks })
+        Some(Entry { cell, guard, kicks })
     }
 
     /// Kicks whoever sleeps for `ticket` of the lock that lies, or lay, at address `lock`: the
@@ -171,15 +171,15 @@ mod tests {
     use crate::toy::{Toy, as_thread, kicks};
     use std::vec::Vec;
 
-    fn kicked(claim: &Claim<Toy>) -> u32 {
-        claim.node().kicks.load(Relaxed)
+    fn kicked(guard: &NodeGuard<Toy>) -> u32 {
+        guard.node().kicks.load(Relaxed)
     }
 
     #[test]
     fn a_kick_reaches_the_waiter_of_that_ticket_alone() {
         let table = Toy::waiters();
-        let claims: Vec<_> = (0..4)
-            .map(|thread| as_thread(thread, || Claim::<Toy>::new().unwrap()))
+        let guards: Vec<_> = (0..4)
+            .map(|thread| as_thread(thread, || NodeGuard::<Toy>::new().unwrap()))
             .collect();
         // Two locks, and two tickets that share a line.
         let keys = [
@@ -190,14 +190,14 @@ mod tests {
         ];
         let entries: Vec<_> = keys
             .iter()
-            .zip(&claims)
-            .map(|(&(lock, ticket), claim)| table.enter(lock, ticket, claim).unwrap())
+            .zip(&guards)
+            .map(|(&(lock, ticket), guard)| table.enter(lock, ticket, guard).unwrap())
             .collect();
         assert!(!table.kick(0x3000, 2));
-        for (woken, (&(lock, ticket), claim)) in keys.iter().zip(&claims).enumerate() {
-            assert_eq!(kicked(claim), 0);
+        for (woken, (&(lock, ticket), guard)) in keys.iter().zip(&guards).enumerate() {
+            assert_eq!(kicked(guard), 0);
             assert!(table.kick(lock, ticket));
-            assert_eq!(kicked(claim), 1);
+            assert_eq!(kicked(guard), 1);
             assert_eq!(kicks(), woken + 1);
         }
         // W4: a kick before the halt makes the halt return.
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_stale_entry_does_not_hide_the_sleeper() {
         let table = Toy::waiters();
-        let [stale, sleeper] = [1, 2].map(|thread| as_thread(thread, || Claim::new().unwrap()));
+        let [stale, sleeper] = [1, 2].map(|thread| as_thread(thread, || NodeGuard::new().unwrap()));
         let _left_by_fork = table.enter(0x1000, 6, &stale).unwrap();
         let _entry = table.enter(0x1000, 6, &sleeper).unwrap();
         assert!(table.kick(0x1000, 6));
@@ -220,12 +220,12 @@ mod tests {
     #[test]
     fn a_full_line_refuses_and_an_emptied_cell_is_used_again() {
         let table = Toy::waiters();
-        let claim = Claim::new().unwrap();
+        let guard = NodeGuard::new().unwrap();
         let mut entries: Vec<_> = (0..CELLS)
-            .map(|_| table.enter(0x1000, 8, &claim).unwrap())
+            .map(|_| table.enter(0x1000, 8, &guard).unwrap())
             .collect();
-        assert!(table.enter(0x1000, 8, &claim).is_none());
+        assert!(table.enter(0x1000, 8, &guard).is_none());
         entries.swap_remove(5);
-        assert!(table.enter(0x1000, 8, &claim).is_some());
+        assert!(table.enter(0x1000, 8, &guard).is_some());
     }
 }

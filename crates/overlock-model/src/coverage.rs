@@ -1,29 +1,32 @@
-//! Which arrows of the locks' state diagrams have been executed.
+//! Which transitions of the locks' state diagrams have been executed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use overlock_core::diagram::{Arrow, Diagram};
+use overlock_core::diagram::{Diagram, Transition};
 
 thread_local! {
     static TAKEN: RefCell<Vec<(&'static Diagram, Vec<u64>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Counts an arrow on this operating-system thread.
-pub fn took(arrow: Arrow) {
+/// Counts a transition on this operating-system thread.
+pub fn took(transition: Transition) {
     TAKEN.with_borrow_mut(|taken| {
         let known = taken
             .iter()
-            .position(|(diagram, _)| diagram.name == arrow.diagram.name);
+            .position(|(diagram, _)| diagram.name == transition.diagram.name);
         let at = known.unwrap_or_else(|| {
-            taken.push((arrow.diagram, vec![0; arrow.diagram.arrows.len()]));
+            taken.push((
+                transition.diagram,
+                vec![0; transition.diagram.transitions.len()],
+            ));
             taken.len() - 1
         });
-        taken[at].1[arrow.index] += 1;
+        taken[at].1[transition.index] += 1;
     });
 }
 
-/// How often each arrow was taken, by diagram and index.
+/// How often each transition was taken, by diagram and index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage(BTreeMap<(&'static str, usize), u64>);
 
@@ -39,12 +42,12 @@ impl Coverage {
 
     /// Adds another one's counts.
     pub fn add(&mut self, other: &Self) {
-        for (arrow, count) in &other.0 {
-            *self.0.entry(*arrow).or_default() += count;
+        for (transition, count) in &other.0 {
+            *self.0.entry(*transition).or_default() += count;
         }
     }
 
-    /// How often an arrow was taken.
+    /// How often a transition was taken.
     pub fn count(&self, diagram: &str, index: usize) -> u64 {
         let found = self
             .0

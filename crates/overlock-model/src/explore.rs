@@ -27,7 +27,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 
-use overlock_core::diagram::Arrow;
+use overlock_core::diagram::Transition;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
 use overlock_core::platform::{
@@ -289,7 +289,7 @@ impl Platform for Explorer {
     {
         let until = match limit {
             Spin::Forever => None,
-            Spin::Turns(turns) => Some(step::time() + u64::from(turns.saturating_sub(1)) * TURN_NS),
+            Spin::Polls(turns) => Some(step::time() + u64::from(turns.saturating_sub(1)) * TURN_NS),
             Spin::Until(end) => Some(end.as_nanos()),
         };
         let mut over = until.is_some_and(|until| until <= step::time());
@@ -432,9 +432,9 @@ impl Platform for Explorer {
         tables().lock_hash()
     }
 
-    fn arrow(arrow: Arrow) {
-        coverage::took(arrow);
-        heir::took(arrow, step::me());
+    fn transition(transition: Transition) {
+        coverage::took(transition);
+        heir::took(transition, step::me());
     }
 }
 

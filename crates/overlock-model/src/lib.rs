@@ -3,7 +3,6 @@
 
 pub mod arena;
 pub mod coverage;
-pub mod elsewhere;
 pub mod explore;
 pub mod failure;
 pub mod list;
@@ -14,5 +13,6 @@ pub mod run;
 pub mod scenario;
 pub mod shuttle;
 pub mod tables;
+pub mod unit_tested;
 pub mod world;
 mod wrap;

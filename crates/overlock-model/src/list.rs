@@ -1,10 +1,10 @@
 //! The locks that are checked, with their diagrams and scenarios.
 
-use overlock_core::diagram::{Diagram, Drawn};
+use overlock_core::diagram::{Diagram, HasDiagram};
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::sleep;
 use overlock_core::spin;
-use overlock_core::spin::busted::{Busted, BustedRw, LostKick, NoExclusion, Relaxed};
+use overlock_core::spin::faulty::{BustedRw, Faulty, LostKick, NoExclusion, Relaxed};
 
 use crate::scenario::{Scenario, reader_writer, several, waiting};
 use crate::world::World;
@@ -17,7 +17,7 @@ pub struct Lock {
     pub name: &'static str,
     /// Its state diagrams.
     pub diagrams: &'static [&'static Diagram],
-    /// Arrows that it does not have, by their texts.
+    /// Transitions that it does not have, by their texts.
     pub lacks: &'static [&'static str],
     /// What to do with it.
     pub scenarios: Vec<Scenario>,
@@ -162,55 +162,55 @@ pub fn locks<W: World>() -> Vec<Lock> {
         }
     }
     add!(
-        "busted_no_exclusion",
-        busted(
-            "busted_no_exclusion",
+        "faulty_no_exclusion",
+        faulty(
+            "faulty_no_exclusion",
             ALL,
-            exclusive_scenarios!(W, Busted<W, NoExclusion>)
+            exclusive_scenarios!(W, Faulty<W, NoExclusion>)
         )
     );
     add!(
-        "busted_lost_kick",
-        busted(
-            "busted_lost_kick",
+        "faulty_lost_kick",
+        faulty(
+            "faulty_lost_kick",
             ALL,
-            exclusive_scenarios!(W, Busted<W, LostKick>)
+            exclusive_scenarios!(W, Faulty<W, LostKick>)
         )
     );
     add!(
-        "busted_relaxed",
-        busted(
-            "busted_relaxed",
+        "faulty_relaxed",
+        faulty(
+            "faulty_relaxed",
             WEAK,
-            exclusive_scenarios!(W, Busted<W, Relaxed>)
+            exclusive_scenarios!(W, Faulty<W, Relaxed>)
         )
     );
     add!(
-        "busted_rw",
-        busted("busted_rw", ALL, reader_writer_scenarios!(W, BustedRw<W>))
+        "faulty_rw",
+        faulty("faulty_rw", ALL, reader_writer_scenarios!(W, BustedRw<W>))
     );
     all
 }
 
-fn exclusive<L: RawLock + Drawn>(scenarios: Vec<Scenario>) -> Lock {
+fn exclusive<L: RawLock + HasDiagram>(scenarios: Vec<Scenario>) -> Lock {
     named::<L>(L::NAME, scenarios)
 }
 
-fn shared<L: RawRwLock + Drawn>(scenarios: Vec<Scenario>) -> Lock {
+fn shared<L: RawRwLock + HasDiagram>(scenarios: Vec<Scenario>) -> Lock {
     named::<L>(L::NAME, scenarios)
 }
 
-fn named<L: Drawn>(name: &'static str, scenarios: Vec<Scenario>) -> Lock {
+fn named<L: HasDiagram>(name: &'static str, scenarios: Vec<Scenario>) -> Lock {
     Lock {
         name,
         diagrams: L::DIAGRAMS,
-        lacks: L::LACKS,
+        lacks: L::UNREACHABLE,
         scenarios,
         broken_for: &[],
     }
 }
 
-fn busted(
+fn faulty(
     name: &'static str,
     broken_for: &'static [&'static str],
     scenarios: Vec<Scenario>,

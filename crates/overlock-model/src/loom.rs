@@ -15,7 +15,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence};
 use loom::thread::{self, JoinHandle};
-use overlock_core::diagram::Arrow;
+use overlock_core::diagram::Transition;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
 use overlock_core::platform::{Atomic, ByteLanes, Cpu, Deadline, Instant, Kick, Platform, Spin};
@@ -158,12 +158,12 @@ impl Platform for Loom {
             }
             match limit {
                 Spin::Forever => {}
-                Spin::Turns(_) if looked => return Err(seen),
+                Spin::Polls(_) if looked => return Err(seen),
                 Spin::Until(end) if looked => {
                     with(|run| run.now = run.now.max(end.as_nanos()));
                     return Err(seen);
                 }
-                Spin::Turns(_) | Spin::Until(_) => looked = true,
+                Spin::Polls(_) | Spin::Until(_) => looked = true,
             }
             thread::yield_now();
         }
@@ -300,8 +300,8 @@ impl Platform for Loom {
         tables().lock_hash()
     }
 
-    fn arrow(arrow: Arrow) {
-        coverage::took(arrow);
+    fn transition(transition: Transition) {
+        coverage::took(transition);
     }
 }
 

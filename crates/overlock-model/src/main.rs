@@ -14,9 +14,9 @@ use overlock_model::run::{Effort, Engine, SEED, run};
 /// Checks overlock's locks with model checkers: an explorer with weak memory and blocking waits,
 /// shuttle, and loom.
 ///
-/// Exits with 1 where a check fails, where an arrow of a lock's state diagram was not executed, or
+/// Exits with 1 where a check fails, where a transition of a lock's state diagram was not executed, or
 /// where a lock that is broken on purpose was not found out; with 2 where there is nothing to
-/// check. That all arrows are executed is demanded of a lock only where all checkers run all of its
+/// check. That all transitions are executed is demanded of a lock only where all checkers run all of its
 /// scenarios (neither --engines nor --scenarios leaves one out) and no check has failed.
 #[derive(Debug, Parser)]
 #[command(name = "overlock-model", version)]
@@ -33,9 +33,9 @@ struct Args {
     /// Show the locks and their scenarios.
     #[arg(long)]
     list: bool,
-    /// Show how often each arrow was taken.
+    /// Show how often each transition was taken.
     #[arg(long)]
-    arrows: bool,
+    transitions: bool,
     /// Go further: hours instead of minutes.
     #[arg(long)]
     long: bool,
@@ -161,7 +161,7 @@ fn check(args: &Args) -> Result<bool, String> {
         |outcome| {
             bar.inc(1);
             bar.set_message(format!("{} {}", outcome.lock, outcome.scenario));
-            let broken = outcome.lock.starts_with("busted");
+            let broken = outcome.lock.starts_with("faulty");
             if outcome.failure.is_some() && !broken {
                 failed.fetch_add(1, Ordering::Relaxed);
             }
@@ -177,18 +177,18 @@ fn check(args: &Args) -> Result<bool, String> {
         && failed.load(Ordering::Relaxed) == 0;
     let report = Report::new(effort, args.seed, outcomes, whole);
     print!("{}", report.text());
-    if args.arrows {
+    if args.transitions {
         for row in &report.locks {
             println!("\n{}", row.lock);
-            for arrow in &row.arrows {
-                let mark = match arrow.elsewhere {
-                    _ if arrow.lacking => "(not this lock's)".to_owned(),
+            for transition in &row.transitions {
+                let mark = match transition.unit_tested {
+                    _ if transition.lacking => "(not this lock's)".to_owned(),
                     Some(test) => format!("(in the unit test {test})"),
                     None => String::new(),
                 };
                 println!(
                     "{:>14}  {}: {} {mark}",
-                    arrow.times, arrow.diagram, arrow.arrow
+                    transition.times, transition.diagram, transition.transition
                 );
             }
         }

@@ -7,9 +7,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use crate::coverage::Coverage;
-use crate::elsewhere;
 use crate::list::Lock;
 use crate::run::{Effort, Engine, Outcome};
+use crate::unit_tested;
 
 /// A run's results.
 #[derive(Debug, Serialize)]
@@ -31,8 +31,8 @@ pub struct Row {
     pub lock: &'static str,
     /// What each checker did.
     pub engines: BTreeMap<Engine, Sum>,
-    /// The arrows of its diagrams, and how often each was taken.
-    pub arrows: Vec<Taken>,
+    /// The transitions of its diagrams, and how often each was taken.
+    pub transitions: Vec<Taken>,
     /// What is wrong, for people. Empty where nothing is.
     pub wrong: Vec<String>,
     /// Whether it is broken on purpose.
@@ -53,31 +53,31 @@ pub struct Sum {
     pub complete_to: Option<u64>,
 }
 
-/// An arrow.
+/// A transition.
 #[derive(Debug, Serialize)]
 pub struct Taken {
     /// Its diagram.
     pub diagram: &'static str,
     /// How the diagram writes it.
-    pub arrow: &'static str,
+    pub transition: &'static str,
     /// How often it was taken.
     pub times: u64,
     /// Whether this form of the lock does not have it.
     pub lacking: bool,
     /// The unit test that takes it, where no checker can.
-    pub elsewhere: Option<&'static str>,
+    pub unit_tested: Option<&'static str>,
 }
 
 impl Taken {
     /// Whether it has been taken: in this run, or in a unit test.
     fn is_covered(&self) -> bool {
-        self.times > 0 || self.elsewhere.is_some()
+        self.times > 0 || self.unit_tested.is_some()
     }
 }
 
 impl Report {
     /// Puts outcomes together. `whole`: all checkers have run all scenarios of these locks, so that
-    /// every arrow must have been taken.
+    /// every transition must have been taken.
     pub fn new(effort: Effort, seed: u64, outcomes: Vec<Outcome>, whole: bool) -> Self {
         let mut locks = Vec::new();
         let options = effort.options(seed);
@@ -107,7 +107,16 @@ impl Report {
     pub fn text(&self) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        table.set_header(["lock", "explore", "≤", "shuttle", "loom", "≤", "arrows", ""]);
+        table.set_header([
+            "lock",
+            "explore",
+            "≤",
+            "shuttle",
+            "loom",
+            "≤",
+            "transitions",
+            "",
+        ]);
         for column in 1..7 {
             table
                 .column_mut(column)
@@ -191,19 +200,19 @@ impl Row {
                 wrong.push(format!("it is broken, and {engine} has not noticed"));
             }
         }
-        let arrows = arrows(lock, &coverage);
+        let transitions = transitions(lock, &coverage);
         if lock.broken_for.is_empty() {
-            for arrow in &arrows {
-                if whole && !arrow.is_covered() && !arrow.lacking {
+            for transition in &transitions {
+                if whole && !transition.is_covered() && !transition.lacking {
                     wrong.push(format!(
-                        "no checker took the arrow {}: {}",
-                        arrow.diagram, arrow.arrow
+                        "no checker took the transition {}: {}",
+                        transition.diagram, transition.transition
                     ));
                 }
-                if arrow.times > 0 && arrow.lacking {
+                if transition.times > 0 && transition.lacking {
                     wrong.push(format!(
-                        "it does not have the arrow {}: {}",
-                        arrow.diagram, arrow.arrow
+                        "it does not have the transition {}: {}",
+                        transition.diagram, transition.transition
                     ));
                 }
             }
@@ -212,7 +221,7 @@ impl Row {
                     && !HELPERS.contains(&name)
                 {
                     wrong.push(format!(
-                        "it took an arrow of {name}, which it does not list"
+                        "it took a transition of {name}, which it does not list"
                     ));
                 }
             }
@@ -221,7 +230,7 @@ impl Row {
         Row {
             lock: lock.name,
             engines,
-            arrows,
+            transitions,
             wrong,
             broken: !lock.broken_for.is_empty(),
         }
@@ -234,8 +243,15 @@ impl Row {
             sum.complete_to
                 .map_or_else(String::new, |bound| bound.to_string())
         };
-        let has: Vec<_> = self.arrows.iter().filter(|arrow| !arrow.lacking).collect();
-        let taken = has.iter().filter(|arrow| arrow.is_covered()).count();
+        let has: Vec<_> = self
+            .transitions
+            .iter()
+            .filter(|transition| !transition.lacking)
+            .collect();
+        let taken = has
+            .iter()
+            .filter(|transition| transition.is_covered())
+            .count();
         let verdict = match (self.broken, self.wrong.is_empty()) {
             (_, false) => "WRONG",
             (true, true) => "found, as it must be",
@@ -258,16 +274,17 @@ impl Row {
 /// the condition variable over a lock that keeps kicks.
 const HELPERS: &[&str] = &["condvar", "mutex", "osq", "overlock", "wait_list"];
 
-fn arrows(lock: &Lock, coverage: &Coverage) -> Vec<Taken> {
+fn transitions(lock: &Lock, coverage: &Coverage) -> Vec<Taken> {
     let mut all = Vec::new();
     for diagram in lock.diagrams {
-        for (index, arrow) in diagram.arrows.iter().enumerate() {
+        for (index, transition) in diagram.transitions.iter().enumerate() {
             all.push(Taken {
                 diagram: diagram.name,
-                arrow,
+                transition,
                 times: coverage.count(diagram.name, index),
-                lacking: lock.lacks.contains(arrow),
-                elsewhere: elsewhere::find(lock.name, diagram.name, arrow).map(|one| one.test),
+                lacking: lock.lacks.contains(transition),
+                unit_tested: unit_tested::find(lock.name, diagram.name, transition)
+                    .map(|one| one.test),
             });
         }
     }

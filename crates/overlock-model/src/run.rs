@@ -173,7 +173,7 @@ pub struct Outcome {
     pub seconds: f64,
     /// The first execution that failed.
     pub failure: Option<Failure>,
-    /// Which arrows it took.
+    /// Which transitions it took.
     #[serde(skip)]
     pub coverage: Coverage,
 }

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 
-use overlock_core::diagram::Arrow;
+use overlock_core::diagram::Transition;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
 use overlock_core::platform::{Atomic, ByteLanes, Cpu, Deadline, Instant, Kick, Platform, Spin};
@@ -107,7 +107,7 @@ impl Platform for Shuttle {
     {
         let mut looks = match limit {
             Spin::Forever => u32::MAX,
-            Spin::Turns(turns) => turns.clamp(1, LOOKS),
+            Spin::Polls(turns) => turns.clamp(1, LOOKS),
             Spin::Until(_) => LOOKS,
         };
         loop {
@@ -261,8 +261,8 @@ impl Platform for Shuttle {
         tables().lock_hash()
     }
 
-    fn arrow(arrow: Arrow) {
-        coverage::took(arrow);
+    fn transition(transition: Transition) {
+        coverage::took(transition);
     }
 }
 

@@ -260,7 +260,7 @@ const UNIT_TESTS: [&str; 6] = [
     "overlock-core",
     "--lib",
     "--features",
-    "busted",
+    "faulty",
 ];
 
 /// The exit code of coreutils' `timeout` where it had to end a command.

@@ -56,7 +56,7 @@ const _: () = assert!(offset_of!(PthreadBarrier, mark) == 28);
 const MOST: u32 = u32::MAX / 2 - 1;
 
 /// Between two looks of one that waits for others to leave.
-const NAP_NS: u64 = 50_000;
+const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 /// What is told to one of the threads that were waited for.
 const SERIAL_THREAD: c_int = -1;
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut PthreadBarrier) -
     barrier.settle();
     // IA: acquire, pairs with IR.
     while barrier.inside.load(Acquire) != 0 {
-        Linux::nap(NAP_NS);
+        Linux::backoff_sleep(BACKOFF_SLEEP_NS);
     }
     0
 }

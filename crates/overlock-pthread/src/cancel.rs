@@ -40,7 +40,7 @@ use crate::{futex, real};
 /// How often a canceller wakes a sleeper that does not look, and the nap in between. A thread that
 /// was killed in its sleep never does; one that waits for a CPU will have it by then.
 const ATTEMPTS: u32 = 10_000;
-const NAP_NS: u64 = 50_000;
+const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 #[derive(Debug)]
 struct Entry {
@@ -133,7 +133,7 @@ impl Entry {
             if self.sleeps.load(SeqCst) != sleeps {
                 return;
             }
-            Linux::nap(NAP_NS);
+            Linux::backoff_sleep(BACKOFF_SLEEP_NS);
         }
     }
 }

@@ -45,7 +45,7 @@ pub fn register() {
 /// Looks at an object that another thread is settling, and the naps after that: it forgets a few
 /// words.
 const TURNS: u32 = 1000;
-const NAP_NS: u64 = 50_000;
+const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 /// Brings an object to the process's generation, by `forget` if it is from another.
 #[inline(always)]
@@ -60,9 +60,9 @@ pub fn settle(of: &AtomicU32, forget: impl FnOnce()) {
 fn settle_slowly(of: &AtomicU32, forget: impl FnOnce()) {
     let now = generation();
     loop {
-        let turns = Spin::Turns(TURNS);
+        let turns = Spin::Polls(TURNS);
         let Ok(seen) = Linux::wait_until(of, Acquire, turns, |seen: u32| seen != SETTLING) else {
-            Linux::nap(NAP_NS);
+            Linux::backoff_sleep(BACKOFF_SLEEP_NS);
             continue;
         };
         if seen == now {

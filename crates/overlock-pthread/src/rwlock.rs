@@ -229,7 +229,7 @@ impl RwLock {
     #[inline(always)]
     fn write_quickly(&self) -> bool {
         let plain = self.is_plain(config::rw_generation());
-        let written = plain && self.as_lock::<Recommended>().seize();
+        let written = plain && self.as_lock::<Recommended>().try_write_now();
         if written {
             self.writer.store(me(), Relaxed);
         }

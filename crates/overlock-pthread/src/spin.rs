@@ -72,7 +72,7 @@ fn take_slow(lock: &SpinLock, site: Site) {
         // Relaxed: the attempt that follows acquires.
         let seen = Linux::wait_until(lock, Relaxed, limit, |word: u32| word == free());
         if seen.is_err() {
-            Linux::nap(nap);
+            Linux::backoff_sleep(nap);
             nap = (nap * 2).min(NAPS_NS.1);
         }
     }

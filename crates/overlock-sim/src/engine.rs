@@ -26,7 +26,7 @@ mod vcpu;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-use overlock_core::diagram::Arrow;
+use overlock_core::diagram::Transition;
 
 use crate::account::{Account, Counts};
 use crate::cache::Traffic;
@@ -40,8 +40,8 @@ use state::Engine;
 #[cfg(test)]
 pub(crate) use access::TAKES_HOLD;
 pub(crate) use calls::{
-    access, arrow, cpu, delay, halt, heavy_barrier, kick, kick_all, looked, pause, preempted,
-    sizes, stable, turn, watch,
+    access, cpu, delay, halt, heavy_barrier, kick, kick_all, looked, pause, preempted, sizes,
+    stable, transition, turn, watch,
 };
 pub use calls::{holds, now, releases, rest, stopped, waits, work};
 
@@ -81,8 +81,8 @@ pub struct Outcome<T> {
     pub counts: Counts,
     /// What happened to cache lines.
     pub traffic: Traffic,
-    /// How often which arrow of the locks' diagrams was taken.
-    pub arrows: Vec<(Arrow, u64)>,
+    /// How often which transition of the locks' diagrams was taken.
+    pub transitions: Vec<(Transition, u64)>,
     /// The trace, where one was asked for.
     pub trace: Vec<Mark>,
     /// How many events it took.
@@ -90,11 +90,13 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
-    /// How often an arrow was taken, by the name of its diagram and its text.
-    pub fn arrow(&self, diagram: &str, text: &str) -> u64 {
-        self.arrows
+    /// How often a transition was taken, by the name of its diagram and its text.
+    pub fn transition(&self, diagram: &str, text: &str) -> u64 {
+        self.transitions
             .iter()
-            .filter(|(arrow, _)| arrow.diagram.name == diagram && arrow.text() == text)
+            .filter(|(transition, _)| {
+                transition.diagram.name == diagram && transition.text() == text
+            })
             .map(|&(_, times)| times)
             .sum()
     }

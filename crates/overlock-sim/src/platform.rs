@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use overlock_core::diagram::Arrow;
+use overlock_core::diagram::Transition;
 use overlock_core::lock_hash::Line;
 use overlock_core::node::Slot;
 use overlock_core::platform::{Atomic, Kick, Sleeper};
@@ -50,7 +50,7 @@ impl Platform for Sim {
         let begin = engine::now();
         let until = match limit {
             Spin::Forever => None,
-            Spin::Turns(turns) => Some(begin + engine::turn().times(u64::from(turns))),
+            Spin::Polls(turns) => Some(begin + engine::turn().times(u64::from(turns))),
             Spin::Until(end) => Some(time(end.into())),
         };
         loop {
@@ -153,7 +153,7 @@ impl Platform for Sim {
         overlock_core::platform::spread(engine::stable(address))
     }
 
-    fn arrow(arrow: Arrow) {
-        engine::arrow(arrow);
+    fn transition(transition: Transition) {
+        engine::transition(transition);
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::platform::{Atomic, Zero};
 use overlock_core::raw::{RawLock, RawRwLock};
-use overlock_core::spin::busted::{
-    Busted, BustedRw, Flaw, LostKick, NoExclusion, Relaxed as Sound, Starving,
+use overlock_core::spin::faulty::{
+    BustedRw, Faulty, Flaw, LostKick, NoExclusion, Relaxed as Sound, Starving,
 };
 use overlock_sim::engine::{self, Outcome, Stuck};
 use overlock_sim::host::Host;
@@ -152,7 +152,7 @@ overlock_core::rw_locks!(rw);
 
 /// Three vCPUs, each with a CPU: an owner, and two that a broken lock can let in or lose.
 fn broken<F: Flaw>(seed: u64) -> Counted {
-    exclusive::<Busted<Sim, F>>(&MACHINES[3], &HOSTS[0], 3, seed)
+    exclusive::<Faulty<Sim, F>>(&MACHINES[3], &HOSTS[0], 3, seed)
 }
 
 /// Without their flaws the lock is right: what the others of these tests find is the flaws.
@@ -193,7 +193,7 @@ fn a_writer_beside_readers_is_caught() {
 fn a_lost_kick_leaves_a_sleeper() {
     fn stuck<F: Flaw>() -> Option<Stuck> {
         forget();
-        let lock = Busted::<Sim, F>::new();
+        let lock = Faulty::<Sim, F>::new();
         let body = |vcpu| {
             engine::work(Time::us(10 * vcpu as u64));
             lock.lock();
@@ -295,7 +295,7 @@ fn a_thousand_vcpus_take_turns() {
 #[test]
 fn the_first_to_wait_is_starved() {
     forget();
-    let lock = Busted::<Sim, Starving>::new();
+    let lock = Faulty::<Sim, Starving>::new();
     let mut setup = setup(&MACHINES[3], &HOSTS[0], 8, 1);
     setup.stop_after = Time::ms(1);
     let body = |_| {

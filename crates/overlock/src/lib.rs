@@ -72,7 +72,7 @@
 //! - `checked`: misuse that is otherwise silent panics, as it does in debug builds.
 //! - `lockdep`: the order of locks is validated while the program runs (`lockdep`). `lockdep_raw`:
 //!   the validator's functions alone, for locks of any kind.
-//! - `busted`: locks that are broken on purpose, for tests of checkers.
+//! - `faulty`: locks that are broken on purpose, for tests of checkers.
 #![cfg(target_os = "linux")]
 
 pub mod barrier;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `halt_as`, `halt_either`, `kick_at`, `requeue` | private futexes: [`futex`] |
 //! | `release`, `restart_releases` | a restartable sequence and `membarrier`, or a compare-exchange: [`release`] |
-//! | `yield_turn` | `sched_yield`, and what it has cost: [`turn`] |
+//! | `yield_slice` | `sched_yield`, and what it has cost: [`turn`] |
 //! | `wait_until` | loads with PAUSE (or the target's hint) between them |
 //! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
 //! | `cpu`, `preempted` | rseq: [`rseq`] |
@@ -27,7 +27,7 @@ mod release;
 mod rseq;
 mod slot;
 pub mod syscall;
-mod turn;
+mod time_slice;
 
 use std::hint;
 use std::sync::atomic::{
@@ -110,7 +110,7 @@ impl Platform for Linux {
             turns = turns.wrapping_add(1);
             match limit {
                 Spin::Forever => {}
-                Spin::Turns(most) => {
+                Spin::Polls(most) => {
                     if turns >= most {
                         return Err(seen);
                     }
@@ -138,7 +138,7 @@ impl Platform for Linux {
 
     fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
         let woken = futex::wait(word, expected, until, sleeper);
-        turn::begin();
+        time_slice::begin();
         woken
     }
 
@@ -191,8 +191,8 @@ impl Platform for Linux {
     }
 
     #[inline(always)]
-    fn yield_turn(now: u64) -> bool {
-        turn::is_over(now) && turn::give(now)
+    fn yield_slice(now: u64) -> bool {
+        time_slice::is_over(now) && time_slice::give(now)
     }
 
     #[inline(always)]

@@ -226,7 +226,7 @@ fn spinners_leave_the_queue_in_crowds() {
                         .wrapping_add(1);
                     let patience = random >> 33 & 0x3f;
                     let limit = match turn % 3 {
-                        0 => Spin::Turns(patience as u32),
+                        0 => Spin::Polls(patience as u32),
                         1 => Spin::Until(Linux::now().plus_nanos(patience * 32)),
                         _ => Spin::Forever,
                     };

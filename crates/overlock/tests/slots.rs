@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use common::Pair;
 use overlock::Linux;
 use overlock::core::Platform;
-use overlock::core::node::Claim;
+use overlock::core::node::NodeGuard;
 use overlock::spin::RawLock;
 use overlock::stat::{self, Event, Snapshot};
 use until::{Until, until_of};
@@ -65,7 +65,7 @@ impl Owner {
 /// live at a time would want more memory maps than Linux grants by default.)
 fn use_up_one() -> Option<usize> {
     let thread = thread::spawn(|| {
-        let claim = Claim::<Linux>::new()?;
+        let claim = NodeGuard::<Linux>::new()?;
         let slot = claim.id().slot();
         mem::forget(claim);
         Some(slot)

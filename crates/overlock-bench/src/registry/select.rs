@@ -24,7 +24,7 @@ impl fmt::Display for NoSuchLock {
         let knows = |family: &Family| family.locks().iter().any(|entry| entry.is(word));
         let workloads = list(&family.workloads());
         if names.is_empty() {
-            return write!(f, "{workloads} {ELSEWHERE}");
+            return write!(f, "{workloads} {UNIT_TESTED}");
         }
         if GROUPS.contains(&word.as_str()) {
             write!(
@@ -32,7 +32,7 @@ impl fmt::Display for NoSuchLock {
                 "'{word}' has no lock for {workloads} that can be simulated"
             )?;
         } else if knows(family) {
-            write!(f, "'{word}' {ELSEWHERE}")?;
+            write!(f, "'{word}' {UNIT_TESTED}")?;
         } else {
             let others: Vec<&str> = Family::ALL
                 .iter()
@@ -50,7 +50,7 @@ impl fmt::Display for NoSuchLock {
 }
 
 /// Why a lock that is known does not run in some world.
-const ELSEWHERE: &str =
+const UNIT_TESTED: &str =
     "needs the real machine: locks of ours can be simulated, the types above them and peers cannot";
 
 impl std::error::Error for NoSuchLock {}

@@ -119,7 +119,7 @@ impl Simulated {
     }
 }
 
-/// The diagram of the paravirtual queued locks, and those of its arrows that tell in which mode a
+/// The diagram of the paravirtual queued locks, and those of its transitions that tell in which mode a
 /// lock was acquired.
 const PV: &str = "pv";
 const JOIN: [&str; 2] = [
@@ -128,17 +128,20 @@ const JOIN: [&str; 2] = [
 ];
 const STEAL: &str = "(*, 0, 0) -> (*, 0, 1): past the queue";
 
-/// How often an arrow of that diagram was taken: never where no such lock was used.
+/// How often a transition of that diagram was taken: never where no such lock was used.
 fn taken<T>(outcome: &Outcome<T>, text: &str) -> u64 {
     // What is not in the diagram any more would count as never taken.
-    let mut used = outcome.arrows.iter().map(|(arrow, _)| arrow.diagram);
+    let mut used = outcome
+        .transitions
+        .iter()
+        .map(|(transition, _)| transition.diagram);
     if let Some(diagram) = used.find(|diagram| diagram.name == PV) {
         assert!(
-            diagram.arrows.contains(&text),
-            "the diagram {PV} has no arrow {text}"
+            diagram.transitions.contains(&text),
+            "the diagram {PV} has no transition {text}"
         );
     }
-    outcome.arrow(PV, text)
+    outcome.transition(PV, text)
 }
 
 /// A vCPU that takes part in a team.

@@ -5,7 +5,7 @@ use std::boxed::Box;
 use std::vec::Vec;
 
 use super::*;
-use crate::node::{Claim, NodeId, Slot};
+use crate::node::{NodeGuard, NodeId, Slot};
 use crate::raw::{RawFairLock, RawFork, RawForkRwLock, RawLock, RawRwLock, RawUpgradeRwLock};
 use crate::rw::{OverlockRw, PerCpuRwSem};
 use crate::sleep::Overlock;
@@ -314,18 +314,18 @@ fn who_waited_to_be_upgraded_reads_for_ever() {
 /// What `forget_others` leaves: the caller's own, and slots whose fast queue ticket is under way.
 #[test]
 fn slots_are_given_back_and_tables_are_empty() {
-    let mine = Claim::<Toy>::new().unwrap();
+    let mine = NodeGuard::<Toy>::new().unwrap();
     let slots = Toy::slots();
     for (index, slot) in slots.iter().enumerate() {
         slot.reading.0[0].lock.store(7, Relaxed);
         slot.reading.0[0].waited.store(1, Relaxed);
         if index != 0 {
-            crate::toy::as_thread(index, || core::mem::forget(Claim::<Toy>::new()));
+            crate::toy::as_thread(index, || core::mem::forget(NodeGuard::<Toy>::new()));
         }
     }
     slots[3].depth.store(1, Relaxed);
     crate::lock_hash::insert::<Toy, _>(&1_u32, NodeId::new(1, 0));
-    let lost = Claim::<Toy>::new().unwrap();
+    let lost = NodeGuard::<Toy>::new().unwrap();
     core::mem::forget(Toy::waiters().enter(0x1000, 2, &lost));
     let given = fork();
     assert_eq!(

@@ -218,7 +218,7 @@ impl<P: Platform> OverlockRw<P> {
 
     /// The shortest way to write: if nobody is there.
     #[inline]
-    pub fn seize(&self) -> bool {
+    pub fn try_write_now(&self) -> bool {
         // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
         let seized = self
             .word
@@ -275,7 +275,7 @@ impl<P: Platform> OverlockRw<P> {
 
     /// Writes, unless `until` passes first; whether it does. Looks at least once.
     pub fn write_within(&self, until: Option<Deadline>) -> bool {
-        self.seize_if_free() || self.write_slow(until)
+        self.try_write_if_free() || self.write_slow(until)
     }
 
     /// Whether a writer holds the lock; if not, with what the last one did.
@@ -412,7 +412,7 @@ unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
 
     #[inline]
     fn write(&self) {
-        if !self.seize() {
+        if !self.try_write_now() {
             self.write_slow(None);
         }
     }
@@ -420,7 +420,7 @@ unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
     /// May fail where a reader finds out that it has to wait.
     #[inline]
     fn try_write(&self) -> Option<()> {
-        self.seize().then_some(())
+        self.try_write_now().then_some(())
     }
 
     #[inline]

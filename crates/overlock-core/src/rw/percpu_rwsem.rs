@@ -56,7 +56,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::overlock_rw::{self, OverlockRw};
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::node::Entry;
 use crate::platform::{Atomic, ConstPlatform, Deadline, Kick, Platform, Spin, Zero};
 use crate::raw::{
@@ -382,10 +382,10 @@ unsafe impl<P: Platform> RawForkRwLock for PerCpuRwSem<P> {
     }
 }
 
-impl<P: Platform> Drawn for PerCpuRwSem<P> {
+impl<P: Platform> HasDiagram for PerCpuRwSem<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &overlock_rw::DIAGRAM];
     /// It has no upgradable reader.
-    const LACKS: &'static [&'static str] = &[
+    const UNREACHABLE: &'static [&'static str] = &[
         overlock_rw::Step::Upgradable.text(),
         overlock_rw::Step::UpgradableAtGate.text(),
         overlock_rw::Step::ReleaseUpgradable.text(),

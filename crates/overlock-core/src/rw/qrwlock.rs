@@ -78,7 +78,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Platform, Spin, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock, RawRwLock};
 use crate::spin::{Queued, queued};
@@ -229,7 +229,7 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
     }
 }
 
-impl<P: Platform> Drawn for Qrwlock<P> {
+impl<P: Platform> HasDiagram for Qrwlock<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &queued::DIAGRAM];
 }
 

@@ -45,8 +45,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::batch::Batch;
 use super::wait_list::{self, Limit, WaitList, Waiter, Waiters};
-use crate::diagram::{Diagram, Drawn, diagram};
-use crate::links::nap;
+use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::links::backoff_sleep;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::RawFork;
 use crate::stat::{self, Event};
@@ -140,7 +140,7 @@ impl<P: Platform> Barrier<P> {
         stat::count::<P>(Event::LockNoNode);
         // BA: acquire, pairs with BR.
         while self.round.load(Acquire) == round {
-            nap::<P>();
+            backoff_sleep::<P>();
         }
         Step::ThroughWithoutNode.taken::<P>();
     }
@@ -155,9 +155,9 @@ unsafe impl<P: Platform> RawFork for Barrier<P> {
     }
 }
 
-impl<P: Platform> Drawn for Barrier<P> {
+impl<P: Platform> HasDiagram for Barrier<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
-    const LACKS: &'static [&'static str] = wait_list::WITHOUT_LIMIT;
+    const UNREACHABLE: &'static [&'static str] = wait_list::WITHOUT_LIMIT;
 }
 
 #[cfg(test)]

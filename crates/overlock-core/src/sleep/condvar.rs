@@ -93,7 +93,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::cancel::CancelToken;
 use super::overlock::Overlock;
 use super::wait_list::{self, End, Limit, WaitList, Waiter, kick, stamp, tell};
-use crate::links::nap;
+use crate::links::backoff_sleep;
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
 use crate::raw::{RawFork, RawLock};
@@ -336,7 +336,7 @@ impl<P: Platform> Condvar<P> {
     /// end while a waiter has not been notified.
     pub fn drain(&self) {
         while self.is_in_use() {
-            nap::<P>();
+            backoff_sleep::<P>();
         }
     }
 
@@ -471,8 +471,8 @@ impl<P: Platform> Condvar<P> {
         stat::count::<P>(Event::LockNoNode);
         // SAFETY: the caller's promise.
         unsafe { lock.unlock(token) };
-        nap::<P>();
-        Step::Nap.taken::<P>();
+        backoff_sleep::<P>();
+        Step::BackoffSleep.taken::<P>();
         let notified = limit.reached().is_none();
         (lock.lock(), notified)
     }

@@ -3,7 +3,7 @@
 //!
 //! Its subject is the document "locking/mutex: Enable optimistic spinning of lock waiter" (Long,
 //! March 2016), on the base of optimistic spinning (Zijlstra, Low, 2009 to 2014), with the single
-//! owner word and the hand-over that the kernel has had since (Zijlstra, 4.10). A newcomer watches
+//! owner word and the handoff that the kernel has had since (Zijlstra, 4.10). A newcomer watches
 //! the owner as the head of the [spin queue](super::osq). If that does not help it sleeps, first
 //! come, first served. The first sleeper is woken by an unlock and finds, more often than not, that
 //! a spinner was quicker. The document lets it spin as well: not in the queue, where it would stand
@@ -62,7 +62,7 @@
 //! # Invariants
 //!
 //! - M1: W is set just while the list is not empty; both change under the guard.
-//! - M2: H is set only while somebody owns the mutex, and goes only with the hand-over, or with W.
+//! - M2: H is set only while somebody owns the mutex, and goes only with the handoff, or with W.
 //!   So a mutex that was asked for never becomes free, and nobody can steal it on the way. P is set
 //!   only with the name of the first sleeper, which is in the list until it has taken the mutex.
 //! - M3: only the first of the list is ever woken, and it stays the first until it leaves: others

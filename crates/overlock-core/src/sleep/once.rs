@@ -59,8 +59,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::batch::Batch;
 use super::wait_list::{self, Limit, WaitList, Waiter, Waiters};
-use crate::diagram::{Diagram, Drawn, diagram};
-use crate::links::nap;
+use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::links::backoff_sleep;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::stat::{self, Event};
 
@@ -75,7 +75,7 @@ diagram! {
         SleepOnPoisoned = "poisoned: sleeps",
         FindDone = "done: returns after all",
         FindPoisoned = "poisoned: panics",
-        Nap = "without a node: naps",
+        BackoffSleep = "without a node: backs off",
     }
 }
 
@@ -310,8 +310,8 @@ impl<P: Platform> Once<P> {
             } else {
                 drop(waiters);
                 stat::count::<P>(Event::LockNoNode);
-                nap::<P>();
-                Step::Nap.taken::<P>();
+                backoff_sleep::<P>();
+                Step::BackoffSleep.taken::<P>();
             }
         }
     }
@@ -323,9 +323,9 @@ fn poisoned() -> ! {
     panic!("an earlier call of this Once has panicked");
 }
 
-impl<P: Platform> Drawn for Once<P> {
+impl<P: Platform> HasDiagram for Once<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
-    const LACKS: &'static [&'static str] = wait_list::WITHOUT_LIMIT;
+    const UNREACHABLE: &'static [&'static str] = wait_list::WITHOUT_LIMIT;
 }
 
 impl<P: Platform> Drop for Runner<'_, P> {

@@ -51,14 +51,14 @@
 //!
 //! # Invariants
 //!
-//! - Q1: a node is in at most one queue, once: it belongs to the claim of one waiter, or head.
+//! - Q1: a node is in at most one queue, once: it belongs to the guard of one waiter, or head.
 //! - Q2: `next` goes from `n` to 0 by exchange alone: in A of `n`, or in B or unlock of the node's
 //!   owner. So one of the two gets the link. The owner that got it, and nobody else, writes to
 //!   `n.wait`.
 //! - Q3: a node whose `next` is 0 and that is not the tail stays until it has a successor again: B
 //!   and unlock wait. So `a` is still there when `b` comes to C. So is `c`: nobody names it, its A
 //!   must fail.
-//! - Q4: a node's claim ends only after nobody can reach the node through the queue: the tail no
+//! - Q4: a node's guard ends only after nobody can reach the node through the queue: the tail no
 //!   longer names it, its predecessor does not (A), and its successor's `wait` does not (C), or is
 //!   OURS. A successor that has read `wait` before C tries to exchange `next` of a node that may be
 //!   elsewhere by now. It fails: it expects its own name there, and that is in one queue only (Q1).
@@ -78,7 +78,7 @@
 //! - C's own store of `wait` is relaxed: it carries a name only, and what is behind that name is
 //!   older than the tail's exchange by which the leaver came.
 //!
-//! # Why no hand-over is lost
+//! # Why no handoff is lost
 //!
 //! Nobody sleeps for one. An unlocker takes `next`, and A of the successor competes for the same
 //! word: if A comes first the unlocker finds 0 and waits for the next link (Q3), else A fails and
@@ -103,9 +103,9 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::diagram::{Diagram, Drawn, diagram};
-use crate::links::nap;
-use crate::node::{Claim, Node, NodeId};
+use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::links::backoff_sleep;
+use crate::node::{Node, NodeGuard, NodeId};
 use crate::platform::{Atomic, ConstPlatform, Cpu, Platform, Spin, Zero};
 
 diagram! {
@@ -117,7 +117,7 @@ diagram! {
         SeeOurs = "(c; b..c): b sees OURS, it is the head",
         UnlockAlone = "(a; a) -> (0; )",
         Unlock = "(c; a->b..c) -> (c; a  b..c)",
-        HandOver = "(c; a  b..c) -> (c; b..c)",
+        Handoff = "(c; a  b..c) -> (c; b..c)",
         A = "(*; a->b->c) -> (*; a  b->c)",
         AInVain = "(*; a  b->c): a has taken its link",
         SeeOursLate = "(c; b..c): b was about to leave, and sees OURS",
@@ -142,7 +142,7 @@ pub struct Osq<P: Platform> {
 #[must_use = "the queue moves on as soon as its head is dropped"]
 pub struct Head<'a, P: Platform> {
     queue: &'a Osq<P>,
-    claim: Claim<P>,
+    guard: NodeGuard<P>,
 }
 
 /// `wait` of the head. No node has this name.
@@ -181,12 +181,12 @@ impl<P: Platform> Osq<P> {
     /// still be handed to the caller before it has left: so `Some` comes even then.
     #[inline]
     pub fn lock(&self, limit: Spin, stop: impl FnMut() -> bool) -> Option<Head<'_, P>> {
-        let Some(claim) = Claim::new() else {
+        let Some(guard) = NodeGuard::new() else {
             Step::NoNode.taken::<P>();
             return None;
         };
-        if self.join(&claim) || self.wait(&claim, limit, stop) {
-            Some(Head { queue: self, claim })
+        if self.join(&guard) || self.wait(&guard, limit, stop) {
+            Some(Head { queue: self, guard })
         } else {
             None
         }
@@ -203,11 +203,11 @@ impl<P: Platform> Osq<P> {
     }
 
     /// Arrives; true where the queue was empty, and so is ours.
-    fn join(&self, claim: &Claim<P>) -> bool {
-        match self.arrive(claim) {
+    fn join(&self, guard: &NodeGuard<P>) -> bool {
+        match self.arrive(guard) {
             Some(before) => {
                 Step::Arrive.taken::<P>();
-                Self::link(claim, before);
+                Self::link(guard, before);
                 false
             }
             None => {
@@ -218,27 +218,27 @@ impl<P: Platform> Osq<P> {
     }
 
     /// Becomes the tail; returns who stands before.
-    fn arrive(&self, claim: &Claim<P>) -> Option<NodeId> {
-        let node = claim.node();
+    fn arrive(&self, guard: &NodeGuard<P>) -> Option<NodeId> {
+        let node = guard.node();
         node.next.store(0, Relaxed);
         // Unknown is u32::MAX, so 0.
         node.info.store(P::cpu().0.wrapping_add(1), Relaxed);
         // (b; ..b) -> (c; ..b  c), or (0; ) -> (c; c). OT: release: our node is ready; acquire: so
         // is b's.
-        NodeId::from_bits(self.tail.swap(claim.id().bits(), AcqRel))
+        NodeId::from_bits(self.tail.swap(guard.id().bits(), AcqRel))
     }
 
-    fn link(claim: &Claim<P>, before: NodeId) {
-        claim.node().wait.store(before.bits().into(), Relaxed);
+    fn link(guard: &NodeGuard<P>, before: NodeId) {
+        guard.node().wait.store(before.bits().into(), Relaxed);
         // (c; ..b  c) -> (c; ..b->c). OL: release, pairs with the exchange in `take_next`.
         let next = &before.node::<P>().next;
-        next.store(claim.id().bits().into(), Release);
+        next.store(guard.id().bits().into(), Release);
         Step::Link.taken::<P>();
     }
 
-    /// Waits for the hand-over, or leaves; whether the queue is ours.
-    fn wait(&self, claim: &Claim<P>, limit: Spin, mut stop: impl FnMut() -> bool) -> bool {
-        let wait = &claim.node().wait;
+    /// Waits for the handoff, or leaves; whether the queue is ours.
+    fn wait(&self, guard: &NodeGuard<P>, limit: Spin, mut stop: impl FnMut() -> bool) -> bool {
+        let wait = &guard.node().wait;
         let mut ours = false;
         // OW: acquire, pairs with the release in `drop`.
         let _ = P::wait_until(wait, Acquire, limit, |seen: u32| {
@@ -248,13 +248,13 @@ impl<P: Platform> Osq<P> {
         if ours {
             Step::SeeOurs.taken::<P>();
         }
-        ours || self.leave(claim)
+        ours || self.leave(guard)
     }
 
     /// Leaves the queue; true where it is ours after all.
     #[cold]
-    fn leave(&self, claim: &Claim<P>) -> bool {
-        let (node, id) = (claim.node(), claim.id());
+    fn leave(&self, guard: &NodeGuard<P>) -> bool {
+        let (node, id) = (guard.node(), guard.id());
         // A. OW: acquire, pairs with the release in `drop`.
         let wait = patiently::<P>(&node.wait, |wait| wait == OURS || Self::unlink(id, wait));
         let Some(before) = name(wait) else {
@@ -332,18 +332,18 @@ impl<P: Platform> Osq<P> {
 
 impl<P: Platform> Drop for Head<'_, P> {
     fn drop(&mut self) {
-        if let Some(after) = self.queue.detach(self.claim.id(), 0) {
+        if let Some(after) = self.queue.detach(self.guard.id(), 0) {
             Step::Unlock.taken::<P>();
             // (c; a  b..c) -> (c; b..c). OW: release, pairs with the acquire looks at `wait`.
             after.node::<P>().wait.store(OURS, Release);
-            Step::HandOver.taken::<P>();
+            Step::Handoff.taken::<P>();
         } else {
             Step::UnlockAlone.taken::<P>();
         }
     }
 }
 
-impl<P: Platform> Drawn for Osq<P> {
+impl<P: Platform> HasDiagram for Osq<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
@@ -365,9 +365,9 @@ fn lost_its_cpu<P: Platform>(wait: u32) -> bool {
 /// lost its CPU. `done` may look at other words as well.
 fn patiently<P: Platform>(word: &P::U32, mut done: impl FnMut(u32) -> bool) -> u32 {
     loop {
-        match P::wait_until(word, Acquire, Spin::Turns(TURNS), &mut done) {
+        match P::wait_until(word, Acquire, Spin::Polls(TURNS), &mut done) {
             Ok(seen) => return seen,
-            Err(_) => nap::<P>(),
+            Err(_) => backoff_sleep::<P>(),
         }
     }
 }

@@ -120,7 +120,7 @@ use core::any::TypeId;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::node::NodeId;
 use crate::platform::{
     Atomic, ByteLanes, ConstPlatform, Deadline, Kick, Platform, Sleeper, Spin, Zero,
@@ -328,13 +328,13 @@ impl<P: Platform> Overlock<P> {
     /// Polls the lock for a while; whether the caller owns it now.
     fn spin(&self, waiter: &Waiter) -> bool {
         let mut start = P::ticks();
-        if P::yield_turn(start) {
+        if P::yield_slice(start) {
             start = P::ticks();
         }
         loop {
             let ends = |word: u32| word & LOCKED == 0 || word & GIVEN != 0;
             // Relaxed: the attempt acquires.
-            let polled = P::wait_until(&self.word, Relaxed, Spin::Turns(POLLS), ends);
+            let polled = P::wait_until(&self.word, Relaxed, Spin::Polls(POLLS), ends);
             let (Ok(word) | Err(word)) = polled;
             if self.attempt(word, waiter) {
                 return true;
@@ -344,7 +344,7 @@ impl<P: Platform> Overlock<P> {
             if age > SPIN || word & GIVEN != 0 {
                 return false;
             }
-            if P::yield_turn(now) {
+            if P::yield_slice(now) {
                 start = P::ticks();
             } else {
                 // The longer the section, the rarer the polls: each takes the cache line from the
@@ -656,6 +656,6 @@ unsafe impl<P: Platform> RawFork for Overlock<P> {
     }
 }
 
-impl<P: Platform> Drawn for Overlock<P> {
+impl<P: Platform> HasDiagram for Overlock<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }

@@ -91,7 +91,7 @@ mod tests;
 use core::fmt::Debug;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock, RawTimedLock};
 use crate::stat::{self, Event};
@@ -110,15 +110,15 @@ diagram! {
         LockPi = "owner | WAITERS -> next owner | WAITERS, or 0 -> next owner: lock_pi of the next owner",
         UnlockPi = "owner | WAITERS -> next owner | WAITERS, or 0: unlock_pi of the owner",
         FindDied = "a waiter | WAITERS | OWNER_DIED: it does not get the lock",
-        Nap = "sent back by the kernel: naps",
-        TakeAfterNap = "sent back by the kernel -> owner",
+        BackoffSleep = "sent back by the kernel: backs off",
+        TakeAfterBackoff = "sent back by the kernel -> owner",
         GiveUp = "a waiter gives up at its deadline",
         ReleaseCopy = "a thread that is no more -> 0: its copy unlocks",
     }
 }
 
 /// How long a waiter that the kernel has sent back sleeps before it tries again.
-const NAP_NS: u64 = 500_000;
+const BACKOFF_SLEEP_NS: u64 = 500_000;
 
 /// A platform whose kernel lends priorities: Linux with its PI futexes.
 ///
@@ -228,10 +228,12 @@ impl<P: PiPlatform> RtMutex<P> {
             }
             // Where the kernel lends no priorities the naps are all there is: a slow lock, but a
             // lock.
-            P::nap(deadline.map_or(NAP_NS, |end| end.nanos_left::<P>().min(NAP_NS)));
-            Step::Nap.taken::<P>();
+            P::backoff_sleep(deadline.map_or(BACKOFF_SLEEP_NS, |end| {
+                end.nanos_left::<P>().min(BACKOFF_SLEEP_NS)
+            }));
+            Step::BackoffSleep.taken::<P>();
             if self.take() {
-                Step::TakeAfterNap.taken::<P>();
+                Step::TakeAfterBackoff.taken::<P>();
                 return true;
             }
         }
@@ -277,7 +279,7 @@ impl<P: PiPlatform> RtMutex<P> {
     }
 }
 
-impl<P: PiPlatform> Drawn for RtMutex<P> {
+impl<P: PiPlatform> HasDiagram for RtMutex<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 

@@ -43,7 +43,7 @@
 //! (p, 1, 1)  --done-->                 (p + n, 1, 1)    not yet: there are more permits by now
 //! done: the batch is told, one after another
 //!
-//! without a node: naps between attempts
+//! without a node: backs off between attempts
 //! ```
 //!
 //! # Invariants
@@ -100,7 +100,7 @@ use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 use super::batch::Batch;
 use super::cancel::CancelToken;
 use super::wait_list::{End, Limit, Waiter};
-use crate::links::{Links, nap};
+use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
 use crate::raw::RawFork;
@@ -350,12 +350,12 @@ impl<P: Platform> Semaphore<P> {
     }
 
     fn wait_for_guard(&self) {
-        let turns = Spin::Turns(TURNS);
+        let turns = Spin::Polls(TURNS);
         // Relaxed: the exchange that follows acquires.
         let free = P::wait_until(&self.word, Relaxed, turns, |word: u32| word & GUARDED == 0);
         Step::AwaitGuard.taken::<P>();
         if free.is_err() {
-            nap::<P>();
+            backoff_sleep::<P>();
         }
     }
 
@@ -434,8 +434,8 @@ impl<P: Platform> Semaphore<P> {
             if limit.reached().is_some() {
                 return false;
             }
-            nap::<P>();
-            Step::Nap.taken::<P>();
+            backoff_sleep::<P>();
+            Step::BackoffSleep.taken::<P>();
         }
     }
 

@@ -28,8 +28,8 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::diagram::diagram;
-use crate::links::{GuardByte, Held, Links, nap};
-use crate::node::{Claim, Node, NodeId};
+use crate::links::{Held, Links, WaitLock, backoff_sleep};
+use crate::node::{Node, NodeGuard, NodeId};
 use crate::platform::{Atomic, ConstPlatform, Deadline, Instant, Platform, Sleeper};
 use crate::sleep::cancel::CancelToken;
 use crate::stat::{self, Event, Latency};
@@ -56,14 +56,14 @@ pub(crate) const WAITING: u32 = 0;
 #[derive(Debug)]
 pub(crate) struct WaitList<P: Platform> {
     links: Links<P>,
-    guard: GuardByte<P>,
+    wait_lock: WaitLock<P>,
 }
 
 impl<P: ConstPlatform> WaitList<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
     pub(crate) const INIT: Self = WaitList {
         links: Links::INIT,
-        guard: GuardByte::INIT,
+        wait_lock: WaitLock::INIT,
     };
 }
 
@@ -77,13 +77,13 @@ impl<P: Platform> WaitList<P> {
     pub(crate) fn new() -> Self {
         WaitList {
             links: Links::new(),
-            guard: GuardByte::new(),
+            wait_lock: WaitLock::new(),
         }
     }
 
     pub(crate) fn lock(&self) -> Waiters<'_, P> {
         Waiters {
-            _guard: self.guard.lock(),
+            _guard: self.wait_lock.lock(),
             links: &self.links,
         }
     }
@@ -91,7 +91,7 @@ impl<P: Platform> WaitList<P> {
     /// Those that waited, or had the guard, are gone, by a fork.
     pub(crate) fn forget(&self) {
         self.links.forget();
-        self.guard.forget();
+        self.wait_lock.forget();
     }
 
     /// Whether nobody waits. A snapshot.
@@ -101,7 +101,7 @@ impl<P: Platform> WaitList<P> {
 
     /// Whether somebody is at work on the list. A snapshot.
     pub(crate) fn is_busy(&self) -> bool {
-        self.guard.is_held()
+        self.wait_lock.is_held()
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// The arrow by which a sleep ends so.
+    /// The transition by which a sleep ends so.
     fn step(self) -> Step {
         match self {
             End::Told(_) => Step::Told,
@@ -217,7 +217,7 @@ impl<P: Platform> Limit<'_, P> {
     #[cold]
     fn halt_cancellable(&self, token: &CancelToken<P>, word: &P::U32, expected: u32) -> bool {
         let Some(waiter) = Waiter::<P>::new() else {
-            nap::<P>();
+            backoff_sleep::<P>();
             return true;
         };
         let node = waiter.node();
@@ -245,21 +245,21 @@ impl<P: Platform> Limit<'_, P> {
 /// A thread that waits in a list.
 #[derive(Debug)]
 pub(crate) struct Waiter<P: Platform> {
-    claim: Claim<P>,
+    guard: NodeGuard<P>,
 }
 
 impl<P: Platform> Waiter<P> {
     /// Claims a node of the calling thread; `None` where it has none left.
     pub(crate) fn new() -> Option<Self> {
-        Claim::new().map(|claim| Waiter { claim })
+        NodeGuard::new().map(|guard| Waiter { guard })
     }
 
     pub(crate) fn id(&self) -> NodeId {
-        self.claim.id()
+        self.guard.id()
     }
 
     pub(crate) fn node(&self) -> &'static Node<P> {
-        self.claim.node()
+        self.guard.node()
     }
 
     /// Sets the state back: before joining a list, or to be told something once more. In a list:

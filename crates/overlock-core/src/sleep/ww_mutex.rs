@@ -25,7 +25,7 @@
 //! | `waiters` | under the guard in it: contexts in the order of their stamps, and others, in the order of their coming, between them |
 //! | `class` | nobody; a context of another class is refused |
 //!
-//! A context claims one queue node while it lives. Nodes are immortal, so a name in a lock can be
+//! A context guards one queue node while it lives. Nodes are immortal, so a name in a lock can be
 //! looked up whatever has become of the context. In the node:
 //!
 //! | field | who writes it |
@@ -58,7 +58,7 @@
 //! an attempt of a context:  aborted --> waits for the lock that it wanted, holds it --> the next attempt
 //!                                   --> naps, where that lock may be gone           --> the next attempt
 //!                           aborted at once by what it cannot have without a node, where it holds something
-//! without a node: naps until the lock is free
+//! without a node: backs off until the lock is free
 //! ```
 //!
 //! # Invariants
@@ -135,7 +135,7 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 pub use class::{Class, Rule};
 pub use context::{Context, Error, Held, acquire};
 
-use crate::links::nap;
+use crate::links::backoff_sleep;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock};
 use crate::sleep::wait_list::{WaitList, Waiter};
@@ -236,8 +236,8 @@ impl<P: Platform> WwMutex<P> {
     fn poll(&self, party: Party) {
         stat::count::<P>(Event::LockNoNode);
         while !self.try_take(party) {
-            nap::<P>();
-            Step::Nap.taken::<P>();
+            backoff_sleep::<P>();
+            Step::BackoffSleep.taken::<P>();
         }
     }
 

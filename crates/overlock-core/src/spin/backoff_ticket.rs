@@ -57,13 +57,13 @@
 //! - The delay lies in the lock, see above.
 //! - `MAX` is 1,000 turns as in the first versions, not 16,000 as in the last: where threads lose
 //!   their CPUs, the delay learns the length of time slices, and a long delay then outlasts the
-//!   hand-over that it waits for. The proposal itself caps it hard under a hypervisor. It is a type
+//!   handoff that it waits for. The proposal itself caps it hard under a hypervisor. It is a type
 //!   parameter.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::{Ticket, ticket};
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::{CreateError, RawLock};
 
@@ -160,7 +160,7 @@ impl<P: Platform, const MAX: u32> BackoffTicket<P, MAX> {
     }
 }
 
-impl<P: Platform, const MAX: u32> Drawn for BackoffTicket<P, MAX> {
+impl<P: Platform, const MAX: u32> HasDiagram for BackoffTicket<P, MAX> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&ticket::DIAGRAM, &DIAGRAM];
 }
 

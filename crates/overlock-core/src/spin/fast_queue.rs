@@ -58,9 +58,9 @@
 //!   owner: what happened under the lock, and all use of the ticket.
 //! - FR, the release store of the reserve, pairs with the acquire exchange that takes it.
 //! - FC, compiler fences in `Context`, order it against handlers on its own thread; across threads
-//!   a slot's hand-over does.
+//!   a slot's handoff does.
 //!
-//! # Why no hand-over is lost
+//! # Why no handoff is lost
 //!
 //! Nobody sleeps, and the release is a store to a ticket that its one watcher watches or will
 //! watch.
@@ -102,7 +102,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use context::Context;
 pub use lazy::LazyFastQueue;
 
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{Atomic, Platform, Spin};
 use crate::pool::{QueueTicket, TicketId};
 use crate::raw::{CreateError, RawLock};
@@ -312,7 +312,7 @@ impl<P: Platform> Drop for FastQueue<P> {
     }
 }
 
-impl<P: Platform> Drawn for FastQueue<P> {
+impl<P: Platform> HasDiagram for FastQueue<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 

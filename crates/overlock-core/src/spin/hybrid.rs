@@ -38,7 +38,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::pv::{self, Core, Kind, Published, Short, Tuning};
 use super::queued::{LOCKED_BYTE, PENDING_BYTE};
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{ConstPlatform, Platform, Spin};
 use crate::raw::{CreateError, RawFork, RawLock};
 
@@ -107,10 +107,10 @@ impl<P: Platform, T: Tuning> Kind for Hybrid<P, T> {
     }
 }
 
-impl<P: Platform, T: Tuning> Drawn for Hybrid<P, T> {
+impl<P: Platform, T: Tuning> HasDiagram for Hybrid<P, T> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
 
-    const LACKS: &'static [&'static str] = {
+    const UNREACHABLE: &'static [&'static str] = {
         const AGAIN: &str = pv::Step::EnterAgain.text();
         const ON: &str = pv::Step::SpinOn.text();
         const GIVE_UP: &str = Step::GiveUp.text();

@@ -37,11 +37,11 @@
 //!
 //! # Invariants
 //!
-//! - N1: a node is in at most one queue, once: it belongs to the claim of one acquisition.
-//! - N2: a node's claim ends only after nobody can reach the node through the queue: the tail no
+//! - N1: a node is in at most one queue, once: it belongs to the guard of one acquisition.
+//! - N2: a node's guard ends only after nobody can reach the node through the queue: the tail no
 //!   longer names it, and its successor, if it has one, has linked, which is the last that a
 //!   successor does with the node before it.
-//! - N3: a waiter becomes the owner by its predecessor's hand-over alone.
+//! - N3: a waiter becomes the owner by its predecessor's handoff alone.
 //! - N4: `spare_next` is 0 unless SPARE is in the queue.
 //!
 //! # Orderings
@@ -49,14 +49,14 @@
 //! - MT, the exchange of the tail, acquire and release, pairs with itself: a node is ready before
 //!   its name can be seen. The release in the unlock's exchange to 0 pairs with the acquire of the
 //!   next owner's: what happened under the lock.
-//! - MN, the release store of the predecessor's `next`, pairs with the acquire look in `hand_over`:
+//! - MN, the release store of the predecessor's `next`, pairs with the acquire look in `hand_off`:
 //!   our own `wait = WAITING` comes before its `wait = OWNER`. (Without it a late initialisation
-//!   undoes the hand-over, and the waiter hangs: a known bug of such locks on weakly ordered
+//!   undoes the handoff, and the waiter hangs: a known bug of such locks on weakly ordered
 //!   machines.)
 //! - MH, the release store of `wait = OWNER`, pairs with the acquire look of the waiter: what
 //!   happened under the lock.
 //!
-//! # Why no hand-over is lost
+//! # Why no handoff is lost
 //!
 //! Nobody sleeps. An owner that finds no link exchanges the tail for 0, which succeeds only where
 //! nobody has come; else somebody has, and its link must follow, so the owner waits for it.
@@ -78,8 +78,8 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::diagram::{Diagram, Drawn, diagram};
-use crate::node::{Claim, NodeId};
+use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::node::{NodeGuard, NodeId};
 use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
 use crate::stat::{self, Event};
@@ -93,7 +93,7 @@ diagram! {
         Own = "(c; c..): the owner",
         Empty = "(a; a) -> (0; )",
         AwaitLink = "(b; a  b): a waits for b's link",
-        HandOver = "(c; a->b..c) -> (c; b..c)",
+        Handoff = "(c; a->b..c) -> (c; b..c)",
         EnterAsSpare = "(0; ) -> (SPARE; SPARE): no node",
         ClearSpare = "(c; SPARE->b..c) -> (c; SPARE  b..c)",
     }
@@ -114,7 +114,7 @@ pub struct Mcs<P: Platform> {
 #[must_use = "the lock stays locked until its token is handed to `unlock`"]
 pub struct McsToken<P: Platform>(
     /// `None`: the lock's spare.
-    Option<Claim<P>>,
+    Option<NodeGuard<P>>,
 );
 
 /// The tail's value while the last in the queue has no node of its own. No node has this name.
@@ -142,19 +142,19 @@ impl<P: ConstPlatform> Default for Mcs<P> {
 impl<P: Platform> Mcs<P> {
     /// Links behind `before` and waits to become the owner.
     #[cold]
-    fn wait(&self, before: u32, claim: &Claim<P>) {
+    fn wait(&self, before: u32, guard: &NodeGuard<P>) {
         Step::Arrive.taken::<P>();
         stat::count::<P>(Event::LockSlowpath);
         let (link, linked) = match node_named(before) {
             Some(id) => (&id.node::<P>().next, Step::Link),
             None => (&self.spare_next, Step::LinkToSpare),
         };
-        // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the look in `hand_over`. After
+        // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the look in `hand_off`. After
         // this, b is not ours to touch (N2).
-        link.store(name(claim), Release);
+        link.store(name(guard), Release);
         linked.taken::<P>();
-        // MH: acquire, pairs with the hand-over.
-        let _ = P::wait_until(&claim.node().wait, Acquire, Spin::Forever, |wait: u32| {
+        // MH: acquire, pairs with the handoff.
+        let _ = P::wait_until(&guard.node().wait, Acquire, Spin::Forever, |wait: u32| {
             wait == OWNER
         });
         Step::Own.taken::<P>();
@@ -174,12 +174,12 @@ impl<P: Platform> Mcs<P> {
 
     /// Enters the queue where it is empty.
     #[inline]
-    fn enter_empty(&self, claim: Option<Claim<P>>) -> Option<McsToken<P>> {
-        let (name, entered) = match &claim {
-            Some(claim) => {
-                claim.node().next.store(0, Relaxed);
-                claim.node().wait.store(OWNER, Relaxed);
-                (name(claim), Step::Enter)
+    fn enter_empty(&self, guard: Option<NodeGuard<P>>) -> Option<McsToken<P>> {
+        let (name, entered) = match &guard {
+            Some(guard) => {
+                guard.node().next.store(0, Relaxed);
+                guard.node().wait.store(OWNER, Relaxed);
+                (name(guard), Step::Enter)
             }
             None => (SPARE, Step::EnterAsSpare), // ready (N4)
         };
@@ -192,7 +192,7 @@ impl<P: Platform> Mcs<P> {
             return None;
         }
         entered.taken::<P>();
-        Some(McsToken(claim))
+        Some(McsToken(guard))
     }
 
     /// Takes the owner's `name` out of a queue in which nobody has come after it.
@@ -211,25 +211,25 @@ impl<P: Platform> Mcs<P> {
 
     /// Makes whoever stands behind the owner's `link` the owner.
     #[cold]
-    fn hand_over(&self, link: &P::U32) {
+    fn hand_off(&self, link: &P::U32) {
         // MN: acquire, pairs with the successor's link, which must come: the tail has moved on.
         let next = P::wait_until(link, Acquire, Spin::Forever, |next: u32| next != 0)
             .ok()
             .and_then(node_named)
             .expect("the link of an MCS queue names a node");
         if core::ptr::eq(link, &self.spare_next) {
-            // N4. Before the hand-over: after it the lock may be gone, and SPARE in use again.
+            // N4. Before the handoff: after it the lock may be gone, and SPARE in use again.
             self.spare_next.store(0, Relaxed);
             Step::ClearSpare.taken::<P>();
         }
         // (c; a->b..c) -> (c; b..c). MH: release, pairs with the successor's look.
         next.node::<P>().wait.store(OWNER, Release);
-        Step::HandOver.taken::<P>();
+        Step::Handoff.taken::<P>();
     }
 }
 
-fn name<P: Platform>(claim: &Claim<P>) -> u32 {
-    u32::from(claim.id().bits())
+fn name<P: Platform>(guard: &NodeGuard<P>) -> u32 {
+    u32::from(guard.id().bits())
 }
 
 /// The node that a tail or a link names; `None` for 0 and for [`SPARE`].
@@ -237,7 +237,7 @@ fn node_named(name: u32) -> Option<NodeId> {
     NodeId::from_bits(name as u16)
 }
 
-impl<P: Platform> Drawn for Mcs<P> {
+impl<P: Platform> HasDiagram for Mcs<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
@@ -258,21 +258,21 @@ unsafe impl<P: Platform> RawLock for Mcs<P> {
 
     #[inline]
     fn lock(&self) -> McsToken<P> {
-        let Some(claim) = Claim::<P>::new() else {
+        let Some(guard) = NodeGuard::<P>::new() else {
             return self.lock_with_spare();
         };
-        let node = claim.node();
+        let node = guard.node();
         node.next.store(0, Relaxed);
         node.wait.store(WAITING, Relaxed);
         // (b; a..b) -> (c; a..b  c), or (0; ) -> (c; c). MT: acquire and release.
-        match self.tail.swap(name(&claim), AcqRel) {
+        match self.tail.swap(name(&guard), AcqRel) {
             0 => {
                 Step::Enter.taken::<P>();
                 node.wait.store(OWNER, Relaxed);
             }
-            before => self.wait(before, &claim),
+            before => self.wait(before, &guard),
         }
-        McsToken(Some(claim))
+        McsToken(Some(guard))
     }
 
     #[inline]
@@ -280,20 +280,20 @@ unsafe impl<P: Platform> RawLock for Mcs<P> {
         if self.tail.load(Relaxed) != 0 {
             return None;
         }
-        self.enter_empty(Claim::new())
+        self.enter_empty(NodeGuard::new())
     }
 
     #[inline]
     unsafe fn unlock(&self, token: McsToken<P>) {
         let (name, link) = match &token.0 {
-            Some(claim) => (name(claim), &claim.node().next),
+            Some(guard) => (name(guard), &guard.node().next),
             None => (SPARE, &self.spare_next),
         };
-        // Relaxed: `hand_over` looks again, and acquires.
+        // Relaxed: `hand_off` looks again, and acquires.
         if link.load(Relaxed) != 0 || !self.empty(name) {
-            self.hand_over(link);
+            self.hand_off(link);
         }
-        // Here the token's claim ends, not before (N2). It touches the node's slot, not the lock.
+        // Here the token's guard ends, not before (N2). It touches the node's slot, not the lock.
     }
 
     fn is_locked(&self) -> bool {

@@ -38,7 +38,7 @@
 //!    (m, 0, 1) owner: hands the head over to its successor
 //! ```
 //!
-//! `states.rs` has each arrow, those of the word too.
+//! `states.rs` has each transition, those of the word too.
 //!
 //! # Invariants
 //!
@@ -84,7 +84,7 @@
 //!
 //! # Where this deviates from the published form
 //!
-//! - Hand-over and sleeping meet in one word. The published form has a word each, "handed over" and
+//! - Handoff and sleeping meet in one word. The published form has a word each, "handed over" and
 //!   `state`, and needs a full fence on both sides between writing one and reading the other. It
 //!   also lets a waiter become the head before its predecessor has entered it; that entry then
 //!   could come second to one that the waiter itself had made (in the code of 2015, found in 2016).
@@ -93,7 +93,7 @@
 //!   hypervisor can wait on any byte, a futex on one aligned word. Here both wait for `kicks`,
 //!   which is the same for the kicker: the latch of a hypervisor's "unhalt" flag, as a counter.
 //! - The unlocker reads the node's name from the hash before it releases (I2).
-//! - A thief needs no node, so a newcomer tries to steal before it claims one.
+//! - A thief needs no node, so a newcomer tries to steal before it guards one.
 //! - A kick wakes the head, and a thief takes the lock: the published head has no entry now, and
 //!   from then on spins until it wins. With [`Tuning::ENTER_AGAIN`] it enters itself again and
 //!   sleeps.
@@ -207,28 +207,28 @@ impl<P: Platform> Core<P> {
             stat::count::<P>(Event::PvLockStealing);
             return;
         }
-        let Some(claim) = queued::claim::<P>() else {
+        let Some(guard) = queued::claim::<P>() else {
             return self.lock_without_node();
         };
         stat::count::<P>(Event::LockSlowpath);
-        let node = claim.node();
+        let node = guard.node();
         node.state.store(RUNNING, Relaxed);
-        let before = queued::join(&self.word, &claim);
+        let before = queued::join(&self.word, &guard);
         let joined = match before {
             Some(_) => Step::JoinBehind,
             None => Step::JoinEmpty,
         };
         joined.taken::<P>();
         let entered = before.is_some_and(|before| self.wait_in_queue::<K>(node, before.node()));
-        self.wait_as_head::<K>(node, claim.id(), entered);
+        self.wait_as_head::<K>(node, guard.id(), entered);
         // (n, 0, 1) -> (0, 0, 1). Relaxed: PA came before, and a tail that goes tells nobody
         // anything.
-        let alone = queued::tail(claim.id()) | LOCKED;
+        let alone = queued::tail(guard.id()) | LOCKED;
         match self.word.compare_exchange(alone, LOCKED, Relaxed, Relaxed) {
             Ok(_) => Step::LastLeaves.taken::<P>(),
-            Err(_) => self.hand_over(queued::successor(node)),
+            Err(_) => self.hand_off(queued::successor(node)),
         }
-        // Here the claim ends, not before (I5).
+        // Here the guard ends, not before (I5).
     }
 
     /// Waits until `node` is the head; returns whether its predecessor entered it into the hash.
@@ -241,8 +241,8 @@ impl<P: Platform> Core<P> {
                     stat::count::<P>(Event::PvWaitEarly);
                     break;
                 }
-                let limit = Spin::Turns(TURNS_PER_LOOK_BACK.min(K::Tuning::TURNS));
-                // PH: acquire, pairs with the release in `hand_over`.
+                let limit = Spin::Polls(TURNS_PER_LOOK_BACK.min(K::Tuning::TURNS));
+                // PH: acquire, pairs with the release in `hand_off`.
                 let state = P::wait_until(&node.state, Acquire, limit, |state: u32| state >= HEAD);
                 if let Ok(state) = state {
                     return awake_as_head::<P>(state);
@@ -284,7 +284,7 @@ impl<P: Platform> Core<P> {
             // (n, 0, *) -> (n, 1, *): from now on nobody steals (I3).
             self.word.byte1_store(1, Relaxed);
             Step::SetPending.taken::<P>();
-            let limit = Spin::Turns(K::Tuning::TURNS);
+            let limit = Spin::Polls(K::Tuning::TURNS);
             let won = P::wait_until(&self.word, Relaxed, limit, |word: u32| {
                 // (n, 1, 0) -> (n, 0, 1). It fails where a thief looked before pending was set. PA:
                 // acquire, pairs with PU.
@@ -347,7 +347,7 @@ impl<P: Platform> Core<P> {
     }
 
     /// Makes `next` the head, as the owner of the lock.
-    fn hand_over(&self, next: NodeId) {
+    fn hand_off(&self, next: NodeId) {
         let node = next.node::<P>();
         // PH: RUNNING -> HEAD. Release, pairs with the acquire look in `wait_in_queue`. A failure
         // orders nothing, and nothing here depends on what its HALTED comes after.

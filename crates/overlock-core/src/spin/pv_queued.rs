@@ -2,7 +2,7 @@
 //!
 //! The "pvqlock" of the hybrid lock's document (Long, Zijlstra, 2015; one attempt at stealing since
 //! early 2016). A newcomer tries once to take the lock past the queue, and then waits its turn.
-//! Under overcommit those in the queue sleep, a hand-over costs a wake-up, and the lock stands idle
+//! Under overcommit those in the queue sleep, a handoff costs a wake-up, and the lock stands idle
 //! meanwhile; most slow acquisitions are then by that one attempt.
 //!
 //! All but the stealing is shared with [`hybrid`](super::hybrid): [`pv`] has
@@ -25,7 +25,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::pv::{self, Core, Kind, Published, Tuning};
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{Atomic, ConstPlatform, Platform};
 use crate::raw::{CreateError, RawFork, RawLock};
 
@@ -72,10 +72,10 @@ impl<P: Platform, T: Tuning> Kind for PvQueued<P, T> {
     }
 }
 
-impl<P: Platform, T: Tuning> Drawn for PvQueued<P, T> {
+impl<P: Platform, T: Tuning> HasDiagram for PvQueued<P, T> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
 
-    const LACKS: &'static [&'static str] = if T::ENTER_AGAIN {
+    const UNREACHABLE: &'static [&'static str] = if T::ENTER_AGAIN {
         &[pv::Step::SpinOn.text()]
     } else {
         &[pv::Step::EnterAgain.text()]

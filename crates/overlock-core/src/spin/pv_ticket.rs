@@ -5,7 +5,7 @@
 //! August 2013). A ticket lock serves its waiters in order, so one waiter that has lost its CPU
 //! holds up all behind it, who burn theirs. Here a waiter that has spun for a while says so in the
 //! lock and halts, and whoever releases the lock to it kicks it. The order stays strict, so under
-//! overcommit each hand-over may still cost a wake-up: this lock does not collapse, and is not
+//! overcommit each handoff may still cost a wake-up: this lock does not collapse, and is not
 //! fast.
 //!
 //! # Layout
@@ -73,7 +73,7 @@
 //! Published, a CPU has one (lock, ticket) slot. An interrupt handler that waits slowly overwrites
 //! that of the code it interrupts, which survives only since the interrupt also ends its halt;
 //! and a non-maskable interrupt must not sleep at all. Here each context of a thread enters a node
-//! of its own ([`Claim`]), so a handler that waits slowly for another lock while its thread sleeps
+//! of its own ([`NodeGuard`]), so a handler that waits slowly for another lock while its thread sleeps
 //! leaves the thread's entry alone, and may itself be interrupted. A fifth context, a
 //! thread without a slot and a full line of the table do not sleep: they go on spinning.
 //!
@@ -98,8 +98,8 @@ pub use flag::{HeadFlag, SlowFlag, TailFlag};
 pub use width::{Large, Small, Width};
 use width::{STEP, move_tail, next, out, served};
 
-use crate::diagram::{Diagram, Drawn, diagram};
-use crate::node::Claim;
+use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::node::NodeGuard;
 use crate::platform::{ConstPlatform, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
 use crate::stat::{self, Event, Latency};
@@ -183,7 +183,7 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
         }
         let seen = loop {
             // PL: acquire, pairs with PU.
-            let turn = W::wait_until::<P>(&self.word, Spin::Turns(SPIN), |word| {
+            let turn = W::wait_until::<P>(&self.word, Spin::Polls(SPIN), |word| {
                 served::<W>(word) == number
             });
             match turn {
@@ -198,13 +198,13 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
     /// Sleeps until kicked for `number`; returns for other reasons too.
     fn sleep(&self, number: u32) {
         stat::count::<P>(Event::TakenSlow);
-        let Some(claim) = Claim::<P>::new() else {
+        let Some(guard) = NodeGuard::<P>::new() else {
             Step::CannotSleep.taken::<P>();
             return stat::count::<P>(Event::LockNoNode);
         };
         let key = ptr::from_ref(&self.word).addr();
         // V2: enter ...
-        let Some(entry) = P::waiters().enter(key, number / STEP, &claim) else {
+        let Some(entry) = P::waiters().enter(key, number / STEP, &guard) else {
             Step::CannotSleep.taken::<P>();
             return stat::count::<P>(Event::LockNoNode);
         };
@@ -265,10 +265,10 @@ fn refused<W: Width>() -> ! {
     );
 }
 
-impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> Drawn for PvTicket<P, W, F, SPIN> {
+impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> HasDiagram for PvTicket<P, W, F, SPIN> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 
-    const LACKS: &'static [&'static str] = {
+    const UNREACHABLE: &'static [&'static str] = {
         const SMALL: [&str; 2] = [Step::TakeBack.text(), Step::PassOn.text()];
         const LARGE: [&str; 1] = [Step::Refuse.text()];
         const HEAD: [&str; 2] = [Step::LowerLate.text(), Step::KeepUpLate.text()];

@@ -64,7 +64,7 @@
 //!   a predecessor's `next = 0` comes before its successor's `next = n`.
 //! - QN, the release store of the predecessor's `next`, pairs with the acquire look of the head
 //!   that hands over: our own `wait = 0` comes before its `wait = 1`. (Without it a late
-//!   initialisation undoes the hand-over, and the waiter hangs: a bug of 2018.)
+//!   initialisation undoes the handoff, and the waiter hangs: a bug of 2018.)
 //! - QH, the release store of `wait = 1`, pairs with the acquire look of the waiter. It carries its
 //!   predecessor's `locked = 1`: without it the new head may see the lock free as it was before.
 //!
@@ -86,8 +86,8 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::diagram::{Diagram, Drawn, diagram};
-use crate::node::{Claim, Node, NodeId};
+use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::node::{Node, NodeGuard, NodeId};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
 use crate::stat::{self, Event};
@@ -124,7 +124,7 @@ pub(super) const PENDING_BYTE: u32 = 0xff00;
 /// How long a newcomer waits for a pending waiter that is about to take the lock, before it queues:
 /// the published bound for x86. Without a bound, a stream of pending waiters could
 /// hold it up for ever.
-const HAND_OVER: Spin = Spin::Turns(512);
+const HAND_OVER: Spin = Spin::Polls(512);
 
 impl<P: ConstPlatform> Queued<P> {
     /// A new, unlocked lock.
@@ -182,7 +182,7 @@ impl<P: Platform> Queued<P> {
     }
 
     fn lock_queued(&self) {
-        let Some(claim) = claim::<P>() else {
+        let Some(guard) = claim::<P>() else {
             return self.lock_without_node();
         };
         stat::count::<P>(Event::LockSlowpath);
@@ -190,9 +190,9 @@ impl<P: Platform> Queued<P> {
         if self.try_lock().is_some() {
             return;
         }
-        let node = claim.node();
+        let node = guard.node();
         node.wait.store(0, Relaxed);
-        if join(&self.word, &claim).is_none() {
+        if join(&self.word, &guard).is_none() {
             Step::JoinEmpty.taken::<P>();
         } else {
             Step::JoinBehind.taken::<P>();
@@ -200,7 +200,7 @@ impl<P: Platform> Queued<P> {
             let _ = P::wait_until(&node.wait, Acquire, Spin::Forever, |wait: u32| wait != 0);
             Step::Handed.taken::<P>();
         }
-        let alone = tail(claim.id());
+        let alone = tail(guard.id());
         loop {
             // We are the head. QA: acquire, pairs with QU.
             let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
@@ -228,7 +228,7 @@ impl<P: Platform> Queued<P> {
                 }
             }
         }
-        // Here the claim ends, not before (I4).
+        // Here the guard ends, not before (I4).
     }
 
     #[cold]
@@ -245,29 +245,29 @@ impl<P: Platform> Queued<P> {
 
 /// Claims a node to wait in, and counts how deep it is nested; `None`, counted too, where there is
 /// none.
-pub(super) fn claim<P: Platform>() -> Option<Claim<P>> {
-    let claim = Claim::new();
-    match claim.as_ref().map(|claim| claim.id().context()) {
+pub(super) fn claim<P: Platform>() -> Option<NodeGuard<P>> {
+    let guard = NodeGuard::new();
+    match guard.as_ref().map(|guard| guard.id().context()) {
         Some(0) => {}
         Some(1) => stat::count::<P>(Event::LockUseNode2),
         Some(2) => stat::count::<P>(Event::LockUseNode3),
         Some(_) => stat::count::<P>(Event::LockUseNode4),
         None => stat::count::<P>(Event::LockNoNode),
     }
-    claim
+    guard
 }
 
 /// Joins the queue with a node that is ready but for its `next`; returns who stands before it.
-pub(super) fn join<P: Platform>(word: &P::U32, claim: &Claim<P>) -> Option<NodeId> {
-    claim.node().next.store(0, Relaxed);
+pub(super) fn join<P: Platform>(word: &P::U32, guard: &NodeGuard<P>) -> Option<NodeId> {
+    guard.node().next.store(0, Relaxed);
     // QP: (p, *, *) -> (n, *, *). Release: our node is ready; acquire: so is p's. Pairs with
     // itself.
-    let before = NodeId::from_bits(word.high_swap(claim.id().bits(), AcqRel))?;
+    let before = NodeId::from_bits(word.high_swap(guard.id().bits(), AcqRel))?;
     // QN: release, pairs with the acquire look in `successor`.
     before
         .node::<P>()
         .next
-        .store(u32::from(claim.id().bits()), Release);
+        .store(u32::from(guard.id().bits()), Release);
     Some(before)
 }
 
@@ -285,7 +285,7 @@ pub(super) fn tail(id: NodeId) -> u32 {
     u32::from(id.bits()) << 16
 }
 
-impl<P: Platform> Drawn for Queued<P> {
+impl<P: Platform> HasDiagram for Queued<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 

@@ -56,7 +56,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{Atomic, ConstPlatform, Lanes, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
 
@@ -194,7 +194,7 @@ impl<P: Platform> Ticket<P> {
     }
 }
 
-impl<P: Platform> Drawn for Ticket<P> {
+impl<P: Platform> HasDiagram for Ticket<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 

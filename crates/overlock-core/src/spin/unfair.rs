@@ -36,7 +36,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock, RawTimedLock};
 
@@ -115,7 +115,7 @@ impl<P: Platform> Unfair<P> {
     }
 }
 
-impl<P: Platform> Drawn for Unfair<P> {
+impl<P: Platform> HasDiagram for Unfair<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 

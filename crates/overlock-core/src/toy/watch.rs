@@ -13,7 +13,7 @@ use std::thread_local;
 use std::vec::Vec;
 
 use super::{Box, LOCK_TICKETS, SLOTS, Step, Toy};
-use crate::diagram::Arrow;
+use crate::diagram::Transition;
 use crate::lock_hash::Line;
 use crate::node::{CONTEXTS, Slot};
 use crate::platform::{
@@ -319,7 +319,7 @@ impl Platform for Watch {
         &[]
     }
 
-    fn arrow(arrow: Arrow) {
-        Toy::arrow(arrow);
+    fn transition(transition: Transition) {
+        Toy::transition(transition);
     }
 }

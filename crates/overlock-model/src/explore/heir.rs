@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use overlock_core::diagram::Arrow;
+use overlock_core::diagram::Transition;
 
 thread_local! {
     static HEIR: Cell<Option<usize>> = const { Cell::new(None) };
@@ -34,22 +34,22 @@ fn set(heir: Option<usize>) {
     PASSED.set(0);
 }
 
-/// `thread` has just gone along this arrow.
+/// `thread` has just gone along this transition.
 ///
 /// # Panics
 ///
 /// Where it has acquired the lock before the heir, and no release that was under way let it.
-pub(super) fn took(arrow: Arrow, thread: usize) {
-    if arrow.diagram.name != "overlock" {
+pub(super) fn took(transition: Transition, thread: usize) {
+    if transition.diagram.name != "overlock" {
         return;
     }
-    let text = arrow.diagram.arrows[arrow.index];
+    let text = transition.diagram.transitions[transition.index];
     let restarts = RESTART.get();
     let bit = 1 << thread;
     if text.ends_with("releases are restarted") {
         return RESTART.set(restarts | bit);
     }
-    // The next arrow of that thread.
+    // The next transition of that thread.
     RESTART.set(restarts & !bit);
     if text.ends_with("as the heir") {
         MAY_BE_PASSED.set(restarts != 0);

@@ -363,7 +363,7 @@ fn a_bounded_wait_may_give_up() {
     let done = check(|| {
         let x = Word::new(0u32);
         assert_eq!(
-            Explorer::wait_until(&x, Relaxed, Spin::Turns(10), |x: u32| x == 1),
+            Explorer::wait_until(&x, Relaxed, Spin::Polls(10), |x: u32| x == 1),
             Err(0)
         );
     });

@@ -47,7 +47,7 @@ pub(super) extern "C" fn write(lock: &RwLock, site: Site) -> c_int {
     }
     let recommended = lock.as_lock::<Recommended>();
     // As above.
-    if stat::sampled(lock.writes()) || recommended.is_waited_for() || !recommended.seize() {
+    if stat::sampled(lock.writes()) || recommended.is_waited_for() || !recommended.try_write_now() {
         return wrlock_generally(lock, site);
     }
     lock.writer.store(me(), Relaxed);

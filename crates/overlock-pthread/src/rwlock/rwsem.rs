@@ -16,7 +16,7 @@ use overlock::core::{Deadline, Platform};
 use super::{Behind, PATIENCE_NS, Passing};
 
 /// Between two attempts to pass.
-const NAP_NS: u64 = 50_000;
+const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 /// Passes those that wait, once or until it is inside.
 fn read_past(lock: &RwSem<Linux>, until: Option<Deadline>) -> c_int {
@@ -25,7 +25,7 @@ fn read_past(lock: &RwSem<Linux>, until: Option<Deadline>) -> c_int {
             return ETIMEDOUT;
         }
         let nobody = AtomicU32::new(0);
-        let end = Deadline::earlier::<Linux>(until, Linux::now().plus_nanos(NAP_NS));
+        let end = Deadline::earlier::<Linux>(until, Linux::now().plus_nanos(BACKOFF_SLEEP_NS));
         Linux::halt(&nobody, 0, Some(end.into()));
     }
     0

@@ -1,6 +1,6 @@
 //! What the fibres of vCPUs ask of the engine.
 
-use overlock_core::diagram::Arrow;
+use overlock_core::diagram::Transition;
 
 use super::access::TAKES_HOLD;
 use super::state::Engine;
@@ -223,10 +223,10 @@ pub(crate) fn stable(address: usize) -> usize {
     }
 }
 
-/// The caller took this arrow of a diagram.
-pub(crate) fn arrow(arrow: Arrow) {
+/// The caller took this transition of a diagram.
+pub(crate) fn transition(transition: Transition) {
     if current().is_some() {
-        with(|engine| engine.arrow(arrow));
+        with(|engine| engine.transition(transition));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use overlock_core::diagram::{Arrow, Diagram};
+use overlock_core::diagram::{Diagram, Transition};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
@@ -45,7 +45,7 @@ pub(super) struct Engine {
     pub events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     pub planned: u64,
     pub signals: Vec<Signal>,
-    pub arrows: Vec<(&'static Diagram, Vec<u64>)>,
+    pub transitions: Vec<(&'static Diagram, Vec<u64>)>,
     pub trace: Option<Vec<Mark>>,
     pub locks: FxHashMap<usize, usize>,
     pub last_end: Time,
@@ -82,7 +82,7 @@ impl Engine {
             events: BinaryHeap::new(),
             planned: 0,
             signals: Vec::new(),
-            arrows: Vec::new(),
+            transitions: Vec::new(),
             trace: setup.trace.then(Vec::new),
             locks: FxHashMap::default(),
             last_end: Time::ZERO,
@@ -93,8 +93,8 @@ impl Engine {
     /// What the simulation has brought, once all have ended.
     pub fn outcome<T>(self, results: Vec<T>) -> Outcome<T> {
         let counted = |(diagram, times): (&'static Diagram, Vec<u64>)| {
-            let arrow = move |(index, times)| (Arrow { diagram, index }, times);
-            times.into_iter().enumerate().map(arrow)
+            let transition = move |(index, times)| (Transition { diagram, index }, times);
+            times.into_iter().enumerate().map(transition)
         };
         let team = &self.vcpus[..self.team];
         Outcome {
@@ -108,7 +108,7 @@ impl Engine {
             accounts: team.iter().map(|vcpu| vcpu.account).collect(),
             counts: self.counts,
             traffic: self.cache.traffic(),
-            arrows: self.arrows.into_iter().flat_map(counted).collect(),
+            transitions: self.transitions.into_iter().flat_map(counted).collect(),
             trace: self.trace.unwrap_or_default(),
             events: self.handled,
         }
@@ -278,17 +278,19 @@ impl Engine {
         state.robbed = true;
     }
 
-    pub fn arrow(&mut self, arrow: Arrow) {
+    pub fn transition(&mut self, transition: Transition) {
         let known = self
-            .arrows
+            .transitions
             .iter()
-            .position(|(diagram, _)| std::ptr::eq(*diagram, arrow.diagram));
+            .position(|(diagram, _)| std::ptr::eq(*diagram, transition.diagram));
         let index = known.unwrap_or_else(|| {
-            self.arrows
-                .push((arrow.diagram, vec![0; arrow.diagram.arrows.len()]));
-            self.arrows.len() - 1
+            self.transitions.push((
+                transition.diagram,
+                vec![0; transition.diagram.transitions.len()],
+            ));
+            self.transitions.len() - 1
         });
-        self.arrows[index].1[arrow.index] += 1;
+        self.transitions[index].1[transition.index] += 1;
     }
 
     pub fn mark(&mut self, vcpu: usize, what: What) {

@@ -182,17 +182,17 @@ fn types() -> Vec<Entry> {
 /// The locks that are broken on purpose.
 #[cfg(feature = "inject")]
 pub fn flaws() -> Vec<(&'static str, Entry)> {
-    use overlock::core::spin::busted::{
-        Busted, BustedRw, Lingering, LostKick, NoExclusion, Relaxed, Starving,
+    use overlock::core::spin::faulty::{
+        BustedRw, Faulty, Lingering, LostKick, NoExclusion, Relaxed, Starving,
     };
 
-    macro_rules! busted {
+    macro_rules! faulty {
         ($flaw:ty) => {
-            busted!($flaw, false)
+            faulty!($flaw, false)
         };
         ($flaw:ty, $freed:literal) => {
             |_| {
-                let extras = exclusive_extras!(Busted<Linux, $flaw>);
+                let extras = exclusive_extras!(Faulty<Linux, $flaw>);
                 Ok(Box::new(Exclusive::new(extras, false, $freed)?))
             }
         };
@@ -205,52 +205,52 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
         (
             "no-exclusion",
             sleeper(
-                "busted_no_exclusion",
+                "faulty_no_exclusion",
                 WOKEN,
                 "two can enter",
-                busted!(NoExclusion),
+                faulty!(NoExclusion),
             ),
         ),
         (
             "lost-kick",
             sleeper(
-                "busted_lost_kick",
+                "faulty_lost_kick",
                 WOKEN,
                 "some sleepers are not kicked",
-                busted!(LostKick),
+                faulty!(LostKick),
             ),
         ),
         (
             "starving",
             spins(sleeper(
-                "busted_starving",
+                "faulty_starving",
                 Bound::Order,
                 "last come, first served",
-                busted!(Starving),
+                faulty!(Starving),
             )),
         ),
         (
             "relaxed",
             spins(sleeper(
-                "busted_relaxed",
+                "faulty_relaxed",
                 Bound::None,
                 "its release orders nothing; only a sanitizer sees that",
-                busted!(Relaxed),
+                faulty!(Relaxed),
             )),
         ),
         (
             "lingering",
             sleeper(
-                "busted_lingering",
+                "faulty_lingering",
                 WOKEN,
                 "its unlock touches what may be freed; only a sanitizer sees that",
-                busted!(Lingering, true),
+                faulty!(Lingering, true),
             ),
         ),
         (
             "rw",
             spins(sleeper(
-                "busted_rw",
+                "faulty_rw",
                 Bound::None,
                 "a writer does not look for readers",
                 |_| {

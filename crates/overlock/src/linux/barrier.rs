@@ -44,7 +44,7 @@ pub(super) fn register() {
 pub(super) fn heavy() {
     // Where there are to be no extras, whoever said so has passed the last barrier.
     if EXPEDITED.needs_barrier() && extras::ask(expedite_somehow) == Some(false) {
-        EXPEDITED.end(|| Linux::nap(ON_THE_WAY_NS));
+        EXPEDITED.end(|| Linux::backoff_sleep(ON_THE_WAY_NS));
     }
     fence(Ordering::SeqCst);
 }
@@ -59,7 +59,7 @@ fn expedite_somehow() -> bool {
 pub(super) fn give_up() {
     EXPEDITED.end(|| {
         if !expedite() {
-            Linux::nap(ON_THE_WAY_NS);
+            Linux::backoff_sleep(ON_THE_WAY_NS);
         }
     });
 }

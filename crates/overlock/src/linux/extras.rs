@@ -22,7 +22,7 @@ static GATE: Gate = Gate(AtomicU32::new(0));
 /// a CPU; one that a handler of a signal has interrupted, in which the process restricts itself, is
 /// not before that returns.
 const PATIENCE_NS: u64 = 1_000_000_000;
-const NAP_NS: u64 = 50_000;
+const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 impl Gate {
     fn ask<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
@@ -49,7 +49,7 @@ impl Gate {
         let until = Linux::now().plus_nanos(PATIENCE_NS);
         // Acquire: pairs with the end of `ask`.
         while self.0.load(Acquire) != ALONE && Linux::now() < until {
-            Linux::nap(NAP_NS);
+            Linux::backoff_sleep(BACKOFF_SLEEP_NS);
         }
     }
 }

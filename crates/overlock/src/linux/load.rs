@@ -3,7 +3,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use super::{Linux, barrier, extras, futex, quota, release, rseq, slot, turn};
+use super::{Linux, barrier, extras, futex, quota, release, rseq, slot, time_slice};
 
 /// Runs before `main`, in the first thread.
 #[used]
@@ -83,7 +83,7 @@ impl Linux {
     pub fn use_futex_alone() {
         release::give_up();
         barrier::give_up();
-        turn::give_up();
+        time_slice::give_up();
         futex::give_up();
         extras::end();
     }

@@ -17,7 +17,7 @@ use crate::Linux;
 const TURNS: u32 = 200;
 
 /// How long it sleeps: nobody wakes it, so that leaving is one store.
-const NAP_NS: u64 = 1_000_000;
+const BACKOFF_SLEEP_NS: u64 = 1_000_000;
 
 pub(super) struct Gate(AtomicU32);
 
@@ -42,7 +42,7 @@ impl Gate {
         let me = process();
         let mut end = None;
         loop {
-            let turns = Spin::Turns(TURNS);
+            let turns = Spin::Polls(TURNS);
             let seen = Linux::wait_until(&self.0, Relaxed, turns, |seen: u32| seen != me);
             if let Ok(seen) = seen {
                 // Acquire: pairs with the release of the one that was inside before.
@@ -55,7 +55,7 @@ impl Gate {
             if now >= *end.get_or_insert_with(|| now.plus(limit)) {
                 return None;
             }
-            Linux::nap(NAP_NS);
+            Linux::backoff_sleep(BACKOFF_SLEEP_NS);
         }
     }
 

@@ -118,7 +118,7 @@ impl Out {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) if self.is_readers && self.patience > 0 => {
                     self.patience -= 1;
-                    Linux::nap(1_000_000);
+                    Linux::backoff_sleep(1_000_000);
                 }
                 Err(_) => break, // nobody to tell
             }

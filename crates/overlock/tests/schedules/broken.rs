@@ -9,7 +9,7 @@ use overlock::core::raw::{CreateError, RawLock};
 use crate::exclusive::excludes;
 use crate::extras::extras_of;
 
-/// Excludes, but the release orders nothing, as `Relaxed` of core's `busted`: x86 does not show it,
+/// Excludes, but the release orders nothing, as `Relaxed` of core's `faulty`: x86 does not show it,
 /// Miri has to.
 struct ReleasesNothing(AtomicBool);
 

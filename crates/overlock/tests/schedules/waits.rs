@@ -202,7 +202,7 @@ fn osq() {
     let data = &Guarded::new();
     let heads = on_threads(THREADS, |number| {
         let ways = [
-            (Spin::Turns(8), 64),
+            (Spin::Polls(8), 64),
             (Spin::Forever, 4),
             (Spin::Forever, 64),
         ];

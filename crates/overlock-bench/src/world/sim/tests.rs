@@ -3,7 +3,7 @@ use crate::measure;
 use crate::plan::Plan;
 use crate::registry::{Family, select};
 use crate::workload::Workload;
-use overlock::core::diagram::{Arrow, Diagram};
+use overlock::core::diagram::{Diagram, Transition};
 
 /// What a round of that lock tells, and its operations: six vCPUs on two CPUs that want nothing
 /// else.
@@ -42,11 +42,11 @@ fn other_locks_have_no_modes() {
     assert_eq!(round("ticket").0.modes, (0, 0));
 }
 
-/// What a simulation brings in which a lock with these arrows was used, each taken as often as it
+/// What a simulation brings in which a lock with these transitions was used, each taken as often as it
 /// says.
 fn outcome(diagram: &'static Diagram, times: &[u64]) -> Outcome<()> {
-    let arrows = times.iter().enumerate();
-    let arrows = arrows.map(|(index, &times)| (Arrow { diagram, index }, times));
+    let transitions = times.iter().enumerate();
+    let transitions = transitions.map(|(index, &times)| (Transition { diagram, index }, times));
     Outcome {
         results: Vec::new(),
         elapsed: Time::ZERO,
@@ -54,7 +54,7 @@ fn outcome(diagram: &'static Diagram, times: &[u64]) -> Outcome<()> {
         accounts: Vec::new(),
         counts: Counts::default(),
         traffic: Traffic::default(),
-        arrows: arrows.collect(),
+        transitions: transitions.collect(),
         trace: Vec::new(),
         events: 0,
     }
@@ -62,11 +62,11 @@ fn outcome(diagram: &'static Diagram, times: &[u64]) -> Outcome<()> {
 
 static KNOWN: Diagram = Diagram {
     name: PV,
-    arrows: &["there and back", "gone"],
+    transitions: &["there and back", "gone"],
 };
 static OTHER: Diagram = Diagram {
     name: "other",
-    arrows: &["there and back"],
+    transitions: &["there and back"],
 };
 
 #[test]
@@ -77,7 +77,7 @@ fn arrows_are_counted_by_their_texts() {
 }
 
 #[test]
-#[should_panic(expected = "the diagram pv has no arrow there and forth")]
+#[should_panic(expected = "the diagram pv has no transition there and forth")]
 fn an_arrow_that_is_not_in_the_diagram_is_an_error() {
     taken(&outcome(&KNOWN, &[3, 5]), "there and forth");
 }

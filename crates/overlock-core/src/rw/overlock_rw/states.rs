@@ -1,7 +1,7 @@
 //! The diagram of the [module's page](super) as data.
 
 use super::OverlockRw;
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::Platform;
 
 diagram! {
@@ -38,6 +38,6 @@ diagram! {
 }
 
 /// The gate is the recommended lock, whole, and drawn there.
-impl<P: Platform> Drawn for OverlockRw<P> {
+impl<P: Platform> HasDiagram for OverlockRw<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }

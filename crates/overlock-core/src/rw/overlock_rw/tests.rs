@@ -248,7 +248,7 @@ fn after_a_while_a_writer_at_the_gate_lets_no_other_pass() {
     assert!((2..=PATIENCE_NS / SPIN_NS).contains(&turns), "{turns}");
     assert_eq!(word(lock), WRITING | FIRST | CLOSED);
     unlock_write(lock);
-    assert!(lock.try_write().is_none() && !lock.seize());
+    assert!(lock.try_write().is_none() && !lock.try_write_now());
     assert!(lock.try_read().is_none());
     waits.end();
     assert_eq!(word(lock), WRITING);
@@ -269,7 +269,7 @@ fn after_a_while_a_reader_is_the_next() {
     at(Point::Halt, move || {
         assert_eq!(word(lock), 1 | WRITING | OTHERS);
         unlock_write(lock);
-        assert!(lock.try_write().is_none() && !lock.seize());
+        assert!(lock.try_write().is_none() && !lock.try_write_now());
     });
     lock.read();
     assert_eq!((word(lock), left()), (1, 0));

@@ -68,9 +68,9 @@ fn time_left<P: Platform>(until: Option<Deadline>) -> u64 {
 }
 
 impl<P: Platform> OverlockRw<P> {
-    /// [`seize`](Self::seize) for those that have reason to look first.
-    pub(super) fn seize_if_free(&self) -> bool {
-        self.word.load(Relaxed) == 0 && self.seize()
+    /// [`try_write_now`](Self::try_write_now) for those that have reason to look first.
+    pub(super) fn try_write_if_free(&self) -> bool {
+        self.word.load(Relaxed) == 0 && self.try_write_now()
     }
 
     /// Watches the word for a while.
@@ -160,7 +160,7 @@ impl<P: Platform> OverlockRw<P> {
                 return Err(Refused::Late);
             }
             if let Some(&nanos) = away.next() {
-                P::yield_turn(P::ticks());
+                P::yield_slice(P::ticks());
                 P::delay(nanos.min(time_left::<P>(until)));
             } else if seen & shut != 0 {
                 let end = *patience.get_or_insert_with(|| P::now().plus_nanos(PATIENCE_NS));
@@ -196,7 +196,7 @@ impl<P: Platform> OverlockRw<P> {
 
     #[cold]
     pub(super) fn write_slow(&self, until: Option<Deadline>) -> bool {
-        self.pass_gate(Want::Write, until, Self::seize_if_free)
+        self.pass_gate(Want::Write, until, Self::try_write_if_free)
     }
 
     /// Attempts it a few times, then waits for it at the gate.
@@ -208,7 +208,7 @@ impl<P: Platform> OverlockRw<P> {
     ) -> bool {
         if time_left::<P>(until) > AMPLE_NS {
             for nanos in AWAY_NS {
-                P::yield_turn(P::ticks());
+                P::yield_slice(P::ticks());
                 P::delay(nanos);
                 if attempt(self) {
                     return true;

@@ -1,7 +1,7 @@
 //! The diagram of the [module's page](super) as data.
 
 use super::Condvar;
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::Platform;
 use crate::sleep::wait_list;
 
@@ -19,10 +19,10 @@ diagram! {
         Leave = "waiting -> leaving",
         TooLate = "notified: its limit is reached, it waits for its call",
         PassBy = "leaving: passed by a notification",
-        Nap = "without a node: owner -> owner",
+        BackoffSleep = "without a node: owner -> owner",
     }
 }
 
-impl<P: Platform> Drawn for Condvar<P> {
+impl<P: Platform> HasDiagram for Condvar<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
 }

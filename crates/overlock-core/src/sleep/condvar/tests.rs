@@ -8,7 +8,7 @@ mod polls;
 mod requeue;
 
 use super::*;
-use crate::links::NAP_NS;
+use crate::links::BACKOFF_SLEEP_NS;
 use crate::raw::CreateError;
 use crate::sleep::Overlock;
 use crate::spin::Unfair;
@@ -410,7 +410,7 @@ fn a_thread_without_a_node_wakes_for_no_reason() {
     });
     as_thread(SLOTS, || scene.wait(1, None, false));
     as_thread(SLOTS, || scene.wait(2, Some(Toy::now().into()), false));
-    let later = Toy::now().plus_nanos(10 * NAP_NS);
+    let later = Toy::now().plus_nanos(10 * BACKOFF_SLEEP_NS);
     as_thread(SLOTS, || scene.wait(3, Some(later.into()), false));
     scene.token.cancel();
     as_thread(SLOTS, || scene.wait(4, None, true));

@@ -3,7 +3,7 @@
 use super::Mutex;
 use super::policy::{Policy, WaiterSpin};
 use super::word::{PICKUP, WAITERS};
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::Platform;
 use crate::sleep::{osq, wait_list};
 
@@ -16,7 +16,7 @@ diagram! {
         UnlockSleepers = "(a; W) -> (0; W)",
         TakePast = "(0; W) -> (c; W)",
         Ask = "(a; W) -> (a; WH): b was woken in vain",
-        HandOver = "(a; WH) -> (b; WP)",
+        Handoff = "(a; WH) -> (b; WP)",
         GiveFairly = "(a; W) -> (b; WP): a fair unlock",
         PickUp = "(b; WP) -> (b; W)",
         LeaveLast = "(*; W) -> (*; )",
@@ -33,7 +33,7 @@ diagram! {
         LastAttemptInVain = "last attempt -> asleep",
         LimitTakes = "asleep, at its limit -> owner",
         GiveUp = "asleep, at its limit -> without the mutex",
-        Nap = "without a node: naps",
+        BackoffSleep = "without a node: backs off",
     }
 }
 
@@ -52,16 +52,16 @@ impl Step {
     /// How an unlock gives the mutex to a sleeper that has `asked` for it, or has not.
     pub(super) fn of_giving(asked: bool) -> Self {
         if asked {
-            Step::HandOver
+            Step::Handoff
         } else {
             Step::GiveFairly
         }
     }
 }
 
-impl<P: Platform, Y: Policy> Drawn for Mutex<P, Y> {
+impl<P: Platform, Y: Policy> HasDiagram for Mutex<P, Y> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &osq::DIAGRAM, &wait_list::DIAGRAM];
-    const LACKS: &'static [&'static str] = match Y::WAITER {
+    const UNREACHABLE: &'static [&'static str] = match Y::WAITER {
         WaiterSpin::Never => &[Step::WokenSpinTakes.text(), wait_list::Step::Come.text()],
         WaiterSpin::Outside | WaiterSpin::Inside => &[wait_list::Step::Come.text()],
     };

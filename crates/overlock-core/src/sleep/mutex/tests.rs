@@ -9,7 +9,7 @@ use std::vec::Vec;
 
 use super::word::{HANDOFF, PICKUP};
 use super::*;
-use crate::node::{CONTEXTS, Claim, NodeId};
+use crate::node::{CONTEXTS, NodeGuard, NodeId};
 use crate::sleep::wait_list::kick;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left, on_cpu};
@@ -341,12 +341,12 @@ fn a_thread_without_a_slot_naps_between_attempts() {
 fn a_thread_whose_nodes_are_all_in_use_is_no_worse_off() {
     let lock = held::<Outside>();
     as_thread(1, || {
-        let claims: Vec<_> = (0..CONTEXTS)
-            .map(|_| Claim::<Toy>::new().unwrap())
+        let guards: Vec<_> = (0..CONTEXTS)
+            .map(|_| NodeGuard::<Toy>::new().unwrap())
             .collect();
         at(Point::Halt, move || as_thread(0, || unlock(lock)));
         lock.lock();
-        drop(claims);
+        drop(guards);
     });
     ends_with(1, lock);
 }

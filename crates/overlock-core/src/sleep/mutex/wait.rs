@@ -6,7 +6,7 @@ use super::Mutex;
 use super::policy::{Policy, WaiterSpin};
 use super::states::Step;
 use super::word::{self, FLAGS, HANDOFF, PICKUP, WAITERS};
-use crate::links::{Links, nap};
+use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Instant, Platform, Spin};
 use crate::sleep::wait_list::{End, Limit, WAITING, Waiter, kick, tell};
@@ -217,8 +217,8 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
             if limit.reached().is_some() {
                 return false;
             }
-            nap::<P>();
-            Step::Nap.taken::<P>();
+            backoff_sleep::<P>();
+            Step::BackoffSleep.taken::<P>();
         }
         true
     }

@@ -21,15 +21,15 @@ fn leak() -> Queue {
 
 /// Thread `thread` becomes the head of an empty queue.
 fn head(thread: usize, queue: Queue) -> Head<'static, Toy> {
-    as_thread(thread, || queue.lock(Spin::Turns(1), || true)).expect("the queue is empty")
+    as_thread(thread, || queue.lock(Spin::Polls(1), || true)).expect("the queue is empty")
 }
 
 /// Thread `thread` stands in the queue, and does what the test says.
-fn waiter(thread: usize, queue: Queue) -> Claim<Toy> {
+fn waiter(thread: usize, queue: Queue) -> NodeGuard<Toy> {
     as_thread(thread, || {
-        let claim = Claim::new().unwrap();
-        assert!(!queue.join(&claim), "somebody is before it");
-        claim
+        let guard = NodeGuard::new().unwrap();
+        assert!(!queue.join(&guard), "somebody is before it");
+        guard
     })
 }
 
@@ -46,7 +46,7 @@ fn next(thread: usize) -> Option<NodeId> {
 }
 
 /// Whoever naps after the steps so far would do so for ever.
-fn no_more_naps() {
+fn no_more_backoff() {
     at(Point::Halt, || {
         panic!("naps, and nobody will change what it waits for")
     });
@@ -121,7 +121,7 @@ fn the_last_in_line_leaves_and_the_one_before_it_is_the_tail_again() {
     assert_eq!((tail(queue), next(0)), (Some(id(0)), None));
     drop(first);
     assert!(!queue.is_locked());
-    assert!(as_thread(1, Claim::<Toy>::new).is_some_and(|claim| claim.id() == id(1)));
+    assert!(as_thread(1, NodeGuard::<Toy>::new).is_some_and(|guard| guard.id() == id(1)));
 }
 
 /// The second half of B, `take_next`, and C.
@@ -130,7 +130,7 @@ fn one_in_the_middle_leaves_and_its_neighbours_are_linked() {
     let queue = leak();
     let first = head(0, queue);
     let [second, third] = [1, 2].map(|thread| waiter(thread, queue));
-    no_more_naps();
+    no_more_backoff();
     assert!(!queue.leave(&second));
     assert_eq!((tail(queue), next(0)), (Some(id(2)), Some(id(2))));
     drop(first);
@@ -143,7 +143,7 @@ fn one_in_the_middle_leaves_and_its_neighbours_are_linked() {
 fn the_hand_over_may_come_between_the_decision_to_leave_and_step_a() {
     let queue = leak();
     let first = Cell::new(Some(head(0, queue)));
-    no_more_naps();
+    no_more_backoff();
     let second = as_thread(1, || {
         queue.lock(Spin::Forever, || {
             drop(first.take());
@@ -187,7 +187,7 @@ fn one_that_leaves_while_its_predecessor_leaves_gets_the_new_predecessor() {
             assert!(Osq::<Toy>::unlink(id(1), second.node().wait.load(Relaxed)));
             assert_eq!(queue.detach(id(1), id(0).bits()), Some(id(2)));
             at(Point::Halt, || Osq::<Toy>::relink(id(0), id(2)));
-            no_more_naps();
+            no_more_backoff();
             true
         })
     });
@@ -221,7 +221,7 @@ fn who_is_not_the_last_waits_for_the_link_of_who_comes_after() {
     let queue = leak();
     id(0).node::<Toy>().next.store(id(3).bits().into(), Relaxed);
     let first = head(0, queue);
-    let arriving = as_thread(1, || Claim::new().unwrap());
+    let arriving = as_thread(1, || NodeGuard::new().unwrap());
     assert_eq!(queue.arrive(&arriving), Some(id(0)));
     at(Point::Halt, move || Osq::link(&arriving, id(0)));
     drop(first);
@@ -239,7 +239,7 @@ fn an_unlocker_whose_successor_has_left_is_the_last_again() {
     at(Point::Halt, move || {
         assert_eq!(queue.detach(id(1), id(0).bits()), None)
     });
-    no_more_naps();
+    no_more_backoff();
     drop(first);
     assert_eq!((left(), halts()), (1, 1));
     assert!(!queue.is_locked());
@@ -254,7 +254,7 @@ fn an_unlocker_waits_for_a_waiter_that_is_leaving() {
     assert!(Osq::<Toy>::unlink(id(1), second.node().wait.load(Relaxed)));
     assert_eq!(queue.detach(id(1), id(0).bits()), Some(id(2)));
     at(Point::Halt, || Osq::<Toy>::relink(id(0), id(2)));
-    no_more_naps();
+    no_more_backoff();
     drop(first);
     assert_eq!((left(), halts()), (1, 1));
     assert_eq!(third.node().wait.load(Relaxed), OURS);
@@ -291,7 +291,7 @@ fn a_node_is_ready_before_its_name_can_be_seen() {
         let seen = (node.next.load(Relaxed), node.info.load(Relaxed));
         assert_eq!(seen, (0, 3 + 1));
     });
-    let head = as_thread(3, || queue.lock(Spin::Turns(1), || true));
+    let head = as_thread(3, || queue.lock(Spin::Polls(1), || true));
     assert!(head.is_some());
     assert_eq!(watch::left(), 0);
 }
@@ -336,7 +336,7 @@ fn nobody_waits_behind_a_thread_whose_cpu_it_runs_on() {
     on_cpu(3);
     let first = head(0, queue);
     at(Point::Wait, || panic!("it waits"));
-    let second = as_thread(1, || queue.lock(Spin::Turns(100), || false));
+    let second = as_thread(1, || queue.lock(Spin::Polls(100), || false));
     assert!(second.is_none());
     assert_eq!(left(), 1);
     drop(first);
@@ -351,7 +351,7 @@ fn the_limit_ends_a_wait() {
         at(Point::Wait, || {});
     }
     let second = as_thread(1, || {
-        queue.lock(Spin::Turns(7), || {
+        queue.lock(Spin::Polls(7), || {
             looks += 1;
             false
         })

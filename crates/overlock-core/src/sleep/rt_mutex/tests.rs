@@ -31,7 +31,7 @@ fn address(word: &AtomicU32) -> usize {
 }
 
 /// Gives `word` to its first sleeper, with `mark`.
-fn hand_over(word: &AtomicU32, mark: u32) {
+fn hand_off(word: &AtomicU32, mark: u32) {
     let next = sleepers(word, |waiting| {
         (!waiting.is_empty()).then(|| waiting.remove(0))
     });
@@ -75,7 +75,7 @@ impl PiPlatform for Toy {
 
     fn unlock_pi(word: &AtomicU32) {
         assert_eq!(word.load(Relaxed) & THREAD_ID, Self::thread_id(), "EPERM");
-        hand_over(word, 0);
+        hand_off(word, 0);
     }
 
     fn was_before_fork(id: u32) -> bool {
@@ -186,7 +186,7 @@ fn without_the_kernels_help_it_is_still_a_lock() {
     as_thread(1, || {
         lock.lock();
         assert_eq!((word(lock), left()), (2, 0));
-        let deadline = Toy::now().plus_nanos(10 * NAP_NS + 1);
+        let deadline = Toy::now().plus_nanos(10 * BACKOFF_SLEEP_NS + 1);
         as_thread(2, || assert!(lock.lock_until(deadline).is_none()));
         assert!(Toy::now() >= deadline);
         unlock(lock);
@@ -199,9 +199,9 @@ fn without_the_kernels_help_it_is_still_a_lock() {
 fn who_gets_the_lock_of_a_dead_owner_does_not_get_in() {
     let lock = leak();
     lock.lock();
-    at(Point::Halt, || hand_over(&lock.word, OWNER_DIED));
+    at(Point::Halt, || hand_off(&lock.word, OWNER_DIED));
     as_thread(1, || {
-        let deadline = Toy::now().plus_nanos(3 * NAP_NS);
+        let deadline = Toy::now().plus_nanos(3 * BACKOFF_SLEEP_NS);
         assert!(lock.lock_until(deadline).is_none());
         assert!(Toy::now() >= deadline);
         assert_eq!(word(lock), 2 | WAITERS | OWNER_DIED);
@@ -216,7 +216,10 @@ fn who_gets_the_lock_of_a_dead_owner_does_not_get_in() {
 fn a_lock_whose_owner_is_unknown_to_the_kernel_stays_locked() {
     let lock = leak();
     lock.word.store(2 * BEFORE_FORK + 1, Relaxed);
-    assert!(lock.lock_until(Toy::now().plus_nanos(NAP_NS)).is_none());
+    assert!(
+        lock.lock_until(Toy::now().plus_nanos(BACKOFF_SLEEP_NS))
+            .is_none()
+    );
     if CHECKED {
         assert!(complaint(|| lock.lock()).contains("has ended"));
     }
@@ -229,7 +232,10 @@ fn a_circle_that_is_broken_lets_the_waiter_in() {
     lock.word.store(2, Relaxed); // thread 1 waits for itself, as a circle of one
     as_thread(1, || {
         at(Point::Halt, || lock.word.store(0, Relaxed));
-        assert!(lock.lock_until(Toy::now().plus_nanos(NAP_NS)).is_some());
+        assert!(
+            lock.lock_until(Toy::now().plus_nanos(BACKOFF_SLEEP_NS))
+                .is_some()
+        );
         unlock(lock);
     });
     assert_eq!(left(), 0);

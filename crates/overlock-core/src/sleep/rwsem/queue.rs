@@ -6,7 +6,7 @@ use super::policy::Policy;
 use super::states::Step;
 use super::word::Share;
 use super::{CALLED, HANDOFF, HELD, RwSem, UPGRADABLE, WAITERS, WRITER};
-use crate::links::{Links, nap};
+use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
 use crate::sleep::wait_list::{End, Limit, WAITING, Waiter, Waiters};
@@ -244,8 +244,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             if limit.reached().is_some() {
                 return false;
             }
-            nap::<P>();
-            Step::Nap.taken::<P>();
+            backoff_sleep::<P>();
+            Step::BackoffSleep.taken::<P>();
         }
         true
     }

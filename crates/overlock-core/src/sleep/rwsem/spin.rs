@@ -221,7 +221,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                     return false;
                 }
                 let mut looks = 0;
-                let waited = P::wait_until(&self.count, Relaxed, Spin::Turns(turns), |now: u32| {
+                let waited = P::wait_until(&self.count, Relaxed, Spin::Polls(turns), |now: u32| {
                     looks += 1;
                     now != seen
                 });

@@ -3,7 +3,7 @@
 use super::policy::{OnReaders, Policy};
 use super::word::{READ, Share};
 use super::{RwSem, UPGRADABLE, WAITERS};
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::Platform;
 use crate::sleep::{osq, wait_list};
 
@@ -45,7 +45,7 @@ diagram! {
         AskForHandoff = "handoff = 1",
         GiveUp = "in the list, at its limit -> without the lock",
         GrantedAtLimit = "in the list, at its limit -> granted just now",
-        Nap = "without a node: naps",
+        BackoffSleep = "without a node: backs off",
         Disable = "owner = 0 -> disabled",
         SpinAgain = "owner = disabled -> 0: the last reader has left",
     }
@@ -91,7 +91,7 @@ impl Step {
     }
 }
 
-/// Arrows that not all forms of the lock have; the two in the middle none.
+/// Transitions that not all forms of the lock have; the two in the middle none.
 const PARTIAL: &[&str] = &[
     Step::Disable.text(),
     Step::SpinAgain.text(),
@@ -101,9 +101,9 @@ const PARTIAL: &[&str] = &[
     Step::SeesWriterLeave.text(),
 ];
 
-impl<P: Platform, Y: Policy> Drawn for RwSem<P, Y> {
+impl<P: Platform, Y: Policy> HasDiagram for RwSem<P, Y> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &osq::DIAGRAM, &wait_list::DIAGRAM];
-    const LACKS: &'static [&'static str] = {
+    const UNREACHABLE: &'static [&'static str] = {
         let upto = if Y::READERS_STEAL { 4 } else { 6 };
         let from = match Y::ON_READERS {
             OnReaders::Sleep => 0,

@@ -7,7 +7,7 @@ use super::queue::{GRANTED, WANTS_UPGRADE, wants};
 use super::states::Step;
 use super::word::{READ, UPGRADABLE_READ};
 use super::{READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
-use crate::links::nap;
+use crate::links::backoff_sleep;
 use crate::platform::{Atomic, Deadline, Platform};
 use crate::raw::RawUpgradeRwLock;
 use crate::sleep::wait_list::{End, Limit, Waiter};
@@ -150,8 +150,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 }
                 return false;
             }
-            nap::<P>();
-            Step::Nap.taken::<P>();
+            backoff_sleep::<P>();
+            Step::BackoffSleep.taken::<P>();
         }
     }
 }

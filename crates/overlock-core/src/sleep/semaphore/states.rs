@@ -1,7 +1,7 @@
 //! The diagram of the [module's page](super) as data.
 
 use super::{GUARDED, QUEUED, Semaphore};
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::Platform;
 use crate::sleep::wait_list;
 
@@ -21,7 +21,7 @@ diagram! {
         TooFew = "(p, 1, 1) -> (p, 1, 0)",
         NobodyLeft = "(p, 1, 1) -> (p, 0, 0)",
         ServeAgain = "(p, 1, 1): more permits by now, serves again",
-        Nap = "without a node: naps",
+        BackoffSleep = "without a node: backs off",
     }
 }
 
@@ -56,7 +56,7 @@ impl Step {
     }
 }
 
-impl<P: Platform> Drawn for Semaphore<P> {
+impl<P: Platform> HasDiagram for Semaphore<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
-    const LACKS: &'static [&'static str] = &[wait_list::Step::Come.text()];
+    const UNREACHABLE: &'static [&'static str] = &[wait_list::Step::Come.text()];
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
 use super::*;
-use crate::links::NAP_NS;
+use crate::links::BACKOFF_SLEEP_NS;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch, after, before, freed, touches, watch};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, left};
@@ -226,7 +226,7 @@ fn a_thread_without_a_node_tries_now_and_then() {
     at(Point::Halt, || semaphore.release());
     as_thread(SLOTS, || semaphore.acquire());
     waiter.end();
-    let deadline = Toy::now().plus_nanos(10 * NAP_NS);
+    let deadline = Toy::now().plus_nanos(10 * BACKOFF_SLEEP_NS);
     assert!(!as_thread(SLOTS, || semaphore.acquire_until(deadline)));
     assert!(Toy::now() > deadline);
     assert_eq!(left(), 0);

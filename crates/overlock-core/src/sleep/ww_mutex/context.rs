@@ -8,7 +8,7 @@ use super::class::Class;
 use super::states::Step;
 use super::wait::Party;
 use super::{LOCKED, NAME, WwMutex};
-use crate::links::nap;
+use crate::links::backoff_sleep;
 use crate::platform::{Atomic, Platform};
 use crate::raw::RawLock;
 use crate::sleep::wait_list::Waiter;
@@ -196,8 +196,8 @@ impl<'env, P: Platform> Context<'env, P> {
                 }
             }
             None => {
-                nap::<P>();
-                Step::StartAfterNap.taken::<P>();
+                backoff_sleep::<P>();
+                Step::StartAfterBackoff.taken::<P>();
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The diagram of the [module's page](super) as data.
 
 use super::WwMutex;
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::Platform;
 use crate::sleep::wait_list;
 
@@ -29,15 +29,15 @@ diagram! {
         Abort = "an attempt is aborted",
         AbortWithoutNode = "an attempt is aborted for want of a node",
         StartWithLock = "the next attempt: the wanted lock is held",
-        StartAfterNap = "the next attempt: after a nap",
-        Nap = "without a node: naps until the lock is free",
+        StartAfterBackoff = "the next attempt: after a back-off",
+        BackoffSleep = "without a node: backs off until the lock is free",
     }
 }
 
-impl<P: Platform> Drawn for WwMutex<P> {
+impl<P: Platform> HasDiagram for WwMutex<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
     // It sleeps by `sleep_until`.
-    const LACKS: &'static [&'static str] = &[
+    const UNREACHABLE: &'static [&'static str] = &[
         wait_list::Step::Told.text(),
         wait_list::Step::Late.text(),
         wait_list::Step::Cancelled.text(),

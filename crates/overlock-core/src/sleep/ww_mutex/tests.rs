@@ -12,7 +12,7 @@ use std::vec::Vec;
 
 use super::class::is_older;
 use super::*;
-use crate::node::{CONTEXTS, Claim, NodeId};
+use crate::node::{CONTEXTS, NodeGuard, NodeId};
 use crate::raw::CHECKED;
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
 
@@ -62,7 +62,7 @@ fn assert_clean(locks: &[Lock]) {
 
 /// The nodes that the calling thread has left.
 fn free_nodes() -> usize {
-    core::iter::from_fn(Claim::<Toy>::new)
+    core::iter::from_fn(NodeGuard::<Toy>::new)
         .collect::<Vec<_>>()
         .len()
 }

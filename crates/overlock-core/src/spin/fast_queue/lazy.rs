@@ -13,7 +13,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use super::{FastQueue, FastQueueToken, first_word, take_two};
-use crate::diagram::{Diagram, Drawn, diagram};
+use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::{CreateError, RawLock};
 
@@ -101,7 +101,7 @@ impl<P: Platform> LazyFastQueue<P> {
     }
 }
 
-impl<P: Platform> Drawn for LazyFastQueue<P> {
+impl<P: Platform> HasDiagram for LazyFastQueue<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&super::DIAGRAM, &DIAGRAM];
 }
 

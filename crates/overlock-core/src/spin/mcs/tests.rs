@@ -81,24 +81,24 @@ fn served_in_the_order_of_arrival() {
 }
 
 /// An owner that finds no link and whose exchange fails has a successor that is about to link.
-/// Without the wait in `hand_over` the successor would never be served, and without the exchange's
+/// Without the wait in `hand_off` the successor would never be served, and without the exchange's
 /// failure being looked at the queue would be forgotten.
 #[test]
 fn an_owner_waits_for_a_successor_that_has_come_but_not_linked() {
     let lock = leak();
     let token = lock.lock();
-    let claim = as_thread(1, || Claim::<Toy>::new().unwrap());
-    claim.node().wait.store(WAITING, Relaxed);
-    assert_eq!(lock.tail.swap(name(&claim), AcqRel), node(0)); // arrives ...
+    let guard = as_thread(1, || NodeGuard::<Toy>::new().unwrap());
+    guard.node().wait.store(WAITING, Relaxed);
+    assert_eq!(lock.tail.swap(name(&guard), AcqRel), node(0)); // arrives ...
     at(Point::Wait, || {
         // N2: the owner's node is still claimed when the successor links through it.
         assert!(!Toy::slots()[0].is_idle());
         NodeId::new(0, 0).node::<Toy>().next.store(node(1), Release); // ... and links
     });
     unlock(lock, token);
-    assert_eq!(claim.node().wait.load(Relaxed), OWNER);
+    assert_eq!(guard.node().wait.load(Relaxed), OWNER);
     assert!(Toy::slots()[0].is_idle());
-    unlock(lock, McsToken(Some(claim)));
+    unlock(lock, McsToken(Some(guard)));
     assert_eq!((tail(lock), left()), (0, 0));
 }
 
@@ -110,10 +110,10 @@ fn watched() -> &'static Mcs<Watch> {
 
 /// Thread 1 arrives, to link itself to the owner's `link` when it likes.
 fn arrive(lock: &Mcs<Watch>) -> (&'static Node<Watch>, impl FnOnce(&<Watch as Platform>::U32)) {
-    let claim = as_thread(1, || Claim::<Watch>::new().unwrap());
-    claim.node().wait.store(WAITING, Relaxed);
-    lock.tail.store(name(&claim), Relaxed);
-    (claim.node(), move |link| link.store(name(&claim), Release))
+    let guard = as_thread(1, || NodeGuard::<Watch>::new().unwrap());
+    guard.node().wait.store(WAITING, Relaxed);
+    lock.tail.store(name(&guard), Relaxed);
+    (guard.node(), move |link| link.store(name(&guard), Release))
 }
 
 /// From here on the next owner may free the lock. Fails where `empty` looks at the lock once more.
@@ -138,7 +138,7 @@ fn the_tails_exchange_is_the_last_that_an_unlock_touches_where_nobody_waits() {
 }
 
 /// An owner with a node needs nothing of the lock once it knows that somebody has come. Fails where
-/// `hand_over` looks at the lock.
+/// `hand_off` looks at the lock.
 #[test]
 fn a_hand_over_does_not_touch_the_lock() {
     let link = &NodeId::new(0, 0).node::<Watch>().next;
@@ -163,7 +163,7 @@ fn a_hand_over_does_not_touch_the_lock() {
     }
 }
 
-/// Fails where `hand_over` clears `spare_next` behind the hand-over.
+/// Fails where `hand_off` clears `spare_next` behind the handoff.
 #[test]
 fn the_spares_link_is_cleared_before_the_hand_over_and_nothing_touched_after_it() {
     let lock = watched();

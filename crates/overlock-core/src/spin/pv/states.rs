@@ -1,4 +1,4 @@
-//! The arrows of the paravirtual queued locks' diagram: those of the word, (tail, pending, locked),
+//! The transitions of the paravirtual queued locks' diagram: those of the word, (tail, pending, locked),
 //! and those of a waiter's `state`.
 
 use crate::diagram::diagram;

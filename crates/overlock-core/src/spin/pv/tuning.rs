@@ -42,6 +42,6 @@ impl Tuning for Short {
     const HYBRID: &'static str = "hybrid_short";
     const PV_QUEUED: &'static str = "pv_queued_short";
     const TURNS: u32 = 1 << 10;
-    const UNFAIR: Spin = Spin::Turns(1 << 10);
+    const UNFAIR: Spin = Spin::Polls(1 << 10);
     const ENTER_AGAIN: bool = true;
 }

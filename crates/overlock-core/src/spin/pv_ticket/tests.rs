@@ -63,9 +63,9 @@ fn held<P: Platform, W: Width, F: SlowFlag>() -> &'static Lock<P, W, F> {
 /// end.
 fn enter_as<P: Platform, W: Width, F: SlowFlag>(thread: usize, lock: &Lock<P, W, F>) {
     let number = next::<W>(W::draw::<P>(&lock.word).unwrap());
-    let claim = Box::leak(Box::new(as_thread(thread, || Claim::new().unwrap())));
+    let guard = Box::leak(Box::new(as_thread(thread, || NodeGuard::new().unwrap())));
     let key = ptr::from_ref(&lock.word).addr();
-    std::mem::forget(P::waiters().enter(key, number / STEP, claim));
+    std::mem::forget(P::waiters().enter(key, number / STEP, guard));
     W::raise::<P>(&lock.word, F::bits::<W>());
 }
 
@@ -266,8 +266,8 @@ fn cannot_sleep<W: Width, F: SlowFlag>() {
 
     let lock = held::<Toy, W, F>();
     let key = ptr::from_ref(&lock.word).addr();
-    let claim = as_thread(2, || Claim::new().unwrap());
-    let entries: Vec<_> = core::iter::from_fn(|| Toy::waiters().enter(key, 1, &claim)).collect();
+    let guard = as_thread(2, || NodeGuard::new().unwrap());
+    let entries: Vec<_> = core::iter::from_fn(|| Toy::waiters().enter(key, 1, &guard)).collect();
     spin_through_one_threshold();
     at(Point::Wait, move || unlock_as(0, lock));
     as_thread(1, || lock.lock());

@@ -210,7 +210,7 @@ fn a_newcomer_whose_pending_bit_met_the_head_is_served_next() {
     assert_eq!(word(lock), LOCKED);
 }
 
-/// I4. Fails where `lock_queued` gives the claim back before it hands over (`drop(claim)` before
+/// I4. Fails where `lock_queued` gives the guard back before it hands over (`drop(guard)` before
 /// `successor`): the handler then waits in the node that the outer wait still uses.
 #[test]
 fn a_node_is_in_use_until_the_head_is_handed_over() {

@@ -60,7 +60,7 @@ impl<W: World> Line<W> {
     }
 
     fn briefly(&'static self) {
-        self.stay(Spin::Turns(10), || false);
+        self.stay(Spin::Polls(10), || false);
     }
 
     fn until_stopped(&'static self) {

@@ -86,7 +86,7 @@ fn a_wait_ends_after_its_turns() {
     let word = Own::new();
     let body = |_| {
         at(BEGIN);
-        let _ = Sim::wait_until(&word.0, Relaxed, Spin::Turns(10), |seen: u32| seen == 1);
+        let _ = Sim::wait_until(&word.0, Relaxed, Spin::Polls(10), |seen: u32| seen == 1);
         now()
     };
     let outcome = simulate(&machine(1, 1), &HOST, 1, body).unwrap();

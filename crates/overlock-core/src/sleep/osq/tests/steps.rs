@@ -36,15 +36,15 @@ struct Scene {
 
 struct World {
     queue: Queue,
-    claims: Vec<Claim<Toy>>,
+    guards: Vec<NodeGuard<Toy>>,
 }
 
 impl World {
     fn set(&self, scene: &Scene) {
         self.queue.tail.store(scene.tail, Relaxed);
-        for (thread, claim) in self.claims.iter().enumerate() {
-            claim.node().next.store(scene.next[thread], Relaxed);
-            claim.node().wait.store(scene.wait[thread], Relaxed);
+        for (thread, guard) in self.guards.iter().enumerate() {
+            guard.node().next.store(scene.next[thread], Relaxed);
+            guard.node().wait.store(scene.wait[thread], Relaxed);
         }
     }
 
@@ -55,9 +55,9 @@ impl World {
             wait: [0; MOST],
             threads,
         };
-        for (thread, claim) in self.claims.iter().enumerate() {
-            scene.next[thread] = claim.node().next.load(Relaxed);
-            scene.wait[thread] = claim.node().wait.load(Relaxed);
+        for (thread, guard) in self.guards.iter().enumerate() {
+            scene.next[thread] = guard.node().next.load(Relaxed);
+            scene.wait[thread] = guard.node().wait.load(Relaxed);
         }
         scene
     }
@@ -72,20 +72,20 @@ impl World {
 
     /// The next step of `thread`, if it can take one.
     fn step(&self, thread: usize, place: At) -> Option<At> {
-        let claim = &self.claims[thread];
-        let wait = claim.node().wait.load(Relaxed);
+        let guard = &self.guards[thread];
+        let wait = guard.node().wait.load(Relaxed);
         Some(match place {
-            At::Outside => self.queue.arrive(claim).map_or(At::Head, At::Arrived),
+            At::Outside => self.queue.arrive(guard).map_or(At::Head, At::Arrived),
             At::Arrived(before) => {
-                Osq::link(claim, before);
+                Osq::link(guard, before);
                 At::Waits
             }
             At::Waits if wait == OURS => At::Head,
             At::Waits => {
-                Osq::<Toy>::unlink(claim.id(), wait).then_some(())?;
+                Osq::<Toy>::unlink(guard.id(), wait).then_some(())?;
                 At::A(name(wait)?)
             }
-            At::A(before) => match self.detach(claim.id(), before.bits())? {
+            At::A(before) => match self.detach(guard.id(), before.bits())? {
                 Some(after) => At::B(before, after),
                 None => At::Gone,
             },
@@ -93,7 +93,7 @@ impl World {
                 Osq::<Toy>::relink(before, after);
                 At::Gone
             }
-            At::Head => self.detach(claim.id(), 0)?.map_or(At::Gone, At::Unlocks),
+            At::Head => self.detach(guard.id(), 0)?.map_or(At::Gone, At::Unlocks),
             At::Unlocks(after) => {
                 after.node::<Toy>().wait.store(OURS, Release);
                 At::Gone
@@ -109,7 +109,7 @@ impl World {
             let heads = scene.threads.iter().filter(|at| **at == At::Head);
             assert!(heads.count() <= 1, "two heads: {scene:?}");
             let mut ended = true;
-            for thread in 0..self.claims.len() {
+            for thread in 0..self.guards.len() {
                 self.set(&scene);
                 if let Some(place) = self.step(thread, scene.threads[thread]) {
                     ended = false;
@@ -140,16 +140,16 @@ impl World {
 fn in_every_order_of_their_steps_all_leave_and_there_is_one_head_at_a_time() {
     let waiters = if cfg!(miri) { 1 } else { 3 };
     let queue = leak();
-    let first = as_thread(0, || Claim::new().unwrap());
+    let first = as_thread(0, || NodeGuard::new().unwrap());
     assert!(queue.join(&first));
-    let mut claims = std::vec![first];
-    claims.extend((1..=waiters).map(|thread| waiter(thread, queue)));
-    claims.push(as_thread(waiters + 1, || Claim::new().unwrap()));
+    let mut guards = std::vec![first];
+    guards.extend((1..=waiters).map(|thread| waiter(thread, queue)));
+    guards.push(as_thread(waiters + 1, || NodeGuard::new().unwrap()));
     let mut threads = [At::Gone; MOST];
     threads[0] = At::Head;
     threads[1..=waiters].fill(At::Waits);
     threads[waiters + 1] = At::Outside;
-    let world = World { queue, claims };
+    let world = World { queue, guards };
     let scenes = world.explore(world.scene(threads));
     assert!(scenes > 20, "{scenes}");
 }

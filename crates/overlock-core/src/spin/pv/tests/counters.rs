@@ -123,9 +123,9 @@ fn alone() {
         pending.to(Point::Wait);
         queued.to(Point::Wait);
         // A handler waits with its thread's second node.
-        let claim = as_thread(3, || crate::node::Claim::<Toy>::new().unwrap());
+        let guard = as_thread(3, || crate::node::NodeGuard::<Toy>::new().unwrap());
         interrupted.to(Point::Wait);
-        drop(claim);
+        drop(guard);
         unlock();
         for waiter in [pending, queued, interrupted] {
             waiter.end();

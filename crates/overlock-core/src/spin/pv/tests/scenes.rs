@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The ordinary course. Fails where `hand_over` makes a sleeper the head without entering it (a
+/// The ordinary course. Fails where `hand_off` makes a sleeper the head without entering it (a
 /// store of HEAD in place of the exchange): lost wake-up.
 pub(super) fn the_word_tells_who_holds_who_waits_and_who_sleeps<K: Kind + 'static>() {
     let lock = leak();
@@ -103,7 +103,7 @@ pub(super) fn an_unlock_between_entry_and_mark_leaves_the_lock_to_the_head<K: Ki
 
 /// The published form's double hash. The owner makes a sleeper the head, slowly; the sleeper wakes
 /// up for no reason, before, between and after. Fails (two entries) where the head enters itself
-/// though locked is SLOW (`wait_as_head`), or where `hand_over` hands over before it enters (its
+/// though locked is SLOW (`wait_as_head`), or where `hand_off` hands over before it enters (its
 /// store moved to the top).
 pub(super) fn a_slow_hand_over_does_not_enter_a_waiter_twice<K: Kind + 'static>() {
     let lock = leak();

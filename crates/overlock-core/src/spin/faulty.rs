@@ -2,8 +2,8 @@
 //!
 //! Never protect anything with it. Each checker of the family (model checker, torture, sanitizers)
 //! has to find what is wrong with each of its flaws; one that does not proves nothing by finding
-//! other locks in order. It is behind the cargo feature `busted`, and in none of the lists of
-//! locks. The kernel's locktorture has such a lock too, `lock_busted`.
+//! other locks in order. It is behind the cargo feature `faulty`, and in none of the lists of
+//! locks. The kernel's locktorture has such a lock too, `lock_faulty`.
 //!
 //! | flaw | what is wrong | who has to find it |
 //! |---|---|---|
@@ -64,7 +64,7 @@ const OFFERED: u32 = 3;
 /// One more in the stack.
 const WAITER: u32 = 1 << 8;
 
-/// What is wrong with a [`Busted`] lock.
+/// What is wrong with a [`Faulty`] lock.
 pub trait Flaw: Debug + Send + Sync + 'static {
     /// The name of the lock that has it.
     const NAME: &'static str;
@@ -118,11 +118,11 @@ pub trait Flaw: Debug + Send + Sync + 'static {
 pub struct NoExclusion;
 
 impl Flaw for NoExclusion {
-    const NAME: &'static str = "busted_no_exclusion";
+    const NAME: &'static str = "faulty_no_exclusion";
 
     fn take<P: Platform>(word: &P::U32, held: u32) -> bool {
         // As a wait of one look, so that a script can come between it and the store.
-        let free = P::wait_until(word, Acquire, Spin::Turns(1), |seen| seen == FREE);
+        let free = P::wait_until(word, Acquire, Spin::Polls(1), |seen| seen == FREE);
         if free.is_ok() {
             word.store(held, Unordered);
         }
@@ -136,7 +136,7 @@ impl Flaw for NoExclusion {
 pub struct LostKick;
 
 impl Flaw for LostKick {
-    const NAME: &'static str = "busted_lost_kick";
+    const NAME: &'static str = "faulty_lost_kick";
     const WOKEN: u32 = HELD;
 }
 
@@ -146,7 +146,7 @@ impl Flaw for LostKick {
 pub struct Relaxed;
 
 impl Flaw for Relaxed {
-    const NAME: &'static str = "busted_relaxed";
+    const NAME: &'static str = "faulty_relaxed";
     const RELEASE: Ordering = Unordered;
 }
 
@@ -156,7 +156,7 @@ impl Flaw for Relaxed {
 pub struct Lingering;
 
 impl Flaw for Lingering {
-    const NAME: &'static str = "busted_lingering";
+    const NAME: &'static str = "faulty_lingering";
 
     fn unlock<P: Platform>(word: &P::U32) {
         // held, sleepers -> free. Release, pairs with the acquire in `take`.
@@ -176,7 +176,7 @@ impl Flaw for Lingering {
 pub struct Starving;
 
 impl Flaw for Starving {
-    const NAME: &'static str = "busted_starving";
+    const NAME: &'static str = "faulty_starving";
 
     fn wait<P: Platform>(word: &P::U32) {
         let place = loop {
@@ -222,41 +222,41 @@ impl Flaw for Starving {
 
 /// A lock that is broken on purpose: see the [module's page](self).
 #[derive(Debug)]
-pub struct Busted<P: Platform, F: Flaw> {
+pub struct Faulty<P: Platform, F: Flaw> {
     word: P::U32,
     flaw: PhantomData<F>,
 }
 
-impl<P: ConstPlatform, F: Flaw> Busted<P, F> {
+impl<P: ConstPlatform, F: Flaw> Faulty<P, F> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
-        Busted {
+        Faulty {
             word: Zero::ZERO,
             flaw: PhantomData,
         }
     }
 }
 
-impl<P: ConstPlatform, F: Flaw> Default for Busted<P, F> {
+impl<P: ConstPlatform, F: Flaw> Default for Faulty<P, F> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform, F: Flaw> ConstLock for Busted<P, F> {
+impl<P: ConstPlatform, F: Flaw> ConstLock for Faulty<P, F> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
     const INIT: Self = Self::new();
 }
 
 // SAFETY: there is none with `NoExclusion` and `Relaxed`: they break the promise so that checkers
 // can find it broken. Only builds for tests have the feature.
-unsafe impl<P: Platform, F: Flaw> RawLock for Busted<P, F> {
+unsafe impl<P: Platform, F: Flaw> RawLock for Faulty<P, F> {
     type Token = ();
 
     const NAME: &'static str = F::NAME;
 
     fn create() -> Result<Self, CreateError> {
-        Ok(Busted {
+        Ok(Faulty {
             word: P::U32::new(FREE),
             flaw: PhantomData,
         })
@@ -339,7 +339,7 @@ unsafe impl<P: Platform> RawRwLock for BustedRw<P> {
     type Read = ();
     type Write = ();
 
-    const NAME: &'static str = "busted_rw";
+    const NAME: &'static str = "faulty_rw";
 
     fn create() -> Result<Self, CreateError> {
         Ok(BustedRw {

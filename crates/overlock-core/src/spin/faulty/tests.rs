@@ -2,11 +2,11 @@ use super::*;
 use crate::toy::{Point, Toy, as_thread, at, halts, kicks, left};
 use std::boxed::Box;
 
-fn leak<F: Flaw>() -> &'static Busted<Toy, F> {
-    Box::leak(Box::new(Busted::new()))
+fn leak<F: Flaw>() -> &'static Faulty<Toy, F> {
+    Box::leak(Box::new(Faulty::new()))
 }
 
-fn unlock<F: Flaw>(lock: &Busted<Toy, F>) {
+fn unlock<F: Flaw>(lock: &Faulty<Toy, F>) {
     // SAFETY: each test has locked it.
     unsafe { lock.unlock(()) };
 }
@@ -101,7 +101,7 @@ fn a_writer_comes_in_beside_readers_but_not_beside_a_writer() {
 fn a_lock_is_looked_at_after_its_release() {
     use crate::toy::watch::{Access, Watch, after, freed, left, touches, watch};
 
-    let lock: &'static Busted<Watch, Lingering> = Box::leak(Box::new(Busted::new()));
+    let lock: &'static Faulty<Watch, Lingering> = Box::leak(Box::new(Faulty::new()));
     lock.lock();
     lock.word.store(SLEEPERS, Unordered);
     watch(lock);

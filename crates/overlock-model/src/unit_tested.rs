@@ -1,15 +1,15 @@
-//! Arrows that no model takes: they need more threads, or another world, than a checker has. Each
+//! Transitions that no model takes: they need more threads, or another world, than a checker has. Each
 //! is taken by a unit test of the lock, which asserts that it was.
 
-/// An arrow of a state diagram, and the unit test that takes it.
+/// A transition of a state diagram, and the unit test that takes it.
 #[derive(Clone, Copy, Debug)]
-pub struct Elsewhere {
+pub struct UnitTested {
     /// The locks for which this holds; empty for all that have the diagram.
     pub locks: &'static [&'static str],
     /// Its diagram.
     pub diagram: &'static str,
     /// How the diagram writes it.
-    pub arrow: &'static str,
+    pub transition: &'static str,
     /// The test's file, in overlock-core's sources.
     pub file: &'static str,
     /// The test.
@@ -20,69 +20,69 @@ pub struct Elsewhere {
 
 /// All of them.
 #[rustfmt::skip]
-pub const ELSEWHERE: &[Elsewhere] = &[
-    Elsewhere {
+pub const UNIT_TESTED: &[UnitTested] = &[
+    UnitTested {
         locks: &[],
         diagram: "ticket",
-        arrow: "(h, t+1) -> (h, t): refused, number t was never drawn",
+        transition: "(h, t+1) -> (h, t): refused, number t was never drawn",
         file: "spin/ticket/tests.rs",
         test: "a_waiter_too_many_is_refused_and_leaves_no_trace",
         why: "it takes 57,344 waiters",
     },
-    Elsewhere {
+    UnitTested {
         locks: &[],
         diagram: "ticket",
-        arrow: "(t, *) -> (t+1, *): refused, t's turn is passed on",
+        transition: "(t, *) -> (t+1, *): refused, t's turn is passed on",
         file: "spin/ticket/tests.rs",
         test: "a_refused_waiter_with_others_behind_it_passes_its_turn_on",
         why: "it takes 57,344 waiters",
     },
-    Elsewhere {
+    UnitTested {
         locks: &[],
         diagram: "pv_ticket",
-        arrow: "(h, n+2) -> (h, n): refused, number n was never drawn",
+        transition: "(h, n+2) -> (h, n): refused, number n was never drawn",
         file: "spin/pv_ticket/tests.rs",
         test: "a_waiter_too_many_is_refused_and_leaves_no_trace",
         why: "it takes 28,672 waiters",
     },
-    Elsewhere {
+    UnitTested {
         locks: &[],
         diagram: "pv_ticket",
-        arrow: "(n, *) -> (n+2, *): refused, n's turn is passed on",
+        transition: "(n, *) -> (n+2, *): refused, n's turn is passed on",
         file: "spin/pv_ticket/tests.rs",
         test: "a_refused_waiter_with_others_behind_it_passes_its_turn_on",
         why: "it takes 28,672 waiters",
     },
-    Elsewhere {
+    UnitTested {
         locks: &[],
         diagram: "pv_ticket",
-        arrow: "(h, t): refused, no number was drawn",
+        transition: "(h, t): refused, no number was drawn",
         file: "spin/pv_ticket/tests.rs",
         test: "small_tickets_serve_127_threads_and_refuse_the_128th",
         why: "it takes 127 waiters",
     },
-    Elsewhere {
+    UnitTested {
         locks: &[],
         diagram: "rt_mutex",
-        arrow: "a waiter | WAITERS | OWNER_DIED: it does not get the lock",
+        transition: "a waiter | WAITERS | OWNER_DIED: it does not get the lock",
         file: "sleep/rt_mutex/tests.rs",
         test: "who_gets_the_lock_of_a_dead_owner_does_not_get_in",
         why: "a thread would have to end while it holds the lock",
     },
-    Elsewhere {
+    UnitTested {
         locks: &[],
         diagram: "rt_mutex",
-        arrow: "a thread that is no more -> 0: its copy unlocks",
+        transition: "a thread that is no more -> 0: its copy unlocks",
         file: "sleep/rt_mutex/tests.rs",
         test: "what_was_held_before_a_fork_is_unlocked_under_the_new_id",
         why: "the process would have to fork",
     },
 ];
 
-/// The test that takes this arrow, if no checker can.
-pub fn find(lock: &str, diagram: &str, arrow: &str) -> Option<&'static Elsewhere> {
-    ELSEWHERE.iter().find(|one| {
-        (one.diagram, one.arrow) == (diagram, arrow)
+/// The test that takes this transition, if no checker can.
+pub fn find(lock: &str, diagram: &str, transition: &str) -> Option<&'static UnitTested> {
+    UNIT_TESTED.iter().find(|one| {
+        (one.diagram, one.transition) == (diagram, transition)
             && (one.locks.is_empty() || one.locks.contains(&lock))
     })
 }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn each_test_is_there_and_asserts_that_the_arrow_was_taken() {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../overlock-core/src");
-        for one in ELSEWHERE {
+        for one in UNIT_TESTED {
             let text = fs::read_to_string(sources.join(one.file)).expect(one.file);
             let body = body_of(&text, one.test);
             let body = body.unwrap_or_else(|| panic!("{}: no test {}", one.file, one.test));
@@ -129,10 +129,11 @@ mod tests {
         // A build for single locks leaves diagrams out.
         let partial = option_env!("OVERLOCK_MODEL_ONLY").is_some();
         let locks = Engine::Explore.locks();
-        for one in ELSEWHERE {
-            let drawn = (locks.iter().flat_map(|lock| lock.diagrams))
-                .any(|drawn| drawn.name == one.diagram && drawn.arrows.contains(&one.arrow));
-            assert!(drawn || partial, "{}: {}", one.diagram, one.arrow);
+        for one in UNIT_TESTED {
+            let drawn = (locks.iter().flat_map(|lock| lock.diagrams)).any(|drawn| {
+                drawn.name == one.diagram && drawn.transitions.contains(&one.transition)
+            });
+            assert!(drawn || partial, "{}: {}", one.diagram, one.transition);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! When a thread that spins gives its CPU away
-//! ([`Platform::yield_turn`](overlock_core::Platform::yield_turn)).
+//! ([`Platform::yield_slice`](overlock_core::Platform::yield_slice)).
 //!
 //! Threads that contend for a lock on one CPU take turns of 100 us by sched_yield, where the
 //! scheduler would let each run for milliseconds. Such a yield costs 1 us. It is in vain where
