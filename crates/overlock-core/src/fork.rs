@@ -9,8 +9,7 @@
 //! That includes what only *looks* busy: a lock whose guard a thread had at that moment. A lock
 //! that nobody had a part in needs nothing.
 
-use crate::platform::{Atomic, Platform};
-use core::sync::atomic::Ordering::Relaxed;
+use crate::platform::Platform;
 
 /// Puts the platform's tables in order in a child of fork: the slots of threads that are gone, and
 /// what they entered. `mine` is the slot of the calling thread, which keeps what it holds. `given`
@@ -29,26 +28,16 @@ use core::sync::atomic::Ordering::Relaxed;
 /// threads waited for at the moment of the fork, those that have a way to forget their waiters are
 /// made to before they are used again, and the others are never used again.
 pub unsafe fn forget_others<P: Platform>(mine: Option<usize>, mut given: impl FnMut(usize)) {
-    for (index, slot) in P::slots()[..P::slots_in_use()].iter().enumerate() {
+    let tables = P::tables();
+    for (index, slot) in tables.slots[..P::slots_in_use()].iter().enumerate() {
         if mine == Some(index) {
             slot.reading.forget_writers();
         } else if slot.forget_nodes() {
             given(index);
         }
     }
-    P::waiters().forget();
-    P::lock_hash().iter().for_each(|line| line.forget());
-}
-
-/// Most are 0 already, in memory that nobody has written to: it stays so.
-pub(crate) fn clear<'a, T: Copy + Eq + Default, A: Atomic<T> + 'a>(
-    words: impl Iterator<Item = &'a A>,
-) {
-    for word in words {
-        if word.load(Relaxed) != T::default() {
-            word.store(T::default(), Relaxed);
-        }
-    }
+    tables.waiters.iter().for_each(|line| line.forget());
+    tables.lock_hash.iter().for_each(|line| line.forget());
 }
 
 #[cfg(test)]

@@ -13,9 +13,7 @@
 //! | [`rw`] | reader-writer locks |
 //! | [`platform`] | the door to the machine |
 //! | [`node`] | per-thread queue nodes |
-//! | [`pool`] | the tickets of fast queue spinlocks |
-//! | [`lock_hash`] | from a paravirtual queued lock to the waiter that its unlocker has to kick |
-//! | [`waiters`] | who sleeps for which ticket of a paravirtual ticket lock |
+//! | [`tables`] | what locks keep outside of themselves |
 //! | [`fork`] | what a child of fork does about the threads that it does not have |
 //! | [`raw`] | the traits that all locks share |
 //! | [`diagram`] | the locks' state diagrams as data |
@@ -33,18 +31,17 @@ mod links;
 pub mod lock_api;
 #[cfg(feature = "lock_api_04")]
 mod lock_api_04;
-pub mod lock_hash;
 pub mod node;
 pub mod platform;
-pub mod pool;
 pub mod raw;
 pub mod registry;
 pub mod rw;
 pub mod sleep;
+mod slot;
 pub mod spin;
 pub mod stat;
+pub mod tables;
 #[cfg(test)]
 mod toy;
-pub mod waiters;
 
-pub use platform::{ConstPlatform, Cpu, Deadline, Instant, Platform, Spin};
+pub use platform::{Atomics, ConstPlatform, Cpu, Deadline, Instant, Platform, Spin};

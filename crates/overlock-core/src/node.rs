@@ -24,229 +24,14 @@
 //! | `Node::info`, `Node::lock` | the waiter before it publishes the node, and in sleeping locks then whoever holds the guard of its list; meaning by lock |
 
 use core::marker::PhantomData;
-use core::num::NonZeroU16;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
-use crate::fork::clear;
-use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::platform::{Atomic, Platform};
 
-/// Nodes a thread: its ordinary code and three signal handlers nested in it.
-pub const CONTEXTS: usize = 4;
-
-/// The most slots that a platform may have: what 14 bits of a queue tail can name.
-pub const MAX_SLOTS: usize = (1 << 14) - 1;
-
-/// Where one context of one thread waits. A cache line of its own, since its owner spins on it.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub struct Node<P: Platform> {
-    pub(crate) next: P::U32,
-    pub(crate) wait: P::U32,
-    pub(crate) state: P::U32,
-    pub(crate) info: P::U32,
-    pub(crate) kicks: P::U32,
-    pub(crate) lock: P::Usize,
-    pub(crate) kicked_at: P::U64,
-    pub(crate) cancel: P::Usize,
-}
-
-/// The nodes of one thread.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub struct Slot<P: Platform> {
-    nodes: [Node<P>; CONTEXTS],
-    busy: P::U32,
-    pub(crate) depth: P::U32,
-    pub(crate) spare: [P::U32; CONTEXTS],
-    pub(crate) reading: Reading<P>,
-}
-
-/// The read locks that a thread holds without having written to them, on a line of its own: its
-/// owner writes it often, and only writers of such locks look at it.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Reading<P: Platform>(pub(crate) [Entry<P>; READING]);
-
-/// One of them: see [`percpu_rwsem`](crate::rw::percpu_rwsem).
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Entry<P: Platform> {
-    /// Its id, or 0.
-    pub(crate) lock: P::U32,
-    /// How many writers sleep, or are about to, until the entry names another.
-    pub(crate) waited: P::U32,
-}
-
-/// See [`Reading`].
-pub(crate) const READING: usize = 8;
-
-impl<P: Platform> Reading<P> {
-    fn new() -> Self {
-        Reading(core::array::from_fn(|_| Entry {
-            lock: P::U32::new(0),
-            waited: P::U32::new(0),
-        }))
-    }
-
-    /// Those that waited for the thread's locks are gone.
-    pub(crate) fn forget_writers(&self) {
-        clear(self.0.iter().map(|entry| &entry.waited));
-    }
-}
-
-impl<P: ConstPlatform> Reading<P> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new table, as intended
-    const INIT: Self = Reading(
-        [const {
-            Entry {
-                lock: Zero::ZERO,
-                waited: Zero::ZERO,
-            }
-        }; READING],
-    );
-}
-
-impl<P: Platform> Node<P> {
-    /// A node that nobody waits in.
-    pub fn new() -> Self {
-        Node {
-            next: P::U32::new(0),
-            wait: P::U32::new(0),
-            state: P::U32::new(0),
-            info: P::U32::new(0),
-            kicks: P::U32::new(0),
-            lock: P::Usize::new(0),
-            kicked_at: P::U64::new(0),
-            cancel: P::Usize::new(0),
-        }
-    }
-}
-
-impl<P: Platform> Default for Node<P> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<P: ConstPlatform> Node<P> {
-    /// A node that nobody waits in, for statics.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new node, as intended
-    pub const INIT: Self = Node {
-        next: Zero::ZERO,
-        wait: Zero::ZERO,
-        state: Zero::ZERO,
-        info: Zero::ZERO,
-        kicks: Zero::ZERO,
-        lock: Zero::ZERO,
-        kicked_at: Zero::ZERO,
-        cancel: Zero::ZERO,
-    };
-}
-
-impl<P: ConstPlatform> Slot<P> {
-    /// A slot that no thread owns, for statics: all zero bytes, so a table of them costs no space
-    /// in the program's file.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new slot, as intended
-    pub const INIT: Self = Slot {
-        nodes: [const { Node::INIT }; CONTEXTS],
-        busy: Zero::ZERO,
-        depth: Zero::ZERO,
-        spare: [const { Zero::ZERO }; CONTEXTS],
-        reading: Reading::INIT,
-    };
-}
-
-impl<P: Platform> Slot<P> {
-    /// A slot that no thread owns.
-    pub fn new() -> Self {
-        Slot {
-            nodes: core::array::from_fn(|_| Node::new()),
-            busy: P::U32::new(0),
-            depth: P::U32::new(0),
-            spare: core::array::from_fn(|_| P::U32::new(0)),
-            reading: Reading::new(),
-        }
-    }
-
-    /// Whether no context of the slot is claimed, and none of its entries names a read lock. A slot
-    /// whose thread exits while one does (it forgot a guard) must not be given to another
-    /// thread: a queue may still name its node, and that lock is still read.
-    pub fn is_idle(&self) -> bool {
-        let mut entries = self.reading.0.iter();
-        self.busy.load(Relaxed) == 0 && entries.all(|entry| entry.lock.load(Relaxed) == 0)
-    }
-
-    /// The thread is gone, and so is what it waited for and read: no context is claimed any more.
-    /// Whether another thread may have the slot.
-    pub(crate) fn forget_nodes(&self) -> bool {
-        for node in &self.nodes {
-            clear([&node.next, &node.wait, &node.state, &node.info].into_iter());
-            clear([&node.lock, &node.cancel].into_iter());
-        }
-        clear(self.reading.0.iter().map(|entry| &entry.lock));
-        self.reading.forget_writers();
-        clear([&self.busy].into_iter());
-        self.depth.load(Relaxed) == 0
-    }
-
-    /// The nodes, whoever uses them.
-    pub(crate) fn nodes(&self) -> &[Node<P>] {
-        &self.nodes
-    }
-}
-
-impl<P: Platform> Default for Slot<P> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// The name of a node in 16 bits: context in bits 0 and 1, slot + 1 above. Never 0, so that
-/// a queue's tail can say "nobody".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(NonZeroU16);
+pub use crate::platform::CONTEXTS;
+pub use crate::slot::{MAX_SLOTS, Node, NodeId};
 
 impl NodeId {
-    /// The node of `context` in `slot`.
-    ///
-    /// # Panics
-    ///
-    /// Where either is out of range.
-    pub const fn new(slot: usize, context: usize) -> Self {
-        assert!(slot < MAX_SLOTS && context < CONTEXTS);
-        match NonZeroU16::new(((slot + 1) << 2 | context) as u16) {
-            Some(bits) => NodeId(bits),
-            None => unreachable!(),
-        }
-    }
-
-    /// The node that `bits` names; `None` for 0, and for bits that name no slot.
-    #[inline]
-    pub const fn from_bits(bits: u16) -> Option<Self> {
-        match NonZeroU16::new(bits) {
-            Some(some) if bits >> 2 != 0 => Some(NodeId(some)),
-            _ => None,
-        }
-    }
-
-    /// The name as it is kept in words.
-    #[inline]
-    pub const fn bits(self) -> u16 {
-        self.0.get()
-    }
-
-    /// The slot's index in [`Platform::slots`].
-    #[inline]
-    pub const fn slot(self) -> usize {
-        (self.0.get() >> 2) as usize - 1
-    }
-
-    /// The context within the slot.
-    #[inline]
-    pub const fn context(self) -> usize {
-        (self.0.get() & 3) as usize
-    }
-
     /// The node itself.
     ///
     /// # Panics
@@ -254,7 +39,7 @@ impl NodeId {
     /// Where the platform has no such slot: the name comes from a corrupted lock.
     #[inline]
     pub fn node<P: Platform>(self) -> &'static Node<P> {
-        &P::slots()[self.slot()].nodes[self.context()]
+        &P::tables().slots[self.slot()].nodes[self.context()]
     }
 }
 
@@ -273,7 +58,7 @@ impl<P: Platform> NodeGuard<P> {
     #[inline]
     pub fn new() -> Option<Self> {
         let slot = P::slot()?;
-        let busy = &P::slots()[slot].busy;
+        let busy = &P::tables().slots[slot].busy;
         loop {
             let context = busy.load(Relaxed).trailing_ones() as usize;
             if context >= CONTEXTS {
@@ -309,7 +94,7 @@ impl<P: Platform> Drop for NodeGuard<P> {
     fn drop(&mut self) {
         // Release, pairing with the acquire of whoever takes the slot over after this thread's
         // exit: all use of the node lies before.
-        P::slots()[self.id.slot()]
+        P::tables().slots[self.id.slot()]
             .busy
             .fetch_and(!(1 << self.id.context()), Release);
     }
@@ -366,7 +151,7 @@ mod tests {
     #[test]
     fn a_context_that_a_handler_keeps_is_not_claimed_twice() {
         let guard = NodeGuard::<Watch>::new;
-        watch(&Watch::slots()[0].busy);
+        watch(&Watch::tables().slots[0].busy);
         before(Access::Or, move || core::mem::forget(guard()));
         let outer = guard().unwrap();
         assert_eq!(outer.id(), NodeId::new(0, 1));

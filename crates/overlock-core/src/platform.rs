@@ -14,39 +14,28 @@
 //! comes before the halt is never lost, a kick that comes late is harmless, and
 //! a halt may return for no reason at all: every caller looks again.
 
-mod atomic;
+pub(crate) mod atomic;
+pub(crate) mod atomics;
+pub(crate) mod contexts;
 mod lanes;
 mod time;
 
-use core::fmt::Debug;
 use core::sync::atomic::Ordering;
 
 pub use atomic::{Atomic, Zero};
+pub use atomics::{Atomics, ConstAtomics};
+pub use contexts::CONTEXTS;
 pub use lanes::{ByteLanes, Lanes};
 pub use time::{Deadline, Instant};
 
 use crate::diagram::Transition;
-use crate::lock_hash::Line;
-use crate::node::Slot;
-use crate::pool::{QueueTicket, TicketPool};
-use crate::waiters::WaiterTable;
+use crate::tables::Tables;
 
 /// One world that locks can run in: see the [module's page](self).
 ///
 /// Implementations are zero-sized marker types; locks name theirs as a type parameter,
 /// so every call is static and inlines.
-pub trait Platform: Sized + Send + Sync + Debug + 'static {
-    /// An 8-bit atomic.
-    type U8: Atomic<u8>;
-    /// A 16-bit atomic whose two bytes can be worked on one by one.
-    type U16: Lanes<u16, u8>;
-    /// A 32-bit atomic whose halves and low bytes can be worked on one by one.
-    type U32: ByteLanes;
-    /// A 64-bit atomic.
-    type U64: Atomic<u64>;
-    /// A pointer-sized atomic.
-    type Usize: Atomic<usize>;
-
+pub trait Platform: Atomics {
     /// Waits, awake, until `done` accepts what `word` holds. The only way to spin.
     ///
     /// Each look is a load with `order`; `Ok` carries the accepted value and its load
@@ -222,37 +211,23 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     /// 1.
     fn parallelism() -> u32;
 
-    /// The queue nodes of all threads: at most [`MAX_SLOTS`](crate::node::MAX_SLOTS) slots,
-    /// immortal.
-    fn slots() -> &'static [Slot<Self>];
+    /// What the locks keep for the threads and for locks that lie outside of themselves: immortal.
+    /// A platform makes it of a [`Storage`](crate::tables::Storage), and need not know what is
+    /// inside.
+    fn tables() -> Tables<Self>;
 
-    /// How many of the [`slots`](Self::slots), from the first, are in use: no thread has one
-    /// beyond. A thread's own slot counts from before its first use of it until the thread
+    /// The number of the calling thread until it exits: below [`Tables::slots`], and no other living
+    /// thread's. `None` while more threads are alive. Safe to call from a signal handler.
+    fn slot() -> Option<usize>;
+
+    /// How many slots, from the first, are in use: no thread has one beyond. A thread's own slot counts from before its first use of it until the thread
     /// exits, in the order of sequentially consistent operations: where the look here comes
     /// after such an operation of the caller, and that after one of the thread, the slot is among
     /// them. Where it is not, because the thread has exited, the caller knows of all that the
     /// thread did.
     fn slots_in_use() -> usize {
-        Self::slots().len()
+        Self::tables().slots()
     }
-
-    /// The last id that was given to a lock with visible readers ([`rw`](crate::rw)); 0 at first.
-    /// Best on a cache line of its own.
-    fn reader_ids() -> &'static Self::U32;
-
-    /// The index into [`slots`](Self::slots) that belongs to the calling thread until it exits;
-    /// `None` while more threads than slots are alive. Safe to call from a signal handler.
-    fn slot() -> Option<usize>;
-
-    /// The tickets of the fast queue spinlocks, immortal: one for each context of each of the
-    /// [`slots`](Self::slots), and two for each lock that may live at a time.
-    fn tickets() -> &'static [QueueTicket<Self>];
-
-    /// Which of the [`tickets`](Self::tickets) are nobody's.
-    fn ticket_pool() -> &'static TicketPool<Self>;
-
-    /// Who sleeps for which ticket of the paravirtual ticket locks.
-    fn waiters() -> &'static WaiterTable<Self>;
 
     /// Told by the calling thread that it has just gone along a transition of a lock's state diagram.
     /// For checkers that count what they have executed; elsewhere it is empty.
@@ -267,10 +242,6 @@ pub trait Platform: Sized + Send + Sync + Debug + 'static {
     fn spread(address: usize) -> u32 {
         spread(address)
     }
-
-    /// The table in which the unlocker of a paravirtual queued lock finds the waiter to kick: at
-    /// least as many lines as there are [`slots`](Self::slots), immortal.
-    fn lock_hash() -> &'static [Line<Self>];
 }
 
 /// Fibonacci hashing: multiplying by 2^64 over the golden ratio spreads nearby addresses, and the
@@ -282,11 +253,10 @@ pub const fn spread(address: usize) -> u32 {
 }
 
 /// A [`Platform`] whose atomics can be built in a `const`, so that its locks can be statics.
-/// (Those of some model checkers cannot.) Implemented for every platform that fits.
-pub trait ConstPlatform: Platform<U8: Zero, U16: Zero, U32: Zero, U64: Zero, Usize: Zero> {}
+/// Implemented for every platform that fits.
+pub trait ConstPlatform: Platform + ConstAtomics {}
 
-impl<P> ConstPlatform for P where P: Platform<U8: Zero, U16: Zero, U32: Zero, U64: Zero, Usize: Zero>
-{}
+impl<P: Platform + ConstAtomics> ConstPlatform for P {}
 
 /// Whom [`Platform::kick_at`] wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,11 +21,10 @@ use std::thread_local;
 use std::vec::Vec;
 
 use crate::diagram::{Diagram, Transition};
-use crate::lock_hash::Line;
-use crate::node::{CONTEXTS, Slot};
-use crate::platform::{Atomic, Cpu, Deadline, Instant, Kick, Platform, Sleeper, Spin};
-use crate::pool::{QueueTicket, TicketPool};
-use crate::waiters::{WaiterLine, WaiterTable};
+use crate::platform::{
+    self, Atomic, Atomics, Cpu, Deadline, Instant, Kick, Platform, Sleeper, Spin,
+};
+use crate::tables::{self, Tables};
 
 /// The toy platform.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ pub(crate) enum Point {
     Halt,
     /// `kick` or `requeue` was called.
     Kick,
-    /// `lock_hash` was called.
+    /// `spread` was called: a table is about to be searched.
     Hash,
     /// `light_barrier` was called.
     Light,
@@ -56,20 +55,13 @@ pub(crate) const SLOTS: usize = 8;
 /// Tickets for locks, beside those of the threads: three fast queue spinlocks at a time.
 pub(crate) const LOCK_TICKETS: usize = 6;
 
+/// The tables of a test.
+pub(super) type Storage<P = Toy> = tables::Storage<P, SLOTS, 4, LOCK_TICKETS>;
+
 type Step = Box<dyn FnOnce()>;
 
 thread_local! {
-    static SLOTS_OF_TEST: &'static [Slot<Toy>] =
-        Vec::leak((0..SLOTS).map(|_| Slot::new()).collect());
-    static TICKETS_OF_TEST: &'static [QueueTicket<Toy>] =
-        Vec::leak((0..SLOTS * CONTEXTS + LOCK_TICKETS).map(|_| QueueTicket::new()).collect());
-    static POOL_OF_TEST: &'static TicketPool<Toy> = Box::leak(Box::new(TicketPool::new()));
-    static WAITERS_OF_TEST: &'static WaiterTable<Toy> = Box::leak(Box::new(WaiterTable::new(
-        Vec::leak((0..4).map(|_| WaiterLine::new()).collect()),
-    )));
-    static READER_IDS_OF_TEST: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
-    static LOCK_HASH_OF_TEST: &'static [Line<Toy>] =
-        Vec::leak((0..SLOTS).map(|_| Line::new()).collect());
+    static STORAGE: &'static Storage = Box::leak(Box::default());
     static SCRIPT: RefCell<VecDeque<(Point, Step)>> = const { RefCell::new(VecDeque::new()) };
     static THREAD: Cell<usize> = const { Cell::new(0) };
     static CPU: Cell<Option<u32>> = const { Cell::new(None) };
@@ -143,13 +135,15 @@ fn step(point: Point) -> bool {
     }
 }
 
-impl Platform for Toy {
+impl Atomics for Toy {
     type U8 = AtomicU8;
     type U16 = AtomicU16;
     type U32 = AtomicU32;
     type U64 = AtomicU64;
     type Usize = AtomicUsize;
+}
 
+impl Platform for Toy {
     fn wait_until<T, A>(
         word: &A,
         order: Ordering,
@@ -271,48 +265,17 @@ impl Platform for Toy {
         2
     }
 
-    fn slots() -> &'static [Slot<Toy>] {
-        stage::tables().map_or_else(|| SLOTS_OF_TEST.with(|slots| *slots), |tables| tables.slots)
-    }
-
-    fn reader_ids() -> &'static AtomicU32 {
-        stage::tables().map_or_else(
-            || READER_IDS_OF_TEST.with(|ids| *ids),
-            |tables| tables.reader_ids,
-        )
+    fn tables() -> Tables<Toy> {
+        Tables::new(stage::storage().unwrap_or_else(|| STORAGE.with(|storage| *storage)))
     }
 
     fn slot() -> Option<usize> {
         (THREAD.get() < SLOTS).then(|| THREAD.get())
     }
 
-    fn tickets() -> &'static [QueueTicket<Toy>] {
-        stage::tables().map_or_else(
-            || TICKETS_OF_TEST.with(|tickets| *tickets),
-            |tables| tables.tickets,
-        )
-    }
-
-    fn ticket_pool() -> &'static TicketPool<Toy> {
-        stage::tables().map_or_else(
-            || POOL_OF_TEST.with(|pool| *pool),
-            |tables| tables.ticket_pool,
-        )
-    }
-
-    fn waiters() -> &'static WaiterTable<Toy> {
-        stage::tables().map_or_else(
-            || WAITERS_OF_TEST.with(|table| *table),
-            |tables| tables.waiters,
-        )
-    }
-
-    fn lock_hash() -> &'static [Line<Toy>] {
+    fn spread(address: usize) -> u32 {
         step(Point::Hash);
-        stage::tables().map_or_else(
-            || LOCK_HASH_OF_TEST.with(|lines| *lines),
-            |tables| tables.lock_hash,
-        )
+        platform::spread(address)
     }
 
     fn transition(transition: Transition) {

@@ -28,14 +28,10 @@ use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
-use overlock_core::lock_hash::Line;
-use overlock_core::node::Slot;
 use overlock_core::platform::{
-    Atomic, ByteLanes, Cpu, Deadline, Instant, Kick, Lanes, Platform, Sleeper, Spin,
+    Atomic, Atomics, ByteLanes, Cpu, Deadline, Instant, Kick, Lanes, Platform, Sleeper, Spin,
 };
-use overlock_core::pool::{QueueTicket, TicketPool};
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
-use overlock_core::waiters::WaiterTable;
 
 use crate::pi::{self, Kernel, Sleepers};
 use crate::tables::Tables;
@@ -269,13 +265,15 @@ impl ByteLanes for Word<u32> {
 /// What a turn of a spin loop takes, in nanoseconds.
 const TURN_NS: u64 = 10;
 
-impl Platform for Explorer {
+impl Atomics for Explorer {
     type U8 = Word<u8>;
     type U16 = Word<u16>;
     type U32 = Word<u32>;
     type U64 = Word<u64>;
     type Usize = Word<usize>;
+}
 
+impl Platform for Explorer {
     #[track_caller]
     fn wait_until<T, A>(
         word: &A,
@@ -403,33 +401,13 @@ impl Platform for Explorer {
         step::rules().parallelism
     }
 
-    fn slots() -> &'static [Slot<Self>] {
-        tables().slots()
-    }
-
-    fn reader_ids() -> &'static Word<u32> {
-        tables().reader_ids()
+    fn tables() -> overlock_core::tables::Tables<Self> {
+        tables().view()
     }
 
     fn slot() -> Option<usize> {
         let me = step::me();
         (me < step::rules().slots).then_some(me)
-    }
-
-    fn tickets() -> &'static [QueueTicket<Self>] {
-        tables().tickets()
-    }
-
-    fn ticket_pool() -> &'static TicketPool<Self> {
-        tables().ticket_pool()
-    }
-
-    fn waiters() -> &'static WaiterTable<Self> {
-        tables().waiters()
-    }
-
-    fn lock_hash() -> &'static [Line<Self>] {
-        tables().lock_hash()
     }
 
     fn transition(transition: Transition) {

@@ -8,12 +8,10 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
-use overlock_core::lock_hash::Line;
-use overlock_core::node::Slot;
-use overlock_core::platform::{Atomic, ByteLanes, Cpu, Deadline, Instant, Kick, Platform, Spin};
-use overlock_core::pool::{QueueTicket, TicketPool};
+use overlock_core::platform::{
+    Atomic, Atomics, ByteLanes, Cpu, Deadline, Instant, Kick, Platform, Spin,
+};
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
-use overlock_core::waiters::WaiterTable;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId};
 use shuttle::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
@@ -88,13 +86,15 @@ fn chance(n: u32) -> bool {
     thread_rng().gen_range(0..n) == 0
 }
 
-impl Platform for Shuttle {
+impl Atomics for Shuttle {
     type U8 = Word<AtomicU8>;
     type U16 = Word<AtomicU16>;
     type U32 = Word<AtomicU32>;
     type U64 = Word<AtomicU64>;
     type Usize = Word<AtomicUsize>;
+}
 
+impl Platform for Shuttle {
     fn wait_until<T, A>(
         word: &A,
         order: Ordering,
@@ -232,33 +232,13 @@ impl Platform for Shuttle {
         with(|run| run.setting.parallelism)
     }
 
-    fn slots() -> &'static [Slot<Self>] {
-        tables().slots()
-    }
-
-    fn reader_ids() -> &'static Word<AtomicU32> {
-        tables().reader_ids()
+    fn tables() -> overlock_core::tables::Tables<Self> {
+        tables().view()
     }
 
     fn slot() -> Option<usize> {
         let (me, slots) = (me(), with(|run| run.setting.slots));
         (me < slots).then_some(me)
-    }
-
-    fn tickets() -> &'static [QueueTicket<Self>] {
-        tables().tickets()
-    }
-
-    fn ticket_pool() -> &'static TicketPool<Self> {
-        tables().ticket_pool()
-    }
-
-    fn waiters() -> &'static WaiterTable<Self> {
-        tables().waiters()
-    }
-
-    fn lock_hash() -> &'static [Line<Self>] {
-        tables().lock_hash()
     }
 
     fn transition(transition: Transition) {

@@ -3,12 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
-use overlock_core::lock_hash::Line;
-use overlock_core::node::Slot;
 use overlock_core::platform::{Atomic, Kick, Sleeper};
-use overlock_core::pool::{QueueTicket, TicketPool};
-use overlock_core::waiters::WaiterTable;
-use overlock_core::{Cpu, Deadline, Instant, Platform, Spin};
+use overlock_core::tables::Tables;
+use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 
 use crate::engine;
 use crate::tables;
@@ -23,13 +20,15 @@ fn time(end: Deadline) -> Time {
     Time::ns(end.instant::<Sim>().as_nanos())
 }
 
-impl Platform for Sim {
+impl Atomics for Sim {
     type U8 = U8;
     type U16 = U16;
     type U32 = U32;
     type U64 = U64;
     type Usize = Usize;
+}
 
+impl Platform for Sim {
     fn wait_until<T, A>(
         word: &A,
         order: Ordering,
@@ -117,36 +116,17 @@ impl Platform for Sim {
         engine::sizes().map_or(1, |(_, cpus)| cpus as u32)
     }
 
-    fn slots() -> &'static [Slot<Self>] {
-        &tables::set().tables.slots
+    #[inline]
+    fn tables() -> Tables<Self> {
+        Tables::new(tables::storage())
     }
 
     fn slots_in_use() -> usize {
         engine::sizes().map_or(0, |(vcpus, _)| vcpus)
     }
 
-    fn reader_ids() -> &'static U32 {
-        &tables::set().tables.reader_ids.0
-    }
-
     fn slot() -> Option<usize> {
         engine::current()
-    }
-
-    fn tickets() -> &'static [QueueTicket<Self>] {
-        &tables::set().tables.tickets
-    }
-
-    fn ticket_pool() -> &'static TicketPool<Self> {
-        &tables::set().tables.pool
-    }
-
-    fn waiters() -> &'static WaiterTable<Self> {
-        &tables::set().waiters
-    }
-
-    fn lock_hash() -> &'static [Line<Self>] {
-        &tables::set().tables.lock_hash
     }
 
     fn spread(address: usize) -> u32 {

@@ -9,47 +9,27 @@ use std::mem::size_of;
 use std::ptr;
 use std::sync::Mutex;
 
-use overlock_core::lock_hash::Line;
-use overlock_core::node::{CONTEXTS, Slot};
-use overlock_core::pool::{QueueTicket, TicketPool};
-use overlock_core::waiters::{WaiterLine, WaiterTable};
+use overlock_core::tables;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 
 use crate::platform::Sim;
-use crate::word::U32;
 
 /// The most vCPUs of a simulation.
 pub const MOST_VCPUS: usize = 4096;
 /// The most fast queue spinlocks of a simulation.
 const FAST_QUEUES: usize = 4096;
-const WAITERS: usize = MOST_VCPUS / 8;
 
-/// All tables.
+/// All tables, on pages of their own.
 #[repr(C, align(4096))]
-pub struct Tables {
-    pub slots: [Slot<Sim>; MOST_VCPUS],
-    pub tickets: [QueueTicket<Sim>; MOST_VCPUS * CONTEXTS + 2 * FAST_QUEUES],
-    pub pool: TicketPool<Sim>,
-    waiter_lines: [WaiterLine<Sim>; WAITERS],
-    pub lock_hash: [Line<Sim>; MOST_VCPUS],
-    pub reader_ids: OwnLines<U32>,
-}
+struct Pages(Storage);
 
-/// Shares its cache lines with nothing else.
-#[repr(align(128))]
-pub struct OwnLines<T>(pub T);
-
-/// The tables and what needs their address.
-pub struct Set {
-    pub tables: &'static Tables,
-    pub waiters: WaiterTable<Sim>,
-}
+type Storage = tables::Storage<Sim, MOST_VCPUS, { MOST_VCPUS / 8 }, { 2 * FAST_QUEUES }>;
 
 /// Sets that belonged to threads which have ended.
-static FREE: Mutex<Vec<&'static Set>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<&'static Pages>> = Mutex::new(Vec::new());
 
 /// The set of a thread, given back when the thread ends.
-struct Own(&'static Set);
+struct Own(&'static Pages);
 
 impl Drop for Own {
     fn drop(&mut self) {
@@ -62,40 +42,41 @@ impl Drop for Own {
 thread_local! {
     static OWN: Own = Own(claim());
     /// The same, found faster.
-    static SET: Cell<Option<&'static Set>> = const { Cell::new(None) };
+    static SET: Cell<Option<&'static Pages>> = const { Cell::new(None) };
 }
 
-fn claim() -> &'static Set {
+fn claim() -> &'static Pages {
     let free = FREE.lock().ok().and_then(|mut free| free.pop());
     free.unwrap_or_else(|| {
         // SAFETY: a new private mapping, at an address of the kernel's choice, disturbs nobody.
         let pages = unsafe {
             mmap_anonymous(
                 ptr::null_mut(),
-                size_of::<Tables>(),
+                size_of::<Pages>(),
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::PRIVATE,
             )
         };
         let pages = pages.expect("there is memory for the locks' tables");
-        // SAFETY: the mapping is large enough, aligned to pages as `Tables` is, never unmapped, and
+        // SAFETY: the mapping is large enough, aligned to pages as `Pages` is, never unmapped, and
         // all zero, which is a valid value of every table: each offers a constant of zero
         // bytes for statics.
-        let tables: &'static Tables = unsafe { &*pages.cast::<Tables>() };
-        Box::leak(Box::new(Set {
-            tables,
-            waiters: WaiterTable::new(&tables.waiter_lines),
-        }))
+        unsafe { &*pages.cast::<Pages>() }
     })
 }
 
 /// The tables of this thread.
 #[inline]
-pub fn set() -> &'static Set {
+pub fn storage() -> &'static Storage {
+    &pages().0
+}
+
+#[inline]
+fn pages() -> &'static Pages {
     SET.get().unwrap_or_else(|| {
-        let set = OWN.with(|own| own.0);
-        SET.set(Some(set));
-        set
+        let pages = OWN.with(|own| own.0);
+        SET.set(Some(pages));
+        pages
     })
 }
 
@@ -111,9 +92,9 @@ pub fn forget() {
         crate::engine::current().is_none(),
         "the simulation that runs needs its tables"
     );
-    let tables = ptr::from_ref(set().tables).cast_mut();
+    let tables = ptr::from_ref(pages()).cast_mut();
     // SAFETY: the range is the whole of our private mapping. Its pages read as zero afterwards,
     // which is a valid value, through atomics only; the only thread that uses them is this one.
-    let forgotten = unsafe { madvise(tables.cast(), size_of::<Tables>(), Advice::LinuxDontNeed) };
+    let forgotten = unsafe { madvise(tables.cast(), size_of::<Pages>(), Advice::LinuxDontNeed) };
     forgotten.expect("the mapping is ours");
 }

@@ -34,12 +34,10 @@ use std::sync::atomic::{
     AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed,
 };
 
-use overlock_core::lock_hash::Line;
-use overlock_core::node::{CONTEXTS, MAX_SLOTS, Slot};
+use overlock_core::node::MAX_SLOTS;
 use overlock_core::platform::{Atomic, Kick, Sleeper};
-use overlock_core::pool::{QueueTicket, TicketPool};
-use overlock_core::waiters::{WaiterLine, WaiterTable};
-use overlock_core::{Cpu, Deadline, Instant, Platform, Spin};
+use overlock_core::tables::{Storage, Tables};
+use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 
 pub use exit_key::ExitKey;
 
@@ -51,24 +49,12 @@ pub struct Linux;
 /// the full tables it does little else.
 const THREADS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
 
-/// All zero bytes, so the table takes no space in the file and only touched pages take memory.
-static SLOTS: [Slot<Linux>; THREADS] = [const { Slot::INIT }; THREADS];
-
 /// The most fast queue spinlocks that may live at a time.
 const FAST_QUEUES: usize = if cfg!(miri) { 64 } else { 1 << 16 };
 
-/// As [`SLOTS`]: all zero, and a ticket takes memory only once it is used.
-static TICKETS: [QueueTicket<Linux>; THREADS * CONTEXTS + 2 * FAST_QUEUES] =
-    [const { QueueTicket::INIT }; THREADS * CONTEXTS + 2 * FAST_QUEUES];
-static TICKET_POOL: TicketPool<Linux> = TicketPool::INIT;
-
-/// As [`SLOTS`]: all zero. A line for every eight threads.
-static WAITER_LINES: [WaiterLine<Linux>; THREADS.div_ceil(8)] =
-    [const { WaiterLine::INIT }; THREADS.div_ceil(8)];
-static WAITERS: WaiterTable<Linux> = WaiterTable::new(&WAITER_LINES);
-
-/// As [`SLOTS`]: all zero. A line for every thread, as the trait asks.
-static LOCK_HASH: [Line<Linux>; THREADS] = [const { Line::INIT }; THREADS];
+/// All zero bytes, so the tables take no space in the file, and only touched pages take memory.
+static STORAGE: Storage<Linux, THREADS, { THREADS.div_ceil(8) }, { 2 * FAST_QUEUES }> =
+    Storage::INIT;
 
 /// Turns between two looks at the clock while spinning towards a deadline: a clock read costs about
 /// as much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.
@@ -77,19 +63,15 @@ const TURNS_PER_CLOCK: u32 = 16;
 /// How long a sleep lasts that two words can end, where the system does not wait for two.
 const POLL_NS: u64 = 1_000_000;
 
-/// A word with a cache line of its own.
-#[repr(align(128))]
-struct OwnLine(AtomicU32);
-
-static READER_IDS: OwnLine = OwnLine(AtomicU32::new(0));
-
-impl Platform for Linux {
+impl Atomics for Linux {
     type U8 = AtomicU8;
     type U16 = AtomicU16;
     type U32 = AtomicU32;
     type U64 = AtomicU64;
     type Usize = AtomicUsize;
+}
 
+impl Platform for Linux {
     #[inline]
     fn wait_until<T, A>(
         word: &A,
@@ -229,9 +211,9 @@ impl Platform for Linux {
         quota::known()
     }
 
-    #[inline]
-    fn slots() -> &'static [Slot<Linux>] {
-        &SLOTS
+    #[inline(always)]
+    fn tables() -> Tables<Linux> {
+        Tables::new(&STORAGE)
     }
 
     #[inline]
@@ -239,32 +221,8 @@ impl Platform for Linux {
         slot::in_use()
     }
 
-    fn reader_ids() -> &'static AtomicU32 {
-        &READER_IDS.0
-    }
-
     #[inline]
     fn slot() -> Option<usize> {
         slot::current()
-    }
-
-    #[inline]
-    fn tickets() -> &'static [QueueTicket<Linux>] {
-        &TICKETS
-    }
-
-    #[inline]
-    fn ticket_pool() -> &'static TicketPool<Linux> {
-        &TICKET_POOL
-    }
-
-    #[inline]
-    fn waiters() -> &'static WaiterTable<Linux> {
-        &WAITERS
-    }
-
-    #[inline]
-    fn lock_hash() -> &'static [Line<Linux>] {
-        &LOCK_HASH
     }
 }

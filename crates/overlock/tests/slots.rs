@@ -238,7 +238,7 @@ fn locks_work_without_slots_and_slots_come_back() {
     while let Some(slot) = use_up_one() {
         assert!(taken.insert(slot), "slot {slot} was given out twice");
     }
-    assert_eq!(taken, (0..Linux::slots().len()).collect());
+    assert_eq!(taken, (0..Linux::tables().slots()).collect());
     assert_eq!(Linux::slot(), None, "this thread has had none");
 
     wait_for_every_holder(Nodes::None);

@@ -5,14 +5,18 @@ use std::boxed::Box;
 use std::vec::Vec;
 
 use super::*;
-use crate::node::{NodeGuard, NodeId, Slot};
+use crate::node::{NodeGuard, NodeId};
 use crate::raw::{RawFairLock, RawFork, RawForkRwLock, RawLock, RawRwLock, RawUpgradeRwLock};
 use crate::rw::{OverlockRw, PerCpuRwSem};
 use crate::sleep::Overlock;
 use crate::sleep::{Barrier, Condvar, Mutex, MutexInside, RwSem, Semaphore};
+use crate::slot::Slot;
+use crate::spin::pv::lock_hash;
+use crate::spin::pv_ticket::waiters;
 use crate::spin::{Hybrid, PvQueued};
 use crate::toy::stage::actor;
 use crate::toy::{Point, SLOTS, Toy, kicks};
+use core::sync::atomic::Ordering::Relaxed;
 
 /// The slots that new threads may have.
 fn fork() -> Vec<usize> {
@@ -315,7 +319,7 @@ fn who_waited_to_be_upgraded_reads_for_ever() {
 #[test]
 fn slots_are_given_back_and_tables_are_empty() {
     let mine = NodeGuard::<Toy>::new().unwrap();
-    let slots = Toy::slots();
+    let slots = Toy::tables().slots;
     for (index, slot) in slots.iter().enumerate() {
         slot.reading.0[0].lock.store(7, Relaxed);
         slot.reading.0[0].waited.store(1, Relaxed);
@@ -323,10 +327,10 @@ fn slots_are_given_back_and_tables_are_empty() {
             crate::toy::as_thread(index, || core::mem::forget(NodeGuard::<Toy>::new()));
         }
     }
-    slots[3].depth.store(1, Relaxed);
-    crate::lock_hash::insert::<Toy, _>(&1_u32, NodeId::new(1, 0));
+    slots[3].contexts.depth.store(1, Relaxed);
+    lock_hash::insert::<Toy, _>(&1_u32, NodeId::new(1, 0));
     let lost = NodeGuard::<Toy>::new().unwrap();
-    core::mem::forget(Toy::waiters().enter(0x1000, 2, &lost));
+    core::mem::forget(waiters::enter(0x1000, 2, &lost));
     let given = fork();
     assert_eq!(
         given,
@@ -343,6 +347,6 @@ fn slots_are_given_back_and_tables_are_empty() {
     let waited = |slot: &Slot<Toy>| slot.reading.0[0].waited.load(Relaxed);
     assert!(slots.iter().all(|slot| waited(slot) == 0));
     drop((mine, lost));
-    assert!(!Toy::waiters().kick(0x1000, 2));
-    assert_eq!(crate::lock_hash::remove::<Toy, _>(&1_u32), None);
+    assert!(!waiters::kick::<Toy>(0x1000, 2));
+    assert_eq!(lock_hash::remove::<Toy, _>(&1_u32), None);
 }

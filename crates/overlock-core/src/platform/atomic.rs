@@ -1,6 +1,7 @@
 //! Atomic integers as a trait, so that a checker or a simulator can bring its own.
 
 use core::fmt::Debug;
+use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// An atomic integer holding a `T`; the operations mean what those of [`core::sync::atomic`] mean.
@@ -101,3 +102,14 @@ macro_rules! impl_atomic {
 }
 
 impl_atomic!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
+
+/// Sets words to 0. A word that is 0 is not written: a page that nobody has touched stays so.
+pub(crate) fn clear<'a, T: Copy + Eq + Default, A: Atomic<T> + 'a>(
+    words: impl Iterator<Item = &'a A>,
+) {
+    for word in words {
+        if word.load(Relaxed) != T::default() {
+            word.store(T::default(), Relaxed);
+        }
+    }
+}

@@ -53,15 +53,17 @@
 //! once, or has no slot, counts itself in the lock, on a shared line; and so does a reader that
 //! finds a writer, with the bounds of [`super::overlock_rw`].
 
+pub(crate) mod reading;
+
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::overlock_rw::{self, OverlockRw};
 use crate::diagram::{Diagram, HasDiagram, diagram};
-use crate::node::Entry;
 use crate::platform::{Atomic, ConstPlatform, Deadline, Kick, Platform, Spin, Zero};
 use crate::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock,
 };
+use reading::Entry;
 
 diagram! {
     "percpu_rwsem" {
@@ -122,7 +124,7 @@ impl<P: Platform> PerCpuRwSem<P> {
             self.give_id();
             return None;
         }
-        let entries = &P::slots()[P::slot()?].reading.0;
+        let entries = &P::tables().slots[P::slot()?].reading.0;
         let mut entry = &entries[0];
         if entry.lock.load(Relaxed) != 0 {
             entry = free_entry::<P>(entries)?;
@@ -162,7 +164,7 @@ impl<P: Platform> PerCpuRwSem<P> {
         if id == 0 {
             return None;
         }
-        P::slots()[..P::slots_in_use()]
+        P::tables().slots[..P::slots_in_use()]
             .iter()
             .flat_map(|slot| &slot.reading.0)
             // WE: acquire, pairs with RU and RE.
@@ -251,7 +253,11 @@ fn free_entry<P: Platform>(entries: &[Entry<P>]) -> Option<&Entry<P>> {
 fn new_id<P: Platform>() -> u32 {
     loop {
         // Relaxed: only that it is new.
-        let id = P::reader_ids().fetch_add(1, Relaxed).wrapping_add(1);
+        let id = P::tables()
+            .reader_ids
+            .0
+            .fetch_add(1, Relaxed)
+            .wrapping_add(1);
         if id != 0 {
             return id;
         }

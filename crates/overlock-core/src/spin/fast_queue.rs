@@ -96,6 +96,7 @@ mod context;
 mod lazy;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tickets;
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -104,9 +105,9 @@ pub use lazy::LazyFastQueue;
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{Atomic, Platform, Spin};
-use crate::pool::{QueueTicket, TicketId};
 use crate::raw::{CreateError, RawLock};
 use crate::stat::{self, Event};
+use tickets::{QueueTicket, TicketId};
 
 diagram! {
     "fast_queue" {
@@ -187,15 +188,15 @@ impl<P: Platform> FastQueue<P> {
     /// adopt.
     #[inline(always)]
     fn join(&self, mine: TicketId) -> TicketId {
-        let ticket = mine.ticket::<P>();
+        let ticket = P::tables().tickets.get(mine);
         ticket.wait.store(WAITING, Relaxed);
         let word = next_use(mine, ticket.uses.load(Relaxed));
         ticket.uses.store((word >> 32) as u32, Relaxed);
         // (t, *) -> (s, WAITING). FT: acquire and release, pairs with itself.
         let before = named(self.latest.swap(word, AcqRel)).expect("a lock names a ticket");
         // FL: acquire, pairs with FU.
-        if before.ticket::<P>().wait.load(Acquire) != RELEASED {
-            wait(before.ticket::<P>());
+        if P::tables().tickets.get(before).wait.load(Acquire) != RELEASED {
+            wait(P::tables().tickets.get(before));
         } else {
             Step::Take.taken::<P>();
         }
@@ -208,7 +209,7 @@ impl<P: Platform> FastQueue<P> {
     /// not.
     #[inline]
     fn join_free(&self, mine: TicketId, seen: u64) -> Option<TicketId> {
-        let ticket = mine.ticket::<P>();
+        let ticket = P::tables().tickets.get(mine);
         ticket.wait.store(OWNER, Relaxed);
         let word = next_use(mine, ticket.uses.load(Relaxed));
         // (t, RELEASED) -> (s, OWNER). FT: release; the look that found t RELEASED was FL.
@@ -276,9 +277,9 @@ fn wait<P: Platform>(before: &QueueTicket<P>) {
 
 /// Two tickets of the pool, for a lock.
 fn take_two<P: Platform>() -> Result<[TicketId; 2], CreateError> {
-    let first = P::ticket_pool().take().ok_or(CreateError)?;
-    let second = P::ticket_pool().take().ok_or_else(|| {
-        P::ticket_pool().give(first);
+    let first = P::tables().tickets.take().ok_or(CreateError)?;
+    let second = P::tables().tickets.take().ok_or_else(|| {
+        P::tables().tickets.give(first);
         CreateError
     })?;
     Ok([first, second])
@@ -286,7 +287,7 @@ fn take_two<P: Platform>() -> Result<[TicketId; 2], CreateError> {
 
 /// The word of a new lock, whose `latest` ticket is RELEASED.
 fn first_word<P: Platform>(latest: TicketId) -> u64 {
-    let ticket = latest.ticket::<P>();
+    let ticket = P::tables().tickets.get(latest);
     ticket.wait.store(RELEASED, Relaxed);
     let word = next_use(latest, ticket.uses.load(Relaxed));
     ticket.uses.store((word >> 32) as u32, Relaxed);
@@ -296,16 +297,16 @@ fn first_word<P: Platform>(latest: TicketId) -> u64 {
 impl<P: Platform> Drop for FastQueue<P> {
     fn drop(&mut self) {
         if let Some(reserve) = self.take_reserve() {
-            P::ticket_pool().give(reserve);
+            P::tables().tickets.give(reserve);
         }
         let Some(latest) = named(self.latest.load(Relaxed)) else {
             return;
         };
         // FL: acquire, pairs with FU of the last owner, whose release is its last use of the
         // ticket.
-        let free = latest.ticket::<P>().wait.load(Acquire) == RELEASED;
+        let free = P::tables().tickets.get(latest).wait.load(Acquire) == RELEASED;
         if free {
-            P::ticket_pool().give(latest);
+            P::tables().tickets.give(latest);
             Step::Destroy.taken::<P>();
         }
         crate::check!(free, "a fast queue spinlock was destroyed while held");
@@ -344,7 +345,7 @@ unsafe impl<P: Platform> RawLock for FastQueue<P> {
         // FT: acquire, so that the look that follows sees this use of the ticket or a later one.
         let seen = self.latest.load(Acquire);
         // FL: acquire, pairs with FU.
-        if named(seen)?.ticket::<P>().wait.load(Acquire) != RELEASED {
+        if P::tables().tickets.get(named(seen)?).wait.load(Acquire) != RELEASED {
             return None;
         }
         let Some(context) = Context::<P>::enter() else {
@@ -358,7 +359,7 @@ unsafe impl<P: Platform> RawLock for FastQueue<P> {
 
     #[inline]
     unsafe fn unlock(&self, token: FastQueueToken) {
-        let ticket = token.0.ticket::<P>();
+        let ticket = P::tables().tickets.get(token.0);
         // FU: (s, OWNER) -> (s, RELEASED). Release, pairs with FL. After this neither the ticket
         // nor the lock is ours.
         ticket.wait.store(RELEASED, Release);
@@ -373,11 +374,12 @@ unsafe impl<P: Platform> RawLock for FastQueue<P> {
         };
         // Acquire: the second look at the word comes after this one. Where the word has changed
         // meanwhile, somebody has taken the lock.
-        latest.ticket::<P>().wait.load(Acquire) != RELEASED || self.latest.load(Relaxed) != seen
+        P::tables().tickets.get(latest).wait.load(Acquire) != RELEASED
+            || self.latest.load(Relaxed) != seen
     }
 
     fn is_contended(&self) -> bool {
         named(self.latest.load(Acquire))
-            .is_some_and(|latest| latest.ticket::<P>().wait.load(Relaxed) == WAITING)
+            .is_some_and(|latest| P::tables().tickets.get(latest).wait.load(Relaxed) == WAITING)
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! The word is that of [`queued`]: (tail, pending, locked). But locked has a third value, SLOW:
 //! locked, and the head of the queue sleeps; who unlocks finds it in the
-//! [lock hash](crate::lock_hash) and kicks it. And pending is written by the head alone: set while
+//! [lock hash](super::lock_hash) and kicks it. And pending is written by the head alone: set while
 //! it spins for the lock, clear while it sleeps.
 //!
 //! A waiter's node has two words besides its link. `state` says how far it is, in two bits:
@@ -102,6 +102,7 @@
 //!   others who may be leaving too (`osq` can do that, in twice the space a node); the head would
 //!   have to pass on a lock that it does not hold.
 
+pub(crate) mod lock_hash;
 mod states;
 mod tuning;
 
@@ -111,7 +112,6 @@ pub(super) use states::{DIAGRAM, Step};
 pub use tuning::{Published, Short, Tuning};
 
 use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
-use crate::lock_hash;
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
 use crate::stat::{self, Event, Latency};

@@ -80,7 +80,7 @@
 //! # Where this deviates from the published form
 //!
 //! - The flag lies in the head by default, see [`HeadFlag`] and [`TailFlag`].
-//! - The waiter is found through a [hash table](crate::waiters), not by scanning all CPUs' slots.
+//! - The waiter is found through a [hash table](super::waiters), not by scanning all CPUs' slots.
 //! - Too many waiters are refused (V5). Published, the number of CPUs bounds them.
 //! - Both are types, chosen when the program is built. The kernel patches its unlock at boot; a
 //!   native lock is [`Ticket`](super::Ticket) here, and pays for none of this.
@@ -88,6 +88,7 @@
 mod flag;
 #[cfg(test)]
 mod tests;
+pub(crate) mod waiters;
 mod width;
 
 use core::marker::PhantomData;
@@ -204,7 +205,7 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
         };
         let key = ptr::from_ref(&self.word).addr();
         // V2: enter ...
-        let Some(entry) = P::waiters().enter(key, number / STEP, &guard) else {
+        let Some(entry) = waiters::enter(key, number / STEP, &guard) else {
             Step::CannotSleep.taken::<P>();
             return stat::count::<P>(Event::LockNoNode);
         };

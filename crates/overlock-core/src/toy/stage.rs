@@ -17,29 +17,20 @@ use std::thread::JoinHandle;
 use std::vec::Vec;
 use std::{iter, thread, thread_local};
 
-use super::{Point, SLOTS, Toy, as_thread};
-use crate::lock_hash::Line;
-use crate::node::Slot;
-use crate::platform::{Kick, Platform, Sleeper};
-use crate::pool::{QueueTicket, TicketPool};
-use crate::waiters::WaiterTable;
+use super::{Point, SLOTS, STORAGE, Storage, as_thread};
+use crate::platform::{Kick, Sleeper};
 
 /// What the parts share with their director.
 #[derive(Clone)]
-pub(super) struct Tables {
-    pub(super) slots: &'static [Slot<Toy>],
-    pub(super) lock_hash: &'static [Line<Toy>],
-    pub(super) reader_ids: &'static AtomicU32,
-    pub(super) tickets: &'static [QueueTicket<Toy>],
-    pub(super) ticket_pool: &'static TicketPool<Toy>,
-    pub(super) waiters: &'static WaiterTable<Toy>,
+struct Shared {
+    storage: &'static Storage,
     /// The words that were kicked, by address, once for each sleeper that a kick is for.
     kicked: Arc<Mutex<Vec<usize>>>,
     /// The words that parts sleep on: where each went to sleep, and where it was requeued to.
     asleep: Arc<Mutex<Vec<(usize, usize)>>>,
 }
 
-impl Tables {
+impl Shared {
     /// Where the part sleeps that went to sleep on `word`.
     fn requeued_to(&self, word: usize) -> usize {
         let asleep = self.asleep.lock().unwrap();
@@ -71,7 +62,7 @@ struct Part {
 }
 
 thread_local! {
-    static TABLES: RefCell<Option<Tables>> = const { RefCell::new(None) };
+    static SHARED: RefCell<Option<Shared>> = const { RefCell::new(None) };
     static PART: RefCell<Option<Rc<Part>>> = const { RefCell::new(None) };
     static TARGET: Cell<Option<Point>> = const { Cell::new(None) };
     /// Points that the part has passed since its last cue.
@@ -83,7 +74,7 @@ pub(crate) struct Actor {
     cues: Sender<Cue>,
     reports: Receiver<Report>,
     thread: Option<JoinHandle<()>>,
-    tables: Tables,
+    shared: Shared,
     /// The word that the part sleeps on.
     asleep_on: Cell<Option<usize>>,
     /// The same for what the handlers under way have interrupted, the outermost first.
@@ -92,22 +83,17 @@ pub(crate) struct Actor {
 
 /// Puts `play` on the stage as thread number `number`. It stands before its first line.
 pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Actor {
-    let tables = tables().unwrap_or_else(|| Tables {
-        slots: Toy::slots(),
-        lock_hash: Toy::lock_hash(),
-        reader_ids: Toy::reader_ids(),
-        tickets: Toy::tickets(),
-        ticket_pool: Toy::ticket_pool(),
-        waiters: Toy::waiters(),
+    let shared = shared().unwrap_or_else(|| Shared {
+        storage: STORAGE.with(|storage| *storage),
         kicked: Arc::default(),
         asleep: Arc::default(),
     });
-    TABLES.set(Some(tables.clone()));
-    let shared = tables.clone();
+    SHARED.set(Some(shared.clone()));
+    let shares = shared.clone();
     let (cues, cue_queue) = channel();
     let (report_queue, reports) = channel();
     let thread = thread::spawn(move || {
-        TABLES.set(Some(shared));
+        SHARED.set(Some(shares));
         PART.set(Some(Rc::new(Part {
             cues: cue_queue,
             reports: report_queue,
@@ -121,7 +107,7 @@ pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Acto
         cues,
         reports,
         thread: Some(thread),
-        tables,
+        shared,
         asleep_on: Cell::new(None),
         interrupted: RefCell::default(),
     }
@@ -159,8 +145,8 @@ impl Actor {
     /// Whether somebody has kicked the part, which sleeps.
     pub(crate) fn is_kicked(&self) -> bool {
         let word = self.asleep_on.get().expect("it is awake");
-        let word = self.tables.requeued_to(word);
-        self.tables.kicked.lock().unwrap().contains(&word)
+        let word = self.shared.requeued_to(word);
+        self.shared.kicked.lock().unwrap().contains(&word)
     }
 
     /// The part's next run begins with a spurious wake-up.
@@ -186,8 +172,8 @@ impl Actor {
 
     fn go(&self, target: Option<Point>) -> Report {
         if let Some(word) = self.asleep_on.take() {
-            let word = self.tables.requeued_to(word);
-            let mut kicked = self.tables.kicked.lock().unwrap();
+            let word = self.shared.requeued_to(word);
+            let mut kicked = self.shared.kicked.lock().unwrap();
             let mine = kicked.iter().position(|&kicked| kicked == word);
             kicked.swap_remove(mine.expect("lost wake-up: nobody has kicked the part"));
         }
@@ -211,7 +197,7 @@ impl Actor {
         match report {
             Report::Asleep(word) => {
                 self.asleep_on.set(Some(word));
-                let mut kicked = self.tables.kicked.lock().unwrap();
+                let mut kicked = self.shared.kicked.lock().unwrap();
                 kicked.retain(|&kicked| kicked != word);
             }
             Report::HandlerDone => {
@@ -253,8 +239,13 @@ fn part() -> Option<Rc<Part>> {
 }
 
 /// The director's tables, where there is a stage.
-pub(super) fn tables() -> Option<Tables> {
-    TABLES.with_borrow(Option::clone)
+pub(super) fn storage() -> Option<&'static Storage> {
+    shared().map(|shared| shared.storage)
+}
+
+/// What the parts share, where there is a stage.
+fn shared() -> Option<Shared> {
+    SHARED.with_borrow(Option::clone)
 }
 
 /// Whether the caller is a part that was to stop at `point`, and has.
@@ -281,7 +272,7 @@ pub(super) fn paused(point: Point) -> bool {
 pub(super) fn slept(word: &AtomicU32, sleeper: Sleeper) -> bool {
     let Some(part) = part() else { return false };
     let word = queue(word, sleeper);
-    let asleep = tables().map(|tables| tables.asleep);
+    let asleep = shared().map(|shared| shared.asleep);
     let asleep = asleep
         .as_deref()
         .map(|asleep| move || asleep.lock().unwrap());
@@ -305,7 +296,7 @@ pub(super) fn kicked(word: &AtomicU32) {
 
 /// Notes a kick of one or all that sleep on the word at an address.
 pub(super) fn kicked_at(word: *const AtomicU32, whom: Kick) {
-    if let Some(tables) = tables() {
+    if let Some(shared) = shared() {
         let times = match whom {
             Kick::One => 1,
             Kick::All | Kick::Apart => SLOTS,
@@ -314,15 +305,15 @@ pub(super) fn kicked_at(word: *const AtomicU32, whom: Kick) {
             Kick::One | Kick::All => Sleeper::Waiter,
             Kick::Apart => Sleeper::Apart,
         };
-        let mut kicked = tables.kicked.lock().unwrap();
+        let mut kicked = shared.kicked.lock().unwrap();
         kicked.extend(iter::repeat_n(queue(word, sleeper), times));
     }
 }
 
 /// Moves a part that sleeps on `from` to `to`. Whether there is a stage.
 pub(super) fn requeued(from: &AtomicU32, to: &AtomicU32) -> bool {
-    let Some(tables) = tables() else { return false };
-    let mut asleep = tables.asleep.lock().unwrap();
+    let Some(shared) = shared() else { return false };
+    let mut asleep = shared.asleep.lock().unwrap();
     let from = queue(from, Sleeper::Waiter);
     if let Some((_, now)) = asleep.iter_mut().find(|(_, now)| *now == from) {
         *now = queue(to, Sleeper::Waiter);

@@ -12,15 +12,12 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, 
 use std::thread_local;
 use std::vec::Vec;
 
-use super::{Box, LOCK_TICKETS, SLOTS, Step, Toy};
+use super::{Box, Step, Storage, Toy};
 use crate::diagram::Transition;
-use crate::lock_hash::Line;
-use crate::node::{CONTEXTS, Slot};
 use crate::platform::{
-    Atomic, ByteLanes, Cpu, Deadline, Instant, Kick, Lanes, Platform, Spin, Zero,
+    Atomic, Atomics, ByteLanes, Cpu, Deadline, Instant, Kick, Lanes, Platform, Spin, Zero,
 };
-use crate::pool::{QueueTicket, TicketPool};
-use crate::waiters::{WaiterLine, WaiterTable};
+use crate::tables::Tables;
 
 /// The toy platform, watched.
 #[derive(Debug)]
@@ -55,18 +52,7 @@ thread_local! {
     static STEPS: RefCell<VecDeque<(When, Access, Step)>> = const { RefCell::new(VecDeque::new()) };
     static FREED: Cell<bool> = const { Cell::new(false) };
     static TOUCHES: RefCell<Vec<Access>> = const { RefCell::new(Vec::new()) };
-    static READER_IDS_OF_TEST: &'static Watched<AtomicU32> = Box::leak(Box::new(Watched(AtomicU32::new(0))));
-    static SLOTS_OF_TEST: &'static [Slot<Watch>] =
-        Vec::leak((0..SLOTS).map(|_| Slot::new()).collect());
-    static TICKETS_OF_TEST: &'static [QueueTicket<Watch>] = Vec::leak(
-        (0..SLOTS * CONTEXTS + LOCK_TICKETS)
-            .map(|_| QueueTicket::new())
-            .collect(),
-    );
-    static POOL_OF_TEST: &'static TicketPool<Watch> = Box::leak(Box::new(TicketPool::new()));
-    static WAITERS_OF_TEST: &'static WaiterTable<Watch> = Box::leak(Box::new(WaiterTable::new(
-        Vec::leak((0..4).map(|_| WaiterLine::new()).collect()),
-    )));
+    static STORAGE: &'static Storage<Watch> = Box::leak(Box::default());
 }
 
 /// From now on, accesses to `lock`'s bytes are those that count.
@@ -227,13 +213,15 @@ impl<A: ByteLanes> ByteLanes for Watched<A> {
     }
 }
 
-impl Platform for Watch {
+impl Atomics for Watch {
     type U8 = Watched<AtomicU8>;
     type U16 = Watched<AtomicU16>;
     type U32 = Watched<AtomicU32>;
     type U64 = Watched<AtomicU64>;
     type Usize = Watched<AtomicUsize>;
+}
 
+impl Platform for Watch {
     fn wait_until<T, A>(
         word: &A,
         order: Ordering,
@@ -291,32 +279,16 @@ impl Platform for Watch {
         Toy::parallelism()
     }
 
-    fn slots() -> &'static [Slot<Watch>] {
-        SLOTS_OF_TEST.with(|slots| *slots)
-    }
-
-    fn reader_ids() -> &'static Watched<AtomicU32> {
-        READER_IDS_OF_TEST.with(|ids| *ids)
+    fn tables() -> Tables<Watch> {
+        Tables::new(STORAGE.with(|storage| *storage))
     }
 
     fn slot() -> Option<usize> {
         Toy::slot()
     }
 
-    fn tickets() -> &'static [QueueTicket<Watch>] {
-        TICKETS_OF_TEST.with(|tickets| *tickets)
-    }
-
-    fn ticket_pool() -> &'static TicketPool<Watch> {
-        POOL_OF_TEST.with(|pool| *pool)
-    }
-
-    fn waiters() -> &'static WaiterTable<Watch> {
-        WAITERS_OF_TEST.with(|waiters| *waiters)
-    }
-
-    fn lock_hash() -> &'static [Line<Watch>] {
-        &[]
+    fn spread(address: usize) -> u32 {
+        Toy::spread(address)
     }
 
     fn transition(transition: Transition) {

@@ -15,10 +15,11 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use overlock_core::Platform;
 use overlock_core::node::Bitmap;
 
 use super::exit_key::ExitKey;
-use super::{SLOTS, THREADS};
+use super::{Linux, THREADS};
 
 static TAKEN: [AtomicU64; THREADS.div_ceil(64)] =
     [const { AtomicU64::new(0) }; THREADS.div_ceil(64)];
@@ -109,7 +110,7 @@ unsafe extern "C" fn give(slot: *mut c_void) {
     let slot = slot.addr() - 1;
     MINE.set(0);
     // A forgotten guard still uses a node of the slot: nobody may ever get it.
-    if SLOTS[slot].is_idle() {
+    if Linux::tables().is_idle(slot) {
         Bitmap(&TAKEN).give(slot);
     }
 }

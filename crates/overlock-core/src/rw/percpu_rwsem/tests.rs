@@ -2,8 +2,8 @@
 
 use std::boxed::Box;
 
+use super::reading::READING;
 use super::*;
-use crate::node::READING;
 use crate::platform::Instant;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch};
@@ -42,7 +42,7 @@ fn reader(thread: usize, lock: Lock) -> Actor {
 /// Nobody holds `lock`, and nothing is left of anybody.
 fn assert_clean(lock: Lock) {
     assert!(!lock.is_locked() && !lock.is_write_locked() && !lock.is_contended());
-    let entries = Toy::slots().iter().flat_map(|slot| &slot.reading.0);
+    let entries = Toy::tables().slots.iter().flat_map(|slot| &slot.reading.0);
     assert!(
         entries
             .into_iter()
@@ -237,8 +237,8 @@ fn a_thread_that_reads_more_locks_than_it_has_entries_counts_itself_in_the_other
 fn the_slot_of_a_thread_that_forgot_a_read_guard_is_never_given_away() {
     let lock = leak();
     let _forgotten = as_thread(1, || lock.read());
-    assert!(!Toy::slots()[1].is_idle());
-    assert!(Toy::slots()[2].is_idle());
+    assert!(!Toy::tables().slots[1].is_idle());
+    assert!(Toy::tables().slots[2].is_idle());
     assert!(lock.try_write().is_none());
 }
 
@@ -252,7 +252,7 @@ fn locks_have_different_ids() {
     unlock_write(two);
     assert!(one.try_write().is_none());
     // All ids have been given, or nearly.
-    Toy::reader_ids().store(u32::MAX, Relaxed);
+    Toy::tables().reader_ids.0.store(u32::MAX, Relaxed);
     let third = leak();
     let read = third.read();
     assert!(read.0.is_some());

@@ -393,10 +393,10 @@ fn the_node_is_free_while_the_waiter_wants_the_lock() {
     let scene = stage();
     let waiter = scene.sleeper(1);
     scene.lock.lock();
-    assert!(!Toy::slots()[1].is_idle());
+    assert!(!Toy::tables().slots[1].is_idle());
     scene.condvar.notify_one();
     waiter.to(Point::Wait);
-    assert!(Toy::slots()[1].is_idle());
+    assert!(Toy::tables().slots[1].is_idle());
     scene.unlock();
     waiter.end();
 }

@@ -13,9 +13,10 @@
 use core::sync::atomic::Ordering::{self, Relaxed};
 use core::sync::atomic::compiler_fence;
 
-use crate::node::{CONTEXTS, Slot};
+use super::tickets::TicketId;
+use crate::node::CONTEXTS;
 use crate::platform::{Atomic, Platform};
-use crate::pool::TicketId;
+use crate::slot::Slot;
 
 /// A context of the calling thread in the middle of locking.
 #[derive(Debug)]
@@ -31,13 +32,13 @@ impl<P: Platform> Context<P> {
     #[inline]
     pub(super) fn enter() -> Option<Self> {
         let index = P::slot()?;
-        let slot = &P::slots()[index];
-        let depth = slot.depth.load(Relaxed) as usize;
+        let slot = &P::tables().slots[index];
+        let depth = slot.contexts.depth.load(Relaxed) as usize;
         if depth >= CONTEXTS {
             return None;
         }
         // A handler between the load and the store has put the depth back before it returns.
-        slot.depth.store(depth as u32 + 1, Relaxed);
+        slot.contexts.depth.store(depth as u32 + 1, Relaxed);
         // FC: the spare is used only after handlers keep away from it.
         compiler_fence(Ordering::SeqCst);
         Some(Context { slot, index, depth })
@@ -46,16 +47,16 @@ impl<P: Platform> Context<P> {
     /// The ticket that this context brings.
     #[inline]
     pub(super) fn spare(&self) -> TicketId {
-        TicketId::from_bits(self.slot.spare[self.depth].load(Relaxed))
+        TicketId::from_bits(self.slot.contexts.spare[self.depth].load(Relaxed))
             .unwrap_or_else(|| TicketId::first_of(self.index, self.depth))
     }
 
     /// Leaves, with `spare` for the next time.
     #[inline]
     pub(super) fn leave(self, spare: TicketId) {
-        self.slot.spare[self.depth].store(spare.bits(), Relaxed);
+        self.slot.contexts.spare[self.depth].store(spare.bits(), Relaxed);
         // FC: handlers may use the context again only after its spare is there.
         compiler_fence(Ordering::SeqCst);
-        self.slot.depth.store(self.depth as u32, Relaxed);
+        self.slot.contexts.depth.store(self.depth as u32, Relaxed);
     }
 }

@@ -83,7 +83,7 @@ impl<P: Platform> LazyFastQueue<P> {
         match first {
             Ok(_) => Step::PutReserve.taken::<P>(),
             Err(_) => {
-                P::ticket_pool().give(reserve);
+                P::tables().tickets.give(reserve);
                 Step::ReturnReserve.taken::<P>();
             }
         }
@@ -93,7 +93,7 @@ impl<P: Platform> LazyFastQueue<P> {
         match first {
             Ok(_) => Step::PutLatest.taken::<P>(),
             Err(_) => {
-                P::ticket_pool().give(latest);
+                P::tables().tickets.give(latest);
                 Step::ReturnLatest.taken::<P>();
             }
         }

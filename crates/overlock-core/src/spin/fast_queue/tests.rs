@@ -37,13 +37,13 @@ fn census(locks: &[&FastQueue<Toy>]) {
             panic!("{id:?} is held by {other} and by {holder}");
         }
     };
-    for id in Toy::ticket_pool().free() {
+    for id in Toy::tables().tickets.free() {
         note(id, "the pool".to_string());
     }
-    for (index, slot) in Toy::slots().iter().enumerate() {
-        assert_eq!(slot.depth.load(Relaxed), 0);
+    for (index, slot) in Toy::tables().slots.iter().enumerate() {
+        assert_eq!(slot.contexts.depth.load(Relaxed), 0);
         for context in 0..CONTEXTS {
-            let spare = TicketId::from_bits(slot.spare[context].load(Relaxed));
+            let spare = TicketId::from_bits(slot.contexts.spare[context].load(Relaxed));
             let spare = spare.unwrap_or_else(|| TicketId::first_of(index, context));
             note(spare, std::format!("slot {index}, context {context}"));
         }
@@ -54,7 +54,7 @@ fn census(locks: &[&FastQueue<Toy>]) {
         let latest = named(lock.latest.load(Relaxed)).unwrap();
         note(latest, std::format!("lock {number}"));
     }
-    assert_eq!(holders.len(), Toy::tickets().len());
+    assert_eq!(holders.len(), Toy::tables().tickets.len());
 }
 
 /// A part that locks, says so, and unlocks.
@@ -150,7 +150,7 @@ fn creation_fails_where_the_tickets_are_used_up_and_leaves_nothing_behind() {
         .map(|_| FastQueue::<Toy>::try_new().unwrap())
         .collect();
     assert_eq!(FastQueue::<Toy>::try_new().unwrap_err(), CreateError);
-    let one_left = Toy::ticket_pool();
+    let one_left = Toy::tables().tickets;
     drop(locks);
     let odd = one_left.take().unwrap();
     let locks: Vec<_> = core::iter::from_fn(|| FastQueue::<Toy>::try_new().ok()).collect();
@@ -174,7 +174,7 @@ fn destroying_a_held_lock_is_reported_and_its_ticket_not_used_again() {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lock.destroy()));
     let checked = cfg!(any(debug_assertions, feature = "checked"));
     assert_eq!(result.is_err(), checked);
-    let free = Toy::ticket_pool().free();
+    let free = Toy::tables().tickets.free();
     assert_eq!(free.len(), LOCK_TICKETS - 1);
     assert!(!free.contains(&forgotten.0));
 }
@@ -197,7 +197,7 @@ fn handlers_lock_while_their_thread_is_between_exchange_and_adoption() {
         first.lock().unwrap().push(11);
         unlock(middle, token);
     });
-    assert_eq!(Toy::slots()[1].depth.load(Relaxed), 2);
+    assert_eq!(Toy::tables().slots[1].contexts.depth.load(Relaxed), 2);
     let second = order.clone();
     waiter.interrupt(move || {
         // Several times: spares change hands.
@@ -220,7 +220,10 @@ fn handlers_lock_while_their_thread_is_between_exchange_and_adoption() {
 #[test]
 fn without_a_context_the_locks_reserve_is_used() {
     let lock = leak();
-    Toy::slots()[1].depth.store(CONTEXTS as u32, Relaxed);
+    Toy::tables().slots[1]
+        .contexts
+        .depth
+        .store(CONTEXTS as u32, Relaxed);
     for thread in [1, SLOTS] {
         as_thread(thread, || {
             pass(lock);
@@ -229,7 +232,7 @@ fn without_a_context_the_locks_reserve_is_used() {
             unlock(lock, token);
         });
     }
-    Toy::slots()[1].depth.store(0, Relaxed);
+    Toy::tables().slots[1].contexts.depth.store(0, Relaxed);
 
     let token = lock.lock();
     let order = Arc::default();
@@ -260,7 +263,7 @@ fn try_lock_is_not_fooled_by_a_ticket_that_comes_back() {
         reserve: Atomic::new(TAKEN),
     }));
     // The ticket of (1, 0) is the lock's, so that context has another.
-    Watch::slots()[1].spare[0].store(TicketId::first_of(1, 1).bits(), Relaxed);
+    Watch::tables().slots[1].contexts.spare[0].store(TicketId::first_of(1, 1).bits(), Relaxed);
     let seen = lock.latest.load(Relaxed);
     watch(lock);
     watch::before(Access::Exchange, move || {
@@ -312,7 +315,7 @@ fn a_release_does_not_touch_the_lock() {
 fn nothing_of_the_ticket_is_touched_after_its_release() {
     let lock = FastQueue::<Watch>::try_new().unwrap();
     let token = lock.lock();
-    watch(token.0.ticket::<Watch>());
+    watch(Watch::tables().tickets.get(token.0));
     watch::after(Access::Store, freed);
     // SAFETY: just locked.
     unsafe { lock.unlock(token) };
@@ -321,7 +324,7 @@ fn nothing_of_the_ticket_is_touched_after_its_release() {
 
 #[test]
 fn a_lazy_lock_takes_its_tickets_at_its_first_use() {
-    let pool = Toy::ticket_pool();
+    let pool = Toy::tables().tickets;
     let total = pool.free().len();
     let lock = LazyFastQueue::<Toy>::new();
     assert!(!lock.is_locked() && !lock.is_contended());
@@ -343,7 +346,7 @@ fn a_lazy_lock_takes_its_tickets_at_its_first_use() {
 #[test]
 fn a_lazy_lock_takes_its_tickets_once() {
     for access in [Access::Exchange, Access::Load] {
-        let total = Watch::ticket_pool().free().len();
+        let total = Watch::tables().tickets.free().len();
         let lock: &'static LazyFastQueue<Watch> = Box::leak(Box::new(LazyFastQueue::new()));
         watch(lock);
         // Just before its exchanges, or after its first look.
@@ -359,7 +362,7 @@ fn a_lazy_lock_takes_its_tickets_once() {
         let token = lock.lock();
         // SAFETY: just locked.
         unsafe { lock.unlock(token) };
-        assert_eq!(Watch::ticket_pool().free().len(), total - 2);
+        assert_eq!(Watch::tables().tickets.free().len(), total - 2);
         assert_eq!(watch::left(), 0);
     }
 }

@@ -57,7 +57,7 @@ fn the_tail_tells_who_holds_and_who_waits() {
     assert!(lock.is_locked() && !lock.is_contended());
     waiter.end();
     assert_eq!(tail(lock), 0);
-    assert!(Toy::slots().iter().all(|slot| slot.is_idle()));
+    assert!(Toy::tables().slots.iter().all(|slot| slot.is_idle()));
 }
 
 /// N3: each unlock names one successor; storing OWNER to any other node would break the order.
@@ -92,12 +92,12 @@ fn an_owner_waits_for_a_successor_that_has_come_but_not_linked() {
     assert_eq!(lock.tail.swap(name(&guard), AcqRel), node(0)); // arrives ...
     at(Point::Wait, || {
         // N2: the owner's node is still claimed when the successor links through it.
-        assert!(!Toy::slots()[0].is_idle());
+        assert!(!Toy::tables().slots[0].is_idle());
         NodeId::new(0, 0).node::<Toy>().next.store(node(1), Release); // ... and links
     });
     unlock(lock, token);
     assert_eq!(guard.node().wait.load(Relaxed), OWNER);
-    assert!(Toy::slots()[0].is_idle());
+    assert!(Toy::tables().slots[0].is_idle());
     unlock(lock, McsToken(Some(guard)));
     assert_eq!((tail(lock), left()), (0, 0));
 }
@@ -109,7 +109,12 @@ fn watched() -> &'static Mcs<Watch> {
 }
 
 /// Thread 1 arrives, to link itself to the owner's `link` when it likes.
-fn arrive(lock: &Mcs<Watch>) -> (&'static Node<Watch>, impl FnOnce(&<Watch as Platform>::U32)) {
+fn arrive(
+    lock: &Mcs<Watch>,
+) -> (
+    &'static Node<Watch>,
+    impl FnOnce(&<Watch as crate::Atomics>::U32),
+) {
     let guard = as_thread(1, || NodeGuard::<Watch>::new().unwrap());
     guard.node().wait.store(WAITING, Relaxed);
     lock.tail.store(name(&guard), Relaxed);
@@ -214,7 +219,7 @@ fn a_fifth_acquisition_uses_the_locks_spare_and_hands_over_as_any_other() {
     held.iter()
         .zip(tokens)
         .for_each(|(lock, token)| unlock(lock, token));
-    assert!(Toy::slots()[0].is_idle());
+    assert!(Toy::tables().slots[0].is_idle());
 }
 
 #[test]
@@ -263,7 +268,7 @@ fn a_forgotten_token_keeps_the_lock_and_the_node() {
     let lock = leak();
     as_thread(1, || std::mem::forget(lock.lock()));
     assert!(lock.is_locked() && lock.try_lock().is_none());
-    assert!(!Toy::slots()[1].is_idle());
+    assert!(!Toy::tables().slots[1].is_idle());
     // The thread goes on with its other nodes.
     let other = leak();
     let token = as_thread(1, || other.lock());

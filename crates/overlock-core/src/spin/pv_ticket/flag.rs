@@ -4,8 +4,8 @@ use core::fmt::Debug;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::Step;
 use super::width::{FLAG, STEP, Width, after, join, next, served, tail};
+use super::{Step, waiters};
 use crate::platform::Platform;
 use crate::stat::{self, Event, Latency};
 
@@ -124,7 +124,7 @@ impl TailFlag {
 fn released_slow<P: Platform>(key: usize, number: u32) {
     stat::count::<P>(Event::ReleasedSlow);
     let kicked = stat::timed::<P, _>(Latency::PvLatencyKick, || {
-        P::waiters().kick(key, number / STEP)
+        waiters::kick::<P>(key, number / STEP)
     });
     let step = if kicked { Step::Kick } else { Step::KickNobody };
     step.taken::<P>();

@@ -63,9 +63,11 @@ fn held<P: Platform, W: Width, F: SlowFlag>() -> &'static Lock<P, W, F> {
 /// end.
 fn enter_as<P: Platform, W: Width, F: SlowFlag>(thread: usize, lock: &Lock<P, W, F>) {
     let number = next::<W>(W::draw::<P>(&lock.word).unwrap());
-    let guard = Box::leak(Box::new(as_thread(thread, || NodeGuard::new().unwrap())));
+    let guard = Box::leak(Box::new(as_thread(thread, || {
+        NodeGuard::<P>::new().unwrap()
+    })));
     let key = ptr::from_ref(&lock.word).addr();
-    std::mem::forget(P::waiters().enter(key, number / STEP, guard));
+    std::mem::forget(waiters::enter(key, number / STEP, guard));
     W::raise::<P>(&lock.word, F::bits::<W>());
 }
 
@@ -114,7 +116,7 @@ fn sleeper_is_kicked<W: Width, F: SlowFlag>() {
     unlock_as(1, lock);
     assert_eq!(word(lock), join::<W>(4, 4));
     assert_eq!(kicks(), before.1 + 1);
-    assert!(Toy::slots()[1].is_idle());
+    assert!(Toy::tables().slots[1].is_idle());
     assert_eq!(left(), 0);
 }
 
@@ -210,7 +212,7 @@ fn spurious_once<W: Width, F: SlowFlag>() {
     let before = halts();
     let key = ptr::from_ref(&lock.word).addr();
     at(Point::Halt, move || {
-        at(Point::Wait, move || assert!(Toy::waiters().kick(key, 1)));
+        at(Point::Wait, move || assert!(waiters::kick::<Toy>(key, 1)));
     });
     at(Point::Halt, move || {
         at(Point::Wait, move || unlock_as(0, lock));
@@ -244,7 +246,7 @@ fn handler_waits_too<W: Width, F: SlowFlag>() {
     });
     as_thread(1, || outer.lock());
     unlock_as(1, outer);
-    assert!(Toy::slots()[1].is_idle());
+    assert!(Toy::tables().slots[1].is_idle());
     assert_eq!(left(), 0);
 }
 
@@ -266,8 +268,8 @@ fn cannot_sleep<W: Width, F: SlowFlag>() {
 
     let lock = held::<Toy, W, F>();
     let key = ptr::from_ref(&lock.word).addr();
-    let guard = as_thread(2, || NodeGuard::new().unwrap());
-    let entries: Vec<_> = core::iter::from_fn(|| Toy::waiters().enter(key, 1, &guard)).collect();
+    let guard = as_thread(2, || NodeGuard::<Toy>::new().unwrap());
+    let entries: Vec<_> = core::iter::from_fn(|| waiters::enter(key, 1, &guard)).collect();
     spin_through_one_threshold();
     at(Point::Wait, move || unlock_as(0, lock));
     as_thread(1, || lock.lock());

@@ -30,70 +30,15 @@
 //!   the unlock whose mark sends the unlocker here, in the unlocker's own thread or through the
 //!   mark's release store.
 
-use core::fmt::Debug;
+pub(crate) mod line;
+
 use core::ptr;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use crate::fork::clear;
-use crate::node::{CONTEXTS, NodeId};
-use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::node::NodeId;
+use crate::platform::{Atomic, Platform};
 use crate::stat::{self, Event};
-
-/// One line of the table: as many buckets as a slot has nodes.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub struct Line<P: Platform>([Bucket<P>; CONTEXTS]);
-
-/// One entry: empty where `lock` is 0.
-#[derive(Debug)]
-pub(crate) struct Bucket<P: Platform> {
-    lock: P::Usize,
-    node: P::U32,
-}
-
-impl<P: Platform> Line<P> {
-    /// An empty line.
-    pub fn new() -> Self {
-        Line(core::array::from_fn(|_| Bucket {
-            lock: P::Usize::new(0),
-            node: P::U32::new(0),
-        }))
-    }
-}
-
-impl<P: Platform> Line<P> {
-    /// Those that sleep are gone, by a fork.
-    pub(crate) fn forget(&self) {
-        clear(self.0.iter().map(|bucket| &bucket.lock));
-    }
-}
-
-impl<P: Platform> Default for Line<P> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<P: ConstPlatform> Line<P> {
-    /// An empty line, for statics: all zero bytes, so a table takes no space in the program's file.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new line, as intended
-    pub const INIT: Self = Line(
-        [const {
-            Bucket {
-                lock: Zero::ZERO,
-                node: Zero::ZERO,
-            }
-        }; CONTEXTS],
-    );
-}
-
-impl<P: Platform> Bucket<P> {
-    /// Takes the entry out.
-    pub(crate) fn clear(&self) {
-        // HF: (lock, node) -> empty. Release, pairs with HT.
-        self.lock.store(0, Release);
-    }
-}
+use line::Bucket;
 
 /// Enters (`lock`, `node`) and returns the bucket. The caller has synchronised with whoever took
 /// the lock's last entry out.
@@ -136,7 +81,7 @@ fn key<L>(lock: &L) -> usize {
 
 /// Every bucket once, from the first one of the key's line on.
 fn probe<P: Platform>(key: usize) -> impl Iterator<Item = &'static Bucket<P>> {
-    let lines = P::lock_hash();
+    let lines = P::tables().lock_hash;
     // As a fraction, times the number of lines.
     let start = ((u64::from(P::spread(key)) * lines.len() as u64) >> 32) as usize;
     let (before, from) = lines.split_at(start);
@@ -154,6 +99,7 @@ pub(crate) fn entries<P: Platform, L>(lock: &L) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::CONTEXTS;
     use crate::toy::{SLOTS, Toy};
     use std::vec::Vec;
 

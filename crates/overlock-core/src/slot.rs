@@ -1,0 +1,161 @@
+//! What a thread brings to the queues of locks: a [`Slot`], with a [`Node`] for each context.
+//!
+//! Plain data: [`node`](crate::node) says how they are used.
+
+use core::num::NonZeroU16;
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::platform::atomic::{Atomic, Zero, clear};
+use crate::platform::atomics::{Atomics, ConstAtomics};
+use crate::platform::contexts::CONTEXTS;
+use crate::rw::percpu_rwsem::reading::Reading;
+use crate::spin::fast_queue::tickets::Contexts;
+
+/// The most slots that a platform may have: what 14 bits of a queue tail can name.
+pub const MAX_SLOTS: usize = (1 << 14) - 1;
+
+/// Where one context of one thread waits. A cache line of its own, since its owner spins on it.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Node<A: Atomics> {
+    pub(crate) next: A::U32,
+    pub(crate) wait: A::U32,
+    pub(crate) state: A::U32,
+    pub(crate) info: A::U32,
+    pub(crate) kicks: A::U32,
+    pub(crate) lock: A::Usize,
+    pub(crate) kicked_at: A::U64,
+    pub(crate) cancel: A::Usize,
+}
+
+/// The nodes of one thread.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Slot<A: Atomics> {
+    pub(crate) nodes: [Node<A>; CONTEXTS],
+    /// The contexts that are in use, a bit each.
+    pub(crate) busy: A::U32,
+    pub(crate) contexts: Contexts<A>,
+    pub(crate) reading: Reading<A>,
+}
+
+impl<A: Atomics> Node<A> {
+    /// A node that nobody waits in.
+    pub(crate) fn new() -> Self {
+        Node {
+            next: A::U32::new(0),
+            wait: A::U32::new(0),
+            state: A::U32::new(0),
+            info: A::U32::new(0),
+            kicks: A::U32::new(0),
+            lock: A::Usize::new(0),
+            kicked_at: A::U64::new(0),
+            cancel: A::Usize::new(0),
+        }
+    }
+}
+
+impl<A: ConstAtomics> Node<A> {
+    /// A node that nobody waits in, for statics.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new node, as intended
+    pub(crate) const INIT: Self = Node {
+        next: Zero::ZERO,
+        wait: Zero::ZERO,
+        state: Zero::ZERO,
+        info: Zero::ZERO,
+        kicks: Zero::ZERO,
+        lock: Zero::ZERO,
+        kicked_at: Zero::ZERO,
+        cancel: Zero::ZERO,
+    };
+}
+
+impl<A: ConstAtomics> Slot<A> {
+    /// A slot that no thread owns, for statics: all zero bytes, so a table of them costs no space
+    /// in the program's file.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new slot, as intended
+    pub(crate) const INIT: Self = Slot {
+        nodes: [const { Node::INIT }; CONTEXTS],
+        busy: Zero::ZERO,
+        contexts: Contexts::INIT,
+        reading: Reading::INIT,
+    };
+}
+
+impl<A: Atomics> Slot<A> {
+    /// A slot that no thread owns.
+    pub(crate) fn new() -> Self {
+        Slot {
+            nodes: core::array::from_fn(|_| Node::new()),
+            busy: A::U32::new(0),
+            contexts: Contexts::new(),
+            reading: Reading::new(),
+        }
+    }
+
+    /// Whether no context of the slot is claimed, and none of its entries names a read lock. A slot
+    /// whose thread exits while one does (it forgot a guard) must not be given to another
+    /// thread: a queue may still name its node, and that lock is still read.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.busy.load(Relaxed) == 0 && self.reading.is_empty()
+    }
+
+    /// The thread is gone, and so is what it waited for and read: no context is claimed any more.
+    /// Whether another thread may have the slot.
+    pub(crate) fn forget_nodes(&self) -> bool {
+        for node in &self.nodes {
+            clear([&node.next, &node.wait, &node.state, &node.info].into_iter());
+            clear([&node.lock, &node.cancel].into_iter());
+        }
+        self.reading.forget();
+        clear([&self.busy].into_iter());
+        !self.contexts.is_in_use()
+    }
+}
+
+/// The name of a node in 16 bits: context in bits 0 and 1, slot + 1 above. Never 0, so that
+/// a queue's tail can say "nobody".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(NonZeroU16);
+
+impl NodeId {
+    /// The node of `context` in `slot`.
+    ///
+    /// # Panics
+    ///
+    /// Where either is out of range.
+    pub const fn new(slot: usize, context: usize) -> Self {
+        assert!(slot < MAX_SLOTS && context < CONTEXTS);
+        match NonZeroU16::new(((slot + 1) << 2 | context) as u16) {
+            Some(bits) => NodeId(bits),
+            None => unreachable!(),
+        }
+    }
+
+    /// The node that `bits` names; `None` for 0, and for bits that name no slot.
+    #[inline]
+    pub const fn from_bits(bits: u16) -> Option<Self> {
+        match NonZeroU16::new(bits) {
+            Some(some) if bits >> 2 != 0 => Some(NodeId(some)),
+            _ => None,
+        }
+    }
+
+    /// The name as it is kept in words.
+    #[inline]
+    pub const fn bits(self) -> u16 {
+        self.0.get()
+    }
+
+    /// The slot's number: see [`Platform::slot`](crate::Platform::slot).
+    #[inline]
+    pub const fn slot(self) -> usize {
+        (self.0.get() >> 2) as usize - 1
+    }
+
+    /// The context within the slot.
+    #[inline]
+    pub const fn context(self) -> usize {
+        (self.0.get() & 3) as usize
+    }
+}

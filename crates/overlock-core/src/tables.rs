@@ -1,0 +1,144 @@
+//! What the locks keep outside of themselves: for each thread, and for locks that are waited for.
+//!
+//! A platform provides room for it, and hands it out by [`Platform::tables`](crate::Platform):
+//!
+//! ```ignore
+//! static STORAGE: Storage<MyKernel, THREADS, { THREADS.div_ceil(8) }, LOCK_TICKETS> = Storage::INIT;
+//!
+//! fn tables() -> Tables<MyKernel> {
+//!     Tables::new(&STORAGE)
+//! }
+//! ```
+//!
+//! What is inside is the business of the lock that uses it, and lies beside that lock:
+//!
+//! | table | of | where |
+//! |---|---|---|
+//! | queue nodes | all queued locks | [`node`](crate::node) |
+//! | tickets and their pool | [`fast_queue`](crate::spin::fast_queue) | `spin/fast_queue/tickets.rs` |
+//! | sleepers by ticket | [`pv_ticket`](crate::spin::pv_ticket) | `spin/pv_ticket/waiters.rs` |
+//! | the lock hash | [`pv_queued`](crate::spin::pv_queued), [`hybrid`](crate::spin::hybrid) | `spin/pv/lock_hash.rs` |
+//! | read locks of each thread | [`percpu_rwsem`](crate::rw::percpu_rwsem) | `rw/percpu_rwsem/reading.rs` |
+
+use crate::platform::atomics::{Atomics, ConstAtomics};
+use crate::rw::percpu_rwsem::reading::ReaderIds;
+use crate::slot::{MAX_SLOTS, Slot};
+use crate::spin::fast_queue::tickets::{TicketPool, TicketTable, Tickets};
+use crate::spin::pv::lock_hash::line::Line;
+use crate::spin::pv_ticket::waiters::line::WaiterLine;
+
+/// Room for the tables of a platform. All zero bytes at first: a static takes no space in the
+/// program's file, and a page of it no memory until it is used.
+///
+/// - `SLOTS`: the most threads that can wait in a queue at a time, at most [`MAX_SLOTS`].
+/// - `WAITER_LINES`: cache lines for sleepers of paravirtual ticket locks, of 16 each. They work
+///   best with a line for every eight slots. At least 1.
+/// - `LOCK_TICKETS`: two for each [fast queue spinlock](crate::spin::FastQueue) that may live at a
+///   time.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Storage<
+    A: Atomics,
+    const SLOTS: usize,
+    const WAITER_LINES: usize,
+    const LOCK_TICKETS: usize,
+> {
+    slots: [Slot<A>; SLOTS],
+    tickets: Tickets<A, SLOTS, LOCK_TICKETS>,
+    waiters: [WaiterLine<A>; WAITER_LINES],
+    lock_hash: [Line<A>; SLOTS],
+    ticket_pool: TicketPool<A>,
+    reader_ids: ReaderIds<A>,
+}
+
+impl<A: ConstAtomics, const SLOTS: usize, const WAITER_LINES: usize, const LOCK_TICKETS: usize>
+    Storage<A, SLOTS, WAITER_LINES, LOCK_TICKETS>
+{
+    /// Empty tables, for a static.
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
+    pub const INIT: Self = Storage {
+        slots: [const { Slot::INIT }; SLOTS],
+        tickets: Tickets::INIT,
+        waiters: [const { WaiterLine::INIT }; WAITER_LINES],
+        lock_hash: [const { Line::INIT }; SLOTS],
+        ticket_pool: TicketPool::INIT,
+        reader_ids: ReaderIds::INIT,
+    };
+}
+
+impl<A: Atomics, const SLOTS: usize, const WAITER_LINES: usize, const LOCK_TICKETS: usize>
+    Storage<A, SLOTS, WAITER_LINES, LOCK_TICKETS>
+{
+    /// Empty tables.
+    pub fn new() -> Self {
+        Storage {
+            slots: core::array::from_fn(|_| Slot::new()),
+            tickets: Tickets::new(),
+            waiters: core::array::from_fn(|_| WaiterLine::new()),
+            lock_hash: core::array::from_fn(|_| Line::new()),
+            ticket_pool: TicketPool::new(),
+            reader_ids: ReaderIds::new(),
+        }
+    }
+}
+
+impl<A: Atomics, const SLOTS: usize, const WAITER_LINES: usize, const LOCK_TICKETS: usize> Default
+    for Storage<A, SLOTS, WAITER_LINES, LOCK_TICKETS>
+{
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The tables of a platform: see the [module's page](self).
+#[derive(Debug)]
+pub struct Tables<A: Atomics> {
+    pub(crate) slots: &'static [Slot<A>],
+    pub(crate) tickets: TicketTable<A>,
+    pub(crate) waiters: &'static [WaiterLine<A>],
+    /// With as many buckets as there are nodes, since a node is in at most one.
+    pub(crate) lock_hash: &'static [Line<A>],
+    pub(crate) reader_ids: &'static ReaderIds<A>,
+}
+
+impl<A: Atomics> Tables<A> {
+    /// The tables in `storage`. Costs nothing where the storage is a static.
+    ///
+    /// Does not compile where the storage has more than [`MAX_SLOTS`] slots, or no waiter lines.
+    #[inline(always)]
+    pub const fn new<const SLOTS: usize, const WAITER_LINES: usize, const LOCK_TICKETS: usize>(
+        storage: &'static Storage<A, SLOTS, WAITER_LINES, LOCK_TICKETS>,
+    ) -> Self {
+        const {
+            assert!(
+                SLOTS <= MAX_SLOTS,
+                "a queue's tail cannot name so many slots"
+            );
+            assert!(WAITER_LINES > 0, "paravirtual ticket locks need a line");
+        }
+        Tables {
+            slots: &storage.slots,
+            tickets: TicketTable::new(&storage.tickets, &storage.ticket_pool),
+            waiters: &storage.waiters,
+            lock_hash: &storage.lock_hash,
+            reader_ids: &storage.reader_ids,
+        }
+    }
+
+    /// How many slots there are: see [`Platform::slot`](crate::Platform::slot).
+    #[inline(always)]
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether the thread of `slot` neither waits in a queue nor is entered as a reader. A platform
+    /// must not give the slot of a thread that has exited to another one before: the thread forgot
+    /// a guard, a queue may still name its node, and a lock is still read.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such slot.
+    pub fn is_idle(&self, slot: usize) -> bool {
+        self.slots[slot].is_idle()
+    }
+}
