@@ -1,33 +1,33 @@
-//! What locks keep sleepers in: a list of queue nodes, and the one-byte guard of such a list.
+//! A list of sleepers, linked through their queue nodes, and the one-byte wait lock of such a list.
 //!
 //! Only threads that are about to sleep, have just woken, or are about to wake another one take a
-//! guard, and each holds it for a few dozen instructions.
+//! wait lock. Each holds it for a few dozen instructions.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 
-/// Looks at a guard before a waiter for it gives its CPU away: the holder has lost its own.
-const TURNS: u32 = 1000;
+/// Polls of a wait lock before a waiter gives its CPU away: its holder has lost its own.
+const POLLS: u32 = 1000;
 
-/// The sleep between two looks of a thread that nobody can wake: one without a queue node, or one
-/// that waits for another to get its CPU back. About a wake-up across CPUs.
+/// The back-off of a thread that nobody can wake: it has no queue node, or it waits for another to
+/// get its CPU back. About as long as a wake-up across CPUs.
 pub(crate) const BACKOFF_SLEEP_NS: u64 = 50_000;
 
-/// Gives the CPU away for a [while](BACKOFF_SLEEP_NS).
+/// Gives the CPU away for [`BACKOFF_SLEEP_NS`].
 pub(crate) fn backoff_sleep<P: Platform>() {
     P::backoff_sleep(BACKOFF_SLEEP_NS);
 }
 
-/// A test-and-set byte whose waiters nap when its holder has lost its CPU.
+/// A test-and-set byte. Its waiters back off by sleeping when its holder has lost its CPU.
 #[derive(Debug)]
 pub(crate) struct WaitLock<P: Platform>(P::U8);
 
 const FREE: u8 = 0;
 const HELD: u8 = 1;
 
-/// The guard, held. All accesses to what it guards are Relaxed: QA and QR order them.
+/// The wait lock, held. All accesses to the list are Relaxed: QA and QR order them.
 pub(crate) struct Held<'a, P: Platform>(&'a P::U8);
 
 impl<P: Platform> WaitLock<P> {
@@ -35,7 +35,7 @@ impl<P: Platform> WaitLock<P> {
         WaitLock(P::U8::new(0))
     }
 
-    /// Takes the guard.
+    /// Acquires it.
     pub(crate) fn lock(&self) -> Held<'_, P> {
         // free -> held. QA: acquire, pairs with QR.
         while self
@@ -43,15 +43,15 @@ impl<P: Platform> WaitLock<P> {
             .compare_exchange(FREE, HELD, Acquire, Relaxed)
             .is_err()
         {
-            let turns = Spin::Polls(TURNS);
-            if P::wait_until(&self.0, Relaxed, turns, |held: u8| held == FREE).is_err() {
+            let limit = Spin::Polls(POLLS);
+            if P::wait_until(&self.0, Relaxed, limit, |held: u8| held == FREE).is_err() {
                 backoff_sleep::<P>();
             }
         }
         Held(&self.0)
     }
 
-    /// Whoever held it is gone, by a fork.
+    /// After fork() in the child: frees it, since its holder exists only in the parent.
     pub(crate) fn forget(&self) {
         self.0.store(FREE, Relaxed);
     }
@@ -74,8 +74,7 @@ impl<P: Platform> Drop for Held<'_, P> {
     }
 }
 
-/// A doubly linked list of nodes, through their `next` and `wait`. Its user holds the guard that
-/// belongs to it.
+/// A doubly linked list of nodes, through their `next` and `wait`. Its user holds its wait lock.
 #[derive(Debug)]
 pub(crate) struct Links<P: Platform> {
     head: P::U16,
@@ -102,13 +101,13 @@ impl<P: Platform> Links<P> {
         }
     }
 
-    /// Those in it are gone, by a fork.
+    /// After fork() in the child: empties it, since its nodes' threads exist only in the parent.
     pub(crate) fn forget(&self) {
         self.head.store(0, Relaxed);
         self.tail.store(0, Relaxed);
     }
 
-    /// The first node. Without the guard: a snapshot.
+    /// The first node. Without the wait lock: a snapshot.
     pub(crate) fn first(&self) -> Option<NodeId> {
         NodeId::from_bits(self.head.load(Relaxed))
     }
@@ -202,14 +201,14 @@ mod tests {
         }
     }
 
-    /// The nap in `lock`: without it the toy is stuck.
+    /// Fails without the back-off in `lock`: the waiter polls for ever.
     #[test]
-    fn who_waits_for_a_guard_gives_its_cpu_to_the_holder() {
-        static GUARD: WaitLock<Toy> = WaitLock::INIT;
-        core::mem::forget(GUARD.lock());
-        at(Point::Halt, || drop(Held::<Toy>(&GUARD.0)));
-        drop(GUARD.lock());
-        assert!(!GUARD.is_held());
+    fn a_waiter_gives_its_cpu_to_the_holder_of_a_wait_lock() {
+        static LIST: WaitLock<Toy> = WaitLock::INIT;
+        core::mem::forget(LIST.lock());
+        at(Point::Halt, || drop(Held::<Toy>(&LIST.0)));
+        drop(LIST.lock());
+        assert!(!LIST.is_held());
         assert_eq!((left(), halts()), (0, 1));
     }
 }

@@ -1,27 +1,26 @@
-//! Queue nodes: where a thread waits.
+//! Queue nodes: a node is where one context of one thread waits.
 //!
-//! A thread owns one [`Slot`] while it lives, with one [`Node`] for each of the four
-//! contexts that can nest in it: its ordinary code and up to three signal handlers, each
-//! interrupting the one before. Slots are immortal and type-stable: a thread that exits
-//! leaves its slot to the next one, and a late kick or a stale look meets a node,
-//! never freed memory.
+//! A thread owns one slot while it lives, with one [`Node`] for each of the four contexts that can
+//! nest in it: its ordinary code, and up to three signal handlers, each interrupting the one before.
+//! Slots are immortal and type-stable: a thread that exits leaves its slot to the next one. So a
+//! late kick or a stale load meets a node, never freed memory.
 //!
-//! More threads alive than slots, or a fifth context: [`NodeGuard::new`] answers `None`, and each lock
-//! has a way to wait without a node that is still correct, only slower
+//! [`NodeGuard::new`] returns `None` for a fifth context, and while more threads than slots are
+//! alive. Each lock then has a way to wait without a node that is still correct, only slower
 //! ([`Event::LockNoNode`](crate::stat::Event::LockNoNode) counts it).
 //!
 //! | field | who writes it, and when |
 //! |---|---|
-//! | `Slot::busy` | the owning thread and the handlers that interrupt it, claiming and releasing contexts |
-//! | `Slot::depth`, `Slot::spare` | the owning thread and the handlers that interrupt it: `fast_queue`'s contexts, and the ticket that each brings to its next lock (0: its first own one) |
+//! | `Slot::busy` | the owning thread and the handlers that interrupt it, when they take and release contexts |
+//! | `Slot::contexts` | the owning thread and the handlers that interrupt it, in [`fast_queue`](crate::spin::fast_queue) |
+//! | `Slot::reading` | the owning thread: the read locks that it holds visibly; a writer that waits for one of them ([`percpu_rwsem`](crate::rw::percpu_rwsem)) |
 //! | `Node::next` | the successor in the queue, once |
-//! | `Node::wait` | the predecessor (or the owner), handing the lock or the head of the queue over |
+//! | `Node::wait` | the predecessor (or the owner), when it hands off the lock or the head of the queue |
 //! | `Node::state` | the waiter and its waker |
-//! | `Node::kicks` | whoever kicks the waiter through it: one more; never set back |
-//! | `Node::kicked_at` | the kicker: when that was, where statistics are on |
-//! | `Node::cancel` | the waiter: the address of the token whose cancellation shall kick it, or 0 |
-//! | `Slot::reading` | the owning thread: the reader-writer locks that it holds visibly, by their ids; whoever waits for one of them: that it does |
-//! | `Node::info`, `Node::lock` | the waiter before it publishes the node, and in sleeping locks then whoever holds the guard of its list; meaning by lock |
+//! | `Node::kicks` | a waker that kicks the waiter through it: one more, never set back |
+//! | `Node::kicked_at` | the waker: the time of its kick, if statistics are on |
+//! | `Node::cancel` | the waiter: the address of the token whose cancellation kicks it, or 0 |
+//! | `Node::info`, `Node::lock` | the waiter before it publishes the node; in sleeping locks afterwards the holder of the wait lock; meaning by lock |
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
@@ -36,7 +35,7 @@ impl NodeId {
     ///
     /// # Panics
     ///
-    /// Where the platform has no such slot: the name comes from a corrupted lock.
+    /// If the platform has no such slot: the name comes from a corrupted lock.
     #[inline]
     pub fn node<P: Platform>(self) -> &'static Node<P> {
         &P::tables().slots[self.slot()].nodes[self.context()]
@@ -45,7 +44,7 @@ impl NodeId {
 
 /// The right to use a node of the calling thread, until dropped.
 ///
-/// Not `Send`: the context belongs to the thread that claimed it.
+/// Not `Send`: the context belongs to the thread that took it.
 #[derive(Debug)]
 pub struct NodeGuard<P: Platform> {
     id: NodeId,
@@ -53,8 +52,8 @@ pub struct NodeGuard<P: Platform> {
 }
 
 impl<P: Platform> NodeGuard<P> {
-    /// Claims the lowest free context of the calling thread; `None` where it has no slot, or where
-    /// all four are in use.
+    /// Takes the lowest free context of the calling thread. `None` if the thread has no slot, or all
+    /// four are in use.
     #[inline]
     pub fn new() -> Option<Self> {
         let slot = P::slot()?;
@@ -76,13 +75,13 @@ impl<P: Platform> NodeGuard<P> {
         }
     }
 
-    /// The claimed node's name.
+    /// The node's name.
     #[inline]
     pub fn id(&self) -> NodeId {
         self.id
     }
 
-    /// The claimed node.
+    /// The node.
     #[inline]
     pub fn node(&self) -> &'static Node<P> {
         self.id.node()
@@ -92,21 +91,21 @@ impl<P: Platform> NodeGuard<P> {
 impl<P: Platform> Drop for NodeGuard<P> {
     #[inline]
     fn drop(&mut self) {
-        // Release, pairing with the acquire of whoever takes the slot over after this thread's
-        // exit: all use of the node lies before.
+        // Release, pairing with the acquire of the thread that takes the slot over after this
+        // one's exit: all use of the node lies before.
         P::tables().slots[self.id.slot()]
             .busy
             .fetch_and(!(1 << self.id.context()), Release);
     }
 }
 
-/// Sets bits in words to hand out small numbers: slots to threads, tickets to locks. Lock-free,
-/// so usable from signal handlers and across fork.
+/// Hands out small numbers, a bit each: slots to threads, for instance. Lock-free, so usable from
+/// signal handlers and across fork.
 #[derive(Debug)]
 pub struct Bitmap<'a, A>(pub &'a [A]);
 
 impl<A: Atomic<u64>> Bitmap<'_, A> {
-    /// Takes the lowest clear bit below `limit` that it finds; `None` where all are set.
+    /// Takes the lowest clear bit below `limit` that it finds. `None` if all are set.
     pub fn take(&self, limit: usize) -> Option<usize> {
         for (index, word) in self.0.iter().enumerate() {
             let mut seen = word.load(Relaxed);
@@ -116,7 +115,7 @@ impl<A: Atomic<u64>> Bitmap<'_, A> {
                 if number >= limit {
                     return None;
                 }
-                // Acquire pairs with the release in `give`: what the last holder did lies before.
+                // Acquire pairs with the release in `give`: all that the last holder did lies before.
                 seen = word.fetch_or(1 << bit, AcqRel);
                 if seen & 1 << bit == 0 {
                     return Some(number);
@@ -130,8 +129,8 @@ impl<A: Atomic<u64>> Bitmap<'_, A> {
     ///
     /// # Panics
     ///
-    /// Where `number` lies outside the bitmap. In debug builds and with the `checked` feature also
-    /// where it was not taken.
+    /// If `number` lies outside the bitmap. In debug builds and with the `checked` feature also if
+    /// it was not taken.
     pub fn give(&self, number: usize) {
         let old = self.0[number / 64].fetch_and(!(1 << (number % 64)), AcqRel);
         crate::check!(
@@ -146,10 +145,10 @@ mod tests {
     use super::*;
     use crate::toy::watch::{Access, Watch, before, left, watch};
 
-    /// A handler runs between the look and the exchange, and keeps the context that was free. Fails
-    /// where `NodeGuard::new` does not look at what the exchange found.
+    /// A handler runs between the load and the exchange, and keeps the context that was free. Fails
+    /// if `NodeGuard::new` ignores the value that the exchange found.
     #[test]
-    fn a_context_that_a_handler_keeps_is_not_claimed_twice() {
+    fn a_context_that_a_handler_keeps_is_not_taken_twice() {
         let guard = NodeGuard::<Watch>::new;
         watch(&Watch::tables().slots[0].busy);
         before(Access::Or, move || core::mem::forget(guard()));

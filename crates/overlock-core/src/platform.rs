@@ -1,18 +1,16 @@
-//! The one door between a lock and the machine.
+//! The machine, as the locks see it.
 //!
-//! Everything a lock asks of the world goes through [`Platform`]: its atomics, the
-//! only way to wait, the way to sleep and to wake, barriers, a clock, and the queue
-//! nodes of the running thread. `overlock` implements it for Linux threads, the
-//! checkers and the simulator implement it for theirs, and a kernel implements it
-//! with HLT and a kick hypercall.
+//! A lock asks nothing of the world but through [`Platform`]: its atomics, the only way to spin,
+//! the way to sleep and to wake, barriers, clocks, and the number of the running thread. The crate
+//! `overlock` implements it for Linux threads, the checkers and the simulator for theirs. A kernel
+//! implements it with HLT and a kick hypercall.
 //!
 //! # The contract of `halt` and `kick`
 //!
-//! The latch between the two is the *word*, not the call: a waker first changes the
-//! word, then calls [`Platform::kick`]; a sleeper names the value that it expects
-//! and [`Platform::halt`] returns at once where the word differs. So a kick that
-//! comes before the halt is never lost, a kick that comes late is harmless, and
-//! a halt may return for no reason at all: every caller looks again.
+//! The latch between the two is the *word*, not the call. A waker first changes the word, then
+//! calls [`Platform::kick`]. A sleeper names the value that it expects, and [`Platform::halt`]
+//! returns at once if the word differs. So a kick before the halt is never lost, and a late kick is
+//! harmless. A halt may also return for no reason: every caller rechecks.
 
 pub(crate) mod atomic;
 pub(crate) mod atomics;
@@ -31,16 +29,16 @@ pub use time::{Deadline, Instant};
 use crate::diagram::Transition;
 use crate::tables::Tables;
 
-/// One world that locks can run in: see the [module's page](self).
+/// A machine that locks can run on: see the [module's page](self).
 ///
-/// Implementations are zero-sized marker types; locks name theirs as a type parameter,
-/// so every call is static and inlines.
+/// Implementations are zero-sized marker types. A lock names its platform as a type parameter, so
+/// every call is static and inlines.
 pub trait Platform: Atomics {
-    /// Waits, awake, until `done` accepts what `word` holds. The only way to spin.
+    /// Polls `word`, awake, until `done` accepts its value: the only way to spin. `done` is pure.
     ///
-    /// Each look is a load with `order`; `Ok` carries the accepted value and its load
-    /// has that order. `Err` carries the last value seen once `limit` is used up;
-    /// at least one look is taken whatever the limit.
+    /// Each poll is a load with `order`. `Ok` carries the accepted value, whose load has that
+    /// order. `Err` carries the last value once `limit` is used up. At least one poll is made
+    /// whatever the limit.
     fn wait_until<T, A>(
         word: &A,
         order: Ordering,
@@ -51,17 +49,16 @@ pub trait Platform: Atomics {
         T: Copy + Eq,
         A: Atomic<T>;
 
-    /// Lets about `turns` turns of a spin loop pass without looking at any word:
-    /// the delay of back-off locks.
-    fn pause(turns: u32);
+    /// Executes about `iterations` iterations of a spin loop without a load of any word: the delay
+    /// of back-off locks.
+    fn pause(iterations: u32);
 
-    /// Keeps the CPU for `nanos` nanoseconds or a little more, by the platform's clock, without
-    /// looking at any word. It ends by itself: a loop that waits for what others
-    /// do calls [`pause`](Self::pause), by which checkers know that nothing comes of looking again
-    /// before another thread has run.
+    /// Keeps the CPU for `nanos` nanoseconds or a little more, by the platform's clock, without a
+    /// load of any word. Returns the moment of its end, the last reading of the clock, from which a
+    /// caller may go on to measure.
     ///
-    /// Returns the moment of its end: what the clock has shown last, from which a caller may go on
-    /// to measure.
+    /// A delay ends by itself. A loop that waits for other threads calls [`pause`](Self::pause)
+    /// instead: it tells checkers that polling again is in vain before another thread has run.
     fn delay(nanos: u64) -> Instant {
         let mut now = Self::now();
         let end = now.plus_nanos(nanos);
@@ -72,29 +69,29 @@ pub trait Platform: Atomics {
         now
     }
 
-    /// Sleeps until kicked on `word`, at the latest until `until`. Returns at once where
-    /// `word` does not hold `expected`; may return spuriously. Orders nothing.
+    /// Sleeps until kicked on `word`, at the latest until `until`. Returns at once if `word` does
+    /// not hold `expected`. May return spuriously. Orders nothing.
     fn halt(word: &Self::U32, expected: u32, until: Option<Deadline>);
 
-    /// Wakes the thread that halted on `word`, if one did. The caller has changed the word
-    /// before. `word` may already have been put to another use: the kick is then a
-    /// spurious wake-up for whoever halts there.
+    /// Wakes the thread that halted on `word`, if one did. The caller has changed the word before.
+    /// `word` may already have been put to another use: the kick is then a spurious wake-up for a
+    /// thread that halts there.
     fn kick(word: &Self::U32);
 
-    /// As [`halt`](Self::halt), as a sleeper that kicks can tell from others. False where it has
-    /// certainly not been kicked: the word had changed, the time was over, a signal came. True
-    /// where it may have been.
+    /// As [`halt`](Self::halt), as a kind of sleeper that kicks can tell from others. Returns false
+    /// if it has certainly not been kicked: the word had changed, the time was over, or a signal
+    /// came.
     ///
-    /// The default does not tell sleepers apart, which takes a [`kick_at`](Self::kick_at) that
-    /// wakes all for [`Kick::Apart`].
+    /// The default does not tell sleepers apart. It needs a [`kick_at`](Self::kick_at) that wakes
+    /// all threads for [`Kick::Apart`].
     fn halt_as(sleeper: Sleeper, word: &Self::U32, expected: u32, until: Option<Deadline>) -> bool {
         let _ = sleeper;
         Self::halt(word, expected, until);
         true
     }
 
-    /// As [`halt`](Self::halt), and ends also where `other` does not hold what is expected of it,
-    /// or somebody kicks that. The default polls: it sleeps for a millisecond at most.
+    /// As [`halt`](Self::halt) on `word`, and ends as well if `other` differs from its expected
+    /// value or is kicked. The default polls: it sleeps for a millisecond at most.
     fn halt_either(word: (&Self::U32, u32), other: (&Self::U32, u32), until: Option<Deadline>) {
         let soon = Self::now().plus_nanos(1_000_000);
         if other.0.load(Ordering::Relaxed) == other.1 {
@@ -103,59 +100,59 @@ pub trait Platform: Atomics {
         }
     }
 
-    /// Wakes one thread that halted on the word that lies, or lay, at this address, or all of them.
-    /// The caller has changed the word before, and may have let go of it: it may be gone, or
-    /// something else may be in its place. So this does not touch it. Whoever halts there for
-    /// another reason is woken for nothing.
+    /// Wakes threads that halted on the word that lies, or lay, at this address. The caller has
+    /// changed the word before, and may have let go of it: another object may be in its place. So
+    /// this does not access it. A thread that halts there for another reason has a spurious
+    /// wake-up.
     fn kick_at(word: *const Self::U32, whom: Kick);
 
-    /// The thread that halted on `from`, if one did, sleeps on `to` from now on, as if it had
-    /// halted there as a [`Sleeper::Waiter`], with the deadline that it has. False where this
-    /// platform cannot do that. The caller has changed `from` before.
+    /// Moves the thread that halted on `from`, if one did, to `to`: from then on it sleeps there as
+    /// a [`Sleeper::Waiter`], with the deadline that it has. Returns false if this platform cannot
+    /// do that. The caller has changed `from` before.
     fn requeue(from: &Self::U32, to: &Self::U32) -> bool {
         let _ = (from, to);
         false
     }
 
-    /// Stores 0 into byte 0 of `word`, where byte 0 is 1; else changes nothing. Whether it has
-    /// stored. Release.
+    /// Stores 0 into byte 0 of `word` if that byte is 1, and changes nothing else. Returns whether
+    /// it has stored. Release.
     ///
-    /// It looks and stores without anything in between that another thread could see: by one atomic
-    /// operation, as the default, or by a sequence that
-    /// [`restart_releases`](Self::restart_releases) of another thread makes begin anew. What others
-    /// have changed in byte 0 between the look and the store of such a sequence is lost.
+    /// No other thread can come between its load and its store. It is one atomic operation, as the
+    /// default, or a sequence that begins anew if another thread [restarts](Self::restart_releases)
+    /// it. A change of byte 0 by another thread between load and store of such a sequence is lost.
     #[inline(always)]
     fn release(word: &Self::U32) -> bool {
-        // A failed exchange would cost as much as the slow unlock's that follows.
+        // A failed exchange costs as much as that of the slow unlock which follows.
         word.byte0_load(Ordering::Relaxed) == 1
             && word.byte0_compare_exchange(1, 0, Ordering::Release).is_ok()
     }
 
-    /// When this returns, no [`release`](Self::release) is between its look and its store that took
-    /// its look before the call: each has stored, visibly to the caller, or looks again. Where
-    /// a release is one atomic operation there is nothing to do.
+    /// Restarts each [`release`](Self::release) that is between its load and its store. When this
+    /// returns, each of them has stored, visibly to the caller, or loads again. A platform whose
+    /// release is one atomic operation has nothing to do.
     ///
-    /// False where it could not be done. Then each [halt](Self::halt_as) that begins from now on
-    /// ends by itself after a while, and the caller wakes those that have begun to sleep before.
+    /// Returns false if it could not be done. Then each [halt](Self::halt_as) that begins from now
+    /// on ends by itself after a while, and the caller wakes the threads that began to sleep
+    /// before.
     fn restart_releases() -> bool {
         true
     }
 
-    /// Whether [restarts](Self::restart_releases) have been rare enough of late for another one. A
+    /// Whether recent [restarts](Self::restart_releases) have been rare enough for another one. A
     /// hint.
     fn restart_is_affordable() -> bool {
         true
     }
 
-    /// A clock for spinning: nanoseconds from an arbitrary start, within a factor of two, and
-    /// cheaper to read than [`now`](Self::now).
+    /// A clock for spinning: nanoseconds from an arbitrary start, within a factor of two. Cheaper
+    /// to read than [`now`](Self::now).
     #[inline]
     fn ticks() -> u64 {
         Self::now().as_nanos()
     }
 
     /// Keeps the CPU for about `nanos` nanoseconds of [`ticks`](Self::ticks), or a little longer,
-    /// without looking at any word: the distance between two polls.
+    /// without a load of any word: the back-off between two polls.
     fn spin(nanos: u64) {
         let start = Self::ticks();
         while Self::ticks().wrapping_sub(start) < nanos {
@@ -163,9 +160,9 @@ pub trait Platform: Atomics {
         }
     }
 
-    /// Told by a thread that spins for a lock, with what [`ticks`](Self::ticks) shows: gives its
-    /// CPU to another runnable thread, if its turn on the CPU is over. Whether it has. Nobody
-    /// may count on it.
+    /// Gives the CPU to another runnable thread, if the caller's time slice is over. Called by a
+    /// thread that spins for a lock, with the present [`ticks`](Self::ticks). Returns whether it
+    /// has yielded. A hint: nobody may rely on it.
     #[inline(always)]
     fn yield_slice(now: u64) -> bool {
         let _ = now;
@@ -180,13 +177,12 @@ pub trait Platform: Atomics {
         Self::halt(&nobody, 0, Some(end.into()));
     }
 
-    /// The cheap half of an asymmetric fence: between two accesses of the thread that runs
-    /// often. Together with a [`heavy_barrier`](Self::heavy_barrier) of another thread
-    /// it orders like two sequentially consistent fences; with another light one it
-    /// orders nothing.
+    /// The cheap half of an asymmetric fence, for the side that runs often. Together with a
+    /// [`heavy_barrier`](Self::heavy_barrier) of another thread it orders as two sequentially
+    /// consistent fences do. Two light barriers order nothing.
     fn light_barrier();
 
-    /// The dear half: every other running thread of the process passes a full fence before
+    /// The expensive half: every other running thread of the process passes a full fence before
     /// this returns.
     fn heavy_barrier();
 
@@ -195,58 +191,57 @@ pub trait Platform: Atomics {
     fn cpu() -> Cpu;
 
     /// Whether a thread that last ran on `cpu`, and is not the caller, is known to have lost it.
-    /// `false` where nothing is known.
+    /// `false` if nothing is known.
     fn preempted(cpu: Cpu) -> bool;
 
     /// The platform's monotonic clock.
     fn now() -> Instant;
 
-    /// The civil time, which can be set: nanoseconds after 1970. A platform that has none takes the
-    /// monotonic clock for it.
+    /// The civil time, which can be set: nanoseconds after 1970. A platform without one uses the
+    /// monotonic clock.
     fn wall_clock() -> u64 {
         Self::now().as_nanos()
     }
 
-    /// How many CPUs the program may really use (affinity and quota taken into account), at least
-    /// 1.
+    /// How many CPUs the program may really use, by its affinity and its quota. At least 1.
     fn parallelism() -> u32;
 
-    /// What the locks keep for the threads and for locks that lie outside of themselves: immortal.
-    /// A platform makes it of a [`Storage`](crate::tables::Storage), and need not know what is
-    /// inside.
+    /// The tables that locks keep for threads and waiters. A platform makes them of a static
+    /// [`Storage`](crate::tables::Storage), and need not know their contents.
     fn tables() -> Tables<Self>;
 
-    /// The number of the calling thread until it exits: below [`Tables::slots`], and no other living
-    /// thread's. `None` while more threads are alive. Safe to call from a signal handler.
+    /// The number of the calling thread until it exits. It is below [`Tables::slots`], and no other
+    /// living thread has it. `None` while more threads than slots are alive. Safe to call from a
+    /// signal handler.
     fn slot() -> Option<usize>;
 
-    /// How many slots, from the first, are in use: no thread has one beyond. A thread's own slot counts from before its first use of it until the thread
-    /// exits, in the order of sequentially consistent operations: where the look here comes
-    /// after such an operation of the caller, and that after one of the thread, the slot is among
-    /// them. Where it is not, because the thread has exited, the caller knows of all that the
-    /// thread did.
+    /// How many slots, from the first, are in use: no thread has one beyond.
+    ///
+    /// A thread's slot counts from before its first use of it until the thread exits. In the SC
+    /// order, let a use by the thread come before an SC operation of the caller, and that before
+    /// this call: then the slot is counted, or the thread has exited, and all that it did happens
+    /// before the return.
     fn slots_in_use() -> usize {
         Self::tables().slots()
     }
 
-    /// Told by the calling thread that it has just gone along a transition of a lock's state diagram.
-    /// For checkers that count what they have executed; elsewhere it is empty.
+    /// Reports that the calling thread has made a transition of a lock's state diagram. For
+    /// checkers that count what they have executed. Empty elsewhere.
     #[inline(always)]
     fn transition(transition: Transition) {
         let _ = transition;
     }
 
-    /// Spreads addresses evenly over 32 bits: where in a table a lock's entry lies. A platform
-    /// whose results are to be the same wherever its memory happens to lie has its own.
+    /// Hashes an address to 32 bits, for the place of a lock's entry in a table. A platform whose
+    /// results must not depend on where its memory happens to lie has its own.
     #[inline(always)]
     fn spread(address: usize) -> u32 {
         spread(address)
     }
 }
 
-/// Fibonacci hashing: multiplying by 2^64 over the golden ratio spreads nearby addresses, and the
-/// high half of the product depends on all of their bits. What [`Platform::spread`] does unless a
-/// platform does otherwise.
+/// Fibonacci hashing, the default of [`Platform::spread`]. Multiplying by 2^64 over the golden
+/// ratio spreads nearby addresses, and the high half of the product depends on all of their bits.
 #[inline(always)]
 pub const fn spread(address: usize) -> u32 {
     ((address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
@@ -258,45 +253,44 @@ pub trait ConstPlatform: Platform + ConstAtomics {}
 
 impl<P: Platform + ConstAtomics> ConstPlatform for P {}
 
-/// Whom [`Platform::kick_at`] wakes.
+/// The threads that [`Platform::kick_at`] wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kick {
-    /// One thread that halted, or halted [as](Platform::halt_as) a [`Sleeper::Waiter`], if any
-    /// sleeps.
+    /// One thread, if any, that halted, or halted [as](Platform::halt_as) a [`Sleeper::Waiter`].
     One,
-    /// All that sleep, but for those that halted as [`Sleeper::Apart`].
+    /// All but those that halted as [`Sleeper::Apart`].
     All,
-    /// All that halted as [`Sleeper::Apart`]; where the platform does not tell them from others,
-    /// all that sleep.
+    /// All that halted as [`Sleeper::Apart`]. All that sleep, if the platform does not tell the
+    /// kinds apart.
     Apart,
 }
 
-/// As what a thread [halts](Platform::halt_as).
+/// The kind of sleeper that a thread [halts as](Platform::halt_as).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleeper {
-    /// One of many, whom [`Kick::One`] and [`Kick::All`] wake.
+    /// Woken by [`Kick::One`] and [`Kick::All`].
     Waiter,
-    /// One that is not to be woken with the others: [`Kick::Apart`] is for those.
+    /// Woken by [`Kick::Apart`], and not with the others.
     Apart,
 }
 
 /// How long [`Platform::wait_until`] may spin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spin {
-    /// Until the condition holds, however long that takes.
+    /// Until the condition holds.
     Forever,
-    /// At most this many looks at the word. A turn takes 10 to 140 cycles, depending on the
-    /// processor: published thresholds are given in turns, new ones should be given in time.
+    /// At most this many polls. A poll takes 10 to 140 cycles, depending on the processor.
+    /// Published thresholds are given in polls; new ones should be given in time.
     Polls(u32),
-    /// Until the clock passes this instant; looked at now and then, not on every turn.
+    /// Until the clock passes this instant. The clock is not read at every poll.
     Until(Instant),
 }
 
-/// A CPU by its number, as the platform counts them.
+/// The number of a CPU, as the platform counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpu(pub u32);
 
 impl Cpu {
-    /// A CPU that is not known; [`Platform::preempted`] answers `false` for it.
+    /// An unknown CPU. [`Platform::preempted`] answers `false` for it.
     pub const UNKNOWN: Cpu = Cpu(u32::MAX);
 }

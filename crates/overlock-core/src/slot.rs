@@ -1,6 +1,5 @@
-//! What a thread brings to the queues of locks: a [`Slot`], with a [`Node`] for each context.
-//!
-//! Plain data: [`node`](crate::node) says how they are used.
+//! The slot of a thread, with a [`Node`] for each context: plain data. [`node`](crate::node) says
+//! how it is used.
 
 use core::num::NonZeroU16;
 use core::sync::atomic::Ordering::Relaxed;
@@ -11,10 +10,11 @@ use crate::platform::contexts::CONTEXTS;
 use crate::rw::percpu_rwsem::reading::Reading;
 use crate::spin::fast_queue::tickets::Contexts;
 
-/// The most slots that a platform may have: what 14 bits of a queue tail can name.
+/// The most slots that a platform may have: 14 bits of a queue's tail name one.
 pub const MAX_SLOTS: usize = (1 << 14) - 1;
 
-/// Where one context of one thread waits. A cache line of its own, since its owner spins on it.
+/// The place where one context of one thread waits. A cache line of its own, since its owner spins
+/// on it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Node<A: Atomics> {
@@ -93,15 +93,14 @@ impl<A: Atomics> Slot<A> {
         }
     }
 
-    /// Whether no context of the slot is claimed, and none of its entries names a read lock. A slot
-    /// whose thread exits while one does (it forgot a guard) must not be given to another
-    /// thread: a queue may still name its node, and that lock is still read.
+    /// Whether no context of the slot is in use, and none of its entries names a read lock: see
+    /// [`Tables::is_idle`](crate::tables::Tables::is_idle).
     pub(crate) fn is_idle(&self) -> bool {
         self.busy.load(Relaxed) == 0 && self.reading.is_empty()
     }
 
-    /// The thread is gone, and so is what it waited for and read: no context is claimed any more.
-    /// Whether another thread may have the slot.
+    /// After fork() in the child: frees the slot of a thread that exists only in the parent. Returns
+    /// whether another thread may have it.
     pub(crate) fn forget_nodes(&self) -> bool {
         for node in &self.nodes {
             clear([&node.next, &node.wait, &node.state, &node.info].into_iter());
@@ -123,7 +122,7 @@ impl NodeId {
     ///
     /// # Panics
     ///
-    /// Where either is out of range.
+    /// If either is out of range.
     pub const fn new(slot: usize, context: usize) -> Self {
         assert!(slot < MAX_SLOTS && context < CONTEXTS);
         match NonZeroU16::new(((slot + 1) << 2 | context) as u16) {

@@ -1,4 +1,4 @@
-//! What the locks keep outside of themselves: for each thread, and for locks that are waited for.
+//! The tables that locks keep outside of themselves, for threads and for waiters.
 //!
 //! A platform provides room for it, and hands it out by [`Platform::tables`](crate::Platform):
 //!
@@ -10,7 +10,7 @@
 //! }
 //! ```
 //!
-//! What is inside is the business of the lock that uses it, and lies beside that lock:
+//! Each table belongs to the locks that use it, and lies beside them:
 //!
 //! | table | of | where |
 //! |---|---|---|
@@ -102,9 +102,9 @@ pub struct Tables<A: Atomics> {
 }
 
 impl<A: Atomics> Tables<A> {
-    /// The tables in `storage`. Costs nothing where the storage is a static.
+    /// The tables in `storage`. Costs nothing if the storage is a static.
     ///
-    /// Does not compile where the storage has more than [`MAX_SLOTS`] slots, or no waiter lines.
+    /// Does not compile if the storage has more than [`MAX_SLOTS`] slots, or no waiter lines.
     #[inline(always)]
     pub const fn new<const SLOTS: usize, const WAITER_LINES: usize, const LOCK_TICKETS: usize>(
         storage: &'static Storage<A, SLOTS, WAITER_LINES, LOCK_TICKETS>,
@@ -131,13 +131,13 @@ impl<A: Atomics> Tables<A> {
         self.slots.len()
     }
 
-    /// Whether the thread of `slot` neither waits in a queue nor is entered as a reader. A platform
-    /// must not give the slot of a thread that has exited to another one before: the thread forgot
-    /// a guard, a queue may still name its node, and a lock is still read.
+    /// Whether the thread of `slot` neither waits in a queue nor is entered as a reader. A thread
+    /// that has forgotten a guard exits with a slot that is not idle. A platform must not give that
+    /// slot to another thread: a queue may still name its node.
     ///
     /// # Panics
     ///
-    /// Where there is no such slot.
+    /// If there is no such slot.
     pub fn is_idle(&self, slot: usize) -> bool {
         self.slots[slot].is_idle()
     }

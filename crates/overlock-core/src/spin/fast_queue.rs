@@ -86,7 +86,7 @@
 //!
 //! - The published names of contexts are task and softirq; here they are those of a
 //!   [slot](crate::node), and a handler need not keep others out, since contexts nest by depth.
-//! - Tickets are named by index, and come from a static [pool](crate::pool). The limits stay: the
+//! - Tickets are named by index, and come from a static pool (`tickets.rs`). The limits stay: the
 //!   lock cannot be a static, its creation may fail, and it must be destroyed. [`LazyFastQueue`]
 //!   hides them, where panicking at the first use will do.
 //! - try_lock, for the published interface had no use for one; OWNER, so that a snapshot can tell

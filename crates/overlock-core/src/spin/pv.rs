@@ -8,7 +8,7 @@
 //!
 //! The word is that of [`queued`]: (tail, pending, locked). But locked has a third value, SLOW:
 //! locked, and the head of the queue sleeps; who unlocks finds it in the
-//! [lock hash](super::lock_hash) and kicks it. And pending is written by the head alone: set while
+//! lock hash and kicks it. And pending is written by the head alone: set while
 //! it spins for the lock, clear while it sleeps.
 //!
 //! A waiter's node has two words besides its link. `state` says how far it is, in two bits:

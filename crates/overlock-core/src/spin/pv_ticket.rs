@@ -80,7 +80,7 @@
 //! # Where this deviates from the published form
 //!
 //! - The flag lies in the head by default, see [`HeadFlag`] and [`TailFlag`].
-//! - The waiter is found through a [hash table](super::waiters), not by scanning all CPUs' slots.
+//! - The waiter is found through a hash table (`waiters.rs`), not by scanning all CPUs' slots.
 //! - Too many waiters are refused (V5). Published, the number of CPUs bounds them.
 //! - Both are types, chosen when the program is built. The kernel patches its unlock at boot; a
 //!   native lock is [`Ticket`](super::Ticket) here, and pays for none of this.

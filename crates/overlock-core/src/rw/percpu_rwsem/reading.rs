@@ -6,7 +6,7 @@ use crate::platform::atomic::{Atomic, Zero, clear};
 use crate::platform::atomics::{Atomics, ConstAtomics};
 
 /// The read locks that a thread holds without having written to them, on a line of its own: its
-/// owner writes it often, and only writers of such locks look at it.
+/// owner writes it often, and only writers of such locks read it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Reading<A: Atomics>(pub(crate) [Entry<A>; READING]);

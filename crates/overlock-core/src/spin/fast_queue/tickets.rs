@@ -1,10 +1,9 @@
-//! The tickets of the fast queue spinlock: plain data, and the pool of those that nobody has. Immortal cache lines that wander from thread to
-//! lock and back.
+//! The tickets of the fast queue spinlock: immortal cache lines that wander from thread to lock and
+//! back.
 //!
 //! A ticket belongs to one holder at a time: a live lock (its latest arrival), a thread's
-//! context (its spare), or this pool. The algorithm, [`spin::fast_queue`](crate::spin::fast_queue),
-//! says how they change hands there; the pool hands them to new locks and takes them back
-//! from destroyed ones.
+//! context (its spare), or the pool. [`fast_queue`](crate::spin::fast_queue) says how they change
+//! hands there. The pool hands them to new locks and takes them back from destroyed ones.
 //!
 //! The first tickets of the table, one for each (slot, context), belong to those contexts from
 //! the start, so that neither a thread's first acquisition nor any later one has to ask the pool.
@@ -14,8 +13,8 @@
 //!
 //! # Orderings
 //!
-//! - PG, the release exchange in `give`, pairs with PT, the acquire load in `take`: what the last
-//!   holder did to the ticket lies before what the next one does.
+//! - PG, the release exchange in `give`, pairs with PT, the acquire load in `take`: the last
+//!   holder's accesses to the ticket lie before the next one's.
 
 use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -24,7 +23,7 @@ use crate::platform::atomic::{Atomic, Zero};
 use crate::platform::atomics::{Atomics, ConstAtomics};
 use crate::platform::contexts::CONTEXTS;
 
-/// What a waiter of a fast queue spinlock watches. A cache line of its own.
+/// The cache line that a waiter of a fast queue spinlock polls.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct QueueTicket<A: Atomics> {
@@ -212,19 +211,19 @@ impl<A: Atomics> TicketTable<A> {
     ///
     /// # Panics
     ///
-    /// Where the platform has no such ticket: the name comes from a corrupted lock.
+    /// If the platform has no such ticket: the name comes from a corrupted lock.
     #[inline]
     pub(crate) fn get(&self, id: TicketId) -> &'static QueueTicket<A> {
         &self.tickets[id.bits() as usize - 1]
     }
 
-    /// Takes a ticket; `None` where all are in use.
+    /// Takes a ticket. `None` if all are in use.
     pub(crate) fn take(&self) -> Option<TicketId> {
         let stack = &self.pool.stack;
         // PT: acquire, pairs with PG. Those that pop in between extend the release sequence.
         let mut seen = stack.load(Acquire);
         while let Some(id) = top(seen) {
-            // Stale where another taker was faster; the tag then makes the exchange fail.
+            // Stale if another taker was faster: the tag then makes the exchange fail.
             let below = self.get(id).below.load(Relaxed);
             let rest = u64::from(below) | (seen >> 32).wrapping_add(1) << 32;
             match stack.compare_exchange_weak(seen, rest, Acquire, Acquire) {
@@ -317,7 +316,7 @@ mod tests {
     /// equal to the one first seen, and a taker that slept in between would put a ticket
     /// back onto the stack that somebody holds.
     #[test]
-    fn a_stack_that_looks_the_same_again_has_another_word() {
+    fn a_stack_with_the_same_top_again_has_another_word() {
         let tickets = Toy::tables().tickets;
         let [a, b] = [tickets.take().unwrap(), tickets.take().unwrap()];
         tickets.give(b);

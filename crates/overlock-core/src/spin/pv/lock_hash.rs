@@ -1,9 +1,9 @@
 //! The lock hash: from a lock to the waiter that its unlocker has to kick.
 //!
 //! A paravirtual queued lock is 4 bytes and has no room for the name of the waiter that sleeps at
-//! the head of its queue. The waiter (or whoever makes it the head) enters the pair (lock, node)
-//! here and marks the lock; the unlocker that meets the mark looks the lock up, takes the
-//! entry out, releases the lock and kicks.
+//! the head of its queue. The waiter, or the thread that makes it the head, enters the pair (lock,
+//! node) here and marks the lock. The unlocker that meets the mark takes the entry out, releases
+//! the lock and kicks.
 //!
 //! # Layout
 //!
@@ -45,7 +45,7 @@ use line::Bucket;
 ///
 /// # Panics
 ///
-/// Where the table is full: the platform's is too small.
+/// If the table is full: the platform's is too small.
 pub(crate) fn insert<P: Platform, L>(lock: &L, node: NodeId) -> &'static Bucket<P> {
     for (hops, bucket) in (1..).zip(probe::<P>(key(lock))) {
         // HT: empty -> (lock, -). Acquire, pairs with HF.
@@ -65,7 +65,7 @@ pub(crate) fn insert<P: Platform, L>(lock: &L, node: NodeId) -> &'static Bucket<
     panic!("the lock hash is full: it needs as many lines as there are slots");
 }
 
-/// Takes the entry of `lock` out and returns its node; `None` where there is none.
+/// Takes the entry of `lock` out and returns its node; `None` if there is none.
 pub(crate) fn remove<P: Platform, L>(lock: &L) -> Option<NodeId> {
     // Relaxed: the caller has synchronised with whoever entered it, and an entry that somebody else
     // enters or takes out meanwhile is another lock's, now and before (H1).

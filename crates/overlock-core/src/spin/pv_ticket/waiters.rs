@@ -1,23 +1,22 @@
-//! Who sleeps for which ticket: how an unlock of a paravirtual ticket lock finds the waiter
-//! to kick.
+//! The sleepers of paravirtual ticket locks, by ticket: an unlock finds here the waiter to kick.
 //!
-//! The published backends keep one (lock, wanted ticket) pair a CPU and a bitmap of CPUs that wait;
-//! an unlock scans the bitmap for the pair. With thousands of threads that scan is long. Here
-//! the pair lives in the waiter's queue node, and the set of waiting nodes is a hash
-//! table of cache lines keyed by (lock, ticket): an unlock reads one line, whatever the number of
-//! threads, and neighbouring tickets of a lock fall into neighbouring lines, so that the waiters of
-//! one lock spread evenly.
+//! The published backends keep one (lock, wanted ticket) pair a CPU and a bitmap of CPUs that wait.
+//! An unlock scans the bitmap for the pair. With thousands of threads that scan is long. Here the
+//! pair lives in the waiter's queue node, and the waiting nodes are in a hash table of cache lines
+//! with the key (lock, ticket). An unlock reads one line, whatever the number of threads.
+//! Neighbouring tickets of a lock fall into neighbouring lines, so the waiters of one lock spread
+//! evenly.
 //!
-//! Nothing here waits or allocates. A full line refuses the newcomer, who then goes on
-//! spinning instead of sleeping: correct, and rare enough. So registering is wait-free, may
-//! happen in signal handlers, and a child of fork finds nothing locked: it finds the
-//! entries of its parent's sleepers, which fill cells and attract kicks for nobody, no more.
+//! Nothing here waits or allocates. A full line refuses a newcomer, which then spins on instead of
+//! sleeping: correct, and rare enough. So registering is wait-free and may happen in signal
+//! handlers. A child of fork finds nothing locked. It finds the entries of its parent's sleepers,
+//! which fill cells and attract kicks for nobody.
 //!
 //! # Invariants
 //!
 //! - W1: an entry stands in its line from before its waiter raises the lock's slow-path flag until
 //!   after that waiter has stopped sleeping. Only the waiter removes it.
-//! - W2: a waiter sleeps only on a node whose `lock` and `info` name what it waits for.
+//! - W2: a waiter sleeps only on a node whose `lock` and `info` name the ticket that it waits for.
 //! - W3: a kick goes to *every* entry of the line that matches: one that a fork left behind does
 //!   not hide the sleeper.
 //! - W4: the halt word, `Node::kicks`, only counts up, so a kick between entering and halting is
@@ -27,9 +26,9 @@
 //! # Orderings
 //!
 //! The accesses here are relaxed. A kicker must find an entry only if it saw the flag that its
-//! waiter raised after registering, and that read-modify-write of the lock's word (release, pairing
-//! with the acquire of the unlock's own) orders the entry before the look. Whoever looks
-//! without having seen the flag may miss it, and need not find it.
+//! waiter raised after registering. That read-modify-write of the lock's word is a release, and
+//! pairs with the acquire of the unlock's own: it orders the entry before the search. A search
+//! without the flag seen may miss the entry, and need not find it.
 
 pub(crate) mod line;
 
