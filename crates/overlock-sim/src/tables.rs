@@ -1,8 +1,9 @@
-//! The tables that the locks ask their platform for, a set for each thread of the operating system
+//! The tables that locks get from their platform: one set for each thread of the operating system
 //! that simulates.
 //!
-//! A simulation must not see what the one before has left, so all tables lie in one mapping whose
-//! pages are given back in between: they are all zero again then, which is how every table begins.
+//! A simulation must not see the contents that the one before has left. So all tables lie in one
+//! mapping whose pages are released in between: then they are all zero again, as every new table
+//! is.
 
 use std::cell::Cell;
 use std::mem::size_of;
@@ -18,9 +19,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use crate::platform::Sim;
 use crate::word::U32;
 
-/// The most vCPUs of a simulation.
+/// The largest number of vCPUs of a simulation.
 pub const MOST_VCPUS: usize = 4096;
-/// The most fast queue spinlocks of a simulation.
+/// The largest number of fast queue spinlocks of a simulation.
 const FAST_QUEUES: usize = 4096;
 const WAITERS: usize = MOST_VCPUS / 8;
 
@@ -35,20 +36,20 @@ pub struct Tables {
     pub reader_ids: OwnLines<U32>,
 }
 
-/// Shares its cache lines with nothing else.
+/// Shares its cache lines with no other data.
 #[repr(align(128))]
 pub struct OwnLines<T>(pub T);
 
-/// The tables and what needs their address.
+/// The tables, and the objects that need their address.
 pub struct Set {
     pub tables: &'static Tables,
     pub waiters: WaiterTable<Sim>,
 }
 
-/// Sets that belonged to threads which have ended.
+/// Sets of threads that have exited.
 static FREE: Mutex<Vec<&'static Set>> = Mutex::new(Vec::new());
 
-/// The set of a thread, given back when the thread ends.
+/// The set of a thread, which returns to [`FREE`] when the thread exits.
 struct Own(&'static Set);
 
 impl Drop for Own {
@@ -68,7 +69,7 @@ thread_local! {
 fn claim() -> &'static Set {
     let free = FREE.lock().ok().and_then(|mut free| free.pop());
     free.unwrap_or_else(|| {
-        // SAFETY: a new private mapping, at an address of the kernel's choice, disturbs nobody.
+        // SAFETY: a new private mapping, at an address of the kernel's choice, overlaps no other.
         let pages = unsafe {
             mmap_anonymous(
                 ptr::null_mut(),
@@ -79,8 +80,8 @@ fn claim() -> &'static Set {
         };
         let pages = pages.expect("there is memory for the locks' tables");
         // SAFETY: the mapping is large enough, aligned to pages as `Tables` is, never unmapped, and
-        // all zero, which is a valid value of every table: each offers a constant of zero
-        // bytes for statics.
+        // all zero, which is a valid value of every table: each offers a constant of zero bytes for
+        // statics.
         let tables: &'static Tables = unsafe { &*pages.cast::<Tables>() };
         Box::leak(Box::new(Set {
             tables,
@@ -89,7 +90,7 @@ fn claim() -> &'static Set {
     })
 }
 
-/// The tables of this thread.
+/// Returns the tables of this thread.
 #[inline]
 pub fn set() -> &'static Set {
     SET.get().unwrap_or_else(|| {
@@ -99,13 +100,13 @@ pub fn set() -> &'static Set {
     })
 }
 
-/// Makes all tables of this thread new: what the locks of earlier simulations have left there would
-/// change the next one. To be called while no simulation runs on this thread and no lock of one is
-/// left.
+/// Clears all tables of this thread: contents that locks of earlier simulations have left there
+/// would change the next one. To be called while no simulation runs on this thread and no lock of
+/// one exists.
 ///
 /// # Panics
 ///
-/// Where a simulation runs.
+/// If a simulation runs on this thread.
 pub fn forget() {
     assert!(
         crate::engine::current().is_none(),
