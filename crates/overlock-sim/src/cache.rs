@@ -18,7 +18,7 @@
 //! that hits is under way. A locked instruction locks its line late: if it has lost the line by
 //! then, it requests it and begins again. An inclusive last-level cache that has a shared line
 //! answers readers by itself, one after another; the next one waits only for the gap between two
-//! answers. Where caches are not inclusive each reader takes a whole transfer.
+//! answers. If caches are not inclusive, each reader takes a whole transfer.
 //!
 //! # Invariants
 //!
@@ -189,7 +189,7 @@ impl Cache {
             vcpu,
             core,
             access,
-            asked: now,
+            requested_at: now,
             way: self.machine.way(core, line),
             arrives: now,
         };

@@ -8,7 +8,7 @@ pub(super) struct Request {
     pub vcpu: usize,
     pub core: usize,
     pub access: Access,
-    pub asked: Time,
+    pub requested_at: Time,
     /// The length of the core's way to the line, relative to the mean.
     pub way: f64,
     /// When it arrives at the line's home, unless that changes.

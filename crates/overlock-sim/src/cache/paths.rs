@@ -31,7 +31,7 @@ impl Cache {
     pub(super) fn arrival(&self, line: usize, request: &Request) -> Time {
         let state = &self.lines[line];
         if self.has(line, request.core, request.access) {
-            return request.asked.max(state.arrival);
+            return request.requested_at.max(state.arrival);
         }
         let socket = self.machine.socket_of(request.core);
         let near = match state.copies {
@@ -39,12 +39,12 @@ impl Cache {
             Copies::Owned(_) => socket == state.home,
             Copies::Shared(cores) => self.reaches(cores, socket),
         };
-        let asked = if near {
-            request.asked
+        let begins = if near {
+            request.requested_at
         } else {
-            request.asked.max(state.since)
+            request.requested_at.max(state.since)
         };
-        asked + self.ways(line, request).request
+        begins + self.ways(line, request).request
     }
 
     /// Returns the travel times of a request and its answer.

@@ -8,7 +8,7 @@ mod scenes;
 mod watch;
 
 use super::*;
-use crate::engine::TAKES_HOLD;
+use crate::engine::LOCKS_LINE;
 use crate::machine::{Costs, Links, MOST_CORES};
 
 /// Four sockets at the corners of a square, of four cores each.
@@ -103,7 +103,7 @@ impl Scene {
             Step::Hold(index, line) => {
                 let (core, access) = self.asks[index];
                 if self.cache.has(line, core, access) {
-                    let end = at + self.cache.takes(access).scale(1.0 - TAKES_HOLD);
+                    let end = at + self.cache.takes(access).scale(1.0 - LOCKS_LINE);
                     self.cache.keep(line, end);
                     self.held.push(core);
                     self.done.push((core, end.as_ps()));
@@ -131,7 +131,7 @@ impl Scene {
         };
         match answer {
             Answer::Hit(time) if access == Access::Locked => {
-                self.plan(at + time.scale(TAKES_HOLD), Step::Hold(index, line));
+                self.plan(at + time.scale(LOCKS_LINE), Step::Hold(index, line));
             }
             Answer::Hit(time) => self.done.push((core, (at + time).as_ps())),
             Answer::Wait => {}

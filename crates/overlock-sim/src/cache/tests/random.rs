@@ -164,7 +164,7 @@ impl Run {
                 if let Some(held) = held {
                     // It had locked its line just now.
                     self.scene.held.remove(held);
-                    takes = takes.scale(1.0 - TAKES_HOLD);
+                    takes = takes.scale(1.0 - LOCKS_LINE);
                 }
                 self.exclusive[plan.line].push(((now - takes).as_ps(), now.as_ps()));
             }
