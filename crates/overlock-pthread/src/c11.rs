@@ -51,9 +51,9 @@ with_site! {
     fn cnd_timedwait(3) => timedwait;
 }
 
-unsafe extern "C" fn init(mutex: *mut Mutex, asked: c_int, site: Site) -> c_int {
+unsafe extern "C" fn init(mutex: *mut Mutex, requested: c_int, site: Site) -> c_int {
     // Like glibc, treats every other type as plain.
-    let kind = match asked & !TIMED {
+    let kind = match requested & !TIMED {
         RECURSIVE => mutex::RECURSIVE,
         _ => mutex::NORMAL,
     };

@@ -41,7 +41,7 @@ const UNKNOWN: u32 = u32::MAX;
 fn free() -> u32 {
     static FREE: AtomicU32 = AtomicU32::new(UNKNOWN);
     #[cold]
-    fn ask() -> u32 {
+    fn glibcs_free_value() -> u32 {
         let lock = SpinLock::new(UNKNOWN);
         // SAFETY: a spinlock that no other thread sees, and valid for the write.
         unsafe { real::pthread_spin_init(lock.as_ptr().cast(), libc::PTHREAD_PROCESS_PRIVATE) };
@@ -51,7 +51,7 @@ fn free() -> u32 {
     }
     // Relaxed: no other data depends on the value, and determining it twice is harmless.
     match FREE.load(Relaxed) {
-        UNKNOWN => ask(),
+        UNKNOWN => glibcs_free_value(),
         free => free,
     }
 }
@@ -67,14 +67,14 @@ fn try_take(lock: &SpinLock) -> bool {
 #[cold]
 fn take_slow(lock: &SpinLock, site: Site) {
     let waits = stat::Event::begin();
-    let mut nap = BACKOFF_SLEEP_NS.0;
+    let mut sleep_ns = BACKOFF_SLEEP_NS.0;
     while !try_take(lock) {
         let limit = Spin::Until(Linux::now().plus_nanos(SPIN_NS));
         // Relaxed: the attempt that follows acquires.
         let seen = Linux::wait_until(lock, Relaxed, limit, |word: u32| word == free());
         if seen.is_err() {
-            Linux::backoff_sleep(nap);
-            nap = (nap * 2).min(BACKOFF_SLEEP_NS.1);
+            Linux::backoff_sleep(sleep_ns);
+            sleep_ns = (sleep_ns * 2).min(BACKOFF_SLEEP_NS.1);
         }
     }
     if let Some(waits) = waits {

@@ -68,7 +68,7 @@ fn each_event_is_counted() {
     assert_eq!(count(Event::MutexOptLock), 0);
 
     let Some([here, there]) = two_cpus() else {
-        return; // nobody spins while the owner runs
+        return; // no thread spins while the owner runs
     };
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {

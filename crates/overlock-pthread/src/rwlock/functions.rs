@@ -105,7 +105,7 @@ pub(super) extern "C" fn rdlock_generally(lock: &RwLock, site: Site) -> c_int {
     if lock.is_ours() {
         return lock.read(None, site);
     }
-    // SAFETY: whoever made the reference has a lock, which is glibc's.
+    // SAFETY: the reference is to a lock, which is glibc's.
     unsafe { real::pthread_rwlock_rdlock(lock.as_glibcs()) }
 }
 

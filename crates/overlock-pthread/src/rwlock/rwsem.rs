@@ -24,9 +24,9 @@ fn read_barging(lock: &RwSem<Linux>, until: Option<Deadline>) -> c_int {
         if until.is_some_and(Deadline::is_over::<Linux>) {
             return ETIMEDOUT;
         }
-        let nobody = AtomicU32::new(0);
+        let never_kicked = AtomicU32::new(0);
         let end = Deadline::earlier::<Linux>(until, Linux::now().plus_nanos(BACKOFF_SLEEP_NS));
-        Linux::halt(&nobody, 0, Some(end.into()));
+        Linux::halt(&never_kicked, 0, Some(end.into()));
     }
     0
 }

@@ -41,7 +41,7 @@ fn machine() -> Machine {
 /// A scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    Ask(usize, usize),
+    Request(usize, usize),
     /// The locked instruction of a request that has hit locks its line.
     Hold(usize, usize),
     Serve(usize),
@@ -52,7 +52,7 @@ struct Scene {
     cache: Cache,
     now: Time,
     steps: std::collections::BTreeSet<(Time, usize, Step)>,
-    asks: Vec<(usize, Access)>,
+    requests: Vec<(usize, Access)>,
     count: usize,
     /// The cores whose accesses have ended, and when, in the order of the answers.
     done: Vec<(usize, u64)>,
@@ -70,7 +70,7 @@ impl Scene {
             cache: Cache::new(machine, 1),
             now: Time::ZERO,
             steps: Default::default(),
-            asks: Vec::new(),
+            requests: Vec::new(),
             count: 0,
             done: Vec::new(),
             lost: Vec::new(),
@@ -88,9 +88,9 @@ impl Scene {
 
     /// `core` accesses line 0 at `at`, in picoseconds.
     fn request(&mut self, at: u64, core: usize, access: Access) {
-        self.asks.push((core, access));
+        self.requests.push((core, access));
         let line = self.cache.line(0);
-        self.plan(Time::ps(at), Step::Ask(self.asks.len() - 1, line));
+        self.plan(Time::ps(at), Step::Request(self.requests.len() - 1, line));
     }
 
     fn step(&mut self) -> bool {
@@ -99,16 +99,16 @@ impl Scene {
         };
         self.now = at;
         match step {
-            Step::Ask(index, line) => self.asks_now(index, line),
+            Step::Request(index, line) => self.requests_now(index, line),
             Step::Hold(index, line) => {
-                let (core, access) = self.asks[index];
+                let (core, access) = self.requests[index];
                 if self.cache.has(line, core, access) {
                     let end = at + self.cache.takes(access).scale(1.0 - LOCKS_LINE);
                     self.cache.keep(line, end);
                     self.held.push(core);
                     self.done.push((core, end.as_ps()));
                 } else {
-                    self.asks_now(index, line);
+                    self.requests_now(index, line);
                 }
             }
             Step::Serve(line) => self.cache.serve(at, line),
@@ -117,9 +117,9 @@ impl Scene {
         true
     }
 
-    fn asks_now(&mut self, index: usize, line: usize) {
+    fn requests_now(&mut self, index: usize, line: usize) {
         let at = self.now;
-        let (core, access) = self.asks[index];
+        let (core, access) = self.requests[index];
         let behind = self.buffers && access == Access::Write;
         let behind = behind.then(|| self.cache.store_behind(at, core, core, line));
         let answer = match behind.flatten() {

@@ -66,7 +66,7 @@ impl Engine {
         let requested_at = state.requested_at.take();
         let line = state.line;
         if access == Access::Read {
-            state.looked = self.cache.changes(line);
+            state.changes_seen = self.cache.changes(line);
             return false;
         }
         if access == Access::Write
@@ -80,8 +80,8 @@ impl Engine {
     }
 
     /// Returns how often the line of the last load of `vcpu` had been changed by then.
-    pub fn looked(&self, vcpu: usize) -> u64 {
-        self.vcpus[vcpu].looked
+    pub fn changes_seen(&self, vcpu: usize) -> u64 {
+        self.vcpus[vcpu].changes_seen
     }
 
     /// Watches the line of `address`. If it has been changed since `changes` were counted, or has
@@ -96,9 +96,9 @@ impl Engine {
     ) -> bool {
         let line = self.cache.line(address);
         let core = self.core(vcpu);
-        let turn = self.machine.costs.turn;
+        let iteration = self.machine.costs.turn;
         if self.cache.changes(line) != changes || !self.cache.watch(vcpu, core, line) {
-            return self.pass(vcpu, turn, State::Spin);
+            return self.pass(vcpu, iteration, State::Spin);
         }
         self.enter(vcpu, State::Spin);
         self.vcpus[vcpu].doing = Doing::Watch {
@@ -108,7 +108,7 @@ impl Engine {
         let noticed = self.pauses(vcpu);
         let at = until.map_or(noticed, |until| until.min(noticed));
         if at < Time::MAX {
-            self.goes(vcpu, at.max(self.now + turn));
+            self.goes(vcpu, at.max(self.now + iteration));
         }
         true
     }
@@ -118,9 +118,9 @@ impl Engine {
         let Doing::Watch { since, .. } = self.vcpus[vcpu].doing else {
             return;
         };
-        let turn = self.machine.costs.turn.as_ps().max(1);
-        let iterations = (self.now - since).as_ps().div_ceil(turn).max(1);
-        self.goes(vcpu, since + Time::ps(iterations * turn));
+        let iteration = self.machine.costs.turn.as_ps().max(1);
+        let iterations = (self.now - since).as_ps().div_ceil(iteration).max(1);
+        self.goes(vcpu, since + Time::ps(iterations * iteration));
     }
 
     /// Acts on the signals of the cache.

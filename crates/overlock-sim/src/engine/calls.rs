@@ -97,7 +97,7 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
 
 /// Returns how often the line of the caller's last load had been changed when that took effect.
 pub(crate) fn looked() -> u64 {
-    current().map_or(0, |me| with(|engine| engine.looked(me)))
+    current().map_or(0, |me| with(|engine| engine.changes_seen(me)))
 }
 
 /// Spins until the word at `address` may have changed, since its line had been changed `changes`

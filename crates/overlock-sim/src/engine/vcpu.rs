@@ -75,7 +75,7 @@ pub(super) struct Vcpu {
     pub requested_at: Option<Time>,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
-    pub looked: u64,
+    pub changes_seen: u64,
     /// Additional delay when it gets a CPU the next time.
     pub delay: Time,
     /// How long its host polls for it.
@@ -111,7 +111,7 @@ impl Vcpu {
             credit: Time::ZERO,
             requested_at: None,
             line: 0,
-            looked: 0,
+            changes_seen: 0,
             delay: Time::ZERO,
             poll: Time::ZERO,
             spinning: false,

@@ -73,8 +73,8 @@ impl Run {
     fn next(&mut self, core: usize, now: Time) {
         self.under_way[core] = self.left[core].pop();
         if let Some(plan) = self.under_way[core] {
-            self.scene.asks.push((core, plan.access));
-            let step = Step::Ask(self.scene.asks.len() - 1, plan.line);
+            self.scene.requests.push((core, plan.access));
+            let step = Step::Request(self.scene.requests.len() - 1, plan.line);
             self.scene.plan(now + Time::ps(plan.pause), step);
         }
     }
@@ -100,8 +100,8 @@ impl Run {
             self.end(core);
             return true;
         }
-        if let Some(&(_, _, Step::Ask(index, line))) = self.scene.steps.first() {
-            let core = self.scene.asks[index].0;
+        if let Some(&(_, _, Step::Request(index, line))) = self.scene.steps.first() {
+            let core = self.scene.requests[index].0;
             // It stops watching: it accesses another line now.
             if let Some(watched) = self.watched[core].take() {
                 self.scene.cache.unwatch(core, watched);

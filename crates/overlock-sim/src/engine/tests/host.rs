@@ -229,8 +229,8 @@ fn a_yield_is_no_preemption() {
         }
     };
     let outcome = run(&setup, body, || true).unwrap();
-    let gone = |mark: &&Mark| mark.what == What::Preempted;
-    assert!(outcome.trace.iter().filter(gone).count() > 50);
+    let is_preemption = |mark: &&Mark| mark.what == What::Preempted;
+    assert!(outcome.trace.iter().filter(is_preemption).count() > 50);
     assert_eq!(outcome.counts.preemptions, 0);
 }
 

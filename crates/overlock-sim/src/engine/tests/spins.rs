@@ -24,10 +24,10 @@ const EXITS: Host = Host {
 /// in between. Fails where the window ends early or late, or does not grow.
 #[test]
 fn long_pauses_leave_the_guest() {
-    for (turns, end, exits) in [(399, 11_995, 0), (1_000, 16_300, 1), (2_000, 22_600, 2)] {
+    for (iterations, end, exits) in [(399, 11_995, 0), (1_000, 16_300, 1), (2_000, 22_600, 2)] {
         let body = |_| {
             at(BEGIN);
-            Sim::pause(turns);
+            Sim::pause(iterations);
             now()
         };
         let outcome = simulate(&machine(1, 1), &EXITS, 1, body).unwrap();
@@ -171,8 +171,8 @@ fn spinners_yield_to_preempted_vcpus() {
         let outcome = run(&setup, body, || true).unwrap();
         let counts = outcome.counts;
         assert_eq!(counts.yields > 0, host.pause_exit.is_some());
-        let gone = |mark: &&Mark| mark.what == What::Preempted;
-        let given = outcome.trace.iter().filter(gone).count() as u64 - counts.preemptions;
+        let is_preemption = |mark: &&Mark| mark.what == What::Preempted;
+        let given = outcome.trace.iter().filter(is_preemption).count() as u64 - counts.preemptions;
         assert!(given <= counts.yields && (given > 0) == (counts.yields > 0));
         outcome.elapsed
     };
