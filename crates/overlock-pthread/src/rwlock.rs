@@ -29,8 +29,8 @@
 //!
 //! So here a reader waits behind a writer for a while (`PATIENCE_NS`), and barges then. A thread
 //! that reads any lock already barges at once. (A thread counts the locks that it reads, but does
-//! not know which.) A trylock always barges. With that kind no reader barges past the first waiting
-//! writer once that has found readers alone, or has waited for `PATIENCE_NS`.
+//! not know which.) A trylock always barges. With `PREFER_WRITER_NONRECURSIVE` no reader barges
+//! past the first waiting writer once that has found only readers, or has waited for `PATIENCE_NS`.
 
 mod counted;
 pub mod functions;

@@ -10,7 +10,7 @@
 //!   [`SPARSE`]. A hash of the lock's own acquisition count selects them, so that patterns in the
 //!   program do not bias the sampling.
 //! - An acquisition that takes the lock while others wait is *unfair*. The first ones are all
-//!   counted, later one in [`UNFAIR`].
+//!   counted, and of later ones one in [`UNFAIR`].
 //! - A wait for something to happen is an [`Event`]: always recorded, with its length.
 //!
 //! A recorded acquisition is a [flight], which begins at the acquisition and ends at the release.

@@ -119,7 +119,7 @@ fn an_owner_of_low_priority_is_not_held_up_while_one_of_high_priority_waits() {
 /// How long the threads contend for the lock.
 const ENOUGH: Duration = Duration::from_millis(300);
 
-/// A waiter whose deadline passes when it gets the lock either has it or has it not: no acquisition
+/// A waiter whose deadline passes when it gets the lock either has it or not: no acquisition
 /// is lost, and none is granted twice.
 #[test]
 fn deadlines_and_unlocks_that_meet() {
