@@ -19,9 +19,9 @@
 //! - An object may be freed as soon as the last call *could* have returned: after a release nothing
 //!   of the object is accessed.
 //! - A child of fork() finds every object usable, as POSIX demands: [`fork`].
-//! - These functions call no function that the program may replace, nor each other by their exported
-//!   names: a replacement may call them in turn. `build.rs` binds calls within the library, and
-//!   [system calls](overlock::syscall) do not go through the C library.
+//! - These functions call no function that the program may replace, nor each other by their
+//!   exported names: a replacement may call them in turn. `build.rs` binds calls within the
+//!   library, and [system calls](overlock::syscall) do not go through the C library.
 //! - Errors are those of POSIX, and glibc's where POSIX leaves a choice.
 //!
 //! # Configuration

@@ -135,8 +135,8 @@ impl Schedule {
         self.cpus[cpu].queue.len()
     }
 
-    /// Whether no vCPU is queued for a free CPU, each vCPU in `ready` runs or is queued exactly once
-    /// and on the CPU of its task, and no other vCPU is.
+    /// Whether no vCPU is queued for a free CPU, each vCPU in `ready` runs or is queued exactly
+    /// once and on the CPU of its task, and no other vCPU is.
     pub fn is_sound(&self, ready: impl Fn(usize) -> bool) -> bool {
         let mut places = vec![0; self.tasks.len()];
         for (number, cpu) in self.cpus.iter().enumerate() {
