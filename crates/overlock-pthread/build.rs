@@ -1,9 +1,9 @@
-//! How the shared library is linked.
+//! Linker arguments of the shared library.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // Calls of our own functions are ours, whatever the program exports by the same names: one that
-    // wraps such a function, and is called by ours in place of ours, would call itself without
-    // end.
+    // Binds calls within the library to its own functions, whatever the program exports by the same
+    // names. A program may wrap such a function: if our function called the wrapper, which calls
+    // ours, that would not end.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
 }

@@ -1,4 +1,4 @@
-//! The command line: a word a line. What the program complains of fits in one line.
+//! The command line, one word per line. Error messages fit one line.
 #![no_main]
 
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! /proc/self/cgroup, /proc/self/mountinfo and the files with quotas, one after another with a 0
-//! between them.
+//! /proc/self/cgroup, /proc/self/mountinfo and the files with quotas, concatenated with a 0 in
+//! between.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

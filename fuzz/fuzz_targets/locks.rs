@@ -1,5 +1,5 @@
-//! The words that choose locks, separated by commas. What was chosen, by its names, chooses the
-//! same.
+//! The words that choose locks, separated by commas. The names of the chosen locks must choose the
+//! same locks.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! /proc/cpuinfo, /proc/meminfo, lists of CPUs, and what /proc says of a thread.
+//! /proc/cpuinfo, /proc/meminfo, lists of CPUs, and a thread's stat and schedstat in /proc.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

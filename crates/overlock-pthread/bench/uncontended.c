@@ -1,5 +1,5 @@
-/* What a lock costs that nobody else wants: nanoseconds for each pair of calls, of the fastest of many tries, in one line for each kind. With the name of a
- * library as its argument, it runs itself with that preloaded and without, in turns, and prints the ratios: glibc's time to ours, above 1 where ours is faster.
+/* The cost of uncontended locks: nanoseconds for each pair of calls, in the fastest of many tries, one line for each kind. With the name of a library as its
+ * argument, it runs itself alternately with that preloaded and without, and prints the ratios of glibc's time to ours: above 1 where ours is faster.
  *
  *   cc -O2 -pthread uncontended.c -o uncontended && ./uncontended target/release/liboverlock_pthread.so [ROUNDS]
  */
@@ -66,7 +66,7 @@ static void *waits(void *gate)
     return NULL;
 }
 
-/* In a process with two threads, so that nobody takes short ways for one. */
+/* In a process with two threads, since glibc has shortcuts for a single one. */
 static int child(void)
 {
     static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;

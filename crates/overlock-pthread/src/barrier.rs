@@ -1,4 +1,4 @@
-//! `pthread_barrier_t`.
+//! `pthread_barrier_t`: the barrier of overlock-core in glibc's objects.
 //!
 //! # Layout
 //!
@@ -7,22 +7,22 @@
 //! | offset | field | who writes it |
 //! |---|---|
 //! | 0 | `barrier`: the barrier of overlock-core, 20 bytes | its operations |
-//! | 20 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
-//! | 24 | `inside`: how many are in `pthread_barrier_wait` | those |
+//! | 20 | `generation`: see [`crate::fork`] | its first user in a generation |
+//! | 24 | `inside`: the number of threads in `pthread_barrier_wait` | those threads |
 //! | 28 | `mark`: the barrier is ours | `pthread_barrier_init` |
 //!
-//! # Whose it is
+//! # Which objects are ours
 //!
-//! glibc's has 20 bytes, and never writes where our mark is. One that is shared between processes
-//! is glibc's, and may have been made by a process without this library, in memory that holds
-//! anything: so the mark is an odd number that depends on the address. What we have glibc make gets
-//! a mark of 0.
+//! glibc's object has 20 bytes, and glibc never writes to the offset of our mark. A process-shared
+//! barrier is glibc's, and may have been made by a process without this library, in memory with
+//! arbitrary contents. So the mark is an odd number that depends on the address. Those that glibc
+//! makes for us get a mark of 0.
 //!
-//! # Who touches it last
+//! # The last access
 //!
-//! The last to leave takes itself out of `inside` (IR, release), and `pthread_barrier_destroy`
-//! waits until nobody is there (IA, acquire). So any thread may destroy and free a barrier once its
-//! own wait has returned, if nobody is to come.
+//! Each thread decrements `inside` as its last access (IR, release), and `pthread_barrier_destroy`
+//! waits until it is 0 (IA, acquire). So any thread may destroy and free a barrier once its own
+//! wait has returned, if no other thread is to arrive.
 
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
@@ -52,16 +52,16 @@ pub struct PthreadBarrier {
 const _: () = assert!(size_of::<PthreadBarrier>() == size_of::<libc::pthread_barrier_t>());
 const _: () = assert!(offset_of!(PthreadBarrier, mark) == 28);
 
-/// As many as glibc takes.
+/// The largest count, as in glibc.
 const MOST: u32 = u32::MAX / 2 - 1;
 
-/// Between two looks of one that waits for others to leave.
+/// Backoff sleep between two polls of a thread that waits for others to leave.
 const BACKOFF_SLEEP_NS: u64 = 50_000;
 
-/// What is told to one of the threads that were waited for.
+/// `PTHREAD_BARRIER_SERIAL_THREAD`, the result of one of the threads.
 const SERIAL_THREAD: c_int = -1;
 
-/// What `mark` holds in one of ours at this address.
+/// The mark of a barrier of ours at this address.
 fn mark(address: usize) -> u32 {
     Linux::spread(address) | 1
 }
@@ -76,11 +76,11 @@ impl PthreadBarrier {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 
-    fn settle(&self) {
-        fork::settle(&self.generation, || {
+    fn update(&self) {
+        fork::update(&self.generation, || {
             self.inside.store(0, Relaxed);
-            // SAFETY: of the generation before there is no other thread, and those of this one wait
-            // until it is settled.
+            // SAFETY: no other thread of the earlier generation exists, and those of this one wait
+            // until the update is done.
             unsafe { self.barrier.forget_waiters() };
         });
     }
@@ -102,8 +102,8 @@ unsafe extern "C" fn init(
     if !(1..=MOST).contains(&count) {
         return EINVAL;
     }
-    // SAFETY: the caller's promise: null, or an attributes object, which says only whether it is
-    // shared.
+    // SAFETY: the caller's promise: null, or an attributes object, which only says whether the
+    // barrier is shared.
     if !attr.is_null() && unsafe { *attr } != PTHREAD_PROCESS_PRIVATE {
         let mark: *mut u32 = barrier
             .wrapping_byte_add(offset_of!(PthreadBarrier, mark))
@@ -133,14 +133,14 @@ unsafe extern "C" fn wait(barrier: *mut PthreadBarrier, site: Site) -> c_int {
         // SAFETY: as above; it is glibc's.
         return unsafe { real::pthread_barrier_wait(barrier.as_glibcs()) };
     }
-    barrier.settle();
+    barrier.update();
     let address = core::ptr::from_ref(barrier).addr();
     let waits = stat::Event::begin();
     barrier.inside.fetch_add(1, Relaxed);
     let leads = barrier.barrier.wait();
     // IR: release, pairs with IA. From here on the barrier may be gone.
     barrier.inside.fetch_sub(1, Release);
-    // The last one to come waits for nobody.
+    // The last thread to arrive does not wait.
     if let Some(waits) = waits.filter(|_| !leads) {
         waits.over(address, Kind::Barrier, site, false);
     }
@@ -148,7 +148,7 @@ unsafe extern "C" fn wait(barrier: *mut PthreadBarrier, site: Site) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_barrier_destroy`: waits until all have left.
+/// `pthread_barrier_destroy`: waits until all threads have left.
 pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut PthreadBarrier) -> c_int {
     // SAFETY: the caller's promise: a barrier.
     let barrier = unsafe { &*barrier };
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut PthreadBarrier) -
         // SAFETY: as above; it is glibc's.
         return unsafe { real::pthread_barrier_destroy(barrier.as_glibcs()) };
     }
-    barrier.settle();
+    barrier.update();
     // IA: acquire, pairs with IR.
     while barrier.inside.load(Acquire) != 0 {
         Linux::backoff_sleep(BACKOFF_SLEEP_NS);
@@ -179,7 +179,7 @@ mod tests {
 
     /// Fails where the mark does not depend on the address.
     #[test]
-    fn what_looks_like_one_of_ours_elsewhere_is_not() {
+    fn a_copy_of_a_barrier_at_another_address_is_not_ours() {
         let [first, second] = [new(1), new(1)];
         let address = core::ptr::from_ref(&first).addr();
         first.mark.store(mark(address), Relaxed);
@@ -189,13 +189,13 @@ mod tests {
         assert!(!second.is_ours());
     }
 
-    /// Fails where a child counts those that were there before.
+    /// Fails where a child counts threads that exist in the parent only.
     #[test]
-    fn a_child_begins_anew() {
+    fn a_barrier_in_a_child_of_fork_has_no_waiters() {
         let barrier = new(1);
         barrier.inside.store(2, Relaxed);
         barrier.generation.store(fork::generation() + 1, Relaxed);
-        barrier.settle();
+        barrier.update();
         assert!(barrier.barrier.wait());
         assert_eq!(barrier.inside.load(Relaxed), 0);
     }

@@ -1,8 +1,8 @@
 //! `mtx_t` and `cnd_t` of C11.
 //!
 //! In glibc they are a `pthread_mutex_t` and a `pthread_cond_t` by other names, without static
-//! initialisers, but their functions do not go by way of those that this library replaces.
-//! `thrd_t`, `tss_t` and `once_flag` are glibc's own affair.
+//! initialisers. Their functions do not call those that this library replaces, so it replaces them
+//! as well. `thrd_t`, `tss_t` and `once_flag` stay glibc's.
 
 use core::ffi::c_int;
 
@@ -12,19 +12,18 @@ use crate::cond::{self, Cond};
 use crate::mutex::{self, Mutex, functions};
 use crate::site::{Site, with_site};
 
-/// glibc's numbers.
+/// glibc's numbers of the C11 results.
 const SUCCESS: c_int = 0;
 const BUSY: c_int = 1;
 const ERROR: c_int = 2;
 const NO_MEMORY: c_int = 3;
 const TIMED_OUT: c_int = 4;
 
-/// `mtx_recursive`, and `mtx_timed`, which asks for nothing: all of ours can be waited for until a
-/// moment.
+/// `mtx_recursive`, and `mtx_timed`, which changes nothing: all of our mutexes have timed waits.
 const RECURSIVE: c_int = 1;
 const TIMED: c_int = 2;
 
-/// What C11 says for an errno.
+/// Returns the C11 result for an errno.
 fn answer(error: c_int) -> c_int {
     match error {
         0 => SUCCESS,
@@ -52,9 +51,9 @@ with_site! {
     fn cnd_timedwait(3) => timedwait;
 }
 
-unsafe extern "C" fn init(mutex: *mut Mutex, asked: c_int, site: Site) -> c_int {
-    // What is neither is a plain one to glibc.
-    let kind = match asked & !TIMED {
+unsafe extern "C" fn init(mutex: *mut Mutex, requested: c_int, site: Site) -> c_int {
+    // Like glibc, treats every other type as plain.
+    let kind = match requested & !TIMED {
         RECURSIVE => mutex::RECURSIVE,
         _ => mutex::NORMAL,
     };
@@ -88,8 +87,7 @@ pub unsafe extern "C" fn mtx_unlock(mutex: *mut Mutex) -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 /// `mtx_destroy`.
 pub unsafe extern "C" fn mtx_destroy(mutex: *mut Mutex) {
-    // C11 leaves no way to say that somebody holds it.
-    // SAFETY: the caller's promise.
+    // C11 has no way to report that a thread holds it. SAFETY: the caller's promise.
     unsafe { functions::pthread_mutex_destroy(mutex) };
 }
 

@@ -1,30 +1,31 @@
-//! Cancellation points: `pthread_cond_wait`, `sem_wait` and their kind.
+//! Cancellation points: `pthread_cond_wait`, `sem_wait` and their variants.
 //!
-//! glibc interrupts only threads that are inside of its own blocking calls. So our `pthread_cancel`
-//! tells glibc first, then ends the wait of the thread in question, by a [`CancelToken`]. The
-//! thread itself acts on the cancellation, in [`act`]: outside of all locks' code and as the owner
-//! of its mutex again, as POSIX wants it. Its clean-up handlers run there.
+//! glibc interrupts only threads that are in its own blocking calls. So our `pthread_cancel` calls
+//! glibc's first, then ends the wait of the target thread, by a [`CancelToken`]. The thread itself
+//! acts on the cancellation, in [`act`]: outside of all lock code and as the owner of its mutex
+//! again, as POSIX demands. Its clean-up handlers run there.
 //!
 //! # Why no cancellation is lost
 //!
-//! A waiter writes its name into the entry of its slot (RA), then looks whether it was cancelled
-//! (RB, by glibc), then waits. The canceller tells glibc (CA), then looks through the entries (CB).
-//! Between the two of each there is a sequentially consistent fence. So either the waiter sees the
-//! cancellation, or the canceller sees the waiter and cancels its token.
+//! A waiter writes its name into the entry of its slot (RA), then checks whether it was cancelled
+//! (RB, by glibc), then waits. The canceller calls glibc's `pthread_cancel` (CA), then loads the
+//! entries (CB). Between the two of each there is a sequentially consistent fence. So either the
+//! waiter sees the cancellation, or the canceller sees the waiter and cancels its token.
 //!
-//! # Those that sleep on a word of their own
+//! # Sleepers on other words
 //!
-//! A token ends the waits of overlock-core's locks. What [sleeps on another word](sleep_on) names
-//! that word in its entry (SW), then looks at its token (ST), then sleeps. The canceller cancels
-//! the token, then looks at the entry's word: all four are sequentially consistent, so the sleeper
-//! sees the cancellation, or the canceller sees the word, and wakes all that sleep there. The word
-//! itself has not changed, so a sleeper on its way from ST into its sleep misses that. So the
-//! canceller wakes again, until the sleeper has looked again.
+//! A token ends waits in overlock-core's locks. A thread that [sleeps on another word](sleep_on)
+//! stores that word in its entry (SW), then loads its token (ST), then sleeps. The canceller
+//! cancels the token, then loads the entry's word. All four are sequentially consistent, so the
+//! sleeper sees the cancellation, or the canceller sees the word and wakes all sleepers there.
+//!
+//! The word itself has not changed, so a sleeper between ST and its sleep misses that wake-up. So
+//! the canceller wakes again, until the sleeper has checked its token again.
 //!
 //! # Entries
 //!
-//! Entries are never cleaned up: one that names a thread which does not wait any more, or is gone,
-//! has its token cancelled for nothing. Each wait begins with a fresh one.
+//! Entries are never cleaned up. If an entry names a thread that no longer waits, or has exited,
+//! the cancellation of its token has no effect: each wait begins with a fresh token.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -37,8 +38,9 @@ use overlock::core::sleep::cancel::CancelToken;
 
 use crate::{futex, real};
 
-/// How often a canceller wakes a sleeper that does not look, and the nap in between. A thread that
-/// was killed in its sleep never does; one that waits for a CPU will have it by then.
+/// How often a canceller wakes a sleeper that does not respond, and the backoff sleep in between. A
+/// thread that was killed in its sleep never responds; one that waits for a CPU gets one within
+/// that time.
 const ATTEMPTS: u32 = 10_000;
 const BACKOFF_SLEEP_NS: u64 = 50_000;
 
@@ -46,14 +48,14 @@ const BACKOFF_SLEEP_NS: u64 = 50_000;
 struct Entry {
     thread: AtomicUsize,
     token: CancelToken<Linux>,
-    /// How often the thread has begun or ended a sleep on a word of its own: odd while it may
+    /// The number of sleeps that the thread has begun plus those it has ended: odd while it may
     /// sleep.
     sleeps: AtomicU32,
-    /// The address of that word.
+    /// The address of the word that the thread sleeps on.
     word: AtomicUsize,
 }
 
-/// All zero, so that only what is used takes memory.
+/// All zero, so that entries take no memory before their first use.
 static ENTRIES: [Entry; MAX_SLOTS] = [const {
     Entry {
         thread: AtomicUsize::new(0),
@@ -67,25 +69,24 @@ unsafe extern "C-unwind" {
     fn pthread_testcancel();
 }
 
-/// Acts on a cancellation of the calling thread, if there is one and it is not disabled: then this
-/// does not return, and the stack is unwound. The caller has nothing on it that needs to be
-/// dropped.
+/// Acts on a cancellation of the calling thread, if there is one and it is not disabled. Then this
+/// does not return, and the stack is unwound: no value of the caller may need to be dropped.
 pub fn act() {
     // SAFETY: it has no preconditions.
     unsafe { pthread_testcancel() };
 }
 
-/// The calling thread is about to wait, at a cancellation point; acts on a cancellation that has
-/// come before. The token ends the wait where one comes later. `None` for a thread without a slot,
-/// which has to [look](act) now and then.
+/// Prepares a wait of the calling thread at a cancellation point. Acts on a cancellation that has
+/// come before; a later one ends the wait through the returned token. Returns `None` for a thread
+/// without a slot, which has to call [`act`] from time to time.
 pub fn enter() -> Option<&'static CancelToken<Linux>> {
     let entry = Linux::slot().map(|slot| &ENTRIES[slot]);
     if let Some(entry) = entry {
         entry.token.reset();
         let sleeps = entry.sleeps.load(Relaxed);
         if sleeps & 1 != 0 {
-            // Of a thread that had the slot before, and is gone: killed in its sleep, or on the
-            // other side of a fork.
+            // Odd if the slot's previous owner was killed in its sleep, or does not exist after
+            // fork().
             entry.sleeps.store(sleeps.wrapping_add(1), Relaxed);
         }
         // SAFETY: it has no preconditions.
@@ -99,8 +100,8 @@ pub fn enter() -> Option<&'static CancelToken<Linux>> {
     entry.map(|entry| &entry.token)
 }
 
-/// After [`enter`]: sleeps on `word` by `sleep`, unless its token is cancelled; that ends the
-/// sleep, too.
+/// Sleeps on `word` by `sleep`, after [`enter`]. Does not sleep if the thread's token is cancelled;
+/// a cancellation also ends the sleep.
 pub fn sleep_on(word: &AtomicU32, sleep: impl FnOnce() -> c_int) -> c_int {
     let Some(entry) = Linux::slot().map(|slot| &ENTRIES[slot]) else {
         return sleep();
@@ -115,13 +116,13 @@ pub fn sleep_on(word: &AtomicU32, sleep: impl FnOnce() -> c_int) -> c_int {
     } else {
         sleep()
     };
-    // It has looked, or will before it sleeps again.
+    // It has checked its token, or will before it sleeps again.
     entry.sleeps.store(sleeps.wrapping_add(3), SeqCst);
     result
 }
 
 impl Entry {
-    /// The token has been cancelled: ends the sleep of a thread that has not seen it.
+    /// Ends the sleep of a thread that has not seen the cancellation of its token.
     fn wake(&self) {
         // Against SW and ST. Acquire: the word is the one of this sleep, or of a later one.
         let sleeps = self.sleeps.load(SeqCst);
@@ -161,9 +162,10 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// Fails where the canceller wakes once: the sleeper was on its way then, and sleeps for ever.
+    /// Fails where the canceller wakes once only: a sleeper between ST and its sleep then sleeps
+    /// for ever.
     #[test]
-    fn a_sleeper_on_its_way_is_woken() {
+    fn a_thread_about_to_sleep_is_woken() {
         let word = AtomicU32::new(0);
         let slot = AtomicUsize::new(usize::MAX);
         thread::scope(|s| {
@@ -184,19 +186,19 @@ mod tests {
         });
     }
 
-    /// Fails where `enter` leaves the sleep of another one as it is: the canceller waits for it for
-    /// a second.
+    /// Fails where `enter` leaves the sleep of the slot's previous owner as it is: then the
+    /// canceller waits for it for a second.
     #[test]
-    fn a_sleep_that_nobody_ended_does_not_count() {
+    fn an_unfinished_sleep_of_the_slots_previous_owner_does_not_count() {
         let entry = &ENTRIES[Linux::slot().unwrap()];
         entry.sleeps.store(7, Relaxed);
         assert!(enter().is_some());
         assert_eq!(entry.sleeps.load(Relaxed), 8);
     }
 
-    /// Fails where ST is not there.
+    /// Fails without ST.
     #[test]
-    fn who_was_cancelled_before_does_not_sleep() {
+    fn a_cancelled_thread_does_not_sleep() {
         let word = AtomicU32::new(0);
         let token = enter().unwrap();
         token.cancel();

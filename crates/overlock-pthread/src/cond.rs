@@ -1,4 +1,4 @@
-//! `pthread_cond_t`.
+//! `pthread_cond_t`: condition variables of overlock-core in glibc's objects.
 //!
 //! # Layout
 //!
@@ -8,15 +8,15 @@
 //! |---|---|
 //! | 0 | `cond`: the condition variable of overlock-core, 8 bytes | its operations |
 //! | 36 | `flags`: as in glibc, bit 0 shared between processes, bit 1 the clock is the monotonic one | `pthread_cond_init` |
-//! | 40 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
+//! | 40 | `generation`: see [`crate::fork`] | its first user in a generation |
 //!
-//! One that is shared between processes is glibc's. glibc would release its mutex in glibc's way,
-//! so a mutex that is ours is kept out of its hands: the waiter waits with a hidden mutex of
-//! glibc's, which whoever signals holds meanwhile. (Such a pair, a shared condition and a private
-//! mutex, makes sense within one process only.)
+//! A process-shared condition variable is glibc's. glibc would release the mutex in its own format,
+//! so it never sees a mutex that is ours: the waiter passes a hidden mutex of glibc's, which the
+//! signaller holds while it signals. (A shared condition with a private mutex makes sense within
+//! one process only.)
 //!
-//! All others wait with any mutex, ours or glibc's: what a condition variable of overlock-core asks
-//! of a lock is that it can be released and acquired.
+//! All others wait with any mutex, ours or glibc's: a condition variable of overlock-core only
+//! needs a lock that can be released and acquired.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -49,7 +49,7 @@ const _: () = assert!(core::mem::offset_of!(Cond, flags) == 36);
 const SHARED: u32 = 1;
 const MONOTONIC: u32 = 2;
 
-/// What stands in for our mutexes where glibc waits.
+/// A mutex that replaces ours where glibc waits.
 struct Hidden(core::cell::UnsafeCell<libc::pthread_mutex_t>);
 
 // SAFETY: a mutex of glibc's, used through its functions only.
@@ -58,7 +58,7 @@ unsafe impl Sync for Hidden {}
 static HIDDEN: [Hidden; 16] =
     [const { Hidden(core::cell::UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)) }; 16];
 
-/// In a child of fork: nobody holds any of them.
+/// Reinitialises the hidden mutexes after fork() in the child, where no thread holds any.
 pub(crate) fn after_fork() {
     for hidden in &HIDDEN {
         // SAFETY: this is the child's only thread.
@@ -83,20 +83,20 @@ impl Cond {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// For one that is glibc's.
+    /// The hidden mutex for this condition variable, which is glibc's.
     fn hidden(&self) -> *mut c_void {
         let index = core::ptr::from_ref(self).addr() / 64 % HIDDEN.len();
         HIDDEN[index].0.get().cast()
     }
 
-    /// The condition variable, in the process's generation.
+    /// Returns the condition variable, updated to the process's generation.
     fn cond(&self) -> &Condvar<Linux> {
-        // SAFETY: of the generation before there is no other thread.
-        fork::settle(&self.generation, || unsafe { self.cond.forget_waiters() });
+        // SAFETY: no other thread of the earlier generation exists.
+        fork::update(&self.generation, || unsafe { self.cond.forget_waiters() });
         &self.cond
     }
 
-    /// Waits for a notification of one of ours.
+    /// Waits for a notification of a condition variable that is ours. Returns 0 or an errno.
     fn wait(&self, mutex: &Mutex, until: Option<Deadline>, site: Site) -> c_int {
         let error = mutex.check_owner();
         if error != 0 {
@@ -104,7 +104,7 @@ impl Cond {
         }
         let token = cancel::enter();
         let address = core::ptr::from_ref(mutex).addr();
-        order::sleeps_without(address, site);
+        order::sleeps_releasing(address, site);
         let waits = stat::Event::begin();
         let any = Any::of(mutex);
         Any::acquired_at(site);
@@ -122,12 +122,13 @@ impl Cond {
         }
         match until {
             Some(until) if acquired == 0 && until.is_over::<Linux>() => ETIMEDOUT,
-            // For no reason, as any wait may.
+            // A spurious wake-up, or an error of the acquisition.
             _ => acquired,
         }
     }
 
-    /// Waits for one of glibc's, with a mutex of ours, which stays out of its sight.
+    /// Waits for a condition variable that is glibc's with a hidden mutex in place of `mutex`,
+    /// which is ours. Returns 0 or an errno.
     fn wait_hidden(
         &self,
         mutex: &Mutex,
@@ -135,11 +136,11 @@ impl Cond {
         wait: impl FnOnce(*mut c_void) -> c_int,
     ) -> c_int {
         cancel::act();
-        order::sleeps_without(core::ptr::from_ref(mutex).addr(), site);
+        order::sleeps_releasing(core::ptr::from_ref(mutex).addr(), site);
         let hidden = self.hidden();
         let mut state = 0;
-        // SAFETY: `state` is valid for the write. A cancellation would have to release the hidden
-        // mutex: it has to wait.
+        // SAFETY: `state` is valid for the write. Cancellation is disabled meanwhile: it would have
+        // to release the hidden mutex.
         unsafe { pthread_setcancelstate(DISABLE, &mut state) };
         // SAFETY: a mutex of glibc's.
         unsafe { real::pthread_mutex_lock(hidden) };
@@ -148,13 +149,13 @@ impl Cond {
         // SAFETY: as above; the wait has acquired it again.
         unsafe { real::pthread_mutex_unlock(hidden) };
         let acquired = mutex.acquire_any(site);
-        // SAFETY: a state that was one before.
+        // SAFETY: `state` is the state that was set before.
         unsafe { pthread_setcancelstate(state, core::ptr::null_mut()) };
         cancel::act();
         if acquired == 0 { result } else { acquired }
     }
 
-    /// Signals one of glibc's.
+    /// Signals a condition variable that is glibc's, with its hidden mutex held.
     fn signal_hidden(&self, signal: impl FnOnce() -> c_int) -> c_int {
         let hidden = self.hidden();
         // SAFETY: a mutex of glibc's.
@@ -185,8 +186,8 @@ with_site! {
 }
 
 pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Site) -> c_int {
-    // SAFETY: the caller's promise: null, or an attributes object: an int with bit 0 for shared,
-    // the clock above it.
+    // SAFETY: the caller's promise: null, or an attributes object: an int whose bit 0 says whether
+    // it is shared, and whose other bits hold the clock.
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(0, |&flags| flags);
     if flags & SHARED != 0 {
@@ -207,7 +208,8 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_cond_destroy`: waits until those that give up have left. The caller may own the mutex.
+/// `pthread_cond_destroy`: waits until waiters that give up have left. The caller may own the
+/// mutex.
 pub unsafe extern "C" fn pthread_cond_destroy(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
@@ -257,7 +259,7 @@ pub(crate) unsafe extern "C-unwind" fn wait(
     if !cond.is_shared() {
         return cond.wait(mutex, None, site);
     }
-    // SAFETY: a condition variable of glibc's, and a mutex of its own that the caller owns.
+    // SAFETY: a condition variable of glibc's, and a mutex of glibc's that the caller owns.
     let wait = |mutex| unsafe { real::pthread_cond_wait(cond.as_glibcs(), mutex) };
     if mutex.is_ours() {
         cond.wait_hidden(mutex, site, wait)

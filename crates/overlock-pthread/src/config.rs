@@ -1,4 +1,4 @@
-//! What the user has chosen: environment variables, read once.
+//! The configuration: environment variables, read once.
 //!
 //! | variable | values |
 //! |---|---|
@@ -6,12 +6,12 @@
 //! | `OVERLOCK_RWLOCK` | the lock behind `pthread_rwlock_t`: `overlock` (default), `rwsem`, `glibc` |
 //! | `OVERLOCK_STAT` | `1`: count contention |
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
-//! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: and warn of locks that are held in sleep of any kind |
+//! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: also warn of locks that are held during sleeps of any kind |
 //! | `OVERLOCK_LOCKDEP_READER` | a FIFO, on which `overlock run` reads the reports |
 //! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
-//! | `OVERLOCK_FUTEX_ALONE` | `1`: the process begins under a seccomp filter that allows no more: see [`overlock::Linux::use_futex_alone`] |
+//! | `OVERLOCK_FUTEX_ALONE` | `1`: the process begins under a seccomp filter that allows `futex` only: see [`overlock::Linux::use_futex_alone`] |
 //!
-//! A value that is not known counts as the default; `overlock run` refuses it before.
+//! Unknown values count as the default; `overlock run` refuses them.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -20,7 +20,7 @@ use overlock::variable;
 
 use crate::fork;
 
-/// Which lock a mutex is made of.
+/// The lock behind `pthread_mutex_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MutexLock {
     /// The recommended one.
@@ -31,7 +31,7 @@ pub enum MutexLock {
     Glibc,
 }
 
-/// Which lock a reader-writer lock is made of.
+/// The lock behind `pthread_rwlock_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RwLock {
     /// The recommended one.
@@ -42,18 +42,18 @@ pub enum RwLock {
     Glibc,
 }
 
-/// All of it.
+/// The whole configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The lock behind `pthread_mutex_t`.
     pub mutex: MutexLock,
     /// The lock behind `pthread_rwlock_t`.
     pub rwlock: RwLock,
-    /// Contention is counted.
+    /// Whether contention is counted.
     pub stat: bool,
-    /// The order of locks is checked.
+    /// Whether the order of locks is checked.
     pub lockdep: bool,
-    /// And sleep of any kind.
+    /// Whether locks held during sleeps of any kind are reported.
     pub lockdep_sleep: bool,
 }
 
@@ -74,13 +74,13 @@ const STAT: u32 = 1 << 30;
 const LOCKDEP: u32 = 1 << 29;
 const LOCKDEP_SLEEP: u32 = 1 << 28;
 
-/// The configuration in bits; 0 until it is known.
+/// The configuration in bits; 0 before it is read.
 static CONFIG: AtomicU32 = AtomicU32::new(0);
 
-/// No object's generation: sends everybody the general way.
+/// Not the generation of any object: disables a fast path.
 const NEVER: u32 = u32::MAX - 1;
 
-/// The generation of those mutexes that may be acquired, or released, in the shortest way: see
+/// The generation of the mutexes that may be acquired, or released, on the fast path: see
 /// [`crate::mutex`].
 static LOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
@@ -93,11 +93,11 @@ static RW_UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
 #[inline(always)]
 pub(crate) fn lock_generation() -> u32 {
-    // Relaxed, as all here: the values are all there is to see.
+    // Relaxed, as all here: no other data depends on the values.
     LOCK_GENERATION.load(Relaxed)
 }
 
-/// With statistics, the shortest way is another one.
+/// The generation for the fast paths with statistics.
 #[inline(always)]
 pub(crate) fn stat_generation() -> u32 {
     STAT_GENERATION.load(Relaxed)
@@ -163,7 +163,7 @@ fn read() -> u32 {
     bits
 }
 
-/// The shortest ways are for objects of the process's generation.
+/// Enables the fast paths for objects of the process's generation.
 pub(crate) fn generation_changed() {
     let config = get();
     let plain = config.mutex == MutexLock::Overlock && !config.lockdep;
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_variables_all_is_the_default() {
+    fn without_variables_the_configuration_is_the_default() {
         let config = get();
         assert_eq!(config.mutex, MutexLock::Overlock);
         assert_eq!(config.rwlock, RwLock::Overlock);

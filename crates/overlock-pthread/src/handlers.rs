@@ -1,26 +1,30 @@
-//! Signal handlers: with `OVERLOCK_LOCKDEP`, the validator of lock order is told when one begins
-//! and ends. Without it, each function here is glibc's.
+//! Signal handlers: with `OVERLOCK_LOCKDEP`, reports to the lock validator when one begins and
+//! ends. Without it, each function here is glibc's.
 //!
 //! # How
 //!
 //! In place of the program's handler the kernel gets the address of a *stub*: a few instructions
-//! that go to `enter` with their own address as one more argument. A stub is for one handler, for
-//! ever: `HANDLERS` is only added to. So the kernel stays the only one that knows which handler a
-//! signal has. There is nothing that another thread, a handler, or a child of vfork (which shares
-//! our memory, and not its parent's handlers) could find half done; a signal that is under way
-//! while its handler is replaced gets the handler that it was delivered to; the flags mean what
-//! they mean, as each handler gets whatever the kernel gave the stub; and the old handler that a
-//! program asks for is found by the stub's address alone, whoever has installed it.
+//! that jump to `enter` with their own address as one more argument. A stub belongs to one handler
+//! for ever: `HANDLERS` is only added to. So only the kernel keeps which handler a signal has, and
+//! this follows:
 //!
-//! Beyond 1024 different handlers the program's own is installed, and not seen.
+//! - Other threads, signal handlers and children of vfork() never find a half-done update. (Such a
+//!   child shares our memory, but not its parent's handlers.)
+//! - A signal that is being delivered while its handler is replaced gets the handler that it was
+//!   delivered to.
+//! - Flags keep their meaning, as each handler gets all that the kernel gave the stub.
+//! - The old handler that a program asks for is found by the stub's address alone.
 //!
-//! # Handlers that are left by a jump
+//! Beyond 1024 different handlers the program's own is installed, and the validator does not see
+//! it.
 //!
-//! A thread that calls `siglongjmp` or its kind is taken to leave all the handlers that it is in.
-//! Where it jumps within one, the rest of that is seen as ordinary code: what it locks is then not
-//! reported, where it could have been. The same goes for `setcontext`. One that is left by
-//! an exception or `swapcontext` is taken to go on. (What `swapcontext` saves must be the program's
-//! own frame, to which it may come back more than once.)
+//! # Handlers left by a jump
+//!
+//! A thread that calls `siglongjmp`, `longjmp` or `setcontext` is assumed to leave all the handlers
+//! that it runs. If it jumps within one, the rest of that handler is seen as ordinary code, so its
+//! locks are not reported where they could have been. A handler that is left by an exception or by
+//! `swapcontext` is assumed to go on. (`swapcontext` must save the program's own frame, to which it
+//! may return more than once, so it cannot be interposed.)
 
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
@@ -33,17 +37,17 @@ use libc::{SIG_DFL, SIG_ERR, SIG_IGN};
 use crate::real::{Early, missing};
 use crate::{config, order};
 
-/// The most handlers that are told apart.
+/// The number of different handlers that have stubs.
 const STUBS: usize = 1024;
 
 /// Bytes of a stub.
 const STUB: usize = 16;
 
-/// The program's handler of each stub; 0 for a free one. What is not free does not change.
+/// The program's handler of each stub; 0 for a free stub. An entry that is not 0 does not change.
 static HANDLERS: [AtomicUsize; STUBS] = [const { AtomicUsize::new(0) }; STUBS];
 
-/// The stubs, one after the other. Each leaves all as it is but the register of a fourth argument,
-/// which gets an address within it.
+/// The stubs, one after the other. Each changes only the register of a fourth argument, which gets
+/// an address within the stub.
 #[unsafe(naked)]
 unsafe extern "C" fn stubs() {
     #[cfg(target_arch = "x86_64")]
@@ -77,15 +81,14 @@ fn first() -> usize {
     (stubs as *const () as usize).next_multiple_of(STUB)
 }
 
-/// What has a stub there, if one has: its number.
+/// Returns the number of the stub at this address, if it is one.
 fn number(address: usize) -> Option<usize> {
     let distance = address.checked_sub(first())?;
     (distance / STUB < STUBS).then_some(distance / STUB)
 }
 
-/// Where a stub goes: the program's handler, between two calls of the validator's. On the stack
-/// there is nothing that would have to be dropped, should the handler jump, end the thread or
-/// throw.
+/// Target of the stubs: calls the program's handler between two calls of the validator. No value
+/// here needs to be dropped, should the handler jump, end the thread or throw.
 unsafe extern "C-unwind" fn enter(
     signal: c_int,
     info: *mut c_void,
@@ -93,35 +96,36 @@ unsafe extern "C-unwind" fn enter(
     stub: usize,
 ) {
     let Some(number) = number(stub) else { return };
-    // Acquire: pairs with the release in `seen`.
+    // Acquire: pairs with the release in `stub_of`.
     let handler = HANDLERS[number].load(Acquire);
     // SAFETY: the kernel has been given this stub for this handler only. It takes a signal's number
-    // and, where the program has asked for them, the two others; they are passed in the
-    // registers in which they came, which a function of fewer arguments does not look at.
+    // and, where the program has asked for them, the two others. They are passed in the registers
+    // in which they came, which a function of fewer arguments does not read.
     let handler: unsafe extern "C-unwind" fn(c_int, *mut c_void, *mut c_void) =
         unsafe { transmute(handler) };
     let before = order::enter_signal(signal);
-    // SAFETY: this is the signal that the kernel delivers to it, with what belongs to it.
+    // SAFETY: this is the signal that the kernel delivers to it, with its arguments.
     unsafe { handler(signal, info, context) };
     order::exit_signal(before);
 }
 
-/// What stands for no function, but for something to be done: `SIG_DFL`, `SIG_IGN`, `SIG_HOLD` (2,
-/// of `sigset`), `SIG_ERR`.
+/// Whether it is a function, and not one of `SIG_DFL`, `SIG_IGN`, `SIG_HOLD` (2, of `sigset`),
+/// `SIG_ERR`.
 fn is_function(handler: usize) -> bool {
     ![SIG_DFL, SIG_IGN, 2, SIG_ERR].contains(&handler)
 }
 
-/// What the kernel gets for a handler.
-fn seen(handler: usize) -> usize {
+/// Returns the stub for a handler; the handler itself if it is no function or a stub, or no stub is
+/// free.
+fn stub_of(handler: usize) -> usize {
     if !is_function(handler) || number(handler).is_some() {
         return handler;
     }
     let start = handler.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     for step in 0..STUBS {
         let number = start.wrapping_add(step) % STUBS;
-        // Release: pairs with the acquire in `enter`. Relaxed where it is this handler's or
-        // another's already: then that is all there is to see.
+        // Release: pairs with the acquire in `enter`. Relaxed if the stub is this handler's or
+        // another's already: then no other data depends on it.
         let before = HANDLERS[number].compare_exchange(0, handler, Release, Relaxed);
         if before.is_ok() || before == Err(handler) {
             return first() + number * STUB;
@@ -130,10 +134,10 @@ fn seen(handler: usize) -> usize {
     handler
 }
 
-/// The program's handler for what the kernel has.
+/// Returns the program's handler for the address that the kernel has.
 fn programs(handler: usize) -> usize {
     match number(handler) {
-        // Relaxed: it was there before the kernel had the stub.
+        // Relaxed: it was stored before the kernel got the stub.
         Some(number) => HANDLERS[number].load(Relaxed),
         None => handler,
     }
@@ -147,7 +151,7 @@ static LONGJMP: Early = Early::new(c"siglongjmp");
 static LONGJMP_CHK: Early = Early::new(c"__longjmp_chk");
 static SETCONTEXT: Early = Early::new(c"setcontext");
 
-/// When the library is loaded.
+/// Looks all functions up when the library is loaded.
 pub fn start() {
     for function in [
         &SIGACTION,
@@ -184,11 +188,11 @@ pub unsafe extern "C" fn sigaction(
     // SAFETY: the caller's promise: null, or valid for reads.
     let mut copy = unsafe { new.as_ref() }.copied();
     if let Some(copy) = &mut copy {
-        copy.sa_sigaction = seen(copy.sa_sigaction);
+        copy.sa_sigaction = stub_of(copy.sa_sigaction);
     }
     let new = copy.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the caller's promise for `old`; the rest is its own, but for a handler that does what
-    // its does.
+    // SAFETY: the caller's promise for `old`; `new` is a copy of the caller's, with a stub that
+    // does what the handler does.
     let result = unsafe { function(signal, new, old) };
     if result != 0 {
         return result;
@@ -200,7 +204,7 @@ pub unsafe extern "C" fn sigaction(
     0
 }
 
-/// The functions that take a handler and return the one before.
+/// Calls a function that sets a handler and returns the one before.
 unsafe fn exchange(function: &Early, signal: c_int, handler: usize) -> usize {
     let function = function.get();
     if function.is_null() {
@@ -214,7 +218,7 @@ unsafe fn exchange(function: &Early, signal: c_int, handler: usize) -> usize {
         return unsafe { function(signal, handler) };
     }
     // SAFETY: the caller's promise, and the stub does what the handler does.
-    programs(unsafe { function(signal, seen(handler)) })
+    programs(unsafe { function(signal, stub_of(handler)) })
 }
 
 macro_rules! exchanging {
@@ -248,7 +252,7 @@ pub unsafe extern "C" fn __sigaction(
     unsafe { sigaction(signal, new, old) }
 }
 
-/// Leaves the handlers that the thread is in.
+/// Reports that the thread leaves all handlers that it runs.
 fn leave() {
     if config::get().lockdep {
         order::leave_signals();
@@ -259,13 +263,13 @@ unsafe fn jump(function: &Early, to: *mut c_void, value: c_int) -> ! {
     leave();
     let function = function.get();
     if function.is_null() {
-        // SAFETY: it has no preconditions. There is no way to go on.
+        // SAFETY: it has no preconditions. This function cannot return.
         unsafe { libc::abort() };
     }
     // SAFETY: glibc's functions of these names have this type.
     let function: unsafe extern "C-unwind" fn(*mut c_void, c_int) -> ! =
         unsafe { transmute(function) };
-    // SAFETY: the caller's promise. Here, too, nothing would have to be dropped.
+    // SAFETY: the caller's promise. No value here needs to be dropped.
     unsafe { function(to, value) }
 }
 
@@ -306,21 +310,21 @@ pub unsafe extern "C-unwind" fn setcontext(to: *const c_void) -> c_int {
 mod tests {
     use super::*;
 
-    /// Fails where a stub is given anew, or to two.
+    /// Fails where a stub is reused, or given to two handlers.
     #[test]
-    fn each_handler_has_a_stub_of_its_own_until_there_are_no_more() {
+    fn each_handler_has_its_own_stub_until_none_is_free() {
         let handlers: Vec<usize> = (0..STUBS + 2).map(|number| 0x10000 + number * 8).collect();
-        let stubs: Vec<usize> = handlers.iter().map(|handler| seen(*handler)).collect();
+        let stubs: Vec<usize> = handlers.iter().map(|handler| stub_of(*handler)).collect();
         let known = stubs.iter().filter(|stub| number(**stub).is_some());
         assert_eq!(known.count(), STUBS);
         for (handler, stub) in handlers.iter().zip(&stubs) {
             assert_eq!(programs(*stub), *handler);
-            assert_eq!(seen(*handler), *stub);
-            // One that a program has found out by other means.
-            assert_eq!(seen(*stub), *stub);
+            assert_eq!(stub_of(*handler), *stub);
+            // The program may know the stub's address.
+            assert_eq!(stub_of(*stub), *stub);
         }
         for what in [SIG_DFL, SIG_IGN, SIG_ERR, 2] {
-            assert_eq!((seen(what), programs(what)), (what, what));
+            assert_eq!((stub_of(what), programs(what)), (what, what));
         }
     }
 }

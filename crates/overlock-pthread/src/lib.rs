@@ -1,14 +1,15 @@
-//! `liboverlock_pthread.so`: the locks of overlock in place of the C library's, in programs that
-//! know nothing of it.
+//! `liboverlock_pthread.so`: replaces the C library's locks by those of overlock in unmodified
+//! programs.
 //!
 //! Loaded with `LD_PRELOAD`, it defines the functions of `pthread_mutex_t`, `pthread_cond_t`,
-//! `pthread_rwlock_t`, `pthread_spinlock_t`, `pthread_barrier_t`, `sem_t`, and `mtx_t` and `cnd_t`
-//! of C11; those by which a program [restricts itself](sandbox) or [drops privileges](privileges);
-//! and, for the validator of lock order, those that install [handlers of signals](handlers) or
-//! [sleep]. The locks live in the program's own objects, in the sizes and with the static
-//! initialisers of glibc. What is shared between processes, robust or bound to priorities stays
-//! glibc's: it is told by the object itself ([`mutex`] says how), and handed to
-//! [glibc's function](real).
+//! `pthread_rwlock_t`, `pthread_spinlock_t`, `pthread_barrier_t` and `sem_t`, and of `mtx_t` and
+//! `cnd_t` of C11. It also interposes the functions by which a program [restricts itself](sandbox)
+//! or [drops privileges](privileges), and, for the lock validator, those that install [signal
+//! handlers](handlers) or [sleep].
+//!
+//! The locks live in the program's own objects, with the sizes and the static initialisers of
+//! glibc. Process-shared, robust and priority-aware objects stay glibc's: the object itself says so
+//! ([`mutex`] says how), and [glibc's function](real) is called for it.
 //!
 //! # Rules for all of this crate
 //!
@@ -16,18 +17,18 @@
 //!   functions run inside of allocators, before `main`, in destructors and while libraries are
 //!   loaded.
 //! - An object may be freed as soon as the last call *could* have returned: after a release nothing
-//!   of the object is touched.
-//! - A child of fork finds every object usable, as POSIX has it: [`fork`].
-//! - What these functions call is never one that the program may have replaced by its own, or
-//!   another of these by its exported name: whatever takes their place may call them. `build.rs`
-//!   has the linker see to the latter, and [system calls](overlock::syscall) are our own.
-//! - Errors are those of POSIX, and where it leaves a choice, glibc's.
+//!   of the object is accessed.
+//! - A child of fork() finds every object usable, as POSIX demands: [`fork`].
+//! - These functions call no function that the program may replace, nor each other by their
+//!   exported names: a replacement may call them in turn. `build.rs` binds calls within the
+//!   library, and [system calls](overlock::syscall) do not go through the C library.
+//! - Errors are those of POSIX, and glibc's where POSIX leaves a choice.
 //!
-//! # What decides what happens
+//! # Configuration
 //!
 //! Environment variables, read once: [`config`]. `overlock run` sets them.
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
-#![allow(clippy::missing_safety_doc)] // the functions of pthread: POSIX says what their callers promise
+#![allow(clippy::missing_safety_doc)] // POSIX says what callers of pthread functions promise
 
 pub mod barrier;
 pub mod c11;
@@ -51,7 +52,7 @@ pub(crate) mod stat;
 mod thread;
 mod time;
 
-/// Runs when the library is loaded, which may be after other libraries have used it.
+/// Runs when the library is loaded; other libraries may have called it before that.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {

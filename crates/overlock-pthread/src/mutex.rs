@@ -1,4 +1,4 @@
-//! `pthread_mutex_t`.
+//! `pthread_mutex_t`: overlock's mutexes in glibc's objects.
 //!
 //! # Layout
 //!
@@ -9,24 +9,24 @@
 //! |---|---|
 //! | 0 | `lock`: one of the locks that fit 16 bytes | the lock |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
-//! | 20 | `count` | the owner of a recursive one: how often it has acquired it beyond the first time; with statistics, of a normal one: where it has |
-//! | 24 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
-//! | 28 | `observed`: the number of what is recorded of the present owner; 0 for nothing | the owner |
+//! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal one, the lower half of its call site |
+//! | 24 | `generation`: see [`crate::fork`] | its first user in a generation |
+//! | 28 | `observed`: the number of the flight (`stat::flight`) of the present owner's acquisition; 0 for none | the owner |
 //! | 32 | `owner` of a recursive or error-checking one | the owner, while it owns it |
 //!
 //! All zero is a normal, free mutex of the first generation.
 //!
-//! # Whose it is
+//! # Which objects are ours
 //!
-//! A kind of 0 to 3 (normal, recursive, error-checking, adaptive) is ours, whatever made it so.
-//! With any further bit it is glibc's: only `pthread_mutex_init` with such attributes sets one, and
-//! that was glibc's. A destroyed one is glibc's too: it says `EINVAL`. An adaptive one is a normal
-//! one: all of ours spin.
+//! A kind of 0 to 3 (normal, recursive, error-checking, adaptive) is ours, whether it was made by
+//! an initialiser or a call. A kind with any further bit is glibc's: only glibc's
+//! `pthread_mutex_init` sets one, for such attributes. A destroyed mutex is treated as glibc's,
+//! too, which returns `EINVAL`. An adaptive mutex is a normal one: all of ours spin.
 //!
-//! # The shortest way
+//! # The fast path
 //!
-//! Without observers, a normal mutex of the present generation is one comparison of `kind`, one of
-//! `generation`, and the lock's own fast path.
+//! Without statistics or validator, a normal mutex of the present generation takes one comparison
+//! of `kind`, one of `generation`, and the lock's own fast path.
 
 mod counted;
 pub mod functions;
@@ -66,14 +66,14 @@ const ERRORCHECK: c_int = libc::PTHREAD_MUTEX_ERRORCHECK;
 const ADAPTIVE: c_int = 3;
 const DESTROYED: c_int = -1;
 
-/// In the attributes: the kind; anything above is glibc's affair,
+/// In the attributes: the kind. Any other bit makes the mutex glibc's, except for [`NO_ELISION`].
 const KIND_MASK: c_int = 0x3;
 
-/// but for whether transactional memory may elide the lock: `pthread_mutexattr_settype` says no to
-/// that when it is asked for a normal or default mutex. No lock of ours does so.
+/// In the attributes: transactional memory must not elide the lock. `pthread_mutexattr_settype`
+/// sets it when it is asked for a normal or default mutex. No lock of ours elides.
 const NO_ELISION: c_int = 0x200;
 
-/// The kind that attributes ask for, if such a mutex is ours.
+/// Returns the kind that attributes ask for, or `None` if such a mutex is glibc's.
 fn kind_of(attributes: c_int) -> Option<c_int> {
     let kind = attributes & !NO_ELISION;
     (kind & !KIND_MASK == 0).then_some(kind)
@@ -83,14 +83,15 @@ fn kind_of(attributes: c_int) -> Option<c_int> {
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     Forever,
-    /// The same, as a sleeper that the lock has adopted.
+    /// Without limit, as a waiter of a condition variable that the lock has adopted as its own
+    /// sleeper.
     Adopted,
     Not,
     Until(Result<Deadline, c_int>),
 }
 
 impl Mutex {
-    /// A free one.
+    /// A free mutex of this kind.
     fn new(kind: c_int) -> Self {
         Mutex {
             lock: [const { AtomicU64::new(0) }; 2],
@@ -103,18 +104,18 @@ impl Mutex {
     }
 
     fn kind(&self) -> c_int {
-        // Relaxed: written before the mutex is used, and after that.
+        // Relaxed: written before the mutex is used, and after all uses.
         self.kind.load(Relaxed)
     }
 
-    /// Whether the shortest way is for it, if its word agrees.
+    /// Whether the fast path is possible by its kind.
     #[inline(always)]
     fn is_plain(&self) -> bool {
         let kind = self.kind();
         kind == NORMAL || kind == ADAPTIVE
     }
 
-    /// Whether it is a recursive one, or one that checks for errors.
+    /// Whether it is recursive or error-checking.
     #[inline(always)]
     fn knows_its_owner(&self) -> bool {
         let kind = self.kind();
@@ -130,25 +131,25 @@ impl Mutex {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// Where it is from another generation, brings it to this one.
-    fn settle(&self) {
-        fork::settle(&self.generation, || {
+    /// Updates it to the process's generation, if it is of another.
+    fn update(&self) {
+        fork::update(&self.generation, || {
             self.observed.store(0, Relaxed);
-            // SAFETY: of the generation before there is no other thread.
+            // SAFETY: no other thread of the earlier generation exists.
             raw!(self, |lock| unsafe { lock.forget_waiters() });
         });
     }
 
-    /// The general way to acquire one of ours.
+    /// Acquires one of ours: the general path. Returns 0 or an errno.
     fn acquire(&self, wait: Wait, site: Site) -> c_int {
-        self.settle();
+        self.update();
         let knows_its_owner = self.knows_its_owner();
         if knows_its_owner && self.is_mine() {
             return self.acquire_again(self.kind(), wait);
         }
         let config = config::get();
         let result = if config.lockdep {
-            self.take_in_order(wait, site)
+            self.take_validated(wait, site)
         } else if config.stat {
             match self.attempt(wait, site) {
                 EBUSY if !matches!(wait, Wait::Not) => self.wait(wait, site),
@@ -163,8 +164,8 @@ impl Mutex {
         result
     }
 
-    /// The lock, with its order checked.
-    fn take_in_order(&self, wait: Wait, site: Site) -> c_int {
+    /// Acquires the lock under the validator. Returns 0 or an errno.
+    fn take_validated(&self, wait: Wait, site: Site) -> c_int {
         let attempt = || self.attempt(wait, site);
         if matches!(wait, Wait::Not) {
             return order::attempt(self.address(), How::EXCLUSIVE, site, attempt);
@@ -175,8 +176,8 @@ impl Mutex {
         order::acquire(self.address(), how, site, attempt, wait)
     }
 
-    /// The lock, if it is free and the caller is none of its sleepers; counted where that is asked
-    /// for.
+    /// Tries to acquire the lock, with statistics if configured. Returns `EBUSY` if it is not free,
+    /// and for an adopted sleeper, which has to wait.
     fn attempt(&self, wait: Wait, site: Site) -> c_int {
         match (wait, config::get().stat) {
             (Wait::Adopted, _) => EBUSY,
@@ -185,7 +186,7 @@ impl Mutex {
         }
     }
 
-    /// The lock, which was not free.
+    /// Acquires a lock that was not free, with statistics if configured. Returns 0 or an errno.
     fn wait(&self, wait: Wait, site: Site) -> c_int {
         match wait {
             Wait::Forever | Wait::Adopted | Wait::Until(Ok(_)) if config::get().stat => {
@@ -199,7 +200,7 @@ impl Mutex {
         core::ptr::from_ref(self).addr()
     }
 
-    /// The lock itself.
+    /// Acquires the lock itself. Returns 0 or an errno.
     fn take(&self, wait: Wait) -> c_int {
         match wait {
             Wait::Forever => {
@@ -242,9 +243,9 @@ impl Mutex {
         }
     }
 
-    /// The general way to release one of ours.
+    /// Releases one of ours: the general path. Returns 0 or an errno.
     fn release(&self) -> c_int {
-        self.settle();
+        self.update();
         let knows_its_owner = self.knows_its_owner();
         if knows_its_owner {
             if !self.is_mine() {
@@ -264,7 +265,7 @@ impl Mutex {
         if knows_its_owner {
             self.owner.store(0, Relaxed);
         }
-        // SAFETY: the caller owns it; of a normal one POSIX asks that.
+        // SAFETY: the caller owns it; for a normal mutex POSIX demands that.
         let unlock = || raw!(self, |lock| unsafe { lock.unlock(()) });
         if self.observed.load(Relaxed) == 0 {
             unlock();
@@ -276,12 +277,12 @@ impl Mutex {
 }
 
 impl Mutex {
-    /// `pthread_mutex_lock`, the general way.
+    /// `pthread_mutex_lock`, the general path.
     pub(crate) fn acquire_any(&self, site: Site) -> c_int {
         if self.is_ours() {
             return self.acquire(Wait::Forever, site);
         }
-        // SAFETY: whoever made the reference has a mutex, which is glibc's.
+        // SAFETY: the reference is to a mutex, which is glibc's.
         unsafe { real::pthread_mutex_lock(self.as_glibcs()) }
     }
 
@@ -299,7 +300,7 @@ impl Mutex {
         unsafe { real::pthread_mutex_trylock(self.as_glibcs()) }
     }
 
-    /// `pthread_mutex_unlock`, the general way.
+    /// `pthread_mutex_unlock`, the general path.
     pub(crate) fn release_any(&self) -> c_int {
         if self.is_ours() {
             return self.release();
@@ -308,8 +309,8 @@ impl Mutex {
         unsafe { real::pthread_mutex_unlock(self.as_glibcs()) }
     }
 
-    /// Whether the calling thread may wait for a condition with it, as far as its kind lets one
-    /// tell: else the errno.
+    /// Returns `EPERM` if the calling thread does not own the mutex, as far as its kind records the
+    /// owner; else 0.
     pub(crate) fn check_owner(&self) -> c_int {
         let counts = [RECURSIVE, ERRORCHECK].contains(&(self.kind() & KIND_MASK));
         let owned = if self.is_ours() {
@@ -320,7 +321,7 @@ impl Mutex {
         if counts && !owned { EPERM } else { 0 }
     }
 
-    /// Whether the calling thread owns it, which is glibc's: that keeps the owner's id at offset 8.
+    /// Whether the calling thread owns it. It is glibc's, which keeps the owner's id at offset 8.
     fn is_mine_of_glibcs(&self) -> bool {
         // SAFETY: it has no preconditions.
         let me = unsafe { libc::gettid() } as u32;
@@ -335,8 +336,7 @@ impl Mutex {
 
     /// Whether the calling thread owns it, which is ours.
     pub(crate) fn is_mine(&self) -> bool {
-        // Relaxed: nobody but the caller itself writes its own name, and what it wrote last it
-        // sees.
+        // Relaxed: only the calling thread writes its own name, and it sees what it wrote last.
         self.owner.load(Relaxed) == me()
     }
 }
@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_kind_a_program_asks_for_is_ours_and_what_is_shared_is_not() {
+    fn all_kinds_are_ours_unless_shared_robust_or_priority_inheriting() {
         type Attributes = libc::pthread_mutexattr_t;
         let attributes = |set: unsafe extern "C" fn(*mut Attributes, c_int) -> c_int, to| {
             let mut attr = core::mem::MaybeUninit::<Attributes>::uninit();

@@ -1,8 +1,8 @@
-//! The order of locks: what [`overlock::lockdep`] is told of mutexes and reader-writer locks where
-//! `OVERLOCK_LOCKDEP` asks for it.
+//! Lock order: reports acquisitions and releases of mutexes and reader-writer locks to
+//! [`overlock::lockdep`], with `OVERLOCK_LOCKDEP`.
 //!
-//! Only of ours: what stays glibc's is not seen. A timed wait ends by itself, so it counts as an
-//! attempt.
+//! The validator does not see locks that stay glibc's. A timed wait ends by itself, so it
+//! counts as a trylock.
 
 use core::ffi::{c_int, c_void};
 
@@ -14,12 +14,12 @@ use overlock::{ExitKey, variable};
 use crate::config;
 use crate::site::Site;
 
-/// Tells that a thread ends.
-static KEY: ExitKey = ExitKey::new(ends);
+/// Notifies at a thread's exit.
+static KEY: ExitKey = ExitKey::new(thread_exits);
 
-/// When the library is loaded.
+/// Starts the validator when the library is loaded.
 pub(crate) fn start() {
-    // Early, to be one of the first keys. Without one the ends of threads are not seen.
+    // Early, to be one of the first keys. Without a key, exits of threads are not seen.
     let _ = KEY.get(|| ());
     lockdep::on_thread(watch_thread);
     lockdep::hide_own_frames();
@@ -28,38 +28,38 @@ pub(crate) fn start() {
     }
 }
 
-/// Runs when a thread ends, and once more where a later destructor has used a lock.
-unsafe extern "C" fn ends(_: *mut c_void) {
+/// Runs when a thread exits, and again if a later destructor has used a lock.
+unsafe extern "C" fn thread_exits(_: *mut c_void) {
     lockdep::thread_exits();
 }
 
-/// Has us told when the calling thread ends.
+/// Arms the notification for the calling thread's exit.
 fn watch_thread() {
-    // Without memory the thread's end is not seen.
+    // Without memory for it, the thread's exit is not seen.
     KEY.set(1, || ());
 }
 
-/// A lock has been initialised there.
+/// Reports that the lock at address `lock` has been initialised.
 pub(crate) fn initialised(lock: usize, site: Site) {
     if config::get().lockdep {
         lockdep::lock_init(lock, CodeSite::code(site));
     }
 }
 
-/// The lock there has been destroyed.
+/// Reports that the lock at address `lock` has been destroyed.
 pub(crate) fn destroyed(lock: usize) {
     if config::get().lockdep {
         lockdep::lock_destroy(lock);
     }
 }
 
-/// How a wait is seen that ends by itself, if it is one.
+/// Returns `how`, as a trylock if the wait has a time limit.
 pub(crate) fn limited(how: How, is_limited: bool) -> How {
     if is_limited { how.trying() } else { how }
 }
 
-/// An acquisition of the lock there: by `attempt`, then, if that is in vain, by `wait`, which
-/// returns what the acquisition does: 0 or an errno.
+/// Acquires the lock at address `lock` under the validator: by `attempt`, and by `wait` if that
+/// returns `EBUSY`. Both return 0 or an errno, and so does this function.
 pub(crate) fn acquire(
     lock: usize,
     how: How,
@@ -82,7 +82,7 @@ pub(crate) fn acquire(
     result
 }
 
-/// An attempt to acquire the lock there, which waits for nobody.
+/// Tries to acquire the lock at address `lock` under the validator. Returns 0 or an errno.
 pub(crate) fn attempt(lock: usize, how: How, site: Site, attempt: impl FnOnce() -> c_int) -> c_int {
     let result = attempt();
     if result == 0 {
@@ -92,67 +92,67 @@ pub(crate) fn attempt(lock: usize, how: How, site: Site, attempt: impl FnOnce() 
     result
 }
 
-/// The calling thread is about to release the lock there, which no other may release.
+/// Reports that the calling thread, the only one that may do so, is about to release the lock.
 pub(crate) fn release(lock: usize) {
     if config::get().lockdep {
         lockdep::release_own(lock, CodeSite::NONE);
     }
 }
 
-/// The calling thread is about to release the lock there, of which there are several holders.
+/// Reports that the calling thread is about to release a lock that may have several holders.
 pub(crate) fn release_shared(lock: usize) {
     if config::get().lockdep {
         lockdep::release(lock);
     }
 }
 
-/// The calling thread releases the lock there, which is free.
+/// Reports that the calling thread releases a lock that is free.
 pub(crate) fn release_free(lock: usize) {
     if config::get().lockdep {
         lockdep::release_free(lock, lockdep::class_of_lock(lock), CodeSite::NONE);
     }
 }
 
-/// The calling thread is about to wait for a condition with the mutex there, which it releases.
-pub(crate) fn sleeps_without(mutex: usize, site: Site) {
+/// Reports that the calling thread is about to wait for a condition, which releases `mutex`.
+pub(crate) fn sleeps_releasing(mutex: usize, site: Site) {
     if config::get().lockdep {
         lockdep::sleeps(mutex, CodeSite::code(site));
     }
 }
 
-/// The calling thread is about to wait for what other threads do.
+/// Reports that the calling thread is about to wait for other threads.
 pub(crate) fn sleeps() {
     if config::get().lockdep {
         lockdep::sleeps(0, CodeSite::NONE);
     }
 }
 
-/// The calling thread is about to sleep for another reason, or to wait for what may as well be a
-/// lock: a semaphore.
+/// Reports another sleep of the calling thread, if those are checked. Waits for a semaphore count
+/// as such, since it may serve as a lock.
 pub(crate) fn may_sleep() {
     if config::get().lockdep_sleep {
         sleeps();
     }
 }
 
-/// In a child of fork.
+/// Resets the validator after fork() in the child.
 pub(crate) fn after_fork() {
     if config::get().lockdep {
         lockdep::fork_child();
     }
 }
 
-/// The handler of a signal begins. The result is for [`exit_signal`].
+/// Reports that a signal handler begins. The result is for [`exit_signal`].
 pub(crate) fn enter_signal(signal: c_int) -> u64 {
     lockdep::enter_signal(signal)
 }
 
-/// It has returned.
+/// Reports that the signal handler has returned; `before` is the result of [`enter_signal`].
 pub(crate) fn exit_signal(before: u64) {
     lockdep::exit_signal(before);
 }
 
-/// The calling thread jumps out of the handlers that it is in.
+/// Reports that the calling thread jumps out of all signal handlers that it runs.
 pub(crate) fn leave_signals() {
     lockdep::leave_signals();
 }

@@ -1,8 +1,8 @@
-//! Functions by which a process drops privileges, or moves to where other files are. With
-//! `OVERLOCK_STAT`, a child of fork that has no table yet makes it before: after that it may be
-//! unable to. Without, each function here is glibc's.
+//! Functions by which a process drops privileges, or changes its root directory or namespaces. With
+//! `OVERLOCK_STAT`, a child of fork() that has no table yet makes it before: afterwards it may be
+//! unable to. Without `OVERLOCK_STAT`, each function here is glibc's.
 //!
-//! Most of these may be called in handlers of signals, and so may what is done before.
+//! Most of these may be called in signal handlers, so all that is done before is async-signal-safe.
 
 use core::ffi::{c_char, c_int, c_void};
 

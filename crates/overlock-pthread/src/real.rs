@@ -1,4 +1,4 @@
-//! glibc's own functions, for the objects that stay its own.
+//! glibc's own functions, for objects that stay glibc's.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -9,11 +9,11 @@ unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
-/// What a function that is not there returns: glibc has had all of them since 2.34, and most for
-/// ever.
+/// Result if glibc lacks a function. glibc has had all of them since 2.34, and most for far longer.
 const MISSING: c_int = libc::ENOSYS;
 
-/// What a function that is not there returns, of those that say why by `errno`.
+/// Sets errno to `ENOSYS`, and returns -1: the result if glibc lacks a function that reports errors
+/// by errno.
 #[cold]
 pub(crate) fn missing() -> c_int {
     // SAFETY: it has no preconditions.
@@ -23,8 +23,8 @@ pub(crate) fn missing() -> c_int {
     -1
 }
 
-/// The next definition of `name` after ours. Condition variables have two in old ABIs' glibc, and
-/// the first that the linker finds may be the old one; `version` is where the current one came.
+/// Returns the next definition of `name` after ours, or null. On old ABIs condition variables have
+/// two, and an unversioned lookup may find the old one; `version` is that of the current one.
 pub(crate) fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
     if let Some(version) = version {
         // SAFETY: the strings end with a zero; RTLD_NEXT is valid in a library.
@@ -37,8 +37,8 @@ pub(crate) fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
-/// A function of glibc's that may be called first where none can be looked for, in a handler of a
-/// signal: it is [found](Early::find) when the library is loaded.
+/// A function of glibc's whose first call may be in a signal handler, where no symbol can be looked
+/// up. It is [looked up](Early::find) when the library is loaded.
 #[derive(Debug)]
 pub(crate) struct Early(&'static CStr, AtomicPtr<c_void>);
 
@@ -47,10 +47,10 @@ impl Early {
         Early(name, AtomicPtr::new(core::ptr::null_mut()))
     }
 
-    /// Null where there is none.
+    /// Returns its address, or null if glibc lacks it.
     #[inline]
     pub(crate) fn get(&self) -> *mut c_void {
-        // Relaxed: the address is all there is to see, and finding it twice is harmless.
+        // Relaxed: no other data depends on the address, and looking it up twice is harmless.
         let known = self.1.load(Relaxed);
         if known.is_null() { self.find() } else { known }
     }
@@ -63,15 +63,15 @@ impl Early {
     }
 }
 
-/// Functions of the C library's that do something of ours before: `name(its arguments) -> what it
-/// returns: what is done, what is returned where the C library has none;`
+/// Defines functions that call `before` and then the C library's function of the same name:
+/// `name(arguments) -> result: before, the result if the C library lacks it;`
 macro_rules! interpose {
-    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty: $tell:path, $missing:expr;)*) => {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty: $before:path, $missing:expr;)*) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             #[cfg_attr(not(test), unsafe(no_mangle))]
             pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $result {
-                $tell();
+                $before();
                 let function = functions::$name.get();
                 if function.is_null() {
                     return $missing;
@@ -79,8 +79,7 @@ macro_rules! interpose {
                 type Function = unsafe extern "C-unwind" fn($($type),*) -> $result;
                 // SAFETY: glibc's function of this name has this type.
                 let function = unsafe { core::mem::transmute::<*mut core::ffi::c_void, Function>(function) };
-                // SAFETY: the caller's promise. There is nothing here that would have to be
-                // dropped.
+                // SAFETY: the caller's promise. No value here needs to be dropped.
                 unsafe { function($($arg),*) }
             }
         )*
@@ -100,7 +99,7 @@ macro_rules! interpose {
             )*
         }
 
-        /// When the library is loaded.
+        /// Looks all of them up when the library is loaded.
         pub(crate) fn start() {
             $(functions::$name.find();)*
         }
@@ -108,8 +107,8 @@ macro_rules! interpose {
 }
 pub(crate) use interpose;
 
-/// Finds a function for the calls to come, too. By itself: callers that wait later take less of the
-/// stack.
+/// Looks a function up, also for later calls. A function of its own: callers that then wait take
+/// less stack.
 #[cold]
 #[inline(never)]
 fn find_once(known: &AtomicPtr<c_void>, name: &str, version: Option<&CStr>) -> *mut c_void {
@@ -128,7 +127,8 @@ macro_rules! functions {
             #[inline]
             pub unsafe fn $name($($arg: $type),*) -> c_int {
                 static KNOWN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-                // Relaxed: the address is all there is to see, and finding it twice is harmless.
+                // Relaxed: no other data depends on the address, and looking it up twice is
+                // harmless.
                 let mut known = KNOWN.load(Relaxed);
                 if known.is_null() {
                     let version: Option<&CStr> = None $(.or(Some($version)))?;
@@ -137,8 +137,8 @@ macro_rules! functions {
                         return MISSING;
                     }
                 }
-                // SAFETY: glibc's function of this name has this type. Those that wait may be
-                // cancelled: then they unwind.
+                // SAFETY: glibc's function of this name has this type. Functions that wait may be
+                // cancelled, and then unwind.
                 let function: unsafe extern "C-unwind" fn($($type),*) -> c_int = unsafe { core::mem::transmute(known) };
                 // SAFETY: the caller's promise.
                 unsafe { function($($arg),*) }

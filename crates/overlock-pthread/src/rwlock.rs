@@ -1,4 +1,4 @@
-//! `pthread_rwlock_t`.
+//! `pthread_rwlock_t`: the recommended reader-writer lock in glibc's objects.
 //!
 //! # Layout
 //!
@@ -7,29 +7,30 @@
 //! | offset | field | who writes it |
 //! |---|---|
 //! | 0 | `lock`: `overlock_rw` or `rwsem`, 20 bytes | the lock |
-//! | 20 | `generation`: see [`crate::fork`] | whoever meets it first in a generation |
-//! | 24 | `observed`: the number of what is recorded of the writer's acquisition; 0 for nothing | the writer |
+//! | 20 | `generation`: see [`crate::fork`] | its first user in a generation |
+//! | 24 | `observed`: the number of the flight (`stat::flight`) of the writer's acquisition; 0 for none | the writer |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
 //! | 32 | `writer`: the thread that holds the lock for writing; 0 for none | that thread |
-//! | 40 | `written`: with statistics, how often it was acquired for writing, and above that the lower half of the last call site | the writer |
-//! | 48 | `kind`: 2 where readers must not pass writers that wait | the initialiser |
-//! | 52 | `reader`: the lower half of a reader's call site, with statistics | each reader that comes in |
+//! | 40 | `written`: with statistics, the number of write acquisitions, and above that the lower half of the last call site | the writer |
+//! | 48 | `kind`: 2 where readers must not barge past waiting writers | the initialiser |
+//! | 52 | `reader`: the lower half of a reader's call site, with statistics | each reader that acquires it |
 //!
-//! # Whose it is
+//! # Which objects are ours
 //!
-//! One that is shared between processes is glibc's, whoever has made it: `shared` says so, and ours
-//! leave it 0.
+//! A process-shared lock is glibc's, whichever process has made it: its `shared` is not 0, and in
+//! ours it is.
 //!
-//! # Who passes whom
+//! # Readers and waiting writers
 //!
-//! POSIX leaves it open whether a reader waits for writers that wait. glibc's readers do not, but
-//! with the kind `PREFER_WRITER_NONRECURSIVE`, and programs have come to need that: a thread may
-//! read what it reads already, and readers may wait for each other, by any means, though writers
-//! wait. But then readers can keep writers out for ever. So here a reader waits behind a writer for
-//! a while (`PATIENCE_NS`), and passes it then. A thread that reads any lock already passes at
-//! once. (It is not known which locks a thread reads, only how many.) And an attempt passes always.
-//! With the kind no reader passes a writer that is the first of those that wait, and has found
-//! readers alone or waited for `PATIENCE_NS`.
+//! POSIX leaves it open whether a reader waits for waiting writers. glibc's readers do so only with
+//! the kind `PREFER_WRITER_NONRECURSIVE`, and programs have come to rely on that: a thread may
+//! acquire a read lock recursively, and readers may wait for each other, by any means, while
+//! writers wait. But then readers can starve writers.
+//!
+//! So here a reader waits behind a writer for a while (`PATIENCE_NS`), and barges then. A thread
+//! that reads any lock already barges at once. (A thread counts the locks that it reads, but does
+//! not know which.) A trylock always barges. With `PREFER_WRITER_NONRECURSIVE` no reader barges
+//! past the first waiting writer once that has found only readers, or has waited for `PATIENCE_NS`.
 
 mod counted;
 pub mod functions;
@@ -71,7 +72,7 @@ const _: () = assert!(size_of::<RwLock>() == size_of::<libc::pthread_rwlock_t>()
 const _: () = assert!(core::mem::offset_of!(RwLock, shared) == 28);
 const _: () = assert!(core::mem::offset_of!(RwLock, kind) == 48);
 
-/// glibc's attributes.
+/// glibc's attributes object.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Attributes {
@@ -82,20 +83,20 @@ pub struct Attributes {
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`
 const PREFER_WRITER: u32 = 2;
 
-/// What a lock here has to do. Results are 0 or an errno.
-trait Behind {
+/// A lock that a `pthread_rwlock_t` can be made of. Results are 0 or an errno.
+trait Backend {
     fn read(&self, passing: Passing, until: Option<Deadline>) -> c_int;
     fn try_read(&self, passing: Passing) -> c_int;
     fn write(&self, until: Option<Deadline>) -> c_int;
     fn try_write(&self) -> c_int;
 
-    /// Whether somebody waits for it, in some way that shows.
+    /// Whether a waiter of the lock is visible in its state.
     fn is_waited_for(&self) -> bool;
 
-    /// Whether a writer holds it; asked by one of its holders.
+    /// Whether a writer holds it. The caller is one of its holders.
     fn is_written(&self) -> bool;
 
-    /// Whether readers hold it; asked by one of its holders.
+    /// Whether readers hold it. The caller is one of its holders.
     fn is_read(&self) -> bool;
 
     /// # Safety
@@ -108,20 +109,20 @@ trait Behind {
     /// The caller holds it for writing.
     unsafe fn unlock_write(&self);
 
-    /// Forgets who waits, in a child of fork; `written` says whether the child's thread holds it
-    /// for writing.
+    /// Forgets all waiters after fork() in the child; `written` says whether the child's thread
+    /// holds it for writing.
     ///
     /// # Safety
     ///
-    /// Those that waited are threads that are gone, and nobody uses it.
-    unsafe fn settle(&self, written: bool);
+    /// The waiters do not exist in the child, and no thread uses the lock.
+    unsafe fn after_fork(&self, written: bool);
 }
 
-/// The one that we recommend.
+/// The recommended lock.
 type Recommended = OverlockRw<Linux>;
 
 /// Evaluates an expression for the lock that the object is made of.
-macro_rules! behind {
+macro_rules! with_backend {
     ($rwlock:expr, |$lock:ident| $what:expr) => {
         match config::get().rwlock {
             config::RwLock::Rwsem => {
@@ -135,7 +136,7 @@ macro_rules! behind {
         }
     };
 }
-use behind;
+use with_backend;
 
 impl RwLock {
     fn new(kind: u32) -> Self {
@@ -164,21 +165,21 @@ impl RwLock {
         unsafe { &*core::ptr::from_ref(&self.lock).cast() }
     }
 
-    /// Whether it is ours; then of this generation.
+    /// Whether it is ours; updates it to the process's generation.
     fn is_ours(&self) -> bool {
-        self.shared.load(Relaxed) == 0 && self.settle()
+        self.shared.load(Relaxed) == 0 && self.update()
     }
 
-    fn settle(&self) -> bool {
+    fn update(&self) -> bool {
         if config::get().rwlock == config::RwLock::Glibc {
             return false;
         }
-        fork::settle(&self.generation, || {
+        fork::update(&self.generation, || {
             self.observed.store(0, Relaxed);
-            // SAFETY: the threads of the generation before are gone, and those of this one wait
-            // until it is settled.
-            behind!(self, |lock| unsafe {
-                lock.settle(self.writer.load(Relaxed) != 0)
+            // SAFETY: no other thread of the earlier generation exists, and those of this one wait
+            // until the update is done.
+            with_backend!(self, |lock| unsafe {
+                lock.after_fork(self.writer.load(Relaxed) != 0)
             });
         });
         true
@@ -199,13 +200,14 @@ impl RwLock {
         }
     }
 
-    /// Relaxed: only the caller itself can have written its own name.
+    /// Whether the calling thread holds it for writing. Relaxed: only the caller itself can have
+    /// written its own name.
     #[inline]
     fn is_mine(&self) -> bool {
         self.writer.load(Relaxed) == me()
     }
 
-    /// How the validator of lock order sees a reader.
+    /// The validator's mode for a reader.
     fn how_read(&self) -> How {
         match self.kind.load(Relaxed) {
             PREFER_WRITER => How::SHARED,
@@ -217,15 +219,15 @@ impl RwLock {
         core::ptr::from_ref(self).addr()
     }
 
-    /// Whether it is ours, a recommended one, and of this generation, which the configuration says
-    /// in several places, one for each use.
+    /// Whether it is ours, of the recommended kind, and of `generation`. The configuration has one
+    /// such generation for each use of the fast path.
     #[inline(always)]
     fn is_plain(&self, generation: u32) -> bool {
         // Relaxed: written before the lock is used.
         self.generation.load(Relaxed) == generation && self.shared.load(Relaxed) == 0
     }
 
-    /// The shortest way to write.
+    /// The fast path of a write acquisition.
     #[inline(always)]
     fn write_quickly(&self) -> bool {
         let plain = self.is_plain(config::rw_generation());
@@ -236,7 +238,7 @@ impl RwLock {
         written
     }
 
-    /// The shortest way to release.
+    /// The fast path of a release.
     #[inline]
     fn release_quickly(&self) -> bool {
         let plain =
@@ -254,15 +256,15 @@ impl RwLock {
         let config = config::get();
         let wait = || match config.stat {
             true => self.wait_to_read_counted(until, site),
-            false => behind!(self, |lock| lock.read(self.passing(), until)),
+            false => with_backend!(self, |lock| lock.read(self.passing(), until)),
         };
         let result = if config.lockdep {
-            // Not past those that wait: that is the wait's affair.
+            // Without barging, which is up to `wait`.
             let attempt = || self.attempt_to_read(Passing::Never, site);
             let how = order::limited(self.how_read(), until.is_some());
             order::acquire(self.address(), how, site, attempt, wait)
         } else if config.stat {
-            // Past those that wait if it would not wait behind them.
+            // Barges only if `wait` would do so at once.
             let passing = match self.passing() {
                 Passing::AtOnce => Passing::AtOnce,
                 _ => Passing::Never,
@@ -293,11 +295,11 @@ impl RwLock {
         result
     }
 
-    /// A share of the lock, if it is free for that; counted where that is asked for.
+    /// Tries to acquire a share of the lock, with statistics if configured. Returns 0 or an errno.
     fn attempt_to_read(&self, passing: Passing, site: Site) -> c_int {
         match config::get().stat {
             true => self.attempt_to_read_counted(passing, site),
-            false => behind!(self, |lock| lock.try_read(passing)),
+            false => with_backend!(self, |lock| lock.try_read(passing)),
         }
     }
 
@@ -308,7 +310,7 @@ impl RwLock {
         let config = config::get();
         let wait = || match config.stat {
             true => self.wait_to_write_counted(until, site),
-            false => behind!(self, |lock| lock.write(until)),
+            false => with_backend!(self, |lock| lock.write(until)),
         };
         let attempt = || self.attempt_to_write(site);
         let result = if config.lockdep {
@@ -341,45 +343,45 @@ impl RwLock {
         result
     }
 
-    /// The lock, if it is free; counted where that is asked for.
+    /// Tries to acquire the lock for writing, with statistics if configured. Returns 0 or an errno.
     fn attempt_to_write(&self, site: Site) -> c_int {
         match config::get().stat {
             true => self.attempt_to_write_counted(site),
-            false => behind!(self, |lock| lock.try_write()),
+            false => with_backend!(self, |lock| lock.try_write()),
         }
     }
 
     fn release(&self) {
         if config::get().lockdep {
-            self.release_in_order();
+            self.report_release();
         }
-        let release = || behind!(self, |lock| self.release_of(lock));
+        let release = || with_backend!(self, |lock| self.release_of(lock));
         match config::get().stat {
             true => self.release_counted(release),
             false => release(),
         }
     }
 
-    /// Tells of it. A stranger's release of what is read cannot be told from that of a reader that
-    /// was not seen.
-    fn release_in_order(&self) {
+    /// Reports the release. A release by a thread that does not hold a share looks like that of a
+    /// reader whose acquisition was not seen.
+    fn report_release(&self) {
         let address = self.address();
-        if behind!(self, |lock| lock.is_written()) {
+        if with_backend!(self, |lock| lock.is_written()) {
             order::release(address);
-        } else if behind!(self, |lock| lock.is_read()) {
+        } else if with_backend!(self, |lock| lock.is_read()) {
             order::release_shared(address);
         } else {
             order::release_free(address);
         }
     }
 
-    /// Releases what the caller holds, which the lock itself knows.
+    /// Releases what the caller holds: the lock's state says whether for reading or writing.
     #[inline(always)]
-    fn release_of(&self, lock: &impl Behind) {
+    fn release_of(&self, lock: &impl Backend) {
         if lock.is_written() {
             self.writer.store(0, Relaxed);
-            // SAFETY: there is a writer, and the caller holds the lock, as POSIX asks: so it is the
-            // writer.
+            // SAFETY: there is a writer, and the caller holds the lock, as POSIX demands: so it is
+            // the writer.
             unsafe { lock.unlock_write() }
         } else if lock.is_read() {
             thread::change_reads(|reads| reads.saturating_sub(1));

@@ -1,10 +1,10 @@
-//! `prctl` and `syscall`, by which a program puts a seccomp filter in force.
+//! `prctl` and `syscall`, by which a program installs a seccomp filter.
 //!
-//! Filters are written with the C library's own system calls in mind, and may end who makes others.
-//! So before the first filter the locks change over to `futex` alone: [`Linux::use_futex_alone`].
-//! All else goes on to the next function of the name.
+//! Filters are written for the C library's own system calls, and may kill a process that makes
+//! others. So before the first filter the locks restrict themselves to `futex`:
+//! [`Linux::use_futex_alone`]. All calls go on to the next definition of the function.
 //!
-//! Both are a few instructions that jump: what they are called with stays where it is.
+//! Both are a few instructions that jump, so arguments stay where they are.
 
 use core::ffi::{c_int, c_long, c_void};
 use core::mem::transmute;
@@ -15,19 +15,19 @@ use overlock::{Linux, system_call};
 
 use crate::{real, stat};
 
-/// The next functions of these names; null until the library is loaded. They are not looked for
-/// before, as who looks may allocate, and allocators make system calls.
+/// The next definitions of these names; null until the library is loaded. They are not looked up
+/// before: a lookup may allocate, and allocators make system calls.
 static PRCTL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static SYSCALL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// When the library is loaded.
+/// Looks both functions up when the library is loaded.
 pub(crate) fn start() {
     PRCTL.store(real::find(c"prctl", None), Relaxed);
     SYSCALL.store(real::find(c"syscall", None), Relaxed);
 }
 
-/// A filter is about to be put in force. It may be that of a child of vfork alone, which has our
-/// memory: then this is a pity.
+/// Called before a filter is installed. If it is that of a child of vfork() alone, which shares our
+/// memory, this restricts the parent needlessly.
 #[cold]
 fn restricts() {
     stat::use_no_files();
@@ -102,15 +102,15 @@ pub unsafe extern "C" fn syscall() {
     );
 }
 
-/// What the C library's functions return for what the system answers.
-fn result(answer: isize) -> c_long {
-    if !(-4095..0).contains(&answer) {
-        return answer as c_long;
+/// Converts the kernel's result to that of the C library's functions: -1 and errno for an error.
+fn result(status: isize) -> c_long {
+    if !(-4095..0).contains(&status) {
+        return status as c_long;
     }
     // SAFETY: it has no preconditions.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the thread's own.
-    unsafe { *errno = -answer as c_int };
+    unsafe { *errno = -status as c_int };
     -1
 }
 
@@ -130,7 +130,7 @@ unsafe extern "C" fn prctl_slowly(option: c_int, a: usize, b: usize, c: usize, d
     unsafe { next(option, a, b, c, d) }
 }
 
-/// The arguments are where a function of any number of them would have them.
+/// The arguments are where a function with any number of them would have them.
 unsafe extern "C" fn syscall_slowly(
     number: c_long,
     a: usize,

@@ -1,4 +1,4 @@
-//! `sem_t`, unnamed.
+//! `sem_t`, unnamed: a counting semaphore in glibc's objects.
 //!
 //! # Layout
 //!
@@ -11,15 +11,15 @@
 //! +-----------+---------+   +--------+
 //! ```
 //!
-//! `shared` is not 0 in glibc's: those shared between processes, and named ones, which all are.
+//! `shared` is not 0 in glibc's objects: process-shared and named semaphores.
 //!
 //! # Why not the semaphore of overlock-core
 //!
-//! Its waiters sleep on words of their own, and so does not tell one that a signal handler has run;
-//! and it counts to 2^30 - 1. Here `sem_wait` has to return `EINTR` then, and `sem_post` must do
-//! for signal handlers and for values to 2^31 - 1. So this is a word and a futex in its low half.
-//! (Nobody is served in order; nor does glibc.) There is no generation for children of fork either:
-//! waiters that are gone cost a wake-up that wakes nobody.
+//! Waiters of that one sleep on words of their own, so they do not notice that a signal handler has
+//! run, and it counts to 2^30 - 1. Here `sem_wait` has to return `EINTR` then, and `sem_post` has
+//! to work in signal handlers and for values to 2^31 - 1. So this is a word and a futex in its low
+//! half. (It does not serve waiters in order; nor does glibc.) There is no generation for children
+//! of fork() either: waiters that do not exist in the child cost one futile wake-up.
 //!
 //! # States
 //!
@@ -31,22 +31,23 @@
 //! (v, w)  --gives up-->          (v, w - 1)       0 < v, 0 < w - 1: wakes one
 //! ```
 //!
-//! # Who touches it last
+//! # The last access
 //!
 //! Each call's last change of the word is its last access, and wake-ups need its address only. So
-//! whoever takes the last value may free the semaphore, whatever `sem_post` is at.
+//! the thread that takes the last value may free the semaphore, even if `sem_post` has not
+//! returned.
 //!
 //! # Orderings
 //!
-//! PO, the release in a post, pairs with TA, the acquire of who takes. All changes are
+//! PO, the release in a post, pairs with TA, the acquire of a thread that takes. All changes are
 //! read-modify-writes, so release sequences never break.
 //!
 //! # Why no wake-up is lost
 //!
 //! A waiter counts itself, then sleeps if the value is 0. A post before that makes the kernel find
-//! the value changed; one after it finds a waiter and wakes one. Who is woken takes the value, or
-//! somebody else has; or it gives up, for a cancellation that came at the same time: then it wakes
-//! another one in its place.
+//! the value changed; one after it finds a waiter and wakes one. The woken thread takes the value,
+//! or another thread has taken it. If the woken thread gives up instead, for a concurrent
+//! cancellation, it wakes another one in its place.
 
 pub mod functions;
 
@@ -80,7 +81,7 @@ const MOST: u32 = i32::MAX as u32;
 
 const WAITER: u64 = 1 << 32;
 
-/// How long a thread sleeps at a time that nobody can wake for its cancellation.
+/// Length of one sleep of a thread that a cancellation cannot wake.
 const SLICE_NS: u64 = 10_000_000;
 
 const fn value(word: u64) -> u32 {
@@ -91,7 +92,7 @@ const fn waiters(word: u64) -> u32 {
     (word >> 32) as u32
 }
 
-/// A moment of a clock that [`deadline`] knows.
+/// A time of a clock that [`deadline`] supports.
 type Until<'a> = Option<(clockid_t, &'a timespec)>;
 
 impl Sem {
@@ -108,12 +109,13 @@ impl Sem {
     fn value_word(&self) -> &AtomicU32 {
         let half = if cfg!(target_endian = "little") { 0 } else { 1 };
         let word: *const u32 = self.word.as_ptr().cast();
-        // SAFETY: half of an aligned atomic word that lives as long as the result. It is only given
-        // to the kernel, and nobody loads it.
+        // SAFETY: half of an aligned atomic word that lives as long as the result. It is only
+        // passed to the kernel, and no thread loads it.
         unsafe { AtomicU32::from_ptr(word.wrapping_add(half).cast_mut()) }
     }
 
-    /// Takes `what`, which is one of the value and perhaps one of the waiters.
+    /// Subtracts `what` if the value is not 0: one of the value and, for a waiter, one of the
+    /// waiters. Returns whether it did.
     fn take(&self, what: u64) -> bool {
         let mut seen = self.word.load(Relaxed);
         while value(seen) > 0 {
@@ -129,7 +131,7 @@ impl Sem {
         false
     }
 
-    /// 0 or an errno.
+    /// Returns 0 or an errno.
     fn post(&self) -> c_int {
         let address = self.value_word().as_ptr().addr();
         let mut seen = self.word.load(Relaxed);
@@ -137,7 +139,7 @@ impl Sem {
             if value(seen) >= MOST {
                 return EOVERFLOW;
             }
-            // PO: release, pairs with TA. From here on the semaphore may be gone.
+            // PO: release, pairs with TA. After this the semaphore may have been freed.
             match self
                 .word
                 .compare_exchange_weak(seen, seen + 1, Release, Relaxed)
@@ -152,19 +154,19 @@ impl Sem {
         0
     }
 
-    /// 0 or an errno; at a cancellation point.
+    /// Waits for the semaphore, and is a cancellation point. Returns 0 or an errno.
     #[inline]
     fn wait(&self, until: Until<'_>, site: Site) -> c_int {
         cancel::act();
         if self.take(1) {
             return 0;
         }
-        self.wait_told(until, site)
+        self.wait_counted(until, site)
     }
 
     #[cold]
     #[inline(never)]
-    fn wait_told(&self, until: Until<'_>, site: Site) -> c_int {
+    fn wait_counted(&self, until: Until<'_>, site: Site) -> c_int {
         let address = core::ptr::from_ref(self).addr();
         let waits = stat::Event::begin();
         let result = self.wait_slowly(until);
@@ -175,8 +177,8 @@ impl Sem {
     }
 
     fn wait_slowly(&self, until: Until<'_>) -> c_int {
-        // It does not spin before it sleeps: who posts is often the next to run on this very CPU.
-        // With 5 us of that, two threads that wake each other in turn got a third done, and
+        // Does not spin before it sleeps: the poster is often the next to run on this very CPU.
+        // With 5 us of spinning, two threads that wake each other alternately got a third done, and
         // CPython's locks two thirds.
         loop {
             let token = cancel::enter();
@@ -184,12 +186,12 @@ impl Sem {
             if let Some(result) = self.wait_asleep(until, token.is_some(), is_cancelled) {
                 return result;
             }
-            // It does not return, unless cancellation is disabled.
+            // Returns only if cancellation is disabled.
             cancel::act();
         }
     }
 
-    /// `None` where it was cancelled, or may have been.
+    /// Waits as a counted waiter. Returns `None` where it was cancelled, or may have been.
     fn wait_asleep(
         &self,
         until: Until<'_>,
@@ -225,7 +227,7 @@ impl Sem {
         }
     }
 
-    /// One waiter less.
+    /// Removes a waiter from the count, and wakes another one if the wake-up may have been its own.
     fn give_up(&self) {
         let address = self.value_word().as_ptr().addr();
         let before = self.word.fetch_sub(WAITER, Relaxed);
@@ -235,8 +237,8 @@ impl Sem {
     }
 }
 
-/// For a thread that nobody can wake for its cancellation: sleeps for a while at most, and returns
-/// 0.
+/// Sleeps for at most [`SLICE_NS`], for a thread that a cancellation cannot wake. Returns 0 after
+/// that.
 fn wait_slice(word: &AtomicU32, until: Until<'_>) -> c_int {
     let until = until.and_then(|(clock, at)| deadline(clock, at).ok());
     if until.is_some_and(Deadline::is_over::<Linux>) {
@@ -257,9 +259,9 @@ fn wait_slice(word: &AtomicU32, until: Until<'_>) -> c_int {
 mod tests {
     use super::*;
 
-    /// Fails where a child counts on waiters to be there.
+    /// Fails where a child depends on waiters that exist in the parent only.
     #[test]
-    fn waiters_that_are_gone_are_no_harm() {
+    fn waiters_that_do_not_exist_do_no_harm() {
         let sem = Sem {
             word: AtomicU64::new(3 * WAITER),
             shared: AtomicU32::new(0),
@@ -269,9 +271,10 @@ mod tests {
         assert_eq!(sem.word.load(Relaxed), 3 * WAITER);
     }
 
-    /// Fails where `give_up` wakes nobody: then the other one sleeps beside a value.
+    /// Fails where `give_up` wakes no thread: then the other one sleeps although the value is not
+    /// 0.
     #[test]
-    fn who_gives_up_has_another_one_woken_in_its_place() {
+    fn a_waiter_that_gives_up_wakes_another_one() {
         let sem = Sem {
             word: AtomicU64::new(0),
             shared: AtomicU32::new(0),
@@ -283,7 +286,7 @@ mod tests {
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
             sem.word.fetch_add(WAITER, Relaxed);
-            // A post whose wake-up has gone to the one that gives up.
+            // A post whose wake-up has gone to the waiter that gives up.
             sem.word.fetch_add(1, Release);
             sem.give_up();
             assert_eq!(other.join().unwrap(), 0);

@@ -1,12 +1,10 @@
-//! Where a function was called from.
+//! Call sites: the return addresses of exported functions.
 //!
-//! A function of the C library's interface is a few instructions that pass its return address on as
-//! one more argument, which costs nothing that can be measured; a compiler's intrinsic for it is
-//! not stable.
+//! An exported function is a few instructions that pass its return address on as one more argument.
+//! That costs nothing measurable; a compiler intrinsic for it is not stable.
 
-/// Defines functions of the C library's interface as `target(arguments..., return address)`. They
-/// are no frames of the stack, so what unwinds through one that jumps to a cancellation point does
-/// not meet it.
+/// Defines exported functions as `target(arguments..., return address)`. They have no stack frames,
+/// so unwinding from a target that reaches a cancellation point does not pass through them.
 ///
 /// ```text
 /// with_site! {
@@ -36,7 +34,7 @@ macro_rules! with_site {
     )*};
 }
 
-/// The register of the argument behind so many.
+/// The register of the argument after this many others.
 #[cfg(target_arch = "x86_64")]
 macro_rules! register {
     (1) => {
@@ -71,9 +69,9 @@ macro_rules! register {
 
 pub(crate) use {register, with_site};
 
-/// Begins a section of code at the start of a cache line, for the one function that is put there by
-/// `link_section`. Where the shortest ways come to lie otherwise depends on all code before them,
-/// and makes 5 % of the time that they take.
+/// Begins a code section at the start of a cache line, for one function that `link_section` puts
+/// there. Otherwise the alignment of the fast paths depends on all code before them, which makes 5
+/// % of their time.
 macro_rules! at_cache_line {
     ($section:literal) => {
         core::arch::global_asm!(

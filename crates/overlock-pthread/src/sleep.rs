@@ -1,12 +1,13 @@
-//! Sleep: with `OVERLOCK_LOCKDEP`, the validator of lock order is told before a thread sleeps in a
-//! function of the C library that is no lock's. Without it, each function here is glibc's.
+//! Sleeps outside of lock functions: with `OVERLOCK_LOCKDEP`, reports to the lock validator that a
+//! thread is about to sleep in a function of the C library. Without it, each function here is
+//! glibc's.
 //!
-//! A thread that holds a lock while it waits for another thread's end may wait for one that waits
-//! for the lock. Sleep until a moment or an event from outside, with a lock held, keeps others
-//! waiting, which many a program means to do: it is told with `OVERLOCK_LOCKDEP_SLEEP` only.
+//! A thread that waits for another thread's end while it holds a lock may deadlock: that thread may
+//! wait for the lock. A sleep until a time or an outside event, with a lock held, only delays
+//! others, and many programs mean to do so. It is reported with `OVERLOCK_LOCKDEP_SLEEP` only.
 //!
-//! Most of these may be called in handlers of signals, and are points of cancellation: the thread's
-//! stack may be unwound from there.
+//! Most of these may be called in signal handlers, and are cancellation points: the thread's stack
+//! may be unwound from there.
 
 use core::ffi::{c_int, c_uint, c_void};
 

@@ -1,12 +1,13 @@
-//! `pthread_spinlock_t`.
+//! `pthread_spinlock_t`: glibc's format, with other waiting.
 //!
-//! 4 bytes: no room for anything but the lock, nor to tell who has made it. One that is shared
-//! between processes may have been made, or be used, by a process without this library. So the
-//! words are glibc's, for all of them, and only the waiting is ours: a while awake, and
-//! then naps that grow, so that a holder which has lost its CPU gets one back.
+//! The object has 4 bytes: no room for anything but the lock, nor for a mark that says which
+//! library has made it. A process-shared spinlock may have been made, or be used, by a process
+//! without this library. So all of them have glibc's format, and only the waiting differs: polls,
+//! then backoff sleeps of growing length, so that a preempted holder gets a CPU.
 //!
 //! glibc has two formats. On x86 a free lock is 1 and a taken one 0 or less, as glibc's waiters
-//! count down; elsewhere a free lock is 0 and a taken one 1. Which it is, glibc is asked once.
+//! count down. Elsewhere a free lock is 0 and a taken one 1. A call of glibc's `pthread_spin_init`
+//! tells which, once.
 //!
 //! LA, acquire, takes the lock, and pairs with UL, release, of the unlock, which is the last
 //! access.
@@ -26,31 +27,31 @@ use crate::{real, stat};
 /// The program's object.
 pub type SpinLock = AtomicU32;
 
-/// How long one waits awake: sections under a spinlock should take less, by far.
+/// How long a waiter polls before it sleeps: critical sections of spinlocks should be far shorter.
 const SPIN_NS: u64 = 20_000;
 
-/// The first nap, and the longest.
-const NAPS_NS: (u64, u64) = (20_000, 1_000_000);
+/// The first backoff sleep, and the longest.
+const BACKOFF_SLEEP_NS: (u64, u64) = (20_000, 1_000_000);
 
-/// No format's free lock.
+/// Not the free value of either format: the format is not known yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// What a free lock holds: 1 or 0.
+/// Returns the value of a free lock: 1 or 0.
 #[inline]
 fn free() -> u32 {
     static FREE: AtomicU32 = AtomicU32::new(UNKNOWN);
     #[cold]
-    fn ask() -> u32 {
+    fn glibcs_free_value() -> u32 {
         let lock = SpinLock::new(UNKNOWN);
-        // SAFETY: a spinlock that is nobody's, and valid for the write.
+        // SAFETY: a spinlock that no other thread sees, and valid for the write.
         unsafe { real::pthread_spin_init(lock.as_ptr().cast(), libc::PTHREAD_PROCESS_PRIVATE) };
         let free = lock.load(Relaxed);
         FREE.store(free, Relaxed);
         free
     }
-    // Relaxed: the value is all there is to see, and asking twice is harmless.
+    // Relaxed: no other data depends on the value, and determining it twice is harmless.
     match FREE.load(Relaxed) {
-        UNKNOWN => ask(),
+        UNKNOWN => glibcs_free_value(),
         free => free,
     }
 }
@@ -66,14 +67,14 @@ fn try_take(lock: &SpinLock) -> bool {
 #[cold]
 fn take_slow(lock: &SpinLock, site: Site) {
     let waits = stat::Event::begin();
-    let mut nap = NAPS_NS.0;
+    let mut sleep_ns = BACKOFF_SLEEP_NS.0;
     while !try_take(lock) {
         let limit = Spin::Until(Linux::now().plus_nanos(SPIN_NS));
         // Relaxed: the attempt that follows acquires.
         let seen = Linux::wait_until(lock, Relaxed, limit, |word: u32| word == free());
         if seen.is_err() {
-            Linux::backoff_sleep(nap);
-            nap = (nap * 2).min(NAPS_NS.1);
+            Linux::backoff_sleep(sleep_ns);
+            sleep_ns = (sleep_ns * 2).min(BACKOFF_SLEEP_NS.1);
         }
     }
     if let Some(waits) = waits {

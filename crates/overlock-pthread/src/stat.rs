@@ -1,24 +1,24 @@
-//! Contention by lock and call site, as `/proc/lock_stat` has it, in a [table](overlock_stat) that
-//! is shared with `overlock run`.
+//! Statistics: contention by lock and call site, like `/proc/lock_stat`, in a
+//! [table](overlock_stat) that is shared with `overlock run`.
 //!
-//! # What is counted, and when
+//! # What is recorded, and when
 //!
 //! - An acquisition that finds its lock held is a *contention*: it is always recorded, with its
-//!   wait, its hold, and the call site of the owner that it found.
-//! - Of the others one in [`SAMPLE`] is recorded and counts for as many, so that the rest costs no
-//!   clock and no write to shared memory; of a lock that was acquired often, one in [`SPARSE`].
-//!   Which, is drawn from the lock's own count of acquisitions by a hash, lest patterns in the
-//!   program meet patterns in the sampling.
-//! - Of those that find others waiting and take the lock all the same, the *unfair* ones, one in
-//!   [`UNFAIR`] is counted, and all at first.
+//!   wait time, its hold time, and the call site of the owner that it found.
+//! - Of the other acquisitions one in [`SAMPLE`] is recorded, with that weight, so that the rest
+//!   costs no clock and no write to shared memory. For a lock that was acquired often it is one in
+//!   [`SPARSE`]. A hash of the lock's own acquisition count selects them, so that patterns in the
+//!   program do not bias the sampling.
+//! - An acquisition that takes the lock while others wait is *unfair*. The first ones are all
+//!   counted, and of later ones one in [`UNFAIR`].
 //! - A wait for something to happen is an [`Event`]: always recorded, with its length.
 //!
-//! What is recorded is a [flight] from the acquisition to the release; everything that takes time
-//! happens after the latter, when it makes nobody wait.
+//! A recorded acquisition is a [flight], which begins at the acquisition and ends at the release.
+//! All slow work happens after the release, where it delays no waiter.
 //!
-//! What the locks do not tell: whether a waiter slept, or in which order waiters came. In place of
-//! that the report says how many did not wait where others did, and how often others passed one
-//! that did.
+//! The locks do not tell whether a waiter slept, or in which order waiters came. Instead the report
+//! says how many acquisitions did not wait while others did, and how often others bypassed a
+//! waiter.
 
 mod clock;
 pub(crate) mod flight;
@@ -36,7 +36,7 @@ pub(crate) use objects::initialised;
 use objects::initialiser;
 pub(crate) use table::{after_fork, make_table, start, use_no_files};
 
-/// What is recorded, by which an entry of the table is found.
+/// The key of an entry of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Where {
     pub(crate) object: usize,
@@ -44,33 +44,33 @@ pub(crate) struct Where {
     pub(crate) site: Site,
 }
 
-/// Of the acquisitions that pass waiters, one in so many is counted.
+/// Of the acquisitions that bypass waiters, one in this many is counted.
 const UNFAIR: u32 = 32;
 
-/// Up to this number of a lock's acquisitions all of those are: what happens seldom would not show
+/// Up to this number of a lock's acquisitions all unfair ones are counted: rare ones would not show
 /// otherwise.
 const FEW: u32 = 1024;
 
-/// Whether `count`, another number for each, is among one in so many.
+/// Whether `count`, a different number each time, is among one in `rate`.
 #[inline(always)]
 fn one_in(rate: u32, count: u32) -> bool {
     // Multiples of the golden ratio are spread evenly, and over every residue of any period. The
-    // first ones are not among the highest: a lock that is acquired once does not count for
-    // many.
+    // first ones are not among the highest, so a lock that is acquired once is not sampled with a
+    // large weight.
     count.wrapping_mul(0x9e37_79b1) > u32::MAX - u32::MAX / rate
 }
 
-/// Whether an acquisition that did not wait may have to be recorded; `count` is another number for
-/// each.
+/// Whether an acquisition without a wait may have to be recorded; `count` is a different number
+/// each time.
 #[inline(always)]
 pub(crate) fn sampled(count: u32) -> bool {
     one_in(SAMPLE as u32, count)
 }
 
-/// For how many a [sampled] one counts; `None` for one that is not recorded. `count` is the lock's
-/// own, or for one that does not count, its thread's.
+/// The weight of a [sampled] acquisition; `None` if it is not recorded. `count` is the lock's own
+/// acquisition count, or, for a lock without one, the thread's count of calls.
 pub(crate) fn weight(count: u32, is_locks_own: bool) -> Option<u64> {
-    // Of a thread that has done much, a lock that it seldom takes would not be seen.
+    // A rate of [`SPARSE`] for a thread's count would miss locks that a busy thread seldom takes.
     let rate = match is_locks_own && count >= MANY {
         true => SPARSE,
         false => SAMPLE,
@@ -78,7 +78,7 @@ pub(crate) fn weight(count: u32, is_locks_own: bool) -> Option<u64> {
     one_in(rate as u32, count).then_some(rate)
 }
 
-/// One that waits.
+/// A wait for a lock.
 #[derive(Debug)]
 pub(crate) struct Wait {
     began_ns: u64,
@@ -87,8 +87,8 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// The lock is held, and was acquired at `holder`, of which this is the lower half, or 0; it
-    /// has counted `count` acquisitions.
+    /// Begins a wait for a lock that is held. `holder` is the lower half of the holder's call site,
+    /// or 0; `count` is the lock's acquisition count.
     pub(crate) fn begin(holder: u32, count: u32) -> Self {
         Wait {
             began_ns: clock::now(),
@@ -97,7 +97,7 @@ impl Wait {
         }
     }
 
-    /// It ends at `now`; meanwhile others have acquired the lock so often.
+    /// The result of a wait that ends at `now`, while others have acquired the lock `passed` times.
     fn ends(self, now: u64, passed: u32) -> flight::Waited {
         flight::Waited {
             ns: now.saturating_sub(self.began_ns),
@@ -106,22 +106,22 @@ impl Wait {
         }
     }
 
-    /// The lock is acquired, and counts `count` with this one. Returns the flight's number, for the
-    /// release.
+    /// Ends the wait with the lock, whose count is `count`, this acquisition included. Returns the
+    /// flight's number, for the release.
     pub(crate) fn over(self, at: Where, count: u32) -> u32 {
         let now = clock::now();
         let passed = count.wrapping_sub(self.count).saturating_sub(1);
         flight::begin(at, now, 1, Some(self.ends(now, passed)))
     }
 
-    /// The lock is acquired, beside others, and counts `count` without this one. How long it is
-    /// held will not be known.
+    /// Ends the wait with a share of the lock, whose count is `count`, without this acquisition.
+    /// Its hold time is not recorded.
     pub(crate) fn over_shared(self, at: Where, count: u32) {
         let passed = count.wrapping_sub(self.count);
         without_flight(at, 1, Some(&self.ends(clock::now(), passed)));
     }
 
-    /// It waits no longer, and has not got the lock.
+    /// Ends the wait without the lock.
     pub(crate) fn gave_up(self, at: Where) {
         let waited = self.ends(clock::now(), 0);
         if let Some((table, index, entry)) = entry(at) {
@@ -132,14 +132,14 @@ impl Wait {
     }
 }
 
-/// One that waits for something to happen, or for a lock that has no room to say who holds it.
+/// A wait for something to happen, or for a lock that has no room to say who holds it.
 #[derive(Debug)]
 pub(crate) struct Event {
     began_ns: u64,
 }
 
 impl Event {
-    /// `None` where nothing is counted.
+    /// Begins it. Returns `None` without statistics.
     pub(crate) fn begin() -> Option<Self> {
         let began = || Event {
             began_ns: clock::now(),
@@ -147,7 +147,7 @@ impl Event {
         config::get().stat.then(began)
     }
 
-    /// It has happened, or the wait has ended without that. The object, `address`, may be gone.
+    /// Ends it; `gave_up` if nothing happened. The object at `address` may have been freed.
     #[cold]
     pub(crate) fn over(self, address: usize, kind: Kind, site: Site, gave_up: bool) {
         let at = Where {
@@ -163,21 +163,21 @@ impl Event {
     }
 }
 
-/// An acquisition without a wait was [sampled], and counts for so many. Returns the flight's
+/// Records an acquisition without a wait that was [sampled], with this weight. Returns the flight's
 /// number, for the release.
 #[cold]
 pub(crate) fn sample(at: Where, weight: u64) -> u32 {
     flight::begin(at, clock::now(), weight, None)
 }
 
-/// The same beside others: how long it is held will not be known.
+/// As [`sample`], for a shared acquisition. Its hold time is not recorded.
 #[cold]
 pub(crate) fn sample_shared(at: Where, weight: u64) {
     without_flight(at, weight, None);
 }
 
-/// The lock was acquired while others waited for it; `count` is another number for each time, the
-/// lock's own or the thread's.
+/// Counts an acquisition while others waited for the lock; `count` is a different number each time,
+/// the lock's own or the thread's.
 #[cold]
 pub(crate) fn unfair(at: Where, count: u32) {
     let weight = if count < FEW { 1 } else { UNFAIR };
@@ -189,12 +189,12 @@ pub(crate) fn unfair(at: Where, count: u32) {
     }
 }
 
-/// The lock of the flight is about to be released: the moment.
+/// Returns the time at which the lock of a flight is about to be released, in nanoseconds.
 pub(crate) fn releasing() -> u64 {
     clock::now()
 }
 
-/// And now it is released.
+/// Ends a flight, whose lock was released at `at_ns`.
 #[cold]
 pub(crate) fn released(number: u32, at_ns: u64) {
     let Some(flight) = flight::end(number) else {
@@ -214,7 +214,7 @@ pub(crate) fn released(number: u32, at_ns: u64) {
     }
 }
 
-/// A recorded acquisition that has no flight: its hold is not known.
+/// Records an acquisition that has no flight: its hold time is not known.
 fn without_flight(at: Where, weight: u64, waited: Option<&flight::Waited>) {
     let Some((table, index, entry)) = entry(at) else {
         return;
@@ -226,7 +226,7 @@ fn without_flight(at: Where, weight: u64, waited: Option<&flight::Waited>) {
     }
 }
 
-/// Mostly it is higher already, and then it is only read.
+/// Raises a maximum. Mostly it is higher already, and then it is only read.
 fn raise(highest: &AtomicU64, value: u64) {
     if highest.load(Relaxed) < value {
         highest.fetch_max(value, Relaxed);
@@ -239,7 +239,7 @@ fn record_wait(entry: &Entry, ns: u64) {
     raise(&entry.wait_max_ns, ns);
 }
 
-/// A wait that has ended with the lock.
+/// Records a wait that has ended with the lock.
 fn record_passed(
     table: &overlock_stat::Table,
     index: usize,
@@ -271,7 +271,7 @@ fn record_holder(table: &overlock_stat::Table, index: usize, waited: &flight::Wa
     holder.wait_ns.fetch_add(waited.ns, Relaxed);
 }
 
-/// The entry, with its number.
+/// Returns the table, and the number and the address of the entry.
 fn entry(at: Where) -> Option<(&'static overlock_stat::Table, usize, &'static Entry)> {
     let table = table::get()?;
     let init = initialiser(at.object);
@@ -289,7 +289,7 @@ fn entry(at: Where) -> Option<(&'static overlock_stat::Table, usize, &'static En
             entry.init.store(init as u64, Relaxed);
             entry.kind.store(at.kind as u32, Relaxed);
             table::show(&entry.ready);
-            modules::meet(table, at.site);
+            modules::read_if_unknown(table, at.site);
             Some((table, index, entry))
         }
         None => {
@@ -303,9 +303,9 @@ fn entry(at: Where) -> Option<(&'static overlock_stat::Table, usize, &'static En
 mod tests {
     use super::*;
 
-    /// Fails where what is sampled seldom does not count for more.
+    /// Fails where sparsely sampled acquisitions do not get a larger weight.
     #[test]
-    fn weights_add_up_to_all() {
+    fn weights_add_up_to_the_number_of_acquisitions() {
         for (all, is_locks_own) in [(MANY, true), (4 * MANY, true), (4 * MANY, false)] {
             let weights = (0..all).filter_map(|count| {
                 let weight = weight(count, is_locks_own)?;
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn one_in_so_many_is_sampled_whatever_the_pattern() {
+    fn the_sampling_rate_is_independent_of_the_stride() {
         for stride in [1, 2, 3, 64, 100] {
             let counts = (0..400_000).map(|n: u32| n * stride);
             let sampled = counts.filter(|&count| sampled(count)).count();

@@ -1,12 +1,14 @@
-//! What each thread counts: how many locks it reads, as far as it has released them itself; and its
-//! calls, where a lock does not count what is counted. And its name, by which locks know their
-//! owner.
+//! Per-thread data, in thread-local variables:
 //!
-//! Thread-local variables of the initial-exec model, which are two instructions away.
-//! `thread_local!` in a shared library calls `__tls_get_addr` each time: that took 4 of the 10 ns
-//! in which a reader comes and goes. What the model asks for, that the library is there when the
-//! program starts, is so for a preloaded one (and a library that comes later has it, too, as long
-//! as glibc has spare room for 24 bytes).
+//! - the number of locks that the thread reads, as far as it has released them itself;
+//! - the number of its calls, for locks that keep no count of their own;
+//! - its name, by which locks identify their owner.
+//!
+//! These are thread-local variables of the initial-exec model, two instructions away.
+//! `thread_local!` in a shared library calls `__tls_get_addr` at each access: that took 4 of the 10
+//! ns of a read acquisition and release. The model requires that the library is there when the
+//! program starts, as a preloaded one is. (A library that is loaded later works, too, as long as
+//! glibc has spare room for 24 bytes.)
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -28,10 +30,10 @@ global_asm!(
 #[repr(C)]
 struct Counts {
     reads: Cell<u32>,
-    /// Of another size than `reads`: of two equal ones the compiler makes a vector, which it loads
-    /// and stores as a whole, and so waits for the stores of its parts.
+    /// Of another size than `reads`: the compiler would load and store two equal ones as a vector,
+    /// and a vector load stalls on the stores of its parts.
     calls: Cell<u64>,
-    /// 0 until it is needed. Atomic for handlers: all accesses are the thread's own.
+    /// 0 until it is needed. Atomic for signal handlers: all accesses are the thread's own.
     name: AtomicUsize,
 }
 
@@ -71,8 +73,8 @@ fn counts<T>(of: impl FnOnce(&Counts) -> T) -> T {
     of(unsafe { &*mine() })
 }
 
-/// The thread's name, which no other thread ever has. (Its pointer and its id go to the next one.)
-/// A child of fork has it from its parent.
+/// Returns the thread's name, which is not 0 and is never reused. (A thread's pointer and id are.)
+/// A child of fork() has its parent's.
 #[inline(always)]
 pub fn me() -> usize {
     counts(|counts| match counts.name.load(Relaxed) {
@@ -85,14 +87,14 @@ pub fn me() -> usize {
 fn give_name(counts: &Counts) -> usize {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let new = NAMES.fetch_add(1, Relaxed) + 1;
-    // A handler may have come before it.
+    // A signal handler may have set it meanwhile.
     match counts.name.compare_exchange(0, new, Relaxed, Relaxed) {
         Ok(_) => new,
         Err(name) => name,
     }
 }
 
-/// How many locks the thread reads.
+/// Returns the number of locks that the thread reads.
 #[inline(always)]
 pub fn reads() -> u32 {
     counts(|counts| counts.reads.get())
@@ -103,13 +105,13 @@ pub fn change_reads(change: impl FnOnce(u32) -> u32) {
     counts(|counts| counts.reads.set(change(counts.reads.get())));
 }
 
-/// The number of the thread's next call.
+/// Returns the number of the thread's next call.
 #[inline(always)]
 pub fn call() -> u32 {
     counts(|counts| counts.calls.get() as u32)
 }
 
-/// Begins a call that reads one lock more.
+/// Begins a call that acquires a share of a lock.
 #[inline(always)]
 pub fn begin_read() {
     counts(|counts| {
@@ -133,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_is_given_twice() {
+    fn thread_names_are_unique() {
         let mine = me();
         let mut names: Vec<_> = (0..8)
             .map(|_| std::thread::spawn(me).join().unwrap())
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_has_its_own() {
+    fn each_thread_has_its_own_counts() {
         let before = (reads(), begin_call());
         change_reads(|reads| reads + 3);
         std::thread::spawn(|| {

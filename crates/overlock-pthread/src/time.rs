@@ -5,13 +5,13 @@ use overlock::core::{Deadline, Instant};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A moment of a clock as a limit of the platform's.
+/// Converts an absolute time of a clock to a deadline of the platform.
 ///
 /// # Errors
 ///
-/// `EINVAL` where the clock is not one of the two that POSIX and glibc know here, or the
-/// nanoseconds are not below a second.
-// By itself: what it takes of the stack is free again when the wait begins.
+/// `EINVAL` if the clock is not `CLOCK_REALTIME` or `CLOCK_MONOTONIC`, or the nanoseconds are not
+/// below a second.
+// Not inlined: its stack is free again when the wait begins.
 #[inline(never)]
 pub fn deadline(clock: clockid_t, at: &timespec) -> Result<Deadline, c_int> {
     if !(0..SECOND).contains(&at.tv_nsec) {
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_of_either_clock_is_one_of_ours() {
+    fn deadlines_of_both_clocks_are_converted() {
         for (clock, before) in [
             (CLOCK_MONOTONIC, Deadline::Monotonic(Instant::from_nanos(0))),
             (CLOCK_REALTIME, Deadline::Wall(0)),
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_refused() {
+    fn invalid_times_are_refused() {
         for nsec in [-1, 1_000_000_000] {
             assert_eq!(deadline(CLOCK_REALTIME, &at(1, nsec)), Err(EINVAL));
         }

@@ -1,5 +1,6 @@
-//! Where locks are used: on the least of stacks, in allocators, with no thread-specific keys left,
-//! in sandboxes, by programs that wrap them; and what those that wait cost there.
+//! Unusual environments: the smallest stacks, allocators, exhausted thread-specific keys,
+//! sandboxes, programs that wrap lock functions, real-time priorities; and the CPU time of blocked
+//! threads.
 
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
@@ -16,20 +17,20 @@ const COUNTED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1")];
 const MUTEX_RWSEM: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "mutex"), ("OVERLOCK_RWLOCK", "rwsem")];
 const FUTEX_ALONE: &[(&str, &str)] = &[("OVERLOCK_FUTEX_ALONE", "1")];
 
-/// A program of its own for each test: they run at the same time.
+/// Compiles a program of its own for each test: tests run at the same time.
 fn program(source: &str, test: &str) -> PathBuf {
     compile_as(source, &format!("anywhere-{test}"), &["-Wl,-z,now"])
 }
 
 #[test]
-fn blocked_threads_cost_nothing() {
+fn blocked_threads_take_no_cpu_time() {
     same(&program("idle.c", "idle"), &[], &[DEFAULT, FUTEX_ALONE]);
 }
 
-/// What a lock call takes of the stack beyond the caller's: the compiler says, so not in builds
-/// without optimisation.
+/// The stack that a lock call takes depends on the compiler, so this does not run in builds without
+/// optimisation.
 #[test]
-fn the_least_of_stacks_is_enough() {
+fn the_smallest_stack_suffices() {
     const MOST: &str = if cfg!(debug_assertions) { "0" } else { "512" };
     let program = program("stack.c", "stack");
     for setting in [DEFAULT, FUTEX_ALONE] {
@@ -39,17 +40,17 @@ fn the_least_of_stacks_is_enough() {
 }
 
 #[test]
-fn locks_of_allocators_allocate_nothing_and_need_no_keys() {
+fn locks_in_allocators_allocate_nothing_and_need_no_keys() {
     let program = program("keys.c", "keys");
     for arguments in [&[][..], &[Path::new("all")]] {
         same(&program, arguments, &[DEFAULT, MUTEX]);
     }
 }
 
-/// Fails (SIGSYS) where the locks do not give up all but `futex` before the filter, or a thread is
-/// on its way to another call then.
+/// Fails (SIGSYS) where the locks do not restrict themselves to `futex` before the filter is
+/// installed, or a thread is about to make another call then.
 #[test]
-fn filters_that_kill_kill_nobody() {
+fn seccomp_filters_that_kill_catch_no_call_of_the_locks() {
     let program = program("sandbox.c", "kill");
     for scene in ["prctl", "syscall", "syscall_prctl"] {
         let settings = &[DEFAULT, COUNTED, MUTEX_RWSEM];
@@ -58,7 +59,7 @@ fn filters_that_kill_kill_nobody() {
 }
 
 #[test]
-fn a_program_may_begin_under_a_filter_that_kills() {
+fn a_program_may_start_under_a_filter_that_kills() {
     let program = program("sandbox.c", "launch");
     let library = library();
     let later = ("PRELOAD_LATER", library.to_str().unwrap());
@@ -69,10 +70,9 @@ fn a_program_may_begin_under_a_filter_that_kills() {
     }
 }
 
-/// Fails where a thread is left asleep by an unlock that was under way, or a refusal is taken for
-/// an answer.
+/// Fails where a concurrent unlock leaves a thread asleep, or a refusal is taken for success.
 #[test]
-fn extras_may_be_refused_at_any_time() {
+fn filters_may_refuse_optional_system_calls_at_any_time() {
     let program = program("sandbox.c", "refuse");
     for call in [
         libc::SYS_membarrier,
@@ -98,9 +98,9 @@ fn programs_may_wrap_what_the_library_defines() {
 }
 
 /// Fails where the library is linked without `-Bsymbolic-functions`: calls of its own functions
-/// would be the program's.
+/// would reach the program's.
 #[test]
-fn no_call_of_ours_goes_by_an_exported_name() {
+fn internal_calls_do_not_use_exported_names() {
     let read = |arguments: &[&str]| {
         let output = Command::new("readelf")
             .args(arguments)
@@ -132,9 +132,9 @@ fn no_call_of_ours_goes_by_an_exported_name() {
     }
 }
 
-/// Fails where a waiter loops while the lock is held, or on a yield, which gives a thread of lower
-/// priority nothing.
+/// Fails where a waiter polls while the lock is held, or yields, which does not run a thread of
+/// lower priority.
 #[test]
-fn waiters_in_real_time_let_the_holder_run() {
+fn real_time_waiters_let_a_holder_of_lower_priority_run() {
     same(&program("fifo.c", "fifo"), &[], &[DEFAULT, FUTEX_ALONE]);
 }

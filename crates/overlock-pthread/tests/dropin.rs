@@ -1,8 +1,8 @@
-//! Programs in C and C++, each run on glibc's locks and on ours: the same answers.
+//! Programs in C and C++, each run on glibc's locks and on ours: both must print the same.
 //!
-//! The programs are in `tests/c`. They end with a complaint where something does not hold that must
-//! hold on both, and print what may differ. A C compiler is needed, by the name of `$CC` or `cc`,
-//! and `$CXX` or `c++`.
+//! The programs are in `tests/c`. They fail where a property does not hold that both must have, and
+//! print results that may differ. The tests need a C compiler, `$CC` or `cc`, and a C++ compiler,
+//! `$CXX` or `c++`.
 
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
@@ -38,25 +38,26 @@ const ALL: &[&[(&str, &str)]] = &[
 ];
 
 #[test]
-fn mutexes_and_conditions_of_c11_answer_the_same() {
+fn mutexes_and_conditions_of_c11_behave_as_glibcs() {
     same_with("c11.c", &[], ALL);
 }
 
 #[test]
-fn mutexes_answer_the_same() {
+fn mutexes_behave_as_glibcs() {
     same_with("mutex.c", &[], ALL);
 }
 
-/// Fails where owners are named by what glibc gives to the next thread.
+/// Fails where owners are identified by an id that glibc reuses for the next thread.
 #[test]
-fn a_thread_does_not_own_what_the_one_before_it_has_left_locked() {
+fn a_new_thread_does_not_own_a_lock_of_an_exited_thread() {
     same_with("owner.c", &[], ALL);
 }
 
-/// Every function for every kind of object in every state, what POSIX leaves undefined among them.
-/// (The kernel's mutex knows its owner, and a build with checks says so where another one unlocks.)
+/// Calls every function for every kind of object in every state, including those that POSIX leaves
+/// undefined. (The kernel's mutex knows its owner, and a build with checks panics where another
+/// thread unlocks it.)
 #[test]
-fn every_function_answers_the_same_for_every_kind_in_every_state() {
+fn errors_are_glibcs_for_every_kind_in_every_state() {
     same_with(
         "errnos.c",
         &[],
@@ -64,34 +65,34 @@ fn every_function_answers_the_same_for_every_kind_in_every_state() {
     );
 }
 
-/// Fails where a wait that has begun keeps the end that it had. Other programs do not like what it
-/// does, so it runs only when it is asked for.
+/// Fails where a wait keeps its original end when the clock is set. It sets the system's clock,
+/// which disturbs other programs, so it is ignored by default.
 #[test]
 #[ignore = "sets the machine's clock, by a minute and for a second; needs root"]
-fn deadlines_follow_the_clock_that_they_are_of() {
+fn deadlines_follow_changes_of_their_clock() {
     same_with("clock_set.c", &[], ALL);
 }
 
 #[test]
-fn robust_mutexes_and_their_kind_stay_glibcs() {
+fn robust_and_shared_mutexes_stay_glibcs() {
     same_with("mutex_glibcs.c", &[], &[DEFAULT]);
 }
 
 #[test]
-fn condition_variables_answer_the_same() {
+fn condition_variables_behave_as_glibcs() {
     same_with("cond.c", &[], ALL);
 }
 
-/// Fails ("does not end") where the wake-up of a signalled thread is left to the thread that
-/// signalled it.
+/// Fails ("does not end") where only the signalling thread can wake the thread that it has
+/// signalled.
 #[test]
-fn a_mutex_may_be_unlocked_by_another_thread_than_the_one_that_signalled() {
-    // The kernel's mutex knows its owner, and a build with checks says so.
+fn a_thread_that_did_not_signal_may_unlock_the_mutex() {
+    // The kernel's mutex knows its owner, and a build with checks panics.
     same_with("cond_unlock.c", &[], &[DEFAULT, GLIBCS, COUNTED]);
 }
 
 #[test]
-fn reader_writer_locks_answer_the_same() {
+fn reader_writer_locks_behave_as_glibcs() {
     same_with(
         "rwlock.c",
         &[],
@@ -107,12 +108,12 @@ fn reader_writer_locks_answer_the_same() {
 }
 
 #[test]
-fn spinlocks_barriers_and_semaphores_answer_the_same() {
+fn spinlocks_barriers_and_semaphores_behave_as_glibcs() {
     same_with("others.c", &[], &[DEFAULT, COUNTED]);
 }
 
 #[test]
-fn cancelled_threads_leave_everything_in_order() {
+fn cancelled_threads_leave_all_objects_usable() {
     same_with("cancel.c", &[], ALL);
 }
 
@@ -122,46 +123,46 @@ fn children_of_threaded_processes_find_their_locks_usable() {
 }
 
 #[test]
-fn nothing_is_lost_under_contention() {
+fn no_update_is_lost_under_contention() {
     same_with("stress.c", &[], ALL);
 }
 
 #[test]
-fn who_owned_a_lock_last_may_free_it() {
+fn the_last_owner_may_free_a_lock() {
     // The reader-writer semaphore and the two other mutexes do not promise that.
     same_with("freed.c", &[], &[DEFAULT, GLIBCS, COUNTED]);
 }
 
 #[test]
 #[ignore = "takes six minutes"]
-fn who_owned_a_lock_last_may_free_it_with_many_threads() {
+fn the_last_owner_of_many_may_free_a_lock() {
     let arguments = [Path::new("64"), Path::new("120")];
     same_with("freed.c", &arguments, &[DEFAULT, COUNTED]);
 }
 
 #[test]
-fn the_standard_library_of_cpp_works() {
+fn the_cpp_standard_library_works() {
     same_with("standard.cpp", &[], ALL);
 }
 
 #[test]
-fn libraries_may_lock_while_they_are_loaded() {
+fn constructors_of_libraries_may_lock() {
     let plugin = compile("plugin.c", &["-shared", "-fPIC"]);
     same_with("plugins.c", &[&plugin], ALL);
 }
 
 #[test]
-fn handlers_of_signals_get_and_see_the_same() {
+fn signal_handlers_get_the_same_arguments() {
     same_with("handlers.c", &[], &[DEFAULT, ORDERED, GLIBCS]);
 }
 
-/// What a program says with the validator on, which must not keep it from its work.
-fn ordered(source: &str, scene: &str) -> String {
-    ordered_with(source, scene, &[])
+/// Runs a scene under the validator, which must not disturb the program. Returns the reports.
+fn run_validated(source: &str, scene: &str) -> String {
+    run_validated_with(source, scene, &[])
 }
 
-fn ordered_with(source: &str, scene: &str, environment: &[(&str, &str)]) -> String {
-    // Scenes run at the same time, and each is compiled.
+fn run_validated_with(source: &str, scene: &str, environment: &[(&str, &str)]) -> String {
+    // Scenes run at the same time, and each compiles its own program.
     let program = compile_as(
         source,
         &format!("{}-{scene}", source.replace('.', "-")),
@@ -184,7 +185,7 @@ fn ordered_with(source: &str, scene: &str, environment: &[(&str, &str)]) -> Stri
     said
 }
 
-/// What was reported.
+/// The titles of the reports.
 fn titles(said: &str) -> Vec<&str> {
     let lines = said.lines();
     lines
@@ -196,15 +197,15 @@ const RELEASE: &str = "release of a lock that is not held";
 const SIGNAL: &str = "inconsistent use of a lock in a signal handler";
 const CHAIN: &str = "possible circular locking dependency through a signal handler";
 
-/// Fails where a handler's beginning or its end is not told to the validator.
+/// Fails where the validator does not see a handler's beginning or its end.
 #[test]
-fn locks_of_handlers_that_can_interrupt_their_holders_are_reported() {
+fn deadlocks_with_signal_handlers_are_reported() {
     for scene in ["locks", "signal", "informed"] {
-        let said = ordered("handler.c", scene);
+        let said = run_validated("handler.c", scene);
         assert_eq!(titles(&said), [SIGNAL], "{scene}: {said}");
     }
     for scene in ["chain", "chain_late"] {
-        let said = ordered("handler.c", scene);
+        let said = run_validated("handler.c", scene);
         assert_eq!(titles(&said), [CHAIN], "{scene}: {said}");
         for part in [
             "(handler-c-chain",
@@ -225,12 +226,12 @@ fn locks_of_handlers_that_can_interrupt_their_holders_are_reported() {
         "nested",
         "chain_blocked",
     ] {
-        assert_eq!(ordered("handler.c", scene), "", "{scene}");
+        assert_eq!(run_validated("handler.c", scene), "", "{scene}");
     }
 }
 
 #[test]
-fn releases_of_what_is_not_held_are_reported_with_who_holds_it_and_who_releases_it() {
+fn releases_of_locks_that_are_not_held_are_reported_with_holder_and_releaser() {
     let at = |scene: &str, function: &str| format!("at: unlock-c-{scene}({function}+0x");
     for (scene, releases, holds) in [
         ("stranger", "unlocks", "main"),
@@ -238,7 +239,7 @@ fn releases_of_what_is_not_held_are_reported_with_who_holds_it_and_who_releases_
         ("free", "main", ""),
         ("free_rwlock", "main", ""),
     ] {
-        let said = ordered("unlock.c", scene);
+        let said = run_validated("unlock.c", scene);
         let reports = titles(&said)
             .into_iter()
             .filter(|title| !title.starts_with("WARNING"));
@@ -249,14 +250,14 @@ fn releases_of_what_is_not_held_are_reported_with_who_holds_it_and_who_releases_
             function => assert!(said.contains(&at(scene, function)), "{said}"),
         }
     }
-    assert_eq!(ordered("unlock.c", "fine"), "");
+    assert_eq!(run_validated("unlock.c", "fine"), "");
 }
 
-/// Fails where a wait with a limit counts as any other, or what is held by one does not count.
+/// Fails where a timed wait counts as an untimed one, or locks acquired by one are not seen.
 #[test]
-fn waits_that_end_by_themselves_are_no_part_of_a_deadlock() {
-    assert_eq!(ordered("limits.c", "ends"), "");
-    let said = ordered("limits.c", "behind");
+fn timed_waits_are_no_part_of_a_deadlock() {
+    assert_eq!(run_validated("limits.c", "ends"), "");
+    let said = run_validated("limits.c", "behind");
     assert_eq!(
         titles(&said),
         ["possible circular locking dependency detected"],
@@ -265,28 +266,27 @@ fn waits_that_end_by_themselves_are_no_part_of_a_deadlock() {
 }
 
 #[test]
-fn locks_that_are_held_in_sleep_are_a_warning() {
+fn sleeps_with_locks_held_are_reported() {
     const SLEEP: &str = "WARNING: sleeping with locks held";
     let all = &[("OVERLOCK_LOCKDEP_SLEEP", "1")];
     for scene in ["waits", "meets", "joins", "joins_c11"] {
-        let said = ordered("held.c", scene);
+        let said = run_validated("held.c", scene);
         assert_eq!(titles(&said), [SLEEP], "{scene}: {said}");
-        // Where from: the first that is no function of ours.
+        // The first frame that is no function of the library.
         let at = format!("sleep at held-c-{scene}({scene}+0x");
         assert!(said.contains(&at), "{at}: {said}");
     }
-    // What many programs do, and some want to know.
-    assert_eq!(ordered("held.c", "sleeps"), "");
-    let said = ordered_with("held.c", "sleeps_all", all);
+    // Many programs do that, so it is reported on request only.
+    assert_eq!(run_validated("held.c", "sleeps"), "");
+    let said = run_validated_with("held.c", "sleeps_all", all);
     assert_eq!(titles(&said), [SLEEP; 13], "{said}");
-    assert_eq!(ordered_with("held.c", "none", all), "");
+    assert_eq!(run_validated_with("held.c", "none", all), "");
 }
 
-/// Fails where an acquisition or a release is not told to the validator, and where a thread's end
-/// is not; where a short stack has no backtrace, and where the program's table of symbols is not
-/// read.
+/// Fails where the validator misses an acquisition, a release or a thread's exit. Fails also where
+/// a short stack has no backtrace, or the program's symbol table is not read.
 #[test]
-fn orders_that_can_deadlock_are_reported_once_and_the_program_goes_on() {
+fn lock_order_inversions_are_reported_once_and_the_program_goes_on() {
     let program = compile("order.c", &[]);
     let library = library();
     let preload = ("LD_PRELOAD", library.to_str().unwrap());
@@ -312,7 +312,7 @@ fn orders_that_can_deadlock_are_reported_once_and_the_program_goes_on() {
         ] {
             assert_eq!(reports.matches(what).count(), times, "{what}: {reports}");
         }
-        // Names of what is static, and both backtraces: of the old dependency and of the new one.
+        // Names of static objects, and both backtraces: of the old dependency and of the new one.
         for part in [
             " (order-c(rwlock+0x0)){recursive shared}, at: order-c(main+0x",
             "     taken at   order-c(one_way+0x",

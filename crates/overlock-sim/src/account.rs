@@ -1,4 +1,4 @@
-//! Where the time of a vCPU went.
+//! Time accounts: how long a vCPU was in each state, and counts of events.
 
 use std::ops::{Index, IndexMut};
 
@@ -6,15 +6,15 @@ use crate::time::Time;
 
 macro_rules! states {
     ($($(#[doc = $doc:literal])+ $state:ident = $name:literal,)+) => {
-        /// What a vCPU is doing at a moment.
+        /// The state of a vCPU.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum State { $($(#[doc = $doc])+ $state,)+ }
 
         impl State {
-            /// All of them.
+            /// All states.
             pub const ALL: &'static [Self] = &[$(Self::$state),+];
 
-            /// In reports.
+            /// The name in reports.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$state => $name),+ }
             }
@@ -27,11 +27,11 @@ states! {
     Work = "work",
     /// Waits for a cache line, or works on one.
     Memory = "memory",
-    /// Spins: looks at a word that does not change.
+    /// Spins: polls a word that does not change.
     Spin = "spin",
     /// Is in the hypervisor or the operating system: halting, kicking, waking, being switched.
     Host = "host",
-    /// Wants a CPU and has none.
+    /// Is runnable and has no CPU.
     Ready = "preempted",
     /// Sleeps.
     Asleep = "asleep",
@@ -44,12 +44,12 @@ states! {
 pub struct Account([Time; State::ALL.len()]);
 
 impl Account {
-    /// Of all states.
+    /// Returns the sum over all states.
     pub fn total(&self) -> Time {
         self.0.iter().copied().sum()
     }
 
-    /// In the states in which it has a CPU.
+    /// Returns the sum over the states in which it has a CPU.
     pub fn on_cpu(&self) -> Time {
         [State::Work, State::Memory, State::Spin, State::Host]
             .map(|state| self[state])
@@ -57,7 +57,7 @@ impl Account {
             .sum()
     }
 
-    /// Adds another one's times.
+    /// Adds the times of another account.
     pub fn add(&mut self, other: &Self) {
         for (sum, more) in self.0.iter_mut().zip(other.0) {
             *sum += more;
@@ -79,23 +79,23 @@ impl IndexMut<State> for Account {
     }
 }
 
-/// What happened to the vCPUs of a run. Those of other guests do not count.
+/// Events of the vCPUs of a run, without those of other guests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// A vCPU lost its CPU to another one, or to the host, and had not offered it.
+    /// Preemptions: a vCPU lost its CPU to another one, or to the host, without having yielded.
     pub preemptions: u64,
-    /// That one held a lock.
+    /// Those of a vCPU that held a lock.
     pub holders: u64,
-    /// That one waited for a lock.
+    /// Those of a vCPU that waited for a lock.
     pub waiters: u64,
     /// Halts.
     pub halts: u64,
     /// Kicks.
     pub kicks: u64,
-    /// A vCPU ran on another CPU than before.
+    /// Migrations: a vCPU ran on another CPU than before.
     pub migrations: u64,
     /// Pause-loop exits.
     pub pause_exits: u64,
-    /// Those that gave the CPU to another vCPU.
+    /// Pause-loop exits that yielded the CPU to another vCPU.
     pub yields: u64,
 }

@@ -1,29 +1,33 @@
-//! Cache lines: who has them, who wants them, and when they arrive.
+//! Cache lines: which cores have them, which request them, and when they arrive.
 //!
-//! A line is *owned* by one core (modified or exclusive: nobody else has it), *shared* by a set of
-//! cores, or in no cache. A core that needs more than it has asks for the line. In a third of what
-//! the transfer costs the request travels to the cache that answers for the line, the last-level
-//! one of the socket where it is; in a quarter that one tells whoever has it, who may go on using
-//! it until then; in the rest the data travel. Requests that find the line busy wait at its place,
-//! and chance decides which of them is next. When the line goes to another socket, the requests
-//! that wait follow it and travel again, unless they come from there: so cores near to the owner
-//! are served more often than distant ones.
+//! A line is *owned* by one core (modified or exclusive: no other core has it), *shared* by a set
+//! of cores, or in no cache. A core that lacks the right for an access requests the line. A
+//! transfer has three parts:
 //!
-//! A line that was handed over stays until the access that it was sent for is done; so it does
-//! while a store that found it is under way. A locked instruction takes hold of its line late: one
-//! that has lost it by then asks for it and begins again. An inclusive last-level cache that has a
-//! line which nobody may change answers readers by itself, one after another; the next waits for no
-//! more than the gap that it needs between two answers. Where caches are not inclusive each reader
-//! gets a whole transfer.
+//! - A third of its cost: the request travels to the home of the line, the last-level cache of the
+//!   socket where it is.
+//! - A quarter: the home's snoop travels to the owner or sharers, which may use the line until
+//!   then.
+//! - The rest: the data travel.
+//!
+//! Requests that find the line busy wait at its home, in random order. When the line goes to
+//! another socket, the waiting requests follow it and travel again, unless they come from that
+//! socket. So cores near the owner are served more often than distant ones.
+//!
+//! A transferred line stays until the access that requested it is done, and likewise while a store
+//! that hits is under way. A locked instruction locks its line late: if it has lost the line by
+//! then, it requests it and begins again. An inclusive last-level cache that has a shared line
+//! answers readers by itself, one after another; the next one waits only for the gap between two
+//! answers. If caches are not inclusive, each reader takes a whole transfer.
 //!
 //! # Invariants
 //!
-//! - C1: a line has one owner and nobody sharing it, or no owner.
-//! - C2: an access takes effect while its core has the line in the way that it needs, or, for a
-//!   load, when data arrive that were right when they were sent.
-//! - C3: whoever asks is answered once.
-//! - C4: whoever watches a line is told of each change that takes effect from then on, at that
-//!   moment at the latest.
+//! - C1: a line has one owner and no sharer, or no owner.
+//! - C2: an access takes effect while its core has the right that it needs, or, for a load, when
+//!   data arrive that were valid when they were sent.
+//! - C3: each request is answered once.
+//! - C4: a watcher of a line is notified of each later change, at the latest when the change takes
+//!   effect.
 
 mod line;
 mod paths;
@@ -39,57 +43,57 @@ use crate::time::Time;
 use line::{Copies, Line, Request, Watcher, bit};
 use paths::Path;
 
-/// Bytes of a line.
+/// Bytes of a cache line.
 pub const LINE: usize = 64;
 
-/// What a core wants to do to a line.
+/// An access of a core to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// A load.
     Read,
     /// A store.
     Write,
-    /// A locked instruction: reads and writes at once.
+    /// A locked instruction: a read-modify-write.
     Locked,
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Done after this time.
+    /// A hit: done after this time.
     Hit(Time),
-    /// A [`Signal::Done`] will say when.
+    /// A miss: a [`Signal::Done`] will follow.
     Wait,
 }
 
-/// What the caller has to do at some time.
+/// A request of the cache to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The access of this vCPU is done at `at`.
     Done {
-        /// Who had asked.
+        /// The vCPU that made the access.
         vcpu: usize,
-        /// When.
+        /// The time.
         at: Time,
     },
     /// Call [`Cache::serve`] for the line at `at`.
     Serve {
         /// The line.
         line: usize,
-        /// When.
+        /// The time.
         at: Time,
     },
-    /// This vCPU watched a line and has lost it now.
+    /// This vCPU watched a line, and its core has lost it or it has changed.
     Lost {
-        /// Who.
+        /// The watching vCPU.
         vcpu: usize,
     },
 }
 
-/// How often what happened to lines.
+/// Counts of line transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Accesses to a line that the core had.
+    /// Hits: accesses to a line that the core had.
     pub hits: u64,
     /// Lines that came from the core's own socket.
     pub near: u64,
@@ -99,7 +103,7 @@ pub struct Traffic {
     pub memory: u64,
 }
 
-/// All lines of a machine.
+/// The state of all lines of a machine.
 #[derive(Debug)]
 pub struct Cache {
     machine: Machine,
@@ -108,12 +112,13 @@ pub struct Cache {
     random: Random,
     traffic: Traffic,
     signals: Vec<Signal>,
-    /// Of the queue that was looked at last: the places of those that had arrived.
+    /// The arrived requests of the line that was served last, as indices of its queue. Kept to
+    /// avoid allocations.
     arrived: Vec<usize>,
 }
 
 impl Cache {
-    /// Empty caches. `seed` decides how transfers vary.
+    /// Makes empty caches. `seed` determines the variation of transfers.
     pub fn new(machine: &Machine, seed: u64) -> Self {
         Self {
             machine: machine.clone(),
@@ -126,17 +131,17 @@ impl Cache {
         }
     }
 
-    /// What has happened so far.
+    /// Returns the counts so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
 
-    /// The signals since the last call.
+    /// Moves the signals since the last call to `into`.
     pub fn signals(&mut self, into: &mut Vec<Signal>) {
         into.append(&mut self.signals);
     }
 
-    /// The line of an address.
+    /// Returns the line of an address.
     pub fn line(&mut self, address: usize) -> usize {
         let next = self.lines.len();
         let line = *self.numbers.entry(address / LINE).or_insert(next);
@@ -146,7 +151,7 @@ impl Cache {
         line
     }
 
-    /// Whether `core` could do this without asking.
+    /// Whether `core` has the right for this access.
     pub fn has(&self, line: usize, core: usize, access: Access) -> bool {
         match self.lines[line].copies {
             Copies::None => false,
@@ -155,7 +160,7 @@ impl Cache {
         }
     }
 
-    /// `vcpu`, on `core`, accesses a line.
+    /// Accesses a line on behalf of `vcpu`, which runs on `core`.
     pub fn access(
         &mut self,
         now: Time,
@@ -184,7 +189,7 @@ impl Cache {
             vcpu,
             core,
             access,
-            asked: now,
+            requested_at: now,
             way: self.machine.way(core, line),
             arrives: now,
         };
@@ -192,8 +197,8 @@ impl Cache {
         request
     }
 
-    /// A store that the core need not wait for, since nobody else wants the line: it is the core's
-    /// at once, but of no use to others before it has arrived. `None` where others want it.
+    /// Stores without waiting for the line, if no other core requests it: the core owns it at once,
+    /// but others get it only after it has arrived. Returns `None` if others request it.
     pub fn store_behind(
         &mut self,
         now: Time,
@@ -214,26 +219,26 @@ impl Cache {
         Some(arrives)
     }
 
-    /// A store or a locked instruction of `vcpu` has had its effect on the line: whoever watches
-    /// it, on the same core or since the line has left for ours, looks again.
+    /// A store or a locked instruction of `vcpu` has taken effect on the line: notifies the
+    /// watchers, which are on the same core or began to watch after the line was granted to it.
     pub fn changed(&mut self, line: usize, vcpu: usize) {
         self.lines[line].changes += 1;
         self.lose(line, vcpu);
     }
 
-    /// The owner of the line needs it until then.
+    /// The owner of the line keeps it until then.
     pub fn keep(&mut self, line: usize, until: Time) {
         let used = &mut self.lines[line].used;
         *used = until.max(*used);
     }
 
-    /// How often the line has been changed.
+    /// Returns how often the line has been changed.
     pub fn changes(&self, line: usize) -> u64 {
         self.lines[line].changes
     }
 
-    /// From now on [`Signal::Lost`] tells `vcpu` when its core loses the line, or the line is
-    /// changed. False where the core does not have it.
+    /// Begins to watch a line: [`Signal::Lost`] then notifies `vcpu` when its core loses the line,
+    /// or the line changes. Returns false if the core does not have the line.
     pub fn watch(&mut self, vcpu: usize, core: usize, line: usize) -> bool {
         let has = self.has(line, core, Access::Read);
         if has {
@@ -242,14 +247,14 @@ impl Cache {
         has
     }
 
-    /// `vcpu` no longer watches.
+    /// Ends a watch of `vcpu`.
     pub fn unwatch(&mut self, vcpu: usize, line: usize) {
         self.lines[line]
             .watchers
             .retain(|watcher| watcher.vcpu != vcpu);
     }
 
-    /// Serves whoever is next, if it is time.
+    /// Serves the next request, if it is due.
     pub fn serve(&mut self, now: Time, line: usize) {
         loop {
             if let Some((request, at, data)) = self.lines[line].leaving {
@@ -257,7 +262,7 @@ impl Cache {
                     return;
                 }
                 self.lines[line].leaving = None;
-                // An instruction that is under way comes to its end.
+                // Instructions that are under way end first.
                 let arrives = now.max(self.lines[line].used) + data;
                 let done = arrives + self.takes(request.access);
                 self.grant(line, &request, arrives);
@@ -268,7 +273,7 @@ impl Cache {
                 return;
             };
             if path.pipelined {
-                // The last-level cache answers by itself, and goes on to the next one.
+                // The last-level cache answers by itself, and goes on to the next request.
                 let arrives = now + path.data;
                 self.grant(line, &request, arrives);
                 self.lines[line].free = now + self.machine.costs.gap;
@@ -288,8 +293,8 @@ impl Cache {
         });
     }
 
-    /// Takes the request that is served now out of the queue: chance decides among those that have
-    /// arrived. Where it is too early, plans another look.
+    /// Takes the next request out of the queue, at random among those that have arrived. If none
+    /// has, schedules another call.
     fn next(&mut self, now: Time, line: usize) -> Option<(Request, Path)> {
         let state = &self.lines[line];
         if state.queue.is_empty() {
@@ -321,7 +326,8 @@ impl Cache {
         Some((request, path))
     }
 
-    /// The core gets the line, or a copy, which arrives then; whoever has to lose it has lost it.
+    /// Grants the line, or a copy, to the core, where it arrives at `arrives`. Cores that must lose
+    /// it lose it now.
     fn grant(&mut self, line: usize, request: &Request, arrives: Time) {
         let socket = self.machine.socket_of(request.core);
         let had = self.has(line, request.core, request.access);
@@ -356,15 +362,15 @@ impl Cache {
                 self.lose(line, request.vcpu);
             }
         }
-        // One reader more of a line that its socket shares changes nothing for those who wait, but
-        // on its own core.
+        // One more reader of a line that its socket shares affects only waiting requests of its own
+        // core.
         let joins =
             matches!((before, all), (Copies::Shared(_), Copies::Shared(_))) && near == Some(true);
         self.redirect(line, joins.then_some(request.core));
     }
 
-    /// The line has moved: the requests that wait for it, or those of one core, arrive at another
-    /// time.
+    /// The line has moved: updates the arrival of the waiting requests, or only of those of one
+    /// core.
     fn redirect(&mut self, line: usize, only: Option<usize>) {
         let mut queue = std::mem::take(&mut self.lines[line].queue);
         for request in &mut queue {
@@ -382,7 +388,7 @@ impl Cache {
         }
     }
 
-    /// All watchers but one have to look again.
+    /// Notifies all watchers but one.
     fn lose(&mut self, line: usize, but: usize) {
         let signals = &mut self.signals;
         self.lines[line].watchers.retain(|watcher| {

@@ -1,16 +1,16 @@
-//! Time, events, and the fibres of the vCPUs.
+//! The engine: time, events, and the fibres of the vCPUs.
 //!
-//! One event after the other is taken from a queue, the earliest first and of those at the same
-//! moment the one that was planned first. An event may resume a fibre, which then runs real code at
-//! no cost until it asks the platform for something: that takes time, so the fibre plans its own
-//! resumption and is suspended. Where nothing else happens before that moment the clock is moved on
-//! and the fibre goes on at once, which is the same thing, and faster.
+//! The engine takes one event after another from a queue: the earliest first, and at equal times in
+//! the order of their scheduling. An event may resume a fibre. The fibre runs real code at no cost
+//! until it calls the platform. That takes time, so the fibre schedules its own resumption and is
+//! suspended. If nothing else happens before that time, the clock advances and the fibre goes on at
+//! once, which is equivalent and faster.
 //!
-//! The effect of an access takes place when the line is there, between two events: simulated memory
-//! is sequentially consistent, but takes its time. Store buffers are there in their costs: a store
-//! to a line that nobody else wants does not wait for it, the next locked instruction does. A store
-//! to a line that others want takes its place among them; the time that the core would have
-//! computed meanwhile is given back to it.
+//! The effect of an access takes place when the line has arrived, between two events: simulated
+//! memory is sequentially consistent, but takes time. Store buffers are modelled by their costs. A
+//! store to a line that no other core requests does not wait for it, but the next locked
+//! instruction does. A store to a contended line queues for it; the time that the core would have
+//! computed meanwhile is credited to it.
 
 mod access;
 mod balance;
@@ -38,59 +38,59 @@ use fibre::Fibres;
 use state::Engine;
 
 #[cfg(test)]
-pub(crate) use access::TAKES_HOLD;
+pub(crate) use access::LOCKS_LINE;
 pub(crate) use calls::{
     access, cpu, delay, halt, heavy_barrier, kick, kick_all, looked, pause, preempted, sizes,
     stable, transition, turn, watch,
 };
 pub use calls::{holds, now, releases, rest, stopped, waits, work};
 
-/// What to simulate.
+/// The parameters of a simulation.
 #[derive(Clone, Debug)]
 pub struct Setup<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// What runs the vCPUs.
+    /// The host that runs the vCPUs.
     pub host: &'a Host,
-    /// How many vCPUs.
+    /// Number of vCPUs.
     pub vcpus: usize,
-    /// How many more there are on the machine, of other guests, that compute all the time.
+    /// Number of further vCPUs on the machine, of other guests, which compute all the time.
     pub others: usize,
-    /// Decides about whatever is left to chance.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// From when on [`stopped`] says so.
+    /// The time from which on [`stopped`] returns true.
     pub stop_after: Time,
-    /// How much later the simulation gives up.
+    /// How long after that the simulation gives up.
     pub patience: Time,
-    /// Whether to leave a trace.
+    /// Whether to record a trace.
     pub trace: bool,
 }
 
-/// What a simulation has brought.
+/// The result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
-    /// What the vCPUs' bodies returned.
+    /// The results of the vCPUs' bodies.
     pub results: Vec<T>,
-    /// From the start to the stop, or to the end of the last one.
+    /// From the start to the stop, or to the end of the last vCPU.
     pub elapsed: Time,
-    /// Whether any of them had to be stopped.
+    /// Whether any vCPU had to be stopped.
     pub stopped: bool,
-    /// Where their time went, until the last had ended.
+    /// The vCPUs' times in each state, until the last vCPU has ended.
     pub accounts: Vec<Account>,
-    /// What happened.
+    /// Counts of events.
     pub counts: Counts,
-    /// What happened to cache lines.
+    /// Counts of cache line transfers.
     pub traffic: Traffic,
-    /// How often which transition of the locks' diagrams was taken.
+    /// How often each transition of the locks' diagrams was taken.
     pub transitions: Vec<(Transition, u64)>,
-    /// The trace, where one was asked for.
+    /// The trace, if requested.
     pub trace: Vec<Mark>,
-    /// How many events it took.
+    /// The number of events.
     pub events: u64,
 }
 
 impl<T> Outcome<T> {
-    /// How often a transition was taken, by the name of its diagram and its text.
+    /// Returns how often a transition was taken, by the name of its diagram and its text.
     pub fn transition(&self, diagram: &str, text: &str) -> u64 {
         self.transitions
             .iter()
@@ -101,7 +101,7 @@ impl<T> Outcome<T> {
             .sum()
     }
 
-    /// All vCPUs' accounts added up.
+    /// Returns the sum of all vCPUs' accounts.
     pub fn account(&self) -> Account {
         let mut sum = Account::default();
         for account in &self.accounts {
@@ -111,21 +111,21 @@ impl<T> Outcome<T> {
     }
 }
 
-/// A simulation that does not end.
+/// Why a simulation did not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Everybody who has not ended sleeps for ever: a wake-up was lost, or there is a deadlock.
+    /// All vCPUs that have not ended sleep for ever: a wake-up was lost, or there is a deadlock.
     Asleep {
-        /// How many.
+        /// Their number.
         vcpus: usize,
     },
-    /// They were asked to stop long ago.
+    /// vCPUs go on long after they had to stop.
     Running {
-        /// How many.
+        /// Their number.
         vcpus: usize,
     },
-    /// The caller has asked to stop simulating; then all were asked to stop, and have ended or have
-    /// been given up.
+    /// The caller has interrupted the simulation; all vCPUs had to stop then, and have ended or
+    /// have been abandoned.
     Interrupted,
 }
 
@@ -133,10 +133,10 @@ impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Asleep { vcpus } => {
-                write!(f, "{vcpus} vCPUs sleep and nobody is left to wake them")
+                write!(f, "{vcpus} vCPUs sleep and no vCPU is left to wake them")
             }
             Self::Running { vcpus } => {
-                write!(f, "{vcpus} vCPUs go on long after they were asked to stop")
+                write!(f, "{vcpus} vCPUs go on long after they had to stop")
             }
             Self::Interrupted => f.write_str("interrupted"),
         }
@@ -151,7 +151,7 @@ thread_local! {
     static ENGINE: RefCell<Option<Box<Engine>>> = const { RefCell::new(None) };
 }
 
-/// As long as the fibre of a vCPU runs, also where it panics.
+/// Marks a running fibre; resets the mark also on a panic.
 struct Caller;
 
 impl Caller {
@@ -167,19 +167,19 @@ impl Drop for Caller {
     }
 }
 
-/// Simulates `body` on every vCPU, which gets its number; all of them start together.
+/// Simulates `body` on every vCPU, with its number as the argument. All start together.
 ///
-/// `go_on` is asked at least once for each millisecond that is simulated. When it says no it is
-/// time to end, and [`stopped`] says so.
+/// `go_on` is called at least once per simulated millisecond. Once it returns false, [`stopped`]
+/// returns true, and all bodies have to end.
 ///
 /// # Errors
 ///
-/// [`Stuck`]. What the bodies have on their stacks is leaked then, unless all of them have ended
-/// after an interruption.
+/// [`Stuck`]. Then the values on the bodies' stacks are leaked, unless all of them have ended after
+/// an interruption.
 ///
 /// # Panics
 ///
-/// If called from a simulated vCPU, or where a body panics.
+/// If called from a simulated vCPU, or if a body panics.
 pub fn run<T>(
     setup: &Setup<'_>,
     body: impl Fn(usize) -> T,
@@ -195,7 +195,7 @@ pub fn run<T>(
         let resume = with(|engine| {
             let vcpus = engine.left;
             let event = engine.next().ok_or(Stuck::Asleep { vcpus })?;
-            if engine.looks() && !interrupted && !go_on() {
+            if engine.is_check_due() && !interrupted && !go_on() {
                 interrupted = true;
                 engine.stop_after = engine.stop_after.min(engine.now);
             }
@@ -232,7 +232,7 @@ pub fn run<T>(
     Ok(engine.outcome(results))
 }
 
-/// The vCPU that calls; `None` outside of simulations.
+/// Returns the calling vCPU; `None` outside of simulations.
 pub fn current() -> Option<usize> {
     CURRENT.get()
 }

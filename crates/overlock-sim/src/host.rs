@@ -1,90 +1,89 @@
-//! What runs the vCPUs: a hypervisor with its guests' exits, or an operating system with threads
-//! and futexes; and the scheduler of either.
+//! Hosts: a hypervisor with its guests' exits, or an operating system with threads and futexes; and
+//! the scheduler of either.
 
 use crate::time::Time;
 
-/// The completely fair scheduler, in short.
+/// Parameters of the completely fair scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scheduler {
-    /// In this time everybody who is runnable on a CPU should run once.
+    /// In this time each runnable vCPU of a CPU should run once.
     pub latency: Time,
-    /// But each for no less than this.
+    /// The shortest slice.
     pub granularity: Time,
-    /// Whoever wakes takes the CPU from one that has had this much more of it.
+    /// A waking vCPU preempts one that has had this much more CPU time.
     pub wakeup: Time,
-    /// The timer's period: slices end with it.
+    /// The timer's period: slices end at a tick.
     pub tick: Time,
-    /// From one vCPU to the next: state, and what the first moments cost.
+    /// The cost of a context switch, cold start included.
     pub switch: Time,
-    /// What a vCPU that comes to another CPU loses, its caches being cold.
+    /// The cost of a migration, as caches are cold.
     pub migration: Time,
-    /// An idle CPU looks for work elsewhere if it is usually idle for longer than this.
+    /// An idle CPU takes work from others if it is usually idle for longer than this.
     pub worth: Time,
-    /// How often idle CPUs look again, and how often the busy ones compare their queues.
+    /// The intervals at which idle CPUs look for work, and at which all CPUs compare their queues.
     pub balance: (Time, Time),
 }
 
-/// A processor that leaves the guest where it sees it spin.
+/// Pause-loop exiting: the processor leaves a guest that spins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PauseExit {
-    /// So long a loop of pauses is spinning.
+    /// A loop of pauses that lasts this long counts as spinning.
     pub window: Time,
-    /// After each exit, until the vCPU is scheduled anew, the window is so many times as long.
+    /// Each exit multiplies the window by this, until the vCPU is scheduled anew.
     pub grow: u64,
-    /// Two pauses further apart are not the same loop.
+    /// Two pauses further apart than this are not in the same loop.
     pub gap: Time,
-    /// The exit, the search for a vCPU to yield to, and the entry.
+    /// The cost of the exit, the search for a vCPU to yield to, and the entry.
     pub cost: Time,
 }
 
-/// The host's own threads, which take a CPU from its vCPU now and then.
+/// The host's own threads, which take a CPU from its vCPU from time to time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chores {
-    /// On each CPU about so often.
+    /// The mean interval on each CPU.
     pub every: Time,
-    /// About so long.
+    /// The mean length.
     pub length: Time,
 }
 
-/// What runs the vCPUs.
+/// A host of vCPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {
-    /// What the user types.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub about: &'static str,
-    /// Whether what it runs are vCPUs of virtual machines, rather than threads of an operating
-    /// system.
+    /// Whether it runs vCPUs of virtual machines, rather than threads of an operating system.
     pub hypervisor: bool,
-    /// Who runs when.
+    /// The scheduler's parameters.
     pub scheduler: Scheduler,
-    /// From halting to the next one's turn: an exit, or the way into the futex.
+    /// From a halt until the next vCPU can run: an exit, or the way into the futex.
     pub halt: Time,
-    /// What a halt costs that finds its word changed, or is kicked while the host still polls.
+    /// The cost of a halt that finds its word changed, or is kicked while the host still polls.
     pub brief: Time,
-    /// What a kick costs the kicker: a hypercall, or a system call.
+    /// The cost of a kick for the kicker: a hypercall, or a system call.
     pub kick: Time,
-    /// The same where nobody sleeps.
+    /// The same without sleepers.
     pub kick_nobody: Time,
-    /// From a kick until the sleeper runs on a CPU that has slept.
+    /// From a kick until the sleeper runs on a CPU that has gone to sleep.
     pub wake_idle: Time,
-    /// The same on a CPU that was busy, or has not slept yet.
+    /// The same on a CPU that was busy, or has not gone to sleep yet.
     pub wake_busy: Time,
-    /// After being idle for so long a CPU sleeps.
+    /// A CPU that is idle for this long goes to sleep.
     pub awake: Time,
-    /// The host polls for so long before the CPU of a halted vCPU is given away, if nobody else
-    /// wants it. It learns how long that is worth, from nothing up to this.
+    /// The longest time for which the host polls before it gives the CPU of a halted vCPU away, if
+    /// no other vCPU wants it. The host adapts the time, from zero up to this.
     pub poll: Time,
     /// The host's own work.
     pub chores: Option<Chores>,
-    /// Pause-loop exits.
+    /// Pause-loop exiting.
     pub pause_exit: Option<PauseExit>,
-    /// A full memory barrier on all CPUs, asked for by one.
+    /// A full memory barrier on all CPUs, requested by one.
     pub heavy_barrier: Time,
 }
 
 impl Host {
-    /// KVM on Linux of 2017: the paravirtual spinlock documents.
+    /// KVM on Linux of 2017: the source are the paravirtual spinlock documents.
     pub const KVM: Self = Self {
         name: "kvm",
         about: "virtual CPUs of a KVM guest on Linux; halting and kicking leave the guest",
@@ -124,7 +123,7 @@ impl Host {
         ..Self::KVM
     };
 
-    /// [`KVM`](Self::KVM) on a processor without pause-loop exits, or with them turned off.
+    /// [`KVM`](Self::KVM) on a processor without pause-loop exiting, or with it disabled.
     pub const KVM_NO_PLE: Self = Self {
         name: "kvm-nople",
         about: "kvm without pause-loop exits",
@@ -151,18 +150,18 @@ impl Host {
         heavy_barrier: Time::ns(1_500),
     };
 
-    /// All that have a name.
+    /// All hosts that have a name.
     pub const PRESETS: &'static [Self] =
         &[Self::KVM, Self::KVM_2013, Self::KVM_NO_PLE, Self::THREADS];
 
-    /// The preset of that name.
+    /// Returns the preset of that name.
     pub fn preset(name: &str) -> Option<&'static Self> {
         Self::PRESETS.iter().find(|host| host.name == name)
     }
 }
 
 impl Scheduler {
-    /// Linux's defaults on so many CPUs: they grow with the logarithm, up to eight.
+    /// Linux's defaults for this many CPUs: they grow with the logarithm, up to eight CPUs.
     pub fn with_cpus(cpus: usize) -> Self {
         let factor = u64::from(1 + cpus.clamp(1, 8).ilog2());
         Self {

@@ -1,25 +1,25 @@
-//! A many-core machine, its caches and its hypervisor, on which the very lock code of overlock-core
-//! runs.
+//! Simulates a many-core machine with its caches and its hypervisor, which runs the unmodified lock
+//! code of overlock-core.
 //!
-//! Every simulated vCPU is a fibre that runs real code against the platform [`Sim`]. Whatever that
-//! code asks of the platform, atomic accesses first of all, costs simulated time: an engine takes
-//! one event after the other from a queue, moves cache lines, gives CPUs to vCPUs and takes them
-//! away, and resumes the fibre whose turn it is. All of it happens on one thread of the operating
-//! system; the same seed gives the same result, bit for bit.
+//! Every simulated vCPU is a fibre that runs real code against the platform [`Sim`]. Each operation
+//! of the platform costs simulated time, atomic accesses first of all. An engine takes one event
+//! after another from a queue, transfers cache lines, schedules vCPUs on CPUs, and resumes fibres.
+//! All of it happens on one thread of the operating system. The same seed gives the same result,
+//! bit for bit.
 //!
-//! | module | what is there |
+//! | module | contents |
 //! |---|---|
 //! | [`machine`] | sockets, cores, hardware threads, what cache lines cost; presets |
 //! | [`host`] | a hypervisor, or an operating system: what halting and kicking cost, slices, pause-loop exits |
-//! | [`cache`] | cache lines: who has them, who waits for them |
+//! | [`cache`] | cache lines: which cores have them and which request them |
 //! | [`schedule`] | which vCPU has which CPU |
 //! | [`engine`] | time, events, fibres |
 //! | [`word`] | the atomics of the platform |
-//! | [`account`] | where the time went, and what happened |
-//! | [`trace`] | who ran, waited and held, for a timeline |
+//! | [`account`] | time in each state, and counts of events |
+//! | [`trace`] | a trace of running, waiting and holding, for a timeline |
 //!
-//! What is not simulated: instructions other than accesses to atomics, which cost nothing unless a
-//! workload charges for them; and memory that is no atomic.
+//! Not simulated: instructions other than accesses to atomics, which cost nothing unless a workload
+//! charges for them; and memory other than atomics.
 
 pub mod account;
 pub mod cache;

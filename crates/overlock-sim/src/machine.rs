@@ -1,4 +1,4 @@
-//! Machines: sockets, cores, hardware threads, and what moving a cache line costs.
+//! Machines: sockets, cores, hardware threads, and the costs of cache line transfers.
 
 mod presets;
 
@@ -6,46 +6,47 @@ use crate::time::Time;
 
 pub use presets::PRESETS;
 
-/// The most cores of a machine: as many as a set of them in one word names.
+/// The largest number of cores: a set of them fits one word.
 pub const MOST_CORES: usize = 128;
 
-/// How the sockets are connected.
+/// The topology of the connections between sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// Each with each.
+    /// Fully connected.
     All,
-    /// In the corners of a square or of a cube, their numbers being the coordinates: one hop along
-    /// each edge.
+    /// At the corners of a square or a cube, with their numbers as coordinates: one hop along each
+    /// edge.
     Cube,
 }
 
-/// What things cost on a machine, all of it as seen by one core while nobody else disturbs it.
+/// Costs on a machine, as seen by one core without interference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// A load or a store that hits the first-level cache.
     pub hit: Time,
     /// A locked instruction on a line that the core owns.
     pub locked: Time,
-    /// Getting a line that another core of the socket has changed, or has to lose.
+    /// Getting a line that another core of the socket has changed, or whose copies there must be
+    /// invalidated.
     pub socket: Time,
     /// Reading a line that the socket's last-level cache has.
     pub shared: Time,
-    /// The same from a socket one hop away.
+    /// As `socket`, from a socket one hop away.
     pub across: Time,
-    /// What each further hop adds.
+    /// Additional cost of each further hop.
     pub hop: Time,
-    /// Between two readers that one cache serves in turn.
+    /// Between two readers that one cache serves one after the other.
     pub gap: Time,
     /// A line that no cache has.
     pub memory: Time,
-    /// One turn of a spin loop: a pause instruction, a load that hits, a branch.
+    /// One iteration of a spin loop: a pause instruction, a load that hits, a branch.
     pub turn: Time,
-    /// How much any transfer of a line may be shorter or longer, as a share of its length.
+    /// The largest random variation of a transfer, as a share of its length.
     pub jitter: f64,
-    /// How much shorter or longer a core's way to a line is that lies nearest to it, or farthest,
-    /// in the last-level cache: a line has a place there, on a ring with the cores.
+    /// The largest variation of a core's way to a line by distance, as a share of its length. Each
+    /// line has a place in the last-level cache, on a ring with the cores.
     pub ring: f64,
-    /// How fast a hardware thread computes while its sibling does too, as a share of its speed
+    /// The speed of a hardware thread while its sibling computes, too, as a share of its speed
     /// alone.
     pub sibling: f64,
 }
@@ -53,58 +54,59 @@ pub struct Costs {
 /// A machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// What the user types.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub about: &'static str,
-    /// Sockets.
+    /// Number of sockets.
     pub sockets: usize,
-    /// Cores of a socket.
+    /// Number of cores of each socket.
     pub cores: usize,
-    /// Hardware threads of a core.
+    /// Number of hardware threads of each core.
     pub threads: usize,
     /// Whether a socket's last-level cache knows what its cores have, and so can answer readers by
-    /// itself. Where not, everybody has to be asked each time.
+    /// itself. Otherwise each read snoops all cores.
     pub inclusive: bool,
-    /// Between sockets.
+    /// The connections between sockets.
     pub links: Links,
-    /// What things cost.
+    /// The costs of operations.
     pub costs: Costs,
 }
 
 impl Machine {
-    /// The preset of that name.
+    /// Returns the preset of that name.
     pub fn preset(name: &str) -> Option<&'static Self> {
         PRESETS.iter().find(|machine| machine.name == name)
     }
 
-    /// Cores of all sockets.
+    /// Returns the number of cores of all sockets.
     pub fn all_cores(&self) -> usize {
         self.sockets * self.cores
     }
 
-    /// CPUs, as the operating system counts them: hardware threads of all cores.
+    /// Returns the number of CPUs, as the operating system counts them: hardware threads of all
+    /// cores.
     pub fn cpus(&self) -> usize {
         self.all_cores() * self.threads
     }
 
-    /// The core of a CPU. As in Linux, the first threads of all cores come first, then their
-    /// siblings.
+    /// Returns the core of a CPU. As in Linux, the first threads of all cores come first, then
+    /// their siblings.
     pub fn core_of(&self, cpu: usize) -> usize {
         cpu % self.all_cores()
     }
 
-    /// The CPUs of a core.
+    /// Returns the CPUs of a core.
     pub fn cpus_of(&self, core: usize) -> impl Iterator<Item = usize> + use<> {
         (core..self.cpus()).step_by(self.all_cores())
     }
 
-    /// The socket of a core.
+    /// Returns the socket of a core.
     pub fn socket_of(&self, core: usize) -> usize {
         core / self.cores
     }
 
-    /// Hops between two sockets.
+    /// Returns the number of hops between two sockets.
     pub fn hops(&self, one: usize, other: usize) -> u32 {
         match self.links {
             Links::All => u32::from(one != other),
@@ -112,7 +114,7 @@ impl Machine {
         }
     }
 
-    /// What it takes to get a changed line from the one socket to a core of the other.
+    /// Returns the time to get a changed line from socket `from` to a core of socket `to`.
     pub fn transfer(&self, from: usize, to: usize) -> Time {
         match self.hops(from, to) {
             0 => self.costs.socket,
@@ -120,10 +122,10 @@ impl Machine {
         }
     }
 
-    /// How long the way of `core` to `line` is compared to the mean, by where on the ring the two
-    /// lie.
+    /// Returns the length of the way from `core` to `line`, relative to the mean, by their distance
+    /// on the ring.
     pub fn way(&self, core: usize, line: usize) -> f64 {
-        // Addresses are spread over the slices by a hash.
+        // A hash spreads addresses over the slices.
         let slice = (line.wrapping_mul(0x9e37_79b9) >> 7) % self.cores;
         let apart = (core % self.cores).abs_diff(slice);
         let apart = apart.min(self.cores - apart) as f64;
@@ -131,9 +133,9 @@ impl Machine {
         1.0 + self.costs.ring * (2.0 * apart / farthest - 1.0)
     }
 
-    /// The same machine with so many of its cores: what affinity leaves of it. Sockets are alike,
-    /// so the cores are those of as few sockets as can share them evenly. Where no number of
-    /// sockets can, there are a few more cores than were asked for: 19 of 2 x 18 are 2 x 10.
+    /// Returns the same machine with this many of its cores, as under a CPU affinity. Sockets are
+    /// alike, so the cores are those of as few sockets as can share them evenly. If no number of
+    /// sockets can, there are a few more cores than requested: 19 of 2 x 18 are 2 x 10.
     #[must_use]
     pub fn with_cores(&self, cores: usize) -> Self {
         let cores = cores.clamp(1, self.all_cores());
@@ -153,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn presets_have_names_of_their_own_and_fit() {
+    fn presets_have_unique_names_and_valid_sizes() {
         for machine in PRESETS {
             assert!(machine.all_cores() <= MOST_CORES, "{}", machine.name);
             let same = PRESETS.iter().filter(|other| other.name == machine.name);
@@ -176,10 +178,10 @@ mod tests {
         );
     }
 
-    /// Fails where only the fewest sockets are tried, or where a socket gets more cores than it
-    /// has.
+    /// Fails where only the smallest possible number of sockets is tried, or where a socket gets
+    /// more cores than it has.
     #[test]
-    fn some_of_the_cores_are_shared_evenly() {
+    fn fewer_cores_are_shared_evenly_by_sockets() {
         for machine in PRESETS {
             for cores in 1..=machine.all_cores() {
                 let used = machine.with_cores(cores);

@@ -1,4 +1,4 @@
-//! The platform itself.
+//! The platform of a simulated machine.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::tables;
 use crate::time::Time;
 use crate::word::{U8, U16, U32, U64, Usize};
 
-/// The simulated machine as the locks see it.
+/// The simulated machine as a platform of overlock-core.
 #[derive(Clone, Copy, Debug)]
 pub struct Sim;
 
@@ -41,7 +41,7 @@ impl Platform for Sim {
     {
         let address = std::ptr::from_ref(word).addr();
         let mut seen = word.load(order);
-        // `done` may take its time, and look at other words.
+        // `done` may take time, and load other words.
         let mut changes = engine::looked();
         if done(seen) {
             return Ok(seen);

@@ -1,10 +1,10 @@
-//! The host's scheduler: which vCPU has which CPU. A completely fair one, as Linux had it until
-//! 2023.
+//! The host's scheduler, which assigns CPUs to vCPUs: the completely fair scheduler that Linux had
+//! until 2023.
 //!
-//! Each CPU has a queue of its own, ordered by how much time its vCPUs have had. Whoever runs is
-//! replaced at a tick of the timer once its slice is over; whoever wakes replaces it where it is
-//! far behind. A CPU that goes idle takes a vCPU from the longest queue, if it is usually idle for
-//! long enough.
+//! Each CPU has a queue of its own, ordered by the CPU time of its vCPUs. The running vCPU is
+//! replaced at a timer tick once its slice is over. A waking vCPU preempts it if it has had far
+//! less CPU time. A CPU that goes idle takes a vCPU from the longest queue, if it is usually idle
+//! for long enough.
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Random;
@@ -13,7 +13,7 @@ use crate::host::Scheduler;
 use crate::machine::Machine;
 use crate::time::Time;
 
-/// Who runs where, and who would like to.
+/// The running and the queued vCPUs of all CPUs.
 #[derive(Debug)]
 pub struct Schedule {
     machine: Machine,
@@ -26,65 +26,65 @@ pub struct Schedule {
 struct Cpu {
     current: Option<usize>,
     queue: Vec<usize>,
-    /// What everybody in the queue has had at least; it only grows.
-    floor: Time,
+    /// The least CPU time of the vCPUs in the queue, which never decreases.
+    min_vruntime: Time,
     /// When the current slice began.
     slice: Time,
-    /// Since when it is idle, and how long it usually is.
+    /// When it became idle, and its mean idle time.
     idle: Time,
-    usually: Time,
+    mean_idle: Time,
     /// The phase of its timer.
     phase: Time,
-    /// Whom somebody else has asked to let run, and who has asked not to.
+    /// The vCPU to run next, as another has yielded to it; and the one that has yielded.
     next: Option<usize>,
     skip: Option<usize>,
-    /// The host needs the CPU for itself.
+    /// The host uses the CPU for itself.
     reserved: bool,
-    /// Who ran last.
+    /// The vCPU that ran last.
     last: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Task {
-    had: Time,
+    vruntime: Time,
     cpu: usize,
     began: Time,
 }
 
-/// Where a vCPU that woke has gone.
+/// The CPU of a vCPU that woke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
-    /// To a CPU that has been idle for so long.
+    /// A CPU that has been idle for this long.
     Idle(usize, Time),
-    /// To a CPU whose current vCPU has to go.
+    /// A CPU whose current vCPU it preempts.
     Preempts(usize),
-    /// To a queue.
+    /// The queue of a CPU.
     Queued(usize),
 }
 
-/// Who comes next on a CPU.
+/// The next vCPU of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The vCPU.
     pub vcpu: usize,
-    /// It ran last on this CPU, so nothing has to be switched.
+    /// It ran last on this CPU, so there is no context switch.
     pub same: bool,
     /// It comes from another CPU.
     pub moved: bool,
 }
 
 impl Schedule {
-    /// `vcpus` in the queues of the machine's CPUs, evenly, having had a little time each.
+    /// Queues `vcpus` vCPUs evenly on the machine's CPUs, with a little CPU time each.
     pub fn new(machine: &Machine, rules: Scheduler, vcpus: usize, random: &mut Random) -> Self {
         let count = machine.cpus();
         let mut cpus: Vec<Cpu> = (0..count)
             .map(|_| Cpu {
                 current: None,
                 queue: Vec::new(),
-                floor: Time::ZERO,
+                min_vruntime: Time::ZERO,
                 slice: Time::ZERO,
                 idle: Time::ZERO,
-                usually: rules.worth,
+                mean_idle: rules.worth,
                 phase: Time::ps(random.random_range(0..rules.tick.as_ps())),
                 next: None,
                 skip: None,
@@ -96,7 +96,7 @@ impl Schedule {
             .map(|vcpu| {
                 cpus[vcpu % count].queue.push(vcpu);
                 Task {
-                    had: Time::ps(random.random_range(0..rules.granularity.as_ps())),
+                    vruntime: Time::ps(random.random_range(0..rules.granularity.as_ps())),
                     cpu: vcpu % count,
                     began: Time::ZERO,
                 }
@@ -110,33 +110,33 @@ impl Schedule {
         }
     }
 
-    /// How many CPUs there are.
+    /// Returns the number of CPUs.
     pub fn cpus(&self) -> usize {
         self.cpus.len()
     }
 
-    /// Who runs there.
+    /// Returns the vCPU that runs on a CPU.
     pub fn current(&self, cpu: usize) -> Option<usize> {
         self.cpus[cpu].current
     }
 
-    /// The CPU where the vCPU runs, waits, or was last.
+    /// Returns the CPU where the vCPU runs or is queued, or was last.
     pub fn cpu(&self, vcpu: usize) -> usize {
         self.tasks[vcpu].cpu
     }
 
-    /// The host needs that CPU for itself, or no longer.
+    /// The host takes the CPU for itself, or gives it back.
     pub fn reserve(&mut self, cpu: usize, reserved: bool) {
         self.cpus[cpu].reserved = reserved;
     }
 
-    /// How many wait for that CPU.
+    /// Returns the number of vCPUs queued for a CPU.
     pub fn waiting(&self, cpu: usize) -> usize {
         self.cpus[cpu].queue.len()
     }
 
-    /// Whether nobody waits for a CPU that is free, and everybody in `ready` runs or waits on one
-    /// CPU: on the one that is said to be theirs, and once; and nobody else does.
+    /// Whether no vCPU is queued for a free CPU, each vCPU in `ready` runs or is queued exactly
+    /// once and on the CPU of its task, and no other vCPU is.
     pub fn is_sound(&self, ready: impl Fn(usize) -> bool) -> bool {
         let mut places = vec![0; self.tasks.len()];
         for (number, cpu) in self.cpus.iter().enumerate() {
@@ -150,12 +150,12 @@ impl Schedule {
         !self.cpus.iter().any(wasted) && places.iter().enumerate().all(once)
     }
 
-    /// Charges whoever runs on the CPU for its time so far.
+    /// Charges the running vCPU for its time so far.
     fn charge(&mut self, now: Time, cpu: usize) {
         let state = &mut self.cpus[cpu];
         if let Some(current) = state.current {
             let task = &mut self.tasks[current];
-            task.had += now.saturating_sub(task.began);
+            task.vruntime += now.saturating_sub(task.began);
             task.began = now;
         }
         let least = state
@@ -163,12 +163,12 @@ impl Schedule {
             .iter()
             .copied()
             .chain(state.current)
-            .map(|vcpu| self.tasks[vcpu].had)
+            .map(|vcpu| self.tasks[vcpu].vruntime)
             .min();
-        state.floor = state.floor.max(least.unwrap_or(Time::ZERO));
+        state.min_vruntime = state.min_vruntime.max(least.unwrap_or(Time::ZERO));
     }
 
-    /// When the slice of whoever runs there is over; `None` while nobody waits.
+    /// Returns the end of the running vCPU's slice; `None` while no other is queued.
     pub fn slice_end(&self, cpu: usize) -> Option<Time> {
         let state = &self.cpus[cpu];
         state.current?;
@@ -185,7 +185,7 @@ impl Schedule {
         Some(state.phase + Time::ps(ticks * tick))
     }
 
-    /// Whoever runs there sleeps, or has ended.
+    /// Takes the running vCPU, which sleeps or has ended, off its CPU.
     pub fn leave(&mut self, now: Time, cpu: usize) {
         self.charge(now, cpu);
         self.stop(now, cpu);
@@ -197,7 +197,7 @@ impl Schedule {
         state.idle = now;
     }
 
-    /// Whoever runs there goes back to the queue.
+    /// Moves the running vCPU back to the queue.
     pub fn preempt(&mut self, now: Time, cpu: usize) {
         self.charge(now, cpu);
         let current = self.cpus[cpu].current;
@@ -205,14 +205,14 @@ impl Schedule {
         self.cpus[cpu].queue.extend(current);
     }
 
-    /// The CPU, which is free, gets the next vCPU.
+    /// Picks the next vCPU for a free CPU.
     pub fn pick(&mut self, now: Time, cpu: usize) -> Option<Pick> {
         if self.cpus[cpu].reserved {
             return None;
         }
         let mut moved = false;
         if self.cpus[cpu].queue.is_empty() {
-            moved = self.cpus[cpu].usually >= self.rules.worth && self.pull(now, cpu, 1);
+            moved = self.cpus[cpu].mean_idle >= self.rules.worth && self.pull(now, cpu, 1);
         }
         let vcpu = self.choose(cpu)?;
         let state = &mut self.cpus[cpu];
@@ -225,14 +225,18 @@ impl Schedule {
         Some(Pick { vcpu, same, moved })
     }
 
-    /// Who has had the least; but whoever asked to be skipped waits for the next one, and somebody
-    /// who was asked for comes first, if that is not too unfair.
+    /// Chooses the vCPU with the least CPU time. One that has yielded lets the next one run first,
+    /// and one that was yielded to runs first, if that is not too unfair.
     fn choose(&mut self, cpu: usize) -> Option<usize> {
         let state = &mut self.cpus[cpu];
-        let had = |vcpu: usize| (self.tasks[vcpu].had, vcpu);
-        let least = state.queue.iter().copied().min_by_key(|&vcpu| had(vcpu))?;
-        let bound = self.tasks[least].had + self.rules.wakeup;
-        let fair = |vcpu: usize| self.tasks[vcpu].had <= bound;
+        let vruntime = |vcpu: usize| (self.tasks[vcpu].vruntime, vcpu);
+        let least = state
+            .queue
+            .iter()
+            .copied()
+            .min_by_key(|&vcpu| vruntime(vcpu))?;
+        let bound = self.tasks[least].vruntime + self.rules.wakeup;
+        let fair = |vcpu: usize| self.tasks[vcpu].vruntime <= bound;
         let mut choice = least;
         if state.skip == Some(least) {
             let second = state
@@ -240,7 +244,7 @@ impl Schedule {
                 .iter()
                 .copied()
                 .filter(|&vcpu| vcpu != least)
-                .min_by_key(|&vcpu| had(vcpu));
+                .min_by_key(|&vcpu| vruntime(vcpu));
             choice = second.filter(|&vcpu| fair(vcpu)).unwrap_or(least);
         }
         if let Some(next) = state.next
@@ -254,15 +258,15 @@ impl Schedule {
         Some(choice)
     }
 
-    /// A vCPU that slept wants to run, woken from the CPU `by`.
+    /// Places a vCPU that wakes, woken from the CPU `by`.
     pub fn wake(&mut self, now: Time, vcpu: usize, by: Option<usize>) -> Placed {
         let before = self.tasks[vcpu].cpu;
         let cpu = self.idle_near(before, by).unwrap_or(before);
         self.charge(now, cpu);
         let state = &mut self.cpus[cpu];
-        let had = &mut self.tasks[vcpu].had;
-        // Sleep earns no more than half a round.
-        *had = (*had).max(state.floor.saturating_sub(self.rules.latency.half()));
+        let vruntime = &mut self.tasks[vcpu].vruntime;
+        // A sleeper gains at most half of a scheduling period.
+        *vruntime = (*vruntime).max(state.min_vruntime.saturating_sub(self.rules.latency.half()));
         self.tasks[vcpu].cpu = cpu;
         state.queue.push(vcpu);
         match state.current {
@@ -270,12 +274,14 @@ impl Schedule {
             None => {
                 let idle = now - state.idle;
                 let most = self.rules.worth.times(2);
-                let usually = state.usually.times(7) + idle.min(most);
-                state.usually = Time::ps(usually.as_ps() / 8);
+                let mean_idle = state.mean_idle.times(7) + idle.min(most);
+                state.mean_idle = Time::ps(mean_idle.as_ps() / 8);
                 Placed::Idle(cpu, idle)
             }
             Some(current) => {
-                let behind = self.tasks[current].had.saturating_sub(self.tasks[vcpu].had);
+                let behind = self.tasks[current]
+                    .vruntime
+                    .saturating_sub(self.tasks[vcpu].vruntime);
                 if behind > self.rules.wakeup {
                     Placed::Preempts(cpu)
                 } else {
@@ -285,8 +291,8 @@ impl Schedule {
         }
     }
 
-    /// The CPU itself if it is idle; else one that shares its last-level cache, or the waker's. A
-    /// core none of whose threads is busy goes first.
+    /// Returns an idle CPU: itself, or else one that shares its last-level cache, or that of the
+    /// waker. Cores without a busy thread come first.
     fn idle_near(&self, cpu: usize, by: Option<usize>) -> Option<usize> {
         let idle = |cpu: usize| self.is_idle(cpu);
         if idle(cpu) {
@@ -304,8 +310,8 @@ impl Schedule {
             })
     }
 
-    /// Takes a vCPU from the longest queue for `cpu`, if there are at least `excess` more on that
-    /// CPU; true where it did.
+    /// Moves a vCPU from the longest queue to `cpu`, if that CPU has at least `excess` more.
+    /// Returns whether it did.
     pub fn pull(&mut self, now: Time, cpu: usize, excess: usize) -> bool {
         let own = self.load(cpu);
         let busiest = (0..self.cpus.len())
@@ -316,20 +322,20 @@ impl Schedule {
         };
         self.charge(now, busiest);
         self.charge(now, cpu);
-        let from = self.cpus[busiest].floor;
+        let from = self.cpus[busiest].min_vruntime;
         let queue = &mut self.cpus[busiest].queue;
-        // The one that has had the most: the others are about to run.
-        let index = (0..queue.len()).max_by_key(|&index| self.tasks[queue[index]].had);
+        // The one with the most CPU time: the others will run sooner.
+        let index = (0..queue.len()).max_by_key(|&index| self.tasks[queue[index]].vruntime);
         let vcpu = queue.remove(index.expect("it is not empty"));
-        let ahead = self.tasks[vcpu].had.saturating_sub(from);
-        self.tasks[vcpu].had = self.cpus[cpu].floor + ahead;
+        let ahead = self.tasks[vcpu].vruntime.saturating_sub(from);
+        self.tasks[vcpu].vruntime = self.cpus[cpu].min_vruntime + ahead;
         self.tasks[vcpu].cpu = cpu;
         self.cpus[cpu].queue.push(vcpu);
         true
     }
 
-    /// Where nobody runs on any thread of the core of `cpu`: a CPU, and who runs there, whose core
-    /// has another one running. In the same socket, if there is one.
+    /// If no thread of the core of `cpu` is busy: returns a CPU, and its running vCPU, whose core
+    /// has another busy thread. Prefers the same socket.
     pub fn crowded(&self, cpu: usize) -> Option<(usize, usize)> {
         let machine = &self.machine;
         let own = machine.core_of(cpu);
@@ -354,15 +360,14 @@ impl Schedule {
         self.load(cpu) == 0 && !self.cpus[cpu].reserved
     }
 
-    /// `vcpu`, which runs, lets the next one of its queue go first.
+    /// Lets the next vCPU of its queue run before `vcpu`, which runs.
     pub fn skips(&mut self, vcpu: usize) {
         let cpu = self.tasks[vcpu].cpu;
         self.cpus[cpu].skip = Some(vcpu);
     }
 
-    /// `vcpu`, which runs, gives its turn to `target`, which waits. True where that changes
-    /// anything; then the CPU that is returned has to choose again, and the yielder's own as
-    /// well.
+    /// `vcpu`, which runs, yields to `target`, which is queued. If that has an effect, returns the
+    /// CPU that has to choose again, as the yielder's own has to.
     pub fn yield_to(&mut self, vcpu: usize, target: usize) -> Option<usize> {
         let (own, other) = (self.tasks[vcpu].cpu, self.tasks[target].cpu);
         if !self.cpus[other].queue.contains(&target) {

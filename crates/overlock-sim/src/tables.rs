@@ -1,8 +1,9 @@
-//! The tables that the locks ask their platform for, a set for each thread of the operating system
+//! The tables that locks get from their platform: one set for each thread of the operating system
 //! that simulates.
 //!
-//! A simulation must not see what the one before has left, so all tables lie in one mapping whose
-//! pages are given back in between: they are all zero again then, which is how every table begins.
+//! A simulation must not see the contents that the one before has left. So all tables lie in one
+//! mapping whose pages are released in between: then they are all zero again, as every new table
+//! is.
 
 use std::cell::Cell;
 use std::mem::size_of;
@@ -14,9 +15,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 
 use crate::platform::Sim;
 
-/// The most vCPUs of a simulation.
+/// The largest number of vCPUs of a simulation.
 pub const MOST_VCPUS: usize = 4096;
-/// The most fast queue spinlocks of a simulation.
+/// The largest number of fast queue spinlocks of a simulation.
 const FAST_QUEUES: usize = 4096;
 
 /// All tables, on pages of their own.
@@ -40,15 +41,15 @@ impl Drop for Own {
 }
 
 thread_local! {
-    static OWN: Own = Own(claim());
+    static OWN: Own = Own(take());
     /// The same, found faster.
     static SET: Cell<Option<&'static Pages>> = const { Cell::new(None) };
 }
 
-fn claim() -> &'static Pages {
+fn take() -> &'static Pages {
     let free = FREE.lock().ok().and_then(|mut free| free.pop());
     free.unwrap_or_else(|| {
-        // SAFETY: a new private mapping, at an address of the kernel's choice, disturbs nobody.
+        // SAFETY: a new private mapping, at an address of the kernel's choice, overlaps no other.
         let pages = unsafe {
             mmap_anonymous(
                 ptr::null_mut(),
@@ -65,7 +66,7 @@ fn claim() -> &'static Pages {
     })
 }
 
-/// The tables of this thread.
+/// Returns the tables of this thread.
 #[inline]
 pub fn storage() -> &'static Storage {
     &pages().0
@@ -80,13 +81,13 @@ fn pages() -> &'static Pages {
     })
 }
 
-/// Makes all tables of this thread new: what the locks of earlier simulations have left there would
-/// change the next one. To be called while no simulation runs on this thread and no lock of one is
-/// left.
+/// Clears all tables of this thread: contents that locks of earlier simulations have left there
+/// would change the next one. To be called while no simulation runs on this thread and no lock of
+/// one exists.
 ///
 /// # Panics
 ///
-/// Where a simulation runs.
+/// If a simulation runs on this thread.
 pub fn forget() {
     assert!(
         crate::engine::current().is_none(),

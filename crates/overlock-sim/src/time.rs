@@ -5,81 +5,81 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// A moment of a simulation, or a length of time in it: picoseconds, so that costs of a few
-/// nanoseconds can be halved and varied without rounding them away. 213 days at most.
+/// A time or a duration of a simulation, in picoseconds: costs of a few nanoseconds can be halved
+/// and varied without being rounded away. 213 days at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
-    /// The start; no time.
+    /// The start, or no duration.
     pub const ZERO: Self = Self(0);
-    /// The end of time.
+    /// The largest time.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// So many picoseconds.
+    /// This many picoseconds.
     pub const fn ps(picoseconds: u64) -> Self {
         Self(picoseconds)
     }
 
-    /// So many nanoseconds.
+    /// This many nanoseconds.
     pub const fn ns(nanoseconds: u64) -> Self {
         Self(nanoseconds.saturating_mul(1_000))
     }
 
-    /// So many microseconds.
+    /// This many microseconds.
     pub const fn us(microseconds: u64) -> Self {
         Self::ns(microseconds.saturating_mul(1_000))
     }
 
-    /// So many milliseconds.
+    /// This many milliseconds.
     pub const fn ms(milliseconds: u64) -> Self {
         Self::us(milliseconds.saturating_mul(1_000))
     }
 
-    /// `nanoseconds`, to the next picosecond; nothing where they are negative.
+    /// `nanoseconds`, rounded to picoseconds; zero if negative.
     pub const fn from_ns(nanoseconds: f64) -> Self {
         Self((nanoseconds * 1e3) as u64)
     }
 
-    /// In picoseconds.
+    /// Returns it in picoseconds.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// In whole nanoseconds.
+    /// Returns it in whole nanoseconds.
     pub const fn as_ns(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// In nanoseconds.
+    /// Returns it in nanoseconds.
     pub const fn as_ns_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// This long in any time of ours.
+    /// Returns it as a `Duration`.
     pub const fn duration(self) -> Duration {
         Duration::from_nanos(self.0 / 1_000)
     }
 
-    /// The time left after `other`, none where `other` is the longer.
+    /// Returns the difference, or zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// This long `factor` times.
+    /// Returns it `factor` times.
     #[must_use]
     pub const fn times(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// This long `factor` times.
+    /// Returns it `factor` times.
     #[must_use]
     pub fn scale(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
 
-    /// Half of it.
+    /// Returns half of it.
     #[must_use]
     pub const fn half(self) -> Self {
         Self(self.0 / 2)

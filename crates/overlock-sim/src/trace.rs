@@ -1,35 +1,35 @@
-//! What a run leaves for a timeline.
+//! The trace of a run, for a timeline.
 
 use crate::time::Time;
 
-/// Something that happened to a vCPU.
+/// An event of a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When.
+    /// The time.
     pub at: Time,
-    /// To whom.
+    /// The vCPU.
     pub vcpu: usize,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
-/// What can happen.
+/// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It gets this CPU, or goes on with it after a sleep in which nobody else wanted it.
+    /// It gets this CPU, or goes on with it after a sleep in which no other vCPU wanted it.
     On(usize),
-    /// It loses its CPU, or has offered it to others and one takes it, while it would like to go
-    /// on.
+    /// It loses its CPU while it is runnable: by a preemption, or because another vCPU took the CPU
+    /// that it had offered.
     Preempted,
-    /// It gives its CPU up and sleeps.
+    /// It gives up its CPU and sleeps.
     Sleeps,
     /// It has been kicked, by this vCPU.
     Kicked(usize),
-    /// It asks for the lock of this number.
+    /// It begins to wait for the lock of this number.
     Waits(usize),
-    /// It has it.
+    /// It has acquired the lock.
     Holds(usize),
-    /// It has released it.
+    /// It has released the lock.
     Releases(usize),
     /// It has ended.
     Ends,

@@ -1,4 +1,4 @@
-//! The atomics of the platform: a word of memory whose every access goes through the engine.
+//! Simulated atomics: words of memory whose every access goes through the engine.
 
 use std::sync::atomic::{
     AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed,
@@ -9,9 +9,9 @@ use overlock_core::platform::{Atomic, ByteLanes, Lanes, Zero};
 use crate::cache::Access;
 use crate::engine;
 
-/// An atomic integer on a simulated machine, where it is sequentially consistent. Outside of
-/// simulations, for those who set a scene or look at what is left, it is an ordinary one, of the
-/// order asked for.
+/// An atomic integer of a simulated machine, on which it is sequentially consistent. Outside of
+/// simulations, where a test prepares or checks words, it is an ordinary atomic with the given
+/// ordering.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Word<A>(A);
@@ -39,8 +39,8 @@ impl<A> Word<A> {
 }
 
 impl U32 {
-    /// The value, without any access: for the host, which looks at a word while it puts a vCPU to
-    /// sleep.
+    /// Returns the value without an access: for the host, which compares a word while it puts a
+    /// vCPU to sleep.
     pub(crate) fn peek(&self) -> u32 {
         self.0.load(Relaxed)
     }
@@ -91,8 +91,8 @@ macro_rules! word {
 
 word!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 
-/// A change of a part of the word, as one instruction: what x86 has for it. The old value, whether
-/// it was changed or not.
+/// Changes a part of the word by one instruction, as x86 can. Returns the old value, whether it was
+/// changed or not.
 macro_rules! part {
     ($self:ident, $access:expr, $order:expr, $change:expr) => {
         $self.access($access, |word| {
@@ -103,7 +103,7 @@ macro_rules! part {
     };
 }
 
-/// The order of a load in an instruction of this order.
+/// Returns the ordering of a load by an instruction of this ordering.
 fn loads(order: Ordering) -> Ordering {
     match order {
         Ordering::Release => Relaxed,
@@ -196,8 +196,8 @@ impl ByteLanes for U32 {
 mod tests {
     use super::*;
 
-    /// Fails where a part is changed by a load and a store. Outside of simulations words belong to
-    /// any number of threads.
+    /// Fails where a part is changed by a load and a store. Outside of simulations words are shared
+    /// by any number of threads.
     #[test]
     fn parts_are_changed_by_one_instruction() {
         let times = if cfg!(miri) { 100 } else { 100_000 };
@@ -217,12 +217,12 @@ mod tests {
         assert_eq!(halves, (times as u16, times as u16));
     }
 
-    /// Under Miri fails where an effect has less than the order asked for.
+    /// Fails under Miri where an access has a weaker ordering than the given one.
     #[test]
-    fn orders_are_those_asked_for() {
+    fn accesses_have_the_given_ordering() {
         let data = std::cell::UnsafeCell::new(0);
         struct Shared<'a>(&'a std::cell::UnsafeCell<u64>);
-        // SAFETY: whoever uses the cell has the lock below.
+        // SAFETY: users of the cell hold the lock below.
         unsafe impl Sync for Shared<'_> {}
         let (lock, data) = (U16::ZERO, Shared(&data));
         let add = |data: &Shared<'_>| {
@@ -230,8 +230,8 @@ mod tests {
                 while lock.low_compare_exchange(0, 1, Ordering::Acquire).is_err() {
                     std::thread::yield_now();
                 }
-                // SAFETY: the compare-exchange above made us the only one until the store below,
-                // and was acquired from the one before us.
+                // SAFETY: since the compare-exchange above this thread is the only user until the
+                // store below, and it has acquired from the one before.
                 unsafe { *data.0.get() += 1 };
                 lock.low_store(0, Ordering::Release);
             }

@@ -16,25 +16,25 @@ use overlock_sim::word::U32;
 use overlock_sim::{Sim, Time, forget, run};
 use world::{HOSTS, MACHINES, setup, vary};
 
-/// Sections of each vCPU.
-const TURNS: u64 = 25;
+/// Critical sections of each vCPU.
+const SECTIONS: u64 = 25;
 
-/// A word on a cache line of its own, with which nothing but the lock in question keeps order.
+/// A word on a cache line of its own, which only the lock under test protects.
 #[repr(align(128))]
 struct Own(U32);
 
-/// Reads and writes the word, and takes its time in between.
-fn count(word: &Own, vcpu: usize, turn: u64) {
+/// Increments the word by a load and a store, with a delay in between.
+fn count(word: &Own, vcpu: usize, section: u64) {
     let seen = word.0.load(Relaxed);
-    engine::work(Time::ns(20 + vary(vcpu, turn)));
+    engine::work(Time::ns(20 + vary(vcpu, section)));
     word.0.store(seen + 1, Relaxed);
 }
 
-/// Begins with a cache line, wherever the program's memory lies.
+/// Begins at a cache line, so that the placement of the program's memory does not matter.
 #[repr(align(128))]
 struct Place<L>(L);
 
-/// What the vCPUs have counted under the lock, and what has become of the simulation.
+/// The value of the word, and the result of the simulation.
 type Counted = (u32, Result<Outcome<u64>, Stuck>);
 
 fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
@@ -43,47 +43,47 @@ fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64
     let lock = &place.0;
     let word = Own(U32::ZERO);
     let body = |vcpu| {
-        for turn in 0..TURNS {
+        for section in 0..SECTIONS {
             let token = lock.lock();
-            count(&word, vcpu, turn);
+            count(&word, vcpu, section);
             // SAFETY: locked above, with this token.
             unsafe { lock.unlock(token) };
-            engine::work(Time::ns(3 * vary(vcpu, turn)));
+            engine::work(Time::ns(3 * vary(vcpu, section)));
         }
-        TURNS
+        SECTIONS
     };
     let outcome = run(&setup(machine, host, vcpus, seed), body, || true);
     if outcome.is_err() {
-        // Those that are left have it for ever.
+        // Remaining fibres still refer to it.
         std::mem::forget(place);
     }
     (word.0.load(Relaxed), outcome)
 }
 
-/// As above; every third vCPU reads, and two looks of a reader see the same.
+/// As above; every third vCPU reads, and two loads of a reader have the same result.
 fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
     forget();
     let place = Place(L::create().expect("tickets are left"));
     let lock = &place.0;
     let word = Own(U32::ZERO);
     let body = |vcpu| {
-        for turn in 0..TURNS {
+        for section in 0..SECTIONS {
             if vcpu % 3 == 1 {
                 let token = lock.read();
                 let seen = word.0.load(Relaxed);
-                engine::work(Time::ns(20 + vary(vcpu, turn)));
-                assert_eq!(word.0.load(Relaxed), seen, "a writer beside a reader");
+                engine::work(Time::ns(20 + vary(vcpu, section)));
+                assert_eq!(word.0.load(Relaxed), seen, "a writer during a reader");
                 // SAFETY: locked above, with this token.
                 unsafe { lock.unlock_read(token) };
             } else {
                 let token = lock.write();
-                count(&word, vcpu, turn);
+                count(&word, vcpu, section);
                 // SAFETY: locked above, with this token.
                 unsafe { lock.unlock_write(token) };
             }
-            engine::work(Time::ns(3 * vary(vcpu, turn)));
+            engine::work(Time::ns(3 * vary(vcpu, section)));
         }
-        TURNS
+        SECTIONS
     };
     let outcome = run(&setup(machine, host, vcpus, seed), body, || true);
     if outcome.is_err() {
@@ -92,10 +92,10 @@ fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64)
     (word.0.load(Relaxed), outcome)
 }
 
-/// Each machine, each host, each overcommit. Fails where a waiter misses a change (the line's count
-/// in `watch`, `changed` after an access), a CPU is not given to the next one (`dispatch` after a
-/// halt, a chore, an end), or those that yield keep everybody from anything but being switched to
-/// (`again`).
+/// Each machine, each host, each overcommit. Fails where a waiter misses a change: the line's count
+/// in `watch`, or `changed` after an access. Fails where a CPU is not given to the next vCPU:
+/// `dispatch` after a halt, a chore, an end. Fails where vCPUs that yield make a CPU do nothing but
+/// switch (`again`).
 fn everywhere(
     name: &str,
     writers: fn(usize) -> usize,
@@ -109,8 +109,12 @@ fn everywhere(
                 let (counted, outcome) = simulate(machine, host, vcpus, seed);
                 let scene = format!("{name} on {}, {}, {vcpus} vCPUs", machine.name, host.name);
                 let outcome = outcome.unwrap_or_else(|stuck| panic!("{scene}: {stuck}"));
-                assert_eq!(outcome.results, vec![TURNS; vcpus], "{scene}");
-                assert_eq!(u64::from(counted), TURNS * writers(vcpus) as u64, "{scene}");
+                assert_eq!(outcome.results, vec![SECTIONS; vcpus], "{scene}");
+                assert_eq!(
+                    u64::from(counted),
+                    SECTIONS * writers(vcpus) as u64,
+                    "{scene}"
+                );
             }
         }
     }
@@ -118,7 +122,7 @@ fn everywhere(
 
 macro_rules! locks {
     ($module:ident, $($name:ident: $lock:ident, $kind:ident;)*) => {
-        /// They exclude, come to an end, and lose nobody.
+        /// Mutual exclusion, termination, and no lost waiter.
         mod $module {
             $(#[test]
             fn $name() {
@@ -134,7 +138,7 @@ macro_rules! sleep { ($($lock:tt)*) => { locks!(sleep, $($lock)*); }; }
 
 macro_rules! rw {
     ($($name:ident: $module:ident::$lock:ident;)*) => {
-        /// The same of those that readers share.
+        /// The same for reader-writer locks.
         mod rw {
             $(#[test]
             fn $name() {
@@ -155,40 +159,40 @@ fn broken<F: Flaw>(seed: u64) -> Counted {
     exclusive::<Faulty<Sim, F>>(&MACHINES[3], &HOSTS[0], 3, seed)
 }
 
-/// Without their flaws the lock is right: what the others of these tests find is the flaws.
+/// Without flaws the lock is correct: so the other tests here detect the flaws.
 #[test]
 fn a_lock_without_a_flaw_passes() {
     for seed in 0..20 {
         let (counted, outcome) = broken::<Sound>(seed);
-        assert_eq!((u64::from(counted), outcome.is_ok()), (3 * TURNS, true));
+        assert_eq!((u64::from(counted), outcome.is_ok()), (3 * SECTIONS, true));
     }
 }
 
 #[test]
-fn a_lock_that_does_not_exclude_is_caught_by_the_counter() {
+fn a_lock_without_exclusion_is_caught_by_the_counter() {
     let caught = (0..20).filter(|&seed| {
         let (counted, outcome) = broken::<NoExclusion>(seed);
         assert!(outcome.is_ok());
-        u64::from(counted) < 3 * TURNS
+        u64::from(counted) < 3 * SECTIONS
     });
     let caught = caught.count();
     assert!(caught > 10, "{caught}");
 }
 
 #[test]
-fn a_writer_beside_readers_is_caught() {
+fn a_writer_during_readers_is_caught() {
     let machine = &MACHINES[2];
     let caught = std::panic::catch_unwind(|| shared::<BustedRw<Sim>>(machine, &HOSTS[0], 8, 1));
     assert!(caught.is_err_and(|said| {
         said.downcast_ref::<String>()
-            .is_some_and(|said| said.contains("beside a reader"))
+            .is_some_and(|said| said.contains("during a reader"))
     }));
     // The thread can simulate again.
     a_lock_without_a_flaw_passes();
 }
 
-/// An owner keeps the lock until two others sleep. Fails where sleepers are not told from those
-/// that have work to do.
+/// An owner keeps the lock until the two others sleep. Fails where sleepers are not distinguished
+/// from vCPUs that have work to do.
 #[test]
 fn a_lost_kick_leaves_a_sleeper() {
     fn stuck<F: Flaw>() -> Option<Stuck> {
@@ -207,11 +211,11 @@ fn a_lost_kick_leaves_a_sleeper() {
     assert_eq!(stuck::<Sound>(), None);
 }
 
-/// The same seed gives the same outcome, to the last mark of the trace: after other simulations,
-/// and on another thread. Fails where a simulation depends on addresses, on what the one before has
-/// left (without `forget`), or on a clock of the world.
+/// The same seed gives the same outcome, to the last event of the trace: after other simulations,
+/// and on another thread. Fails where a simulation depends on addresses, on data that the one
+/// before has left (without `forget`), or on a real clock.
 #[test]
-fn the_seed_decides() {
+fn the_seed_determines_the_outcome() {
     fn outcome<L: RawLock>(seed: u64) -> String {
         let (counted, outcome) = exclusive::<L>(&MACHINES[2], &HOSTS[1], 20, seed);
         format!("{counted} {outcome:?}")
@@ -235,7 +239,7 @@ fn the_seed_decides() {
     decides::<overlock_core::sleep::Mutex<Sim>>();
 }
 
-/// Fails where a vCPU is in no state for a while, or in two (without `since` moved on in `enter`),
+/// Fails where a vCPU is in no state for a while, or in two (without `since` updated in `enter`),
 /// or where two have one CPU.
 #[test]
 fn all_time_is_accounted_for() {
@@ -254,8 +258,7 @@ fn all_time_is_accounted_for() {
     }
 }
 
-/// Everybody ends at the moment in which all are asked to stop, or later: then the simulation has
-/// lasted that long.
+/// All vCPUs end at the stop or later: then the simulation has lasted until the stop.
 #[test]
 fn a_run_lasts_until_the_stop() {
     let mut setup = setup(&MACHINES[1], &HOSTS[0], 4, 1);
@@ -286,12 +289,12 @@ fn a_thousand_vcpus_take_turns() {
         type Lock = overlock_core::spin::PvQueued<Sim>;
         let (counted, outcome) = exclusive::<Lock>(&MACHINES[2], host, 1024, 1);
         outcome.unwrap_or_else(|stuck| panic!("{}: {stuck}", host.name));
-        assert_eq!(u64::from(counted), 1024 * TURNS);
+        assert_eq!(u64::from(counted), 1024 * SECTIONS);
     }
 }
 
-/// The first to wait is passed for as long as others come: here they come until they are asked to
-/// stop, and it waits that long.
+/// The first waiter is bypassed for as long as others arrive: here they arrive until the stop, and
+/// it waits that long.
 #[test]
 fn the_first_to_wait_is_starved() {
     forget();
@@ -314,9 +317,9 @@ fn the_first_to_wait_is_starved() {
     assert!(outcome.results.into_iter().max() > Some(Time::us(900)));
 }
 
-/// A lock that was never released keeps its waiters spinning for ever.
+/// A lock that is never released keeps its waiters spinning for ever.
 #[test]
-fn a_lock_that_never_ends_is_caught() {
+fn a_lock_that_is_never_released_is_caught() {
     forget();
     let lock = overlock_core::spin::Ticket::<Sim>::new();
     let mut setup = setup(&MACHINES[1], &HOSTS[0], 2, 1);

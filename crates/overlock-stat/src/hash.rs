@@ -1,26 +1,26 @@
-//! Hash tables of a fixed size, in which nothing is ever removed.
+//! Hash tables of fixed size, without removal.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What has its key's hash in itself.
+/// An item of a table, which holds its key's hash.
 pub trait Keyed {
-    /// Of what it is about; 0 while it is free.
+    /// The hash of its key; 0 while the item is free.
     fn key(&self) -> &AtomicU64;
 }
 
-/// Where a key belongs.
+/// The item for a key.
 #[derive(Debug)]
 pub enum Place<'a, T> {
-    /// It is there, with its number.
+    /// The key's item with its index.
     Known(usize, &'a T),
-    /// It has just been given this one, and its names are the caller's to write.
+    /// A free item with its index, now the key's. The caller has to write the other fields.
     New(usize, &'a T),
 }
 
-/// How far from its place something may be.
+/// The number of items that are tried for a key.
 const REACH: usize = 32;
 
-/// A hash of all of the words, and never 0. The keys are told apart by it alone: among 8192 of them
+/// Returns a hash of all of the words, which is never 0. It alone identifies a key: among 8192 keys
 /// two are the same once in 2^38 tables.
 fn key(words: &[u64]) -> u64 {
     let mix = |hash: u64, word: &u64| {
@@ -30,13 +30,14 @@ fn key(words: &[u64]) -> u64 {
     words.iter().fold(0x51_7c_c1_b7, mix).max(1)
 }
 
-/// The place of what `words` name; `None` where all in reach are taken.
+/// Returns the item for the key `words`; `None` if all items in reach are taken.
 pub fn place<'a, T: Keyed>(table: &'a [T], words: &[u64]) -> Option<Place<'a, T>> {
     let key = key(words);
     for step in 0..REACH {
         let index = (key as usize).wrapping_add(step) % table.len();
         let item = &table[index];
-        // Relaxed, here and below: the key is all there is to see; the names have their own flag.
+        // Relaxed, here and below: only the key itself is read; the other fields have their own
+        // flag.
         let mut seen = item.key().load(Relaxed);
         if seen == 0 {
             match item.key().compare_exchange(0, key, Relaxed, Relaxed) {
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_one_place_until_there_is_none() {
+    fn a_key_keeps_its_item_until_the_table_is_full() {
         let table: [Item; 64] = core::array::from_fn(|_| Item(AtomicU64::new(0)));
         let mut lost = 0;
         for number in 0..100 {
@@ -73,7 +74,7 @@ mod tests {
                     let again = place(&table, &[7, number]);
                     assert!(matches!(again, Some(Place::Known(same, _)) if same == index));
                 }
-                Some(Place::Known(..)) => panic!("two keys in one place"),
+                Some(Place::Known(..)) => panic!("two keys in one item"),
                 None => lost += 1,
             }
         }

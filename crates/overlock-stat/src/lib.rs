@@ -1,16 +1,15 @@
-//! The table of contention that a program under `overlock run --stat` shares with whoever reads it:
-//! a file in memory, mapped by both.
+//! The contention table that a program under `overlock run --stat` shares with its reader: a file
+//! that both map into memory.
 //!
-//! The program's threads count, with atomic additions, and do nothing else: names are looked up and
-//! sums formatted by the reader, which also has the table when the program was killed. All zero
-//! bytes are an empty table.
+//! The program's threads only count, with atomic additions. The reader looks up names and formats
+//! sums; it still has the table when the program was killed. All zero bytes are an empty table.
 //!
-//! # Who reads what when
+//! # Memory order
 //!
-//! All accesses are Relaxed but those of three words: `magic`, `ready` of an entry, and the number
-//! of modules are stored last (release); a reader that has seen them (acquire) sees what they stand
-//! for. Counts are read while they change: a sum and the number that belongs to it may be
-//! some events apart.
+//! All accesses are Relaxed except for three words that are stored last (release): `magic`, `ready`
+//! of an entry, and the number of modules. A reader that has seen them (acquire) sees the data that
+//! they announce. Counts are read while they change: a sum and its number of samples may be some
+//! events apart.
 #![no_std]
 
 mod hash;
@@ -21,39 +20,39 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub use hash::{Keyed, Place, place};
 pub use text::Path;
 
-/// What the file begins with.
+/// The first bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");
 
-/// Of the layout: another one for each change of what is below.
+/// The version of the layout, which any change of the types below increments.
 pub const VERSION: u32 = 2;
 
-/// The most call sites, of all locks.
+/// The number of entries: call sites of all locks.
 pub const ENTRIES: usize = 8192;
-/// The most pairs of a waiter's entry and a holder's call site.
+/// The number of holders: pairs of a waiter's entry and a holder's call site.
 pub const HOLDERS: usize = 8192;
-/// The most files whose code was mapped, at any time.
+/// The number of modules: files whose code was mapped at any time.
 pub const MODULES: usize = 256;
 
-/// Of a lock's acquisitions that did not wait, one of so many is looked at, on average. The counts
-/// are of all.
+/// Of a lock's acquisitions without a wait, one in this many is sampled, on average. Counts are
+/// scaled to all acquisitions.
 pub const SAMPLE: u64 = 512;
 
-/// From the [`MANY`]th acquisition of a lock on, one of so many: what is looked at takes a hundred
-/// times as long as what is not.
+/// The same from the [`MANY`]th acquisition of a lock on: a sampled acquisition takes a hundred
+/// times as long as another.
 pub const SPARSE: u64 = 4096;
 
 /// See [`SPARSE`].
 pub const MANY: u32 = 1 << 16;
 
-/// How the files' names begin; the process's id follows, and behind a point a number where there is
-/// one already.
+/// Prefix of the files' names. The process's id follows, then a point and a number if there is such
+/// a file already.
 pub const PREFIX: &str = "overlock-stat.";
 
-/// How the names of empty files begin that stand for tables which could not be made: there was no
-/// room. The process's id follows.
+/// Prefix of the names of empty files for tables that could not be made, for lack of space. The
+/// process's id follows.
 pub const FAILED: &str = "overlock-stat-failed.";
 
-/// What sort of object an entry is about.
+/// The kind of object of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Kind {
@@ -74,7 +73,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 7] = [
         Kind::Mutex,
         Kind::Read,
@@ -98,18 +97,18 @@ impl Kind {
         }
     }
 
-    /// Whether who waits there waits for something to happen, and not for another thread to leave a
-    /// section: that is no contention.
+    /// Whether its waiters wait for an event, and not for another thread to leave a critical
+    /// section, which would be contention.
     pub const fn is_event(self) -> bool {
         matches!(self, Kind::Cond | Kind::Sem | Kind::Barrier)
     }
 
-    /// Whether acquisitions that do not wait are counted too.
+    /// Whether acquisitions without a wait are counted, too.
     pub const fn is_sampled(self) -> bool {
         matches!(self, Kind::Mutex | Kind::Read | Kind::Write)
     }
 
-    /// The one that an entry holds.
+    /// Returns the kind with this number, as stored in an entry; `None` if there is none.
     pub fn of(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u32 == number)
     }
@@ -119,17 +118,17 @@ impl Kind {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Table {
-    /// What it is.
+    /// Identification and sizes.
     pub header: Header,
-    /// Files of code.
+    /// Files whose code was mapped.
     pub modules: [Module; MODULES],
-    /// What is counted, by lock and call site: a hash table.
+    /// Counts by lock and call site: a hash table.
     pub entries: [Entry; ENTRIES],
-    /// Who made them wait: a hash table.
+    /// Waits by the holder that caused them: a hash table.
     pub holders: [Holder; HOLDERS],
 }
 
-/// What the table is, and of whom.
+/// Identification of the table and of its process.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Header {
@@ -137,22 +136,21 @@ pub struct Header {
     pub magic: AtomicU64,
     /// [`VERSION`]
     pub version: AtomicU32,
-    /// The process.
+    /// The process's id.
     pub pid: AtomicU32,
-    /// The size of the file.
+    /// The size of the file in bytes.
     pub size: AtomicU64,
-    /// When counting began, on the monotonic clock.
+    /// The start of counting, in nanoseconds of the monotonic clock.
     pub began_ns: AtomicU64,
-    /// How many modules there are.
+    /// The number of modules.
     pub modules: AtomicU32,
     /// Modules for which there was no room.
     pub lost_modules: AtomicU32,
-    /// Acquisitions and waits that were not counted, since all entries in reach were taken.
+    /// Acquisitions and waits that were not counted, because all entries in reach were taken.
     pub lost_entries: AtomicU64,
-    /// Waits whose holder was not counted.
+    /// Waits whose holder was not counted, because all holders in reach were taken.
     pub lost_holders: AtomicU64,
-    /// 1 where mutexes count their acquisitions, so that it is known how often others acquired one
-    /// during a wait.
+    /// 1 if mutexes count their acquisitions, so that `passed` of their entries is known.
     pub mutexes_count: AtomicU32,
 }
 
@@ -162,72 +160,72 @@ pub struct Header {
 pub struct Module {
     /// The first address.
     pub start: AtomicU64,
-    /// The one behind the last.
+    /// The address after the last.
     pub end: AtomicU64,
-    /// Where in the file that is.
+    /// The offset of the first address in the file.
     pub offset: AtomicU64,
-    /// The file.
+    /// The file's path.
     pub path: Path,
 }
 
-/// What happened to one lock at one call site, or to another object that threads wait for.
+/// Counts of one lock, or other object that threads wait for, at one call site.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Entry {
-    /// Of the four that follow; 0 for an entry that is free.
+    /// Hash of the four fields that follow; 0 for a free entry.
     pub key: AtomicU64,
     /// The lock's address.
     pub object: AtomicU64,
-    /// Where it is acquired: a return address.
+    /// The call site of the acquisition: a return address.
     pub site: AtomicU64,
-    /// Where it was initialised: a return address, or 0 for one that was not by a call.
+    /// The call site of the initialisation: a return address, or 0 without such a call.
     pub init: AtomicU64,
     /// The [`Kind`].
     pub kind: AtomicU32,
-    /// 1 as soon as the four can be read.
+    /// 1 once the four fields can be read.
     pub ready: AtomicU32,
-    /// Acquisitions, from samples where they did not wait; 0 for kinds that are not
+    /// Acquisitions, those without a wait scaled from samples; 0 for kinds that are not
     /// [sampled](Kind::is_sampled).
     pub acquisitions: AtomicU64,
-    /// Waits: those that came to the lock when it was not free for them.
+    /// Waits: acquisitions that found the lock not free.
     pub contentions: AtomicU64,
-    /// Acquisitions that took the lock past others that waited for it, from samples.
+    /// Acquisitions that bypassed waiters, scaled from samples.
     pub unfair: AtomicU64,
     /// Waits that ended without the lock.
     pub gave_up: AtomicU64,
-    /// The sum of the waits.
+    /// The sum of the wait times, in nanoseconds.
     pub wait_ns: AtomicU64,
-    /// The longest.
+    /// The longest wait, in nanoseconds.
     pub wait_max_ns: AtomicU64,
-    /// How often others acquired it during waits, where the lock counts that.
+    /// How often others acquired the lock during waits, if the lock counts acquisitions.
     pub passed: AtomicU64,
-    /// The same of one wait, at most.
+    /// The largest such number of one wait.
     pub passed_max: AtomicU64,
-    /// Acquisitions, as above, whose holding time is not known.
+    /// Acquisitions, as above, whose hold time is not known.
     pub lost_holds: AtomicU64,
-    /// The sum of the others'.
+    /// The sum of the other hold times, in nanoseconds, scaled from samples.
     pub hold_ns: AtomicU64,
-    /// The longest that was looked at.
+    /// The longest hold time that was sampled, in nanoseconds.
     pub hold_max_ns: AtomicU64,
 }
 
-/// How often a call site's acquisition made others wait.
+/// Waits of one entry that one call site's acquisitions caused.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Holder {
-    /// Of the two that follow; 0 for one that is free.
+    /// Hash of the two fields that follow; 0 for a free item.
     pub key: AtomicU64,
-    /// The waiters' entry, by its number.
+    /// The index of the waiters' entry.
     pub entry: AtomicU32,
-    /// The lower half of the holder's return address; 0 where it is not known.
+    /// The lower half of the holder's return address; 0 if that is not known.
     pub site: AtomicU32,
-    /// 1 as soon as the two can be read.
+    /// 1 once the two fields can be read.
     pub ready: AtomicU32,
-    /// So that the next is where C would put it.
+    /// Padding.
     pub unused: AtomicU32,
     /// Waits that began while the lock was held from there.
     pub waits: AtomicU64,
-    /// Their sum.
+    /// The sum of their wait times, in nanoseconds.
     pub wait_ns: AtomicU64,
 }
 

@@ -4,20 +4,20 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const WORDS: usize = 29;
 
-/// A path, cut off where it is too long.
+/// A path, truncated if it is too long.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Path([AtomicU64; WORDS]);
 
 impl Path {
-    /// The longest in bytes.
+    /// The length of the longest path, in bytes.
     pub const MAX: usize = WORDS * 8;
 
-    /// An empty one.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
+    /// An empty path.
+    #[allow(clippy::declare_interior_mutable_const)] // each use makes a new path, as intended
     pub const EMPTY: Path = Path([const { AtomicU64::new(0) }; WORDS]);
 
-    /// Writes it.
+    /// Stores a path.
     pub fn set(&self, path: &[u8]) {
         for (index, word) in self.0.iter().enumerate() {
             let mut bytes = [0; 8];
@@ -28,13 +28,13 @@ impl Path {
         }
     }
 
-    /// Whether it is this one, as far as it was kept.
+    /// Whether it is this path, as far as it was stored.
     pub fn is(&self, path: &[u8]) -> bool {
         let mut buffer = [0; Self::MAX];
         self.get(&mut buffer) == &path[..path.len().min(Self::MAX)]
     }
 
-    /// Reads it into `buffer`.
+    /// Loads the path into `buffer`.
     pub fn get<'a>(&self, buffer: &'a mut [u8; Self::MAX]) -> &'a [u8] {
         for (word, bytes) in self.0.iter().zip(buffer.chunks_exact_mut(8)) {
             bytes.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_stored_path_is_read_back() {
         let path = Path::EMPTY;
         for text in [&b"/usr/lib/libc.so.6"[..], b"", b"/12345678", &[b'x'; 400]] {
             path.set(text);

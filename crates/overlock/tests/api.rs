@@ -1,8 +1,8 @@
-//! The types beyond what parking_lot has too (`parking_lot_api.rs`): what guards do with their
-//! acquisitions, what may be shared and sent, any raw lock with data, cancellation, condition
-//! variables with any lock, semaphores, what happens once.
+//! The types that parking_lot lacks, or that go beyond it (`parking_lot_api.rs` has the rest).
+//! Covers the guards' acquisitions, `Send` and `Sync`, raw locks with data, cancellation, condition
+//! variables with any lock, semaphores and `Once`.
 
-// With the feature `lockdep` an acquisition is first tried, then waited for.
+// With the feature `lockdep` an acquisition tries first, then waits.
 #[cfg(not(feature = "lockdep"))]
 #[path = "api/books.rs"]
 mod books;

@@ -27,10 +27,10 @@ use crew::crew;
 
 const HERD: usize = 1000;
 
-/// A lock that takes sleepers over.
+/// A lock that adopts sleepers.
 type Requeues = overlock::core::sleep::Overlock<Linux>;
 
-/// One test at a time has the CPUs.
+/// Serialises the tests, so that each has all CPUs.
 fn turn() -> std::sync::MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -47,7 +47,7 @@ struct Guarded<T, L> {
     data: UnsafeCell<T>,
 }
 
-// SAFETY: the data is touched only by whoever holds the lock.
+// SAFETY: only the lock's owner accesses the data.
 unsafe impl<T: Send, L: RawLock> Sync for Guarded<T, L> {}
 
 struct Guard<'a, T, L: RawLock> {
@@ -118,7 +118,7 @@ impl<T, L: RawLock> Drop for Guard<'_, T, L> {
     }
 }
 
-/// Two threads take turns, each waking the other and then waiting for it.
+/// Two threads alternate, each waking the other and then waiting for it.
 fn ping_pong<L: RawLock>() {
     const ROUNDS: usize = 100;
     let _turn = turn();
@@ -170,7 +170,7 @@ mod ping_pongs {
     }
 }
 
-/// Four producers and four consumers, each item once.
+/// Four producers and four consumers pass each item once.
 fn bounded_queue<L: RawLock>() {
     const ITEMS: u64 = 2000;
     const PRODUCERS: u64 = 4;
@@ -184,7 +184,7 @@ fn bounded_queue<L: RawLock>() {
             queue.wait(not_full);
         }
         queue.push_back(producer * ITEMS + item);
-        // With the lock, and without it.
+        // Notifies with the lock held, and without it.
         if item.is_multiple_of(2) {
             not_empty.notify_one();
         } else {
@@ -228,7 +228,7 @@ fn a_queue_passes_each_item_once() {
     bounded_queue::<Requeues>();
 }
 
-/// Knows how many threads are in its `lock` at a time.
+/// Counts the threads in its `lock` at the same time.
 struct Counting {
     lock: Overlock,
     now: AtomicUsize,
@@ -268,7 +268,7 @@ unsafe impl RawLock for Counting {
     }
 }
 
-/// Fails where a called thread calls more than one other, or before it has the lock.
+/// Fails where a signalled thread signals more than one other, or before it has the lock.
 #[test]
 fn a_broadcast_to_a_thousand_sets_two_at_a_time_on_the_lock() {
     let _turn = turn();
@@ -286,7 +286,7 @@ fn a_broadcast_to_a_thousand_sets_two_at_a_time_on_the_lock() {
             place.is_outside();
             return;
         }
-        // Who has counted itself has joined by the time that the lock is free.
+        // A thread that has counted itself has joined by the time that the lock is free.
         while state.lock().0 < HERD {
             thread::sleep(Duration::from_millis(1));
         }
@@ -296,7 +296,7 @@ fn a_broadcast_to_a_thousand_sets_two_at_a_time_on_the_lock() {
         assert_eq!(go.notify_all(), HERD);
         assert_eq!(go.notify_all(), 0);
     });
-    // One for each chain, and one that has it and has called the next.
+    // One for each chain, and one that has the lock and has signalled the next.
     assert!(state.lock.most.load(Relaxed) <= 3);
     assert_eq!(state.lock().0, 0);
     assert!(!go.is_in_use());
@@ -311,7 +311,7 @@ fn random(seed: &mut u64, below: u64) -> u64 {
 }
 
 /// Waiters with deadlines that pass while they are being notified. Fails where a notification is
-/// lost to a waiter that gives up, or one waiter tells of another's.
+/// lost to a waiter that gives up, or a waiter reports another's notification.
 #[test]
 fn every_notification_is_one_waiters() {
     notifications::<Overlock>();
@@ -370,7 +370,7 @@ fn notifications<L: RawLock>() {
 }
 
 #[test]
-fn a_token_ends_all_waits() {
+fn a_cancel_token_ends_all_waits() {
     let _turn = turn();
     let waiting = &Guarded::<_, Overlock>::new(0);
     let condvar = &Condvar::<Linux>::new();

@@ -1,5 +1,5 @@
-//! Each slow acquisition is counted once, as queued or as stolen (or as pending), and fast ones not
-//! at all. Alone in its binary: the counters are the whole process's.
+//! Each slow acquisition is counted once, as queued, stolen or pending, and fast ones not at all.
+//! Alone in its binary, since the counters are process-wide.
 #![cfg(feature = "stat")]
 
 #[path = "common/caller.rs"]
@@ -20,12 +20,12 @@ use watch::{Place, join};
 
 const WAITERS: usize = 4;
 const ROUNDS: usize = 6;
-/// By then the head of a paravirtual queue sleeps: 2^15 turns, a few ms.
+/// Time after which the head of a paravirtual queue sleeps: it polls 2^15 times, a few ms.
 const HEAD_SLEEPS: Duration = Duration::from_millis(20);
-/// For how long two threads pass a lock to and fro.
+/// How long two threads contend for a lock.
 const TRAFFIC: Duration = Duration::from_millis(100);
 
-/// What an acquisition beyond the fast path counts as.
+/// The counter of an acquisition beyond the fast path.
 #[derive(Clone, Copy)]
 enum Slow {
     Nothing,
@@ -44,7 +44,7 @@ fn slow(lock: &str) -> Slow {
     }
 }
 
-/// Has `WAITERS` threads wait; one by one with `HEAD_SLEEPS` after the first, or all at once.
+/// `WAITERS` threads wait: one by one with `HEAD_SLEEPS` after the first, or all at once.
 fn round<L: RawLock>(one_by_one: bool) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let places: &'static [Place; WAITERS] = Box::leak(Box::default());
@@ -97,15 +97,15 @@ fn slow_ones_are_counted_once<L: RawLock>() {
     assert_eq!([sum, absent], [all, 0], "{counts}");
     match L::NAME {
         "hybrid" => assert!(queued > 0 && stolen > 0, "{counts}"),
-        // One for each time that the lock was held with nobody waiting.
+        // One for each time that the lock was held without waiters.
         "queued" => assert_eq!(pending, ROUNDS as u64, "{counts}"),
         _ => {}
     }
     assert_eq!(now.count(Event::LockNoNode), 0, "{}", L::NAME);
 }
 
-/// Two threads that meet in the lock now and then: no acquisition counts twice, and counters that
-/// say the same in two ways agree.
+/// Two threads contend for the lock at times: no acquisition counts twice, and redundant counters
+/// agree.
 fn traffic_adds_up<L: RawLock>() {
     stat::reset();
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));

@@ -1,4 +1,5 @@
-//! Every lock excludes, on real threads, with holders that lose their CPU inside.
+//! Mutual exclusion of every lock, on real threads, with holders that are preempted in their
+//! critical sections.
 
 mod common;
 
@@ -11,7 +12,7 @@ use overlock::spin::RawLock;
 
 const THREADS: u64 = 4;
 const SECTIONS: u64 = 2_000;
-/// Strictly fair locks lose a time slice whenever the next in line is not running.
+/// Strictly fair locks lose a time slice whenever the next waiter is preempted.
 const ENOUGH: Duration = Duration::from_secs(2);
 
 fn excludes<L: RawLock>() {

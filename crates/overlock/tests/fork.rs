@@ -1,5 +1,5 @@
-//! A process with several threads forks while they fight for a lock. The child, in which there is
-//! one thread, goes on with it: unlocks what it held, and starts threads that fight for it again.
+//! A process forks while its threads contend for a lock. The child, in which there is one thread,
+//! continues with the lock: it releases what it held, and starts threads that contend for it again.
 
 use std::cell::{Cell, UnsafeCell};
 use std::hint;
@@ -18,19 +18,19 @@ use overlock::spin::{Hybrid, HybridShort, PvQueued, RawLock};
 const ROUNDS: u64 = 500;
 const THREADS: u64 = 4;
 
-/// Forks; the child ends with `work`, which says whether all went well.
+/// Forks. The child exits with the result of `work`: whether it succeeded.
 fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child does what this file says, with a C library whose allocator bears a fork,
-    // and exits.
+    // SAFETY: the child runs the code of this file, with a C library whose allocator supports
+    // fork(), and exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: ends a child that hangs.
+        // SAFETY: kills a child that hangs.
         unsafe { libc::alarm(60) };
         // SAFETY: the child has one thread, and each lock below forgets its waiters before it is
         // used.
         unsafe { Linux::after_fork() };
         let failed = i32::from(!work());
-        // SAFETY: ends the child at once: its other threads' destructors are nobody's.
+        // SAFETY: ends the child at once: the destructors of its other threads must not run.
         unsafe { libc::_exit(failed) };
     }
     assert!(child > 0);
@@ -50,7 +50,7 @@ struct Counter<L> {
     count: UnsafeCell<u64>,
 }
 
-// SAFETY: the count is touched only by who holds the lock.
+// SAFETY: only the lock's owner accesses the count.
 unsafe impl<L: Sync> Sync for Counter<L> {}
 
 impl<L> Counter<L> {
@@ -64,7 +64,7 @@ impl<L> Counter<L> {
     }
 }
 
-/// `step` on several threads, `ROUNDS` times each.
+/// Runs `step` on several threads, `ROUNDS` times each.
 fn fight(step: impl Fn() + Sync) {
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -73,9 +73,8 @@ fn fight(step: impl Fn() + Sync) {
     });
 }
 
-/// Threads do `step` again and again. Meanwhile this one acquires with `hold` and forks, several
-/// times. Child and parent release what was held with `release`; the child has to `forget` before
-/// that.
+/// Threads repeat `step`. Meanwhile this thread acquires with `hold` and forks, several times.
+/// Child and parent release with `release`; the child has to `forget` before that.
 fn fork_while_they_fight(
     step: impl Fn() + Sync,
     hold: impl Fn(),
@@ -95,7 +94,7 @@ fn fork_while_they_fight(
         let children = (0..20).map(|round| {
             thread::sleep(Duration::from_micros(200));
             hold();
-            // Some sleep by then, or all.
+            // Some or all threads sleep by then.
             thread::sleep(Duration::from_micros(200 * round));
             let child = in_child(|| {
                 let held = forget();
@@ -123,7 +122,7 @@ fn goes_on<L: RawLock<Token = ()> + RawFork>() {
         count: UnsafeCell::new(0),
     };
     let lock = &counter.lock;
-    // SAFETY: called by who has locked it.
+    // SAFETY: the caller has locked it.
     let release = || unsafe { lock.unlock(()) };
     let well = fork_while_they_fight(
         || {
@@ -164,7 +163,7 @@ fn pv_queued() {
     goes_on::<PvQueued>();
 }
 
-/// Readers and writers, and the forking thread one of either.
+/// Readers and writers; the forking thread is one of either.
 fn goes_on_rw<L: RawForkRwLock>() {
     let counter = &Counter {
         lock: L::create().unwrap(),
@@ -201,7 +200,7 @@ fn goes_on_rw<L: RawForkRwLock>() {
     );
     assert!(well, "{}, writing", L::NAME);
     let read = Cell::new(None);
-    // Other readers would read for ever in the child.
+    // Other readers' shares would never be released in the child.
     let well = fork_while_they_fight(
         write,
         || read.set(Some(lock.read())),
@@ -232,9 +231,9 @@ fn percpu_rwsem() {
     goes_on_rw::<PerCpuRwSem>();
 }
 
-/// Threads wait when the process forks, and in the child nobody does.
+/// Threads wait when the process forks, and in the child none does.
 #[test]
-fn what_has_no_owner() {
+fn condition_variables_semaphores_and_barriers() {
     let lock = &Overlock::new();
     let condvar = &Condvar::<Linux>::new();
     let semaphore = &Semaphore::<Linux>::new(1);

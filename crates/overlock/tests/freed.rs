@@ -1,9 +1,9 @@
-//! A lock whose memory goes as soon as nobody has it or waits for it, though the unlock of an
-//! earlier owner has not returned. POSIX allows that of a mutex, and the recommended one bears it.
+//! A lock is freed as soon as no thread holds it or waits for it, though the unlock of an earlier
+//! owner has not returned. POSIX allows that of a mutex, and the recommended one supports it.
 //!
-//! The time between a release and the end of its unlock is some nanoseconds. So signals interrupt
-//! the threads all the time, and stay: owners lose their CPU, others sleep, and unlocks have
-//! somebody to wake.
+//! The time between a release and the return of its unlock is some nanoseconds. So signals
+//! interrupt the threads all the time, and the handlers take a while: owners are preempted, others
+//! sleep, and unlocks have a waiter to wake.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
@@ -19,10 +19,10 @@ const VISITS: u32 = 3;
 const PAGE: usize = 4096;
 const PAGES: usize = 256;
 
-/// Pages that fault where they are touched after they have been closed, one lock in each.
+/// Pages with one lock each, which fault on access after they have been closed.
 struct Pages(*mut u8);
 
-// SAFETY: an address.
+// SAFETY: it is only an address.
 unsafe impl Sync for Pages {}
 
 impl Pages {
@@ -44,7 +44,7 @@ impl Pages {
 
     fn close(&self, page: usize) {
         let start = self.0.wrapping_add(page * PAGE).cast();
-        // SAFETY: nobody reads or writes the page any more; that is what is tested.
+        // SAFETY: no thread may read or write the page any more; that is what the test checks.
         let closed = unsafe { libc::mprotect(start, PAGE, libc::PROT_NONE) };
         assert_eq!(closed, 0);
     }
@@ -78,7 +78,8 @@ fn install_handler() {
     assert_eq!(installed, 0);
 }
 
-/// Stays in a section: mostly not at all, sometimes until others sleep, ask, or are late.
+/// Spends time in a critical section: mostly none, sometimes until others sleep, request the
+/// handoff, or reach their deadline.
 fn stay(turn: u32) {
     let micros = match turn % 512 {
         0 => 700,
@@ -90,10 +91,10 @@ fn stay(turn: u32) {
     spin_for(micros);
 }
 
-/// One thread's visits to `lock`; whoever comes last of all closes the page.
+/// One thread's visits to `lock`; the last of all visits closes the page.
 fn visit(pages: &Pages, page: usize, lock: *const Lock, visits: &AtomicU32, mut turn: u32) {
     for _ in 0..VISITS {
-        // Scrambled, so that each kind of stay meets each other one.
+        // Scrambled, so that each kind of section meets each other kind.
         turn = turn.wrapping_mul(0x9e37_79b9).rotate_left(11);
         // SAFETY: the page is open until the last visit ends, and this one has begun.
         let lock = unsafe { &*lock };
@@ -113,7 +114,7 @@ fn visit(pages: &Pages, page: usize, lock: *const Lock, visits: &AtomicU32, mut 
     }
 }
 
-/// All visits to the locks on new pages.
+/// Runs all visits to the locks on new pages.
 fn batch(number: usize) {
     let pages = &Pages::new();
     for page in 0..PAGES {
@@ -144,7 +145,7 @@ fn batch(number: usize) {
         while workers.iter().any(|worker| !worker.is_finished()) {
             for name in names.iter().map(|name| name.load(SeqCst)) {
                 if name != 0 {
-                    // SAFETY: it has not been joined; once it has ended this does nothing.
+                    // SAFETY: the thread has not been joined; if it has exited, this has no effect.
                     unsafe { libc::pthread_kill(name as libc::pthread_t, libc::SIGUSR1) };
                 }
             }
@@ -158,7 +159,7 @@ fn batch(number: usize) {
 }
 
 #[test]
-fn nobody_touches_a_lock_that_another_thread_has_freed() {
+fn no_unlock_accesses_a_lock_that_another_thread_has_freed() {
     install_handler();
     (0..80).for_each(batch);
 }

@@ -1,5 +1,5 @@
-//! Blocked threads cost nothing: many wait in each way for seconds, and none of them runs. Alone in
-//! its binary, as it looks at what the whole process uses.
+//! Blocked threads take no CPU time: many wait in each way for seconds, and none of them runs.
+//! Alone in its binary, since it measures the whole process.
 #![cfg(not(miri))]
 
 use std::mem::MaybeUninit;
@@ -22,7 +22,7 @@ fn usage(who: i32) -> libc::rusage {
     unsafe { usage.assume_init() }
 }
 
-/// What all threads but this one have used: switches, and microseconds.
+/// Returns the context switches and microseconds of CPU time of all threads but this one.
 fn used() -> (i64, i64) {
     let sum = |who| {
         let usage = usage(who);
@@ -35,21 +35,21 @@ fn used() -> (i64, i64) {
     loop {
         let mine = sum(libc::RUSAGE_THREAD);
         let all = sum(libc::RUSAGE_SELF);
-        // If this thread is preempted between the two, that is not the others' switch.
+        // A preemption of this thread between the two calls would count as the others' switch.
         if sum(libc::RUSAGE_THREAD).0 == mine.0 {
             return (all.0 - mine.0, all.1 - mine.1);
         }
     }
 }
 
-/// Ends the process: a panic would wait in `thread::scope` for threads that nobody wakes.
+/// Ends the process: a panic would wait in `thread::scope` for threads that are never woken.
 fn give_up(why: &str) -> ! {
     eprintln!("{why}");
     process::abort()
 }
 
 #[test]
-fn blocked_threads_cost_nothing() {
+fn blocked_threads_take_no_cpu_time() {
     let mutex = Mutex::new(());
     let [read, written] = [(); 2].map(|()| RwLock::new(()));
     let [read_often, written_often] = [(); 2].map(|()| PerCpuRwLock::new(()));
@@ -88,7 +88,7 @@ fn blocked_threads_cost_nothing() {
                 }
             }
         }
-        // On a busy machine they may take a while to get there.
+        // On a busy machine they may take a while to block.
         let mut before = used();
         for _ in 0..60 {
             thread::sleep(Duration::from_secs(1));

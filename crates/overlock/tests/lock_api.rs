@@ -1,5 +1,5 @@
-//! The traits of lock_api that raw locks have, 0.5 and 0.4: they do what their names say, and are
-//! there where they are due.
+//! The traits of lock_api, 0.5 and 0.4: raw locks behave as the traits say, and implement those
+//! that they can.
 #![cfg(feature = "lock_api")]
 
 #[path = "common/caller.rs"]
@@ -21,7 +21,7 @@ fn soon() -> Instant {
     Linux::now().plus(SHORT)
 }
 
-/// Holds up to the moment at which a wait that began before must have ended.
+/// Runs `f`, and returns only after a wait that began before it must have ended.
 fn takes_time<V>(f: impl FnOnce() -> V) -> V {
     let start = std::time::Instant::now();
     let value = f();
@@ -86,7 +86,7 @@ fn an_rwlock_over_every_lock() {
 }
 
 #[test]
-fn an_rwlock_with_all_that_there_is() {
+fn an_rwlock_with_all_traits() {
     fn works<R>()
     where
         R: lock_api::RawRwLockTimed<Duration = Duration, Instant = Instant>
@@ -153,8 +153,8 @@ fn an_rwlock_with_fairness() {
     works::<RawRwLock>();
 }
 
-/// A writer that waits is let in by each of them, and the guard is that of another acquisition
-/// afterwards: `bump_shared` and its kind, and the token that `renew` keeps.
+/// Each bump lets a waiting writer in, and the guard then holds a new acquisition: `bump_shared`
+/// and its variants, and the token that `renew` keeps.
 #[test]
 fn a_bump_lets_a_writer_in() {
     fn lets_in<R, G>(lock: &lock_api::RwLock<R, u32>, guard: G, bump: impl FnOnce(&mut G))
@@ -165,7 +165,7 @@ fn a_bump_lets_a_writer_in() {
         let before = *guard;
         let writer = &OnceLock::new();
         std::thread::scope(|scope| {
-            // Dropped where this panics, or the writer would wait for ever.
+            // Dropped on a panic, or the writer would wait for ever.
             let mut guard = guard;
             scope.spawn(|| {
                 let _ = writer.set(Caller::here());
@@ -184,9 +184,9 @@ fn a_bump_lets_a_writer_in() {
     lets_in(&lock, lock.upgradable_read(), bump);
 }
 
-/// The traits follow from the locks' own, whatever those have.
+/// The traits follow from those of the lock, whichever it has.
 #[test]
-fn traits_where_they_are_due() {
+fn locks_implement_the_traits_that_they_can() {
     fn timed<R: RawTimedLock + lock_api::RawMutexTimed>() {}
     fn fair<R: RawFairLock + lock_api::RawMutexFair>() {}
     fn timed_rw<R: RawTimedRwLock + lock_api::RawRwLockTimed>() {}

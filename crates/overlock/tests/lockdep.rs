@@ -1,5 +1,5 @@
-//! The validator of lock order. What it has seen is the process's, so each scene is a process of
-//! its own: this program, started again.
+//! The validator of lock order. Its records are process-wide, so each scene is a process of its
+//! own: this program, started again.
 #![cfg(feature = "lockdep")]
 
 #[path = "lockdep/alone.rs"]

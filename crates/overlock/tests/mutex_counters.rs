@@ -1,5 +1,5 @@
-//! The mutex's counters say what happened. Alone in its binary, and one test: the counters are the
-//! whole process's.
+//! The mutex's counters count what happens. Alone in its binary, and one test, since the counters
+//! are process-wide.
 #![cfg(all(feature = "stat", not(miri)))]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ fn count(event: Event) -> u64 {
     stat::snapshot().count(event)
 }
 
-/// Waits for it.
+/// Waits until `happened` returns true.
 fn happens(what: &str, mut happened: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !happened() {
@@ -47,7 +47,7 @@ fn lock_once(lock: &Mutex, limit: Duration) {
 }
 
 #[test]
-fn what_happens_is_counted() {
+fn each_event_is_counted() {
     stat::enable(true);
     let lock = &Mutex::new();
     lock_once(lock, GIVE_UP);
@@ -68,7 +68,7 @@ fn what_happens_is_counted() {
     assert_eq!(count(Event::MutexOptLock), 0);
 
     let Some([here, there]) = two_cpus() else {
-        return; // nobody spins while the owner runs
+        return; // no thread spins while the owner runs
     };
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn what_happens_is_counted() {
     });
 }
 
-/// Sets what it refers to.
+/// Sets the flag when dropped.
 struct OnDrop<'a>(&'a AtomicBool);
 
 impl Drop for OnDrop<'_> {

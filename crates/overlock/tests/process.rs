@@ -62,10 +62,11 @@ mod with_lock_api {
     overlock::core::spin_locks!(tests);
 }
 
-/// While other threads fight for one lock, a child of fork takes and releases another one that was
-/// free, one that its own thread held, and a new one: no table of the process is left locked.
+/// While other threads contend for one lock, a child of fork() takes and releases another lock that
+/// was free, one that its own thread held, and a new one. Fails where a table of the process is
+/// left locked.
 #[test]
-fn a_forked_child_has_no_use_for_its_parents_threads() {
+fn a_forked_child_does_not_depend_on_its_parents_threads() {
     static BUSY: SpinLock<u64> = SpinLock::new(0);
     static QUIET: SpinLock<u64> = SpinLock::new(0);
     static STOP: AtomicBool = AtomicBool::new(false);

@@ -1,6 +1,6 @@
-//! 16 threads on 2 CPUs, with holders and waiters that lose or give away their CPU: every lock gets
-//! on, and whoever still waits when the others have left gets it too. A wake-up that was lost shows
-//! in the second: while others come and go, their unlocks make up for it.
+//! 16 threads on 2 CPUs, with holders and waiters that are preempted or yield. Every lock makes
+//! progress, and the last waiters of a round get it, too. These show a lost wake-up: while other
+//! threads come and go, their unlocks compensate for it.
 
 mod common;
 #[path = "common/until.rs"]
@@ -20,14 +20,15 @@ use until::{Until, until_of};
 use watch::Place;
 
 const THREADS: usize = if cfg!(miri) { 4 } else { 16 };
-/// A round ends with its threads leaving, one after another; many rounds, many last waiters.
+/// Threads leave one after another at the end of a round; many rounds have many last waiters.
 const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 2 } else { 40 });
-/// A round that has begun goes on; a strictly fair lock takes up to 200 ms to let all leave.
+/// A round that has begun is completed; a strictly fair lock takes up to 200 ms until all have
+/// left.
 const ROUNDS: Duration = Duration::from_millis(if cfg!(miri) { 2 } else { 700 });
 const SECTION: Duration = Duration::from_nanos(40);
 const DEADLINES_NS: u64 = 300_000;
 
-/// One lock at a time has the CPUs.
+/// Serialises the tests, so that each lock has all CPUs.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Trial<L> {
@@ -35,7 +36,7 @@ struct Trial<L> {
     places: [Place; THREADS],
 }
 
-/// Xorshift: the same from run to run, as far as threads are.
+/// Xorshift: the same numbers in each run.
 struct Random(u64);
 
 impl Random {
@@ -46,12 +47,12 @@ impl Random {
         (self.0 >> 16) % limit
     }
 
-    /// Whether to do what is done once in `times`.
+    /// Returns true once in `times` calls on average.
     fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// A short pause: none, or the CPU given away for a moment or for a while.
+    /// Pauses shortly: not at all, or with a yield or a sleep.
     fn pause(&mut self, seldom: u64) {
         if self.once_in(seldom) {
             thread::yield_now();
@@ -101,7 +102,8 @@ impl<L: RawLock> Trial<L> {
     }
 }
 
-/// The first two CPUs that the process may use, for all threads that come from this one.
+/// Restricts this thread, and those that it creates, to the first two CPUs that the process may
+/// use.
 fn take_two_cpus() {
     static TWO: OnceLock<rustix::thread::CpuSet> = OnceLock::new();
     if cfg!(miri) {
@@ -122,7 +124,7 @@ fn take_two_cpus() {
 fn gets_on<L: RawLock>(until: Option<Until<L>>) {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     take_two_cpus();
-    // Leaked: where a thread is stuck the test ends before it does.
+    // Leaked: if a thread is stuck, the test ends before the thread.
     let trial: &'static Trial<L> = Box::leak(Box::new(Trial {
         pair: Pair::new(),
         places: Default::default(),
@@ -154,7 +156,7 @@ macro_rules! tests {
 
 overlock::core::spin_locks!(tests);
 
-/// The tests above run `lock_until` wherever there is one.
+/// The tests above use `lock_until` of every lock that has it.
 #[test]
 fn deadlines_are_found() {
     assert!(until_of!(overlock::sleep::Overlock).is_some());

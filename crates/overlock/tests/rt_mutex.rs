@@ -1,4 +1,4 @@
-//! The mutex with priority inheritance, on the kernel's PI futexes, of which Miri knows nothing.
+//! The mutex with priority inheritance, on the kernel's PI futexes, which Miri does not support.
 #![cfg(not(miri))]
 
 mod common;
@@ -32,8 +32,8 @@ fn wait_for(flag: &AtomicBool) {
     }
 }
 
-/// Puts the calling thread onto the first CPU that the process may use, with a real-time priority.
-/// False where it may not.
+/// Binds the calling thread to the first CPU that the process may use, with a real-time priority.
+/// Returns false if that is not permitted.
 fn take_part(priority: i32) -> bool {
     let all = rustix::thread::sched_getaffinity(None).unwrap();
     let first = (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu));
@@ -47,12 +47,12 @@ fn take_part(priority: i32) -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) == 0 }
 }
 
-/// How long the thread in the middle runs, if nobody stops it.
+/// How long the middle thread runs, unless it is stopped.
 const HOG: Duration = Duration::from_secs(1);
 
-/// Three threads on one CPU: `low` holds the lock; `middle` takes the CPU and keeps it until `high`
-/// is through; `high` comes to the lock when `middle` has begun. Returns how long `high` has
-/// waited; `None` where real-time priorities are not permitted.
+/// Three threads on one CPU: `low` holds the lock, `middle` takes the CPU until `high` is done, and
+/// `high` requests the lock when `middle` has begun. Returns how long `high` has waited; `None` if
+/// real-time priorities are not permitted.
 fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
     let [held, hogging, through, refused] = [const { AtomicBool::new(false) }; 4];
     let [held, hogging, through, refused] = [&held, &hogging, &through, &refused];
@@ -61,11 +61,11 @@ fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
         if !take_part(priority) {
             refused.store(true, Release);
         }
-        // Who has no priority yet would not run beside `middle`, and come to the lock when that has
-        // given up.
+        // A thread without a priority would not run while `middle` does, and would reach the lock
+        // only after that.
         ready.wait();
-        // At its own priority from here on: a sleeper with a higher one runs as soon as its timer
-        // is over.
+        // From here on at its own priority: a sleeper of higher priority runs as soon as its timer
+        // expires.
         cue.is_none_or(|cue| {
             while !cue.load(Acquire) && !refused.load(Acquire) {
                 thread::sleep(Duration::from_millis(1));
@@ -94,7 +94,7 @@ fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
             part(10, None);
             lock.lock();
             held.store(true, Release);
-            // Loses the CPU in here, to `middle`. A sleep would not do: `high` might come first.
+            // Is preempted here by `middle`. A sleep would not do: `high` might run first.
             let begin = Instant::now();
             while !hogging.load(Acquire) && !refused.load(Acquire) && begin.elapsed() < 4 * HOG {}
             unlock(lock);
@@ -103,8 +103,8 @@ fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
     })
 }
 
-/// `lock_pi` in the slow path. The same with a lock that lends nothing shows that the scene is what
-/// it says.
+/// `lock_pi` in the slow path. A lock without priority inheritance confirms that the scene is one
+/// of priority inversion.
 #[test]
 fn an_owner_of_low_priority_is_not_held_up_while_one_of_high_priority_waits() {
     let Some(waited) = inversion(&Lock::new()) else {
@@ -116,11 +116,11 @@ fn an_owner_of_low_priority_is_not_held_up_while_one_of_high_priority_waits() {
     assert!(without > HOG / 2, "{without:?}");
 }
 
-/// How long threads meet at the lock.
+/// How long the threads contend for the lock.
 const ENOUGH: Duration = Duration::from_millis(300);
 
-/// A waiter whose time is over just when the lock comes to it has it or has it not: none is lost,
-/// and none is given twice.
+/// A waiter whose deadline passes when it gets the lock either has it or not: no acquisition
+/// is lost, and none is granted twice.
 #[test]
 fn deadlines_and_unlocks_that_meet() {
     const THREADS: u64 = 6;
@@ -132,7 +132,7 @@ fn deadlines_and_unlocks_that_meet() {
                     let mut done = 0;
                     let start = Instant::now();
                     for i in (0..).take_while(|_| start.elapsed() < ENOUGH) {
-                        // The hold time, near enough, is when unlocks come.
+                        // Unlocks come at about multiples of the hold time.
                         let wait = Duration::from_nanos((i * 7919 + thread * 104_729) % 60_000);
                         let begin = Linux::now();
                         match pair.lock.lock_until(begin.plus(wait)) {
@@ -187,10 +187,10 @@ fn waiters_are_served_one_after_another() {
     assert!(!pair.lock.is_locked());
 }
 
-/// The kernel notices the circle; the thread with the deadline breaks it, and the other one goes
+/// The kernel detects the deadlock; the thread with the deadline breaks it, and the other one goes
 /// on.
 #[test]
-fn a_circle_with_a_deadline_in_it_is_broken() {
+fn a_deadline_breaks_a_deadlock() {
     let [a, b] = &[Lock::new(), Lock::new()];
     let gone_on = &AtomicBool::new(false);
     b.lock();
@@ -204,7 +204,7 @@ fn a_circle_with_a_deadline_in_it_is_broken() {
         while !b.is_contended() && !gone_on.load(Acquire) {
             thread::sleep(Duration::from_millis(1));
         }
-        // Closes the circle, and naps until it is open.
+        // Completes the cycle, and backs off until it is broken.
         assert!(a.lock_until(after(Duration::from_secs(20))).is_some());
         unlock(a);
         unlock(b);
@@ -214,7 +214,7 @@ fn a_circle_with_a_deadline_in_it_is_broken() {
 
 #[test]
 #[cfg_attr(not(debug_assertions), ignore)]
-fn a_circle_and_a_thread_that_locks_what_it_holds_are_reported() {
+fn deadlocks_and_recursive_locking_panic() {
     fn complaint(lock: &'static Lock) -> String {
         let panic = thread::spawn(|| lock.lock()).join().unwrap_err();
         panic.downcast_ref::<&str>().unwrap().to_string()
@@ -231,7 +231,7 @@ fn a_circle_and_a_thread_that_locks_what_it_holds_are_reported() {
             .unwrap()
             .contains("that it holds")
     );
-    // Its thread has ended and `b` is locked for good.
+    // Its thread has exited, and `b` is locked for ever.
     assert!(complaint(b).contains("has ended"));
 
     let c: &'static Lock = Box::leak(Box::new(Lock::new()));
@@ -253,8 +253,8 @@ fn a_circle_and_a_thread_that_locks_what_it_holds_are_reported() {
     unlock(a);
 }
 
-/// I3: the look at OWNER_DIED after `lock_pi`. The kernel gives the lock of a thread that has ended
-/// to a waiter, who must not get in: whoever leaks a guard may use the data for ever.
+/// I3: the check of OWNER_DIED after `lock_pi`. The kernel hands the lock of a thread that has
+/// exited to a waiter, which must not enter: a leaked guard may be used for ever.
 #[test]
 fn a_leaked_lock_stays_locked_when_its_thread_ends() {
     let lock = &Lock::new();
@@ -320,8 +320,8 @@ fn signals_do_not_end_a_wait() {
     assert!(!lock.is_locked());
 }
 
-/// The word holds ids, and a child's thread has another one than the thread that it is a copy of.
-/// Were the id noted before the fork used on, the kernel would refuse the child's unlock, and its
+/// The word holds thread ids, and a child's thread has another id than the thread it was copied
+/// from. With the id cached before the fork, the kernel would refuse the child's unlock, and its
 /// second thread would wait for ever.
 #[test]
 fn a_forked_child_locks_under_its_own_id() {
@@ -331,12 +331,11 @@ fn a_forked_child_locks_under_its_own_id() {
     FREE.lock();
     unlock(&FREE);
     HELD.lock();
-    // SAFETY: the child locks, unlocks, starts a thread and exits; glibc sees to it that a thread
+    // SAFETY: the child locks, unlocks, starts a thread and exits; glibc makes sure that a thread
     // can be started.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // Were it stuck, this ends it.
-        // SAFETY: no preconditions.
+        // Kills a child that hangs. SAFETY: no preconditions.
         unsafe { libc::alarm(10) };
         unlock(&HELD);
         FREE.lock();

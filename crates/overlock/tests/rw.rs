@@ -21,13 +21,13 @@ use overlock::rw::RawRwLock;
 use rw::{Downgrade, Extras, FairTurn, Pair, Random, Timed, extras_of, soon};
 use watch::Place;
 
-/// A round ends with its threads leaving, one after another; many rounds, many last waiters.
+/// Threads leave one after another at the end of a round; many rounds have many last waiters.
 const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 10_000 } else { 20 });
 const VISITS: u64 = if cfg!(miri) { 30 } else { 1 << 40 };
 const ROUNDS: u64 = if cfg!(miri) { 1 } else { 10 };
 
-/// Many threads, and so many that sleeping readers are not all woken at once. A lock whose waiters
-/// spin in a queue is not for more threads than CPUs.
+/// Returns numbers of threads: many, and so many that not all sleeping readers are woken at once. A
+/// lock whose waiters spin in a queue does not suit more threads than CPUs.
 fn threads(lock: &str) -> (usize, usize) {
     match lock {
         "qrwlock" => (3, 3),
@@ -36,7 +36,7 @@ fn threads(lock: &str) -> (usize, usize) {
     }
 }
 
-/// One test at a time has the CPUs.
+/// Serialises the tests, so that each has all CPUs.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -49,7 +49,7 @@ struct Trial<L> {
 }
 
 impl<L: RawRwLock> Trial<L> {
-    /// Leaked: where a thread is stuck the test ends before it does.
+    /// Leaked: if a thread is stuck, the test ends before the thread.
     fn new(threads: usize) -> &'static Self {
         Box::leak(Box::new(Trial {
             pair: Pair::new(),
@@ -111,7 +111,7 @@ impl<L: RawRwLock> Trial<L> {
         self.pair.lock.write()
     }
 
-    /// One acquisition of any kind; how often it wrote.
+    /// Makes one acquisition of any kind. Returns the number of writes.
     fn visit(&self, place: &Place, extras: &Extras<L>, random: &mut Random) -> u64 {
         let pair = &self.pair;
         if let Some(visit) = extras.upgradable_visit.filter(|_| random.once_in(4)) {
@@ -141,9 +141,8 @@ impl<L: RawRwLock> Trial<L> {
     }
 }
 
-/// Readers, writers and the rest, with holders and waiters that lose or give away their CPU:
-/// writers exclude, and nobody waits for ever. A wake-up that was lost shows when the others have
-/// left.
+/// Readers, writers and others, with holders and waiters that are preempted or yield: writers
+/// exclude, and no thread waits for ever. A lost wake-up shows when the other threads have left.
 fn excludes_and_gets_on<L: RawRwLock>(extras: fn() -> Extras<L>) {
     let _turn = turn();
     static WROTE: AtomicUsize = AtomicUsize::new(0);
@@ -175,7 +174,7 @@ fn excludes_and_gets_on<L: RawRwLock>(extras: fn() -> Extras<L>) {
     );
 }
 
-/// All readers are inside at once: none leaves before the last has come.
+/// All readers hold the lock at once: none leaves before the last has arrived.
 fn readers_share<L: RawRwLock>() {
     let _turn = turn();
     static INSIDE: AtomicUsize = AtomicUsize::new(0);
@@ -226,7 +225,7 @@ fn tries<L: RawRwLock>() {
     }
 }
 
-/// Who gives up leaves nothing behind, whatever it waited for.
+/// A waiter that gives up leaves the lock's state unchanged, whatever it waited for.
 fn deadlines_pass<L: RawRwLock>(timed: Option<Timed<L>>) {
     let Some(timed) = timed else { return };
     let _turn = turn();
@@ -265,7 +264,7 @@ fn deadlines_pass<L: RawRwLock>(timed: Option<Timed<L>>) {
     trial.assert_idle();
 }
 
-/// A writer that lets readers in lets in those that wait.
+/// A downgrade lets waiting readers in.
 fn downgrade_lets_readers_in<L: RawRwLock>(downgrade: Option<Downgrade<L>>) {
     let Some(downgrade) = downgrade else { return };
     let _turn = turn();
@@ -297,9 +296,8 @@ fn downgrade_lets_readers_in<L: RawRwLock>(downgrade: Option<Downgrade<L>>) {
     trial.assert_idle();
 }
 
-/// What was released fairly is not taken back: a writer that sleeps for it comes before the next
-/// acquisition of the thread that let go. The lock's `unlock_write_fair`, and the default methods
-/// of `RawFairRwLock`.
+/// After a fair unlock a sleeping writer gets the lock before the next acquisition of the same
+/// thread. The lock's `unlock_write_fair`, and the default methods of `RawFairRwLock`.
 fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTurn<L>); 6]>) {
     let _turn = turn();
     for (name, fair_turn) in turns.into_iter().flatten() {
@@ -334,7 +332,7 @@ fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTur
     }
 }
 
-/// More readers than are woken at a time wait for one writer, and a few writers among them.
+/// More readers than are woken at a time wait for one writer, with a few writers among them.
 fn a_crowd_gets_in<L: RawRwLock>() {
     let _turn = turn();
     let crowd = threads(L::NAME).1;
@@ -431,7 +429,7 @@ macro_rules! tests {
 
 overlock::core::rw_locks!(tests);
 
-/// The tests above use what each lock can do.
+/// The tests above use all operations of each lock.
 #[test]
 fn extras_are_found() {
     let extras = extras_of!(overlock::rw::RwSem);

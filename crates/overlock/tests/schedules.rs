@@ -1,9 +1,9 @@
-//! Each lock, a few acquisitions on two or three threads: small enough for Miri to run on many
-//! seeds, each of which is another schedule and another choice of the old values that weak memory
+//! A few acquisitions of each lock on two or three threads: small enough for Miri to run on many
+//! seeds. Each seed is another schedule and another choice of the old values that weak memory
 //! allows. `scripts/miri --seeds 64` does so.
 //!
-//! What can be done with a lock beside locking it is done too, by turns. `rt_mutex` is left out:
-//! Miri does not have the kernel's futexes with priority inheritance.
+//! The operations beyond locking alternate, too. `rt_mutex` is left out: Miri lacks the kernel's
+//! futexes with priority inheritance.
 
 mod common;
 #[allow(dead_code)] // the rest is for programs.rs
@@ -32,17 +32,18 @@ use overlock::{Instant, Linux};
 const THREADS: usize = 3;
 const SECTIONS: usize = 3;
 
-/// A deadline that never comes.
+/// Returns a deadline that never comes.
 fn far() -> Instant {
     Linux::now().plus(Duration::from_secs(1000))
 }
 
-/// A deadline that some meet and some do not: Miri's clock counts what all the threads do.
+/// Returns a deadline that some acquisitions meet: Miri's clock advances with the steps of all
+/// threads.
 fn soon() -> Instant {
     Linux::now().plus_nanos(500_000)
 }
 
-/// Runs `part` on so many threads, and adds up what they say.
+/// Runs `part` on this many threads, and returns the sum of the results.
 fn on_threads(threads: usize, part: impl Fn(usize) -> usize + Copy + Send) -> usize {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..threads)
@@ -53,10 +54,10 @@ fn on_threads(threads: usize, part: impl Fn(usize) -> usize + Copy + Send) -> us
     })
 }
 
-/// A number that is guarded by what is tested.
+/// A number that the object under test protects.
 struct Guarded(UnsafeCell<usize>);
 
-// SAFETY: what is tested says who may read it, and who may write it.
+// SAFETY: the object under test orders reads and writes.
 unsafe impl Sync for Guarded {}
 
 impl Guarded {
@@ -70,7 +71,7 @@ impl Guarded {
         unsafe { *self.0.get() }
     }
 
-    /// The caller is alone.
+    /// The caller has exclusive access.
     fn add_one(&self) {
         // SAFETY: the caller's promise.
         unsafe { *self.0.get() += 1 }

@@ -24,7 +24,7 @@ use crew::crew;
 
 type Semaphore = overlock::core::sleep::Semaphore<Linux>;
 
-/// One test at a time has the CPUs.
+/// Serialises the tests, so that each has all CPUs.
 fn turn() -> std::sync::MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -43,15 +43,15 @@ fn random(seed: &mut u64, below: u64) -> u64 {
     (*seed >> 16) % below
 }
 
-/// What one side of a pair of semaphores owns at a time.
+/// Data that one side of a pair of semaphores owns at a time.
 struct Shared<T>(UnsafeCell<T>);
 
-// SAFETY: each test says whose turn it is.
+// SAFETY: in each test the semaphores order the accesses.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
-/// SA and SR: under Miri this fails where one of them is Relaxed.
+/// SA and SR: under Miri this fails if one of them is Relaxed.
 #[test]
-fn two_threads_take_turns() {
+fn two_threads_alternate() {
     const ROUNDS: usize = if cfg!(miri) { 30 } else { 5000 };
     let _turn = turn();
     let turns = leak([Semaphore::new(1), Semaphore::new(0)]);
@@ -61,7 +61,7 @@ fn two_threads_take_turns() {
             place.waits(false);
             turns[side].acquire();
             place.is_inside();
-            // SAFETY: there is one permit for both sides, and it is here.
+            // SAFETY: there is one permit for both sides, and this thread has it.
             let count = unsafe { &mut *count.0.get() };
             assert_eq!(*count, 2 * round + side);
             *count += 1;
@@ -72,8 +72,8 @@ fn two_threads_take_turns() {
     assert_eq!([turns[0].available(), turns[1].available()], [1, 0]);
 }
 
-/// Acquisitions of one and of several, with deadlines, a token, and attempts. Fails where permits
-/// are lost or made, and where more are out than there are.
+/// Acquisitions of one and of several permits, with deadlines, a cancel token, and attempts. Fails
+/// where permits are lost or created, or more are taken than exist.
 #[test]
 fn permits_are_neither_lost_nor_made() {
     const PERMITS: u32 = 4;
@@ -127,11 +127,11 @@ fn permits_are_neither_lost_nor_made() {
     assert!(!semaphore.is_contended());
 }
 
-/// Fails where the waiters are served in another order than that of their coming; those of two
-/// permits are not passed by those of one.
+/// Fails where waiters are not served in the order of their arrival: those for one permit must not
+/// bypass those for two.
 #[test]
 #[cfg_attr(miri, ignore = "it goes by the clock")]
-fn first_come_first_served() {
+fn waiters_are_served_first_come_first_served() {
     let _turn = turn();
     let semaphore = &Semaphore::new(0);
     let order = &Mutex::new(Vec::new());
@@ -145,7 +145,7 @@ fn first_come_first_served() {
             });
             until(&callers[number], Caller::is_asleep)
         });
-        // How many are through after each permit.
+        // The number of served waiters after each permit.
         for served in [1, 1, 2, 3, 3, 4] {
             semaphore.release();
             let begin = Instant::now();
@@ -163,9 +163,9 @@ fn first_come_first_served() {
     );
 }
 
-/// Who acquires frees the semaphore while the release that let it may still be under way. Under
-/// Miri, and with an address sanitizer, this fails where the release touches the semaphore after
-/// that.
+/// The thread that acquires frees the semaphore while the release that let it in may still be under
+/// way. Under Miri, and with an address sanitizer, this fails where the release accesses the
+/// semaphore after that.
 #[test]
 fn who_acquires_the_last_permit_may_free_the_semaphore() {
     const ROUNDS: usize = if cfg!(miri) { 20 } else { 2000 };
@@ -187,7 +187,7 @@ fn who_acquires_the_last_permit_may_free_the_semaphore() {
         }
         // SAFETY: it is freed below.
         unsafe { (*semaphore).acquire() };
-        // SAFETY: made from a box above, and the only permit that there will ever be is ours.
+        // SAFETY: made from a box above, and this thread has the only permit that ever exists.
         drop(unsafe { Box::from_raw(semaphore) });
         thread.join().unwrap();
     }
@@ -202,8 +202,8 @@ extern "C" fn release(_: libc::c_int) {
     HANDLED.fetch_add(1, Relaxed);
 }
 
-/// A handler that releases what the thread that it interrupts is at work on, the guard included.
-/// Fails where a release waits for the guard.
+/// A signal handler releases a semaphore that the interrupted thread is working on, with its wait
+/// lock held. Fails where a release waits for the wait lock.
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no signals")]
 fn a_handler_may_release() {
@@ -213,18 +213,18 @@ fn a_handler_may_release() {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = release as extern "C" fn(libc::c_int) as usize;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: `action` is valid, and the handler does no more than release.
+    // SAFETY: `action` is valid, and the handler only releases.
     let installed = unsafe { libc::sigaction(libc::SIGUSR2, &action, ptr::null_mut()) };
     assert_eq!(installed, 0);
     let (sender, receiver) = channel();
-    // Not scoped: a scope would wait for a stuck one for ever.
+    // Not scoped: a scope would wait for a stuck thread for ever.
     let worker = thread::spawn(move || {
         // SAFETY: no preconditions.
         sender.send(unsafe { libc::pthread_self() }).unwrap();
         let mut got = 0;
-        // In and out of the list all the time.
+        // Enters and leaves the wait list all the time.
         while !ENDED.load(Relaxed) || SIGNALLED.available() > 0 {
-            // Past by the time that it is looked at.
+            // In the past by the time of the check.
             let deadline = Linux::now();
             got += u32::from(SIGNALLED.acquire_until(deadline));
         }
@@ -232,7 +232,7 @@ fn a_handler_may_release() {
     });
     let thread = receiver.recv().unwrap();
     for signal in 0..SIGNALS {
-        // SAFETY: the thread is alive: it ends when it is told to.
+        // SAFETY: the thread is alive: it exits only after this.
         assert_eq!(unsafe { libc::pthread_kill(thread, libc::SIGUSR2) }, 0);
         let begin = Instant::now();
         while HANDLED.load(Relaxed) == signal {

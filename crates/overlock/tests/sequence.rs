@@ -1,7 +1,6 @@
-//! The unlock of the recommended mutex is a restartable sequence where Linux has them: what happens
-//! to one that is stepped through, and to threads that fight for the lock while the process gives
-//! the sequences up. Each in a child process: a tracer stops a whole thread, and what is given up
-//! is gone for good.
+//! The unlock of the recommended mutex is a restartable sequence (rseq) where Linux supports them.
+//! Tests single-stepping through it, and contention while the process abandons the sequences. Each
+//! runs in a child process: a tracer stops whole threads, and abandoned sequences do not come back.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::cell::UnsafeCell;
@@ -20,7 +19,7 @@ struct Counter {
     count: UnsafeCell<u64>,
 }
 
-// SAFETY: the count is touched only by who holds the lock.
+// SAFETY: only the lock's owner accesses the count.
 unsafe impl Sync for Counter {}
 
 impl Counter {
@@ -49,13 +48,13 @@ impl Counter {
     }
 }
 
-/// Forks; the child ends with `work`, which says whether all went well.
+/// Forks. The child exits with the result of `work`: whether it succeeded.
 fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child does what this file says, with a C library whose allocator bears a fork,
-    // and exits.
+    // SAFETY: the child runs the code of this file, with a C library whose allocator supports
+    // fork(), and exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: ends a child that hangs.
+        // SAFETY: kills a child that hangs.
         unsafe { libc::alarm(60) };
         // SAFETY: the child has one thread, and has no lock yet.
         unsafe { Linux::after_fork() };
@@ -67,7 +66,7 @@ fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
     child
 }
 
-/// Waits until the child stops or ends; how.
+/// Waits until the child stops or exits. Returns its status.
 fn wait_for(child: libc::pid_t) -> libc::c_int {
     let mut status = -1;
     // SAFETY: `status` is valid for the write.
@@ -77,8 +76,8 @@ fn wait_for(child: libc::pid_t) -> libc::c_int {
 
 const STEPPED: u64 = 100;
 
-/// The thread stops, for its tracer, before and after it has unlocked so many times; another one
-/// may fight for the lock.
+/// The thread stops, for its tracer, before and after a number of unlocks; another thread may
+/// contend for the lock.
 fn be_stepped(contended: bool) -> bool {
     let (counter, ends, others) = (Counter::new(), AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -102,12 +101,12 @@ fn be_stepped(contended: bool) -> bool {
     counter.count() == STEPPED + others.load(Relaxed)
 }
 
-/// An unlock that begins anew after each step would never end.
+/// An unlock that restarts after each step would never end.
 fn is_stepped_to_its_end(contended: bool) {
     let child = in_child(|| be_stepped(contended));
     let status = wait_for(child);
     if !libc::WIFSTOPPED(status) {
-        // A sandbox that allows no tracing.
+        // A sandbox that forbids tracing.
         assert_eq!(status, 0);
         return;
     }
@@ -133,12 +132,12 @@ fn is_stepped_to_its_end(contended: bool) {
 }
 
 #[test]
-fn stepping_through_unlocks_gets_on() {
+fn unlocks_can_be_single_stepped() {
     is_stepped_to_its_end(false);
 }
 
 #[test]
-fn stepping_through_unlocks_gets_on_beside_another_thread() {
+fn contended_unlocks_can_be_single_stepped() {
     is_stepped_to_its_end(true);
 }
 
@@ -146,7 +145,7 @@ const THREADS: u64 = 8;
 const ROUNDS: u64 = 5_000;
 
 #[test]
-fn sequences_are_given_up_while_threads_fight() {
+fn sequences_can_be_abandoned_under_contention() {
     for pause in [0, 1, 3, 10] {
         let child = in_child(|| {
             let counter = Counter::new();

@@ -1,5 +1,5 @@
-//! The mutual-exclusion locks whose waiters sleep, on real threads: they exclude, they get on,
-//! waiters give up in time, 10,000 of them at one lock are all served, and threads come and go.
+//! The mutual-exclusion locks whose waiters sleep, on real threads: exclusion, progress, deadlines,
+//! 10,000 waiters at one lock, and short-lived threads.
 #![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
 mod common;
@@ -30,7 +30,7 @@ const SMALL_STACK: usize = 64 << 10;
 const CHURN: u64 = 4_000;
 const AT_A_TIME: u64 = 8;
 
-/// One test at a time has the CPUs, or the system's threads.
+/// Serialises the tests, so that each has all CPUs and the system's threads.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -48,7 +48,7 @@ fn assert_idle<L: RawLock>(lock: &L) {
     assert!(!lock.is_locked() && !lock.is_contended(), "{}", L::NAME);
 }
 
-/// Holders that lose their CPU inside; fast paths, attempts and waits.
+/// Holders that are preempted in their critical sections; fast paths, attempts and waits.
 fn excludes<L: RawLock>() {
     let pair = &Pair::<L>::new();
     let start = &Barrier::new(4);
@@ -75,11 +75,11 @@ fn excludes<L: RawLock>() {
     assert_idle(&pair.lock);
 }
 
-/// Many threads with and without deadlines; then they leave one after another, and nobody makes up
-/// for a lost wake-up.
+/// Many threads with and without deadlines. Then they leave one after another, and no other unlock
+/// compensates for a lost wake-up.
 fn gets_on<L: RawLock>(until: Option<Until<L>>) {
     let _turn = turn();
-    // Leaked: where a thread is stuck the test ends before it does.
+    // Leaked: if a thread is stuck, the test ends before the thread.
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let places: &'static [Place; THREADS] = Box::leak(Box::default());
     let work = move |number: usize| {
@@ -172,7 +172,7 @@ fn serves_a_crowd<L: RawLock>() {
     assert_idle(&pair.lock);
 }
 
-/// Threads that lock once and exit: their nodes come back.
+/// Threads that lock once and exit: their nodes are reused.
 fn survives_churn<L: RawLock>() {
     let _turn = turn();
     let pair = &Pair::<L>::new();
@@ -223,7 +223,7 @@ macro_rules! tests {
     )*};
 }
 
-/// Apart: one of the locks has the name of the crate.
+/// In a module, since one of the locks has the name of the crate.
 mod each {
     use super::*;
 

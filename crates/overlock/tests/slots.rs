@@ -1,6 +1,6 @@
-//! All queue slots of the process are taken: threads without one lock and unlock every lock, and
-//! threads that come after slots were given back have nodes again. Alone in its binary: the slots
-//! are the whole process's.
+//! All queue slots of the process are taken. Threads without one lock and unlock every lock, and
+//! threads that start after slots were returned have nodes again. Alone in its binary, since the
+//! slots are process-wide.
 
 mod common;
 #[path = "common/until.rs"]
@@ -24,15 +24,15 @@ use overlock::stat::{self, Event, Snapshot};
 use until::{Until, until_of};
 use watch::{Place, join};
 
-/// Threads that keep their slot until they are told to end.
+/// Threads that keep their slot until they have to end.
 const OWNERS: usize = 6;
-/// Threads that wait for one lock at a time, and those of `OWNERS` that compete with them.
+/// Number of threads that wait for one lock at a time, and of `OWNERS` that compete with them.
 const WAITERS: usize = 4;
 const RIVALS: usize = 2;
 const SECTIONS: u64 = if cfg!(miri) { 5 } else { 500 };
-/// Strictly fair locks lose a time slice whenever the next in line is not running.
+/// Strictly fair locks lose a time slice whenever the next waiter is preempted.
 const ENOUGH: Duration = Duration::from_millis(150);
-/// How long a holder looks out for waiters to show in the counters.
+/// How long a holder waits for waiters to appear in the counters.
 const SHOWS: Duration = Duration::from_secs(10);
 
 /// A snapshot adds up 170,000 counters: seconds under Miri.
@@ -60,9 +60,9 @@ impl Owner {
     }
 }
 
-/// Takes a slot out of use for good, for the price of a short-lived thread: it forgets what it
-/// holds, and a slot whose nodes may still stand in a queue goes to nobody. (16,000 threads that
-/// live at a time would want more memory maps than Linux grants by default.)
+/// Takes a slot out of use for good, at the cost of a short-lived thread: the thread forgets what
+/// it holds, and a slot whose nodes may still be queued is not reused. (16,000 simultaneous threads
+/// would need more memory maps than Linux allows by default.)
 fn use_up_one() -> Option<usize> {
     let thread = thread::spawn(|| {
         let claim = NodeGuard::<Linux>::new()?;
@@ -79,17 +79,17 @@ enum Nodes {
     All,
 }
 
-/// `LockNoNode` after `WAITERS` threads and the holder before them have locked a lock once; and how
-/// many of these show while the holder is inside.
+/// Returns the expected `LockNoNode` after `WAITERS` threads and their holder have locked a lock
+/// once, and how many of these appear while the holder has it.
 fn no_node(lock: &str, nodes: Nodes) -> (RangeInclusive<u64>, u64) {
     let waiters = WAITERS as u64;
     match (nodes, lock) {
         (Nodes::All, _) | (_, "ticket" | "backoff_ticket" | "unfair") => (0..=0, 0),
-        // Owners need a node too.
+        // Owners need a node, too.
         (_, "mcs" | "fast_queue") => (waiters + 1..=waiters + 1, waiters + 1),
         // One waiter is the pending one.
         (_, "queued") => (waiters - 1..=waiters - 1, waiters - 1),
-        // Counts each sleep that it has to forgo.
+        // Counts each sleep that it cannot make.
         (_, "pv_ticket" | "pv_ticket_small" | "pv_ticket_tail_flag") => {
             (waiters..=u64::MAX, waiters)
         }
@@ -101,8 +101,7 @@ fn counted() -> u64 {
     stat::snapshot().count(Event::LockNoNode)
 }
 
-/// Threads that wait for a lock that the caller holds: with the counter, it is certain that they
-/// do.
+/// Threads wait for a lock that the caller holds; with the counter, it is certain that they wait.
 fn wait_for_holder<L: RawLock>(nodes: Nodes) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let places: &'static [Place; WAITERS] = Box::leak(Box::default());
@@ -142,8 +141,8 @@ fn wait_for_holder<L: RawLock>(nodes: Nodes) {
     assert!(!pair.lock.is_locked() && !pair.lock.is_contended());
 }
 
-/// Without nodes too, slow = queued + stolen where there is an unfair mode. In the others these
-/// count apart.
+/// Without nodes, too, slow = queued + stolen if the lock has an unfair mode. In the others these
+/// are separate.
 fn slow_ones_add_up(lock: &str, now: &Snapshot) {
     let queued = now.count(Event::LockSlowpath);
     let stolen = now.count(Event::PvLockStealing);
@@ -160,7 +159,7 @@ fn slow_ones_add_up(lock: &str, now: &Snapshot) {
     }
 }
 
-/// Threads with and without a slot at one lock, all ways of acquiring mixed.
+/// Threads with and without a slot at one lock, with all kinds of acquisitions.
 fn exclude<L: RawLock>(until: Option<Until<L>>, owners: &[Owner]) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let places: &'static [Place; WAITERS + RIVALS] = Box::leak(Box::default());
@@ -256,8 +255,7 @@ fn locks_work_without_slots_and_slots_come_back() {
         drop(owner.jobs);
         owner.thread.join().unwrap();
     }
-    // Threads that had to do without are not left out; and those below count no wait without a
-    // node.
+    // Threads that had no slot get one now; and the waits below are not counted as without a node.
     assert!(Linux::slot().is_some());
     wait_for_every_holder(Nodes::All);
 }

@@ -1,6 +1,6 @@
-//! Several locks at once: the shapes of the kernel's selftest (mutual exclusion, the same lock
-//! twice, two and more that cross, stress in order, reordered, with single locks), under both
-//! rules. Whoever is stuck fails the test.
+//! Several locks at once, in the scenes of the kernel's selftest: mutual exclusion, the same lock
+//! twice, cycles of two and more, and stress in order, reordered, and with single locks. Under both
+//! rules; a stuck thread fails the test.
 
 #[path = "common/watch.rs"]
 mod watch;
@@ -18,7 +18,7 @@ static WOUND_WAIT: Class = Class::new();
 static WAIT_DIE: Class = Class::with_rule(Rule::WaitDie);
 const CLASSES: [&Class; 2] = [&WOUND_WAIT, &WAIT_DIE];
 
-/// Two numbers that are equal whenever nobody is inside.
+/// Two numbers that are equal whenever no thread holds the lock.
 type Pair = WwMutex<[u64; 2]>;
 
 fn pairs<const N: usize>(class: &'static Class) -> &'static [Pair; N] {
@@ -27,7 +27,7 @@ fn pairs<const N: usize>(class: &'static Class) -> &'static [Pair; N] {
     })))
 }
 
-/// One section with all of these held.
+/// Runs one critical section with all of these locks held.
 fn section(held: &mut [WwMutexGuard<'_, [u64; 2]>], inside: impl FnOnce()) {
     held.iter_mut().for_each(|numbers| numbers[0] += 1);
     inside();
@@ -37,7 +37,7 @@ fn section(held: &mut [WwMutexGuard<'_, [u64; 2]>], inside: impl FnOnce()) {
     }
 }
 
-/// Xorshift: the same from run to run, as far as threads are.
+/// Xorshift: the same numbers in each run.
 struct Random(u64);
 
 impl Random {
@@ -57,27 +57,27 @@ impl Random {
 enum Stress {
     /// The same order in each attempt.
     InOrder,
-    /// The lock that was contended is asked for first.
+    /// The contended lock is taken first.
     Reorder,
     /// One lock at a time, with a context or without.
     Single,
-    /// As in order, without a queue node: inside four other contexts.
+    /// Like `InOrder`, without a queue node: inside four other contexts.
     WithoutNode,
-    /// As in order, by `lock_found`: the contended lock is not waited for.
+    /// Like `InOrder`, by `lock_found`, which does not wait for the contended lock.
     Found,
 }
 
 const LOCKS: usize = if cfg!(miri) { 5 } else { 16 };
 const THREADS: usize = if cfg!(miri) { 3 } else { 32 };
 const SETS: usize = if cfg!(miri) { 3 } else { 300 };
-/// On a busy machine each change of thread takes a while; so much for each stress.
+/// Duration of each stress test; on a busy machine each context switch takes a while.
 const ENOUGH: Duration = Duration::from_millis(if cfg!(miri) { 10 } else { 400 });
 
 struct Trial {
     class: &'static Class,
     pairs: &'static [Pair; LOCKS],
     places: [Place; THREADS],
-    /// Locks taken, over all sections.
+    /// Locks taken in all critical sections.
     taken: AtomicU64,
     aborts: AtomicU64,
 }
@@ -148,7 +148,7 @@ impl Trial {
                     thread::yield_now();
                 }
             });
-            // In any order.
+            // In random order.
             while !held.is_empty() {
                 drop(held.swap_remove(random.below(held.len())));
             }
@@ -161,7 +161,7 @@ impl Trial {
     }
 }
 
-/// Runs `attempt` in a context inside of so many others, which take up the thread's nodes.
+/// Runs `attempt` in a context inside of this many others, which use up the thread's nodes.
 fn inside_of(
     others: u32,
     class: &'static Class,
@@ -197,7 +197,7 @@ fn survives(stress: Stress) {
         assert_eq!(counts.sum::<u64>(), trial.taken.load(Relaxed));
         assert!(trial.pairs.iter().all(|pair| !pair.is_contended()));
         let aborts = trial.aborts.load(Relaxed);
-        // Too few meet under Miri.
+        // Under Miri there is too little contention.
         assert!(
             cfg!(miri) || (aborts > 0) == (stress != Stress::Single),
             "{aborts} aborts"
@@ -234,9 +234,9 @@ fn inside(mut held: WwMutexGuard<'_, [u64; 2]>) {
     section(std::slice::from_mut(&mut held), thread::yield_now);
 }
 
-/// With and without contexts, by waiting and by trying.
+/// With and without contexts, waiting and trying.
 #[test]
-fn each_excludes_each() {
+fn all_combinations_exclude_each_other() {
     for class in CLASSES {
         let [pair] = pairs::<1>(class);
         let ways: [&(dyn Fn() -> bool + Sync); 4] = [
@@ -270,8 +270,8 @@ fn each_excludes_each() {
     }
 }
 
-/// One thread for each lock. Each takes its own; when all have, each asks for its neighbour's.
-/// Returns how often each was aborted, the oldest first.
+/// One thread for each lock. Each takes its own; then each requests its neighbour's. Returns how
+/// often each was aborted, the oldest first.
 fn circle<const N: usize>(class: &'static Class) -> [u64; N] {
     let pairs = pairs::<N>(class);
     let begun = AtomicU64::new(0);
@@ -306,7 +306,7 @@ fn circle<const N: usize>(class: &'static Class) -> [u64; N] {
 }
 
 #[test]
-fn two_that_cross_and_many() {
+fn cycles_of_two_and_more() {
     for class in CLASSES {
         for _ in 0..if cfg!(miri) { 2 } else { 30 } {
             assert_eq!(circle::<2>(class), [0, 1]);
@@ -326,13 +326,13 @@ fn two_that_cross_and_many() {
     }
 }
 
-/// Whoever does without the lock goes on, and lets the other one through by its end.
+/// The thread that gives up the lock goes on, and lets the other one proceed at its end.
 #[test]
-fn two_that_cross_and_one_does_without() {
+fn a_cycle_of_two_in_which_one_gives_up() {
     for class in CLASSES {
         let [a, b] = pairs::<2>(class);
         let [first, both] = &[const { Barrier::new(2) }; 2];
-        // The one that begins later has the younger context.
+        // The thread that begins later has the younger context.
         let cross = |begins_first: bool, own: &'static Pair, other: &'static Pair| {
             let begin = || {
                 first.wait();
@@ -358,11 +358,11 @@ fn two_that_cross_and_one_does_without() {
     }
 }
 
-/// A child of fork locks and unlocks what nobody else used, and what its own thread held: names in
-/// locks are those of nodes, which the copy of a thread has too.
+/// A child of fork() locks and unlocks locks that were free, and those that its own thread held.
+/// Locks hold names of nodes, which the copy of a thread has, too.
 #[test]
 #[cfg_attr(miri, ignore)]
-fn a_forked_child_goes_on_with_its_contexts() {
+fn a_forked_child_can_use_its_contexts() {
     let [a, b] = pairs::<2>(&WOUND_WAIT);
     let status = acquire(&WOUND_WAIT, |ctx| {
         let held = ctx.lock(a)?;

@@ -1,4 +1,4 @@
-//! Acquisitions and releases that are [counted](crate::stat).
+//! Acquisitions and releases [with statistics](crate::stat).
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
@@ -16,17 +16,17 @@ use crate::thread;
 
 at_cache_line!(".text.overlock.lock_counted");
 
-/// `pthread_mutex_lock`, the shortest way with statistics, or else the general one.
+/// `pthread_mutex_lock`: the fast path with statistics; otherwise calls the general path.
 #[inline(never)]
 #[unsafe(link_section = ".text.overlock.lock_counted")]
 pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
-    // Adaptive ones go the general way: one branch less here.
+    // Adaptive mutexes take the general path: one branch less here.
     if mutex.kind() != NORMAL || mutex.generation.load(Relaxed) != config::stat_generation() {
         return lock_generally(mutex, site);
     }
     let lock = mutex.main();
-    // Decided before the acquisition: a processor has nothing else to do until that is over, and
-    // could do this only behind it. The general way looks again.
+    // Decided before the acquisition: while that atomic operation is under way the processor has
+    // nothing else to do, and after it this would cost extra. The general path decides again.
     let count = mutex.acquisitions().load(Relaxed);
     if stat::sampled(count) || lock.is_contended() || lock.try_lock().is_none() {
         return lock_generally(mutex, site);
@@ -45,7 +45,7 @@ impl Mutex {
         }
     }
 
-    /// Where the present owner has acquired it: the lower half, or 0 where that is not known.
+    /// The lower half of the call site of the present owner, or 0 if that is not known.
     fn holder(&self) -> u32 {
         match self.is_plain() {
             true => self.count.load(Relaxed),
@@ -53,24 +53,24 @@ impl Mutex {
         }
     }
 
-    /// For those who wait: the lower half of the owner's call site, in a field that normal mutexes
-    /// do not need.
+    /// Records the lower half of the owner's call site for later waiters, in a field that normal
+    /// mutexes do not need.
     #[inline(always)]
     fn note(&self, site: Site) {
         self.count.store(site as u32, Relaxed);
     }
 
-    /// How often the lock was acquired, where that is counted.
+    /// The number of acquisitions of the lock, or `None` if it keeps none.
     fn count_of_lock(&self) -> Option<u32> {
         let counts = config::get().mutex == config::MutexLock::Overlock;
         counts.then(|| self.acquisitions().load(Relaxed))
     }
 
-    /// The lock, if it is free: the general way.
+    /// Tries to acquire the lock with statistics: the general path. Returns 0 or `EBUSY`.
     #[cold]
     pub(super) fn attempt_counted(&self, site: Site) -> c_int {
         let is_waited_for = raw!(self, |lock| lock.is_contended());
-        // Before the acquisition, as on the shortest way, which comes here with what is sampled.
+        // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
         let own = self.count_of_lock();
         let error = self.try_acquire();
         if error == 0 {
@@ -86,7 +86,7 @@ impl Mutex {
         error
     }
 
-    /// The lock, which was not free: the general way.
+    /// Acquires a lock that was not free, with statistics: the general path. Returns 0 or an errno.
     #[cold]
     pub(super) fn wait_counted(&self, wait: Wait, site: Site) -> c_int {
         let before = self.count_of_lock().unwrap_or_default();
@@ -101,7 +101,7 @@ impl Mutex {
         error
     }
 
-    /// For those who wait, and for the release.
+    /// Records the acquisition for later waiters, and its flight for the release.
     fn is_taken(&self, flight: u32, site: Site) {
         if let Some(count) = self.count_of_lock() {
             self.acquisitions().store(count.wrapping_add(1), Relaxed);
@@ -112,7 +112,7 @@ impl Mutex {
         self.observed.store(flight, Relaxed);
     }
 
-    /// Releases one whose owner's acquisition is recorded.
+    /// Releases the lock, whose owner's acquisition is recorded.
     #[cold]
     pub(super) fn release_recorded(&self, release: impl FnOnce()) {
         let flight = self.observed.load(Relaxed);

@@ -1,4 +1,4 @@
-//! What programs call.
+//! The exported functions of `pthread_mutex_t`.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
         // SAFETY: as above; it is glibc's.
         return unsafe { real::pthread_mutex_destroy(mutex.as_glibcs()) };
     }
-    mutex.settle();
+    mutex.update();
     if raw!(mutex, |lock| lock.is_locked()) {
         return EBUSY;
     }
@@ -96,7 +96,7 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
     lock_counted(mutex, site)
 }
 
-/// The shortest way for a recursive one, and one that checks for errors.
+/// The fast path for recursive and error-checking mutexes.
 #[inline(never)]
 extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
     if mutex.is_mine() {
@@ -107,7 +107,8 @@ extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
     0
 }
 
-// A function of C's convention, here and below, does not unwind, so the call is a jump.
+// A function with the C calling convention, here and below, does not unwind, so its tail call is a
+// jump.
 #[inline(never)]
 extern "C" fn lock_slowly(mutex: &Mutex) -> c_int {
     mutex.main().lock();
@@ -190,7 +191,7 @@ pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
     let is_quick = mutex.generation.load(Relaxed) == config::unlock_generation()
         && mutex.observed.load(Relaxed) == 0;
     if is_quick {
-        // One that is free stays so: as with glibc, that is no error.
+        // Unlocking a free mutex has no effect, and as in glibc it is no error.
         if mutex.is_plain() && mutex.main().is_locked() {
             // SAFETY: the caller's promise: it owns the mutex.
             unsafe { mutex.main().unlock(()) };
@@ -203,7 +204,7 @@ pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
     unlock_generally(mutex)
 }
 
-/// The shortest way for a recursive one, and one that checks for errors.
+/// The fast path for recursive and error-checking mutexes.
 #[inline(never)]
 extern "C" fn unlock_if_mine(mutex: &Mutex) -> c_int {
     if !mutex.is_mine() {

@@ -1,4 +1,4 @@
-//! The locks that a mutex can be made of, and a mutex of any kind as a lock, for condition
+//! The locks that a mutex can be made of, and mutexes of any kind as a lock for condition
 //! variables.
 
 use core::cell::Cell;
@@ -18,8 +18,7 @@ pub type Main = sleep::Overlock<Linux>;
 pub type Sleeping = sleep::Mutex<Linux>;
 
 impl Mutex {
-    /// The lock as one of those above: which, is the configuration's choice, for all mutexes of a
-    /// process.
+    /// The lock as type `L`: the configuration chooses one type for all mutexes of a process.
     #[inline(always)]
     pub(super) fn as_lock<L>(&self) -> &L {
         const {
@@ -38,8 +37,8 @@ impl Mutex {
         self.as_lock()
     }
 
-    /// How often the recommended mutex was acquired, modulo 2^32, where that is counted: in bytes
-    /// that it leaves free. Owners write it.
+    /// The number of acquisitions of the recommended mutex, modulo 2^32, if that is counted. It is
+    /// in bytes that the lock leaves free. Owners write it.
     #[inline(always)]
     pub(super) fn acquisitions(&self) -> &AtomicU32 {
         const { assert!(size_of::<Main>() <= size_of::<AtomicU64>()) };
@@ -67,25 +66,25 @@ macro_rules! raw {
 }
 pub(crate) use raw;
 
-/// A mutex of any kind, glibc's too, as what a condition variable releases and acquires. What
-/// acquiring it has returned is its token.
+/// A mutex of any kind, glibc's too, as the lock that a condition variable releases and acquires.
+/// Its token is the result of the acquisition: 0 or an errno.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Any(Mutex);
 
 thread_local! {
-    /// Where the thread waits for a condition: the call site of the acquisition at the end of it.
-    /// No destructor, no lazy initialisation: this is always there.
+    /// The call site of the calling thread's wait for a condition, for the acquisition at its end.
+    /// It has no destructor and no lazy initialisation, so it exists at any time.
     static SITE: Cell<Site> = const { Cell::new(0) };
 }
 
 impl Any {
     pub(crate) fn of(mutex: &Mutex) -> &Self {
-        // SAFETY: the one is a transparent wrapper of the other.
+        // SAFETY: `Any` is a transparent wrapper of `Mutex`.
         unsafe { &*core::ptr::from_ref(mutex).cast() }
     }
 
-    /// Where the calling thread waits for a condition, with whichever mutex.
+    /// Records the call site at which the calling thread waits for a condition, with any mutex.
     pub(crate) fn acquired_at(site: Site) {
         SITE.set(site);
     }

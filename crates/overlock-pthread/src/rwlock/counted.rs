@@ -1,7 +1,6 @@
-//! Acquisitions and releases that are [counted](crate::stat).
+//! Acquisitions and releases [with statistics](crate::stat).
 //!
-//! How long readers hold a lock is not: there is one place in it for what is under way, and it is
-//! the writer's.
+//! Hold times of readers are not recorded: the lock has room for one flight, which is the writer's.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
@@ -11,7 +10,7 @@ use overlock::core::sleep::RwSem;
 use overlock_stat::Kind;
 
 use super::functions::{rdlock_generally, wrlock_generally};
-use super::{Behind, Linux, Passing, Recommended, RwLock, behind};
+use super::{Backend, Linux, Passing, Recommended, RwLock, with_backend};
 use crate::config;
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Where};
@@ -20,7 +19,7 @@ use crate::thread::{self, me};
 at_cache_line!(".text.overlock.rdlock_counted");
 at_cache_line!(".text.overlock.wrlock_counted");
 
-/// The shortest way to read, with statistics, or else the general one.
+/// The fast path to read with statistics; otherwise calls the general path.
 #[inline(never)]
 #[unsafe(link_section = ".text.overlock.rdlock_counted")]
 pub(super) extern "C" fn read(lock: &RwLock, site: Site) -> c_int {
@@ -28,9 +27,9 @@ pub(super) extern "C" fn read(lock: &RwLock, site: Site) -> c_int {
         return rdlock_generally(lock, site);
     }
     let recommended = lock.as_lock::<Recommended>();
-    // Decided before the acquisition, as with mutexes. The general way looks again.
-    let looks = stat::sampled(thread::call()) || recommended.is_waited_for();
-    if looks || !recommended.enter() {
+    // Decided before the acquisition, as with mutexes. The general path decides again.
+    let is_general = stat::sampled(thread::call()) || recommended.is_waited_for();
+    if is_general || !recommended.enter() {
         return rdlock_generally(lock, site);
     }
     thread::begin_read();
@@ -38,7 +37,7 @@ pub(super) extern "C" fn read(lock: &RwLock, site: Site) -> c_int {
     0
 }
 
-/// The same to write.
+/// The fast path to write with statistics; otherwise calls the general path.
 #[inline(never)]
 #[unsafe(link_section = ".text.overlock.wrlock_counted")]
 pub(super) extern "C" fn write(lock: &RwLock, site: Site) -> c_int {
@@ -64,8 +63,8 @@ impl RwLock {
         }
     }
 
-    /// For those who wait: where the caller, which writes now, has acquired it, and that it was
-    /// written once more.
+    /// Records the call site of the writer, which is the caller, for later waiters, and counts the
+    /// acquisition.
     #[inline(always)]
     fn note_writer(&self, site: Site) {
         // One store for both, and not a read-modify-write: only the writer writes it.
@@ -73,16 +72,16 @@ impl RwLock {
         self.written.store(written, Relaxed);
     }
 
-    /// How often it was written.
+    /// The number of write acquisitions, modulo 2^32.
     #[inline(always)]
     fn writes(&self) -> u32 {
         self.written.load(Relaxed) as u32
     }
 
-    /// Where the writer that is inside has acquired it, or the reader that came in last: the lower
-    /// half, or 0 where there is none.
+    /// The lower half of the call site of the present writer, or else of the last reader; 0 if
+    /// there is none.
     fn holder(&self) -> u32 {
-        let (written, read) = behind!(self, |lock| (lock.is_written(), lock.is_read()));
+        let (written, read) = with_backend!(self, |lock| (lock.is_written(), lock.is_read()));
         match (written, read) {
             (true, _) => (self.written.load(Relaxed) >> 32) as u32,
             (_, true) => self.reader.load(Relaxed),
@@ -92,8 +91,8 @@ impl RwLock {
 
     #[cold]
     pub(super) fn attempt_to_read_counted(&self, passing: Passing, site: Site) -> c_int {
-        let is_waited_for = behind!(self, |lock| lock.is_waited_for());
-        let error = behind!(self, |lock| lock.try_read(passing));
+        let is_waited_for = with_backend!(self, |lock| lock.is_waited_for());
+        let error = with_backend!(self, |lock| lock.try_read(passing));
         if error == 0 {
             self.note_reader(site);
             let at = self.at(Kind::Read, site);
@@ -111,7 +110,7 @@ impl RwLock {
     #[cold]
     pub(super) fn wait_to_read_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let wait = stat::Wait::begin(self.holder(), self.writes());
-        let error = behind!(self, |lock| lock.read(self.passing(), until));
+        let error = with_backend!(self, |lock| lock.read(self.passing(), until));
         let at = self.at(Kind::Read, site);
         if error == 0 {
             self.note_reader(site);
@@ -122,7 +121,7 @@ impl RwLock {
         error
     }
 
-    /// For those who wait. Of several readers that come at a time it is one.
+    /// Records the call site of a reader for later waiters. Of concurrent readers one prevails.
     #[inline(always)]
     fn note_reader(&self, site: Site) {
         self.reader.store(site as u32, Relaxed);
@@ -130,8 +129,8 @@ impl RwLock {
 
     #[cold]
     pub(super) fn attempt_to_write_counted(&self, site: Site) -> c_int {
-        let is_waited_for = behind!(self, |lock| lock.is_waited_for());
-        let error = behind!(self, |lock| lock.try_write());
+        let is_waited_for = with_backend!(self, |lock| lock.is_waited_for());
+        let error = with_backend!(self, |lock| lock.try_write());
         if error != 0 {
             return error;
         }
@@ -150,7 +149,7 @@ impl RwLock {
     #[cold]
     pub(super) fn wait_to_write_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let wait = stat::Wait::begin(self.holder(), self.writes());
-        let error = behind!(self, |lock| lock.write(until));
+        let error = with_backend!(self, |lock| lock.write(until));
         let at = self.at(Kind::Write, site);
         if error == 0 {
             self.note_writer(site);
@@ -162,11 +161,10 @@ impl RwLock {
         error
     }
 
-    /// Releases one whose writer's acquisition may be recorded.
+    /// Releases the lock, whose writer's acquisition may be recorded.
     #[cold]
     pub(super) fn release_counted(&self, release: impl FnOnce()) {
-        // While a reader is inside there is no writer: what is there is the caller's own, or
-        // nothing.
+        // While a reader holds the lock there is no writer: the number is the caller's own, or 0.
         let flight = self.observed.load(Relaxed);
         if flight == 0 {
             return release();

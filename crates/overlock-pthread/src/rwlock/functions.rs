@@ -1,4 +1,4 @@
-//! What programs call.
+//! The exported functions of `pthread_rwlock_t`.
 
 use core::ffi::{c_int, c_void};
 
@@ -61,7 +61,7 @@ unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_rwlock_destroy`: as in glibc, nothing.
+/// `pthread_rwlock_destroy`: does nothing, as in glibc.
 pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
@@ -85,17 +85,17 @@ unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
         return counted::read(lock, site);
     }
     if !lock.as_lock::<Recommended>().come_in() {
-        return rdlock_in_vain(lock, site);
+        return rdlock_slowly(lock, site);
     }
     thread::change_reads(|reads| reads.wrapping_add(1));
     0
 }
 
-// Functions of C's convention, here and below, do not unwind, so that calling one last is a jump:
-// on the shortest way nothing is saved.
+// Functions with the C calling convention, here and below, do not unwind, so a tail call of one is
+// a jump: the fast path saves no registers.
 #[cold]
 #[inline(never)]
-extern "C" fn rdlock_in_vain(lock: &RwLock, site: Site) -> c_int {
+extern "C" fn rdlock_slowly(lock: &RwLock, site: Site) -> c_int {
     lock.as_lock::<Recommended>().back_out();
     rdlock_generally(lock, site)
 }
@@ -105,7 +105,7 @@ pub(super) extern "C" fn rdlock_generally(lock: &RwLock, site: Site) -> c_int {
     if lock.is_ours() {
         return lock.read(None, site);
     }
-    // SAFETY: whoever made the reference has a lock, which is glibc's.
+    // SAFETY: the reference is to a lock, which is glibc's.
     unsafe { real::pthread_rwlock_rdlock(lock.as_glibcs()) }
 }
 
@@ -170,11 +170,11 @@ extern "C" fn unlock_generally(lock: &RwLock) -> c_int {
     unsafe { real::pthread_rwlock_unlock(lock.as_glibcs()) }
 }
 
-/// The timed functions: `ours`, or glibc's.
+/// The timed functions: calls `ours`, or `glibcs` for a lock of glibc's. Returns 0 or an errno.
 ///
 /// # Safety
 ///
-/// `lock` is a lock, `at` a moment, and `glibcs` may be called for a lock of glibc's.
+/// `lock` is a lock, `at` a `timespec`, and `glibcs` may be called for a lock of glibc's.
 unsafe fn timed(
     lock: *mut RwLock,
     (clock, at): (clockid_t, *const timespec),

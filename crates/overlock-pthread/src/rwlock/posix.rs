@@ -1,5 +1,5 @@
-//! The recommended lock behind `pthread_rwlock_t`:
-//! [`overlock_rw`](overlock::core::rw::overlock_rw), with errors as POSIX has them.
+//! The recommended lock as `pthread_rwlock_t`: [`overlock_rw`](overlock::core::rw::overlock_rw),
+//! with the errors of POSIX.
 
 use core::ffi::c_int;
 
@@ -10,7 +10,7 @@ use overlock::core::raw::{RawForkRwLock, RawRwLock};
 use overlock::core::rw::OverlockRw;
 use overlock::core::rw::overlock_rw::Refused;
 
-use super::{Behind, Passing};
+use super::{Backend, Passing};
 
 fn errno(result: Result<(), Refused>) -> c_int {
     match result {
@@ -21,7 +21,7 @@ fn errno(result: Result<(), Refused>) -> c_int {
     }
 }
 
-impl Behind for OverlockRw<Linux> {
+impl Backend for OverlockRw<Linux> {
     fn read(&self, passing: Passing, until: Option<Deadline>) -> c_int {
         errno(self.read_passing(passing, until))
     }
@@ -69,7 +69,7 @@ impl Behind for OverlockRw<Linux> {
         unsafe { RawRwLock::unlock_write(self, ()) };
     }
 
-    unsafe fn settle(&self, written: bool) {
+    unsafe fn after_fork(&self, written: bool) {
         // SAFETY: the caller's promise.
         unsafe { self.forget_waiters(written) };
     }

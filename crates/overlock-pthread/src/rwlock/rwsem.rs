@@ -1,8 +1,8 @@
-//! The kernel's reader-writer semaphore behind `pthread_rwlock_t`, to compare with.
+//! The kernel's reader-writer semaphore as `pthread_rwlock_t`, for comparison.
 //!
-//! Unlike the recommended lock it may be touched by an unlock that others have overtaken. So it
-//! must not be freed before all calls have returned: a program that frees a lock as soon as its
-//! last owner may, as POSIX allows, needs another one.
+//! Unlike the recommended lock, it may be accessed by an unlock after a later owner has released
+//! it. So it must not be freed before all calls have returned. POSIX lets a program free a lock as
+//! soon as its last owner may; such a program needs another lock.
 
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU32;
@@ -13,20 +13,20 @@ use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
 use overlock::core::sleep::RwSem;
 use overlock::core::{Deadline, Platform};
 
-use super::{Behind, PATIENCE_NS, Passing};
+use super::{Backend, PATIENCE_NS, Passing};
 
-/// Between two attempts to pass.
+/// Backoff sleep between two attempts to barge.
 const BACKOFF_SLEEP_NS: u64 = 50_000;
 
-/// Passes those that wait, once or until it is inside.
-fn read_past(lock: &RwSem<Linux>, until: Option<Deadline>) -> c_int {
+/// Acquires a share ahead of waiters, with retries until `until`. Returns 0 or `ETIMEDOUT`.
+fn read_barging(lock: &RwSem<Linux>, until: Option<Deadline>) -> c_int {
     while !lock.try_read_along() {
         if until.is_some_and(Deadline::is_over::<Linux>) {
             return ETIMEDOUT;
         }
-        let nobody = AtomicU32::new(0);
+        let never_kicked = AtomicU32::new(0);
         let end = Deadline::earlier::<Linux>(until, Linux::now().plus_nanos(BACKOFF_SLEEP_NS));
-        Linux::halt(&nobody, 0, Some(end.into()));
+        Linux::halt(&never_kicked, 0, Some(end.into()));
     }
     0
 }
@@ -41,20 +41,20 @@ fn read_within(lock: &RwSem<Linux>, until: Option<Deadline>) -> bool {
     }
 }
 
-impl Behind for RwSem<Linux> {
+impl Backend for RwSem<Linux> {
     fn read(&self, passing: Passing, until: Option<Deadline>) -> c_int {
-        let patience = match passing {
-            Passing::AtOnce => return read_past(self, until),
+        let limit = match passing {
+            Passing::AtOnce => return read_barging(self, until),
             Passing::Later => {
                 let end = Linux::now().plus_nanos(PATIENCE_NS);
                 Some(Deadline::earlier::<Linux>(until, end).into())
             }
             Passing::Never => until,
         };
-        match (read_within(self, patience), passing) {
+        match (read_within(self, limit), passing) {
             (true, _) => 0,
             (_, Passing::Never) => ETIMEDOUT,
-            _ => read_past(self, until),
+            _ => read_barging(self, until),
         }
     }
 
@@ -103,7 +103,7 @@ impl Behind for RwSem<Linux> {
         unsafe { RawRwLock::unlock_write(self, ()) };
     }
 
-    unsafe fn settle(&self, written: bool) {
+    unsafe fn after_fork(&self, written: bool) {
         // SAFETY: the caller's promise.
         unsafe { self.forget_waiters(written) };
     }

@@ -31,7 +31,7 @@ fn too_many_readers_are_refused() {
 }
 
 #[test]
-fn who_gives_up_says_that_it_was_late() {
+fn timed_waits_that_give_up_return_etimedout() {
     let lock = new();
     assert_eq!(lock.read(None, 0), 0);
     let other = || thread::scope(|s| s.spawn(|| lock.write(soon(), 0)).join().unwrap());
@@ -51,9 +51,9 @@ fn who_gives_up_says_that_it_was_late() {
     assert_eq!(word(&lock).load(Relaxed), 0);
 }
 
-/// Fails where the writer's wait is not seen, or `Passing` is not looked at.
+/// Fails where a waiting writer is not visible, or `Passing` is ignored.
 #[test]
-fn a_thread_that_reads_passes_writers_that_wait_unless_they_are_preferred() {
+fn recursive_readers_barge_past_waiting_writers_unless_these_are_preferred() {
     for (kind, result) in [(0, 0), (PREFER_WRITER, EBUSY)] {
         let lock = RwLock::new(kind);
         assert_eq!(lock.read(None, 0), 0);

@@ -1,4 +1,4 @@
-//! What programs call.
+//! The exported functions of `sem_t`.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use crate::site::{Site, with_site};
 use crate::time::deadline;
 use crate::{order, real, stat};
 
-/// A result of `sem_*` for 0 or an errno.
+/// Returns what `sem_*` return for 0 or an errno, and sets errno.
 fn result(error: c_int) -> c_int {
     if error == 0 {
         return 0;
@@ -22,11 +22,11 @@ fn result(error: c_int) -> c_int {
     -1
 }
 
-/// The timed waits.
+/// The timed waits: ours, or `glibcs` for a semaphore of glibc's.
 ///
 /// # Safety
 ///
-/// `sem` is a semaphore, `at` a moment, and `glibcs` may be called for a semaphore of glibc's.
+/// `sem` is a semaphore, `at` a `timespec`, and `glibcs` may be called for a semaphore of glibc's.
 unsafe fn wait_until(
     sem: *mut Sem,
     (clock, at): (clockid_t, *const timespec),
@@ -77,7 +77,7 @@ unsafe extern "C" fn init(sem: *mut Sem, shared: c_int, value: c_uint, site: Sit
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_destroy`: nothing, as in glibc.
+/// `sem_destroy`: does nothing, as in glibc.
 pub unsafe extern "C" fn sem_destroy(_sem: *mut Sem) -> c_int {
     0
 }

@@ -1,10 +1,10 @@
-//! Time for waits and holds.
+//! The clock for wait and hold times.
 
 use overlock::Linux;
 use overlock::core::Platform;
 
-/// Nanoseconds of the monotonic clock: it is the same for all CPUs, which a difference between two
-/// of them needs.
+/// Returns nanoseconds of the monotonic clock, which is the same for all CPUs: the two times of a
+/// difference may be taken on different ones.
 pub fn now() -> u64 {
     Linux::now().as_nanos()
 }

@@ -1,8 +1,8 @@
-//! What is recorded of those that own a lock, until they release it.
+//! Flights: recorded acquisitions whose lock has not been released yet.
 //!
-//! A flight belongs to its lock's owner, whose number is in the lock (`Mutex::observed`). The lock
-//! orders its accesses, except for one: a flight that is given back may be another thread's next,
-//! so F-end (release) pairs with F-begin (acquire).
+//! A flight belongs to its lock's owner, and its number is in the lock (`Mutex::observed`). The
+//! lock orders its accesses, except for one: another thread may reuse a flight that has ended, so
+//! F-end (release) pairs with F-begin (acquire).
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
@@ -11,10 +11,10 @@ use overlock_stat::Kind;
 
 use super::Where;
 
-/// More than this many recorded acquisitions at a time, and some have no hold time.
+/// The number of flights at a time. Beyond it, recorded acquisitions have no hold time.
 const FLIGHTS: usize = 1024;
 
-/// How many are looked at for a free one.
+/// The number of flights that are tried to find a free one.
 const REACH: usize = 32;
 
 const FREE: u32 = 0;
@@ -28,7 +28,7 @@ struct Slot {
     object: AtomicUsize,
     site: AtomicUsize,
     began_ns: AtomicU64,
-    /// All ones for one that has not waited.
+    /// The wait time; all ones without a wait.
     wait_ns: AtomicU64,
     holder: AtomicU32,
     passed: AtomicU32,
@@ -51,18 +51,18 @@ static SLOTS: [Slot; FLIGHTS] = [const {
     }
 }; FLIGHTS];
 
-/// What is known of a wait.
+/// The result of a wait.
 #[derive(Debug)]
 pub struct Waited {
-    /// Its length.
+    /// Its length in nanoseconds.
     pub ns: u64,
-    /// Where the owner that it found had acquired the lock: the lower half, or 0.
+    /// The lower half of the call site of the owner that it found; or 0.
     pub holder: u32,
-    /// How often others acquired it meanwhile.
+    /// How often others acquired the lock meanwhile.
     pub passed: u32,
 }
 
-/// A flight at its end.
+/// A flight that has ended.
 #[derive(Debug)]
 pub struct Flight {
     pub at: Where,
@@ -71,10 +71,10 @@ pub struct Flight {
     pub waited: Option<Waited>,
 }
 
-/// The caller has acquired a lock. Returns the flight's number; 0 where all are taken, and then all
-/// that there is to record is recorded.
+/// Begins a flight of the calling thread, which has acquired the lock. Returns its number; 0 if no
+/// flight is free, and then records the acquisition without it.
 pub fn begin(at: Where, now_ns: u64, weight: u64, waited: Option<Waited>) -> u32 {
-    // Threads begin at different places: their stacks are far apart.
+    // Threads begin at different flights: their stacks are far apart.
     let here = 0_u8;
     let start = (core::ptr::from_ref(&here).addr() >> 12).wrapping_mul(0x9e37_79b1) >> 8;
     let free = (0..REACH).find_map(|step| {
@@ -109,7 +109,7 @@ pub fn begin(at: Where, now_ns: u64, weight: u64, waited: Option<Waited>) -> u32
     index as u32 + 1
 }
 
-/// The lock is released. `None` where the number is none: an object that was overwritten.
+/// Ends a flight. Returns `None` if the number is invalid, of an object that was overwritten.
 pub fn end(number: u32) -> Option<Flight> {
     let slot = SLOTS.get((number as usize).wrapping_sub(1))?;
     let kind = Kind::of(slot.kind.load(Relaxed))?;
@@ -140,10 +140,10 @@ pub fn site(number: u32) -> u32 {
     slot.map_or(0, |slot| slot.site.load(Relaxed) as u32)
 }
 
-/// In a child of fork: the other threads' flights will not end.
+/// Frees all flights after fork() in the child: those of other threads never end there.
 pub fn after_fork() {
     for slot in &SLOTS {
-        // Not written where that is not needed: most of the memory was never touched.
+        // Avoids stores that are not needed: most of the memory has never been touched.
         if slot.state.load(Relaxed) != FREE {
             slot.state.store(FREE, Relaxed);
         }

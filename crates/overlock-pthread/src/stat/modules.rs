@@ -1,8 +1,9 @@
-//! Which files' code is where, for the reader that looks up names after the process has ended.
+//! Modules: which file's code is mapped where, for the reader that looks up names after the process
+//! has ended.
 //!
-//! From `/proc/self/maps` and not from the loader: its functions take its lock, under which
-//! constructors run that take the program's. When a call site is met outside of all modules known
-//! so far, the file is read again.
+//! The source is `/proc/self/maps` and not the loader: the loader's functions take its lock, and
+//! constructors run under that and take the program's locks. The file is read again when a call
+//! site is outside of all modules known so far.
 
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
@@ -15,22 +16,22 @@ use overlock_stat::{Module, Table};
 use super::{clock, table};
 use crate::site::Site;
 
-/// So much time lies between two readings, since code that belongs to no file would bring one for
-/// each call site.
+/// The least time between two readings: code that belongs to no file would cause one for each call
+/// site.
 const REST_NS: u64 = 100_000_000;
 
 static LAST_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Longer than any line that matters.
+/// Longer than any relevant line.
 const BUFFER: usize = 4096;
 
-/// For one reader at a time: the threads of the program may have small stacks.
+/// Has one user at a time. Static, since threads of the program may have small stacks.
 struct Reader {
     busy: AtomicBool,
     buffer: UnsafeCell<[u8; BUFFER]>,
 }
 
-// SAFETY: the buffer belongs to whoever has set `busy`.
+// SAFETY: the buffer belongs to the thread that has set `busy`.
 unsafe impl Sync for Reader {}
 
 static READER: Reader = Reader {
@@ -38,8 +39,8 @@ static READER: Reader = Reader {
     buffer: UnsafeCell::new([0; BUFFER]),
 };
 
-/// A call site that is new to the table.
-pub fn meet(table: &Table, site: Site) {
+/// Reads the modules again if a call site that is new to the table belongs to none of them.
+pub fn read_if_unknown(table: &Table, site: Site) {
     let known = || {
         let count = table.header.modules.load(Acquire) as usize;
         let mut modules = table.modules.iter().take(count);
@@ -53,33 +54,33 @@ pub fn meet(table: &Table, site: Site) {
     }
 }
 
-/// Writes down what is there now. Does nothing where another thread is at it.
+/// Adds the present modules to the table. Does nothing if another thread is doing so.
 pub fn read(table: &Table) {
     if !table::may_open() {
         return;
     }
-    // Acquire: pairs with the store below; the buffer is the caller's from here to there.
+    // Acquire: pairs with the store below; the buffer is the caller's until then.
     if READER.busy.swap(true, Acquire) {
         return;
     }
     LAST_NS.store(clock::now(), Relaxed);
-    // SAFETY: nobody else has it, see above.
+    // SAFETY: `busy` makes this the only reference, see above.
     let buffer = unsafe { &mut *READER.buffer.get() };
     lines(c"/proc/self/maps", buffer, |line| add(table, line));
     // Release: pairs with the swap above.
     READER.busy.store(false, Release);
 }
 
-/// In a child of fork: whoever was reading is not there.
+/// Frees the buffer after fork() in the child: its user does not exist there.
 pub fn after_fork() {
     READER.busy.store(false, Relaxed);
     LAST_NS.store(0, Relaxed);
 }
 
-/// Calls `each` with the lines of a file, those that are longer than the buffer excepted.
+/// Calls `each` with the lines of a file, except for lines longer than the buffer.
 fn lines(path: &CStr, buffer: &mut [u8; BUFFER], mut each: impl FnMut(&[u8])) {
-    // By system calls of our own: the C library's functions are cancellation points.
-    // SAFETY: the path ends with a zero.
+    // By direct system calls: the C library's functions are cancellation points. SAFETY: the path
+    // ends with a zero.
     let file = unsafe {
         system_call!(
             libc::SYS_openat,
@@ -111,11 +112,11 @@ fn lines(path: &CStr, buffer: &mut [u8; BUFFER], mut each: impl FnMut(&[u8])) {
         buffer.copy_within(done..filled, 0);
         filled -= done;
     }
-    // SAFETY: opened above, and nobody else's.
+    // SAFETY: opened above, and not used elsewhere.
     unsafe { system_call!(libc::SYS_close, file) };
 }
 
-/// A line of the maps: `start-end rwxp offset device inode path`.
+/// Adds the module of a line of the maps: `start-end rwxp offset device inode path`.
 fn add(table: &Table, line: &[u8]) {
     let Some((start, end, offset, path)) = code(line) else {
         return;
@@ -139,12 +140,12 @@ fn add(table: &Table, line: &[u8]) {
     module.end.store(end, Relaxed);
     module.offset.store(offset, Relaxed);
     module.path.set(path);
-    // Release: who sees the number (acquire, in `meet` and in the reader's process) sees the
-    // module.
+    // Release: a thread that sees the number (acquire, in `read_if_unknown` and in the reader's
+    // process) sees the module.
     header.modules.store(count as u32 + 1, Release);
 }
 
-/// Start, end, offset and path of a mapping, if it is code of a file.
+/// Returns start, end, offset and path of a mapping, if it is code of a file.
 fn code(line: &[u8]) -> Option<(u64, u64, u64, &[u8])> {
     let mut words = line.splitn(6, |&byte| byte == b' ');
     let mut range = words.next()?.split(|&byte| byte == b'-');
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_whole_through_a_small_buffer() {
+    fn lines_are_read_whole_through_a_small_buffer() {
         let mut buffer = [0; BUFFER];
         let mut found = false;
         lines(c"/proc/self/maps", &mut buffer, |line| {

@@ -1,14 +1,15 @@
-//! Where locks were initialised, by their address: what names one that has no name of its own.
+//! The call sites that initialised locks, by address: the report names locks without a symbol by
+//! them.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::config;
 use crate::site::Site;
 
-/// How many are kept. Beyond that the later ones take the places of others.
+/// The number of objects kept. Beyond that later ones replace others.
 const OBJECTS: usize = 16384;
 
-/// How many are looked at.
+/// The number of places that are tried for an object.
 const REACH: usize = 8;
 
 #[derive(Debug)]
@@ -29,15 +30,15 @@ fn near(address: usize) -> impl Iterator<Item = &'static Object> {
     (0..REACH).map(move |step| &KNOWN[(start + step) % OBJECTS])
 }
 
-/// The object is initialised at `site`, which matters with statistics.
+/// Records that the object is initialised at `site`, with statistics.
 pub(crate) fn initialised(address: usize, site: Site) {
     if config::get().stat {
         note(address, site);
     }
 }
 
-/// Two threads that do this in one place at a time may leave a wrong site behind, which is a wrong
-/// name in a report.
+/// Two threads that do this at the same place at the same time may leave a wrong site behind: a
+/// wrong name in a report.
 fn note(address: usize, site: Site) {
     let mine = near(address).find(|object| [0, address].contains(&object.address.load(Relaxed)));
     if let Some(object) = mine.or_else(|| near(address).nth(address >> 7 & (REACH - 1))) {
@@ -46,8 +47,8 @@ fn note(address: usize, site: Site) {
     }
 }
 
-/// Where it was initialised; 0 where that is not known, as of a static one. A destroyed object's
-/// stays: its last release may be recorded after that.
+/// Returns where the object was initialised; 0 if that is not known, as for a static one. The site
+/// of a destroyed object stays: its last release may be recorded after its destruction.
 pub(super) fn initialiser(address: usize) -> Site {
     let known = near(address).find(|object| object.address.load(Relaxed) == address);
     known.map_or(0, |object| object.init.load(Relaxed))
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_initialiser_is_known_and_room_is_made() {
+    fn the_last_initialiser_is_known_and_old_ones_are_replaced() {
         note(0x1000, 7);
         note(0x1000, 8);
         assert_eq!(initialiser(0x1000), 8);

@@ -1,4 +1,4 @@
-//! The table's file, and the mapping of it.
+//! The table's file and its mapping.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -12,17 +12,17 @@ use crate::config;
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Whether somebody has begun to make it; stays so where that has failed.
+/// Whether a thread has begun to make the table; stays 1 if that has failed.
 static BEGUN: AtomicU32 = AtomicU32::new(0);
 
-/// Where its file goes: what the environment says at the start, since the program may change that.
+/// The directory of the file: the environment's at the start, since the program may change that.
 static DIR: Path = Path::EMPTY;
 
-/// How often an image may be replaced by another in one process, or how many of the same number may
-/// have left their file behind.
+/// Bound on file numbers: one process may exec this often, or so many earlier processes of the same
+/// id may have left their files behind.
 const MOST_NUMBERS: u32 = 1000;
 
-/// Chooses the place, and makes the table.
+/// Sets the directory, and makes the table.
 pub(crate) fn start() {
     let exists = |dir: &CStr| {
         // SAFETY: the path ends with a zero.
@@ -37,7 +37,7 @@ pub(crate) fn start() {
     get();
 }
 
-/// The table, which is made by the first call in a process. `None` where there is none.
+/// Returns the table, which the first call in a process makes; or `None` if there is none.
 #[inline]
 pub(super) fn get() -> Option<&'static Table> {
     // Acquire: pairs with the store in `make`.
@@ -45,13 +45,13 @@ pub(super) fn get() -> Option<&'static Table> {
     if table.is_null() {
         table = make()?;
     }
-    // SAFETY: a mapping of that size, unmapped only in a child of fork while that has one thread,
-    // and which is used by atomic operations alone.
+    // SAFETY: a mapping of that size, which is only unmapped in a child of fork() while it has one
+    // thread, and is accessed by atomic operations alone.
     Some(unsafe { &*table })
 }
 
-/// In a child of fork: the table is the parent's. The child makes one of its own when it has
-/// something to count.
+/// Drops the parent's table after fork() in the child, which makes its own when it has something to
+/// count.
 pub(crate) fn after_fork() {
     flight::after_fork();
     modules::after_fork();
@@ -59,19 +59,19 @@ pub(crate) fn after_fork() {
     let parents = TABLE.swap(core::ptr::null_mut(), Relaxed);
     BEGUN.store(0, Relaxed);
     if !parents.is_null() {
-        // SAFETY: the mapping that `map` has made; this is the child's only thread, and has no
-        // reference to it.
+        // SAFETY: a mapping made by `map`; this is the child's only thread, and it has no reference
+        // to it.
         unsafe { libc::munmap(parents.cast(), size_of::<Table>()) };
     }
 }
 
-/// What was written before can be seen from now on.
+/// Marks an entry as ready: readers may see its contents from now on.
 pub(super) fn show(ready: &AtomicU32) {
     // Release: pairs with the acquire load in the reader's process.
     ready.store(1, Release);
 }
 
-/// Calls a function that may change errno, which locks do not.
+/// Calls a function that may change errno, and restores errno: lock functions do not change it.
 pub(super) fn keeping_errno<T>(change: impl FnOnce() -> T) -> T {
     // SAFETY: it has no preconditions.
     let errno = unsafe { libc::__errno_location() };
@@ -83,17 +83,17 @@ pub(super) fn keeping_errno<T>(change: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The process may open no files from now on. Nor may its children, which count nothing.
+/// Whether the process may open no more files. Its children may not, either, and count nothing.
 static NO_FILES: AtomicBool = AtomicBool::new(false);
 
-/// Reads once more what code is where, and opens nothing after that.
+/// Reads the modules a last time, and opens no files after that.
 pub(crate) fn use_no_files() {
     if config::get().stat && !NO_FILES.load(Relaxed) {
         if let Some(table) = get() {
             modules::read(table);
         }
-        // Relaxed: a thread that is reading meanwhile may be met by the filter, as it could be with
-        // files of its own.
+        // Relaxed: the filter may still catch a thread that is reading the modules, as it could one
+        // that reads files of the program.
         NO_FILES.store(true, Relaxed);
     }
 }
@@ -102,15 +102,15 @@ pub(super) fn may_open() -> bool {
     !NO_FILES.load(Relaxed)
 }
 
-/// The process may be unable to make its table from now on, and has one before.
+/// Makes the process's table if it has none, since the process may be unable to later.
 pub(crate) fn make_table() {
-    // A child of vfork has its parent's memory.
+    // A child of vfork() has its parent's memory.
     if config::get().stat && PROCESS.load(Relaxed) == pid() {
         get();
     }
 }
 
-/// The process that the memory is of.
+/// The process that owns the memory.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 fn pid() -> u32 {
@@ -120,13 +120,13 @@ fn pid() -> u32 {
 
 #[cold]
 fn make() -> Option<*mut Table> {
-    // Relaxed: who comes second uses nothing of it, and counts nothing yet.
+    // Relaxed: the second thread uses no data of the first, and counts nothing yet.
     if !may_open() || BEGUN.swap(1, Relaxed) != 0 {
         return None;
     }
     let Some(made) = keeping_errno(create) else {
         say(b"overlock: no table for --stat: cannot create its file\n");
-        // A daemon has nobody who reads that.
+        // A daemon has no reader for that.
         let note = open(&Name::of(FAILED));
         if note >= 0 {
             close(note);
@@ -149,7 +149,7 @@ fn make() -> Option<*mut Table> {
     Some(made)
 }
 
-/// A new file in memory; none is left behind where that is not possible.
+/// Creates the mapping of a new file; leaves no file behind on failure.
 fn create() -> Option<*mut Table> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -157,7 +157,7 @@ fn create() -> Option<*mut Table> {
     };
     // SAFETY: valid for the write.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    // The system would end the program by a signal.
+    // The kernel would end the program by a signal.
     if known && limit.rlim_cur < size_of::<Table>() as u64 {
         return None;
     }
@@ -172,16 +172,16 @@ fn create() -> Option<*mut Table> {
 }
 
 fn close(file: c_int) {
-    // SAFETY: the caller's, and not used any more.
+    // SAFETY: the caller's file, not used after this.
     unsafe { system_call!(libc::SYS_close, file) };
 }
 
-/// Takes the file into memory, all of it at once: a file system that is full later would end the
-/// program.
+/// Maps the file, with all its blocks reserved: a store would end the program once the file system
+/// is full.
 fn map(file: c_int) -> Option<*mut Table> {
     let size = size_of::<Table>();
-    // SAFETY: a file of ours. By a system call of our own: the C library's function is a
-    // cancellation point.
+    // SAFETY: a file of ours. By a direct system call: the C library's function is a cancellation
+    // point.
     let reserved = unsafe { system_call!(libc::SYS_fallocate, file, 0, 0_i64, size as i64) } == 0;
     // SAFETY: a new mapping wherever there is room.
     let made = unsafe {
@@ -197,7 +197,7 @@ fn map(file: c_int) -> Option<*mut Table> {
     (reserved && made != libc::MAP_FAILED).then_some(made.cast())
 }
 
-/// A file of the process's own.
+/// Creates a file with a name that does not exist yet.
 fn open_new() -> Option<(c_int, Name)> {
     let mut name = Name::of(PREFIX);
     let stem = name.length;
@@ -216,7 +216,7 @@ fn open_new() -> Option<(c_int, Name)> {
     None
 }
 
-/// Creates a file: its number, or the error's, negative.
+/// Creates a file. Returns its descriptor, or a negative errno.
 fn open(name: &Name) -> c_int {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: the path ends with a zero.
@@ -237,14 +237,14 @@ fn say(line: &[u8]) {
     unsafe { system_call!(libc::SYS_write, 2, line.as_ptr(), line.len()) };
 }
 
-/// A path, with a zero behind it.
+/// A path that ends with a zero.
 struct Name {
     bytes: [u8; 2 * Path::MAX],
     length: usize,
 }
 
 impl Name {
-    /// In the directory for tables: the process's.
+    /// The path in the directory for tables: prefix and process id.
     fn of(prefix: &str) -> Self {
         let mut name = Name {
             bytes: [0; 2 * Path::MAX],
@@ -274,7 +274,7 @@ impl Name {
         self.push(&[b'0' + (number % 10) as u8]);
     }
 
-    /// Ends with a zero: behind the length nothing has been written, as numbers only get longer.
+    /// It ends with a zero: nothing is written behind the length, as numbers only get longer.
     fn as_ptr(&self) -> *const c_char {
         self.bytes.as_ptr().cast()
     }

@@ -1,8 +1,8 @@
-/* C11's mutexes and conditions: every function, and what it answers. */
+/* C11's mutexes and conditions: every function, with its results. */
 #include "check.h"
 #include <threads.h>
 
-/* Prints what the call answers: one of C11's numbers. */
+/* Prints the result of a call: one of C11's numbers. */
 #undef ANSWER
 #define ANSWER(call) printf("%s: %d\n", #call, call)
 
@@ -64,7 +64,7 @@ static void with(const char *name, int type, int recursive)
     mtx_destroy(&mutex);
 }
 
-/* Two threads take turns. */
+/* Two threads alternate. */
 static mtx_t mutex;
 static cnd_t changed;
 static long turn;
@@ -86,7 +86,7 @@ static int player(void *argument)
     return 7;
 }
 
-/* More threads than processors count. */
+/* Counts with more threads than CPUs. */
 static long count;
 
 static int counter(void *unused)

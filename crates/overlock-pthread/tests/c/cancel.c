@@ -1,4 +1,4 @@
-/* Cancellation of threads that wait. */
+/* Cancellation of waiting threads. */
 #include "check.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -10,7 +10,7 @@ static int owner_answer, ready, taken;
 static void clean_up(void *with)
 {
     (void)with;
-    /* The mutex is this thread's again. */
+    /* This thread owns the mutex again. */
     owner_answer = OTHER(pthread_mutex_trylock, &mutex);
     cleaned++;
     OK(pthread_mutex_unlock(&mutex));
@@ -47,7 +47,7 @@ static void conditions(void)
         OK(pthread_cancel(waiter));
         printf("condition: %s\n", join(waiter) == PTHREAD_CANCELED ? "cancelled" : "returned");
         printf("cleaned up %d, the mutex was %s\n", cleaned, name_of(owner_answer));
-        /* The others go on waiting, and are still notified. */
+        /* The others keep waiting, and are still notified. */
         pthread_t waiters[4];
         cleaned = waiting = 0;
         for (int i = 0; i < 4; i++) {
@@ -66,7 +66,7 @@ static void conditions(void)
     }
 }
 
-/* Before the wait. */
+/* A cancellation before the wait. */
 static void *wait_for_cond_late(void *with)
 {
     OK(pthread_mutex_lock(&mutex));
@@ -134,7 +134,7 @@ static void semaphores(void)
     }
 }
 
-/* No permit is lost with those that are cancelled, and none lies idle beside those that wait. */
+/* Cancelled waiters lose no permit, and no permit stays unused while threads wait. */
 static void *take_all_along(void *with)
 {
     (void)with;
@@ -166,7 +166,7 @@ static void conservation(void)
         for (int i = 0; i < TAKERS; i++) {
             CHECK(join(takers[i]) == PTHREAD_CANCELED);
         }
-        /* The one that stays takes what they have left. */
+        /* The remaining waiter takes their permits. */
         for (int waited = 0; __atomic_load_n(&taken, __ATOMIC_RELAXED) != posted; waited++) {
             CHECK(waited < 10000);
             sleep_ms(waited == 0 ? 0 : 1);
@@ -177,7 +177,7 @@ static void conservation(void)
     CHECK(sem_trywait(&sem) != 0 && errno == EAGAIN);
 }
 
-/* A signal is not lost with a waiter that is cancelled at the same time: it goes to another one, or was this one's, which returns. */
+/* A signal is not lost if a waiter is cancelled at the same time: another waiter gets it, or this one, which then returns. */
 static pthread_mutex_t turn_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn_cond = PTHREAD_COND_INITIALIZER;
 static int tokens;
@@ -273,7 +273,7 @@ int main(void)
     conditions();
     pending();
     semaphores();
-    /* glibc's may lose a wake-up together with its waiter. */
+    /* glibc's condition variables may lose a wake-up of a cancelled waiter. */
     if (getenv("LD_PRELOAD") != NULL) {
         conservation();
     }

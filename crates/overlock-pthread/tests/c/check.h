@@ -1,4 +1,4 @@
-/* What the programs share. Each prints answers, which must not depend on whose locks it runs on, or ends with a complaint. */
+/* Shared code of the programs. Each prints results, which must not depend on whose locks it runs on, or fails with a message. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Ends the program unless `it` holds. */
+/* Fails the program unless `it` holds. */
 #define CHECK(it)                                                                          \
     do {                                                                                   \
         if (!(it)) {                                                                       \
@@ -32,7 +32,7 @@
         }                                                                                  \
     } while (0)
 
-/* Ends the program unless the call returns 0. */
+/* Fails the program unless the call returns 0. */
 #define OK(call)                                                                           \
     do {                                                                                   \
         int answer_ = (call);                                                              \
@@ -43,10 +43,10 @@
         }                                                                                  \
     } while (0)
 
-/* Prints what the call answers: 0 or an errno. */
+/* Prints the result of a call: 0 or an errno. */
 #define ANSWER(call) printf("%s: %s\n", #call, name_of(call))
 
-/* Prints what a call answers that returns -1 and sets errno. */
+/* Prints the result of a call that returns -1 and sets errno. */
 #define ANSWER_ERRNO(call)                                                                 \
     do {                                                                                   \
         errno = 0;                                                                         \
@@ -72,7 +72,7 @@ static inline const char *name_of(int error)
     }
 }
 
-/* A moment so many milliseconds from now. */
+/* Returns the time this many milliseconds from now. */
 static inline struct timespec in_ms(clockid_t clock, long ms)
 {
     struct timespec at;
@@ -101,7 +101,7 @@ static inline void sleep_ms(long ms)
     }
 }
 
-/* Prints what a call with a deadline answers, which must not be early. */
+/* Prints the result of a call with a deadline, before which it must not return. */
 #define TIMED(clock, ms, at, call)                                                         \
     do {                                                                                   \
         struct timespec at = in_ms(clock, ms);                                             \
@@ -110,7 +110,7 @@ static inline void sleep_ms(long ms)
         CHECK(answer_ != ETIMEDOUT || has_passed(clock, &at));                             \
     } while (0)
 
-/* Returns once the thread sleeps: its id, which it stores before, is 0 at first. */
+/* Returns once the thread sleeps. `*thread` is 0 until the thread has stored its id there. */
 static inline void await_sleep(atomic_int *thread)
 {
     char state = 0;
@@ -142,7 +142,7 @@ static inline void *join(pthread_t thread)
     return result;
 }
 
-/* A function of up to three words, which is what all of those here are to the machine. */
+/* A function of up to three words: the calling convention makes all the functions here such. */
 typedef int (*function)(long, long, long);
 
 struct call {
@@ -165,19 +165,19 @@ static inline int other(function call, long first, long second, long third)
     return it.answer;
 }
 
-/* What another thread is answered. */
+/* Returns the result that another thread gets. */
 #define OTHER(call, ...) OTHER_(call, __VA_ARGS__, 0, 0, 0)
 #define OTHER_(call, first, second, third, ...)                                            \
     other((function)(void *)(call), (long)(first), (long)(second), (long)(third))
 
-/* Declares a function as `as` that old programs know by another name, which the linker gives to nobody else. */
+/* Declares as `as` a function's old versioned name, which the linker resolves for old programs only. */
 #ifdef __x86_64__
 #define OLD_NAME(name, as) __asm__(".symver " #as "," #name "@GLIBC_2.2.5")
 #else
 #define OLD_NAME(name, as) __asm__(".symver " #as "," #name "@GLIBC_2.17")
 #endif
 
-/* Memory that a child of fork shares. */
+/* Returns memory that children of fork() share. */
 static inline void *shared_memory(size_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -185,7 +185,7 @@ static inline void *shared_memory(size_t size)
     return at;
 }
 
-/* Waits for a child, which has to end with 0. */
+/* Waits for a child, which has to exit with 0. */
 static inline void reap(pid_t child)
 {
     int status;

@@ -1,4 +1,4 @@
-/* Sets the machine's clock while threads wait until moments of it, and sets it right again. */
+/* Sets the system's clock while threads wait with deadlines of it, and then sets it right again. */
 #include "check.h"
 
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
@@ -40,7 +40,7 @@ static void *wait_until(void *which)
     return NULL;
 }
 
-/* How many waits with this limit have ended a while after the clock was set. */
+/* Returns how many waits with this limit have ended a while after the clock was set. */
 static int ended_after(long limit, long set_ms, long while_ms)
 {
     limit_ms = limit;

@@ -1,4 +1,4 @@
-/* Condition variables: what the functions answer, clocks, and mixed company. */
+/* Condition variables: results of the functions, clocks, and pairs with mutexes of each kind. */
 #include "check.h"
 
 struct pair {
@@ -58,8 +58,8 @@ static void notifications(struct pair *pair)
     printf("woken: %d\n", pair->woken);
 }
 
-/* Its owner notifies all that wait, destroys the condition variable and frees it, before it lets any of them go on. A late one may give
- * up meanwhile. */
+/* The mutex's owner notifies all waiters, then destroys and frees the condition variable before any of them goes on. A late waiter
+ * may time out meanwhile. */
 struct doomed {
     pthread_mutex_t mutex;
     pthread_cond_t *cond;

@@ -1,4 +1,4 @@
-/* One thread notifies with the mutex locked, and another one unlocks it. POSIX does not allow that for a normal mutex, but it works. */
+/* One thread notifies with the mutex locked, and another unlocks the mutex. POSIX forbids that for a normal mutex, but it works. */
 #include "check.h"
 
 struct pair {

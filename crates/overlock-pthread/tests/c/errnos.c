@@ -1,5 +1,5 @@
-/* What every function answers for every kind of object in every state: each in a process of its own, which may wait for ever. Left out is only what
- * POSIX leaves undefined and programs cannot survive: objects that were never initialised. */
+/* The result of every function for every kind of object in every state: each in a process of its own, which may wait for ever. The only
+ * exceptions are objects that were never initialised: POSIX leaves them undefined, and programs cannot survive them. */
 #include "check.h"
 
 #include <sys/time.h>
@@ -28,7 +28,7 @@ typedef struct {
 static struct timespec past, no_moment = NO_MOMENT, before = {-1, 0};
 static struct timespec soon(clockid_t clock) { return in_ms(clock, 5); }
 #define AT(clock) (struct timespec[]){soon(clock)}
-/* For states that not all kinds get into. */
+/* For states that not all kinds have. */
 #define OR_END(call)                                                                       \
     do {                                                                                   \
         if ((call) != 0)                                                                   \
@@ -36,7 +36,7 @@ static struct timespec soon(clockid_t clock) { return in_ms(clock, 5); }
     } while (0)
 static int by_errno(int answer) { return answer == 0 ? 0 : errno; }
 
-/* In another thread, which does not end before the process. */
+/* In another thread, which exits with the process only. */
 struct errand {
     int (*call)(object *);
     object *it;
@@ -210,7 +210,7 @@ static char state_of(pid_t process)
     return state;
 }
 
-/* One combination, in a child: -1 where it waits, which it may do awake. */
+/* Runs one combination in a child. Returns -1 if it waits, asleep or polling. */
 static int answer_of(int (*make)(object *), int (*state)(object *), int (*call)(object *))
 {
     seen->begun = 0;
@@ -232,7 +232,7 @@ static int answer_of(int (*make)(object *), int (*state)(object *), int (*call)(
     int status, asleep = 0;
     pid_t ended;
     while ((ended = waitpid(child, &status, WNOHANG)) == 0) {
-        /* A busy machine keeps a thread from running, but not asleep. */
+        /* On a busy machine a thread may not run, but then it is not asleep. */
         asleep = seen->begun && state_of(child) == 'S' ? asleep + 1 : 0;
         if (asleep == 25)
             CHECK(kill(child, SIGKILL) == 0);

@@ -1,12 +1,12 @@
-/* Waiters of a real-time priority on the CPU of who holds what they wait for: they keep it off the CPU for no longer than they spin. Needs to be
- * permitted; where it is not, nothing is tested. */
+/* Waiters with a real-time priority on the holder's CPU: they must not keep the holder from running for longer than they spin. Real-time
+ * priorities need a permission; without it, nothing is tested. */
 #include "objects.h"
 
 #include <sys/resource.h>
 
 enum { WAITERS = 4, SECTIONS = 300 };
 
-/* Of the CPU, for each time that one waits: spins take microseconds, and a loop that keeps the holder off would take seconds. */
+/* CPU time for each wait: spins take microseconds, and a loop that keeps the holder from running would take seconds. */
 static const double MOST_S = 0.0005;
 
 static double cpu_s(clockid_t clock)
@@ -63,7 +63,7 @@ static void *hold(void *none)
     return none;
 }
 
-/* Whether it is permitted. */
+/* Returns whether real-time priorities are permitted. */
 static int scene(int by)
 {
     way = by;

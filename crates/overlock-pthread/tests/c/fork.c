@@ -1,4 +1,4 @@
-/* A process with threads that contend for its locks forks: the child uses them all, and creates threads of its own. */
+/* A process whose threads contend for its locks forks: the child uses all of these locks, and creates threads of its own. */
 #include "check.h"
 
 enum { THREADS = 4, FORKS = 40, ROUNDS = 300 };
@@ -76,7 +76,7 @@ static void *use_often(void *with)
     return with;
 }
 
-/* As a library does that wants its locks whole in the child. */
+/* As a library does that needs its locks usable in the child. */
 static void before(void)
 {
     OK(pthread_mutex_lock(&all.normal));
@@ -98,7 +98,7 @@ static void after(void)
     OK(pthread_mutex_unlock(&all.normal));
 }
 
-/* In a child glibc's recursive mutexes belong to the parent's thread, and its other objects may name threads that are not there. */
+/* In a child glibc's recursive mutexes belong to the parent's thread, and its other objects may refer to threads that do not exist. */
 static void after_in_child(void)
 {
     const char *mutex = getenv("OVERLOCK_MUTEX");
@@ -118,7 +118,7 @@ static void after_in_child(void)
     OK(pthread_mutex_init(&all.recursive, &attr));
 }
 
-/* What a child does, and if need be its child. */
+/* Runs in a child, and in its child. */
 static void in_child(int generations)
 {
     for (int i = 0; i < 6; i++) {

@@ -1,11 +1,11 @@
-/* Whoever is the last to own an object takes its memory away, whatever the calls of those before are at: nothing may touch it any more.
- * Arguments: how many threads, how many seconds (else one round). */
+/* The last owner of an object frees its memory while calls of earlier owners may not have returned: none of them may access it any more.
+ * Arguments: number of threads, seconds (else one round). */
 #include "check.h"
 
 enum { ROUNDS = 4000, PAGE = 4096 };
 static long threads_of_all = 6;
 
-/* What lies in a page of its own. */
+/* An object in a page of its own. */
 struct page {
     union {
         pthread_mutex_t mutex;
@@ -19,7 +19,7 @@ struct page {
     atomic_int inside;
 };
 
-/* Pages are used in turn, so that one which is gone stays gone for a while. */
+/* Pages are used cyclically, so that an unmapped page stays unmapped for a while. */
 static struct page *fresh(void)
 {
     struct page *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -28,7 +28,7 @@ static struct page *fresh(void)
     return page;
 }
 
-/* Holds what the caller holds for a while, sometimes so long that those that wait fall asleep. */
+/* Spends some time in a critical section, sometimes so much that waiters fall asleep. */
 static void linger(void)
 {
     static _Thread_local unsigned random = 1;
@@ -42,7 +42,7 @@ static void take_away(struct page *page)
     OK(munmap(page, PAGE));
 }
 
-/* Each of the threads does its part with each of the pages. */
+/* Each thread uses each of the pages once. */
 static struct page *pages[ROUNDS];
 static pthread_barrier_t together;
 static void (*part)(struct page *, long);
@@ -135,7 +135,7 @@ static void with_rwlock(struct page *page, long number)
     }
 }
 
-/* The writer comes when the others are inside, and is alone after them. */
+/* The writer arrives while the readers hold the lock, and is the last owner. */
 static void with_readers(struct page *page, long number)
 {
     if (number != 0) {
@@ -182,7 +182,7 @@ static void make_barrier(struct page *page)
     OK(pthread_barrier_init(&page->barrier, NULL, (unsigned)threads_of_all));
 }
 
-/* Whom the barrier has chosen destroys it, when the others may not have returned. */
+/* The serial thread destroys the barrier, while the others may not have returned. */
 static void with_barrier(struct page *page, long number)
 {
     (void)number;

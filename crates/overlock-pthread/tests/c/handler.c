@@ -1,4 +1,4 @@
-/* A lock of a handler, in a program that the validator has to complain of, or must not: see the names. */
+/* A lock that a signal handler takes: scenes that the validator must report, or must not. */
 #include "check.h"
 
 #include <setjmp.h>
@@ -75,7 +75,7 @@ static void block(int how)
     OK(pthread_sigmask(how, &set, NULL));
 }
 
-/* Within the other, with the signal blocked. */
+/* Nested in the other lock, with the signal blocked. */
 static void chain(void)
 {
     block(SIG_BLOCK);
@@ -133,7 +133,7 @@ int main(int count, char **arguments)
         }
         use(&mutex);
     } else if (strcmp(what, "vfork") == 0) {
-        /* A child with our memory, which does not come back from its handler. */
+        /* A child that shares our memory, and never returns from its handler. */
         install(exits);
         use(&mutex);
         pid_t child = vfork();
@@ -144,7 +144,7 @@ int main(int count, char **arguments)
         reap(child);
         use(&mutex);
     } else if (strcmp(what, "nested") == 0) {
-        /* After the end of a handler the thread is where it was. */
+        /* After the handler's end the thread runs ordinary code again. */
         install(tries);
         raise(SIGUSR1);
         use(&mutex);
@@ -155,7 +155,7 @@ int main(int count, char **arguments)
         chain();
         raise(SIGUSR1);
     } else if (strcmp(what, "chain_late") == 0) {
-        /* The class that the signal may interrupt comes last, when all else is known. */
+        /* The lock class that the signal may interrupt comes last, after all dependencies. */
         install(locks_outer);
         chain();
         raise(SIGUSR1);

@@ -1,10 +1,10 @@
-/* Handlers of signals: what a program gets and is told of them does not depend on who stands between. */
+/* Signal handlers: the library between a program and glibc changes neither their arguments nor what sigaction() returns. */
 #include "check.h"
 
 #include <setjmp.h>
 #include <ucontext.h>
 
-/* The old ways are still ways. */
+/* Deprecated functions are tested, too. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -41,7 +41,7 @@ static struct sigaction action(void (*handler)(int), int flags)
     return new;
 }
 
-/* What is installed now. */
+/* Returns the present disposition. */
 static struct sigaction installed(int signal)
 {
     struct sigaction old;
@@ -71,7 +71,7 @@ static void actions(void)
     printf("asked: %s\n", handler_name(old.sa_handler));
     raise(SIGUSR1);
     CHECK(runs == 1);
-    /* The same object for both. */
+    /* The same object for the new and the old action. */
     new = action(NULL, SA_SIGINFO);
     new.sa_sigaction = informed;
     struct sigaction *volatile same = &new;
@@ -150,7 +150,7 @@ static void children(void)
         _exit(0);
     }
     reap(child);
-    /* Its handlers are its own, its memory is not. */
+    /* The child has its own handlers, but shares the memory. */
     child = vfork();
     if (child == 0) {
         struct sigaction new = action(NULL, SA_SIGINFO);

@@ -1,4 +1,4 @@
-/* Sleeps with a lock held: see the names. */
+/* Sleeps with a lock held, in the scene that the first argument names. */
 #include "check.h"
 
 #include <poll.h>
@@ -49,7 +49,7 @@ static void joins(void)
     OK(pthread_join(thread, NULL));
 }
 
-/* For other reasons than other threads. */
+/* Sleeps that do not wait for another thread. */
 static void sleeps(int which)
 {
     struct timespec time = {0, 1000};

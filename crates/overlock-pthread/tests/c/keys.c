@@ -1,5 +1,5 @@
-/* A program with an allocator of its own, whose two nested mutexes are contended, and with many thread-specific keys, so that glibc allocates for more. And
- * one that has taken all keys. No lock call allocates, and waiters sleep. */
+/* A program whose own allocator has two nested, contended mutexes, and which has so many thread-specific keys that glibc allocates for
+ * more. Another one uses up all keys. No lock call may allocate, and waiters sleep. */
 #include "objects.h"
 
 #include <sys/resource.h>

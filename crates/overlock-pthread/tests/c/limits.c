@@ -1,4 +1,4 @@
-/* Waits with a limit, of which a deadlock cannot consist: see the names. */
+/* Timed waits, which cannot make a deadlock, in the scene that the first argument names. */
 #include "check.h"
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER;
@@ -30,7 +30,7 @@ int main(int count, char **arguments)
         pthread_mutex_unlock(&a);
         pthread_rwlock_unlock(&rwlock);
     } else if (strcmp(what, "behind") == 0) {
-        /* What is held is held, however it was asked for. */
+        /* A lock acquired by a timed wait is held like any other. */
         limited(&b);
         pthread_mutex_lock(&a);
         pthread_mutex_unlock(&a);

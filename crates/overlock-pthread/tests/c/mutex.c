@@ -1,4 +1,4 @@
-/* Mutexes of all kinds: every function, and what it answers. */
+/* Mutexes of all kinds: every function, with its results. */
 #include "check.h"
 
 OLD_NAME(__pthread_mutex_init, old_init);
@@ -51,7 +51,7 @@ static void with(const char *name, pthread_mutex_t *mutex, int recursive, int ch
     if (checks) {
         ANSWER(pthread_mutex_unlock(mutex));
     }
-    /* Free: what is wrong with the moment does not matter. */
+    /* The mutex is free, so an invalid time does not matter. */
     ANSWER(pthread_mutex_timedlock(mutex, &bad));
     ANSWER(pthread_mutex_unlock(mutex));
     ANSWER(pthread_mutex_timedlock(mutex, &past));

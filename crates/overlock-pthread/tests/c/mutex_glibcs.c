@@ -1,4 +1,4 @@
-/* Mutexes that stay the C library's: robust, shared between processes, with priorities. */
+/* Mutexes that stay the C library's: robust, process-shared, with priority protocols. */
 #include "check.h"
 
 static void *die_with(void *mutex)

@@ -1,4 +1,4 @@
-/* One of each object, and each way to wait for one: for tests of where and at what cost threads can wait. */
+/* One of each object, and each way to wait for it: for tests of the environments and the cost of waits. */
 #ifndef OBJECTS_H
 #define OBJECTS_H
 
@@ -33,7 +33,7 @@ enum way {
     SEM_UNTIL,
     BARRIER,
     WAYS,
-    SPIN = WAYS, /* not by those that have to sleep for long */
+    SPIN = WAYS, /* not in tests whose waiters sleep for long */
     ALL_WAYS
 };
 
@@ -42,7 +42,7 @@ static const char *const way_names[] = {
     "timed write", "cond", "timed cond", "sem", "timed sem", "barrier", "spin",
 };
 
-/* Waits in one way, and releases what it got. */
+/* Waits in one way, and releases what it has acquired. */
 static inline void wait_by(enum way way)
 {
     switch (way) {
@@ -109,7 +109,7 @@ static inline void wait_by(enum way way)
     }
 }
 
-/* Whoever waits from now on waits until `open_all`; so many by the barrier. */
+/* All later waits last until `open_all`; `at_barrier` threads wait by the barrier. */
 static inline void close_all(unsigned at_barrier)
 {
     may_go = 0;
@@ -141,7 +141,7 @@ static inline void open_all(void)
     pthread_barrier_wait(&barrier);
 }
 
-/* So many threads wait in each way up to `ways`, the way's number being their argument, on stacks of `stack` bytes; with 0 on such as threads have. */
+/* Starts `of_each` threads for each way below `ways`, with the way's number as their argument, on stacks of `stack` bytes, or of default size for 0. */
 static inline void start_all(pthread_t *threads, enum way ways, unsigned of_each, size_t stack, thread_main run)
 {
     pthread_attr_t attr;

@@ -1,4 +1,4 @@
-// Takes two locks in both orders, one after the other, so that nobody waits; then one thread ends with a lock held.
+// Takes two locks in both orders, one after the other, so that no thread waits; then a thread exits with a lock held.
 
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -30,7 +30,7 @@ static void in_a_thread(void *(*what)(void *)) {
 int main(void) {
     in_a_thread(one_way);
     in_a_thread(one_way);
-    // A reader that reads already.
+    // A recursive read lock.
     pthread_rwlock_rdlock(&rwlock);
     pthread_rwlock_rdlock(&rwlock);
     pthread_rwlock_unlock(&rwlock);

@@ -1,4 +1,4 @@
-/* Spinlocks, barriers and semaphores: every function, and what it answers. */
+/* Spinlocks, barriers and semaphores: every function, with its results. */
 #include "check.h"
 
 static void spin(int shared)
@@ -88,7 +88,7 @@ static void barrier(int shared)
     }
 }
 
-/* The thread that is told so destroys the barrier, and makes its memory unusable. */
+/* The serial thread destroys the barrier, and makes its memory inaccessible. */
 static void *destroy_first(void *barrier)
 {
     if (pthread_barrier_wait(barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
@@ -254,7 +254,7 @@ static void interruptions(void)
             }
         }
     }
-    /* Nothing is left of those that were interrupted, and a handler may post. */
+    /* Interrupted waiters leave the value as it was, and a signal handler may post. */
     struct sigaction action = {.sa_handler = handle_and_post, .sa_flags = SA_RESTART};
     OK(sigaction(SIGUSR1, &action, NULL));
     pthread_t waiter = start(wait_plainly, NULL);

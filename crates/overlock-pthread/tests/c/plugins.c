@@ -1,4 +1,4 @@
-/* Loads a library that locks while it is loaded, again and again, beside threads that lock. */
+/* Repeatedly loads a library whose constructor locks, while threads lock. */
 #include "check.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -18,7 +18,7 @@ static void *lock_all_along(void *with)
     return (void *)mine;
 }
 
-/* Before main, before most libraries are loaded. */
+/* Before main, and before most libraries are initialised. */
 __attribute__((constructor(101))) static void early(void)
 {
     OK(pthread_mutex_lock(&mutex));

@@ -1,4 +1,4 @@
-/* Reader-writer locks: every function, what it answers, and who passes whom. */
+/* Reader-writer locks: every function, its results, and barging. */
 #include "check.h"
 
 typedef pthread_rwlock_t rwlock;
@@ -92,7 +92,7 @@ static void answers(rwlock *lock)
     ANSWER(OTHER(pthread_rwlock_trywrlock, lock));
     ANSWER(pthread_rwlock_unlock(lock));
     ANSWER(OTHER(trywrlock_and_unlock, lock));
-    /* What is free, with moments that are none. */
+    /* Free locks, with invalid times. */
     ANSWER(pthread_rwlock_timedrdlock(lock, &bad));
     ANSWER(pthread_rwlock_timedwrlock(lock, &worse));
     ANSWER(pthread_rwlock_clockrdlock(lock, CLOCK_PROCESS_CPUTIME_ID, &past));
@@ -116,7 +116,7 @@ static void *write_as_told(void *with)
     return write_once(with);
 }
 
-/* A reader is inside and a writer waits: who else gets in? */
+/* Acquisitions while a reader holds the lock and a writer waits. */
 static void with_waiting_writer(rwlock *lock, int recursive)
 {
     puts("-- a writer waits");
@@ -133,7 +133,7 @@ static void with_waiting_writer(rwlock *lock, int recursive)
         for (int times = 0; times < 100; times++) {
             OK(pthread_rwlock_unlock(lock));
         }
-        /* Another one, whom this one waits for. */
+        /* Another reader, for which this one waits. */
         join(start(read_once, lock));
         TIMED(CLOCK_REALTIME, 1000, at, OTHER(timedrdlock_and_unlock, lock, &at));
     } else {
@@ -145,7 +145,7 @@ static void with_waiting_writer(rwlock *lock, int recursive)
     OK(pthread_rwlock_unlock(lock));
 }
 
-/* A writer is inside, and all sleep that wait for it. */
+/* A writer holds the lock, and all waiters sleep. */
 static void with_writer(rwlock *lock)
 {
     pthread_t threads[6];
@@ -158,7 +158,7 @@ static void with_writer(rwlock *lock)
     for (int i = 0; i < 6; i++) {
         join(threads[i]);
     }
-    /* One alone. */
+    /* A single waiter. */
     for (int i = 0; i < 2; i++) {
         OK(pthread_rwlock_wrlock(lock));
         threads[0] = start(i ? write_once : read_once, lock);
@@ -168,7 +168,7 @@ static void with_writer(rwlock *lock)
     }
 }
 
-/* Writers that time out leave nothing behind. */
+/* Writers that time out leave the lock's state as it was. */
 static void at_its_limit(rwlock *lock)
 {
     OK(pthread_rwlock_rdlock(lock));

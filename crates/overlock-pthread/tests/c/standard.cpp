@@ -1,4 +1,4 @@
-// What the standard library of C++ makes of pthread's objects.
+// The C++ standard library's types, which are made of pthread's objects.
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -114,7 +114,7 @@ template <typename Condition, typename Mutex> void pass_on(const char *name)
     std::printf("%s: %d\n", name, handed);
 }
 
-// A shared_mutex has no destructor that the library sees.
+// A shared_mutex's destructor does not call the library.
 void free_at_once()
 {
     for (int round = 0; round < 3000; round++) {
@@ -137,7 +137,7 @@ void free_at_once()
     }
 }
 
-// Who has notified all may destroy the condition variable, also with the lock.
+// After notify_all a thread may destroy the condition variable, also while it holds the lock.
 static void delete_under_the_lock()
 {
     for (int round = 0; round < 100; round++) {
@@ -194,7 +194,7 @@ int main()
     auto later = std::async(std::launch::async, [] { return 7; });
     std::printf("once %d, later %d\n", times, later.get());
 
-    // An exception on its way through a lock.
+    // An exception that unwinds through a lock.
     std::mutex mutex;
     try {
         std::lock_guard guard(mutex);

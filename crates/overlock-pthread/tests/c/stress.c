@@ -1,4 +1,4 @@
-/* More threads than CPUs on each kind of object, and what they count must add up. */
+/* More threads than CPUs on each kind of object: their counts must add up. */
 #include "check.h"
 
 enum { THREADS = 8, ROUNDS = 50000, FEW = 2000 };
@@ -10,7 +10,7 @@ static pthread_mutex_t mutexes[] = {
     PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP,
 };
 
-/* All begin at once: else the first would be done before the last is there. */
+/* All begin at once: otherwise the first would be done before the last has started. */
 static atomic_int there;
 static thread_main what;
 
@@ -99,7 +99,7 @@ static void *with_rwlock(void *lock)
         } else {
             CHECK(__atomic_load_n(&count, __ATOMIC_RELAXED) == __atomic_load_n(&second, __ATOMIC_RELAXED));
             if (round % 3 == 0) {
-                /* Again, though writers may wait. */
+                /* A recursive read lock, while writers may wait. */
                 OK(pthread_rwlock_rdlock(lock));
                 OK(pthread_rwlock_unlock(lock));
             }
@@ -109,7 +109,7 @@ static void *with_rwlock(void *lock)
     return NULL;
 }
 
-/* As above, but no reader comes in twice. */
+/* As above, without recursive read locks. */
 static void *with_writers(void *lock)
 {
     for (int round = 0; round < ROUNDS; round++) {
@@ -154,7 +154,7 @@ static void *with_barrier(void *barrier)
     return NULL;
 }
 
-/* At most three are inside. */
+/* At most three threads hold the semaphore. */
 static void *with_sem(void *sem)
 {
     static atomic_int inside;

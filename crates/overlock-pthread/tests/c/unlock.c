@@ -1,4 +1,4 @@
-/* Releases, of which some are mistakes: see the names. */
+/* Correct and incorrect releases, in the scene that the first argument names. */
 #include "check.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -22,7 +22,7 @@ static void *unlocks_rwlock(void *unused)
 
 static void *unlocks_recursive(void *unused)
 {
-    /* Whether it is held or not. */
+    /* The mutex may be free. */
     CHECK(pthread_mutex_unlock(&recursive) == EPERM);
     refused = 1;
     return unused;

@@ -1,4 +1,4 @@
-/* A program that exports functions of its own by the names of some of the library's, which call others of the library's: as Erlang's BEAM does with sigaction. */
+/* A program that exports functions of its own by names of the library's, and these call others of the library's: as Erlang's BEAM does with sigaction. */
 #include "check.h"
 
 #include <threads.h>

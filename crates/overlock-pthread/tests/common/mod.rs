@@ -1,17 +1,17 @@
-#![allow(dead_code)] // each test uses its part
-//! Programs in C and C++ of `tests/c`: compiled, and run with the library or without.
+#![allow(dead_code)] // each test uses a part of it
+//! Programs in C and C++ of `tests/c`: compiles them, and runs them with the library or without.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Of settings for programs that begin under a filter, which ends them at a system call that is
-/// neither theirs nor one of glibc's locks.
+/// A setting for programs that begin under a seccomp filter, which kills them at any system call
+/// that neither they nor glibc's locks make.
 pub const CONFINED: (&str, &str) = ("CONFINED", "1");
 
 /// The longest that a program may take: each takes seconds on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The library that was built with this test.
 pub fn library() -> PathBuf {
@@ -56,7 +56,7 @@ pub fn compile_as(source: &str, name: &str, flags: &[&str]) -> PathBuf {
     to
 }
 
-/// Runs a program to its end, which it must reach.
+/// Runs a program, which must succeed. Returns its output.
 pub fn run(program: &Path, arguments: &[&Path], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(program);
     command
@@ -66,10 +66,10 @@ pub fn run(program: &Path, arguments: &[&Path], environment: &[(&str, &str)]) ->
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // What they print fits a pipe.
+    // The pipe holds all of the output.
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             child.kill().unwrap();
             let output = child.wait_with_output().unwrap();
             panic!("{program:?} {environment:?} does not end: {output:?}");
@@ -83,7 +83,8 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Runs a program on glibc's locks and, with each of the settings, on ours.
+/// Runs a program on glibc's locks and, with each of the settings, on ours: all must print the
+/// same.
 pub fn same_with(source: &str, arguments: &[&Path], settings: &[&[(&str, &str)]]) {
     same(&compile(source, &[]), arguments, settings);
 }
@@ -106,10 +107,10 @@ pub fn same(program: &Path, arguments: &[&Path], settings: &[&[(&str, &str)]]) {
     }
 }
 
-/// Runs a program on our locks to its end. Returns what it has printed.
+/// Runs a program on our locks, which must succeed. Returns its output.
 pub fn ours(program: &Path, arguments: &[&Path], setting: &[(&str, &str)]) -> String {
     let library = library();
-    // Where those that count leave their tables.
+    // Processes with statistics leave their tables there.
     let tables = program.with_extension("tables");
     std::fs::create_dir_all(&tables).unwrap();
     let mut environment = vec![

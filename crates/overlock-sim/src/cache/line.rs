@@ -1,4 +1,4 @@
-//! What is known of a line.
+//! The state of a cache line.
 
 use super::Access;
 use crate::time::Time;
@@ -8,25 +8,25 @@ pub(super) struct Request {
     pub vcpu: usize,
     pub core: usize,
     pub access: Access,
-    pub asked: Time,
-    /// How long the core's way to the line is compared to the mean.
+    pub requested_at: Time,
+    /// The length of the core's way to the line, relative to the mean.
     pub way: f64,
-    /// When it arrives where the line is, as long as that does not change.
+    /// When it arrives at the line's home, unless that changes.
     pub arrives: Time,
 }
 
-/// Who has a line.
+/// The copies of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copies {
-    /// Nobody.
+    /// In no cache.
     None,
-    /// One core, alone.
+    /// Owned by this core.
     Owned(usize),
-    /// The cores of this set.
+    /// Shared by the cores of this set.
     Shared(u128),
 }
 
-/// The set of this core alone.
+/// The set that contains this core only.
 pub(super) fn bit(core: usize) -> u128 {
     1 << core
 }
@@ -34,20 +34,20 @@ pub(super) fn bit(core: usize) -> u128 {
 #[derive(Debug)]
 pub(super) struct Line {
     pub copies: Copies,
-    /// The socket whose caches answer for the line, and since when.
+    /// The home: the socket whose caches answer for the line, and since when.
     pub home: usize,
     pub since: Time,
     /// When the next request may be served.
     pub free: Time,
     pub queue: Vec<Request>,
-    /// Who is being served: the line leaves its place then, and travels for so long.
+    /// The request that is being served, when the line leaves its home, and how long it travels.
     pub leaving: Option<(Request, Time, Time)>,
-    /// When the queue is looked at next, if that is planned.
+    /// When the queue is served next, if that is scheduled.
     pub planned: Option<Time>,
     /// When the owner has it.
     pub arrival: Time,
-    /// Until when the owner cannot let it go: a store that hit, or a locked instruction that has
-    /// taken hold of it, is under way.
+    /// Until when the owner cannot release it: a store that hit, or a locked instruction that has
+    /// locked it, is under way.
     pub used: Time,
     pub watchers: Vec<Watcher>,
     /// How often it has been changed.
@@ -55,7 +55,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// In no cache, and nobody has asked for it yet.
+    /// A line that is in no cache and has never been requested.
     pub fn new() -> Self {
         Self {
             copies: Copies::None,

@@ -1,4 +1,4 @@
-//! How long requests and lines travel.
+//! Travel times of requests and lines.
 
 use rand::RngExt;
 
@@ -7,30 +7,31 @@ use super::{Access, Cache};
 use crate::machine::MOST_CORES;
 use crate::time::Time;
 
-/// The shares of a transfer that go by until the request is where the line is, and then until its
-/// owner is told. The data travel in what is left.
+/// The shares of a transfer's cost until the request is at the line's home, and from there until
+/// the owner is notified. The rest is for the data.
 const REQUEST: f64 = 1.0 / 3.0;
 const SNOOP: f64 = 0.25;
 
-/// How long a request and its answer travel.
+/// The parts of a transfer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Path {
-    /// To the cache that answers for the line.
+    /// From the requester to the line's home.
     pub request: Time,
-    /// From there to whoever has it, who may use it until then.
+    /// From there to the owner or sharers, which may use the line until then.
     pub snoop: Time,
-    /// From there to whoever asked.
+    /// From there to the requester.
     pub data: Time,
-    /// The next request need not wait for this one.
+    /// Whether the next request need not wait for this one.
     pub pipelined: bool,
 }
 
 impl Cache {
-    /// When a request arrives where the line is. One from another socket follows it.
+    /// Returns when a request arrives at the line's home. One from another socket follows the line
+    /// when it moves.
     pub(super) fn arrival(&self, line: usize, request: &Request) -> Time {
         let state = &self.lines[line];
         if self.has(line, request.core, request.access) {
-            return request.asked.max(state.arrival);
+            return request.requested_at.max(state.arrival);
         }
         let socket = self.machine.socket_of(request.core);
         let near = match state.copies {
@@ -38,15 +39,15 @@ impl Cache {
             Copies::Owned(_) => socket == state.home,
             Copies::Shared(cores) => self.reaches(cores, socket),
         };
-        let asked = if near {
-            request.asked
+        let begins = if near {
+            request.requested_at
         } else {
-            request.asked.max(state.since)
+            request.requested_at.max(state.since)
         };
-        asked + self.ways(line, request).request
+        begins + self.ways(line, request).request
     }
 
-    /// The ways of a request and its answer.
+    /// Returns the travel times of a request and its answer.
     pub(super) fn path(&mut self, line: usize, request: &Request) -> Path {
         let path = self.ways(line, request);
         Path {
@@ -56,13 +57,13 @@ impl Cache {
         }
     }
 
-    /// The same, before chance makes them longer or shorter.
+    /// The same without random variation.
     fn ways(&self, line: usize, request: &Request) -> Path {
         let socket = self.machine.socket_of(request.core);
         let state = &self.lines[line];
         let costs = &self.machine.costs;
         if self.has(line, request.core, request.access) {
-            // It was on its way here already.
+            // The line was on its way to this core already.
             return Path::default();
         }
         let way = request.way;
@@ -87,12 +88,12 @@ impl Cache {
                     whole(self.machine.transfer(state.home, socket))
                 }
             }
-            // All copies have to go, the most distant one too.
+            // All copies have to be invalidated, the most distant one, too.
             Copies::Shared(cores) => whole(self.invalidation(cores, request.core)),
         }
     }
 
-    /// What taking a shared line away from everybody else takes.
+    /// Returns the time to invalidate all copies of other cores.
     fn invalidation(&self, cores: u128, core: usize) -> Time {
         let socket = self.machine.socket_of(core);
         let others = cores & !bit(core);
@@ -103,7 +104,7 @@ impl Cache {
             .unwrap_or(self.machine.costs.shared)
     }
 
-    /// Whether one of these cores is on the socket, whose last-level cache has the line then.
+    /// Whether one of these cores is on the socket, whose last-level cache then has the line.
     pub(super) fn reaches(&self, cores: u128, socket: usize) -> bool {
         let all = u128::MAX >> (MOST_CORES - self.machine.cores);
         cores & (all << (socket * self.machine.cores)) != 0

@@ -1,16 +1,14 @@
-//! Scenes computed by hand, on a machine where nothing is left to chance but who of several is
-//! next.
+//! Scenes computed by hand, on a machine where only the order of concurrent requests is random.
 //!
 //! A transfer within a socket takes 60 ns: 20 for the request, 15 for the snoop and 25 for the
-//! data. All costs are multiples of 12 ns where they are divided like that, so that nothing is
-//! rounded.
+//! data. All costs that are divided like that are multiples of 12 ns, so that there is no rounding.
 
 mod random;
 mod scenes;
 mod watch;
 
 use super::*;
-use crate::engine::TAKES_HOLD;
+use crate::engine::LOCKS_LINE;
 use crate::machine::{Costs, Links, MOST_CORES};
 
 /// Four sockets at the corners of a square, of four cores each.
@@ -40,30 +38,29 @@ fn machine() -> Machine {
     }
 }
 
-/// What is to happen at some time.
+/// A scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    Ask(usize, usize),
-    /// The locked instruction of an ask that has hit takes hold of its line.
+    Request(usize, usize),
+    /// The locked instruction of a request that has hit locks its line.
     Hold(usize, usize),
     Serve(usize),
 }
 
-/// A machine of which every core has one vCPU, with the same number, and which does what the cache
-/// asks for.
+/// A machine with one vCPU on each core, of the same number, which obeys the signals of the cache.
 struct Scene {
     cache: Cache,
     now: Time,
     steps: std::collections::BTreeSet<(Time, usize, Step)>,
-    asks: Vec<(usize, Access)>,
+    requests: Vec<(usize, Access)>,
     count: usize,
-    /// Whose accesses ended when, in the order of the answers.
+    /// The cores whose accesses have ended, and when, in the order of the answers.
     done: Vec<(usize, u64)>,
     lost: Vec<(usize, u64)>,
-    /// Stores do not wait where they need not; who has stored so.
+    /// Whether stores are buffered where possible, and the cores that have a buffered store.
     buffers: bool,
     buffered: Vec<usize>,
-    /// Whose locked instructions have taken hold of their line.
+    /// The cores whose locked instructions have locked their line.
     held: Vec<usize>,
 }
 
@@ -73,7 +70,7 @@ impl Scene {
             cache: Cache::new(machine, 1),
             now: Time::ZERO,
             steps: Default::default(),
-            asks: Vec::new(),
+            requests: Vec::new(),
             count: 0,
             done: Vec::new(),
             lost: Vec::new(),
@@ -89,11 +86,11 @@ impl Scene {
         self.steps.insert((at, self.count, step));
     }
 
-    /// `core` accesses line 0 so many picoseconds after the start.
-    fn ask(&mut self, at: u64, core: usize, access: Access) {
-        self.asks.push((core, access));
+    /// `core` accesses line 0 at `at`, in picoseconds.
+    fn request(&mut self, at: u64, core: usize, access: Access) {
+        self.requests.push((core, access));
         let line = self.cache.line(0);
-        self.plan(Time::ps(at), Step::Ask(self.asks.len() - 1, line));
+        self.plan(Time::ps(at), Step::Request(self.requests.len() - 1, line));
     }
 
     fn step(&mut self) -> bool {
@@ -102,16 +99,16 @@ impl Scene {
         };
         self.now = at;
         match step {
-            Step::Ask(index, line) => self.asks_now(index, line),
+            Step::Request(index, line) => self.requests_now(index, line),
             Step::Hold(index, line) => {
-                let (core, access) = self.asks[index];
+                let (core, access) = self.requests[index];
                 if self.cache.has(line, core, access) {
-                    let end = at + self.cache.takes(access).scale(1.0 - TAKES_HOLD);
+                    let end = at + self.cache.takes(access).scale(1.0 - LOCKS_LINE);
                     self.cache.keep(line, end);
                     self.held.push(core);
                     self.done.push((core, end.as_ps()));
                 } else {
-                    self.asks_now(index, line);
+                    self.requests_now(index, line);
                 }
             }
             Step::Serve(line) => self.cache.serve(at, line),
@@ -120,9 +117,9 @@ impl Scene {
         true
     }
 
-    fn asks_now(&mut self, index: usize, line: usize) {
+    fn requests_now(&mut self, index: usize, line: usize) {
         let at = self.now;
-        let (core, access) = self.asks[index];
+        let (core, access) = self.requests[index];
         let behind = self.buffers && access == Access::Write;
         let behind = behind.then(|| self.cache.store_behind(at, core, core, line));
         let answer = match behind.flatten() {
@@ -134,7 +131,7 @@ impl Scene {
         };
         match answer {
             Answer::Hit(time) if access == Access::Locked => {
-                self.plan(at + time.scale(TAKES_HOLD), Step::Hold(index, line));
+                self.plan(at + time.scale(LOCKS_LINE), Step::Hold(index, line));
             }
             Answer::Hit(time) => self.done.push((core, (at + time).as_ps())),
             Answer::Wait => {}
@@ -153,7 +150,7 @@ impl Scene {
         }
     }
 
-    /// Whatever has been asked for happens. Whose accesses ended when.
+    /// Runs all events. Returns the cores whose accesses have ended, and when.
     fn run(&mut self) -> Vec<(usize, u64)> {
         while self.step() {}
         std::mem::take(&mut self.done)

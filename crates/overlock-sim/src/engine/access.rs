@@ -1,4 +1,4 @@
-//! What accesses to cache lines do to the vCPUs.
+//! Effects of cache line accesses on vCPUs.
 
 use super::events::Event;
 use super::state::Engine;
@@ -7,16 +7,17 @@ use crate::account::State;
 use crate::cache::{Access, Answer, Signal};
 use crate::time::Time;
 
-/// How far a locked instruction is when it takes hold of its line: before that it waits for what
-/// came before it.
-pub(crate) const TAKES_HOLD: f64 = 0.6;
+/// The share of a locked instruction before it locks its line: until then it waits for earlier
+/// instructions.
+pub(crate) const LOCKS_LINE: f64 = 0.6;
 
 impl Engine {
     fn core(&self, vcpu: usize) -> usize {
         self.machine.core_of(self.schedule.cpu(vcpu))
     }
 
-    /// Waits until the store buffer of `vcpu` is empty.
+    /// Waits until the store buffer of `vcpu` is empty. Returns whether the fibre has to be
+    /// suspended.
     pub fn drain(&mut self, vcpu: usize) -> bool {
         let left = self.vcpus[vcpu].drained.saturating_sub(self.now);
         left > Time::ZERO && self.pass(vcpu, left, State::Memory)
@@ -41,17 +42,17 @@ impl Engine {
         if answer == Answer::Wait {
             self.enter(vcpu, State::Memory);
             self.vcpus[vcpu].doing = Doing::Access;
-            self.vcpus[vcpu].asked = Some(self.now);
+            self.vcpus[vcpu].requested_at = Some(self.now);
         }
         self.answer();
         answer
     }
 
-    /// A locked instruction of `vcpu` has come to where it takes hold of its line: how long it
-    /// keeps it from others, if it still has it.
-    pub fn takes_hold(&mut self, vcpu: usize) -> Option<Time> {
+    /// A locked instruction of `vcpu` locks its line now. Returns how long it keeps the line from
+    /// others, or `None` if the core has lost it.
+    pub fn locks_line(&mut self, vcpu: usize) -> Option<Time> {
         let line = self.vcpus[vcpu].line;
-        let rest = self.machine.costs.locked.scale(1.0 - TAKES_HOLD);
+        let rest = self.machine.costs.locked.scale(1.0 - LOCKS_LINE);
         let has = self.cache.has(line, self.core(vcpu), Access::Locked);
         has.then(|| {
             self.cache.keep(line, self.now + rest);
@@ -59,32 +60,33 @@ impl Engine {
         })
     }
 
-    /// An access has had its effect. The answer is always false: nobody has to be suspended.
+    /// An access has taken effect. Always returns false: no fibre has to be suspended.
     pub fn accessed(&mut self, vcpu: usize, access: Access) -> bool {
         let state = &mut self.vcpus[vcpu];
-        let asked = state.asked.take();
+        let requested_at = state.requested_at.take();
         let line = state.line;
         if access == Access::Read {
-            state.looked = self.cache.changes(line);
+            state.changes_seen = self.cache.changes(line);
             return false;
         }
         if access == Access::Write
-            && let Some(asked) = asked
+            && let Some(requested_at) = requested_at
         {
-            state.credit = self.now - asked;
+            state.credit = self.now - requested_at;
         }
         self.cache.changed(line, vcpu);
         self.answer();
         false
     }
 
-    /// How often the line of the last load of `vcpu` had been changed by then.
-    pub fn looked(&self, vcpu: usize) -> u64 {
-        self.vcpus[vcpu].looked
+    /// Returns how often the line of the last load of `vcpu` had been changed by then.
+    pub fn changes_seen(&self, vcpu: usize) -> u64 {
+        self.vcpus[vcpu].changes_seen
     }
 
-    /// Spins on the line of `address`, unless it has been changed since `changes` were counted, or
-    /// is not even there: then the next look is due after a turn.
+    /// Watches the line of `address`. If it has been changed since `changes` were counted, or has
+    /// left the core, `vcpu` polls again after one iteration. Returns whether the fibre has to be
+    /// suspended.
     pub fn watch(
         &mut self,
         vcpu: usize,
@@ -94,9 +96,9 @@ impl Engine {
     ) -> bool {
         let line = self.cache.line(address);
         let core = self.core(vcpu);
-        let turn = self.machine.costs.turn;
+        let iteration = self.machine.costs.turn;
         if self.cache.changes(line) != changes || !self.cache.watch(vcpu, core, line) {
-            return self.pass(vcpu, turn, State::Spin);
+            return self.pass(vcpu, iteration, State::Spin);
         }
         self.enter(vcpu, State::Spin);
         self.vcpus[vcpu].doing = Doing::Watch {
@@ -106,22 +108,22 @@ impl Engine {
         let noticed = self.pauses(vcpu);
         let at = until.map_or(noticed, |until| until.min(noticed));
         if at < Time::MAX {
-            self.goes(vcpu, at.max(self.now + turn));
+            self.goes(vcpu, at.max(self.now + iteration));
         }
         true
     }
 
-    /// `vcpu`, which watched a line, has lost it, and sees that at its next turn.
-    fn loses(&mut self, vcpu: usize) {
+    /// `vcpu`, which watched a line, has lost it, and notices that at its next iteration.
+    fn notices_loss(&mut self, vcpu: usize) {
         let Doing::Watch { since, .. } = self.vcpus[vcpu].doing else {
             return;
         };
-        let turn = self.machine.costs.turn.as_ps().max(1);
-        let turns = (self.now - since).as_ps().div_ceil(turn).max(1);
-        self.goes(vcpu, since + Time::ps(turns * turn));
+        let iteration = self.machine.costs.turn.as_ps().max(1);
+        let iterations = (self.now - since).as_ps().div_ceil(iteration).max(1);
+        self.goes(vcpu, since + Time::ps(iterations * iteration));
     }
 
-    /// Does what the cache asks for.
+    /// Acts on the signals of the cache.
     pub fn answer(&mut self) {
         let mut signals = std::mem::take(&mut self.signals);
         self.cache.signals(&mut signals);
@@ -129,7 +131,7 @@ impl Engine {
             match signal {
                 Signal::Done { vcpu, at } => self.goes(vcpu, at),
                 Signal::Serve { line, at } => self.plan(at, Event::Serve { line }),
-                Signal::Lost { vcpu } => self.loses(vcpu),
+                Signal::Lost { vcpu } => self.notices_loss(vcpu),
             }
         }
         self.signals = signals;

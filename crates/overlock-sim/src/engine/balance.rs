@@ -1,4 +1,4 @@
-//! The host's own work, and its even spreading of the vCPUs over CPUs and cores.
+//! The host's own work, and load balancing of the vCPUs over CPUs and cores.
 
 use rand::RngExt;
 
@@ -9,8 +9,7 @@ use crate::time::Time;
 use crate::trace::What;
 
 impl Engine {
-    /// When the host's own work is due on a CPU again, and how long it is: as chance has it, the
-    /// mean being what is said.
+    /// Schedules the host's next work on a CPU, with random interval and length around their means.
     pub fn plan_chore(&mut self, cpu: usize) {
         if let Some(chores) = self.host.chores {
             let mut draw = |mean: Time| mean.scale(-self.random.random_range(1e-9..1.0_f64).ln());
@@ -31,8 +30,8 @@ impl Engine {
         self.reschedule(cpu);
     }
 
-    /// Whether whoever is on a CPU does something there, and whoever is not does nothing; no CPU is
-    /// wasted.
+    /// Whether all vCPUs on CPUs are active and all others are not, and no CPU is idle while a vCPU
+    /// is queued for it.
     fn is_sound(&self) -> bool {
         let ready = |vcpu: usize| {
             let doing = self.vcpus[vcpu].doing;
@@ -48,9 +47,8 @@ impl Engine {
         self.schedule.is_sound(ready) && (0..self.schedule.cpus()).all(runs)
     }
 
-    /// Takes one of two vCPUs that run on the same core for `cpu`, if nobody runs on any thread of
-    /// its own.
-    fn takes_sibling(&mut self, cpu: usize) -> bool {
+    /// Moves one of two vCPUs on the same core to `cpu`, if no thread of its own core is busy.
+    fn pulls_sibling(&mut self, cpu: usize) -> bool {
         let Some((crowded, vcpu)) = self.schedule.crowded(cpu) else {
             return false;
         };
@@ -60,16 +58,16 @@ impl Engine {
         self.take_off(vcpu);
         self.mark(vcpu, What::Preempted);
         self.schedule.preempt(self.now, crowded);
-        // Nobody else waits anywhere, or it would have come here already.
+        // No other vCPU is queued anywhere, or it would have moved here already.
         self.schedule.pull(self.now, cpu, 1)
     }
 
-    /// CPUs that have nothing to do look for work; now and then all of them compare their queues.
+    /// Idle CPUs search for work; at times all CPUs compare their queues.
     pub fn balance(&mut self, all: bool) {
         debug_assert!(self.is_sound());
         for cpu in 0..self.schedule.cpus() {
             if self.schedule.is_idle(cpu) {
-                if self.schedule.pull(self.now, cpu, 1) || self.takes_sibling(cpu) {
+                if self.schedule.pull(self.now, cpu, 1) || self.pulls_sibling(cpu) {
                     self.dispatch(cpu);
                 }
             } else if all && self.schedule.pull(self.now, cpu, 2) {

@@ -1,4 +1,4 @@
-//! The events, and the queue of them.
+//! Events and their queue.
 
 use std::cmp::Reverse;
 
@@ -6,18 +6,18 @@ use super::state::Engine;
 use super::vcpu::{Doing, Vcpu};
 use crate::time::Time;
 
-/// How much time passes between two looks at whether to go on, and how many events, at most.
-pub(super) const LOOK: Time = Time::ms(1);
-const EVENTS_PER_LOOK: u64 = 1 << 16;
+/// The largest time, and number of events, between two checks whether to go on.
+pub(super) const CHECK_INTERVAL: Time = Time::ms(1);
+const EVENTS_PER_CHECK: u64 = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// The vCPU's fibre is resumed.
+    /// Resume the vCPU's fibre.
     Go {
         vcpu: usize,
         stamp: u64,
     },
-    /// A line's queue is served.
+    /// Serve a line's queue.
     Serve {
         line: usize,
     },
@@ -26,12 +26,12 @@ pub(super) enum Event {
         cpu: usize,
         stamp: u64,
     },
-    /// Somebody wanted the CPU while the vCPU was being switched to.
+    /// Another vCPU wanted the CPU during the context switch to this one.
     Again {
         vcpu: usize,
-        turn: u64,
+        dispatch: u64,
     },
-    /// A sleeper's time is up, or its host no longer polls.
+    /// A sleeper's timeout.
     Timeout {
         vcpu: usize,
         stamp: u64,
@@ -40,12 +40,12 @@ pub(super) enum Event {
         vcpu: usize,
         stamp: u64,
     },
-    /// The host takes a CPU for itself, for so long; or gives it back.
+    /// The host takes a CPU for itself, for this long; or gives it back.
     Chore {
         cpu: usize,
         length: Option<Time>,
     },
-    /// CPUs compare their queues.
+    /// Compare the queues of CPUs.
     Balance {
         all: bool,
     },
@@ -58,19 +58,19 @@ impl Engine {
             .push(Reverse((at.max(self.now), self.planned, event)));
     }
 
-    /// The fibre of `vcpu` is resumed then, unless something else comes first.
+    /// Schedules the resumption of `vcpu`, unless an earlier event intervenes.
     pub fn goes(&mut self, vcpu: usize, at: Time) {
         let stamp = self.vcpus[vcpu].stamp;
         self.plan(at, Event::Go { vcpu, stamp });
     }
 
-    /// Moves the clock to the next event. `None` where nothing is left that could wake anybody.
+    /// Advances the clock to the next event. Returns `None` if no event can wake a vCPU.
     pub fn next(&mut self) -> Option<Event> {
         let Reverse((at, _, event)) = self.events.pop()?;
         self.now = at;
         self.handled += 1;
-        if matches!(event, Event::Balance { .. } | Event::Chore { .. }) && self.sleeps() {
-            // These come for ever, and wake nobody.
+        if matches!(event, Event::Balance { .. } | Event::Chore { .. }) && self.all_sleep() {
+            // These recur for ever, and wake no vCPU.
             return None;
         }
         if let Event::Balance { all } = event {
@@ -80,26 +80,26 @@ impl Engine {
         Some(event)
     }
 
-    /// Whether the caller is to be asked now if it wants to go on.
-    pub fn looks(&mut self) -> bool {
-        let due = self.now >= self.look || self.handled.is_multiple_of(EVENTS_PER_LOOK);
+    /// Whether to check now if the caller wants to go on.
+    pub fn is_check_due(&mut self) -> bool {
+        let due = self.now >= self.next_check || self.handled.is_multiple_of(EVENTS_PER_CHECK);
         if due {
-            self.look = self.now + LOOK;
+            self.next_check = self.now + CHECK_INTERVAL;
         }
         due
     }
 
-    /// Whether all sleep, and for ever.
-    fn sleeps(&self) -> bool {
+    /// Whether all vCPUs sleep without a timeout.
+    fn all_sleep(&self) -> bool {
         let asleep = |vcpu: &Vcpu| match vcpu.doing {
             Doing::Asleep(halt) => halt.until.is_none(),
             Doing::Ended => true,
             _ => false,
         };
-        self.left > 0 && self.vcpus[..self.team].iter().all(asleep)
+        self.left > 0 && self.vcpus[..self.fibres].iter().all(asleep)
     }
 
-    /// What an event does; whose fibre is to be resumed.
+    /// Handles an event. Returns the vCPU whose fibre is to be resumed.
     pub fn handle(&mut self, event: Event) -> Option<usize> {
         match event {
             Event::Go { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
@@ -111,7 +111,7 @@ impl Engine {
                 self.answer();
             }
             Event::Slice { cpu, stamp } if self.slices[cpu].1 == stamp => self.slice(cpu),
-            Event::Again { vcpu, turn } => self.again(vcpu, turn),
+            Event::Again { vcpu, dispatch } => self.again(vcpu, dispatch),
             Event::Timeout { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
                 self.wakes(vcpu, None);
             }
@@ -128,7 +128,7 @@ impl Engine {
     fn resumes(&mut self, vcpu: usize) {
         let state = &mut self.vcpus[vcpu];
         if let Doing::Watch { line, .. } = state.doing {
-            // Its limit has come, or the processor has had enough, or it has lost the line.
+            // Its time limit, a pause-loop exit, or the loss of the line.
             self.cache.unwatch(vcpu, line);
             if let Some((since, until)) = &mut state.spins {
                 *until = self.now;

@@ -1,4 +1,4 @@
-//! The fibres: a stack for each vCPU.
+//! Fibres: a stack for each vCPU.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -13,20 +13,20 @@ const STACK: usize = 256 * 1024;
 type Fibre<T> = Coroutine<(), (), T>;
 
 thread_local! {
-    /// What suspends each vCPU's fibre, from its first moment to its end.
+    /// The objects that suspend each vCPU's fibre, while it exists.
     static YIELDERS: RefCell<Vec<*const Yielder<(), ()>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The fibres of a simulation. They are leaked unless all of them have ended: the code on their
-/// stacks must not be unwound outside of the simulation, where nobody would answer it.
+/// The fibres of a simulation. They are leaked unless all have ended: outside of the simulation the
+/// code on their stacks must not be unwound, since its calls to the engine would fail.
 pub(super) struct Fibres<T> {
     fibres: ManuallyDrop<Vec<Fibre<T>>>,
     results: Vec<Option<T>>,
 }
 
 impl<T> Fibres<T> {
-    /// A fibre for each vCPU, not started yet. `body` outlives them all: it is borrowed for as long
-    /// as `self` is used.
+    /// Makes a fibre for each vCPU, not started yet. `body` outlives them all: it is borrowed for
+    /// as long as `self` is used.
     pub fn new(vcpus: usize, body: &impl Fn(usize) -> T) -> Self {
         YIELDERS.with_borrow_mut(|yielders| {
             yielders.clear();
@@ -38,10 +38,9 @@ impl<T> Fibres<T> {
                 YIELDERS.with_borrow_mut(|yielders| yielders[vcpu] = ptr::from_ref(yielder));
                 body(vcpu)
             };
-            // SAFETY: what is asked for beyond the safe form is that the fibre not outlive what
-            // `main` borrows, `body`. It is resumed by `run` only, which holds on to
-            // `body`; a fibre that has not ended when `run` returns is leaked, and
-            // neither runs nor is unwound ever again.
+            // SAFETY: beyond the safe constructor, the fibre must not outlive `body`, which `main`
+            // borrows. Only `run` resumes it, and holds on to `body`. A fibre that has not ended
+            // when `run` returns is leaked, and neither runs nor is unwound ever again.
             unsafe { Fibre::with_stack_unchecked(stack, main) }
         };
         Self {
@@ -50,7 +49,7 @@ impl<T> Fibres<T> {
         }
     }
 
-    /// Lets the fibre run until it is suspended; true if it has ended.
+    /// Runs the fibre until it is suspended. Returns whether it has ended.
     pub fn resume(&mut self, vcpu: usize) -> bool {
         match self.fibres[vcpu].resume(()) {
             CoroutineResult::Yield(()) => false,
@@ -61,7 +60,7 @@ impl<T> Fibres<T> {
         }
     }
 
-    /// What all of them have returned; all have ended.
+    /// Returns the results of all fibres, which have ended.
     pub fn results(mut self) -> Vec<T> {
         assert!(self.fibres.iter().all(Coroutine::done));
         // SAFETY: `self` is consumed here and has no destructor, so this happens once.
@@ -73,8 +72,8 @@ impl<T> Fibres<T> {
 /// Suspends the calling fibre, which is that of `vcpu`, until the engine resumes it.
 pub(super) fn suspend(vcpu: usize) {
     let yielder = YIELDERS.with_borrow(|yielders| yielders[vcpu]);
-    // SAFETY: the pointer was taken from the reference that the fibre's main function has for as
-    // long as it runs, and it runs: it called this.
+    // SAFETY: the pointer was taken from a reference that the fibre's main function has for as long
+    // as it runs, and it runs: it called this.
     let yielder = unsafe { &*yielder };
     yielder.suspend(());
 }

@@ -1,5 +1,5 @@
-//! What the host does to its vCPUs: gives them CPUs and takes these away, puts them to sleep and
-//! wakes them.
+//! Actions of the host: gives CPUs to its vCPUs and takes them away, puts vCPUs to sleep and wakes
+//! them.
 
 use super::events::Event;
 use super::state::Engine;
@@ -9,17 +9,17 @@ use crate::schedule::Placed;
 use crate::time::Time;
 use crate::trace::What;
 
-/// A host that polls in vain polls less, one that would have been right to poll longer polls
-/// longer; from here on.
+/// The first polling time that is not zero. A host that polls in vain stops polling; one that would
+/// have succeeded with a longer poll doubles the time.
 const FIRST_POLL: Time = Time::us(10);
 
 impl Engine {
-    /// A CPU that nobody has gets the next vCPU, if there is one.
+    /// Gives a free CPU to the next vCPU, if there is one.
     pub fn dispatch(&mut self, cpu: usize) {
         self.dispatch_after(cpu, Time::ZERO);
     }
 
-    /// The same, where the CPU is the host's for a while.
+    /// The same, after the host has used the CPU for `busy`.
     fn dispatch_after(&mut self, cpu: usize, busy: Time) {
         self.slices[cpu] = (None, self.slices[cpu].1 + 1);
         let Some(pick) = self.schedule.pick(self.now, cpu) else {
@@ -35,7 +35,7 @@ impl Engine {
         self.plan_slice(cpu);
     }
 
-    /// Somebody waits for the CPU now, or no longer.
+    /// Schedules the end of the slice, after the queue of the CPU has changed.
     pub fn plan_slice(&mut self, cpu: usize) {
         let Some(end) = self.schedule.slice_end(cpu) else {
             return;
@@ -57,44 +57,44 @@ impl Engine {
         }
     }
 
-    /// The CPU is to choose again.
+    /// Makes the CPU choose again.
     pub fn reschedule(&mut self, cpu: usize) {
         let Some(current) = self.schedule.current(cpu) else {
             return self.dispatch(cpu);
         };
         let state = &mut self.vcpus[current];
         match state.doing {
-            Doing::Access | Doing::Running => state.evicted = true,
-            // In the middle of an instruction too.
-            Doing::Busy { .. } if state.state == State::Memory => state.evicted = true,
-            // Nor while it is being switched to. It gets as far as an interrupt's way is long: else
-            // those that yield could keep everybody from anything but being switched.
+            Doing::Access | Doing::Running => state.preempt_pending = true,
+            // In the middle of an instruction, too.
+            Doing::Busy { .. } if state.state == State::Memory => state.preempt_pending = true,
+            // Nor during a context switch to it. It then runs for as long as an interrupt takes to
+            // arrive: otherwise vCPUs that yield could make a CPU do nothing but switch.
             Doing::Busy { .. } if state.comes() > self.now => {
-                let (turn, at) = (state.turns, state.comes() + self.host.brief);
+                let (dispatch, at) = (state.dispatches, state.comes() + self.host.brief);
                 self.plan(
                     at,
                     Event::Again {
                         vcpu: current,
-                        turn,
+                        dispatch,
                     },
                 );
             }
             Doing::Polled(_) => self.stops_polling(current),
-            _ => self.evict(current),
+            _ => self.preempt(current),
         }
     }
 
-    /// What was asked for while `vcpu` was being switched to, in that turn.
-    pub fn again(&mut self, vcpu: usize, turn: u64) {
+    /// A reschedule that was requested during the context switch of `vcpu` with this number.
+    pub fn again(&mut self, vcpu: usize, dispatch: u64) {
         let cpu = self.schedule.cpu(vcpu);
-        if self.vcpus[vcpu].turns == turn && self.schedule.current(cpu) == Some(vcpu) {
+        if self.vcpus[vcpu].dispatches == dispatch && self.schedule.current(cpu) == Some(vcpu) {
             self.reschedule(cpu);
         }
     }
 
-    /// `vcpu`, which has a CPU, goes back to the queue against its will.
-    fn evict(&mut self, vcpu: usize) {
-        if self.gives_up(vcpu) && vcpu < self.team {
+    /// Preempts `vcpu`, which has a CPU.
+    fn preempt(&mut self, vcpu: usize) {
+        if self.requeue(vcpu) && vcpu < self.fibres {
             let state = &self.vcpus[vcpu];
             self.counts.preemptions += 1;
             self.counts.holders += u64::from(state.holds > 0);
@@ -102,8 +102,8 @@ impl Engine {
         }
     }
 
-    /// `vcpu`, which has a CPU, goes back to the queue. False where it is the next one itself.
-    fn gives_up(&mut self, vcpu: usize) -> bool {
+    /// Moves `vcpu`, which has a CPU, to the queue. Returns false if it is the next one itself.
+    fn requeue(&mut self, vcpu: usize) -> bool {
         let cpu = self.schedule.cpu(vcpu);
         self.take_off(vcpu);
         self.schedule.preempt(self.now, cpu);
@@ -115,27 +115,27 @@ impl Engine {
         lost
     }
 
-    /// Whether `vcpu` was to lose its CPU after its instruction; then it has lost it.
-    pub fn gives_way(&mut self, vcpu: usize) -> bool {
-        let evicted = std::mem::take(&mut self.vcpus[vcpu].evicted);
-        if evicted {
-            self.evict(vcpu);
+    /// Preempts `vcpu` if that was deferred until after its instruction. Returns whether it was.
+    pub fn preempt_deferred(&mut self, vcpu: usize) -> bool {
+        let preempt_pending = std::mem::take(&mut self.vcpus[vcpu].preempt_pending);
+        if preempt_pending {
+            self.preempt(vcpu);
         }
-        evicted
+        preempt_pending
     }
 
-    /// `vcpu` lets others run, if any wait for its CPU.
+    /// Yields the CPU of `vcpu` if another vCPU is queued for it. Returns whether it did.
     pub fn rests(&mut self, vcpu: usize) -> bool {
         let cpu = self.schedule.cpu(vcpu);
         if self.schedule.waiting(cpu) == 0 {
             return false;
         }
         self.schedule.skips(vcpu);
-        self.gives_up(vcpu);
+        self.requeue(vcpu);
         true
     }
 
-    /// `vcpu` halts; false where it need not be suspended.
+    /// Halts `vcpu`. Returns false if it need not be suspended.
     pub fn halts(&mut self, vcpu: usize, address: usize, until: Option<Time>) -> bool {
         if until.is_some_and(|until| until <= self.now) {
             return false;
@@ -167,14 +167,14 @@ impl Engine {
         };
         if !polls {
             self.schedule.leave(self.now, cpu);
-            // The way to here took as long as one that finds its word changed.
+            // The way to here took as long as a halt that finds its word changed.
             let busy = self.host.halt.saturating_sub(self.host.brief);
             self.dispatch_after(cpu, busy);
         }
         true
     }
 
-    /// The host of `vcpu` gives its CPU away.
+    /// The host of `vcpu` stops polling and gives the CPU away.
     pub fn stops_polling(&mut self, vcpu: usize) {
         let Doing::Polled(halt) = self.vcpus[vcpu].doing else {
             return;
@@ -186,7 +186,7 @@ impl Engine {
         self.dispatch(cpu);
     }
 
-    /// What a kick of whoever halted there costs.
+    /// Returns the cost of a kick for the word at `address`.
     pub fn kick_costs(&self, address: usize) -> Time {
         match self.sleepers.contains_key(&address) {
             true => self.host.kick,
@@ -194,12 +194,12 @@ impl Engine {
         }
     }
 
-    /// How many have halted there.
+    /// Returns the number of vCPUs that have halted for the word at `address`.
     pub fn sleepers_at(&self, address: usize) -> usize {
         self.sleepers.get(&address).map_or(0, Vec::len)
     }
 
-    /// Wakes one that halted there.
+    /// Wakes the first vCPU that has halted for the word at `address`.
     pub fn kick(&mut self, by: usize, address: usize) {
         self.counts.kicks += 1;
         if let Some(&vcpu) = self
@@ -212,7 +212,7 @@ impl Engine {
         }
     }
 
-    /// `vcpu`, which halted, goes on.
+    /// Wakes `vcpu`, which has halted.
     pub fn wakes(&mut self, vcpu: usize, by: Option<usize>) {
         let (Doing::Asleep(halt) | Doing::Polled(halt)) = self.vcpus[vcpu].doing else {
             return;
@@ -249,7 +249,7 @@ impl Engine {
             }
             Placed::Queued(cpu) => {
                 let current = self.schedule.current(cpu);
-                // A host that polls does so for nobody else's sake.
+                // A host stops polling as soon as another vCPU wants the CPU.
                 let polled = current
                     .filter(|&current| matches!(self.vcpus[current].doing, Doing::Polled(_)));
                 match polled {
@@ -260,7 +260,7 @@ impl Engine {
         }
     }
 
-    /// The sleep took so long: what that says about polling.
+    /// Adapts the polling time of `vcpu` to the length of its sleep.
     fn learn_poll(&mut self, vcpu: usize, slept: Time) {
         let most = self.host.poll;
         let poll = &mut self.vcpus[vcpu].poll;
@@ -271,7 +271,7 @@ impl Engine {
         }
     }
 
-    /// The processor has seen `vcpu` spin for long, and leaves the guest.
+    /// A pause-loop exit: the processor has noticed that `vcpu` spins.
     pub fn exits(&mut self, vcpu: usize) -> bool {
         let Some(exit) = self.host.pause_exit else {
             return false;
@@ -285,33 +285,32 @@ impl Engine {
         self.pass(vcpu, cost, State::Host)
     }
 
-    /// `vcpu` offers its CPU to one that has lost its own; true where the fibre has to be
-    /// suspended.
+    /// `vcpu` yields its CPU to a preempted vCPU. Returns whether the fibre has to be suspended.
     pub fn yields(&mut self, vcpu: usize) -> bool {
-        let target = self.helped(vcpu);
+        let target = self.yield_target(vcpu);
         target.is_some_and(|target| {
             self.boosted = target;
             self.yield_to(vcpu, target)
         })
     }
 
-    /// `vcpu` goes back into the guest after an exit.
+    /// `vcpu` enters the guest after an exit.
     pub fn enters_guest(&mut self, vcpu: usize) {
         let state = &mut self.vcpus[vcpu];
         state.spinning = false;
         state.eligible = false;
     }
 
-    /// The next one, from the last that was helped on, which has been robbed of its CPU. One that
-    /// was spinning itself is helped every other time.
-    fn helped(&mut self, vcpu: usize) -> Option<usize> {
-        let count = self.team;
+    /// Returns the next preempted vCPU, cyclically from the last target. A target that was spinning
+    /// itself is eligible every other time.
+    fn yield_target(&mut self, vcpu: usize) -> Option<usize> {
+        let count = self.fibres;
         (1..=count)
             .map(|step| (self.boosted + step) % count)
             .find(|&other| {
                 let candidate = &mut self.vcpus[other];
                 if other == vcpu
-                    || !candidate.robbed
+                    || !candidate.preempted
                     || !matches!(candidate.doing, Doing::Off { .. })
                 {
                     return false;
@@ -336,7 +335,7 @@ impl Engine {
         if self.schedule.waiting(own) == 0 {
             return false;
         }
-        self.gives_up(vcpu);
+        self.requeue(vcpu);
         true
     }
 }

@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
 
-use super::events::{Event, LOOK};
+use super::events::{CHECK_INTERVAL, Event};
 use super::vcpu::{Doing, Vcpu};
 use super::{Outcome, Setup};
 use crate::account::{Counts, State};
@@ -28,19 +28,19 @@ pub(super) struct Engine {
     pub schedule: Schedule,
     pub cache: Cache,
     pub vcpus: Vec<Vcpu>,
-    /// How many of them have fibres; the others compute for ever.
-    pub team: usize,
-    /// How many of those have not ended.
+    /// The number of vCPUs with fibres; the others compute for ever.
+    pub fibres: usize,
+    /// The number of those that have not ended.
     pub left: usize,
-    /// Events so far.
+    /// The number of events so far.
     pub handled: u64,
-    /// When the caller is asked at the latest whether to go on.
-    pub look: Time,
+    /// The time of the next check whether to go on, at the latest.
+    pub next_check: Time,
     pub counts: Counts,
     pub sleepers: FxHashMap<usize, Vec<usize>>,
     pub boosted: usize,
     pub random: Random,
-    /// When the slice event of each CPU was planned for, and the stamp of the valid one.
+    /// The scheduled slice event of each CPU, and the stamp of the valid one.
     pub slices: Vec<(Option<Time>, u64)>,
     pub events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     pub planned: u64,
@@ -72,10 +72,10 @@ impl Engine {
             schedule,
             cache: Cache::new(setup.machine, setup.seed ^ 0x0063_6163_6865),
             vcpus: (0..all).map(vcpu).collect(),
-            team: setup.vcpus,
+            fibres: setup.vcpus,
             left: setup.vcpus,
             handled: 0,
-            look: LOOK,
+            next_check: CHECK_INTERVAL,
             counts: Counts::default(),
             sleepers: FxHashMap::default(),
             boosted: 0,
@@ -90,13 +90,13 @@ impl Engine {
         }
     }
 
-    /// What the simulation has brought, once all have ended.
+    /// Returns the result of the simulation, once all vCPUs have ended.
     pub fn outcome<T>(self, results: Vec<T>) -> Outcome<T> {
         let counted = |(diagram, times): (&'static Diagram, Vec<u64>)| {
             let transition = move |(index, times)| (Transition { diagram, index }, times);
             times.into_iter().enumerate().map(transition)
         };
-        let team = &self.vcpus[..self.team];
+        let own = &self.vcpus[..self.fibres];
         Outcome {
             results,
             elapsed: if self.stopped {
@@ -105,7 +105,7 @@ impl Engine {
                 self.last_end
             },
             stopped: self.stopped,
-            accounts: team.iter().map(|vcpu| vcpu.account).collect(),
+            accounts: own.iter().map(|vcpu| vcpu.account).collect(),
             counts: self.counts,
             traffic: self.cache.traffic(),
             transitions: self.transitions.into_iter().flat_map(counted).collect(),
@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// All CPUs get their first vCPUs.
+    /// Gives all CPUs their first vCPUs.
     pub fn begin(&mut self) {
         for cpu in 0..self.schedule.cpus() {
             self.dispatch(cpu);
@@ -127,7 +127,7 @@ impl Engine {
         self.plan(seldom, Event::Balance { all: true });
     }
 
-    /// From now on `vcpu` is in another state.
+    /// `vcpu` enters another state.
     pub fn enter(&mut self, vcpu: usize, next: State) {
         let state = &mut self.vcpus[vcpu];
         let time = self.now - state.since;
@@ -139,12 +139,12 @@ impl Engine {
         state.state = next;
     }
 
-    /// `vcpu`, which runs, is busy for `time`; true where its fibre has to be suspended.
+    /// `vcpu`, which runs, is busy for `time`. Returns whether its fibre has to be suspended.
     pub fn pass(&mut self, vcpu: usize, time: Time, state: State) -> bool {
         self.enter(vcpu, state);
         let until = self.now + time;
         let next = self.events.peek().map(|Reverse((at, ..))| *at);
-        if until < self.look && next.is_none_or(|next| next > until) {
+        if until < self.next_check && next.is_none_or(|next| next > until) {
             self.now = until;
             return false;
         }
@@ -152,13 +152,13 @@ impl Engine {
         true
     }
 
-    /// `vcpu` has its CPU until then.
+    /// `vcpu` is busy on its CPU until then.
     pub fn busy(&mut self, vcpu: usize, until: Time) {
         self.vcpus[vcpu].doing = Doing::Busy { until };
         self.goes(vcpu, until);
     }
 
-    /// How long `vcpu` computes what takes `time` on an idle core.
+    /// Returns how long `vcpu` computes for work that takes `time` on an idle core.
     pub fn work(&mut self, vcpu: usize, time: Time) -> Time {
         let credit = std::mem::take(&mut self.vcpus[vcpu].credit);
         let time = time.saturating_sub(credit);
@@ -168,8 +168,8 @@ impl Engine {
         time
     }
 
-    /// Whether another thread of the core computes. One that spins or waits for memory leaves the
-    /// core to us.
+    /// Whether another thread of the core computes. A thread that spins or waits for memory leaves
+    /// the core to this one.
     fn sibling_works(&self, vcpu: usize) -> bool {
         let cpu = self.schedule.cpu(vcpu);
         self.machine
@@ -179,7 +179,7 @@ impl Engine {
             .any(|other| self.vcpus[other].state == State::Work)
     }
 
-    /// `vcpu` begins to pause, or goes on. When the processor will notice.
+    /// `vcpu` begins or continues a loop of pauses. Returns when the processor will notice it.
     pub fn pauses(&mut self, vcpu: usize) -> Time {
         let Some(exit) = self.host.pause_exit else {
             return Time::MAX;
@@ -198,12 +198,12 @@ impl Engine {
         }
     }
 
-    /// Whether the processor has noticed that `vcpu` spins; once.
+    /// Whether the processor has noticed that `vcpu` spins. Returns true once.
     pub fn sees_pause_exit(&mut self, vcpu: usize) -> bool {
         std::mem::take(&mut self.vcpus[vcpu].spun_long)
     }
 
-    /// The loop of pauses that `vcpu` was in has ended, since it has left the guest.
+    /// Ends the loop of pauses of `vcpu`, which has left the guest.
     pub fn forgets_pauses(&mut self, vcpu: usize) {
         self.vcpus[vcpu].spins = None;
     }
@@ -228,26 +228,26 @@ impl Engine {
         }
     }
 
-    /// `vcpu` gets a CPU; its host needs `delay` to bring it there.
+    /// Gives a CPU to `vcpu`, which runs after `delay`.
     pub fn put_on(&mut self, vcpu: usize, cpu: usize, mut delay: Time) {
         let Doing::Off { left, with } = self.vcpus[vcpu].doing else {
-            unreachable!("only those without a CPU get one")
+            unreachable!("only vCPUs without a CPU get one")
         };
         if self.vcpus[vcpu]
             .ran_on
             .replace(cpu)
             .is_some_and(|before| before != cpu)
         {
-            self.counts.migrations += u64::from(vcpu < self.team);
+            self.counts.migrations += u64::from(vcpu < self.fibres);
             delay += self.host.scheduler.migration;
         }
         self.mark(vcpu, What::On(cpu));
         self.enter(vcpu, with);
         let state = &mut self.vcpus[vcpu];
         state.overhead = delay;
-        state.turns += 1;
-        state.robbed = false;
-        state.evicted = false;
+        state.dispatches += 1;
+        state.preempted = false;
+        state.preempt_pending = false;
         if let Some(exit) = self.host.pause_exit {
             state.window = exit.window;
         }
@@ -255,7 +255,7 @@ impl Engine {
         self.busy(vcpu, self.now + delay + left);
     }
 
-    /// `vcpu` has lost its CPU.
+    /// Takes the CPU from `vcpu`.
     pub fn take_off(&mut self, vcpu: usize) {
         debug_assert!(self.vcpus[vcpu].can_lose_cpu(self.now));
         let off = match self.vcpus[vcpu].doing {
@@ -274,8 +274,8 @@ impl Engine {
         let state = &mut self.vcpus[vcpu];
         state.doing = off;
         state.stamp += 1;
-        state.evicted = false;
-        state.robbed = true;
+        state.preempt_pending = false;
+        state.preempted = true;
     }
 
     pub fn transition(&mut self, transition: Transition) {

@@ -1,5 +1,5 @@
-//! The engine, by hand: machines and hosts on which nothing is left to chance, so that every moment
-//! can be computed.
+//! The engine in scenes computed by hand, on machines and hosts without random variation, so that
+//! every time can be computed.
 
 mod host;
 mod interrupt;
@@ -15,8 +15,8 @@ use crate::word::U32;
 
 use overlock_core::platform::Zero;
 
-/// One socket. A line that another core has changed is there after 60 ns: 20 for the request, 15
-/// for the snoop, 25 for the data.
+/// One socket. A line that another core has changed arrives after 60 ns: 20 for the request, 15 for
+/// the snoop, 25 for the data.
 pub(super) fn machine(cores: usize, threads: usize) -> Machine {
     Machine {
         name: "test",
@@ -43,7 +43,7 @@ pub(super) fn machine(cores: usize, threads: usize) -> Machine {
     }
 }
 
-/// Every cost is a number that no sum of others gives by accident.
+/// No cost is the sum of others by accident.
 pub(super) const HOST: Host = Host {
     name: "test",
     about: "",
@@ -84,7 +84,7 @@ pub(super) fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize) -> S
     }
 }
 
-/// Runs `body` on so many vCPUs.
+/// Runs `body` on this many vCPUs.
 pub(super) fn simulate<T>(
     machine: &Machine,
     host: &Host,
@@ -94,11 +94,11 @@ pub(super) fn simulate<T>(
     run(&setup(machine, host, vcpus), body, || true)
 }
 
-/// What they all wait for before the scene begins: vCPUs that get their CPUs have a switch behind
-/// them then.
+/// All vCPUs wait until this time before the scene begins: by then their first context switches are
+/// over.
 pub(super) const BEGIN: Time = Time::us(10);
 
-/// Shares its cache line with nothing else.
+/// Shares its cache line with no other data.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Own(pub U32);
@@ -109,7 +109,7 @@ impl Own {
     }
 }
 
-/// Computes until that moment.
+/// Computes until that time.
 pub(super) fn at(moment: Time) {
     work(moment.saturating_sub(now()));
 }

@@ -1,12 +1,12 @@
-//! What is known of a vCPU.
+//! The state of a vCPU.
 
 use crate::account::{Account, State};
 use crate::time::Time;
 
-/// How long those compute that have nothing else to do.
+/// The work of vCPUs that compute for ever.
 const FOR_EVER: Time = Time::ms(1 << 40);
 
-/// A halt: on the word at this address, since when, and until when at the latest.
+/// A halt: the address of its word, when it began, and when it ends at the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Halt {
     pub address: usize,
@@ -14,14 +14,14 @@ pub(super) struct Halt {
     pub until: Option<Time>,
 }
 
-/// What a vCPU is in the middle of.
+/// The current activity of a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     /// Its fibre runs.
     Running,
-    /// Has a CPU until then, if nobody takes it away.
+    /// Has a CPU until then, unless it is preempted.
     Busy { until: Time },
-    /// Wants to be busy for so long, with this, but has no CPU.
+    /// Has to be busy for this long, in this state, but has no CPU.
     Off { left: Time, with: State },
     /// Waits for a cache line, in the middle of an instruction.
     Access,
@@ -36,12 +36,12 @@ pub(super) enum Doing {
 }
 
 impl Doing {
-    /// Goes on as soon as it has a CPU.
+    /// Runs as soon as it has a CPU.
     pub const READY: Self = Self::Off {
         left: Time::ZERO,
         with: State::Host,
     };
-    /// Wants a CPU for ever.
+    /// Computes for ever as soon as it has a CPU.
     pub const OTHER: Self = Self::Off {
         left: FOR_EVER,
         with: State::Host,
@@ -51,50 +51,50 @@ impl Doing {
 #[derive(Debug)]
 pub(super) struct Vcpu {
     pub doing: Doing,
-    /// What it is busy with, and since when the account has not been told.
+    /// Its state, and since when the account does not include it.
     pub state: State,
     pub since: Time,
-    /// How much of that time is the host's.
+    /// The host's part of that time.
     pub overhead: Time,
     pub account: Account,
-    /// Counts resumptions: events that were planned for an earlier one mean nothing.
+    /// Counts resumptions: events with an earlier stamp are void.
     pub stamp: u64,
-    /// It is to lose its CPU after this instruction.
-    pub evicted: bool,
-    /// The loop of pauses that it is in, or was since it got its CPU: since when, and until when.
-    /// And how long one may last before the processor notices it.
+    /// Whether it loses its CPU after this instruction.
+    pub preempt_pending: bool,
+    /// Its loop of pauses on this CPU, if any: when it began and when it last paused. And the
+    /// length at which the processor notices such a loop.
     pub spins: Option<(Time, Time)>,
     pub window: Time,
-    /// It has noticed.
+    /// Whether the processor has noticed it.
     pub spun_long: bool,
     /// When its store buffer is empty.
     pub drained: Time,
-    /// Time that it has waited for stores which a core would not wait for.
+    /// Time that it has waited for stores for which a core would not wait.
     pub credit: Time,
-    /// When the access began that it waits for, where the line was not there.
-    pub asked: Option<Time>,
+    /// When the access began that waits for its line.
+    pub requested_at: Option<Time>,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
-    pub looked: u64,
-    /// What its host adds the next time that it gets a CPU.
+    pub changes_seen: u64,
+    /// Additional delay when it gets a CPU the next time.
     pub delay: Time,
     /// How long its host polls for it.
     pub poll: Time,
-    /// It has left the guest since it spun, and may be helped this time.
+    /// Whether it is out of the guest after spinning, and whether it may be a yield target then.
     pub spinning: bool,
     pub eligible: bool,
-    /// It lost its CPU while it wanted to go on.
-    pub robbed: bool,
-    /// Locks that it holds, and whether it waits for one.
+    /// Whether it lost its CPU while it was runnable.
+    pub preempted: bool,
+    /// The number of locks that it holds, and whether it waits for one.
     pub holds: u32,
     pub waits: bool,
     pub ran_on: Option<usize>,
     /// How often it has got a CPU.
-    pub turns: u64,
+    pub dispatches: u64,
 }
 
 impl Vcpu {
-    /// One that is in the middle of `doing`, at the start.
+    /// A vCPU with this activity, at the start.
     pub fn new(doing: Doing, window: Time) -> Self {
         Self {
             doing,
@@ -103,33 +103,33 @@ impl Vcpu {
             overhead: Time::ZERO,
             account: Account::default(),
             stamp: 0,
-            evicted: false,
+            preempt_pending: false,
             spins: None,
             window,
             spun_long: false,
             drained: Time::ZERO,
             credit: Time::ZERO,
-            asked: None,
+            requested_at: None,
             line: 0,
-            looked: 0,
+            changes_seen: 0,
             delay: Time::ZERO,
             poll: Time::ZERO,
             spinning: false,
             eligible: false,
-            robbed: false,
+            preempted: false,
             holds: 0,
             waits: false,
             ran_on: None,
-            turns: 0,
+            dispatches: 0,
         }
     }
 
-    /// When its host has brought it to its CPU.
+    /// When the context switch to it ends.
     pub fn comes(&self) -> Time {
         self.since + self.overhead
     }
 
-    /// Whether it runs, and neither is in the middle of an instruction nor being switched to.
+    /// Whether it runs, and is neither in the middle of an instruction nor in a context switch.
     pub fn can_lose_cpu(&self, now: Time) -> bool {
         match self.doing {
             Doing::Busy { .. } => self.state != State::Memory && self.comes() <= now,

@@ -1,5 +1,4 @@
-//! The machines that the published figures come from. docs/simulator-sources.md has the source of
-//! each figure.
+//! The machines of the published figures. docs/simulator-sources.md has the source of each figure.
 
 use super::{Costs, Links, Machine};
 use crate::time::Time;

@@ -1,4 +1,4 @@
-//! The scheduler, by hand.
+//! The scheduler in scenes computed by hand.
 
 mod balance;
 mod slices;
@@ -45,12 +45,12 @@ fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
     }
 }
 
-/// Nobody has had anything yet, and all timers tick at whole milliseconds.
+/// No vCPU has had CPU time, and all timers tick at whole milliseconds.
 fn schedule(machine: &Machine, vcpus: usize) -> Schedule {
     let mut random = Random::seed_from_u64(1);
     let mut schedule = Schedule::new(machine, RULES, vcpus, &mut random);
     for task in &mut schedule.tasks {
-        task.had = Time::ZERO;
+        task.vruntime = Time::ZERO;
     }
     for cpu in &mut schedule.cpus {
         cpu.phase = Time::ZERO;
@@ -58,11 +58,11 @@ fn schedule(machine: &Machine, vcpus: usize) -> Schedule {
     schedule
 }
 
-/// On one CPU, with what they have had in microseconds.
-fn one_cpu(had: &[u64]) -> Schedule {
-    let mut schedule = schedule(&machine(1, 1, 1), had.len());
-    for (task, &had) in schedule.tasks.iter_mut().zip(had) {
-        task.had = Time::us(had);
+/// Queues vCPUs on one CPU, with these CPU times in microseconds.
+fn one_cpu(vruntime: &[u64]) -> Schedule {
+    let mut schedule = schedule(&machine(1, 1, 1), vruntime.len());
+    for (task, &vruntime) in schedule.tasks.iter_mut().zip(vruntime) {
+        task.vruntime = Time::us(vruntime);
     }
     schedule
 }

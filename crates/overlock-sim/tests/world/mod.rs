@@ -1,7 +1,7 @@
 //! Machines and hosts that differ in all that matters to a lock, with slices so short that
-//! everybody is preempted soon.
+//! preemptions are frequent.
 
-#![allow(dead_code)] // no test uses all of it
+#![allow(dead_code)] // each test uses a part of it
 
 use overlock_sim::Time;
 use overlock_sim::engine::Setup;
@@ -55,7 +55,7 @@ const SHORT: Scheduler = Scheduler {
     balance: (Time::us(40), Time::us(300)),
 };
 
-/// Nothing but a scheduler.
+/// A scheduler only.
 pub const PLAIN: Host = Host {
     name: "plain",
     about: "",
@@ -74,7 +74,7 @@ pub const PLAIN: Host = Host {
     heavy_barrier: Time::us(3),
 };
 
-/// It polls for those that halt, works for itself, and is told of those that spin.
+/// It polls for halted vCPUs, has work of its own, and has pause-loop exits.
 pub const BUSY: Host = Host {
     name: "busy",
     poll: Time::us(20),
@@ -91,7 +91,7 @@ pub const BUSY: Host = Host {
     ..PLAIN
 };
 
-/// It is told of those that spin, after a time that does not grow.
+/// Pause-loop exits with a window that does not grow.
 pub const EXITS: Host = Host {
     name: "exits",
     pause_exit: Some(PauseExit {
@@ -103,7 +103,7 @@ pub const EXITS: Host = Host {
     ..PLAIN
 };
 
-/// Halts and kicks are cheap.
+/// Cheap halts and kicks.
 pub const CHEAP: Host = Host {
     name: "cheap",
     halt: Time::ns(600),
@@ -131,7 +131,7 @@ pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) 
     }
 }
 
-/// Small differences, which depend on who and when only.
-pub fn vary(vcpu: usize, turn: u64) -> u64 {
-    (vcpu as u64 * 7_919 + turn * 104_729) % 97
+/// Small variations, which depend on the arguments only.
+pub fn vary(vcpu: usize, section: u64) -> u64 {
+    (vcpu as u64 * 7_919 + section * 104_729) % 97
 }

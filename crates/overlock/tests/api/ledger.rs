@@ -1,5 +1,5 @@
-//! A raw lock that keeps books: every acquisition has a token of its own, which must come back
-//! once, to the operation that fits how it is held. One thread plays; nothing waits.
+//! A raw lock that records its operations: every acquisition has a token of its own, which must be
+//! returned once, to the operation that fits its mode. For a single thread; it never waits.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use overlock::core::raw::{
     RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
 };
 
-/// How an acquisition is held.
+/// The mode of an acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     Locked,
@@ -34,7 +34,7 @@ struct Book {
 pub struct Ledger(Mutex<Book>);
 
 impl ConstLock for Ledger {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
+    #[allow(clippy::declare_interior_mutable_const)] // each use makes a new one, as intended
     const INIT: Self = Ledger(Mutex::new(Book {
         last: 0,
         held: BTreeMap::new(),
@@ -75,24 +75,24 @@ impl Ledger {
         token
     }
 
-    /// Makes all that need not succeed fail from now on.
+    /// Makes all operations that may fail do so from now on.
     pub fn refuse(&self, refuses: bool) {
         self.book(|book| book.refuses = refuses);
     }
 
-    /// How the lock is held now.
+    /// Returns the modes of the present acquisitions.
     pub fn held(&self) -> Vec<How> {
         self.book(|book| book.held.values().copied().collect())
     }
 
-    /// What was done since the last look.
+    /// Returns the operations since the last call.
     pub fn done(&self) -> Vec<&'static str> {
         self.book(|book| std::mem::take(&mut book.log))
     }
 }
 
-// SAFETY: not exclusive at all, but only one thread ever plays, and it looks at the books, not at
-// the data.
+// SAFETY: not exclusive at all, but only one thread uses it, and it reads the records, not the
+// data.
 unsafe impl RawLock for Ledger {
     type Token = Token;
 

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use overlock::{Barrier, Once, OnceLock};
 
-/// Long enough for threads to go to sleep, mostly.
+/// Long enough for most threads to go to sleep.
 const SHORT: Duration = Duration::from_millis(5);
 
 #[test]
-fn what_is_done_once() {
+fn initialisation_runs_once() {
     static ONCE: Once = Once::new();
     let times = AtomicU32::new(0);
     thread::scope(|scope| {
@@ -31,7 +31,7 @@ fn what_is_done_once() {
 
 /// `OnceLock` sets its value by `call_once_force`: with `call_once` the second attempt panics.
 #[test]
-fn a_panic_does_not_count() {
+fn a_panic_does_not_complete_the_initialisation() {
     let cell = OnceLock::new();
     let panics = AssertUnwindSafe(|| cell.get_or_init(|| panic!("as a test")));
     assert!(catch_unwind(panics).is_err());
@@ -39,10 +39,10 @@ fn a_panic_does_not_count() {
     assert_eq!(cell.get_or_init(|| 1), &1);
 }
 
-/// Those that wait for a value that is not set in the end: one of them tries, the others wait on.
-/// `OnceLock` insists, to set its value and to wait.
+/// Waiters for a value whose initialisation panics: one of them tries, the others keep waiting.
+/// `OnceLock` retries, both to set its value and to wait.
 #[test]
-fn a_panic_is_not_heard_of_by_those_that_wait() {
+fn a_panic_does_not_reach_waiters() {
     static CELL: OnceLock<u32> = OnceLock::new();
     static RUNNING: AtomicU32 = AtomicU32::new(0);
     let fails = thread::spawn(|| {
@@ -58,7 +58,7 @@ fn a_panic_is_not_heard_of_by_those_that_wait() {
     let waits = [(); 2].map(|()| thread::spawn(|| CELL.wait()));
     let tries = [(); 2].map(|()| thread::spawn(|| CELL.get_or_init(|| 1)));
     assert!(fails.join().is_err());
-    // First those that do not wait for ever where this goes wrong.
+    // First those that do not wait for ever on a failure of this test.
     for value in tries.into_iter().chain(waits) {
         assert_eq!(value.join().unwrap(), &1);
     }
@@ -88,7 +88,7 @@ fn a_value_is_set_once_and_dropped_once() {
 }
 
 #[test]
-fn nobody_passes_a_barrier_alone() {
+fn no_thread_passes_a_barrier_alone() {
     const ROUNDS: u32 = if cfg!(miri) { 2 } else { 20 };
     let barrier = Barrier::new(3);
     let came = AtomicU32::new(0);

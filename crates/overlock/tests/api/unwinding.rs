@@ -1,4 +1,4 @@
-//! A raw lock that panics where a guard would be left without a token ends the process. Guards:
+//! The process aborts if a raw lock panics where a guard would be left without a token. Checks
 //! `or_abort` of the module `guard`, in `released_by`, `with_token`, `with_upgraded` and
 //! `while_writer`.
 
@@ -16,7 +16,7 @@ use overlock::guard::Guard;
 use overlock::lock::Lock;
 use overlock::rwlock::SharedLock;
 
-/// There is one; who drops it a second time has used one that was gone.
+/// A token that exists once: a second drop is a use after the first one.
 struct Token;
 
 impl Drop for Token {
@@ -32,7 +32,7 @@ impl Drop for Token {
 struct Once(AtomicU32);
 
 impl ConstLock for Once {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
+    #[allow(clippy::declare_interior_mutable_const)] // each use makes a new one, as intended
     const INIT: Self = Once(AtomicU32::new(0));
 }
 
@@ -71,15 +71,15 @@ unsafe impl RawFairLock for Once {
     unsafe fn unlock_fair(&self, _: Token) {}
 }
 
-/// Can be acquired by an upgradable reader. `UP` says whether that one can become the writer, and
-/// nobody can go back.
+/// Can be acquired by one upgradable reader. `UP` says whether it can upgrade; a writer cannot
+/// downgrade.
 struct Upgrades<const UP: bool>;
 
 impl<const UP: bool> ConstLock for Upgrades<UP> {
     const INIT: Self = Upgrades;
 }
 
-// SAFETY: nobody reads, and there is one upgradable reader.
+// SAFETY: there are no readers, and one upgradable reader.
 unsafe impl<const UP: bool> RawRwLock for Upgrades<UP> {
     type Read = Infallible;
     type Write = Token;

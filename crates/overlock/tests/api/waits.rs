@@ -1,5 +1,5 @@
-//! Waits that end before the lock is free, condition variables with more than a `MutexGuard`,
-//! permits; on real threads.
+//! Waits that end before the lock is free, condition variables with guards other than `MutexGuard`,
+//! and permits, on real threads.
 
 use std::sync::Arc;
 use std::thread;
@@ -16,9 +16,9 @@ fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// The first attempt in `lock_cancellable`, and the token that it passes on.
+/// The initial attempt in `lock_cancellable`, and the token that it passes on.
 #[test]
-fn a_waiter_is_cancelled_and_the_lock_goes_on() {
+fn a_cancelled_waiter_leaves_the_lock_usable() {
     let lock = Mutex::new(0);
     let cancel = CancelToken::new();
     assert!(lock.lock_cancellable(&cancel).is_ok());
@@ -31,7 +31,7 @@ fn a_waiter_is_cancelled_and_the_lock_goes_on() {
     });
     assert_eq!(lock.lock_cancellable(&cancel).err(), Some(Cancelled));
     drop(held);
-    // Tries once, whatever the token says.
+    // Tries once, even if the token is cancelled.
     *lock.lock_cancellable(&cancel).unwrap() += 1;
     assert_eq!(lock.into_inner(), 1);
     assert_eq!(Cancelled.to_string(), "the wait was cancelled");
@@ -100,8 +100,7 @@ fn a_condvar_takes_any_guard() {
     assert_eq!(lock.into_inner(), 1);
 }
 
-/// Many more threads than CPUs, sections that are left in the middle of a time slice, waiters that
-/// give up.
+/// Many more threads than CPUs, critical sections that are preempted, waiters that give up.
 #[test]
 fn counts_under_overcommit() {
     const THREADS: usize = if cfg!(miri) { 3 } else { 32 };
@@ -141,9 +140,9 @@ fn counts_under_overcommit() {
     assert!(!lock.is_contended());
 }
 
-/// As many permits come back in `Permit`'s `drop` as were taken; none with `forget`.
+/// `Permit`'s `drop` returns as many permits as were taken; `forget` returns none.
 #[test]
-fn permits_are_handed_out_and_come_back() {
+fn permits_are_taken_and_returned() {
     static SEMAPHORE: Semaphore = Semaphore::new(3);
     let one = SEMAPHORE.acquire();
     let two = SEMAPHORE.acquire_many(2);

@@ -1,13 +1,12 @@
-//! Threads that do one part each. The test file has `watch` too.
+//! Threads that run one function each. The test file has the module `watch`, too.
 
 use std::thread;
 
 use crate::watch::{self, Place};
 
-/// Runs `part` on so many threads, and panics where one of them does, or where they no longer get
-/// on.
+/// Runs `part` on this many threads. Panics if one of them does, or if they make no progress.
 pub fn crew(name: &str, threads: usize, part: impl Fn(usize, &Place) + Clone + Send + 'static) {
-    // Leaked: where a thread is stuck the test ends before it does.
+    // Leaked: if a thread is stuck, the test ends before the thread.
     let places: &'static [Place] = Vec::leak((0..threads).map(|_| Place::default()).collect());
     let spawn = |number| {
         let part = part.clone();

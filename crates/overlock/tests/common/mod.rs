@@ -1,16 +1,16 @@
-//! What the behaviour tests share.
+//! Shared code of the behaviour tests.
 
 use std::cell::UnsafeCell;
 
 use overlock::spin::RawLock;
 
-/// Two numbers that are equal whenever nobody is inside the lock.
+/// Two numbers that are equal whenever no thread holds the lock.
 pub struct Pair<L> {
     pub lock: L,
     numbers: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: the numbers are touched only by whoever holds the lock.
+// SAFETY: only the lock's owner accesses the numbers.
 unsafe impl<L: RawLock> Sync for Pair<L> {}
 
 impl<L: RawLock> Pair<L> {
@@ -21,14 +21,15 @@ impl<L: RawLock> Pair<L> {
         }
     }
 
-    /// One section, after `token` was got from this pair's lock: finds torn writes.
+    /// Runs one critical section with `token`, an acquisition of this pair's lock, and detects torn
+    /// writes.
     pub fn section(&self, token: L::Token, inside: impl FnOnce()) {
         self.change(inside);
         // SAFETY: the token is of this lock and this thread.
         unsafe { self.lock.unlock(token) };
     }
 
-    /// What a section does inside. The caller holds the lock.
+    /// Changes the numbers, with `inside` in between. The caller holds the lock.
     pub fn change(&self, inside: impl FnOnce()) {
         // SAFETY: the caller's promise.
         let numbers = unsafe { &mut *self.numbers.get() };

@@ -1,5 +1,5 @@
-//! What the tests of reader-writer locks share: data under such a lock, and what a lock can do
-//! beyond [`RawRwLock`], found by the compiler: the registry does not say.
+//! Shared code of the tests of reader-writer locks: data under such a lock, and the operations of a
+//! lock beyond [`RawRwLock`]. The compiler finds these, since the registry does not list them.
 
 use std::cell::UnsafeCell;
 use std::thread;
@@ -13,13 +13,13 @@ use overlock::{Instant, Linux};
 
 use crate::watch::Place;
 
-/// Two numbers that are equal whenever nobody writes.
+/// Two numbers that are equal whenever no thread writes.
 pub struct Pair<L> {
     pub lock: L,
     numbers: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: the numbers are written only by who holds the lock alone, and read only by who holds it.
+// SAFETY: only the writer writes the numbers, and only holders of the lock read them.
 unsafe impl<L: RawRwLock> Sync for Pair<L> {}
 
 impl<L: RawRwLock> Pair<L> {
@@ -30,8 +30,8 @@ impl<L: RawRwLock> Pair<L> {
         }
     }
 
-    /// What a reader sees, before and after `inside`: nobody has written meanwhile. The caller
-    /// holds the lock.
+    /// Reads the numbers before and after `inside`, and checks that no write came between. The
+    /// caller holds the lock.
     pub fn look(&self, inside: impl FnOnce()) -> u64 {
         let pointer = self.numbers.get();
         // SAFETY: the caller holds the lock.
@@ -48,8 +48,8 @@ impl<L: RawRwLock> Pair<L> {
         after
     }
 
-    /// One write, with `inside` between its halves; how many there have been. The caller holds the
-    /// lock alone.
+    /// Writes once, with `inside` between the halves. Returns the number of writes so far. The
+    /// caller holds the lock exclusively.
     pub fn change(&self, inside: impl FnOnce()) -> u64 {
         // SAFETY: the caller holds the lock alone.
         let numbers = unsafe { &mut *self.numbers.get() };
@@ -90,14 +90,14 @@ pub struct Timed<L: RawRwLock> {
 
 pub type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLock>::Read;
 
-/// A visit that begins as the lock's upgradable reader; how often it wrote.
+/// Acquires as the upgradable reader, and may write. Returns the number of writes.
 pub type Visit<L> = fn(&Pair<L>, &Place, &mut Random) -> u64;
 
-/// Acquires the lock, calls the first function, lets go fairly and acquires it again, calls the
-/// second, and leaves.
+/// Acquires the lock, calls the first function, releases the lock fairly and acquires it again,
+/// calls the second function, and releases the lock.
 pub type FairTurn<L> = fn(&L, &dyn Fn(), &dyn Fn());
 
-/// What a lock can do beyond [`RawRwLock`].
+/// The operations of a lock beyond [`RawRwLock`].
 pub struct Extras<L: RawRwLock> {
     pub timed: Option<Timed<L>>,
     pub downgrade: Option<Downgrade<L>>,
@@ -187,7 +187,7 @@ macro_rules! extras_of {
             HasNoUpgrade as _, HasNotFair as _, HasTimed as _, HasUpgrade as _,
         };
         let probe = ::overlock::core::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        #[allow(clippy::needless_borrow)] // the second reference makes method lookup try twice
         crate::rw::Extras::<$lock> {
             timed: (&probe).timed(),
             downgrade: (&probe).downgrade(),
@@ -198,13 +198,13 @@ macro_rules! extras_of {
 }
 pub(crate) use extras_of;
 
-/// A deadline below 0.3 ms from now: some are met, some are not.
+/// Returns a deadline less than 0.3 ms from now: some acquisitions meet it, some do not.
 pub fn soon(random: &mut Random) -> Instant {
     Linux::now().plus_nanos(random.below(300_000))
 }
 
-/// Acquires as the upgradable reader, by one of the ways, perhaps upgrades, by one of the ways, and
-/// leaves, by one of the ways. What it reads stays true until it writes.
+/// Acquires as the upgradable reader, may upgrade, and releases, each by a random operation. Checks
+/// that no other thread writes in between.
 fn upgradable_visit<L: RawUpgradeRwLock>(
     pair: &Pair<L>,
     place: &Place,
@@ -272,7 +272,7 @@ fn upgradable_visit<L: RawUpgradeRwLock>(
     }
 }
 
-/// Xorshift: the same from run to run, as far as threads are.
+/// Xorshift: the same numbers in each run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -283,12 +283,12 @@ impl Random {
         (self.0 >> 16) % limit
     }
 
-    /// Whether to do what is done once in `times`.
+    /// Returns true once in `times` calls on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// A short pause: none, or the CPU given away for a moment or for a while.
+    /// Pauses shortly: not at all, or with a yield or a sleep.
     pub fn pause(&mut self, seldom: u64) {
         if self.once_in(seldom) {
             thread::yield_now();

@@ -1,5 +1,5 @@
-//! `lock_until` of the locks that have it, found by the compiler: the registry does not say which
-//! have.
+//! `lock_until` of the locks that have it. The compiler finds it, since the registry does not list
+//! it.
 
 use overlock::Instant;
 use overlock::spin::{RawLock, RawTimedLock};
@@ -16,7 +16,7 @@ macro_rules! until_of {
     ($lock:ty) => {{
         #[allow(unused_imports)] // each lock needs one of the two
         use crate::until::{Timed as _, Untimed as _};
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        #[allow(clippy::needless_borrow)] // the second reference makes method lookup try twice
         (&::overlock::core::registry::Probe::<$lock>::new()).until()
     }};
 }

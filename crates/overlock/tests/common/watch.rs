@@ -1,18 +1,18 @@
-//! Joins threads, and fails instead of hanging where they no longer get on.
+//! Joins threads, and fails instead of hanging if they make no progress.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Without an acquisition for so long, the threads are stuck: on a busy machine with 16 runnable
-/// threads a CPU each of them still runs every 100 ms or so.
+/// Without an acquisition for this long, the threads are stuck. On a busy machine with 16 runnable
+/// threads per CPU each thread still runs about every 100 ms.
 const STUCK: Duration = Duration::from_secs(10);
 
 const LOCK: u64 = 1;
 const LOCK_UNTIL: u64 = 2;
 const INSIDE: u64 = 3;
 
-/// What one thread is doing, for others to see.
+/// The progress of one thread, as seen by others.
 #[derive(Default)]
 pub struct Place {
     doing: AtomicU64,
@@ -49,8 +49,8 @@ impl Place {
     }
 }
 
-/// Waits for the threads, one for each of the places; panics with one of them, or if none gets on.
-/// They are not scoped: a scope would wait for a stuck one for ever.
+/// Waits for the threads, one for each of the places. Panics with one of them, or if none makes
+/// progress. They are not scoped: a scope would wait for a stuck thread for ever.
 pub fn join(lock: &str, places: &[Place], mut threads: Vec<JoinHandle<()>>) {
     let mut last = 0;
     let mut since = Instant::now();

@@ -4,7 +4,7 @@ use std::process::Command;
 
 const SCENE: &str = "OVERLOCK_LOCKDEP_SCENE";
 
-/// What a scene wrote to standard error.
+/// A scene's output on standard error.
 pub struct Said(pub String);
 
 impl Said {
@@ -27,7 +27,7 @@ impl Said {
     }
 }
 
-/// Runs `scene` in a process of its own. `test` is the test that calls this, by its full name.
+/// Runs `scene` in a process of its own. `test` is the full name of the calling test.
 pub fn alone(test: &str, scene: fn()) -> Said {
     if std::env::var(SCENE).as_deref() == Ok(test) {
         scene();
@@ -44,7 +44,7 @@ pub fn alone(test: &str, scene: fn()) -> Said {
     Said(said)
 }
 
-/// `alone`, with the name of the function that it is in.
+/// Calls `alone` with the name of the enclosing function.
 #[macro_export]
 macro_rules! alone {
     ($scene:expr) => {{

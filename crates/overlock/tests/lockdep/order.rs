@@ -1,4 +1,4 @@
-//! The order of classes, by the crate's own types.
+//! The order of lock classes, by the crate's own types.
 
 use overlock::lockdep::{self, Nesting};
 use overlock::{Mutex, RwLock, RwLockUpgradableReadGuard};
@@ -16,7 +16,7 @@ fn both(first: &Mutex<u32>, second: &Mutex<u32>) {
 }
 
 #[test]
-fn two_orders_of_two_locks_are_found_by_one_thread() {
+fn an_inversion_by_one_thread_is_reported() {
     let said = alone!(|| {
         both(&A, &B);
         both(&A, &B);
@@ -29,7 +29,7 @@ fn two_orders_of_two_locks_are_found_by_one_thread() {
 }
 
 #[test]
-fn and_by_two() {
+fn an_inversion_by_two_threads_is_reported() {
     let said = alone!(|| {
         std::thread::spawn(|| both(&A, &B)).join().unwrap();
         std::thread::spawn(|| both(&B, &A)).join().unwrap();
@@ -38,7 +38,7 @@ fn and_by_two() {
 }
 
 #[test]
-fn three_orders_that_make_a_circle() {
+fn a_cycle_of_three_locks_is_reported() {
     let said = alone!(|| {
         both(&A, &B);
         both(&B, &C);
@@ -50,12 +50,12 @@ fn three_orders_that_make_a_circle() {
 }
 
 #[test]
-fn one_order_is_no_alarm() {
+fn a_consistent_order_is_not_reported() {
     let said = alone!(|| {
         both(&A, &B);
         both(&B, &C);
         both(&A, &C);
-        // Released the other way round, which orders nothing.
+        // Released in another order, which adds no dependency.
         let a = A.lock();
         let c = C.lock();
         drop(a);
@@ -66,7 +66,7 @@ fn one_order_is_no_alarm() {
 }
 
 #[test]
-fn locks_that_were_only_tried_are_not_behind_others_but_others_are_behind_them() {
+fn trylocks_add_no_dependency_on_held_locks_but_are_held_themselves() {
     let said = alone!(|| {
         both(&A, &B);
         let b = B.lock();
@@ -102,7 +102,7 @@ fn each_pair_of_classes_is_reported_once() {
 }
 
 #[test]
-fn a_mistake_is_not_reported_again_by_what_follows_from_it() {
+fn a_reported_inversion_causes_no_further_reports() {
     let said = alone!(|| {
         both(&A, &B);
         both(&B, &A);
@@ -113,13 +113,13 @@ fn a_mistake_is_not_reported_again_by_what_follows_from_it() {
     said.is(&[ORDER]);
 }
 
-/// Made on one line, so that they are of one class.
+/// Made on one line, so they are of one class.
 fn of_one_class() -> [Mutex<u32>; 3] {
     [1, 2, 3].map(Mutex::new)
 }
 
 #[test]
-fn locks_of_one_class_are_followed_one_by_one() {
+fn locks_of_one_class_are_ordered_individually() {
     let said = alone!(|| {
         let locks = of_one_class();
         both(&locks[0], &locks[2]);
@@ -131,7 +131,7 @@ fn locks_of_one_class_are_followed_one_by_one() {
 }
 
 #[test]
-fn others_that_come_to_lie_where_they_lay_are_not_taken_for_them() {
+fn new_locks_at_the_same_addresses_have_no_order() {
     let said = alone!(|| {
         for turn in 0..8 {
             let locks = Box::new(of_one_class());
@@ -142,7 +142,7 @@ fn others_that_come_to_lie_where_they_lay_are_not_taken_for_them() {
 }
 
 #[test]
-fn locks_of_one_class_are_a_mistake_if_the_program_says_so_and_does_not_say_the_level() {
+fn nesting_without_a_level_is_reported_if_configured() {
     let said = alone!(|| {
         lockdep::set_nesting(Nesting::Report);
         let locks = of_one_class();
@@ -158,7 +158,7 @@ fn locks_of_one_class_are_a_mistake_if_the_program_says_so_and_does_not_say_the_
 }
 
 #[test]
-fn levels_have_an_order_too() {
+fn nesting_levels_are_ordered() {
     let said = alone!(|| {
         let locks = of_one_class();
         {
@@ -172,7 +172,7 @@ fn levels_have_an_order_too() {
 }
 
 #[test]
-fn a_lock_that_is_given_up_for_a_while_comes_back_behind_what_is_held() {
+fn reacquiring_a_lock_depends_on_the_locks_held_meanwhile() {
     let said = alone!(|| {
         use overlock::MutexGuard;
         let mut a = A.lock();
@@ -185,7 +185,7 @@ fn a_lock_that_is_given_up_for_a_while_comes_back_behind_what_is_held() {
 }
 
 #[test]
-fn an_upgrade_waits_for_readers_with_what_is_held() {
+fn an_upgrade_depends_on_the_locks_held() {
     let said = alone!(|| {
         let lock = RwLock::named("data", 0);
         let upgradable = lock.upgradable_read();
@@ -199,7 +199,7 @@ fn an_upgrade_waits_for_readers_with_what_is_held() {
 }
 
 #[test]
-fn readers_order_as_mutexes_do_since_they_wait_behind_writers() {
+fn readers_are_ordered_like_mutexes() {
     let said = alone!(|| {
         let (a, b) = (RwLock::named("a", 0), RwLock::named("b", 0));
         {

@@ -1,4 +1,4 @@
-//! The functions for other locks. The locks are numbers here.
+//! The functions for foreign locks. The locks here are numbers.
 
 use overlock::lockdep::{self, ClassId, How, Site};
 
@@ -10,7 +10,7 @@ pub fn take(lock: usize, class: ClassId, how: How) {
     lockdep::acquired(lock, class, how, Site::here());
 }
 
-/// Takes the locks, of classes of their own, and releases them.
+/// Takes the locks, each of its own class, and releases them.
 pub fn chain(locks: &[(usize, How)]) {
     for (lock, how) in locks {
         take(*lock, lockdep::class_of_lock(*lock), *how);
@@ -24,7 +24,7 @@ pub const X: How = How::EXCLUSIVE;
 pub const S: How = How::SHARED;
 pub const R: How = How::SHARED_RECURSIVE;
 
-/// Whether the two chains are reported together.
+/// Whether the two chains together are reported.
 fn contradict(one: &[(usize, How)], other: &[(usize, How)]) -> bool {
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0x10000);
     let base = NEXT.fetch_add(0x100, std::sync::atomic::Ordering::Relaxed);
@@ -40,13 +40,13 @@ fn contradict(one: &[(usize, How)], other: &[(usize, How)]) -> bool {
 }
 
 #[test]
-fn readers_that_only_wait_for_holders_are_told_from_those_that_wait_behind_writers() {
+fn recursive_readers_depend_on_writers_only() {
     let said = alone!(|| {
         lockdep::set_output(-1);
         assert!(contradict(&[(1, X), (2, X)], &[(2, X), (1, X)]));
         assert!(contradict(&[(1, X), (2, R)], &[(2, X), (1, R)]));
         assert!(contradict(&[(1, S), (2, S)], &[(2, S), (1, S)]));
-        // Each waits only for a writer, and there is none.
+        // Each waits for a writer only, and there is none.
         assert!(!contradict(&[(1, R), (2, R)], &[(2, R), (1, R)]));
         assert!(!contradict(&[(1, X), (2, R)], &[(2, R), (1, X)]));
         assert!(!contradict(&[(1, X), (2, R)], &[(2, S), (1, X)]));
@@ -56,7 +56,7 @@ fn readers_that_only_wait_for_holders_are_told_from_those_that_wait_behind_write
 }
 
 #[test]
-fn a_stronger_dependency_of_known_classes_is_looked_at_too() {
+fn a_stronger_dependency_of_known_classes_is_checked_again() {
     let said = alone!(|| {
         chain(&[(0x100, X), (0x200, R)]);
         chain(&[(0x200, R), (0x100, X)]);
@@ -67,7 +67,7 @@ fn a_stronger_dependency_of_known_classes_is_looked_at_too() {
 }
 
 #[test]
-fn locks_that_count_and_recursive_readers_may_be_taken_again() {
+fn reentrant_locks_and_recursive_readers_may_nest() {
     let said = alone!(|| {
         let (lock, counts) = (0x100, X.reentrant());
         let class = lockdep::class_of_lock(lock);
@@ -83,7 +83,7 @@ fn locks_that_count_and_recursive_readers_may_be_taken_again() {
 }
 
 #[test]
-fn a_writer_within_a_reader_waits_for_itself() {
+fn a_writer_nested_in_a_reader_is_a_self_deadlock() {
     let said = alone!(|| {
         chain(&[(0x100, R), (0x100, X)]);
         chain(&[(0x200, X), (0x200, R)]);
@@ -93,7 +93,7 @@ fn a_writer_within_a_reader_waits_for_itself() {
 }
 
 #[test]
-fn locks_initialised_in_one_place_are_a_class_until_they_are_destroyed() {
+fn locks_initialised_at_one_site_are_a_class_until_destroyed() {
     let said = alone!(|| {
         let place = Site::code(0x1234);
         for lock in [0x100, 0x200] {
@@ -101,7 +101,7 @@ fn locks_initialised_in_one_place_are_a_class_until_they_are_destroyed() {
             assert_eq!(lockdep::class_of_lock(lock), lockdep::class_of_site(place));
         }
         chain(&[(0x100, X), (0x200, X)]);
-        // The same address, another lock: its order is not that of the one that was there.
+        // Another lock at the same address, without the order of the former one.
         lockdep::lock_destroy(0x100);
         lockdep::lock_init(0x100, place);
         chain(&[(0x200, X), (0x100, X)]);
@@ -112,7 +112,7 @@ fn locks_initialised_in_one_place_are_a_class_until_they_are_destroyed() {
     said.is(&[ORDER]);
 }
 
-/// Runs `scene` on a thread that then stays as it is, while this one goes on.
+/// Runs `scene` on a thread that then keeps its state while this one goes on.
 fn stays(scene: fn()) {
     let (done, is_done) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -130,7 +130,7 @@ fn waits(lock: usize, how: How) {
 }
 
 #[test]
-fn readers_wait_for_a_writer_that_waits_unless_they_only_wait_for_holders() {
+fn readers_wait_behind_a_waiting_writer_unless_recursive() {
     let said = alone!(|| {
         let (lock, other, recursive) = (0x100, 0x200, 0x300);
         take(lock, ClassId::NONE, S);
@@ -145,14 +145,14 @@ fn readers_wait_for_a_writer_that_waits_unless_they_only_wait_for_holders() {
             take(0x200, ClassId::NONE, X);
             waits(0x100, S);
         });
-        // A reader that was there before the writer.
+        // A reader that came before the writer.
         take(0x500, ClassId::NONE, S);
         stays(|| {
             take(0x600, ClassId::NONE, X);
             waits(0x500, S);
         });
         stays(|| waits(0x500, X));
-        // This thread waits for two that can go on.
+        // This thread waits for two threads that can go on.
         for can_go_on in [0x400, 0x600] {
             waits(can_go_on, X);
             lockdep::end_wait(can_go_on);
@@ -170,7 +170,7 @@ fn readers_wait_for_a_writer_that_waits_unless_they_only_wait_for_holders() {
 }
 
 #[test]
-fn what_ends_by_itself_is_no_part_of_a_deadlock() {
+fn timed_waits_are_no_part_of_a_deadlock() {
     let said = alone!(|| {
         take(0x100, ClassId::NONE, X);
         stays(|| {
@@ -185,11 +185,11 @@ fn what_ends_by_itself_is_no_part_of_a_deadlock() {
 }
 
 #[test]
-fn threads_end_and_begin_by_themselves() {
+fn a_thread_that_exits_and_returns_has_a_new_record() {
     let said = alone!(|| {
         take(0x100, lockdep::class_named("left"), X);
         lockdep::thread_exits();
-        // A new record: it holds nothing.
+        // A new record, which holds no lock.
         take(0x200, ClassId::NONE, X);
         lockdep::release(0x200);
         lockdep::sleeps(0, Site::here());
@@ -199,7 +199,7 @@ fn threads_end_and_begin_by_themselves() {
 }
 
 #[test]
-fn too_many_locks_held_are_said_once_and_do_no_harm() {
+fn too_many_held_locks_are_reported_once() {
     let said = alone!(|| {
         let class = ClassId::NONE;
         for lock in 1..=100 {
@@ -214,7 +214,7 @@ fn too_many_locks_held_are_said_once_and_do_no_harm() {
 }
 
 #[test]
-fn too_many_classes_are_said_once_and_do_no_harm() {
+fn too_many_classes_are_reported_once() {
     let said = alone!(|| {
         let classes: Vec<_> = (1..=10_000)
             .map(|site| lockdep::class_of_site(Site::code(site)))
@@ -231,7 +231,7 @@ fn too_many_classes_are_said_once_and_do_no_harm() {
 }
 
 #[test]
-fn too_many_dependencies_are_said_once_and_do_no_harm() {
+fn too_many_dependencies_are_reported_once() {
     let said = alone!(|| {
         let classes: Vec<_> = (1..=400)
             .map(|site| lockdep::class_of_site(Site::code(site)))
@@ -245,7 +245,7 @@ fn too_many_dependencies_are_said_once_and_do_no_harm() {
             }
         }
         assert_eq!(lockdep::dependencies(), 65536);
-        // What is known is still followed.
+        // Known classes are still checked.
         take(0x100, classes[1], X);
         take(0x200, classes[0], X);
     });
@@ -253,7 +253,7 @@ fn too_many_dependencies_are_said_once_and_do_no_harm() {
 }
 
 #[test]
-fn reports_can_be_read_by_programs() {
+fn reports_are_valid_json() {
     let said = alone!(|| {
         lockdep::set_output(-1);
         lockdep::set_json(2);

@@ -1,4 +1,4 @@
-//! Releases of what is not held. The locks are numbers here.
+//! Releases of locks that the thread does not hold. The locks here are numbers.
 
 use overlock::lockdep::{self, ClassId, Site};
 
@@ -8,7 +8,7 @@ use crate::raw::{R, X, take};
 
 const LOCK: usize = 0x100;
 
-/// On another thread, to its end.
+/// Runs `f` on another thread, and waits for it.
 fn elsewhere(f: impl FnOnce() + Send + 'static) {
     std::thread::spawn(|| {
         f();
@@ -22,10 +22,10 @@ fn own() {
     lockdep::release_own(LOCK, Site::here());
 }
 
-/// Fails where the holder's record still says that it holds it: then it takes it again, and ends
-/// with it held.
+/// Fails where the holder's record keeps the lock: then the holder takes it again, and exits with
+/// it held.
 #[test]
-fn a_stranger_that_releases_a_lock_is_reported_and_the_holder_holds_it_no_more() {
+fn a_release_by_another_thread_is_reported_and_ends_the_hold() {
     let said = alone!(|| {
         let class = lockdep::class_named("lock");
         take(LOCK, class, X);
@@ -38,13 +38,13 @@ fn a_stranger_that_releases_a_lock_is_reported_and_the_holder_holds_it_no_more()
         lockdep::sleeps(0, Site::here());
         lockdep::thread_exits();
     });
-    // Twice from one line is once.
+    // Two releases at one line are reported once.
     said.is(&[RELEASE]);
     said.has(" holds it:\n 0x100 (lock){exclusive}, at: ");
 }
 
 #[test]
-fn of_a_lock_that_others_may_release_it_is_no_mistake() {
+fn a_release_by_another_thread_is_fine_if_the_lock_allows_it() {
     let said = alone!(|| {
         take(LOCK, ClassId::NONE, X);
         elsewhere(|| lockdep::release(LOCK));
@@ -54,11 +54,11 @@ fn of_a_lock_that_others_may_release_it_is_no_mistake() {
 }
 
 #[test]
-fn what_was_not_seen_is_not_reported() {
+fn releases_of_unseen_acquisitions_are_not_reported() {
     let said = alone!(|| {
-        // Acquired before, or by a thread that was not seen.
+        // Acquired earlier, or by a thread without a record.
         own();
-        // Held by readers, of which the releasing one may be one.
+        // Held by readers, of which the releasing thread may be one.
         take(LOCK, ClassId::NONE, R);
         elsewhere(own);
         assert_eq!(lockdep::reports(), 0);
@@ -68,7 +68,7 @@ fn what_was_not_seen_is_not_reported() {
 }
 
 #[test]
-fn nor_are_locks_beyond_those_that_a_thread_can_be_seen_to_hold() {
+fn releases_of_locks_beyond_the_recorded_ones_are_not_reported() {
     let said = alone!(|| {
         for lock in 1..=100 {
             take(lock * 16, ClassId::NONE, X);
@@ -80,9 +80,9 @@ fn nor_are_locks_beyond_those_that_a_thread_can_be_seen_to_hold() {
     said.is(&["too many locks held; the newest ones of this thread are not seen"]);
 }
 
-/// Fails where what others have released stays in the way.
+/// Fails where locks that others have released stay in a thread's record.
 #[test]
-fn locks_that_are_handed_on_leave_room_for_more() {
+fn locks_released_by_other_threads_leave_the_record() {
     let said = alone!(|| {
         for _ in 0..1000 {
             take(LOCK, ClassId::NONE, X);
@@ -99,7 +99,7 @@ fn locks_that_are_handed_on_leave_room_for_more() {
 }
 
 #[test]
-fn a_release_of_what_nobody_holds_is_reported() {
+fn a_release_of_a_free_lock_is_reported() {
     let said = alone!(|| {
         lockdep::set_json(2);
         lockdep::release_free(LOCK, lockdep::class_named("lock"), Site::here());

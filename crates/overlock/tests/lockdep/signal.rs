@@ -1,4 +1,4 @@
-//! Locks and signal handlers. The locks are numbers here.
+//! Locks and signal handlers. The locks here are numbers.
 
 use overlock::lockdep::{self, How};
 
@@ -6,7 +6,7 @@ use crate::alone;
 use crate::alone::{CHAIN, SIGNAL};
 use crate::raw::{R, S, X, chain, take};
 
-/// A handler takes the lock, the rest of the program too.
+/// A handler takes the lock, and so does the rest of the program.
 fn with_handler(lock: usize, outside: How, inside: How) {
     let class = lockdep::class_of_lock(lock);
     take(lock, class, outside);
@@ -18,7 +18,7 @@ fn with_handler(lock: usize, outside: How, inside: How) {
 }
 
 #[test]
-fn a_lock_of_a_handler_that_can_interrupt_its_holder() {
+fn a_lock_of_a_handler_that_can_interrupt_its_holder_is_reported() {
     let said = alone!(|| {
         with_handler(0x100, X, X);
         assert_eq!(lockdep::reports(), 1);
@@ -40,7 +40,7 @@ fn a_lock_of_a_handler_is_fine_where_the_signal_is_blocked() {
         with_handler(0x100, X, X);
         assert_eq!(lockdep::reports(), 0);
         block(libc::SIG_UNBLOCK);
-        // Where it is held, not where the handler is.
+        // The lock is held outside of the handler.
         chain(&[(0x100, X)]);
     });
     said.is(&[SIGNAL]);
@@ -56,30 +56,30 @@ fn block(how: i32) {
     assert_eq!(failed, 0);
 }
 
-/// As the handler of SIGUSR1.
+/// Runs `f` as the handler of SIGUSR1.
 fn in_handler(f: impl FnOnce()) {
     let before = lockdep::enter_signal(libc::SIGUSR1);
     f();
     lockdep::exit_signal(before);
 }
 
-/// Where SIGUSR1 cannot arrive.
+/// Runs `f` with SIGUSR1 blocked.
 fn blocked(f: impl FnOnce()) {
     block(libc::SIG_BLOCK);
     f();
     block(libc::SIG_UNBLOCK);
 }
 
-/// What the scene adds to the reports.
+/// Returns the number of reports that the scene adds.
 fn reported(scene: impl FnOnce()) -> usize {
     let before = lockdep::reports();
     scene();
     lockdep::reports() - before
 }
 
-/// Fails where one of the three ways to complete it does not look for it.
+/// Fails where one of the three events that can complete such a chain does not check for it.
 #[test]
-fn what_a_handler_waits_for_must_not_be_held_while_one_is_asked_for_that_it_can_interrupt() {
+fn a_dependency_on_a_lock_that_the_handler_can_interrupt_is_reported() {
     let said = alone!(|| {
         let [a, b] = [0x100, 0x200];
         chain(&[(b, X)]);
@@ -94,11 +94,11 @@ fn what_a_handler_waits_for_must_not_be_held_while_one_is_asked_for_that_it_can_
         let [a, b] = [0x120, 0x220];
         in_handler(|| chain(&[(a, X)]));
         blocked(|| chain(&[(a, X), (b, X)]));
-        // By now the mask has been asked for.
+        // By now the signal mask is known.
         blocked(|| chain(&[(b, X)]));
         assert_eq!(reported(|| chain(&[(b, X)])), 1);
 
-        // Once for each pair.
+        // Each pair is reported once.
         in_handler(|| chain(&[(a, X)]));
         chain(&[(b, X)]);
         blocked(|| chain(&[(a, X), (b, X)]));
@@ -108,7 +108,7 @@ fn what_a_handler_waits_for_must_not_be_held_while_one_is_asked_for_that_it_can_
 }
 
 #[test]
-fn over_some_steps_too_and_what_lies_beyond_is_looked_at() {
+fn such_chains_are_found_over_several_dependencies() {
     let said = alone!(|| {
         let [a, b, c, d] = [0x100, 0x200, 0x300, 0x400].map(|lock| (lock, X));
         blocked(|| {
@@ -126,7 +126,7 @@ fn over_some_steps_too_and_what_lies_beyond_is_looked_at() {
 }
 
 #[test]
-fn what_is_only_held_where_the_signal_is_blocked_or_was_tried_is_no_part_of_it() {
+fn locks_with_the_signal_blocked_and_trylocks_are_no_part_of_such_chains() {
     let said = alone!(|| {
         let [a, b, c, d] = [0x100, 0x200, 0x300, 0x400];
         in_handler(|| chain(&[(a, X)]));
@@ -139,17 +139,17 @@ fn what_is_only_held_where_the_signal_is_blocked_or_was_tried_is_no_part_of_it()
         // Another signal than the handler's.
         let before = lockdep::enter_signal(libc::SIGUSR2);
         lockdep::exit_signal(before);
-        // What the handler only tries.
+        // A lock that the handler only tries.
         in_handler(|| chain(&[(d, X.trying())]));
         blocked(|| chain(&[(d, X), (c, X)]));
     });
     said.is(&[]);
 }
 
-/// Of the four locks' manners: the handler's wait, how its lock is held, how the other is asked
-/// for, and how it is held.
+/// Modes of four acquisitions: the handler's, the holder's of the handler's lock, the holder's of
+/// the other lock, and the interrupted one.
 #[test]
-fn readers_block_no_readers_that_wait_for_holders_only() {
+fn recursive_readers_are_not_blocked_by_readers() {
     let said = alone!(|| {
         lockdep::set_output(-1);
         let mut next = 0x1000;
@@ -175,20 +175,20 @@ fn readers_block_no_readers_that_wait_for_holders_only() {
     said.is(&[]);
 }
 
-/// A lock of a handler that is held where the signal arrives is reported for that, not for what it
-/// leads to.
+/// A handler's lock that is held while the signal may arrive is reported as such, and not again for
+/// its dependencies.
 #[test]
-fn one_mistake_is_one_report() {
+fn each_mistake_is_reported_once() {
     let said = alone!(|| {
         let [a, b, c] = [0x100, 0x200, 0x300].map(|lock| (lock, X));
         in_handler(|| chain(&[a]));
         chain(&[a]);
         blocked(|| chain(&[a, b]));
         chain(&[b]);
-        // In the handler itself.
+        // Within the handler.
         in_handler(|| chain(&[a, c]));
         chain(&[c]);
-        // From one that is fine to one that is reported.
+        // From a lock without a report to one with a report.
         let d = (0x400, X);
         in_handler(|| chain(&[d]));
         blocked(|| chain(&[d, c]));
@@ -197,14 +197,14 @@ fn one_mistake_is_one_report() {
 }
 
 #[test]
-fn a_handler_that_is_left_by_a_jump_is_left() {
+fn a_jump_leaves_all_handlers() {
     let said = alone!(|| {
         let (a, b) = (0x100, 0x200);
         chain(&[(a, X)]);
         lockdep::enter_signal(libc::SIGUSR1);
         lockdep::leave_signals();
         chain(&[(a, X)]);
-        // It is in none that could end.
+        // No handler is left that could end.
         let before = lockdep::enter_signal(libc::SIGUSR2);
         assert_eq!(before, 0);
         chain(&[(b, X)]);
@@ -217,7 +217,7 @@ fn a_handler_that_is_left_by_a_jump_is_left() {
 }
 
 #[test]
-fn it_can_be_read_by_programs() {
+fn signal_reports_are_valid_json() {
     let said = alone!(|| {
         lockdep::set_output(-1);
         lockdep::set_json(2);

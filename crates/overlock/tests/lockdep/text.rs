@@ -1,10 +1,10 @@
-//! A whole report.
+//! The full text of a report.
 
 use overlock::lockdep::{self, How, Site};
 
 use crate::alone;
 
-/// Without what differs from run to run: numbers of threads, and the backtraces.
+/// Removes the parts that differ between runs: thread numbers and backtraces.
 fn steady(text: &str) -> String {
     let traced = |line: &str| line.contains("+0x") || line.contains("backtrace:");
     let lines = text.lines().filter(|line| !traced(line));
@@ -23,7 +23,7 @@ fn steady(text: &str) -> String {
 }
 
 #[test]
-fn a_circle_of_three_in_full() {
+fn the_report_of_a_cycle_of_three_locks() {
     let said = alone!(|| {
         let [a, b, c] = ["a", "b", "c"].map(lockdep::class_named);
         let [a, b, c] = [(0xa0, a), (0xb0, b), (0xc0, c)];

@@ -1,7 +1,7 @@
 // Included by parking_lot_api.rs: the traits.
 
 #[test]
-fn what_debug_shows() {
+fn debug_output() {
     let lock = api::Mutex::new(vec![1]);
     assert_eq!(format!("{lock:?}"), "Mutex { data: [1] }");
     let guard = lock.lock();
@@ -16,9 +16,9 @@ fn what_debug_shows() {
     drop(writer);
 }
 
-/// Those that a lock makes out of what it protects; what must not be there is checked in api.rs.
+/// Depends on the protected data; api.rs checks the types that must not be `Send` or `Sync`.
 #[test]
-fn what_can_be_shared_and_sent() {
+fn types_are_send_and_sync() {
     fn both<T: Send + Sync>() {}
     fn sync<T: Sync>() {}
     fn shown<T: Debug + Display>() {}
@@ -42,18 +42,18 @@ fn what_can_be_shared_and_sent() {
     shown::<api::RwLockUpgradableReadGuard<'_, u32>>();
 }
 
-/// What can be looked at after a panic.
+/// Types that may be used after a panic.
 #[test]
-fn what_is_unwind_safe() {
+fn types_are_unwind_safe() {
     use std::panic::{RefUnwindSafe, UnwindSafe};
     fn safe<T: UnwindSafe + RefUnwindSafe>() {}
     safe::<api::Condvar>();
     safe::<api::Once>();
 }
 
-/// A guard of a longer borrow, or of a longer-lived part, goes where a shorter one is asked for.
+/// Covariance: a guard with a longer lifetime can be used as one with a shorter lifetime.
 #[test]
-fn what_shrinks() {
+fn lifetimes_are_covariant() {
     fn shorter<'a>(guard: api::MutexGuard<'static, u32>, _: &'a u32) -> api::MutexGuard<'a, u32> {
         guard
     }
@@ -68,7 +68,7 @@ fn what_shrinks() {
 
 #[cfg(feature = "serde")]
 #[test]
-fn what_is_written_is_read_again() {
+fn serde_round_trip() {
     let lock = api::Mutex::new(vec![1, 2]);
     assert_eq!(serde_json::to_string(&lock).unwrap(), "[1,2]");
     let lock: api::Mutex<Vec<u32>> = serde_json::from_str("[3]").unwrap();

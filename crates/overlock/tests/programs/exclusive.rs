@@ -1,4 +1,4 @@
-//! Programs for the locks that one thread holds at a time.
+//! Programs for mutual-exclusion locks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use crate::how::{How, Pause, how, pause};
 use crate::numbers::Numbers;
 use crate::runner::check;
 
-/// Locks that a program uses by itself: each may take a queue node.
+/// Locks of a single-threaded program: each may take a queue node.
 const LOCKS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The reference: a lock is held or not, and can be had if not.
+/// Compares with the reference: a lock is held, or it can be acquired.
 fn alone<L: RawLock>(extras: &Extras<L>, program: &[(usize, Op)]) {
     let create = || L::create().expect("the lock can be created");
     let locks: [(L, Option<L::Token>); LOCKS] = std::array::from_fn(|_| (create(), None));
@@ -69,7 +69,7 @@ fn alone<L: RawLock>(extras: &Extras<L>, program: &[(usize, Op)]) {
     }
 }
 
-// In the three: callers pass the token of their acquisition of `lock`, by this thread.
+// In these three functions callers pass the token of their acquisition of `lock`, by this thread.
 
 fn unlock<L: RawLock>(lock: &L, token: L::Token) {
     // SAFETY: as said above.
@@ -92,17 +92,17 @@ fn bump<L: RawLock>(extras: &Extras<L>, lock: &L, token: L::Token) -> L::Token {
     }
 }
 
-/// What a thread does to a lock that others use too.
+/// An operation of a thread on a shared lock.
 #[derive(Clone, Copy, Debug)]
 enum Visit {
-    /// Acquires, pauses, lets others in for a moment if it says so, pauses, and leaves.
+    /// Acquires, pauses, bumps the lock if `bump` says so, pauses, and releases.
     Lock {
         how: How,
         inside: Pause,
         bumps: bool,
         fair: bool,
     },
-    /// Ends the waits of those that wait with the token, now and later.
+    /// Cancels the waits with the token, present and later ones.
     Cancel,
 }
 
@@ -119,8 +119,8 @@ fn visit() -> impl Strategy<Value = Visit> {
     prop_oneof![20 => lock, 1 => Just(Visit::Cancel)]
 }
 
-/// Nobody is inside with another thread, no section is lost, who gives up has a reason, and the
-/// lock is free at the end.
+/// Checks exclusion, that no section is lost, that each failed acquisition has a reason, and that
+/// the lock is free at the end.
 fn together<L: RawLock>(extras: fn() -> Extras<L>, programs: &[Vec<Visit>]) {
     let lock = Arc::new(L::create().expect("the lock can be created"));
     let numbers = Arc::new(Numbers::new(L::NAME));

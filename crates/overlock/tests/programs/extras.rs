@@ -1,5 +1,5 @@
-//! What a lock can do beyond `RawLock` and `RawRwLock`, found by the compiler: the registry does
-//! not say.
+//! The operations of a lock beyond `RawLock` and `RawRwLock`. The compiler finds them, since the
+//! registry does not list them.
 
 use std::any::Any;
 
@@ -41,7 +41,7 @@ pub struct Fair<L: RawLock> {
     };
 }
 
-/// What a [`RawLock`] can do.
+/// The operations of a [`RawLock`] beyond that trait.
 pub struct Extras<L: RawLock> {
     pub until: Option<Until<L>>,
     pub cancellable: Option<Cancellable<L>>,
@@ -49,8 +49,7 @@ pub struct Extras<L: RawLock> {
 }
 
 impl<L: RawLock> Extras<L> {
-    /// Acquires as `how` says, as far as the lock can. What cannot be had (not `may_wait`) is only
-    /// tried.
+    /// Acquires as `how` says, as far as the lock can. Only tries if it must not wait.
     pub fn acquire(
         &self,
         lock: &L,
@@ -75,7 +74,7 @@ impl<L: RawLock> Extras<L> {
     }
 }
 
-/// Who gives up does so at its deadline.
+/// Checks that a failed acquisition has reached its deadline.
 pub fn assert_in_time(lock: &str, acquired: bool, deadline: Instant) {
     assert!(acquired || Linux::now() >= deadline, "{lock} gave up early");
 }
@@ -89,7 +88,7 @@ macro_rules! extras_of {
             HasUntil as _,
         };
         let probe = ::overlock::core::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        #[allow(clippy::needless_borrow)] // the second reference makes method lookup try twice
         crate::extras::Extras::<$lock> {
             until: (&probe).until(),
             cancellable: (&probe).cancellable(),
@@ -116,13 +115,13 @@ type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLock>::
     HasDowngrade, HasNoDowngrade, downgrade, RawDowngradeRwLock, Downgrade<L>, L::downgrade;
 }
 
-/// An upgradable reader's token, of whatever type it is.
+/// An upgradable reader's token of any type.
 pub type Upgradable = Box<dyn Any>;
 
-/// The writer, or still the upgradable reader.
+/// The writer's token, or still the upgradable reader's.
 type Upgraded<L> = Result<<L as RawRwLock>::Write, Upgradable>;
 
-/// What a [`RawUpgradeRwLock`] does. Each function wants a token of its lock and thread.
+/// The operations of a [`RawUpgradeRwLock`]. Each takes a token of its lock and thread.
 pub struct Upgrades<L: RawRwLock> {
     pub acquire: fn(&L, How, bool) -> Option<Upgradable>,
     pub unlock: unsafe fn(&L, Upgradable),
@@ -177,7 +176,7 @@ fn own<T: 'static>(token: Upgradable) -> T {
     };
 }
 
-/// What a [`RawFairRwLock`] does; as for [`Upgrades`].
+/// The operations of a [`RawFairRwLock`], like [`Upgrades`].
 pub struct FairRw<L: RawRwLock> {
     pub unlock_read: unsafe fn(&L, L::Read),
     pub unlock_write: unsafe fn(&L, L::Write),
@@ -203,7 +202,7 @@ pub struct FairRw<L: RawRwLock> {
     };
 }
 
-/// What a [`RawRwLock`] can do beyond that.
+/// The operations of a [`RawRwLock`] beyond that trait.
 pub struct RwExtras<L: RawRwLock> {
     pub until: Option<(ReadUntil<L>, WriteUntil<L>)>,
     pub downgrade: Option<Downgrade<L>>,
@@ -248,7 +247,7 @@ macro_rules! rw_extras_of {
             HasNoRwUntil as _, HasNoUpgrades as _, HasRwUntil as _, HasUpgrades as _,
         };
         let probe = ::overlock::core::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        #[allow(clippy::needless_borrow)] // the second reference makes method lookup try twice
         crate::extras::RwExtras::<$lock> {
             until: (&probe).rw_until(),
             downgrade: (&probe).downgrade(),

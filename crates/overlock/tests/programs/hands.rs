@@ -1,4 +1,4 @@
-//! What a thread holds of a reader-writer lock, and what it can turn that into.
+//! Acquisitions of a reader-writer lock by a thread, and their conversions.
 
 use overlock::core::raw::RawRwLock;
 
@@ -12,7 +12,7 @@ pub enum Token<L: RawRwLock> {
     Upgradable(Upgradable),
 }
 
-/// A lock, what it can do, and acquisitions of it by this thread.
+/// A lock with its operations, of which this thread has acquisitions.
 pub struct Hands<'a, L: RawRwLock> {
     pub lock: &'a L,
     pub extras: &'a RwExtras<L>,
@@ -71,7 +71,7 @@ impl<L: RawRwLock> Hands<'_, L> {
         }
     }
 
-    /// A reader, of a writer or an upgradable reader.
+    /// Downgrades a writer or an upgradable reader to a reader.
     pub fn downgrade(&self, token: Token<L>) -> Token<L> {
         let Hands { lock, extras } = self;
         match (token, extras.downgrade, &extras.upgrades) {

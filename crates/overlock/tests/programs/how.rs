@@ -1,4 +1,4 @@
-//! How a program acquires something.
+//! Kinds of acquisitions of a program.
 
 use overlock::core::Platform;
 use overlock::{Instant, Linux};
@@ -6,14 +6,14 @@ use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// For as long as it takes. Alone, what cannot be had is only tried.
+    /// Waits without limit; in a single-threaded program, only tries if the lock is not free.
     Wait,
     Try,
-    /// With a deadline that has passed.
+    /// With a deadline in the past.
     Past,
-    /// With a deadline so many microseconds from now.
+    /// With a deadline this many microseconds from now.
     Soon(u16),
-    /// With a token that somebody may cancel.
+    /// With a token that may be cancelled.
     Cancellable,
 }
 
@@ -28,7 +28,7 @@ pub fn how() -> impl Strategy<Value = How> {
 }
 
 impl How {
-    /// Where there is one.
+    /// Returns the deadline, if there is one.
     pub fn deadline(self) -> Option<Instant> {
         match self {
             How::Past => Some(Instant::from_nanos(0)),
@@ -38,7 +38,7 @@ impl How {
     }
 }
 
-/// What a thread does inside.
+/// A thread's pause within a critical section.
 #[derive(Clone, Copy, Debug)]
 pub enum Pause {
     None,

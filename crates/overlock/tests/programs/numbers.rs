@@ -1,16 +1,16 @@
-//! What the locks protect here.
+//! The data under the locks.
 
 use std::cell::UnsafeCell;
 
 use crate::how::Pause;
 
-/// Two numbers that are equal whenever nobody writes.
+/// Two numbers that are equal whenever no thread writes.
 pub struct Numbers {
     lock: &'static str,
     numbers: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: callers say that nobody else is there.
+// SAFETY: callers promise exclusive access.
 unsafe impl Sync for Numbers {}
 // SAFETY: plain numbers.
 unsafe impl Send for Numbers {}
@@ -23,11 +23,11 @@ impl Numbers {
         }
     }
 
-    /// How many changes there have been, before `pause` and after it.
+    /// Returns the number of changes, and checks that it is the same before and after `pause`.
     ///
     /// # Safety
     ///
-    /// The lock keeps writers out.
+    /// The lock excludes writers.
     pub unsafe fn look(&self, pause: Pause) -> u64 {
         let numbers = self.numbers.get();
         // SAFETY: valid, and the caller's promise.
@@ -39,11 +39,11 @@ impl Numbers {
         after
     }
 
-    /// One change, with `pause` between its halves; how many there have been.
+    /// Changes the numbers, with `pause` between the halves. Returns the number of changes.
     ///
     /// # Safety
     ///
-    /// The lock keeps all others out.
+    /// The lock excludes all others.
     pub unsafe fn change(&self, pause: Pause) -> u64 {
         // SAFETY: the caller's promise.
         let numbers = unsafe { &mut *self.numbers.get() };

@@ -15,19 +15,18 @@ use proptest::arbitrary::any;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
-/// How long a test goes on where nobody says how many programs it shall run, or for how long:
-/// strictly fair locks lose a time slice whenever the next in line is not running.
+/// Duration of a test if neither variable is set: strictly fair locks lose a time slice whenever
+/// the next waiter is preempted.
 const ENOUGH: Duration = Duration::from_millis(100);
-/// And how many programs it runs then at most.
+/// The largest number of programs in that time.
 const CASES: u32 = 64;
-/// Seconds for which each test goes on, where `PROPTEST_CASES` does not say how many programs it
-/// shall run.
+/// Environment variable with the duration of each test in seconds, without `PROPTEST_CASES`.
 const SECONDS: &str = "OVERLOCK_PROGRAMS_SECONDS";
-/// How long a program that fails is made smaller: one that fails now and then would be for ever.
+/// Time limit for shrinking a failing program: one that fails rarely would be shrunk for ever.
 const SHRINKING_MS: u32 = 20_000;
 
-/// Calls `property` with programs, which panics where one of them goes wrong. Each runs on a thread
-/// of its own: what it forgets when it panics takes that thread's queue nodes along.
+/// Calls `property`, which panics on failure, with programs. Each call runs on a thread of its own:
+/// the queue nodes of acquisitions that are lost in a panic are that thread's.
 pub fn check<S: Strategy>(programs: S, property: impl Fn(&S::Value) + Sync)
 where
     S::Value: Debug + Sync,
@@ -46,12 +45,12 @@ where
     }
 }
 
-/// Whether somebody says how many programs a test shall run.
+/// Whether the environment sets the number of programs.
 fn says_cases() -> bool {
     env::var_os("PROPTEST_CASES").is_some()
 }
 
-/// The same, for as long as it is told. How many programs it has run.
+/// Does the same for a given time. Returns the number of programs that it has run.
 fn check_for<S: Strategy>(
     time: Option<Duration>,
     programs: S,
@@ -61,7 +60,8 @@ where
     S::Value: Debug + Sync,
 {
     let mut config = Config {
-        // A seed says more: programs of threads fail now and then, and others are printed in full.
+        // A seed would not help: programs with threads fail at random, and the others are printed
+        // in full.
         failure_persistence: None,
         max_shrink_time: SHRINKING_MS,
         max_shrink_iters: 1 << 20,
@@ -88,7 +88,7 @@ where
     }
 }
 
-/// As many programs as `config` says, or until the time is over.
+/// Runs as many programs as `config` says, or until the time is over.
 fn round<S: Strategy>(
     config: Config,
     seed: u64,
@@ -104,7 +104,7 @@ fn round<S: Strategy>(
     let result = TestRunner::new(config).run(programs, |program| {
         if failed.get() || in_time() {
             ran.set(ran.get() + 1);
-            // Stays set where the property panics.
+            // Stays set if the property panics.
             let before = failed.replace(true);
             let result = thread::scope(|scope| scope.spawn(|| property(&program)).join());
             result.unwrap_or_else(|panic| resume_unwind(panic));
@@ -128,7 +128,7 @@ fn name() -> String {
 }
 
 #[test]
-fn given_time_a_test_uses_it_for_other_programs() {
+fn a_test_with_a_duration_runs_different_programs() {
     let time = Duration::from_millis(200);
     let (begin, seen) = (Instant::now(), Mutex::new(BTreeSet::new()));
     let ran = check_for(Some(time), any::<u64>(), |&program| {

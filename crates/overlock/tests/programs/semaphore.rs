@@ -15,10 +15,10 @@ use crate::runner::check;
 
 type Raw = Semaphore<Linux>;
 
-/// More than any program has out.
+/// More permits than any program has taken at a time.
 const MOST: u32 = 6;
 
-/// Acquires as `how` says, and where it may not wait only tries.
+/// Acquires as `how` says; only tries if it must not wait.
 fn acquire(semaphore: &Raw, n: u32, how: How, cancel: &CancelToken, may_wait: bool) -> bool {
     match (how, how.deadline()) {
         (_, Some(deadline)) => {
@@ -52,7 +52,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The reference: a number.
+/// Compares with the reference: a number.
 #[test]
 fn alone() {
     check((0..=MOST, vec(op(), 0..60)), |(permits, program)| {
@@ -82,7 +82,7 @@ fn alone() {
 enum Visit {
     /// Acquires, pauses, releases.
     Use(u32, How, Pause),
-    /// Ends the waits of those that wait with the token, now and later.
+    /// Cancels the waits with the token, present and later ones.
     Cancel,
 }
 
@@ -93,7 +93,7 @@ fn visit() -> impl Strategy<Value = Visit> {
     ]
 }
 
-/// Never are more permits out than there are, and at the end all are back.
+/// No more permits are taken than exist, and at the end all are returned.
 #[test]
 fn together() {
     check(vec(vec(visit(), 0..10), 2..=4), |programs| {

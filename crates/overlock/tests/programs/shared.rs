@@ -15,7 +15,7 @@ use crate::numbers::Numbers;
 use crate::runner::check;
 use crate::watch::Place;
 
-/// So many reads that a lock whose readers become visible does so.
+/// Enough reads to make a lock switch to visible readers, if it does so.
 const MANY: u32 = 2_100;
 
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +23,14 @@ enum Op {
     Read(How),
     Write(How),
     Upgradable(How),
-    /// The rest is done to one of the acquisitions, if it is of the kind.
+    /// The following apply to one of the acquisitions, if its mode fits.
     Unlock(usize),
     UnlockFair(usize),
     Bump(usize),
     Downgrade(usize),
     DowngradeToUpgradable(usize),
     Upgrade(usize, How),
-    /// Reads and lets go, many times.
+    /// Reads and unlocks, many times.
     ReadMany,
 }
 
@@ -50,7 +50,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The reference: how many hold the lock, and how.
+/// The reference: the numbers of holders in each mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Model {
     readers: usize,
@@ -85,7 +85,7 @@ fn alone<L: RawRwLock>(extras: &RwExtras<L>, program: &[Op]) {
         let take = |held: &mut Vec<Token<L>>, which: usize| {
             (!held.is_empty()).then(|| held.swap_remove(which % held.len()))
         };
-        // What may be had at once must be, and what may not must not.
+        // An acquisition that is possible at once must succeed, any other must fail.
         let (expected, got) = match op {
             Op::Read(how) => {
                 let free = !model.writer;
@@ -147,7 +147,7 @@ fn alone<L: RawRwLock>(extras: &RwExtras<L>, program: &[Op]) {
             "{}: {model:?}",
             L::NAME
         );
-        // A reader that has given up may show until the writer leaves.
+        // A reader that has given up may count as contention until the writer leaves.
         assert!(
             model.writer || !lock.is_contended(),
             "{}: nobody waits",
@@ -159,7 +159,7 @@ fn alone<L: RawRwLock>(extras: &RwExtras<L>, program: &[Op]) {
     assert!(!lock.is_locked(), "{}", L::NAME);
 }
 
-/// What a thread does with an acquisition, where it is of the kind.
+/// A conversion of an acquisition, if its mode fits.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Bump,
@@ -175,8 +175,8 @@ enum Kind {
     Upgradable,
 }
 
-/// What a thread does to a lock that others use too: it acquires, goes through the steps, with a
-/// pause after each, and leaves.
+/// An operation of a thread on a shared lock: it acquires, makes the steps with a pause after each,
+/// and releases.
 #[derive(Clone, Debug)]
 struct Visit {
     kind: Kind,
@@ -184,7 +184,7 @@ struct Visit {
     steps: Vec<Step>,
     inside: Pause,
     fair: bool,
-    /// Comes again, so often.
+    /// The number of repetitions.
     times: u32,
 }
 
@@ -203,7 +203,7 @@ fn visit() -> impl Strategy<Value = Visit> {
     let times = prop_oneof![20 => Just(1), 1 => Just(MANY)];
     let parts = (kind, how(), vec(step, 0..4), pause(), any::<bool>(), times);
     parts.prop_map(|(kind, how, steps, inside, fair, times)| {
-        // Only readers come in crowds, and make no pause then.
+        // Only readers repeat often, and then without pauses.
         let crowd = times > 1;
         Visit {
             kind: if crowd { Kind::Read } else { kind },
@@ -216,7 +216,7 @@ fn visit() -> impl Strategy<Value = Visit> {
     })
 }
 
-/// One visit; how often it wrote.
+/// Makes one visit. Returns the number of writes.
 fn pay<L: RawRwLock>(hands: &Hands<L>, numbers: &Numbers, visit: &Visit, place: &Place) -> u64 {
     let Hands { lock, extras } = hands;
     place.waits(visit.how.deadline().is_some());
@@ -227,7 +227,7 @@ fn pay<L: RawRwLock>(hands: &Hands<L>, numbers: &Numbers, visit: &Visit, place: 
     };
     let mut writes = 0;
     if let Some(mut token) = token {
-        // SAFETY: the lock is held, alone where the token says so: here and below.
+        // SAFETY: the lock is held, exclusively if the token says so: here and below.
         let look = |token: &Token<L>| match token {
             // SAFETY: as above.
             Token::Write(_) => unsafe { (numbers.change(visit.inside), 1) },
@@ -238,7 +238,7 @@ fn pay<L: RawRwLock>(hands: &Hands<L>, numbers: &Numbers, visit: &Visit, place: 
         let (mut seen, wrote) = look(&token);
         writes += wrote;
         for &step in &visit.steps {
-            // But for `Bump`, nobody else writes in between.
+            // No other thread writes in between, except for `Bump`.
             let lets_in = matches!(step, Step::Bump);
             place.waits(false);
             token = match step {

@@ -1,4 +1,4 @@
-//! Programs for the types that people use: their guards, and the data behind them.
+//! Programs for the public types: their guards and data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::runner::check;
 /// A guard can be mapped to a part of it.
 type Data = [u32; 2];
 
-/// How to acquire: what cannot be had is only tried.
+/// A kind of acquisition; only tries if the lock is not free.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Wait,
@@ -42,7 +42,7 @@ enum Op {
     Map(usize),
     Set(u32),
     Bump,
-    /// Sets the data in a section of its own, within the guard's.
+    /// Sets the data in an inner critical section, while the guard is unlocked.
     Unlocked(u32),
     Drop,
     UnlockFair,
@@ -157,7 +157,7 @@ enum RwOp {
     Read(Way),
     Write(Way),
     Upgradable(Way),
-    /// The rest is done to one of the guards, if it is of the kind.
+    /// The following apply to one of the guards, if its kind fits.
     Set(usize, u32),
     SetUpgraded(usize, u32),
     Upgrade(usize, Way),

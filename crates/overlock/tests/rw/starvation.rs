@@ -1,13 +1,13 @@
-//! Nobody waits for ever beside others that keep the lock busy.
+//! No starvation while other threads keep the lock busy.
 
 use super::*;
 
-/// For how long one thread holds the lock where others must not starve beside it.
+/// How long one thread holds the lock in these tests.
 const HOLD: Duration = Duration::from_micros(500);
-/// No lock promises more than some ms, and the machine may be busy.
+/// All locks promise some ms; the machine may be busy.
 const STARVED: Duration = Duration::from_secs(2);
 
-/// The longest that thread 0 waits beside others that keep the lock busy.
+/// Returns the longest wait of thread 0 while other threads keep the lock busy.
 fn longest_wait<L: RawRwLock>(
     wait: impl Fn(&Pair<L>) + Clone + Send + 'static,
     others: impl Fn(&Pair<L>, usize) + Clone + Send + 'static,
@@ -41,8 +41,8 @@ fn longest_wait<L: RawRwLock>(
     assert!(longest < STARVED, "{}: waited for {longest:?}", L::NAME);
 }
 
-/// Each reader leaves when the next one has come, or after a while: as long as readers are let in,
-/// there is always one.
+/// Each reader releases when the next one has arrived, or after a while: as long as readers are
+/// admitted, the lock is never free.
 pub(super) fn writers_do_not_starve<L: RawRwLock>() {
     static ARRIVALS: AtomicUsize = AtomicUsize::new(0);
     let write = |pair: &Pair<L>| {
@@ -63,7 +63,7 @@ pub(super) fn writers_do_not_starve<L: RawRwLock>() {
     });
 }
 
-/// Writers that come back at once, and give their CPU away inside.
+/// Writers that reacquire at once, and yield in their critical sections.
 pub(super) fn readers_do_not_starve<L: RawRwLock>() {
     let read = |pair: &Pair<L>| {
         let token = pair.lock.read();

@@ -1,5 +1,4 @@
-//! A lock that is broken on purpose: who does not find what is wrong with it proves nothing by
-//! finding the others in order.
+//! A faulty lock: a test setup that does not detect its fault proves nothing about the other locks.
 
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
@@ -9,11 +8,11 @@ use overlock::core::raw::{CreateError, RawLock};
 use crate::exclusive::excludes;
 use crate::extras::extras_of;
 
-/// Excludes, but the release orders nothing, as `Relaxed` of core's `faulty`: x86 does not show it,
-/// Miri has to.
+/// Excludes, but the release orders nothing, like `Relaxed` of core's `faulty`: x86 does not show
+/// it, Miri has to.
 struct ReleasesNothing(AtomicBool);
 
-// SAFETY: there is none: what was written inside may be seen late.
+// SAFETY: it is not sound: writes inside may become visible late.
 unsafe impl RawLock for ReleasesNothing {
     type Token = ();
     const NAME: &'static str = "releases_nothing";
@@ -27,7 +26,7 @@ unsafe impl RawLock for ReleasesNothing {
         }
     }
     fn try_lock(&self) -> Option<()> {
-        // Acquire, and its partner is missing.
+        // Acquire; its partner is missing.
         (!self.0.swap(true, Acquire)).then_some(())
     }
     unsafe fn unlock(&self, (): ()) {

@@ -1,4 +1,4 @@
-//! The locks that exclude.
+//! The mutual-exclusion locks.
 
 use std::thread;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::common::Pair;
 use crate::extras::{Extras, extras_of};
 use crate::{SECTIONS, THREADS, far, on_threads, soon};
 
-/// Locks in the way that it is the turn of, as far as the lock can.
+/// Locks by the operation that `turn` selects, as far as the lock has it.
 fn lock<L: RawLock>(lock: &L, turn: usize, extras: &Extras<L>, cancel: &CancelToken) -> L::Token {
     let token = match (turn % 4, extras.until, extras.cancellable) {
         (1, Some(lock_until), _) => Some(lock_until(lock, far()).expect("there is time")),
@@ -21,7 +21,8 @@ fn lock<L: RawLock>(lock: &L, turn: usize, extras: &Extras<L>, cancel: &CancelTo
     token.unwrap_or_else(|| lock.lock())
 }
 
-/// One section, which ends in the way that it is the turn of, as far as the lock can.
+/// Runs one critical section, which ends by the operation that `turn` selects, as far as the lock
+/// has it.
 fn section<L: RawLock>(pair: &Pair<L>, token: L::Token, turn: usize, extras: &Extras<L>) {
     match (turn % 3, &extras.fair) {
         (1, Some(fair)) => {

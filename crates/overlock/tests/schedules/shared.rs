@@ -19,7 +19,7 @@ impl<L: RawRwLock> Shared<L> {
         unsafe { self.lock.unlock_read(token) };
     }
 
-    /// Reads in the way that it is the turn of, as far as the lock can.
+    /// Reads by the operation that `turn` selects, as far as the lock has it.
     fn read(&self, turn: usize, extras: &RwExtras<L>) -> usize {
         let lock = &self.lock;
         if let (0, Some(upgrades)) = (turn % 3, &extras.upgrades) {
@@ -52,7 +52,7 @@ impl<L: RawRwLock> Shared<L> {
         seen
     }
 
-    /// Writes once, in the way that it is the turn of, as far as the lock can.
+    /// Writes once by the operation that `turn` selects, as far as the lock has it.
     fn write(&self, turn: usize, extras: &RwExtras<L>) {
         let lock = &self.lock;
         if let (1, Some(upgrades)) = (turn % 3, &extras.upgrades) {
@@ -86,8 +86,7 @@ impl<L: RawRwLock> Shared<L> {
         }
     }
 
-    /// Writes once, as the upgradable reader that becomes the writer; then it is the upgradable
-    /// reader, and a reader.
+    /// Upgrades, writes once, downgrades to the upgradable reader, and then to a reader.
     fn upgrade(&self, upgrades: &Upgrades<L>, fair: Option<&FairRw<L>>) {
         let lock = &self.lock;
         let acquire = |how| (upgrades.acquire)(lock, how, true);

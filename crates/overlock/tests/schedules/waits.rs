@@ -1,4 +1,4 @@
-//! What is waited for beside locks, and several locks at once.
+//! Waits other than for a single lock, and several locks at once.
 
 use std::panic;
 use std::thread;
@@ -11,7 +11,7 @@ use overlock::{CancelToken, Linux};
 
 use crate::{Guarded, SECTIONS, THREADS, far, on_threads, soon};
 
-/// Who has both permits writes, who has one reads.
+/// A thread with both permits writes, a thread with one reads.
 #[test]
 fn semaphore() {
     let semaphore = &Semaphore::<Linux>::new(2);
@@ -50,7 +50,8 @@ fn semaphore() {
     );
 }
 
-/// Threads take turns, and each tells all; then the first puts down things, and tells one of each.
+/// Threads alternate, and each notifies all. Then the first produces things, and notifies one
+/// waiter for each.
 fn tells<L: RawLock>() {
     let lock = &L::create().unwrap();
     let [turns, things] = &[const { Condvar::<Linux>::new() }; 2];
@@ -105,7 +106,7 @@ fn condvar_mutex() {
     tells::<overlock::sleep::Mutex>();
 }
 
-/// The first thread's attempt fails, where it is the first; another one's does not.
+/// The attempt of the first thread fails if it is the first of all; those of others do not.
 #[test]
 fn once() {
     let once = &Once::<Linux>::new();
@@ -127,11 +128,11 @@ fn once() {
         once.wait();
         after
     });
-    // Who succeeded was told of the failure, if there was one.
+    // The thread that succeeds sees the failure, if there was one.
     assert!(attempts % 2 == 0 && once.is_done());
 }
 
-/// What each wrote before a barrier the others read after it.
+/// Writes of each thread before a barrier are visible to the others after it.
 #[test]
 fn barrier() {
     let barrier = &Barrier::<Linux>::new(THREADS as u32);
@@ -194,8 +195,7 @@ fn ww_mutex_wait_die() {
     crosses(&CLASS);
 }
 
-/// Threads become the head, or leave: at once, by themselves, or when they have looked so many
-/// times.
+/// Threads become the head, or leave: at once, by themselves, or after a number of polls.
 #[test]
 fn osq() {
     let queue = &Osq::<Linux>::new();

@@ -1,4 +1,4 @@
-//! What is always so, whoever accesses what when.
+//! Invariants C1 to C4 under random accesses.
 
 use proptest::prelude::*;
 
@@ -6,8 +6,8 @@ use super::*;
 
 const CORES: usize = 6;
 
-/// What a core does next: how long after its last access, to which line, and whether it watches the
-/// line afterwards.
+/// The next access of a core: its delay after the last one, its line, and whether the core watches
+/// the line afterwards.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     core: usize,
@@ -34,17 +34,17 @@ fn plan() -> impl Strategy<Value = Plan> {
     )
 }
 
-/// A run of the plans, each core's one after another.
+/// Runs a plan for each core, whose accesses follow each other.
 struct Run {
     scene: Scene,
     left: Vec<Vec<Plan>>,
-    /// The access that a core is in the middle of, and whether it has been answered.
+    /// The access of each core that is under way, and whether it has been answered.
     under_way: [Option<Plan>; CORES],
-    /// Who watches which line.
+    /// The line that each core watches.
     watched: [Option<usize>; CORES],
-    /// From when to when exclusive accesses must have had each line.
+    /// The periods in which exclusive accesses must have had each line.
     exclusive: [Vec<(u64, u64)>; 2],
-    /// Accesses whose end is known, in the order of their ends.
+    /// Answered accesses that have not ended yet, in the order of their ends.
     ends: std::collections::BTreeSet<(Time, usize)>,
     answered: usize,
 }
@@ -73,13 +73,13 @@ impl Run {
     fn next(&mut self, core: usize, now: Time) {
         self.under_way[core] = self.left[core].pop();
         if let Some(plan) = self.under_way[core] {
-            self.scene.asks.push((core, plan.access));
-            let step = Step::Ask(self.scene.asks.len() - 1, plan.line);
+            self.scene.requests.push((core, plan.access));
+            let step = Step::Request(self.scene.requests.len() - 1, plan.line);
             self.scene.plan(now + Time::ps(plan.pause), step);
         }
     }
 
-    /// Who may read and who may write each line.
+    /// The cores' rights to read and write each line.
     fn rights(&self) -> [[(bool, bool); CORES]; 2] {
         let cache = &self.scene.cache;
         [0, 1].map(|line| {
@@ -90,7 +90,7 @@ impl Run {
         })
     }
 
-    /// The next event, and what has to be so after it.
+    /// Runs the next event, and checks the invariants after it.
     fn step(&mut self) -> bool {
         let next = self.scene.steps.first().map(|&(at, ..)| at);
         let ends = self.ends.first().copied();
@@ -100,9 +100,9 @@ impl Run {
             self.end(core);
             return true;
         }
-        if let Some(&(_, _, Step::Ask(index, line))) = self.scene.steps.first() {
-            let core = self.scene.asks[index].0;
-            // It looks somewhere else now.
+        if let Some(&(_, _, Step::Request(index, line))) = self.scene.steps.first() {
+            let core = self.scene.requests[index].0;
+            // It stops watching: it accesses another line now.
             if let Some(watched) = self.watched[core].take() {
                 self.scene.cache.unwatch(core, watched);
             }
@@ -112,7 +112,7 @@ impl Run {
         if !self.scene.step() {
             return false;
         }
-        self.told(before);
+        self.check_losses(before);
         for (core, at) in std::mem::take(&mut self.scene.done) {
             let at = Time::ps(at);
             assert!(at >= self.scene.now, "answered in the past");
@@ -122,8 +122,8 @@ impl Run {
         true
     }
 
-    /// C1, and who is told that a line is lost.
-    fn told(&mut self, before: [[(bool, bool); CORES]; 2]) {
+    /// Checks C1, and which watchers are notified of the loss of a line.
+    fn check_losses(&mut self, before: [[(bool, bool); CORES]; 2]) {
         let after = self.rights();
         for rights in &after {
             let readers = rights.iter().filter(|rights| rights.0).count();
@@ -137,8 +137,8 @@ impl Run {
         for core in 0..CORES {
             let loses =
                 self.watched[core].is_some_and(|line| before[line][core].0 && !after[line][core].0);
-            let told = lost.iter().filter(|&&other| other == core).count();
-            assert_eq!(told, usize::from(loses), "told of a loss");
+            let check_losses = lost.iter().filter(|&&other| other == core).count();
+            assert_eq!(check_losses, usize::from(loses), "notified of a loss");
             if loses {
                 self.watched[core] = None;
             }
@@ -148,7 +148,7 @@ impl Run {
     /// The access of `core` ends.
     fn end(&mut self, core: usize) {
         let now = self.scene.now;
-        let plan = self.under_way[core].expect("only who asks is answered");
+        let plan = self.under_way[core].expect("only requests are answered");
         if plan.access == Access::Read {
             if plan.watches && self.scene.cache.watch(core, core, plan.line) {
                 self.watched[core] = Some(plan.line);
@@ -162,16 +162,16 @@ impl Run {
                 let held = self.scene.held.iter().position(|&other| other == core);
                 let mut takes = self.scene.cache.takes(plan.access);
                 if let Some(held) = held {
-                    // It had only just been sure of its line.
+                    // It had locked its line just now.
                     self.scene.held.remove(held);
-                    takes = takes.scale(1.0 - TAKES_HOLD);
+                    takes = takes.scale(1.0 - LOCKS_LINE);
                 }
                 self.exclusive[plan.line].push(((now - takes).as_ps(), now.as_ps()));
             }
             let before = self.rights();
             self.scene.cache.changed(plan.line, core);
             self.scene.signals();
-            self.told(before);
+            self.check_losses(before);
         }
         self.next(core, now);
     }
@@ -181,10 +181,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// C1 to C4. Fails where `serve` serves before `free`, or leaves a request in the queue, or
-    /// grants twice; where `grant` leaves a sharer beside an owner, or does not tell watchers; and
-    /// where a line leaves while it is used.
+    /// grants twice. Fails where `grant` leaves a sharer next to an owner, or does not notify
+    /// watchers. Fails where a line leaves while it is used.
     #[test]
-    fn lines_are_shared_or_owned_and_everybody_is_answered(
+    fn lines_are_shared_or_owned_and_all_requests_are_answered(
         plans in prop::collection::vec(plan(), 1..80),
         seed in any::<u64>(),
         jitter in 0.0..0.5_f64,

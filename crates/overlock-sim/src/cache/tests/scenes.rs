@@ -1,15 +1,15 @@
-//! How long accesses take.
+//! Durations of accesses.
 
 use super::*;
 
-/// 32,000 + 24,000 + 40,000 ps from memory, and a hit. Fails where a way of the three is left out.
+/// 32,000 + 24,000 + 40,000 ps from memory, and a hit. Fails without one of the three parts.
 #[test]
-fn the_first_touch_comes_from_memory() {
+fn the_first_access_is_served_from_memory() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 5, Access::Read);
+    scene.request(0, 5, Access::Read);
     assert_eq!(scene.run(), [(5, 96_000 + 2_000)]);
-    // It is nobody else's now, so a locked instruction costs what it costs on an owned line.
-    scene.ask(200_000, 5, Access::Locked);
+    // The core owns it now, so a locked instruction has the cost of an owned line.
+    scene.request(200_000, 5, Access::Locked);
     assert_eq!(scene.run(), [(5, 208_000)]);
     let traffic = scene.cache.traffic();
     assert_eq!(
@@ -24,11 +24,11 @@ fn the_first_touch_comes_from_memory() {
 fn a_changed_line_comes_from_its_owner() {
     for (core, transfer) in [(1, 60_000), (4, 120_000), (8, 120_000), (12, 156_000)] {
         let mut scene = Scene::new(&machine());
-        scene.ask(0, 0, Access::Write);
-        scene.ask(500_000, core, Access::Read);
+        scene.request(0, 0, Access::Write);
+        scene.request(500_000, core, Access::Read);
         let done = scene.run();
         assert_eq!(done, [(0, 98_000), (core, 500_000 + transfer + 2_000)]);
-        // Both may read it now, neither may write.
+        // Both may read it now, neither may write it.
         assert!([0, core].map(|core| scene.cache.has(0, core, Access::Read)) == [true; 2]);
         assert!([0, core].map(|core| scene.cache.has(0, core, Access::Write)) == [false; 2]);
         let traffic = scene.cache.traffic();
@@ -39,35 +39,34 @@ fn a_changed_line_comes_from_its_owner() {
     }
 }
 
-/// Cores 0, and 1 on its socket or another, share the line. To change it core 0 has to take it away
-/// from the other: what a transfer from there takes, and a locked instruction.
+/// Cores 0, and 1 on its socket or another, share the line. An exclusive access of core 0 takes the
+/// time of a transfer from the other core, and a locked instruction.
 #[test]
 fn an_upgrade_waits_for_the_most_distant_copy() {
     for (other, transfer) in [(1, 60_000), (4, 120_000), (12, 156_000)] {
         let mut scene = Scene::new(&machine());
-        scene.ask(0, 0, Access::Read);
-        scene.ask(500_000, 2, Access::Read);
-        scene.ask(700_000, other, Access::Read);
+        scene.request(0, 0, Access::Read);
+        scene.request(500_000, 2, Access::Read);
+        scene.request(700_000, other, Access::Read);
         scene.run();
-        scene.ask(1_000_000, 0, Access::Locked);
+        scene.request(1_000_000, 0, Access::Locked);
         assert_eq!(scene.run(), [(0, 1_000_000 + transfer + 8_000)]);
         assert!(scene.cache.has(0, 0, Access::Write));
         assert!([2, other].map(|core| scene.cache.has(0, core, Access::Read)) == [false; 2]);
     }
 }
 
-/// The last-level cache has the line. The requests of cores 2 and 3 arrive there after 10,000 ps;
-/// one of them is answered at once, the other a gap of 11,000 ps later; the data are 10,000 ps
-/// under way. Fails where the second waits until the first has been answered, or comes together
-/// with it.
+/// The last-level cache has the line. The requests of cores 2 and 3 arrive there after 10,000 ps.
+/// One is answered at once, the other a gap of 11,000 ps later; the data travel for 10,000 ps.
+/// Fails where the second waits for the answer to the first, or is answered at the same time.
 #[test]
 fn readers_are_served_one_gap_apart() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
-    scene.ask(500_000, 1, Access::Read);
+    scene.request(0, 0, Access::Write);
+    scene.request(500_000, 1, Access::Read);
     scene.run();
-    scene.ask(1_000_000, 2, Access::Read);
-    scene.ask(1_000_000, 3, Access::Read);
+    scene.request(1_000_000, 2, Access::Read);
+    scene.request(1_000_000, 3, Access::Read);
     let done = scene.run();
     assert_eq!([done[0].1, done[1].1], [1_022_000, 1_033_000]);
     let mut who = [done[0].0, done[1].0];
@@ -75,17 +74,17 @@ fn readers_are_served_one_gap_apart() {
     assert_eq!(who, [2, 3]);
 }
 
-/// Core 1 asks at 500,000; its request is at the last-level cache 20,000 ps later, the snoop at
-/// core 0 after another 15,000. Until then core 0 hits. After that its own request waits until core
-/// 1 is done, at 500,000 + 60,000 + 8,000, and the line is back after a snoop and the data. Fails
-/// where the shares of a transfer are others.
+/// Core 1 requests the line at 500,000. The request is at the last-level cache 20,000 ps later, and
+/// the snoop at core 0 after another 15,000. Until then core 0 hits. Its own request then waits
+/// until core 1 is done, at 500,000 + 60,000 + 8,000, and for a snoop and the data. Fails with
+/// other shares of a transfer.
 #[test]
 fn the_owner_goes_on_until_the_snoop_arrives() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
-    scene.ask(500_000, 1, Access::Locked);
-    scene.ask(532_999, 0, Access::Write);
-    scene.ask(535_001, 0, Access::Read);
+    scene.request(0, 0, Access::Write);
+    scene.request(500_000, 1, Access::Locked);
+    scene.request(532_999, 0, Access::Write);
+    scene.request(535_001, 0, Access::Read);
     let done = scene.run();
     assert_eq!(done[1], (0, 534_999));
     assert_eq!(done[2], (1, 568_000));
@@ -93,85 +92,83 @@ fn the_owner_goes_on_until_the_snoop_arrives() {
 }
 
 /// As above, but core 0 is in the middle of a store when the snoop comes: the data leave after it,
-/// at 536,000. Fails where `serve` sends a line without regard to `used`, or a store that hits does
-/// not set it.
+/// at 536,000. Fails where `serve` ignores `used`, or a store that hits does not set it.
 #[test]
-fn an_instruction_that_is_under_way_ends_first() {
+fn a_store_that_is_under_way_ends_before_the_line_leaves() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
-    scene.ask(500_000, 1, Access::Locked);
-    scene.ask(534_000, 0, Access::Write);
+    scene.request(0, 0, Access::Write);
+    scene.request(500_000, 1, Access::Locked);
+    scene.request(534_000, 0, Access::Write);
     let done = scene.run();
     assert_eq!(done[1], (0, 536_000));
     assert_eq!(done[2], (1, 536_000 + 25_000 + 8_000));
 }
 
 /// The snoop of core 1 is at core 0 at 535,000. A locked instruction of core 0 that began at
-/// 530,100 has had hold of the line for 100 ps by then, and ends at 538,100: the data leave after
+/// 530,100 has had the line locked for 100 ps by then, and ends at 538,100: the data leave after
 /// it. Fails where `keep` does nothing.
 #[test]
-fn a_locked_instruction_that_has_taken_hold_keeps_the_line() {
+fn a_locked_instruction_keeps_a_line_that_it_has_locked() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
-    scene.ask(500_000, 1, Access::Locked);
-    scene.ask(530_100, 0, Access::Locked);
+    scene.request(0, 0, Access::Write);
+    scene.request(500_000, 1, Access::Locked);
+    scene.request(530_100, 0, Access::Locked);
     let done = scene.run();
     assert_eq!(done[1], (0, 538_100));
     assert_eq!(done[2], (1, 538_100 + 25_000 + 8_000));
 }
 
-/// One that begins 200 ps later has not got so far: the line leaves at 535,000. It asks again at
-/// 535,100, and is served after core 1, which is done at 568,000.
+/// An instruction that begins 200 ps later has not locked the line yet: the line leaves at 535,000.
+/// Core 0 requests it again at 535,100, and is served after core 1, which is done at 568,000.
 #[test]
-fn a_locked_instruction_that_has_not_taken_hold_begins_again() {
+fn a_locked_instruction_that_loses_its_line_begins_again() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
-    scene.ask(500_000, 1, Access::Locked);
-    scene.ask(530_300, 0, Access::Locked);
+    scene.request(0, 0, Access::Write);
+    scene.request(500_000, 1, Access::Locked);
+    scene.request(530_300, 0, Access::Locked);
     let done = scene.run();
     assert_eq!(done[1], (1, 568_000));
     assert_eq!(done[2], (0, 568_000 + 40_000 + 8_000));
 }
 
-/// A store of core 0's other thread, which is done before the locked instruction of the first, does
-/// not let the line go earlier.
+/// A store of core 0's other thread that ends before the locked instruction of the first does not
+/// release the line earlier.
 #[test]
-fn a_short_store_does_not_end_a_hold() {
+fn a_short_store_does_not_unlock_a_line() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
-    scene.ask(500_000, 1, Access::Locked);
-    scene.ask(530_100, 0, Access::Locked);
-    scene.ask(534_950, 0, Access::Write);
+    scene.request(0, 0, Access::Write);
+    scene.request(500_000, 1, Access::Locked);
+    scene.request(530_100, 0, Access::Locked);
+    scene.request(534_950, 0, Access::Write);
     let done = scene.run();
     assert_eq!(done[1..3], [(0, 538_100), (0, 536_950)]);
     assert_eq!(done[3], (1, 538_100 + 25_000 + 8_000));
 }
 
-/// Where caches are not inclusive somebody has to be asked for each copy: both requests are there
-/// at 1,020,000, the first is answered after a snoop and the data, the second not before the first
-/// is done.
+/// Caches that are not inclusive need a snoop for each copy. Both requests are there at 1,020,000;
+/// the first is answered after a snoop and the data, the second only after the first is done.
 #[test]
 fn readers_of_caches_that_are_not_inclusive_wait_for_each_other() {
     let mut scene = Scene::new(&Machine {
         inclusive: false,
         ..machine()
     });
-    scene.ask(0, 0, Access::Write);
-    scene.ask(500_000, 1, Access::Read);
+    scene.request(0, 0, Access::Write);
+    scene.request(500_000, 1, Access::Read);
     scene.run();
-    scene.ask(1_000_000, 2, Access::Read);
-    scene.ask(1_000_000, 3, Access::Read);
+    scene.request(1_000_000, 2, Access::Read);
+    scene.request(1_000_000, 3, Access::Read);
     let done = scene.run();
     let first = 1_020_000 + 15_000 + 25_000 + 2_000;
     assert_eq!([done[0].1, done[1].1], [first, first + 42_000]);
 }
 
-/// A store does not wait for its line, which is there 60,000 ps later. Until then nobody else is
-/// served: the request of core 0 arrives after 21,000, its snoop leaves at 60,000.
+/// A store does not wait for its line, which arrives 60,000 ps later. Until then no other request
+/// is served: that of core 0 arrives after 21,000, and its snoop leaves at 60,000.
 #[test]
-fn a_store_that_nobody_waits_for_is_buffered() {
+fn an_uncontended_store_is_buffered() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
+    scene.request(0, 0, Access::Write);
     scene.run();
     let line = scene.cache.line(0);
     let at = |ps: u64| Time::ps(1_000_000 + ps);
@@ -180,16 +177,16 @@ fn a_store_that_nobody_waits_for_is_buffered() {
         Some(at(60_000))
     );
     scene.signals();
-    scene.ask(1_001_000, 0, Access::Read);
+    scene.request(1_001_000, 0, Access::Read);
     assert_eq!(scene.run(), [(0, 1_000_000 + 60_000 + 40_000 + 2_000)]);
-    // Not where the core has the line, nor while somebody waits for it.
-    scene.ask(2_000_000, 2, Access::Write);
+    // Not buffered if the core has the line, nor while another core requests it.
+    scene.request(2_000_000, 2, Access::Write);
     assert_eq!(scene.run(), [(2, 2_000_000 + 60_000 + 2_000)]);
     assert_eq!(
         scene.cache.store_behind(Time::ps(3_000_000), 2, 2, line),
         None
     );
-    scene.ask(3_000_000, 1, Access::Read);
+    scene.request(3_000_000, 1, Access::Read);
     scene.step();
     assert_eq!(
         scene.cache.store_behind(Time::ps(3_000_001), 3, 3, line),
@@ -198,28 +195,28 @@ fn a_store_that_nobody_waits_for_is_buffered() {
 }
 
 /// Core 1 loads what it has just stored: it has the line when that arrives, and then a hit. Fails
-/// where the line is sent to it once more.
+/// where the line is sent to it a second time.
 #[test]
 fn a_line_that_is_under_way_is_awaited() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
+    scene.request(0, 0, Access::Write);
     scene.run();
     let line = scene.cache.line(0);
     scene.cache.store_behind(Time::ps(1_000_000), 1, 1, line);
     scene.signals();
-    scene.ask(1_002_000, 1, Access::Read);
+    scene.request(1_002_000, 1, Access::Read);
     assert_eq!(scene.run(), [(1, 1_062_000)]);
     assert!(scene.cache.has(line, 1, Access::Write));
     assert_eq!(scene.cache.traffic().hits, 1);
 }
 
-/// Three cores want the line at once. The first has it after a transfer; each further one when its
-/// predecessor is done, plus a snoop and the data: requests travel while others are served.
+/// Three cores request the line at once. The first has it after a transfer; each further one when
+/// its predecessor is done, plus a snoop and the data: requests travel while others are served.
 #[test]
-fn a_contended_line_goes_from_hand_to_hand() {
+fn a_contended_line_goes_from_core_to_core() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
-    (1..4).for_each(|core| scene.ask(500_000, core, Access::Locked));
+    scene.request(0, 0, Access::Write);
+    (1..4).for_each(|core| scene.request(500_000, core, Access::Locked));
     let done = scene.run();
     let first = 500_000 + 60_000 + 8_000;
     let ends: Vec<u64> = done[1..].iter().map(|&(_, at)| at).collect();
@@ -227,40 +224,40 @@ fn a_contended_line_goes_from_hand_to_hand() {
 }
 
 /// The line goes from socket 0 to core 4, of socket 1. Core 5, which waits there, is near to it
-/// then: its request has arrived long ago. That of core 1 has to follow the line: it leaves when
-/// the line has arrived, not when it was asked. Fails where `arrival` does not regard `since`.
+/// then: its request has arrived long ago. That of core 1 has to follow the line: it travels again
+/// from when the line has arrived. Fails where `arrival` ignores `since`.
 #[test]
 fn requests_follow_the_line() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
-    scene.ask(500_000, 4, Access::Locked);
-    // Asked after the line has been promised to core 4, at 540,000.
-    scene.ask(545_000, 5, Access::Locked);
-    scene.ask(545_000, 1, Access::Locked);
+    scene.request(0, 0, Access::Write);
+    scene.request(500_000, 4, Access::Locked);
+    // Requested after the line has been granted to core 4, at 540,000.
+    scene.request(545_000, 5, Access::Locked);
+    scene.request(545_000, 1, Access::Locked);
     let done = scene.run();
-    // Core 4: 120,000, and locked. Then core 5, whose snoop and data take 40,000.
+    // Core 4: 120,000, and a locked instruction. Then core 5, whose snoop and data take 40,000.
     assert_eq!(done[1..3], [(4, 628_000), (5, 676_000)]);
-    // The line has been on socket 1 since 620,000, so the request of core 1 is there at 660,000:
+    // The line has been on socket 1 since 620,000, so the request of core 1 arrives at 660,000,
     // while core 5 is served. Its snoop and data take 80,000.
     assert_eq!(done[3], (1, 676_000 + 80_000 + 8_000));
 }
 
-/// A request that has to follow is there later than one that has not.
+/// A request that has to follow the line arrives later.
 #[test]
 fn a_request_that_follows_comes_late() {
     let mut scene = Scene::new(&machine());
-    scene.ask(0, 0, Access::Write);
-    scene.ask(500_000, 4, Access::Locked);
-    scene.ask(545_000, 1, Access::Locked);
+    scene.request(0, 0, Access::Write);
+    scene.request(500_000, 4, Access::Locked);
+    scene.request(545_000, 1, Access::Locked);
     let done = scene.run();
-    // It is there at 620,000 + 40,000, though nobody is served since 628,000.
+    // It arrives at 620,000 + 40,000, though no request is served after 628,000.
     assert_eq!(done[1..], [(4, 628_000), (1, 660_000 + 80_000 + 8_000)]);
 }
 
-/// Half of the ring away from a line a way takes half as long again, beside it half as long. The
+/// A line half of the ring away takes half as long again, and an adjacent one half as long. The
 /// request and the data go that way, the snoop does not.
 #[test]
-fn the_way_on_the_ring_counts() {
+fn distance_on_the_ring_takes_time() {
     let mut ring = machine();
     ring.costs.ring = 0.5;
     let ways = [0, 1, 2, 3].map(|core| ring.way(core, 0));
@@ -272,8 +269,8 @@ fn the_way_on_the_ring_counts() {
     );
     for (core, way) in ways.into_iter().enumerate().skip(1) {
         let mut scene = Scene::new(&ring);
-        scene.ask(0, 0, Access::Write);
-        scene.ask(500_000, core, Access::Read);
+        scene.request(0, 0, Access::Write);
+        scene.request(500_000, core, Access::Read);
         let travels = (45_000.0 * way) as u64;
         assert_eq!(scene.run()[1], (core, 500_000 + travels + 15_000 + 2_000));
     }
@@ -281,15 +278,15 @@ fn the_way_on_the_ring_counts() {
 
 /// Fails where the set of a socket's cores is built by shifting 1 by their number.
 #[test]
-fn a_socket_may_have_all_the_cores() {
+fn a_socket_may_have_all_cores() {
     let large = Machine {
         sockets: 1,
         cores: MOST_CORES,
         ..machine()
     };
     let mut scene = Scene::new(&large);
-    scene.ask(0, 0, Access::Write);
-    scene.ask(500_000, MOST_CORES - 1, Access::Read);
-    scene.ask(700_000, 64, Access::Read);
+    scene.request(0, 0, Access::Write);
+    scene.request(500_000, MOST_CORES - 1, Access::Read);
+    scene.request(700_000, 64, Access::Read);
     assert_eq!(scene.run()[1..], [(MOST_CORES - 1, 562_000), (64, 722_000)]);
 }

@@ -1,4 +1,4 @@
-//! Halting, kicking, and losing a CPU.
+//! Halts, kicks, and preemptions.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::Sim;
 use crate::trace::What;
 
-/// vCPU 1 halts at 10,000, which takes 700; vCPU 0 kicks it then, which takes 900 and acts after
+/// vCPU 1 halts at 10,000, which takes 700; then vCPU 0 kicks it, which takes 900 and acts after
 /// half of that.
 fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
     let word = Own::new();
@@ -26,8 +26,9 @@ fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
     simulate(&machine(2, 1), host, 2, body).unwrap()
 }
 
-/// A CPU that has not slept yet runs the sleeper 2,900 after the kick, one that sleeps, after
-/// 50,000, 13,000 after it. Fails where the costs are mixed up, or the bound is another.
+/// A CPU that has not slept yet runs the sleeper 2,900 after the kick; one that sleeps, after
+/// 50,000, runs it 13,000 after the kick. Fails where the costs are mixed up, or the bound is
+/// another.
 #[test]
 fn a_kick_wakes() {
     assert_eq!(kicked(&HOST, 20_000).results, [20_900, 20_450 + 2_900]);
@@ -35,8 +36,8 @@ fn a_kick_wakes() {
     assert_eq!(kicked(&HOST, 60_250).results, [61_150, 60_700 + 13_000]);
 }
 
-/// Where nobody sleeps a kick takes 300, and does nothing: a halt that comes later is not woken by
-/// it, but finds its word changed in 700.
+/// A kick without sleepers takes 300 and has no effect. A later halt is not woken by it, but finds
+/// its word changed in 700.
 #[test]
 fn a_kick_before_the_halt_is_not_lost() {
     let word = Own::new();
@@ -56,10 +57,10 @@ fn a_kick_before_the_halt_is_not_lost() {
     assert_eq!((outcome.counts.kicks, outcome.counts.halts), (1, 0));
 }
 
-/// Two on one CPU: the second gets it when the first halts, which takes 1,700 from 10,000 on, and a
-/// switch of 1,100. Fails where the next one does not wait for the host.
+/// Two vCPUs on one CPU: the second gets it when the first halts, which takes 1,700 from 10,000 on,
+/// and a switch of 1,100. Fails where the next vCPU does not wait for the host.
 #[test]
-fn a_halt_lets_the_next_one_run() {
+fn a_halt_lets_the_next_vcpu_run() {
     let (word, first) = (Own::new(), Cell::new(true));
     let body = |_| {
         if first.replace(false) {
@@ -73,7 +74,7 @@ fn a_halt_lets_the_next_one_run() {
     assert_eq!(outcome.results.iter().sum::<u64>(), 12_800);
 }
 
-/// Kicks wake one sleeper each, the first to come first.
+/// Each kick wakes one sleeper, in the order of their arrival.
 #[test]
 fn sleepers_are_kicked_in_their_order() {
     let word = Own::new();
@@ -91,9 +92,9 @@ fn sleepers_are_kicked_in_their_order() {
     assert!(outcome.results[3] < outcome.results[2] && outcome.results[2] < outcome.results[1]);
 }
 
-/// The time is up at 30,000; the CPU has not slept yet. A moment that has passed is not slept for.
+/// The timeout is at 30,000; the CPU has not slept yet. A time that has passed causes no sleep.
 #[test]
-fn a_halt_ends_at_its_time() {
+fn a_halt_ends_at_its_timeout() {
     for (until, end) in [(30_000, 32_900), (10_700, 10_700), (5_000, 10_700)] {
         let word = Own::new();
         let body = |_| {
@@ -106,10 +107,10 @@ fn a_halt_ends_at_its_time() {
     }
 }
 
-/// A kick that comes before the time is up makes that mean nothing: the second halt, of the same
-/// word, lasts until its own time.
+/// A kick before the timeout makes that void: the second halt, for the same word, lasts until its
+/// own timeout.
 #[test]
-fn an_old_timeout_wakes_nobody() {
+fn an_old_timeout_wakes_no_vcpu() {
     let word = Own::new();
     let body = |vcpu: usize| {
         if vcpu == 0 {
@@ -126,8 +127,8 @@ fn an_old_timeout_wakes_nobody() {
     assert_eq!(outcome.results, [20_900, 42_900]);
 }
 
-/// The host has learnt from the first sleep that it should poll for 10,000. A kick in that time
-/// costs the sleeper 700; later the CPU has been given away, and it takes 2,900.
+/// The host has learnt from the first sleep to poll for 10,000. A kick in that time costs the
+/// sleeper 700; after it the CPU has been given away, and the wake-up takes 2,900.
 #[test]
 fn a_host_that_polls_wakes_faster() {
     let host = Host {
@@ -158,10 +159,10 @@ fn a_host_that_polls_wakes_faster() {
     }
 }
 
-/// Two on one CPU. The host of vCPU 0 polls from 95,700 to 105,700, but not while vCPU 1 wants the
-/// CPU, whose time is up at 100,000.
+/// Two vCPUs on one CPU. The host of vCPU 0 would poll from 95,700 to 105,700, but not while vCPU
+/// 1, whose timeout is at 100,000, wants the CPU.
 #[test]
-fn a_host_polls_for_nobody_elses_sake() {
+fn a_host_stops_polling_when_another_vcpu_wants_the_cpu() {
     let host = Host {
         poll: Time::us(200),
         ..HOST
@@ -184,7 +185,7 @@ fn a_host_polls_for_nobody_elses_sake() {
     assert_eq!(outcome.results[1], 101_100);
 }
 
-/// Who holds a lock and who waits for one when it loses its CPU is counted as that.
+/// Preemptions of lock holders and of waiters are counted as such.
 #[test]
 fn preempted_holders_and_waiters_are_counted() {
     let word = Own::new();
@@ -214,10 +215,10 @@ fn preempted_holders_and_waiters_are_counted() {
     assert_eq!(counts.preemptions, (0..3).map(marks).sum());
 }
 
-/// Two on one CPU take turns by resting: nobody loses anything. Fails where `rests` counts as a
+/// Two vCPUs on one CPU alternate by yielding: none is preempted. Fails where `rests` counts as a
 /// preemption.
 #[test]
-fn who_rests_is_not_preempted() {
+fn a_yield_is_no_preemption() {
     let machine = machine(1, 1);
     let mut setup = setup(&machine, &HOST, 2);
     setup.trace = true;
@@ -228,13 +229,13 @@ fn who_rests_is_not_preempted() {
         }
     };
     let outcome = run(&setup, body, || true).unwrap();
-    let gone = |mark: &&Mark| mark.what == What::Preempted;
-    assert!(outcome.trace.iter().filter(gone).count() > 50);
+    let is_preemption = |mark: &&Mark| mark.what == What::Preempted;
+    assert!(outcome.trace.iter().filter(is_preemption).count() > 50);
     assert_eq!(outcome.counts.preemptions, 0);
 }
 
-/// Three others compute on the two CPUs. When vCPU 1 has ended, one of the three on the other CPU
-/// comes to its. Fails where what happens to others is counted.
+/// Three other vCPUs compute on the two CPUs. When vCPU 1 has ended, one of the three on the other
+/// CPU moves to its CPU. Fails where events of other guests are counted.
 #[test]
 fn other_guests_do_not_count() {
     let machine = machine(2, 1);
@@ -264,8 +265,8 @@ fn other_guests_do_not_count() {
     assert!(left > 0 && moved > 0, "{left} {moved}");
 }
 
-/// What a vCPU was doing when it lost its CPU is what it does when it has one again. Fails where
-/// all of that is work.
+/// A preempted vCPU continues in its state when it has a CPU again. Fails where that is always
+/// work.
 #[test]
 fn a_preempted_spinner_still_spins() {
     let body = |vcpu: usize| match vcpu {
@@ -282,15 +283,15 @@ fn a_preempted_spinner_still_spins() {
         (works[State::Spin], works[State::Work]),
         (Time::ZERO, Time::ms(10))
     );
-    // A switch costs 1,100, and nothing else does.
+    // A switch costs 1,100, and nothing else takes host time.
     let switches = (spins[State::Host] + works[State::Host]).as_ps();
     assert_eq!(switches % 1_100_000, 0);
     assert_eq!(spins.on_cpu() + works.on_cpu(), outcome.elapsed);
 }
 
-/// So many compute on so many CPUs, for as long as they may. Each gets its share.
+/// This many vCPUs compute on this many CPUs until they are stopped. Each gets its share.
 #[test]
-fn all_get_the_same_share_of_the_cpus() {
+fn all_vcpus_get_the_same_share_of_the_cpus() {
     for (cpus, vcpus) in [(1, 3), (2, 4), (4, 12)] {
         let machine = machine(cpus, 1);
         let mut setup = setup(&machine, &HOST, vcpus);
@@ -308,13 +309,13 @@ fn all_get_the_same_share_of_the_cpus() {
     }
 }
 
-/// A body that panics does so in its caller, whose thread can simulate again. Fails where the vCPU
-/// stays the thread's.
+/// A body's panic reaches the caller, whose thread can simulate again. Fails where the thread still
+/// counts as the vCPU's.
 #[test]
 fn a_panic_ends_the_simulation() {
     let panics = || {
         simulate(&machine(1, 1), &HOST, 2, |vcpu| {
-            assert!(vcpu == 0, "as it should")
+            assert!(vcpu == 0, "as intended")
         })
     };
     assert!(std::panic::catch_unwind(panics).is_err());
@@ -322,9 +323,9 @@ fn a_panic_ends_the_simulation() {
     assert!(simulate(&machine(1, 1), &HOST, 2, |_| ()).is_ok());
 }
 
-/// Two vCPUs on the threads of one core, and another core on which nobody runs any more: one of the
-/// two goes there when the CPUs are compared next, and from then on both compute at full speed.
-/// Fails where only queues are balanced.
+/// Two vCPUs run on the threads of one core, and the other core has become idle: one of the two
+/// moves there at the next balancing, and from then on both compute at full speed. Fails where only
+/// queues are balanced.
 #[test]
 fn an_idle_core_takes_one_of_two_siblings() {
     // CPUs 0 and 2 are threads of core 0, CPU 1 is one of core 1.

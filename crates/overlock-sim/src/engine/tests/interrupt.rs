@@ -1,13 +1,13 @@
-//! Callers that do not want to go on.
+//! Interruptions by the caller.
 
 use std::rc::Rc;
 
 use super::*;
 
-/// Bodies that end when they are asked to, after so many looks of the caller; when the last one
-/// ended, and what is left of what each had on its stack and returned.
-fn interrupted(looks: u32, vcpus: usize, step: Time, ends: bool) -> (Time, usize) {
-    let (machine, asked, last) = (machine(1, 1), Cell::new(0), Cell::new(Time::ZERO));
+/// Runs bodies until the caller interrupts at its `checks`th check; they end then if `ends`.
+/// Returns when the last one ended, and the number of bodies whose stack or result still exists.
+fn interrupted(checks: u32, vcpus: usize, step: Time, ends: bool) -> (Time, usize) {
+    let (machine, calls, last) = (machine(1, 1), Cell::new(0), Cell::new(Time::ZERO));
     let shared = Rc::new(());
     let mut setup = setup(&machine, &HOST, vcpus);
     setup.stop_after = Time::ms(100_000);
@@ -20,16 +20,16 @@ fn interrupted(looks: u32, vcpus: usize, step: Time, ends: bool) -> (Time, usize
         kept
     };
     let go_on = || {
-        asked.set(asked.get() + 1);
-        asked.get() < looks
+        calls.set(calls.get() + 1);
+        calls.get() < checks
     };
     let stuck = run(&setup, body, go_on).expect_err("interrupted");
-    assert_eq!((stuck, asked.get()), (Stuck::Interrupted, looks));
+    assert_eq!((stuck, calls.get()), (Stuck::Interrupted, checks));
     (last.get(), Rc::strong_count(&shared) - 1)
 }
 
-/// The clock moves on without events where nobody else wants anything. Fails where `pass` does not
-/// regard `look`.
+/// The clock advances without events if only one vCPU runs. Fails where `pass` ignores
+/// `next_check`.
 #[test]
 fn a_run_with_few_events_can_be_interrupted() {
     let (end, left) = interrupted(10, 1, Time::us(10), true);
@@ -37,18 +37,18 @@ fn a_run_with_few_events_can_be_interrupted() {
     assert_eq!(left, 0);
 }
 
-/// All of them get to their ends, whoever has the CPU when the caller says no; nothing is left on
-/// their stacks. Fails where the simulation is dropped there and then.
+/// All bodies end, whichever vCPU has the CPU at the interruption; no values remain on their
+/// stacks. Fails where the simulation is dropped at once.
 #[test]
-fn those_that_are_interrupted_end() {
+fn interrupted_bodies_end() {
     let (end, left) = interrupted(20, 3, Time::us(7), true);
     assert!(end >= Time::ms(20) && end < Time::ms(50), "{end}");
     assert_eq!(left, 0);
 }
 
-/// Nobody waits for ever for those that do not.
+/// The simulation ends although the bodies do not.
 #[test]
-fn those_that_do_not_end_are_given_up() {
+fn bodies_that_do_not_end_are_abandoned() {
     let (end, left) = interrupted(3, 2, Time::us(50), false);
     assert_eq!((end, left), (Time::ZERO, 2));
 }

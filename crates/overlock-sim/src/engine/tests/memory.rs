@@ -1,4 +1,4 @@
-//! Accesses: when they take effect, and who sees them.
+//! Accesses: when they take effect and become visible.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -8,10 +8,10 @@ use overlock_core::{Platform, Spin};
 use super::*;
 use crate::Sim;
 
-/// Fails where an access that finds its line, but is interrupted by an event, is credited for the
-/// time since an earlier one that had waited.
+/// Fails where an access that hits, but is interrupted by an event, is credited for the time since
+/// an earlier one that missed.
 #[test]
-fn a_store_that_hits_gives_no_time_back() {
+fn a_store_that_hits_gets_no_credit() {
     let (word, other) = (Own::new(), Own::new());
     let body = |vcpu: usize| {
         if vcpu == 1 {
@@ -31,11 +31,11 @@ fn a_store_that_hits_gives_no_time_back() {
     assert_eq!(outcome.results[0], Time::ns(300));
 }
 
-/// Two threads of a core share its caches. The second one looks while the first one's exchange is
-/// under way, sees the old value, and spins again. Fails where a change is announced before it has
-/// taken effect.
+/// Two threads of a core share its caches. The second one loads the word while the first one's
+/// exchange is under way, sees the old value, and spins again. Fails where a change is announced
+/// before it has taken effect.
 #[test]
-fn a_sibling_sees_a_change_that_is_under_way() {
+fn a_sibling_sees_a_change_once_it_has_taken_effect() {
     for late in 0..40 {
         let (word, begin) = (Own::new(), BEGIN);
         let body = |vcpu: usize| {
@@ -54,12 +54,12 @@ fn a_sibling_sees_a_change_that_is_under_way() {
     }
 }
 
-/// Whoever loses its CPU between a look and the next one looks again when it gets one. Fails where
-/// `watch` is content with the line being there: others on the CPU have fetched it since.
+/// A spinner that is preempted between two polls polls again when it has a CPU. Fails where `watch`
+/// accepts that the line is there: other vCPUs on the CPU may have fetched it since.
 #[test]
-fn a_change_is_seen_by_who_had_no_cpu_meanwhile() {
+fn a_change_is_seen_by_a_spinner_that_was_preempted() {
     let (word, seen) = (Own::new(), Own::new());
-    // The first and the third have one CPU, and each a turn of 4 ms or little more.
+    // The first and the third share one CPU, with slices of 4 ms or little more.
     let body = |vcpu: usize| match vcpu {
         0 => {
             let _ = Sim::wait_until(&word.0, Acquire, Spin::Forever, |value: u32| {
@@ -85,12 +85,12 @@ fn a_change_is_seen_by_who_had_no_cpu_meanwhile() {
     assert!(end.is_ok_and(|end| end < Time::ms(20)), "{end:?}");
 }
 
-/// To the nanosecond. The line is the storer's until the waiter, which looks first at 10,000, has a
-/// copy 60 later; the hit takes 2. The store at 10,500 takes the copy away at once and has its
-/// effect after 2; the line is there after 60. The waiter turns every 5, so it looks at 10,062 +
-/// 440; its request arrives while the line is under way, the snoop leaves at 10,560, and the data
-/// are there 40 later. Fails where a waiter looks between its turns, or is resumed with what a line
-/// had been.
+/// Exact to the nanosecond. The line is the storer's until the waiter, whose first load is at
+/// 10,000, has a copy 60 later; the hit takes 2. The store at 10,500 invalidates the copy at once
+/// and takes effect after 2; the line arrives after 60. The waiter polls every 5, so at 10,062 +
+/// 440. Its request arrives while the line is under way; the snoop leaves at 10,560, and the data
+/// arrive 40 later. Fails where a waiter loads between its polls, or is resumed with an old value
+/// of the line.
 #[test]
 fn a_waiter_sees_a_store_when_its_line_arrives() {
     let word = Own::new();
@@ -112,8 +112,8 @@ fn a_waiter_sees_a_store_when_its_line_arrives() {
     assert_eq!(outcome.accounts[1][State::Memory], Time::ns(62 + 100));
 }
 
-/// A locked instruction waits until the store before it has left the core. The store's line is
-/// there at 10,060, the exchange of an owned line takes 8.
+/// A locked instruction waits until the store before it has left the core. The store's line arrives
+/// at 10,060; the exchange of an owned line takes 8.
 #[test]
 fn a_locked_instruction_waits_for_the_store_before_it() {
     let (word, own) = (Own::new(), Own::new());
@@ -136,10 +136,10 @@ fn a_locked_instruction_waits_for_the_store_before_it() {
     assert_eq!(outcome.results[1], Time::ns(10_068));
 }
 
-/// A store that has to wait for its turn keeps the thread, but not its core: that computes
+/// A store that has to queue for its line delays the thread, but not its core, which computes
 /// meanwhile.
 #[test]
-fn a_store_that_waits_gives_its_time_back() {
+fn a_store_that_waits_is_credited() {
     let word = Own::new();
     let body = |vcpu: usize| {
         at(BEGIN);
@@ -147,7 +147,7 @@ fn a_store_that_waits_gives_its_time_back() {
             let _ = word.0.swap(1, Relaxed);
             return Time::ZERO;
         }
-        // The others are served first, or at least the request of one is under way.
+        // The other requests are served first, or at least one of them is under way.
         at(Time::ns(10_001));
         word.0.store(1, Relaxed);
         work(Time::us(1));
@@ -157,8 +157,8 @@ fn a_store_that_waits_gives_its_time_back() {
     assert_eq!(outcome.results[2], Time::ns(11_001));
 }
 
-/// vCPU 0 owns the line when vCPU 1 asks for it at 10,000, whose snoop comes at 10,035. vCPU 0
-/// begins a locked instruction of 8 at `begin`. What each saw, and when it was done.
+/// vCPU 0 owns the line when vCPU 1 requests it at 10,000; the snoop arrives at 10,035. vCPU 0
+/// begins a locked instruction of 8 at `begin`. Returns what each saw, and when it was done.
 fn contended(begin: u64) -> [(u32, Time); 2] {
     let word = Own::new();
     let body = |vcpu: usize| {
@@ -175,28 +175,28 @@ fn contended(begin: u64) -> [(u32, Time); 2] {
     [outcome.results[0], outcome.results[1]]
 }
 
-/// It would take hold at 10,036.8, but the line has left; vCPU 1 has it at 10,060 and is done 8
+/// It would lock the line at 10,036.8, but the line has left; vCPU 1 has it at 10,060 and is done 8
 /// later. The request of 10,036.8 arrives meanwhile; snoop and data take 40 from 10,068 on. Fails
-/// where what has lost its line goes on all the same, or has an effect before it begins again.
+/// where an instruction that has lost its line goes on, or takes effect before it begins again.
 #[test]
 fn a_locked_instruction_that_loses_its_line_begins_again() {
     let ends = [(2, Time::ns(10_116)), (1, Time::ns(10_068))];
     assert_eq!(contended(10_032), ends);
 }
 
-/// It takes hold at 10,033.8 and ends at 10,037, when the data leave. Fails where `takes_hold` does
-/// not keep the line.
+/// It locks the line at 10,033.8 and ends at 10,037, when the data leave. Fails where `locks_line`
+/// does not keep the line.
 #[test]
-fn a_locked_instruction_that_has_taken_hold_ends_first() {
+fn a_locked_instruction_that_has_locked_its_line_ends_first() {
     let ends = [(1, Time::ns(10_037)), (2, Time::ns(10_070))];
     assert_eq!(contended(10_029), ends);
 }
 
-/// Two on one CPU, whose slices end in the middle of locked instructions of 10 ms: whoever is to go
-/// goes after the effect. Fails where one that has taken hold of its line loses its CPU before
-/// that.
+/// Two vCPUs on one CPU, whose slices end in the middle of locked instructions of 10 ms:
+/// preemptions follow the effect. Fails where an instruction that has locked its line loses its CPU
+/// before that.
 #[test]
-fn a_locked_instruction_has_its_effect_before_its_vcpu_gives_way() {
+fn a_locked_instruction_takes_effect_before_its_vcpu_is_preempted() {
     let mut machine = machine(1, 1);
     machine.costs.locked = Time::ms(10);
     let words = [Own::new(), Own::new()];
@@ -213,8 +213,8 @@ fn a_locked_instruction_has_its_effect_before_its_vcpu_gives_way() {
     assert!(outcome.counts.preemptions > 3);
 }
 
-/// Two threads of a core compute half as fast each. Fails where `work` does not regard siblings, or
-/// regards all CPUs.
+/// Two threads of a core compute half as fast each. Fails where `work` ignores siblings, or counts
+/// all CPUs.
 #[test]
 fn siblings_compute_slowly() {
     let body = |_| work(Time::us(100));

@@ -1,4 +1,4 @@
-//! Pauses, their limits, and the processor that notices them.
+//! Pauses, their limits, and pause-loop exits.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -20,14 +20,14 @@ const EXITS: Host = Host {
     ..HOST
 };
 
-/// 5 ns a turn: 1,995 ns are short enough. 10,000 are 2,000, 4,000 and a rest, with an exit in
-/// between. Fails where the window ends early or late, or does not grow.
+/// 5 ns an iteration: 1,995 ns are short enough. 10,000 are 2,000, 4,000 and a rest, with an exit
+/// in between. Fails where the window ends early or late, or does not grow.
 #[test]
 fn long_pauses_leave_the_guest() {
-    for (turns, end, exits) in [(399, 11_995, 0), (1_000, 16_300, 1), (2_000, 22_600, 2)] {
+    for (iterations, end, exits) in [(399, 11_995, 0), (1_000, 16_300, 1), (2_000, 22_600, 2)] {
         let body = |_| {
             at(BEGIN);
-            Sim::pause(turns);
+            Sim::pause(iterations);
             now()
         };
         let outcome = simulate(&machine(1, 1), &EXITS, 1, body).unwrap();
@@ -55,8 +55,8 @@ fn long_delays_leave_the_guest() {
     }
 }
 
-/// A waiter first looks at 10,092. It leaves the guest at 12,092 for 1,300, looks again, which
-/// takes 2, and so on. With growth the second window is twice as long.
+/// A waiter's first poll ends at 10,092. It leaves the guest at 12,092 for 1,300, polls again,
+/// which takes 2, and so on. With growth the second window is twice as long.
 #[test]
 fn long_waits_leave_the_guest() {
     for (grow, end, exits) in [(1, 20_005, 3), (2, 20_002, 2)] {
@@ -80,9 +80,9 @@ fn long_waits_leave_the_guest() {
     }
 }
 
-/// 10 turns are 50 ns, and a look of 2 at the end.
+/// 10 iterations are 50 ns, and the load at the end 2.
 #[test]
-fn a_wait_ends_after_its_turns() {
+fn a_wait_ends_after_its_iterations() {
     let word = Own::new();
     let body = |_| {
         at(BEGIN);
@@ -94,9 +94,9 @@ fn a_wait_ends_after_its_turns() {
 }
 
 /// After an exit the window is 4,000 ns, so 3,500 are not noticed; after a sleep they are. Fails
-/// where `put_on` does not make the window new.
+/// where `put_on` does not reset the window.
 #[test]
-fn who_is_scheduled_anew_has_the_first_window() {
+fn a_vcpu_scheduled_anew_has_the_first_window() {
     let word = Own::new();
     let body = |_| {
         at(BEGIN);
@@ -116,8 +116,8 @@ fn who_is_scheduled_anew_has_the_first_window() {
     assert_eq!(outcome.results[0], [4_800, 3_500, 4_800].map(Time::ns));
 }
 
-/// Two on one CPU; each pause of the first takes longer than its slice, so none is 20 ms at a
-/// stretch. Fails where the loop of pauses is thought to have begun at 0 after that.
+/// Two vCPUs on one CPU; each pause of the first takes longer than its slice, so none lasts 20 ms
+/// without interruption. Fails where the loop of pauses then counts from time 0.
 #[test]
 fn a_preempted_pause_is_not_a_longer_one() {
     let host = Host {
@@ -140,11 +140,11 @@ fn a_preempted_pause_is_not_a_longer_one() {
     assert_eq!(outcome.counts.pause_exits, 0);
 }
 
-/// One works and three spin for it, on one CPU. A spinner that has left the guest gives its CPU to
-/// one that was robbed of it, so the worker need not wait for three slices. Fails where nobody
-/// yields, where nobody counts as robbed, or where those that yield count as preempted.
+/// One vCPU works and three spin for it, on one CPU. A spinner that has left the guest yields its
+/// CPU to a preempted one, so the worker need not wait for three slices. Fails where no spinner
+/// yields, where no vCPU counts as preempted, or where yields count as preemptions.
 #[test]
-fn spinners_yield_to_those_that_were_robbed() {
+fn spinners_yield_to_preempted_vcpus() {
     let scheduler = Scheduler {
         wakeup: Time::ms(50),
         ..HOST.scheduler
@@ -160,7 +160,7 @@ fn spinners_yield_to_those_that_were_robbed() {
                 // Until the worker has had a CPU, and lost it.
                 work(Time::ms(5));
                 let _ = Sim::wait_until(&word.0, Relaxed, Spin::Forever, |seen: u32| seen == 1);
-                // What it was while it was out of the guest it is no longer.
+                // It is in the guest again.
                 assert!(!with(|engine| engine.vcpus[vcpu].spinning));
             }
         };
@@ -171,8 +171,8 @@ fn spinners_yield_to_those_that_were_robbed() {
         let outcome = run(&setup, body, || true).unwrap();
         let counts = outcome.counts;
         assert_eq!(counts.yields > 0, host.pause_exit.is_some());
-        let gone = |mark: &&Mark| mark.what == What::Preempted;
-        let given = outcome.trace.iter().filter(gone).count() as u64 - counts.preemptions;
+        let is_preemption = |mark: &&Mark| mark.what == What::Preempted;
+        let given = outcome.trace.iter().filter(is_preemption).count() as u64 - counts.preemptions;
         assert!(given <= counts.yields && (given > 0) == (counts.yields > 0));
         outcome.elapsed
     };

@@ -1,20 +1,20 @@
-//! Who runs on which CPU, and what that comes to.
+//! Load balancing: which vCPU runs on which CPU, and the resulting shares.
 
 use super::*;
 
-/// All CPUs get their next vCPU.
+/// Picks the next vCPU of all CPUs.
 fn pick_all(schedule: &mut Schedule, at: Time) {
     for cpu in 0..schedule.cpus() {
         schedule.pick(at, cpu);
     }
 }
 
-/// So many more vCPUs wait for CPU 0.
-fn queue(schedule: &mut Schedule, had: &[u64]) {
-    for &had in had {
+/// Queues this many more vCPUs for CPU 0.
+fn queue(schedule: &mut Schedule, vruntime: &[u64]) {
+    for &vruntime in vruntime {
         schedule.cpus[0].queue.push(schedule.tasks.len());
         schedule.tasks.push(Task {
-            had: Time::us(had),
+            vruntime: Time::us(vruntime),
             cpu: 0,
             began: Time::ZERO,
         });
@@ -31,22 +31,22 @@ fn a_sleeper_wakes_where_it_was_if_that_is_idle() {
 }
 
 /// CPUs 0 to 5 are the first threads of the cores of two sockets, 6 to 11 the second ones. Fails
-/// where `idle_near` does not count busy siblings, or looks at other sockets than the sleeper's and
+/// where `idle_near` does not count busy siblings, or searches other sockets than the sleeper's and
 /// the waker's.
 #[test]
 fn a_sleeper_wakes_on_an_idle_core_nearby() {
     let mut schedule = schedule(&machine(2, 3, 2), 1);
     schedule.cpus[0].queue.clear();
-    // As CPUs become busy one after the other: who wakes a sleeper of CPU 0 from where, and where
-    // it goes.
+    // CPUs become busy one after the other. Each entry: the number of busy ones, the waker's CPU,
+    // and where the sleeper of CPU 0 goes.
     let scenes = [
         (0, None, Some(1)),
-        // A core that is idle, not the first thread that is.
+        // A core that is idle, and not the first idle thread.
         (7, None, Some(2)),
         (2, None, Some(1)),
         (1, None, Some(6)),
         (6, None, Some(8)),
-        // The other socket is idle, but nobody near to it wakes the sleeper.
+        // The other socket is idle, but the waker is not on it.
         (8, None, None),
         (8, Some(1), None),
         (8, Some(4), Some(3)),
@@ -57,13 +57,13 @@ fn a_sleeper_wakes_on_an_idle_core_nearby() {
         schedule.cpus[busy].current = Some(0);
         assert_eq!(schedule.idle_near(0, by), idle, "{busy} {by:?}");
     }
-    // Its own CPU, whatever its siblings do.
+    // Its own CPU, whether or not its siblings are busy.
     schedule.cpus[0].current = None;
     assert_eq!(schedule.idle_near(0, None), Some(0));
 }
 
-/// Two wait for CPU 0, which runs one. Fails where an idle CPU does not look at other queues, or
-/// takes the one that is about to run.
+/// CPU 0 runs one vCPU and two are queued. Fails where an idle CPU does not search other queues, or
+/// takes the next one to run.
 #[test]
 fn an_idle_cpu_pulls_the_last_of_the_longest_queue() {
     let mut schedule = schedule(&machine(1, 3, 1), 3);
@@ -74,14 +74,14 @@ fn an_idle_cpu_pulls_the_last_of_the_longest_queue() {
     assert!(pick.moved);
     assert_eq!((pick.vcpu, schedule.cpu(3), schedule.waiting(0)), (3, 2, 1));
     schedule.leave(Time::ZERO, 2);
-    // Not where it is hardly ever idle for long.
-    schedule.cpus[2].usually = Time::us(499);
+    // Not if the CPU is usually idle for too short a time.
+    schedule.cpus[2].mean_idle = Time::us(499);
     assert_eq!(schedule.pick(Time::ZERO, 2), None);
-    schedule.cpus[2].usually = Time::us(500);
+    schedule.cpus[2].mean_idle = Time::us(500);
     assert_eq!(schedule.pick(Time::ZERO, 2).map(|pick| pick.vcpu), Some(4));
 }
 
-/// Queues that differ by two are evened out, those that differ by one are not. Fails where `pull`
+/// Queues that differ by two are balanced, those that differ by one are not. Fails where `pull`
 /// counts one more or less.
 #[test]
 fn queues_are_balanced_where_that_helps() {
@@ -94,21 +94,21 @@ fn queues_are_balanced_where_that_helps() {
     }
 }
 
-/// On its new CPU a vCPU is as far ahead of the others as it was on the old one. Fails where `had`
-/// is taken along as it is.
+/// On its new CPU a vCPU keeps its lead over the others. Fails where `vruntime` is not converted.
 #[test]
-fn what_a_vcpu_has_had_is_counted_from_its_queue() {
+fn vruntime_is_relative_to_the_queue() {
     let mut schedule = schedule(&machine(1, 2, 1), 2);
-    schedule.tasks[0].had = Time::ms(50);
-    schedule.tasks[1].had = Time::ms(1);
+    schedule.tasks[0].vruntime = Time::ms(50);
+    schedule.tasks[1].vruntime = Time::ms(1);
     pick_all(&mut schedule, Time::ZERO);
     queue(&mut schedule, &[50_700]);
     schedule.leave(Time::ZERO, 1);
     assert!(schedule.pull(Time::ZERO, 1, 1));
-    assert_eq!(schedule.tasks[2].had, Time::us(1_700));
+    assert_eq!(schedule.tasks[2].vruntime, Time::us(1_700));
 }
 
-/// What so many vCPUs, which never sleep, get of so many CPUs, each as a share of the time.
+/// Returns the share of the time that each of this many vCPUs, which never sleep, gets of this many
+/// CPUs.
 fn shares(cpus: usize, vcpus: usize, time: Time) -> Vec<f64> {
     let mut random = Random::seed_from_u64(7);
     let mut schedule = Schedule::new(&machine(1, cpus, 1), RULES, vcpus, &mut random);
@@ -129,7 +129,7 @@ fn shares(cpus: usize, vcpus: usize, time: Time) -> Vec<f64> {
     got.iter().map(share).collect()
 }
 
-/// Up to a few slices at the end. Fails where `charge` charges nobody or somebody else.
+/// Exact up to a few slices at the end. Fails where `charge` charges no vCPU or another one.
 #[test]
 fn all_get_the_same_share() {
     for (cpus, vcpus) in [(1, 2), (1, 7), (2, 4), (4, 12), (8, 32)] {

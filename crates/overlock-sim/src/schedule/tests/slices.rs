@@ -1,11 +1,11 @@
-//! Who runs on a CPU, and for how long.
+//! Slices: which vCPU runs on a CPU, and for how long.
 
 use super::*;
 
-/// Whoever has had least comes first, and stays until somebody else has had less. Fails where
-/// `choose` takes another, or `preempt` does not charge for the turn.
+/// The vCPU with the least CPU time runs until another has less. Fails where `choose` takes
+/// another, or `preempt` does not charge for the slice.
 #[test]
-fn the_one_that_had_least_is_next() {
+fn the_vcpu_with_the_least_cpu_time_is_next() {
     let mut schedule = one_cpu(&[3_000, 1_000, 2_000]);
     assert_eq!(pick(&mut schedule, Time::ZERO, 0), Some(1));
     schedule.preempt(Time::us(1_500), 0);
@@ -31,10 +31,10 @@ fn slices_end_with_a_tick() {
     assert_eq!(schedule.slice_end(0), Some(Time::us(4_300)));
 }
 
-/// 12 ms for eight would be 1.5 ms each, but nobody gets less than 2. Alone one goes on for as long
-/// as it likes.
+/// 12 ms for eight would be 1.5 ms each, but the shortest slice is 2 ms. A single vCPU has no slice
+/// end.
 #[test]
-fn slices_have_a_least_length() {
+fn slices_have_a_minimum_length() {
     let mut schedule = one_cpu(&[0; 8]);
     schedule.pick(Time::ZERO, 0);
     assert_eq!(schedule.slice_end(0), Some(Time::ms(2)));
@@ -43,11 +43,11 @@ fn slices_have_a_least_length() {
     assert_eq!(alone.slice_end(0), None);
 }
 
-/// vCPU 1 sleeps from the beginning; its neighbour has had so much when it wakes. Sleep earns half
-/// a round, 6 ms, so the sleeper is never further behind. Fails where whoever wakes preempts
-/// always, never, or at the bound.
+/// vCPU 1 sleeps from the beginning; the other has had this much CPU time when it wakes. A sleeper
+/// gains half of a period, 6 ms, at most. Fails where wakers preempt always, never, or exactly at
+/// the bound.
 #[test]
-fn wakers_preempt_those_that_had_much_more() {
+fn wakers_preempt_vcpus_with_much_more_cpu_time() {
     let scenes = [
         (Time::us(3_000), false),
         (Time::us(3_001), true),
@@ -57,24 +57,24 @@ fn wakers_preempt_those_that_had_much_more() {
         let mut schedule = one_cpu(&[1, 0]);
         assert_eq!(pick(&mut schedule, Time::ZERO, 0), Some(1));
         schedule.leave(Time::ZERO, 0);
-        schedule.tasks[0].had = Time::ZERO;
+        schedule.tasks[0].vruntime = Time::ZERO;
         assert_eq!(pick(&mut schedule, Time::ZERO, 0), Some(0));
         let placed = match preempts {
             true => Placed::Preempts(0),
             false => Placed::Queued(0),
         };
         assert_eq!(schedule.wake(ran, 1, None), placed, "{ran}");
-        let behind = schedule.tasks[0].had - schedule.tasks[1].had;
+        let behind = schedule.tasks[0].vruntime - schedule.tasks[1].vruntime;
         assert_eq!(behind, ran.min(Time::ms(6)));
     }
 }
 
-/// Whoever asked to be skipped waits for the next one, but not twice, and not where that one has
-/// had more than 3 ms more. Fails where `choose` does not look at the bound, or does not forget.
+/// A vCPU that yields lets the next one run first, but only once, and only if that one has had at
+/// most 3 ms more. Fails where `choose` ignores the bound, or does not forget the yield.
 #[test]
-fn who_asks_to_be_skipped_lets_the_next_one_go_first() {
-    for (had, next) in [(4_000, 1), (4_001, 0)] {
-        let mut schedule = one_cpu(&[1_000, had]);
+fn a_vcpu_that_yields_lets_the_next_one_run_first() {
+    for (vruntime, next) in [(4_000, 1), (4_001, 0)] {
+        let mut schedule = one_cpu(&[1_000, vruntime]);
         assert_eq!(pick(&mut schedule, Time::ZERO, 0), Some(0));
         schedule.skips(0);
         schedule.preempt(Time::ZERO, 0);
@@ -84,11 +84,11 @@ fn who_asks_to_be_skipped_lets_the_next_one_go_first() {
     }
 }
 
-/// As above, for one that has been asked for.
+/// As above, for a vCPU that was yielded to.
 #[test]
-fn who_was_asked_for_goes_first_where_that_is_fair() {
-    for (had, next) in [(4_000, 2), (4_001, 1)] {
-        let mut schedule = one_cpu(&[1_000, 1_100, had]);
+fn a_vcpu_that_was_yielded_to_runs_first_if_that_is_fair() {
+    for (vruntime, next) in [(4_000, 2), (4_001, 1)] {
+        let mut schedule = one_cpu(&[1_000, 1_100, vruntime]);
         assert_eq!(pick(&mut schedule, Time::ZERO, 0), Some(0));
         assert_eq!(schedule.yield_to(0, 2), Some(0));
         schedule.preempt(Time::ZERO, 0);
@@ -98,24 +98,24 @@ fn who_was_asked_for_goes_first_where_that_is_fair() {
     }
 }
 
-/// Nobody waits behind vCPU 1, so it goes on, and does not let anybody pass later on. Fails where
-/// `yield_to` leaves the skip behind.
+/// No vCPU is queued behind vCPU 1, so it goes on, and its yield has no effect later on. Fails
+/// where `yield_to` leaves the skip behind.
 #[test]
-fn a_yield_that_gives_nothing_up_is_forgotten() {
+fn a_yield_without_effect_is_forgotten() {
     let mut schedule = schedule(&machine(1, 2, 1), 3);
     assert_eq!(pick(&mut schedule, Time::ZERO, 0), Some(0));
     assert_eq!(pick(&mut schedule, Time::ZERO, 1), Some(1));
-    // vCPU 2 waits for CPU 0, behind vCPU 0.
+    // vCPU 2 is queued for CPU 0, behind vCPU 0.
     assert_eq!(schedule.yield_to(1, 2), Some(0));
     let buddies = (schedule.cpus[1].skip, schedule.cpus[0].next);
     assert_eq!(buddies, (None, Some(2)));
-    // Who runs already cannot be helped.
+    // A running vCPU cannot be yielded to.
     assert_eq!(schedule.yield_to(0, 1), None);
 }
 
-/// While the host has the CPU, nobody gets it; whoever wakes waits.
+/// While the host uses the CPU, no vCPU runs on it; a waking one is queued.
 #[test]
-fn nobody_runs_on_a_reserved_cpu() {
+fn no_vcpu_runs_on_a_reserved_cpu() {
     let mut schedule = one_cpu(&[0; 2]);
     schedule.pick(Time::ZERO, 0);
     schedule.leave(Time::ZERO, 0);
@@ -127,9 +127,9 @@ fn nobody_runs_on_a_reserved_cpu() {
     assert_eq!(pick(&mut schedule, Time::ZERO, 0), Some(0));
 }
 
-/// A vCPU that comes back to the CPU where it was the last costs no switch.
+/// A vCPU that runs again on the CPU where it was the last costs no context switch.
 #[test]
-fn who_ran_last_need_not_be_switched_to() {
+fn the_last_vcpu_of_a_cpu_needs_no_switch() {
     let mut schedule = one_cpu(&[0, 5_000]);
     assert!(!schedule.pick(Time::ZERO, 0).unwrap().same);
     schedule.preempt(Time::us(1), 0);
