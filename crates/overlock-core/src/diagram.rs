@@ -1,10 +1,10 @@
-//! The state diagrams of the locks, as data: so that a checker can tell which of their transitions it
-//! has seen.
+//! The state diagrams of the locks, as data: so that a checker can tell which of their transitions
+//! it has seen.
 //!
 //! A check that never entered a lock's queue says nothing about the queue. So each lock's file
-//! lists the transitions of its diagram, the code says which one it takes, next to the access that takes
-//! it, and [`Platform::transition`] carries that to whoever counts. On a platform that runs programs it
-//! is empty, and nothing of it is left in the machine code.
+//! lists the transitions of its diagram, the code says which one it takes, next to the access that
+//! takes it, and [`Platform::transition`] carries that to whoever counts. On a platform that runs
+//! programs it is empty, and nothing of it is left in the machine code.
 
 use crate::platform::Platform;
 
@@ -42,11 +42,11 @@ pub trait HasDiagram {
     const UNREACHABLE: &'static [&'static str] = &[];
 }
 
-/// Lists the transitions of a module's diagram: an enum `Step` with a variant for each, and the constant
-/// `DIAGRAM`.
+/// Lists the transitions of a module's diagram: an enum `Step` with a variant for each, and the
+/// constant `DIAGRAM`.
 ///
-/// `Step::Pend.taken::<P>()` says that the calling thread has just gone along that transition. It stands
-/// right behind the access that does it.
+/// `Step::Pend.taken::<P>()` says that the calling thread has just gone along that transition. It
+/// stands right behind the access that does it.
 macro_rules! diagram {
     ($name:literal { $($(#[$doc:meta])* $step:ident = $text:literal,)+ }) => {
         /// The transitions of the diagram above.

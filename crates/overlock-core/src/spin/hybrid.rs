@@ -79,6 +79,10 @@ impl<T: Tuning> Kind for UnfairMode<T> {
     };
 
     /// Attempts as long as unfair mode lasts, within the limit.
+    ///
+    /// The attempt is part of the condition, unlike in all other waits: `T::UNFAIR` bounds the
+    /// polls of all attempts together. A wait that ended at each attempt would start that limit
+    /// anew, and a newcomer could lose every race and never join the queue.
     fn steal<P: Platform>(word: &P::U32) -> bool {
         let mut stolen = false;
         // Relaxed: `take` acquires.

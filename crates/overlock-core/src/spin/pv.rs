@@ -95,9 +95,9 @@
 //!
 //! - Handoff and sleeping meet in one word. The published form has a word each, "handed over" and
 //!   `state`, and needs a full fence on both sides between writing one and reading the other. It
-//!   also lets a waiter become the head before its predecessor has entered it; that entry then
-//!   could come second to one that the waiter itself had made (in the code of 2015, found in 2016).
-//!   Here it comes first (I1).
+//!   also lets a waiter become the head before its predecessor has entered it. The waiter could
+//!   then have made an entry itself, and there were two (in the code of 2015, found in 2016). Here
+//!   the predecessor's entry comes first (I1).
 //! - The published head waits for a change of the locked byte, the others for one of `state`; a
 //!   hypervisor can wait on any byte, a futex on one aligned word. Here both wait for `kicks`,
 //!   which is the same for the kicker: the latch of a hypervisor's "unhalt" flag, as a counter.
@@ -401,9 +401,9 @@ impl<P: Platform> Core<P> {
             }
             // PK: acquire, pairs with the release in `kick`. Before the last check.
             let kicks = node.kicks.load(Acquire);
-            // Where this is SLOW we have an entry, and our unlocker is still to come (I1): we made
-            // it SLOW ourselves, or PH made us see that our predecessor did. Where it
-            // no longer is, this is acquire and pairs with PU: our entry is gone.
+            // If this is SLOW, we have an entry, and our unlocker is still to come (I1): we made it
+            // SLOW ourselves, or PH made us see that our predecessor did. If it no longer is, this
+            // is acquire and pairs with PU: our entry is gone.
             if self.word.load(Acquire) & LOCKED_BYTE == SLOW {
                 Step::KeepEntry.taken::<P>();
             } else {

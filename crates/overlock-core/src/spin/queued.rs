@@ -42,8 +42,8 @@
 //! # Invariants
 //!
 //! - I1: a tail never goes while pending is set. Only the head takes its own tail out, by an
-//!   exchange of the whole word that expects pending clear. So a thread that sets pending and *then*
-//!   sees no tail knows that there is no head, and that none can get past its pending bit.
+//!   exchange of the whole word that expects pending clear. So a thread that sets pending and
+//!   *then* sees no tail knows that there is no head, and that none can get past its pending bit.
 //! - I2: only the thread that set pending clears it.
 //! - I3: while the queue has a head, and once pending is clear, only the head takes the lock:
 //!   newcomers see its tail, and a pending waiter came first or backs off (I1). So one load that

@@ -283,8 +283,8 @@ pub(super) fn handlers_nest_and_the_fifth_context_waits_without_a_node<K: Kind +
     assert_eq!(word(locks[0]), LOCKED);
 }
 
-/// I2. The lock is freed between release and kick. Fails where `unlock_slow` reads or writes the lock
-/// after its releasing store (for example `lock_hash::remove` moved behind it).
+/// I2. The lock is freed between release and kick. Fails where `unlock_slow` reads or writes the
+/// lock after its releasing store (for example `lock_hash::remove` moved behind it).
 pub(super) fn nothing_of_the_lock_is_touched_after_its_release<K: Kind + 'static>() {
     const GONE: u32 = 0xdead_beef;
     let lock = leak();
