@@ -47,6 +47,11 @@
 //!
 //! TU and TL of [`ticket`]. The delay is a hint: relaxed throughout.
 //!
+//! # Fast and slow path
+//!
+//! The fast path and the unlock are those of [`ticket`]. On the slow path a waiter pauses once or
+//! more while others are before it, and polls as the next one.
+//!
 //! # Why no turn is lost
 //!
 //! No waiter sleeps, every pause is finite (B2), and a load follows the last of them.

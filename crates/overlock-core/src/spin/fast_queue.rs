@@ -60,6 +60,11 @@
 //! - FC, compiler fences in `Context`, order it against handlers on its own thread; across threads
 //!   a slot's handoff does.
 //!
+//! # Fast and slow path
+//!
+//! The fast path is one exchange of the lock's word, and one load that finds the ticket RELEASED.
+//! The slow path polls that ticket. An unlock is one store to the owner's ticket.
+//!
 //! # Why no handoff is lost
 //!
 //! No waiter sleeps, and the release is a store to a ticket that its one successor polls or will

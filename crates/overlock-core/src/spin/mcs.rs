@@ -56,6 +56,12 @@
 //! - MH, the release store of `wait = OWNER`, pairs with the acquire load of the waiter: what
 //!   happened under the lock.
 //!
+//! # Fast and slow path
+//!
+//! The fast path is one exchange of the tail that finds 0. The slow path links the node to its
+//! predecessor's and polls it. An unlock exchanges the tail for 0, or stores OWNER to the
+//! successor's node.
+//!
 //! # Why no handoff is lost
 //!
 //! No waiter sleeps. An owner that finds no link exchanges the tail for 0, which succeeds only

@@ -406,31 +406,13 @@ impl<P: Platform> Core<P> {
             // is acquire and pairs with PU: our entry is gone.
             if self.word.load(Acquire) & LOCKED_BYTE == SLOW {
                 Step::KeepEntry.taken::<P>();
-            } else {
-                if entered && !K::Tuning::ENTER_AGAIN {
-                    Step::SpinOn.taken::<P>();
-                    continue;
-                }
-                let entry = lock_hash::insert::<P, _>(&self.word, id);
-                // PE: (n, 0, *) -> (n, 0, SLOW), the last check. Release: the entry, for the
-                // unlocker's load; acquire: where it was free this is PA, and pairs
-                // with PU.
-                if self.word.byte0_swap(SLOW as u8, AcqRel) == 0 {
-                    // (n, 0, SLOW) -> (n, 0, 1): the lock is ours, and no other thread has acted
-                    // on SLOW. Relaxed, as is the removal of the entry: only the unlocker would
-                    // look it up, and that is this thread.
-                    self.word.byte0_store(LOCKED as u8, Relaxed);
-                    entry.clear();
-                    return Step::EnterTakes.taken::<P>();
-                }
-                let enter = if entered {
-                    Step::EnterAgain
-                } else {
-                    Step::Enter
-                };
-                enter.taken::<P>();
-                entered = true;
+            } else if entered && !K::Tuning::ENTER_AGAIN {
+                Step::SpinOn.taken::<P>();
+                continue;
+            } else if self.enter_or_take(id, entered) {
+                return;
             }
+            entered = true;
             node.state.store(HASHED, Relaxed);
             Step::Sleep.taken::<P>();
             stat::count::<P>(Event::PvWaitHead);
@@ -469,6 +451,29 @@ impl<P: Platform> Core<P> {
         // (n, 1, *) -> (n, 0, *): while we sleep others may steal.
         self.word.byte1_store(0, Relaxed);
         Step::ClearPending.taken::<P>();
+        false
+    }
+
+    /// Enters the head `id` into the hash, or takes the lock if it is free by now. Returns whether
+    /// it took it. `again`: the head had an entry before.
+    fn enter_or_take(&self, id: NodeId, again: bool) -> bool {
+        let entry = lock_hash::insert::<P, _>(&self.word, id);
+        // PE: (n, 0, *) -> (n, 0, SLOW), the last check. Release: the entry, for the unlocker's
+        // load; acquire: where it was free this is PA, and pairs with PU.
+        if self.word.byte0_swap(SLOW as u8, AcqRel) == 0 {
+            // (n, 0, SLOW) -> (n, 0, 1): the lock is ours, and no other thread has acted on SLOW.
+            // Relaxed, as is the removal of the entry: only the unlocker would look it up, and that
+            // is this thread.
+            self.word.byte0_store(LOCKED as u8, Relaxed);
+            entry.clear();
+            Step::EnterTakes.taken::<P>();
+            return true;
+        }
+        let enter = match again {
+            true => Step::EnterAgain,
+            false => Step::Enter,
+        };
+        enter.taken::<P>();
         false
     }
 

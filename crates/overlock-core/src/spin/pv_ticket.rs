@@ -55,6 +55,12 @@
 //!   is seen by every unlock that sees the flag it raised. Every change of the word in between is a
 //!   read-modify-write, so the chain does not break.
 //!
+//! # Fast and slow path
+//!
+//! The fast path is the draw, as in [`ticket`](super::ticket). The slow path polls the word for
+//! `SPIN` polls, then sleeps (V2), and starts over. An unlock is one addition to head; only if the
+//! flag is up does it search the table.
+//!
 //! # Why no wake-up is lost
 //!
 //! Raising the flag and serving a number are read-modify-writes of one word, so one comes first. If

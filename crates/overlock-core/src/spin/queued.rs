@@ -67,6 +67,12 @@
 //! - QH, the release store of `wait = 1`, pairs with the acquire load of the waiter. It carries its
 //!   predecessor's `locked = 1`: without it the new head may see the lock free as it was before.
 //!
+//! # Fast and slow path
+//!
+//! The fast path is one exchange of (0, 0, 0) for (0, 0, 1). A second thread sets pending and polls
+//! the word (`lock_pending`). All others queue (`lock_queued`); without a node they poll until the
+//! lock is free (`lock_without_node`). An unlock is one store to the locked byte.
+//!
 //! # Why no wake-up is lost
 //!
 //! No waiter sleeps. Each waiter polls a word with one writer, which must write it. The pending

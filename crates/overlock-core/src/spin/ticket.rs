@@ -45,6 +45,12 @@
 //! - TU, the release store of head, pairs with TL, the acquire load of head in the waiter that is
 //!   served next (or in the drawing operation itself, where nobody waited).
 //!
+//! # Fast and slow path
+//!
+//! The fast path is the addition that draws a number: it returns the head too, and the lock is ours
+//! if that is our number. The slow path polls the word until head is our number. An unlock is one
+//! store.
+//!
 //! # Why no turn is lost
 //!
 //! No waiter sleeps. A waiter compares head with its own number, never with the tail: whether the

@@ -25,6 +25,11 @@
 //!
 //! - UU, the release store of 0, pairs with UA, the acquire exchange of 0 for 1.
 //!
+//! # Fast and slow path
+//!
+//! The fast path is one exchange, without a load before it. The slow path polls until the word is
+//! 0, and exchanges again. An unlock is one store.
+//!
 //! # Why no wake-up is lost
 //!
 //! No waiter sleeps, and a waiter that gives up leaves nothing behind.
