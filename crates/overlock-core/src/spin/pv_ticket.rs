@@ -70,8 +70,8 @@
 //! needs a full fence on both sides, since it stores to the head and reads the tail; one word has
 //! one order, and needs none.
 //!
-//! No other thread clears a waiter's flag (V3). After a spurious wake-up a waiter spins again, and
-//! then starts V2 from its beginning.
+//! The flag stays up while a waiter that raised it has not been served (V3). After a spurious
+//! wake-up a waiter spins again, and then starts V2 from its beginning.
 //!
 //! # Nesting
 //!
@@ -87,8 +87,8 @@
 //! - The flag lies in the head by default, see [`HeadFlag`] and [`TailFlag`].
 //! - The waiter is found through a [hash table](crate::waiters), not by scanning all CPUs' slots.
 //! - Too many waiters are refused (V5). Published, the number of CPUs bounds them.
-//! - Both are types, chosen when the program is built. The kernel patches its unlock at boot; a
-//!   native lock is [`Ticket`](super::Ticket) here, and pays for none of this.
+//! - Ticket width and flag place are types, chosen at build time. The kernel patches its unlock at
+//!   boot; a native lock is [`Ticket`](super::Ticket) here, and pays for none of this.
 
 mod flag;
 #[cfg(test)]
