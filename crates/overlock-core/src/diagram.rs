@@ -1,14 +1,14 @@
-//! The state diagrams of the locks, as data: so that a checker can tell which of their transitions it
-//! has seen.
+//! The state diagrams of the locks, as data, so that a checker can tell which of their transitions
+//! it has seen.
 //!
 //! A check that never entered a lock's queue says nothing about the queue. So each lock's file
-//! lists the transitions of its diagram, the code says which one it takes, next to the access that takes
-//! it, and [`Platform::transition`] carries that to whoever counts. On a platform that runs programs it
-//! is empty, and nothing of it is left in the machine code.
+//! lists the transitions of its diagram. The code reports each, next to the access that takes it,
+//! and [`Platform::transition`] carries the report to the checker. On a platform that runs programs
+//! that function is empty, and nothing of it is left in the machine code.
 
 use crate::platform::Platform;
 
-/// The transitions of one state diagram. A lock has one for each part that it is made of.
+/// The transitions of one state diagram. A lock has a diagram for each of its parts.
 #[derive(Debug)]
 pub struct Diagram {
     /// The module that draws it: `queued`.
@@ -20,14 +20,14 @@ pub struct Diagram {
 /// One transition of a diagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Transition {
-    /// Where it is drawn.
+    /// Its diagram.
     pub diagram: &'static Diagram,
     /// Its index among [`Diagram::transitions`].
     pub index: usize,
 }
 
 impl Transition {
-    /// How the diagram writes it.
+    /// Its text in the diagram.
     pub fn text(self) -> &'static str {
         self.diagram.transitions[self.index]
     }
@@ -35,18 +35,18 @@ impl Transition {
 
 /// A lock, or a part of one, with state diagrams.
 pub trait HasDiagram {
-    /// The diagrams: its own, and those of the parts that it is made of.
+    /// The diagrams: its own, and those of its parts.
     const DIAGRAMS: &'static [&'static Diagram];
-    /// Those transitions, by their texts, that this form of the lock never takes, since its policy
-    /// leaves them out. A checker that sees one of them has found an error too.
+    /// The texts of the transitions that this form of the lock never takes, by its policy. A
+    /// checker that sees one of them has found an error too.
     const UNREACHABLE: &'static [&'static str] = &[];
 }
 
-/// Lists the transitions of a module's diagram: an enum `Step` with a variant for each, and the constant
-/// `DIAGRAM`.
+/// Lists the transitions of a module's diagram: an enum `Step` with a variant for each, and the
+/// constant `DIAGRAM`.
 ///
-/// `Step::Pend.taken::<P>()` says that the calling thread has just gone along that transition. It stands
-/// right behind the access that does it.
+/// `Step::SetPending.taken::<P>()` reports that the calling thread has just taken that transition.
+/// It follows the access that takes it.
 macro_rules! diagram {
     ($name:literal { $($(#[$doc:meta])* $step:ident = $text:literal,)+ }) => {
         /// The transitions of the diagram above.
@@ -59,16 +59,16 @@ macro_rules! diagram {
         };
 
         impl Step {
-            /// How the diagram writes it.
-            #[allow(dead_code)] // only for a lock with policies, which names those that it lacks
+            /// Its text in the diagram.
+            #[allow(dead_code)] // only for a lock with policies, for its `UNREACHABLE`
             pub(crate) const fn text(self) -> &'static str {
                 DIAGRAM.transitions[self as usize]
             }
 
-            /// Says that the calling thread has just gone along this transition.
+            /// Reports that the calling thread has just taken this transition.
             #[inline(always)]
             pub(crate) fn taken<P: $crate::platform::Platform>(self) {
-                $crate::diagram::tell::<P>(&DIAGRAM, self as usize);
+                $crate::diagram::report::<P>(&DIAGRAM, self as usize);
             }
 
             /// Whether this test has taken this transition.
@@ -83,9 +83,9 @@ macro_rules! diagram {
 
 pub(crate) use diagram;
 
-/// What `Step::taken` does.
+/// Reports a transition: see `Step::taken`.
 #[inline(always)]
-pub(crate) fn tell<P: Platform>(diagram: &'static Diagram, index: usize) {
+pub(crate) fn report<P: Platform>(diagram: &'static Diagram, index: usize) {
     P::transition(Transition { diagram, index });
 }
 
@@ -95,14 +95,14 @@ mod tests {
     use crate::toy::Toy;
     use std::vec::Vec;
 
-    /// Which transition is meant, its text says.
+    /// Transitions are identified by their texts.
     fn check<L: HasDiagram>() {
-        let drawn = |text| {
+        let listed = |text| {
             let transitions = L::DIAGRAMS.iter().flat_map(|diagram| diagram.transitions);
             transitions.filter(|&transition| transition == text).count()
         };
         for text in L::UNREACHABLE {
-            assert_eq!(drawn(text), 1, "{text}");
+            assert_eq!(listed(text), 1, "{text}");
         }
         for diagram in L::DIAGRAMS {
             let mut texts: Vec<_> = diagram.transitions.iter().collect();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_is_drawn_once_and_what_a_lock_lacks_is_drawn() {
+    fn each_transition_is_listed_once_and_unreachable_ones_are_listed() {
         crate::spin_locks!(spin);
         crate::sleep_locks!(sleep);
         crate::rw_locks!(rw);

@@ -4,7 +4,7 @@
 //! A guard's state is the acquisition's token: a queue node where the lock has one. No guard is
 //! `Send`: the token, and the queue node behind it, belong to the thread that locked.
 //!
-//! | here | where the lock has |
+//! | lock_api's trait | implemented for a lock with |
 //! |---|---|
 //! | `RawMutex` | [`RawLock`] |
 //! | `RawMutexTimed` | [`RawTimedLock`] |
@@ -15,8 +15,9 @@
 //! | `RawRwLockUpgrade`, `RawRwLockUpgradeDowngrade`, `RawRwLockUpgradeTimed` | [`raw::RawUpgradeRwLock`] |
 //! | `RawRwLockFair`, `RawRwLockUpgradeFair` | [`raw::RawFairRwLock`] |
 //!
-//! The lists of locks do not say which of them have the traits below the first, so each of the
-//! others is implemented for every lock under the condition that it has; for many that never holds.
+//! The lists of locks do not say which lock implements which of the `Raw*` traits. So all but
+//! `RawMutex` and `RawRwLock` are implemented for every lock with a `where` clause, which for many
+//! locks never holds.
 
 mod rw;
 
@@ -31,7 +32,7 @@ use crate::platform::{ConstPlatform, Instant};
 use crate::raw;
 use crate::raw::{ConstLock, RawFairLock, RawLock, RawTimedLock};
 
-/// The state of one acquisition, kept in lock_api's guard.
+/// The state of one acquisition, in lock_api's guard.
 #[derive(Debug)]
 pub struct GuardState<T>(T, PhantomData<*mut ()>);
 
@@ -44,8 +45,8 @@ impl<T> GuardState<T> {
         GuardState(token, PhantomData)
     }
 
-    /// Gives the token to `f`, and keeps the one that it returns. Where `f` unwinds the guard would
-    /// be left without one: that ends the process.
+    /// Passes the token to `f`, and keeps the one that it returns. If `f` unwinds, the guard has no
+    /// token: this aborts the process.
     #[inline]
     fn renew(&mut self, f: impl FnOnce(T) -> T) {
         struct Abort;
@@ -53,26 +54,26 @@ impl<T> GuardState<T> {
         impl Drop for Abort {
             #[cold]
             fn drop(&mut self) {
-                panic!("a lock has panicked that its guard had released");
+                panic!("acquiring a lock again for its guard has panicked");
             }
         }
 
         let abort = Abort;
-        // SAFETY: the token is used by `f` only, and replaced before anybody sees the state again:
-        // a panic during unwinding does not return.
+        // SAFETY: the token is used by `f` only, and replaced before the state is used again: a
+        // panic during unwinding does not return.
         let token = f(unsafe { ptr::read(&self.0) });
-        // SAFETY: a reference is good for writing; what was there was moved out above.
+        // SAFETY: a reference is valid for writing; the old token was moved out above.
         unsafe { ptr::write(&mut self.0, token) };
         mem::forget(abort);
     }
 }
 
 macro_rules! raw_mutex {
-    // Has no `INIT`.
+    // A fallible lock has no `INIT`.
     ($module:ident, $lock:ident, fallible) => {};
     ($module:ident, $lock:ident, $kind:ident) => {
         // SAFETY: `RawLock` promises exclusion with acquire and release ordering; forgetting a
-        // token leaves the lock locked and its node claimed, no more.
+        // token only leaves the lock locked and its node in use.
         unsafe impl<P: ConstPlatform> RawMutex for crate::$module::$lock<P> {
             #[allow(clippy::declare_interior_mutable_const)] // the trait asks for it
             const INIT: Self = <Self as ConstLock>::INIT;
@@ -120,7 +121,7 @@ macro_rules! raw_mutex {
             }
         }
 
-        // SAFETY: as above; `renew` ends the process where the lock cannot be acquired again.
+        // SAFETY: as above; `renew` aborts the process if the lock cannot be acquired again.
         unsafe impl<P: ConstPlatform> RawMutexFair for crate::$module::$lock<P>
         where
             Self: RawFairLock,
@@ -154,5 +155,5 @@ macro_rules! sleep_mutexes {
 
 crate::spin_locks!(spin_mutexes);
 crate::sleep_locks!(sleep_mutexes);
-// What `FastQueue` cannot have itself.
+// In place of `FastQueue`, which is fallible.
 raw_mutex!(spin, LazyFastQueue, node);

@@ -1,7 +1,7 @@
-//! lock_api 0.4's traits, for crates that have not moved to 0.5. It has no state of its own in its
-//! guards, so the locks whose token says something cannot have them: a queue node, or the entry of
-//! a visible reader. For the others: those of [`lock_api`](crate::lock_api), without upgradable
-//! readers. (The reader-writer locks that can be released fairly all have tokens.)
+//! lock_api 0.4's traits, for crates that have not moved to 0.5. Its guards have no state. So these
+//! traits are not implemented for locks with a token: a queue node, or the entry of a visible
+//! reader. The other locks have the same traits as in [`lock_api`](crate::lock_api), without
+//! upgradable readers. (The reader-writer locks that can be released fairly all have tokens.)
 
 use core::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What locks can do, as traits: the tests, the model, torture and bench run on them.
+//! The locks' interfaces, as traits: the tests, the model, torture and bench run on them.
 
 use core::fmt;
 
@@ -14,9 +14,11 @@ use crate::sleep::cancel::CancelToken;
 /// # Safety
 ///
 /// Between a `lock` or successful `try_lock` and the `unlock` that consumes its token, no
-/// other thread gets a token of the same lock. `is_overlock` is true where it says so alone.
+/// other thread gets a token of the same lock. `is_overlock` returns true only where its
+/// documentation holds.
 pub unsafe trait RawLock: Send + Sync + Sized + 'static {
-    /// What an acquisition hands to its release: nothing, or the queue node that it used.
+    /// The token that an acquisition passes to its release: nothing, or the queue node that it
+    /// used.
     type Token;
 
     /// The lock's name in tables and options: `ticket`, `pv_queued`.
@@ -32,8 +34,8 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
     /// Acquires the lock, waiting for as long as it takes.
     fn lock(&self) -> Self::Token;
 
-    /// Acquires the lock if that needs no waiting. May fail where another thread is just
-    /// acquiring or releasing it; a failure orders nothing.
+    /// Acquires the lock if that needs no waiting. May fail while another thread acquires or
+    /// releases it; a failure orders nothing.
     fn try_lock(&self) -> Option<Self::Token>;
 
     /// Releases the lock.
@@ -43,32 +45,31 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
     /// `token` comes from this lock's `lock` or `try_lock`, by the calling thread.
     unsafe fn unlock(&self, token: Self::Token);
 
-    /// Whether somebody holds the lock. A snapshot: it may be stale when it arrives.
+    /// Whether a thread holds the lock. A snapshot: it may be stale when it returns.
     fn is_locked(&self) -> bool;
 
-    /// Whether somebody waits for the lock. A snapshot, as [`is_locked`](Self::is_locked).
+    /// Whether a thread waits for the lock. A snapshot, as [`is_locked`](Self::is_locked).
     fn is_contended(&self) -> bool;
 
-    /// Has a thread kicked that is about to wait for this lock, right after the calling thread, its
-    /// owner, has released it. False where the caller has to do it, at once: the default, and
-    /// always correct. But a thread that is woken by an owner may take the owner's CPU, find
-    /// the lock taken, and go to sleep again.
+    /// Defers the kick of a thread that is about to wait for this lock until the calling thread,
+    /// its owner, has released it. Returns whether it does. If not, the caller has to kick at once:
+    /// the default, and always correct. But a thread that an owner wakes may take the owner's CPU,
+    /// find the lock held, and go to sleep again.
     ///
-    /// `waiter` is a node of the platform that the lock waits by.
+    /// `waiter` is a node of the lock's platform.
     fn kick_after_unlock(&self, waiter: NodeId) -> bool {
         let _ = waiter;
         false
     }
 
-    /// Whether an [`Overlock`](crate::sleep::Overlock) of this platform lies at the lock's address,
-    /// and is what acquires and releases it. Condition variables make the threads that they notify
-    /// sleepers of that.
+    /// Whether the lock is an [`Overlock`](crate::sleep::Overlock) of this platform, at the same
+    /// address. Condition variables make the threads that they notify sleepers of such a lock.
     fn is_overlock<P: Platform>(&self) -> bool {
         false
     }
 
-    /// As [`lock`](Self::lock), for a thread that is one of the lock's sleepers already. For those
-    /// that [have such](Self::is_overlock).
+    /// As [`lock`](Self::lock), for a thread that is one of the lock's sleepers already. Only an
+    /// [overlock](Self::is_overlock) has such.
     fn lock_adopted(&self) -> Self::Token {
         self.lock()
     }
@@ -80,8 +81,8 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
 ///
 /// As for [`RawLock`].
 pub unsafe trait RawTimedLock: RawLock {
-    /// Acquires the lock unless `deadline` passes first. Tries at least once, whatever the
-    /// deadline; never gives up before it.
+    /// Acquires the lock unless `deadline` passes first. Tries at least once, even if the deadline
+    /// has passed; never gives up before it.
     fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<Self::Token>;
 }
 
@@ -92,20 +93,20 @@ pub trait ConstLock {
     const INIT: Self;
 }
 
-/// A lock that its owner can give to a waiter.
+/// A lock that its owner can hand off to a waiter.
 ///
 /// # Safety
 ///
 /// As for [`RawLock`].
 pub unsafe trait RawFairLock: RawLock {
-    /// Releases the lock; where a waiter sleeps for it, gives it to that one, past everybody else.
+    /// Releases the lock; if a waiter sleeps for it, hands it off to that one, past all others.
     ///
     /// # Safety
     ///
     /// As for [`RawLock::unlock`].
     unsafe fn unlock_fair(&self, token: Self::Token);
 
-    /// Lets the waiters have the lock, if there are any, and acquires it again.
+    /// Hands the lock off to a waiter, if there is one, and acquires it again.
     ///
     /// # Safety
     ///
@@ -120,14 +121,14 @@ pub unsafe trait RawFairLock: RawLock {
     }
 }
 
-/// A lock whose waiters others can send away.
+/// A lock whose waits other threads can cancel.
 ///
 /// # Safety
 ///
 /// As for [`RawLock`].
 pub unsafe trait RawCancelLock<P: Platform>: RawLock {
     /// Acquires the lock unless `cancel` is cancelled first, or `deadline` passes. Tries at least
-    /// once, whatever the two say.
+    /// once, even if one of them has happened.
     fn lock_cancellable(
         &self,
         cancel: &CancelToken<P>,
@@ -143,12 +144,12 @@ pub unsafe trait RawCancelLock<P: Platform>: RawLock {
 /// # Safety
 ///
 /// Between an acquisition by `write`, or a successful `try_write`, and the `unlock_write` that
-/// consumes its token, nobody else gets a token of the same lock. While somebody holds a token of
-/// `read` nobody gets one of `write`.
+/// consumes its token, no other thread gets a token of the same lock. While a thread holds a token
+/// of `read`, none gets one of `write`.
 pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
-    /// What a reader's acquisition hands to its release.
+    /// The token that a reader's acquisition passes to its release.
     type Read;
-    /// What a writer's acquisition hands to its release.
+    /// The token that a writer's acquisition passes to its release.
     type Write;
 
     /// The lock's name in tables and options.
@@ -162,7 +163,7 @@ pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
     fn create() -> Result<Self, CreateError>;
 
     /// Acquires the lock together with other readers, waiting for as long as it takes. A thread
-    /// that reads already must not: it might wait for a writer that waits for it.
+    /// that holds it for reading must not call this: it might wait for a writer that waits for it.
     fn read(&self) -> Self::Read;
 
     /// Acquires the lock together with other readers if that needs no waiting.
@@ -188,15 +189,15 @@ pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
     /// `token` comes from this lock's `write` or `try_write`, by the calling thread.
     unsafe fn unlock_write(&self, token: Self::Write);
 
-    /// Whether anybody holds the lock. A snapshot: it may be stale when it arrives.
+    /// Whether a thread holds the lock. A snapshot: it may be stale when it returns.
     fn is_locked(&self) -> bool;
 
     /// Whether a writer holds the lock, or is about to. A snapshot.
     fn is_write_locked(&self) -> bool;
 
-    /// Whether somebody sleeps for the lock. A snapshot; those that spin, or were woken and are on
-    /// their way, may not show, and one that has given up may show until those leave for whom
-    /// it waited.
+    /// Whether a thread sleeps for the lock. A snapshot. It may miss threads that spin, or were
+    /// woken and do not run yet. It may count one that has given up until the holders have left for
+    /// which it waited.
     fn is_contended(&self) -> bool;
 }
 
@@ -215,7 +216,7 @@ pub unsafe trait RawTimedRwLock: RawRwLock {
     fn write_until(&self, deadline: impl Into<Deadline>) -> Option<Self::Write>;
 }
 
-/// A reader-writer lock whose writer can let readers in without letting go.
+/// A reader-writer lock whose writer can become a reader without releasing it.
 ///
 /// # Safety
 ///
@@ -230,14 +231,15 @@ pub unsafe trait RawDowngradeRwLock: RawRwLock {
 }
 
 /// A reader-writer lock with a third kind of acquisition: an upgradable reader shares the lock with
-/// readers, excludes writers and others of its kind, and can become the writer without letting go.
+/// readers, excludes writers and others of its kind, and can become the writer without releasing
+/// it.
 ///
 /// # Safety
 ///
-/// As for [`RawRwLock`]; while somebody holds a token of `upgradable`, nobody else gets another
-/// one, nor one of `write`.
+/// As for [`RawRwLock`]; while a thread holds a token of `upgradable`, no other thread gets one of
+/// `upgradable` or `write`.
 pub unsafe trait RawUpgradeRwLock: RawDowngradeRwLock + RawTimedRwLock {
-    /// What an upgradable reader's acquisition hands to its release.
+    /// The token that an upgradable reader's acquisition passes to its release.
     type Upgradable;
 
     /// Acquires the lock as its upgradable reader.
@@ -256,14 +258,14 @@ pub unsafe trait RawUpgradeRwLock: RawDowngradeRwLock + RawTimedRwLock {
     /// `token` comes from this lock, by the calling thread.
     unsafe fn unlock_upgradable(&self, token: Self::Upgradable);
 
-    /// Waits until the other readers have left, and is the writer then.
+    /// Waits until the other readers have released the lock, and becomes the writer.
     ///
     /// # Safety
     ///
     /// As for [`unlock_upgradable`](Self::unlock_upgradable).
     unsafe fn upgrade(&self, token: Self::Upgradable) -> Self::Write;
 
-    /// The same if that needs no waiting; the upgradable reader goes on being one otherwise.
+    /// The same if that needs no waiting; otherwise the caller stays the upgradable reader.
     ///
     /// # Safety
     ///
@@ -296,37 +298,37 @@ pub unsafe trait RawUpgradeRwLock: RawDowngradeRwLock + RawTimedRwLock {
     unsafe fn downgrade_to_upgradable(&self, token: Self::Write) -> Self::Upgradable;
 }
 
-/// A reader-writer lock that its holder can give to those that wait for it.
+/// A reader-writer lock that its holder can hand off to waiters.
 ///
 /// # Safety
 ///
 /// As for [`RawUpgradeRwLock`].
 pub unsafe trait RawFairRwLock: RawUpgradeRwLock {
-    /// Releases a reader's acquisition; a writer that waits for it comes before everybody else.
+    /// Releases a reader's acquisition; a writer that waits for it comes before all others.
     ///
     /// # Safety
     ///
     /// As for [`RawRwLock::unlock_read`].
     unsafe fn unlock_read_fair(&self, token: Self::Read);
 
-    /// Releases a writer's acquisition; where a waiter sleeps for the lock, gives it to that one,
-    /// past everybody else.
+    /// Releases a writer's acquisition; if a waiter sleeps for the lock, hands it off to that one,
+    /// past all others.
     ///
     /// # Safety
     ///
     /// As for [`RawRwLock::unlock_write`].
     unsafe fn unlock_write_fair(&self, token: Self::Write);
 
-    /// Releases an upgradable reader's acquisition, and wakes the first that waits for it. Those
-    /// that wait come before other upgradable readers that have to wait; a writer, or an
-    /// attempt that does not wait, may come before them.
+    /// Releases an upgradable reader's acquisition, and wakes the first waiter for it. Waiters come
+    /// before upgradable readers that begin to wait later; a writer, or an attempt that does not
+    /// wait, may come before them.
     ///
     /// # Safety
     ///
     /// As for [`RawUpgradeRwLock::unlock_upgradable`].
     unsafe fn unlock_upgradable_fair(&self, token: Self::Upgradable);
 
-    /// Lets those that wait have the lock, if there are any, and acquires it again.
+    /// Hands the lock off to a waiter, if there is one, and acquires it again.
     ///
     /// # Safety
     ///
@@ -369,29 +371,28 @@ pub unsafe trait RawFairRwLock: RawUpgradeRwLock {
     }
 }
 
-/// What threads wait for and a child of fork can go on with: a lock, and whatever else keeps
-/// waiters.
+/// A lock, or another object with waiters, that stays usable in the child after fork().
 ///
-/// In the child there is one thread. The others are gone, but what they wrote is there: their
-/// places in lists and queues, guards that they held at that moment, what they asked of the next
-/// unlock.
+/// In the child there is one thread. The others exist only in the parent, but their writes are in
+/// the child's memory: their places in lists and queues, wait locks that they held at that moment,
+/// and their handoff requests to the next unlock.
 ///
 /// # Safety
 ///
-/// After [`forget_waiters`](Self::forget_waiters) nothing refers to the node of a thread that is
-/// gone.
+/// After [`forget_waiters`](Self::forget_waiters) nothing refers to the node of a thread that
+/// exists only in the parent.
 pub unsafe trait RawFork {
-    /// Makes it what it would be if nobody had ever waited. Who holds it goes on doing so: the
-    /// calling thread, or one that is gone; then it is held for ever. What was on its way to a
-    /// waiter is free: a lock, if the waiter had not taken it yet; permits are lost.
+    /// After fork() in the child: removes all waiters. The owner stays the owner. If it exists only
+    /// in the parent, the lock is held for ever. A lock that was handed off to a waiter is free, if
+    /// the waiter had not taken it yet; permits that were granted to one are lost.
     ///
-    /// Allocates nothing, and waits for nothing.
+    /// Does not allocate, and does not block.
     ///
     /// # Safety
     ///
-    /// The process is a child of fork, in which [`forget_others`](crate::fork::forget_others) has
-    /// been called, by the platform, and nobody but threads that are gone has waited for this
-    /// since. Nobody else uses it during the call.
+    /// The process is a child of fork, in which the platform has called
+    /// [`forget_others`](crate::fork::forget_others). No thread of the child has waited for this
+    /// object since, and none uses it during the call.
     unsafe fn forget_waiters(&self);
 }
 
@@ -401,9 +402,9 @@ pub unsafe trait RawFork {
 ///
 /// As there.
 pub unsafe trait RawForkRwLock: RawRwLock {
-    /// As [`RawFork::forget_waiters`]. Readers stay counted, those that are gone too; one that was
-    /// in the middle of its attempt may count as one that has succeeded. (Readers that do not
-    /// count themselves are gone.)
+    /// As [`RawFork::forget_waiters`]. Readers stay counted, also those that exist only in the
+    /// parent. A reader in the middle of its attempt may count as one that has succeeded. (A reader
+    /// with an entry in its slot is not counted; `forget_others` removes the others' entries.)
     ///
     /// # Safety
     ///
@@ -411,7 +412,7 @@ pub unsafe trait RawForkRwLock: RawRwLock {
     unsafe fn forget_waiters(&self, written: bool);
 }
 
-/// A lock could not be created: what it needs is used up.
+/// A lock could not be created: a resource that it needs is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreateError;
 
@@ -423,12 +424,12 @@ impl fmt::Display for CreateError {
 
 impl core::error::Error for CreateError {}
 
-/// Whether locks look for misuse and panic: in debug builds, and with the feature `checked`. It
+/// Whether locks check for misuse and panic: in debug builds, and with the feature `checked`. It
 /// costs time in every call.
 pub const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
-/// Panics with a message where a condition that callers must keep does not hold: in debug builds
-/// and with the `checked` feature. Without them the misuse is silent, with defined behaviour.
+/// Panics with a message if a condition that callers must keep does not hold: in debug builds and
+/// with the `checked` feature. Without them the misuse is silent, with defined behaviour.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! check {

@@ -1,4 +1,4 @@
-//! The spinlocks.
+//! The spinlocks. Waiters poll; those of the paravirtual locks sleep after a while.
 
 pub mod backoff_ticket;
 pub mod fast_queue;

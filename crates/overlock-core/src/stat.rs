@@ -23,7 +23,7 @@ macro_rules! names {
                 match self { $($name::$variant => $text),+ }
             }
 
-            /// What it says, in one sentence.
+            /// Its meaning, in one sentence.
             pub const fn describe(self) -> &'static str {
                 match self { $($name::$variant => concat!($($doc),+)),+ }
             }
@@ -34,13 +34,13 @@ macro_rules! names {
 names! {
     /// Something that happened in a lock's slow path.
     pub enum Event {
-        /// Acquisitions in unfair mode: taken on the slow path without a place in the queue, past
-        /// those that have one, if any.
+        /// Acquisitions in unfair mode: on the slow path without a place in the queue, past the
+        /// waiters in it, if any.
         PvLockStealing = "pv_lock_stealing",
-        /// Acquisitions in queued mode: the waiter went to the queue, though the lock may have
+        /// Acquisitions in queued mode: the waiter took a queue node, though the lock may have
         /// become free before it joined.
         LockSlowpath = "lock_slowpath",
-        /// Acquisitions as the one waiter behind the pending bit, without a queue node.
+        /// Acquisitions as the one waiter that sets the pending bit, without a queue node.
         LockPending = "lock_pending",
         /// Waits with the thread's second node: in a signal handler, or while the first is held by
         /// an acquisition of `mcs`.
@@ -58,21 +58,21 @@ names! {
         PvKickUnlock = "pv_kick_unlock",
         /// Wake-ups that followed a kick whose time is known.
         PvKickWake = "pv_kick_wake",
-        /// Wake-ups of a waiter that was not the head of the queue, nor became it.
+        /// Wake-ups of a waiter that was not the head of the queue, nor had become it.
         PvSpuriousWakeup = "pv_spurious_wakeup",
         /// Sleeps of the head of the queue beyond its first.
         PvWaitAgain = "pv_wait_again",
-        /// Waiters that slept early since the one before them was not running.
+        /// Waiters that slept early since their predecessor was not running.
         PvWaitEarly = "pv_wait_early",
         /// Sleeps at the head of the queue.
         PvWaitHead = "pv_wait_head",
         /// Sleeps within the queue.
         PvWaitNode = "pv_wait_node",
-        /// Paravirtual ticket lock: waits that went beyond the spin threshold.
+        /// Paravirtual ticket lock: waits beyond the spin threshold.
         TakenSlow = "taken_slow",
         /// Paravirtual ticket lock: slow waits that got the lock just before they would have slept.
         TakenSlowPickup = "taken_slow_pickup",
-        /// Paravirtual ticket lock: sleeps that ended without the lock being ours.
+        /// Paravirtual ticket lock: sleeps that ended before the waiter's number was served.
         TakenSlowSpurious = "taken_slow_spurious",
         /// Paravirtual ticket lock: unlocks that found the slow-path flag.
         ReleasedSlow = "released_slow",
@@ -82,55 +82,55 @@ names! {
         RwsemSleepReader = "rwsem_sleep_reader",
         /// Reader-writer semaphore: sleeps of writers, and of upgraders.
         RwsemSleepWriter = "rwsem_sleep_writer",
-        /// Reader-writer semaphore: readers woken, with the lock.
+        /// Reader-writer semaphore: readers woken, which own the lock already.
         RwsemWakeReader = "rwsem_wake_reader",
-        /// Reader-writer semaphore: writers woken, to try for it.
+        /// Reader-writer semaphore: writers woken, which try to acquire it.
         RwsemWakeWriter = "rwsem_wake_writer",
         /// Reader-writer semaphore: writers that took the lock past the list, at once or by
-        /// spinning.
+        /// optimistic spinning.
         RwsemOptLock = "rwsem_opt_lock",
-        /// Reader-writer semaphore: writers that have spun in vain.
+        /// Reader-writer semaphore: writers whose optimistic spinning failed.
         RwsemOptFail = "rwsem_opt_fail",
-        /// Reader-writer semaphore: writers that did not spin, since it would have been in vain.
+        /// Reader-writer semaphore: writers that did not spin, since it could not succeed.
         RwsemOptNospin = "rwsem_opt_nospin",
         /// Reader-writer semaphore: readers granted the lock from the list.
         RwsemRlock = "rwsem_rlock",
         /// Reader-writer semaphore: readers that took the lock past the list, or by spinning.
         RwsemRlockSteal = "rwsem_rlock_steal",
-        /// Reader-writer semaphore: readers that found nobody waiting, and the lock free for them,
-        /// when they wanted to queue.
+        /// Reader-writer semaphore: readers that found the list empty, and the lock free for them,
+        /// when they were about to queue.
         RwsemRlockFast = "rwsem_rlock_fast",
         /// Reader-writer semaphore: readers that gave up.
         RwsemRlockFail = "rwsem_rlock_fail",
-        /// Reader-writer semaphore: handoffs asked for on behalf of a reader.
+        /// Reader-writer semaphore: handoffs requested on behalf of a reader.
         RwsemRlockHandoff = "rwsem_rlock_handoff",
         /// Reader-writer semaphore: writers that took the lock from the list.
         RwsemWlock = "rwsem_wlock",
         /// Reader-writer semaphore: writers that gave up.
         RwsemWlockFail = "rwsem_wlock_fail",
-        /// Reader-writer semaphore: handoffs asked for by a writer, or on its behalf.
+        /// Reader-writer semaphore: handoffs requested by a writer, or on its behalf.
         RwsemWlockHandoff = "rwsem_wlock_handoff",
         /// Mutex: acquisitions by optimistic spinning of newcomers.
         MutexOptLock = "mutex_opt_lock",
-        /// Mutex: optimistic spins of newcomers in vain.
+        /// Mutex: failed optimistic spins of newcomers.
         MutexOptFail = "mutex_opt_fail",
         /// Mutex: sleeps.
         MutexSleep = "mutex_sleep",
         /// Mutex: acquisitions by a sleeper that spun after it was woken.
         MutexWaiterOptLock = "mutex_waiter_opt_lock",
-        /// Mutex: unlocks that gave it to the first sleeper.
+        /// Mutex: unlocks that handed it off to the first sleeper.
         MutexHandoff = "mutex_handoff",
     }
 }
 
 names! {
-    /// A latency whose distribution is kept, in nanoseconds.
+    /// A latency whose distribution is recorded, in nanoseconds.
     pub enum Latency {
-        /// How long a kick keeps the kicker.
+        /// Duration of a kick in the kicker.
         PvLatencyKick = "pv_latency_kick",
-        /// From the kick to the waiter running again.
+        /// From the kick until the waiter runs again.
         PvLatencyWake = "pv_latency_wake",
-        /// How long a halt lasted.
+        /// Duration of a halt.
         TimeBlocked = "time_blocked",
     }
 }
@@ -155,18 +155,18 @@ impl Histogram {
         total_ns: 0,
     };
 
-    /// How many latencies were recorded.
+    /// The number of latencies recorded.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// The mean in nanoseconds; 0 where none was recorded.
+    /// The mean in nanoseconds; 0 if none was recorded.
     pub fn mean_ns(&self) -> u64 {
         self.total_ns.checked_div(self.count()).unwrap_or(0)
     }
 
     /// An upper bound in nanoseconds of the `quantile` (0.0 to 1.0) of the latencies, exact within
-    /// a factor of two; 0 where none was recorded.
+    /// a factor of two; 0 if none was recorded.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
         let rank = (self.count() as f64 * quantile) as u64;
         let mut seen = 0;
@@ -188,7 +188,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// How often `event` has happened.
+    /// The number of times that `event` has happened.
     pub fn count(&self, event: Event) -> u64 {
         self.events[event as usize]
     }
@@ -207,8 +207,8 @@ mod sharded {
 
     const SHARDS: usize = 1024;
 
-    /// Relaxed throughout: the counters order nothing, and a snapshot of a running program is
-    /// never exact.
+    /// The counters of one slot. Relaxed throughout: they order nothing, and a snapshot of a
+    /// running program is never exact.
     #[repr(align(128))]
     struct Shard {
         events: [AtomicU64; Event::ALL.len()],
@@ -296,7 +296,7 @@ pub fn is_on() -> bool {
     return false;
 }
 
-/// The counters as they stand; all zero without the feature `stat`.
+/// Returns the current counters; all zero without the feature `stat`.
 pub fn snapshot() -> Snapshot {
     #[cfg(feature = "stat")]
     return sharded::snapshot();
@@ -341,7 +341,7 @@ pub(crate) fn record<P: crate::Platform>(latency: Latency, nanos: u64) {
     let _ = (P::slot, latency, nanos);
 }
 
-/// Runs `work` and records how long it took, where latencies are being recorded.
+/// Runs `work`, and records how long it took if counting is on.
 #[inline(always)]
 pub(crate) fn timed<P: crate::Platform, R>(latency: Latency, work: impl FnOnce() -> R) -> R {
     if !is_on() {
@@ -357,8 +357,8 @@ pub(crate) fn timed<P: crate::Platform, R>(latency: Latency, work: impl FnOnce()
 mod tests {
     use super::*;
 
-    /// Each bucket has a width of its own, so only the sum tells; and the sum of a busy lock needs
-    /// more than 32 bits.
+    /// Buckets have different widths, so the mean needs the sum. The sum of a busy lock needs more
+    /// than 32 bits.
     #[test]
     fn the_mean_is_the_sum_over_the_number() {
         let mut some = Histogram {

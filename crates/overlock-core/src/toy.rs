@@ -1,14 +1,14 @@
-//! A platform for unit tests: one real thread plays all parts, and a script says what the others do
-//! at each point where a lock calls its platform.
+//! A platform for unit tests: one real thread plays all threads, and a script says what the others
+//! do at each point where a lock calls its platform.
 //!
-//! A test registers steps with [`at`]; each runs once, when the lock under test reaches that
-//! point: in [`Point::Wait`] before a look that has failed is repeated, in [`Point::Halt`]
-//! just before the halt looks at its word (the moment at which a lost wake-up happens),
-//! at each barrier and kick. A step plays another thread with [`as_thread`]. A wait that no
-//! step can end panics, "stuck", and so does a halt that nobody ends, "lost wake-up".
+//! A test registers steps with [`at`]. Each runs once, when the lock under test reaches that point:
+//! in [`Point::Wait`] between a poll that was not accepted and the next, in [`Point::Halt`] just
+//! before the halt loads its word (the moment at which a lost wake-up happens), at each barrier and
+//! kick. A step plays another thread with [`as_thread`]. A wait that no step ends panics with
+//! "stuck", and so does a halt, with "lost wake-up".
 //!
-//! Steps nest: the last to arrive runs to its end first. Where the parts have to take turns, a test
-//! puts them on a [`stage`] instead.
+//! Steps nest: the last to begin runs to its end first. A test whose threads must alternate uses
+//! actors instead (see [`stage`]).
 
 pub(crate) mod stage;
 pub(crate) mod watch;
@@ -30,14 +30,14 @@ use crate::tables::{self, Tables};
 #[derive(Debug)]
 pub(crate) struct Toy;
 
-/// Where a lock calls its platform.
+/// A point where a lock calls its platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Point {
-    /// A look in `wait_until` was not accepted.
+    /// A poll in `wait_until` was not accepted.
     Wait,
-    /// A look in `wait_until` was accepted, and `wait_until` is about to return.
+    /// A poll in `wait_until` was accepted, and `wait_until` is about to return.
     Seen,
-    /// `halt` was called and has not looked at its word yet.
+    /// `halt` was called and has not loaded its word yet.
     Halt,
     /// `kick` or `requeue` was called.
     Kick,
@@ -52,7 +52,7 @@ pub(crate) enum Point {
 /// Threads that a test can play; thread numbers above have no slot.
 pub(crate) const SLOTS: usize = 8;
 
-/// Tickets for locks, beside those of the threads: three fast queue spinlocks at a time.
+/// Tickets for locks, besides those of the threads: three fast queue spinlocks at a time.
 pub(crate) const LOCK_TICKETS: usize = 6;
 
 /// The tables of a test.
@@ -66,11 +66,11 @@ thread_local! {
     static THREAD: Cell<usize> = const { Cell::new(0) };
     static CPU: Cell<Option<u32>> = const { Cell::new(None) };
     static CLOCK: Cell<u64> = const { Cell::new(0) };
-    /// How far the wall clock is from the other.
+    /// The wall clock minus the monotonic clock.
     static WALL: Cell<i64> = const { Cell::new(0) };
     static KICKS: Cell<usize> = const { Cell::new(0) };
     static HALTS: Cell<usize> = const { Cell::new(0) };
-    static ARROWS: RefCell<Vec<(&'static str, usize)>> = const { RefCell::new(Vec::new()) };
+    static TRANSITIONS: RefCell<Vec<(&'static str, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Adds a step: the next time that a lock reaches `point`, after all earlier steps for it, `step`
@@ -88,7 +88,7 @@ pub(crate) fn as_thread<R>(thread: usize, play: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Somebody sets the wall clock, by so many nanoseconds.
+/// Moves the wall clock by `by` nanoseconds.
 pub(crate) fn set_wall_clock(by: i64) {
     WALL.set(WALL.get() + by);
 }
@@ -110,7 +110,7 @@ pub(crate) fn halts() -> usize {
 
 /// Whether a transition of this diagram has been taken in this test.
 pub(crate) fn took(diagram: &Diagram, index: usize) -> bool {
-    ARROWS.with_borrow(|transitions| transitions.contains(&(diagram.name, index)))
+    TRANSITIONS.with_borrow(|transitions| transitions.contains(&(diagram.name, index)))
 }
 
 /// Steps that have not run; a test ends by asserting that there are none.
@@ -154,16 +154,16 @@ impl Platform for Toy {
         T: Copy + Eq,
         A: Atomic<T>,
     {
-        let mut turns = 0;
+        let mut polls = 0;
         loop {
             let seen = word.load(order);
             if done(seen) {
                 step(Point::Seen);
                 return Ok(seen);
             }
-            turns += 1;
+            polls += 1;
             match limit {
-                Spin::Polls(most) if turns >= most => return Err(seen),
+                Spin::Polls(most) if polls >= most => return Err(seen),
                 Spin::Until(end) if Self::now() >= end => return Err(seen),
                 _ => {}
             }
@@ -171,14 +171,14 @@ impl Platform for Toy {
                 match limit {
                     Spin::Polls(_) => return Err(seen),
                     Spin::Until(end) => CLOCK.set(end.as_nanos()),
-                    Spin::Forever => panic!("stuck: nobody will change {word:?}"),
+                    Spin::Forever => panic!("stuck: no step will change {word:?}"),
                 }
             }
         }
     }
 
-    fn pause(turns: u32) {
-        CLOCK.set(CLOCK.get() + u64::from(turns));
+    fn pause(iterations: u32) {
+        CLOCK.set(CLOCK.get() + u64::from(iterations));
         step(Point::Wait);
     }
 
@@ -206,7 +206,7 @@ impl Platform for Toy {
         if stage::slept(word, sleeper) {
             return true;
         }
-        // Asleep: somebody else's step may still come and kick.
+        // Asleep: another thread's step may still kick.
         while step(Point::Wait) {
             if word.load(Ordering::Relaxed) != expected {
                 return true;
@@ -214,7 +214,7 @@ impl Platform for Toy {
         }
         match until {
             Some(end) => CLOCK.set(end.instant::<Toy>().as_nanos().max(CLOCK.get())),
-            None => panic!("lost wake-up: nobody will kick {word:?}"),
+            None => panic!("lost wake-up: no step will kick {word:?}"),
         }
         false
     }
@@ -280,7 +280,7 @@ impl Platform for Toy {
 
     fn transition(transition: Transition) {
         let transition = (transition.diagram.name, transition.index);
-        ARROWS.with_borrow_mut(|transitions| {
+        TRANSITIONS.with_borrow_mut(|transitions| {
             if !transitions.contains(&transition) {
                 transitions.push(transition);
             }

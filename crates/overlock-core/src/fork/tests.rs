@@ -1,5 +1,5 @@
-//! Thread 0 forks. The parts that wait at that moment are never heard of again, and new threads get
-//! their slots.
+//! Thread 0 forks. The actors that wait at that moment never run again, and new threads get their
+//! slots.
 
 use std::boxed::Box;
 use std::vec::Vec;
@@ -18,22 +18,22 @@ use crate::toy::stage::actor;
 use crate::toy::{Point, SLOTS, Toy, kicks};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// The slots that new threads may have.
+/// Forks. Returns the slots that new threads may have.
 fn fork() -> Vec<usize> {
-    let mut given = Vec::new();
-    // SAFETY: the parts run no more.
-    unsafe { forget_others::<Toy>(Some(0), |slot| given.push(slot)) };
-    given
+    let mut free = Vec::new();
+    // SAFETY: the actors never run again.
+    unsafe { forget_others::<Toy>(Some(0), |slot| free.push(slot)) };
+    free
 }
 
 /// A thread that waits when the process forks.
 fn lost(thread: usize, wait: impl FnOnce() + Send + 'static) {
-    let part = actor(thread, move || {
+    let waiter = actor(thread, move || {
         wait();
-        unreachable!("it is gone");
+        unreachable!("it exists only in the parent");
     });
-    part.sleep();
-    core::mem::forget(part);
+    waiter.sleep();
+    core::mem::forget(waiter);
 }
 
 fn leak<T>(it: T) -> &'static T {
@@ -44,7 +44,8 @@ fn create<L: RawLock>() -> &'static L {
     leak(L::create().unwrap())
 }
 
-fn goes_on<L: RawLock + RawFork>(lock: &'static L, token: L::Token) {
+/// Unlocks with `token`, and locks again with a waiter.
+fn stays_usable<L: RawLock + RawFork>(lock: &'static L, token: L::Token) {
     // SAFETY: `token` is the lock's.
     let unlock = |token| unsafe { lock.unlock(token) };
     unlock(token);
@@ -71,37 +72,37 @@ fn held_stays_held<L: RawLock + RawFork>(waiters: usize) {
     unsafe { lock.forget_waiters() };
     assert!(lock.is_locked() && !lock.is_contended(), "{}", L::NAME);
     assert!(lock.try_lock().is_none());
-    goes_on(lock, token);
+    stays_usable(lock, token);
 }
 
 #[test]
-fn a_lock_that_the_forking_thread_holds_is_its_own_in_the_child() {
+fn an_overlock_held_at_the_fork_stays_held() {
     held_stays_held::<Overlock<Toy>>(2);
 }
 
 #[test]
-fn so_is_a_mutex() {
+fn a_mutex_held_at_the_fork_stays_held() {
     held_stays_held::<Mutex<Toy>>(2);
 }
 
 #[test]
-fn so_is_one_with_a_queue_of_spinners() {
+fn a_mutex_inside_held_at_the_fork_stays_held() {
     held_stays_held::<MutexInside<Toy>>(2);
 }
 
-/// A second waiter would spin beside the first, in unfair mode.
+/// With one waiter: a second one would spin in unfair mode.
 #[test]
-fn so_is_a_hybrid_lock() {
+fn a_hybrid_lock_held_at_the_fork_stays_held() {
     held_stays_held::<Hybrid<Toy>>(1);
 }
 
 #[test]
-fn so_is_a_paravirtual_queued_lock() {
+fn a_pv_queued_lock_held_at_the_fork_stays_held() {
     held_stays_held::<PvQueued<Toy>>(2);
 }
 
 #[test]
-fn nobody_spins_behind_one_that_is_gone() {
+fn the_child_does_not_spin_behind_a_spinner_of_the_parent() {
     let lock = create::<Mutex<Toy>>();
     lock.lock();
     let spins = actor(1, move || lock.lock());
@@ -110,10 +111,10 @@ fn nobody_spins_behind_one_that_is_gone() {
     fork();
     // SAFETY: `fork` was called.
     unsafe { lock.forget_waiters() };
-    goes_on(lock, ());
+    stays_usable(lock, ());
 }
 
-fn given_is_free<L: RawFairLock + RawFork>() {
+fn handed_off_is_free<L: RawFairLock + RawFork>() {
     let lock = create::<L>();
     let token = lock.lock();
     lost(1, || _ = lock.lock());
@@ -128,13 +129,13 @@ fn given_is_free<L: RawFairLock + RawFork>() {
 }
 
 #[test]
-fn a_lock_that_was_given_to_one_that_is_gone_is_free() {
-    given_is_free::<Overlock<Toy>>();
-    given_is_free::<Mutex<Toy>>();
+fn a_lock_handed_off_to_a_waiter_of_the_parent_is_free() {
+    handed_off_is_free::<Overlock<Toy>>();
+    handed_off_is_free::<Mutex<Toy>>();
 }
 
 #[test]
-fn nobody_waits_for_a_condition_any_more() {
+fn a_condvar_has_no_waiters_in_the_child() {
     let [condvar, other] = [(); 2].map(|()| leak(Condvar::<Toy>::new()));
     let lock = create::<Overlock<Toy>>();
     for (thread, condvar) in [(1, condvar), (2, condvar), (3, other)] {
@@ -144,7 +145,7 @@ fn nobody_waits_for_a_condition_any_more() {
             unsafe { condvar.wait(lock, ()) };
         });
     }
-    // One is called, and the next waits for it to come back.
+    // One is notified, and the next is woken after it has the lock again.
     assert_eq!(condvar.notify_all(), 2);
     fork();
     for condvar in [condvar, other] {
@@ -166,7 +167,7 @@ fn nobody_waits_for_a_condition_any_more() {
 }
 
 #[test]
-fn permits_stay() {
+fn the_free_permits_of_a_semaphore_stay() {
     let semaphore = leak(Semaphore::<Toy>::new(2));
     lost(1, || semaphore.acquire_many(3));
     lost(2, || semaphore.acquire());
@@ -187,7 +188,7 @@ fn permits_stay() {
 }
 
 #[test]
-fn a_round_begins_anew() {
+fn a_barrier_begins_a_new_round() {
     let barrier = leak(Barrier::<Toy>::new(3));
     lost(1, || _ = barrier.wait());
     fork();
@@ -206,8 +207,8 @@ fn create_rw<L: RawRwLock>() -> &'static L {
     leak(L::create().unwrap())
 }
 
-/// Nobody holds it, and somebody can wait for it.
-fn goes_on_rw<L: RawForkRwLock>(lock: &'static L) {
+/// The lock is free, and a thread can wait for it.
+fn stays_usable_rw<L: RawForkRwLock>(lock: &'static L) {
     assert!(!lock.is_locked() && !lock.is_contended(), "{}", L::NAME);
     assert_eq!(kicks(), 0, "{} kicks the lost", L::NAME);
     let token = lock.write();
@@ -233,25 +234,25 @@ fn written_stays_written<L: RawForkRwLock>() {
     assert!(lock.try_read().is_none());
     // SAFETY: acquired above.
     unsafe { lock.unlock_write(token) };
-    goes_on_rw(lock);
+    stays_usable_rw(lock);
 }
 
 #[test]
-fn a_lock_that_the_forking_thread_writes_is_its_own_in_the_child() {
+fn an_rwsem_written_at_the_fork_stays_written() {
     written_stays_written::<RwSem<Toy>>();
 }
 
 #[test]
-fn so_is_one_with_a_gate() {
+fn an_overlock_rw_written_at_the_fork_stays_written() {
     written_stays_written::<OverlockRw<Toy>>();
 }
 
 #[test]
-fn so_is_one_with_entries() {
+fn a_percpu_rwsem_written_at_the_fork_stays_written() {
     written_stays_written::<PerCpuRwSem<Toy>>();
 }
 
-/// A writer waits for the reader that forks, and has closed the gate, or handed it to nobody.
+/// A writer waits for the reader that forks, and holds the gate, or has it handed off to none.
 fn read_stays_read<L: RawForkRwLock>(token: fn(&L) -> L::Read) {
     let lock = create_rw::<L>();
     let token = token(lock);
@@ -265,22 +266,22 @@ fn read_stays_read<L: RawForkRwLock>(token: fn(&L) -> L::Read) {
     assert!(lock.try_write().is_none());
     // SAFETY: acquired above.
     unsafe { lock.unlock_read(token) };
-    goes_on_rw(lock);
+    stays_usable_rw(lock);
 }
 
 #[test]
-fn a_lock_that_the_forking_thread_reads_is_still_read() {
+fn an_rwsem_read_at_the_fork_stays_read() {
     read_stays_read::<RwSem<Toy>>(RwSem::read);
 }
 
 #[test]
-fn so_is_one_that_a_writer_has_closed() {
+fn an_overlock_rw_with_a_closed_gate_stays_read() {
     read_stays_read::<OverlockRw<Toy>>(OverlockRw::read);
 }
 
-/// The writer that is gone has the inner lock, and waits for the entry.
+/// A writer of the parent has the inner lock, and waits for the entry.
 #[test]
-fn so_is_one_with_a_visible_reader() {
+fn a_percpu_rwsem_with_a_visible_reader_stays_read() {
     read_stays_read::<PerCpuRwSem<Toy>>(|lock| {
         // The first one is counted.
         // SAFETY: just acquired.
@@ -289,7 +290,7 @@ fn so_is_one_with_a_visible_reader() {
     });
 }
 
-/// An upgrader that is gone was a reader, and is one for ever.
+/// An upgrader of the parent was a reader, and counts as one for ever.
 fn upgrade_ends<L: RawForkRwLock + RawUpgradeRwLock>() {
     let lock = create_rw::<L>();
     let token = lock.read();
@@ -310,14 +311,14 @@ fn upgrade_ends<L: RawForkRwLock + RawUpgradeRwLock>() {
 }
 
 #[test]
-fn who_waited_to_be_upgraded_reads_for_ever() {
+fn an_upgrader_of_the_parent_counts_as_a_reader_for_ever() {
     upgrade_ends::<RwSem<Toy>>();
     upgrade_ends::<OverlockRw<Toy>>();
 }
 
-/// What `forget_others` leaves: the caller's own, and slots whose fast queue ticket is under way.
+/// `forget_others` keeps the caller's slot, and slots in the middle of acquiring a fast queue lock.
 #[test]
-fn slots_are_given_back_and_tables_are_empty() {
+fn slots_are_free_and_tables_are_empty() {
     let mine = NodeGuard::<Toy>::new().unwrap();
     let slots = Toy::tables().slots;
     for (index, slot) in slots.iter().enumerate() {
@@ -331,19 +332,19 @@ fn slots_are_given_back_and_tables_are_empty() {
     lock_hash::insert::<Toy, _>(&1_u32, NodeId::new(1, 0));
     let lost = NodeGuard::<Toy>::new().unwrap();
     core::mem::forget(waiters::enter(0x1000, 2, &lost));
-    let given = fork();
+    let free = fork();
     assert_eq!(
-        given,
+        free,
         (1..SLOTS).filter(|&slot| slot != 3).collect::<Vec<_>>()
     );
     assert!(slots[1..].iter().all(Slot::is_idle));
     assert_eq!(
         slots[0].reading.0[0].lock.load(Relaxed),
         7,
-        "the caller reads on"
+        "the caller still reads"
     );
     assert!(!slots[0].is_idle());
-    // Of the caller's own, too: else it would kick nobody, each time.
+    // In the caller's slot, too: else each of its releases would kick, for no waiter.
     let waited = |slot: &Slot<Toy>| slot.reading.0[0].waited.load(Relaxed);
     assert!(slots.iter().all(|slot| waited(slot) == 0));
     drop((mine, lost));

@@ -16,7 +16,7 @@ use crate::raw::{
 macro_rules! raw_rwlocks {
     ($($name:ident: $module:ident::$lock:ident;)*) => {$(
         // SAFETY: `raw::RawRwLock` promises that a writer is alone, with acquire and release
-        // ordering; forgetting a token leaves the lock locked, no more.
+        // ordering; forgetting a token only leaves the lock locked.
         unsafe impl<P: ConstPlatform> RawRwLock for crate::$module::$lock<P> {
             #[allow(clippy::declare_interior_mutable_const)] // the trait asks for it
             const INIT: Self = <Self as ConstLock>::INIT;
@@ -211,7 +211,7 @@ macro_rules! raw_rwlocks {
             }
         }
 
-        // SAFETY: as above; `renew` ends the process where the lock cannot be acquired again. So
+        // SAFETY: as above; `renew` aborts the process if the lock cannot be acquired again. So
         // below.
         unsafe impl<P: ConstPlatform> RawRwLockFair for crate::$module::$lock<P>
         where

@@ -1,10 +1,10 @@
-//! Atomic integers as a trait, so that a checker or a simulator can bring its own.
+//! Atomic integers as a trait, so that a checker or a simulator can supply its own.
 
 use core::fmt::Debug;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// An atomic integer holding a `T`; the operations mean what those of [`core::sync::atomic`] mean.
+/// An atomic integer holding a `T`; the operations are those of [`core::sync::atomic`].
 #[allow(missing_docs)] // each is documented at its namesake in core
 pub trait Atomic<T: Copy + Eq>: Send + Sync + Debug + 'static {
     fn new(value: T) -> Self;

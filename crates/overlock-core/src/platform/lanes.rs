@@ -1,15 +1,13 @@
-//! Work on a part of a word: the operations that published locks do on a byte or a half
-//! of their word.
+//! Atomic operations on a part of a word: published locks access a byte or a half of their word.
 //!
-//! Rust forbids racing atomic accesses of different sizes to the same bytes. So each
-//! operation here is *defined* as one atomic operation on the whole word, the default
-//! body of its trait method, and that is what Miri, the checkers, the simulator and
-//! machines other than x86-64 run. On x86-64 the same transition is one narrower instruction in
-//! `asm!`, which refines the whole-word operation: a store, exchange, add or compare of
-//! a naturally aligned part is single-copy atomic there, a locked one is a full barrier
-//! like its wide form, and a plain one is a release store under TSO whatever its width.
-//! A test holds both forms against each other. `--cfg overlock_portable` selects the
-//! whole-word forms everywhere.
+//! Rust forbids racing atomic accesses of different sizes to the same bytes. So each operation here
+//! is *defined* as one atomic operation on the whole word, the default body of its trait method.
+//! Miri, the checkers, the simulator and machines other than x86-64 run that body. On x86-64 the
+//! same transition is one narrower instruction in `asm!`, which refines the whole-word operation.
+//! There a store, exchange, add or compare of a naturally aligned part is single-copy atomic. A
+//! locked one is a full barrier like its wide form, and a plain one of any width is a release store
+//! under TSO. A test compares both forms. `--cfg overlock_portable` selects the whole-word forms
+//! everywhere.
 //!
 //! "Low" is the least significant part, wherever it lies in memory.
 
@@ -19,7 +17,7 @@ use super::Atomic;
 
 /// A word of type `W` made of two halves of type `H`.
 pub trait Lanes<W: Copy + Eq, H: Copy + Eq>: Atomic<W> {
-    /// Puts `low` and `high` together.
+    /// Joins `low` and `high` to a word.
     fn join(low: H, high: H) -> W;
     /// The low half of `word`.
     fn low(word: W) -> H;
@@ -46,7 +44,7 @@ pub trait Lanes<W: Copy + Eq, H: Copy + Eq>: Atomic<W> {
         }
     }
 
-    /// Replaces the low half where it is `current`; either way returns the low half from before.
+    /// Replaces the low half if it is `current`; either way returns the low half from before.
     /// A failure orders nothing.
     #[inline]
     fn low_compare_exchange(&self, current: H, new: H, success: Ordering) -> Result<H, H> {
@@ -75,8 +73,8 @@ pub trait ByteLanes: Lanes<u32, u16> {
         self.load(order) as u8
     }
 
-    /// Byte 0, for one that is about to change it: the cache line is asked for to write at once, so
-    /// that it is passed on once and not twice. Relaxed.
+    /// Byte 0, for a caller that is about to change it. Requests the cache line for writing at
+    /// once, so that it moves once and not twice. Relaxed.
     #[inline]
     fn byte0_load_to_change(&self) -> u8 {
         self.byte0_load(Ordering::Relaxed)
@@ -105,8 +103,8 @@ pub trait ByteLanes: Lanes<u32, u16> {
         }
     }
 
-    /// Replaces byte 0 where it is `current`; either way returns byte 0 from before. A failure
-    /// orders nothing.
+    /// Replaces byte 0 if it is `current`; either way returns byte 0 from before. A failure orders
+    /// nothing.
     #[inline]
     fn byte0_compare_exchange(&self, current: u8, new: u8, success: Ordering) -> Result<u8, u8> {
         update(self, success, |word| {
@@ -435,7 +433,7 @@ mod tests {
     whole_lanes!(AtomicU32, u32, u16);
     impl ByteLanes for Whole<AtomicU32> {}
 
-    /// What every lane operation returns and leaves behind, starting from `word`.
+    /// The results of every lane operation, and the words after it, starting from `word`.
     fn halves<W: Copy + Eq, H: Copy + Eq, A: Lanes<W, H>>(
         word: W,
         value: H,

@@ -1,4 +1,4 @@
-//! Moments and limits.
+//! Instants and deadlines.
 
 use core::time::Duration;
 
@@ -19,13 +19,13 @@ impl Instant {
         self.0
     }
 
-    /// The moment `nanos` nanoseconds later; the end of time (584 years) where it would overflow.
+    /// The moment `nanos` nanoseconds later; the last moment (584 years) if that overflows.
     #[must_use]
     pub const fn plus_nanos(self, nanos: u64) -> Self {
         Instant(self.0.saturating_add(nanos))
     }
 
-    /// The moment `duration` later; the end of time where it would overflow.
+    /// The moment `duration` later; the last moment if that overflows.
     #[must_use]
     pub const fn plus(self, duration: Duration) -> Self {
         let nanos = duration.as_nanos();
@@ -36,18 +36,18 @@ impl Instant {
         })
     }
 
-    /// Nanoseconds from `earlier` to `self`; 0 where `earlier` is the later one.
+    /// Nanoseconds from `earlier` to `self`; 0 if `earlier` is the later one.
     pub const fn nanos_since(self, earlier: Instant) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// When a wait ends at the latest.
+/// The latest end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
     /// At a moment of the monotonic clock.
     Monotonic(Instant),
-    /// This many nanoseconds after 1970 by the [wall clock](Platform::wall_clock): where that is
+    /// This many nanoseconds after 1970 by the [wall clock](Platform::wall_clock). When that is
     /// set, waits that have begun follow it, as those of `CLOCK_REALTIME` do.
     Wall(u64),
 }
@@ -59,7 +59,7 @@ impl From<Instant> for Deadline {
 }
 
 impl Deadline {
-    /// Nanoseconds that are left; 0 where it is over. If nobody sets the wall clock until then.
+    /// Nanoseconds until the deadline, if the wall clock is not set until then; 0 if it is over.
     pub fn nanos_left<P: Platform>(self) -> u64 {
         match self {
             Deadline::Monotonic(at) => at.nanos_since(P::now()),
@@ -67,18 +67,17 @@ impl Deadline {
         }
     }
 
-    /// Whether its clock shows it, or a later time.
+    /// Whether the deadline has passed, by its clock.
     #[inline]
     pub fn is_over<P: Platform>(self) -> bool {
         self.nanos_left::<P>() == 0
     }
 
-    /// Its moment on the monotonic clock, if nobody sets the wall clock until then. Never too
-    /// early.
+    /// Its moment on the monotonic clock, if the wall clock is not set until then. Never too early.
     pub fn instant<P: Platform>(self) -> Instant {
         match self {
             Deadline::Monotonic(at) => at,
-            // The wall clock first: what passes between the two readings is added.
+            // The wall clock first: the time between the two readings is added, not lost.
             Deadline::Wall(at) => {
                 let left = at.saturating_sub(P::wall_clock());
                 P::now().plus_nanos(left)
@@ -86,7 +85,7 @@ impl Deadline {
         }
     }
 
-    /// `end`, or the limit's own moment where there is a limit and that is earlier.
+    /// The earlier one of `end` and the limit, if there is a limit.
     pub fn earlier<P: Platform>(limit: Option<Deadline>, end: Instant) -> Instant {
         limit.map_or(end, |limit| limit.instant::<P>().min(end))
     }
@@ -104,7 +103,8 @@ mod tests {
     const LIMIT_NS: u64 = 10_000_000;
     const STEP_NS: i64 = 8_000_000;
 
-    /// Fails where a wait that has begun keeps the end that it had, whichever way the clock is set.
+    /// Fails where a wait that has begun keeps its end when the clock is set, forwards or
+    /// backwards.
     fn follows_the_wall_clock(wait: impl Fn(Deadline) -> bool) {
         for step in [0, -STEP_NS, STEP_NS] {
             let begin = Toy::now();

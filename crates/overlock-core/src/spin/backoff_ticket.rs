@@ -1,16 +1,16 @@
-//! The ticket lock with proportional back-off: a waiter looks rarely while its turn is far.
+//! The ticket lock with proportional back-off: a waiter polls rarely while its turn is far.
 //!
 //! Rik van Riel's proposal of 2012 and 2013, against which the fast queue spinlock was measured.
-//! All waiters of a ticket lock watch one word, and each look of one of them delays the owner's
-//! next write. Here a waiter that sees `n` others before it stays away for `n` times the time that
-//! one of them takes, and learns that time from how well its last guesses fitted.
+//! All waiters of a ticket lock poll one word, and each poll delays the owner's next write. Here a
+//! waiter with `n` others before it backs off for `n` times a delay, which estimates the time that
+//! one of them takes. It adapts the delay by whether its last pauses were too short or too long.
 //!
 //! # Layout
 //!
 //! ```text
 //! +---------------------------+---------------------------+
-//! | tickets: as in `ticket`   | delay: turns per waiter   |
-//! | head, tail                | in 1/256ths, 0: not yet   |
+//! | tickets: as in `ticket`   | delay: iterations per     |
+//! | head, tail                | waiter / 256, 0: not yet  |
 //! +---------------------------+---------------------------+
 //! ```
 //!
@@ -19,8 +19,8 @@
 //! The lock's are those of [`ticket`]. A waiter's, with `n` between it and the owner:
 //!
 //! ```text
-//!           n > 0: pause delay × n        n = 0: watch the word
-//! waiting ----------------------> look -----------------------> served
+//!           n > 0: pause delay × n        n = 0: poll the word
+//! waiting ----------------------> load -----------------------> served
 //!    ^                            |  |                             ^
 //!    +-- not yet: where this was -+  +-- already our turn: the ----+
 //!        not the first pause,            delay was too long,
@@ -29,36 +29,40 @@
 //!
 //! # Invariants
 //!
-//! - I1 to I3 of [`ticket`]: the delay decides when a waiter looks, never who is served.
-//! - B1: the delay never falls below one turn, whatever it was: the subtraction is clamped.
-//! - B2: it never rises above `MAX` turns, so a waiter with `n` others before it looks again within
-//!   `MAX` × `n` turns.
+//! - I1 to I3 of [`ticket`]: the delay decides when a waiter polls, never which waiter is served.
+//! - B1: the delay never falls below one iteration of a spin loop: the subtraction is clamped.
+//! - B2: it never rises above `MAX` iterations, so a waiter with `n` others before it polls again
+//!   within the time of `MAX` × `n` iterations.
 //! - B3: only the owner writes the delay.
 //!
 //! # Where the delay lives
 //!
 //! The first versions kept one delay a CPU for all locks, which fits none of them; later ones kept
-//! a small table a CPU, hashed by the lock's address. What the delay measures is how long *this
-//! lock's* sections take, so here it lies in the lock. That costs four bytes and no traffic: a
-//! waiter works on a copy and writes it back when it has become the owner (B3), at which moment it
-//! has the line and is going to write head into it anyway. The last to write wins; each has
-//! started from what the one before it knew.
+//! a small table a CPU, hashed by the lock's address. The delay measures how long *this lock's*
+//! critical sections take, so here it lies in the lock. That costs four bytes and no traffic. A
+//! waiter works on a copy and writes it back when it has become the owner (B3): it has the line
+//! then, and will write head into it anyway. The last write wins.
 //!
 //! # Orderings
 //!
 //! TU and TL of [`ticket`]. The delay is a hint: relaxed throughout.
 //!
+//! # Fast and slow path
+//!
+//! The fast path and the unlock are those of [`ticket`]. On the slow path a waiter pauses once or
+//! more while others are before it, and polls as the next one.
+//!
 //! # Why no turn is lost
 //!
-//! Nobody sleeps, every pause is finite (B2), and the last of them is followed by a look.
+//! No waiter sleeps, every pause is finite (B2), and a load follows the last of them.
 //!
 //! # Where this deviates from the published form
 //!
 //! - The delay lies in the lock, see above.
-//! - `MAX` is 1,000 turns as in the first versions, not 16,000 as in the last: where threads lose
-//!   their CPUs, the delay learns the length of time slices, and a long delay then outlasts the
-//!   handoff that it waits for. The proposal itself caps it hard under a hypervisor. It is a type
-//!   parameter.
+//! - `MAX` is 1,000 iterations as in the first versions, not 16,000 as in the last. When threads
+//!   lose their CPUs, the delay adapts to the length of time slices, and a long delay then outlasts
+//!   the handoff that it waits for. The proposal itself uses a low cap under a hypervisor. It is a
+//!   type parameter.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -70,26 +74,26 @@ use crate::raw::{CreateError, RawLock};
 diagram! {
     "backoff_ticket" {
         Pause = "waiting, n > 0: pauses delay * n",
-        Lengthen = "look -> waiting: not yet after two pauses, lengthens the delay",
-        Watch = "waiting, n = 0: watches the word",
-        Shorten = "look -> served: overslept, shortens the delay",
+        Lengthen = "load -> waiting: not yet after two pauses, lengthens the delay",
+        Poll = "waiting, n = 0: polls the word",
+        Shorten = "load -> served: paused for too long, shortens the delay",
     }
 }
 
 /// The ticket lock with proportional back-off: see the [module's page](self). 8 bytes.
 ///
-/// `MAX` is the longest delay in turns for each waiter ahead.
+/// `MAX` is the longest delay for each waiter ahead, in iterations of a spin loop.
 #[derive(Debug)]
 pub struct BackoffTicket<P: Platform, const MAX: u32 = 1_000> {
     ticket: Ticket<P>,
     delay: P::U32,
 }
 
-/// One turn, in the delay's unit.
-const TURN: u32 = 256;
+/// The time of one iteration of a spin loop, in the delay's unit.
+const ITERATION: u32 = 256;
 
-/// What a pause that was too short adds: a seventh of a turn.
-const LONGER: u32 = TURN / 7;
+/// The increment after a pause that was too short: a seventh of an iteration.
+const INCREMENT: u32 = ITERATION / 7;
 
 impl<P: ConstPlatform, const MAX: u32> BackoffTicket<P, MAX> {
     /// A new, unlocked lock.
@@ -110,48 +114,49 @@ impl<P: ConstPlatform, const MAX: u32> Default for BackoffTicket<P, MAX> {
 impl<P: Platform, const MAX: u32> BackoffTicket<P, MAX> {
     /// The longest delay, in the delay's unit.
     const LONGEST: u32 = {
-        assert!(MAX >= 1 && MAX <= u32::MAX / TURN / 2);
-        MAX * TURN
+        assert!(MAX >= 1 && MAX <= u32::MAX / ITERATION / 2);
+        MAX * ITERATION
     };
 
     /// The delay to try where `delay` was too short (B2).
     fn longer(delay: u32) -> u32 {
-        (delay + LONGER).min(Self::LONGEST)
+        (delay + INCREMENT).min(Self::LONGEST)
     }
 
     /// The delay to try where `delay` was too long (B1).
     fn shorter(delay: u32) -> u32 {
-        delay.saturating_sub(delay / 32 + 1).max(TURN)
+        delay.saturating_sub(delay / 32 + 1).max(ITERATION)
     }
 
     #[cold]
     fn wait(&self, old: u32) {
         let number = self.ticket.admit(old);
-        let mut delay = self.delay.load(Relaxed).clamp(TURN, Self::LONGEST);
+        let mut delay = self.delay.load(Relaxed).clamp(ITERATION, Self::LONGEST);
         let mut pauses = 0_u32;
         loop {
             let ahead = self.ticket.ahead(number);
             if ahead == 0 {
                 ticket::Step::Serve.taken::<P>();
                 if pauses > 0 {
-                    // We overslept: nobody says by how much.
+                    // The last pause was too long, by an unknown amount.
                     delay = Self::shorter(delay);
                     Step::Shorten.taken::<P>();
                 }
                 break;
             }
-            // The first pause is a guess from others' experience: that it was short says little.
+            // The first pause used the delay that others have left: that it was too short says
+            // little.
             if pauses > 1 {
                 delay = Self::longer(delay);
                 Step::Lengthen.taken::<P>();
             }
             if ahead == 1 {
-                Step::Watch.taken::<P>();
+                Step::Poll.taken::<P>();
                 self.ticket.wait_for(number);
                 break;
             }
-            let turns = u64::from(delay) * u64::from(ahead - 1) / u64::from(TURN);
-            P::pause(u32::try_from(turns).unwrap_or(u32::MAX));
+            let iterations = u64::from(delay) * u64::from(ahead - 1) / u64::from(ITERATION);
+            P::pause(u32::try_from(iterations).unwrap_or(u32::MAX));
             Step::Pause.taken::<P>();
             pauses = pauses.saturating_add(1);
         }
@@ -225,8 +230,8 @@ mod tests {
         0_u16.wrapping_sub(lock.ticket.ahead(0))
     }
 
-    /// Plays owners that hold the lock for `hold` turns each, from `start` on, until `number` is
-    /// served.
+    /// Plays owners that hold the lock for the time of `hold` iterations each, from `start` on,
+    /// until `number` is served.
     fn serve(lock: &'static Lock, number: u16, start: u64, hold: u64) {
         at(Point::Wait, move || {
             let passed = (Toy::now().as_nanos() - start) / hold;
@@ -266,42 +271,42 @@ mod tests {
                 let lock = leak();
                 lock.delay.store(from, Relaxed);
                 rounds(lock, hold, 3000);
-                let turns = f64::from(lock.delay.load(Relaxed)) / f64::from(TURN);
+                let iterations = f64::from(lock.delay.load(Relaxed)) / f64::from(ITERATION);
                 let hold = hold as f64;
                 assert!(
-                    hold * 0.7 < turns && turns < hold * 1.3,
-                    "{turns} for {hold}, from {from}"
+                    hold * 0.7 < iterations && iterations < hold * 1.3,
+                    "{iterations} for {hold}, from {from}"
                 );
             }
         }
     }
 
-    /// B1: without the clamp in `shorter` the delay falls below a turn, and with a plain
+    /// B1: without the clamp in `shorter` the delay falls below one iteration, and with a plain
     /// subtraction of the clamped minimum it would wrap to the longest.
     #[test]
-    fn a_delay_that_is_always_too_long_stops_at_one_turn() {
+    fn a_delay_that_is_always_too_long_stops_at_one_iteration() {
         let lock = leak();
         rounds(lock, 1, 20);
-        assert!(lock.delay.load(Relaxed) < 2 * TURN);
+        assert!(lock.delay.load(Relaxed) < 2 * ITERATION);
         let mut delay = Lock::LONGEST;
         for _ in 0..1_000 {
             let next = Lock::shorter(delay);
-            assert!(next < delay || delay == TURN);
+            assert!(next < delay || delay == ITERATION);
             delay = next;
         }
-        assert_eq!(delay, TURN);
-        assert_eq!([0, 1, TURN].map(Lock::shorter), [TURN; 3]);
+        assert_eq!(delay, ITERATION);
+        assert_eq!([0, 1, ITERATION].map(Lock::shorter), [ITERATION; 3]);
     }
 
     /// B2: without the `min` in `longer`.
     #[test]
     fn a_delay_that_is_always_too_short_stops_at_the_maximum() {
-        let mut delay = TURN;
+        let mut delay = ITERATION;
         for _ in 0..10_000 {
             delay = Lock::longer(delay);
         }
         assert_eq!(delay, Lock::LONGEST);
-        // In use: sections of twice the maximum.
+        // In use: critical sections of twice the maximum.
         let lock = leak();
         lock.delay.store(u32::MAX, Relaxed);
         rounds(lock, 2 * 1_000, 2);
@@ -319,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn next_in_line_does_not_pause_and_learns_nothing() {
+    fn the_next_waiter_does_not_pause_and_keeps_the_delay() {
         let lock = leak();
         lock.lock();
         at(Point::Wait, || {
@@ -331,7 +336,7 @@ mod tests {
         let before = Toy::now();
         as_thread(1, || lock.lock());
         assert_eq!(Toy::now().nanos_since(before), 1);
-        assert_eq!(lock.delay.load(Relaxed), TURN);
+        assert_eq!(lock.delay.load(Relaxed), ITERATION);
         assert_eq!(left(), 0);
     }
 }

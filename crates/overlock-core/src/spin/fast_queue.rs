@@ -1,15 +1,15 @@
 //! The fast queue spinlock: a fair queue for one atomic exchange to lock and one plain store to
 //! unlock.
 //!
-//! Michel Lespinasse's proposal of January 2013. Its text describes the lock and its costs, and its
-//! patch is not to be found; this is our reconstruction, which matches every fact of the text: a
+//! Michel Lespinasse's proposal of January 2013. Its text describes the lock and its costs; its
+//! patch could not be found. This is our reconstruction, which matches every fact of the text: a
 //! queue of Craig's, Landin's and Hagersten's kind (CLH) in which tickets are recycled.
 //!
-//! The lock names the *ticket* of its latest arrival. Who wants the lock puts a ticket of its own
-//! there and watches the one that it finds; when that is released, the lock is ours, and *the
-//! ticket that we watched is ours too*: nobody else knows it any more, and we bring it to our next
-//! lock. So nobody allocates after the lock was created, nobody writes to another's memory, and the
-//! release needs no look at who comes next.
+//! The lock names the *ticket* of its latest arrival. A thread that locks puts a ticket of its own
+//! there and polls the ticket that it finds. When that one is released, the lock is ours, and *the
+//! ticket that we polled is ours too*: no other thread knows its name any more, and we queue with
+//! it for our next lock. So no thread allocates after the lock was created, none writes to
+//! another's memory, and the release does not need to know its successor.
 //!
 //! # Layout
 //!
@@ -27,70 +27,74 @@
 //!
 //! ```text
 //! (t, RELEASED)  --lock-->     (s, OWNER)      ours at once; t is our spare now
-//! (t, OWNER)     --lock-->     (s, WAITING)    we watch t ...
+//! (t, OWNER)     --lock-->     (s, WAITING)    we poll t ...
 //! (t, RELEASED)                                ... until its owner releases it: s: OWNER, t our spare
-//! (t, RELEASED)  --try_lock--> (u, *)          somebody was faster: s stays our spare
-//! (s, OWNER)     --unlock-->   (s, RELEASED)   the lock is free, or whoever watches s has it
+//! (t, RELEASED)  --try_lock--> (u, *)          another thread was faster: s stays our spare
+//! (s, OWNER)     --unlock-->   (s, RELEASED)   the lock is free, or owned by the waiter that polls s
 //! (t, RELEASED)  --drop-->                     t and the reserve are the pool's
 //! ```
 //!
-//! The reserve, for those without a spare: `r --> TAKEN` by one that joins the queue with r, then
-//! `TAKEN --> t`, the ticket that it has found there.
+//! The reserve is for acquisitions without a spare: `r --> TAKEN` by an acquisition that joins the
+//! queue with r, then `TAKEN --> t`, the ticket that it has found there.
 //!
 //! # Invariants
 //!
 //! - Q1: a ticket has one holder: the pool, a live lock (as its latest, or as its reserve), a
 //!   context (as its spare), or an acquisition that is waiting (its own). So the number of tickets
-//!   in use is that of the contexts plus twice that of the live locks, always.
-//! - Q2: a ticket that was found in the lock is adopted only after it was seen RELEASED: that store
-//!   is the last that its user does with it, and nobody but the one who found it knows it.
-//! - Q3: between the exchange and the adoption a context has no spare, and nobody else uses that
+//!   in use is always that of the contexts plus twice that of the live locks.
+//! - Q2: a ticket that was found in the lock is adopted only after it was seen RELEASED. That store
+//!   is its user's last access to it, and only the thread that found it knows its name.
+//! - Q3: between the exchange and the adoption a context has no spare, and no other code uses that
 //!   context: a handler that interrupts there uses the next one (`Context`).
-//! - Q4: while the lock's word stays the same, so does what it says: its ticket is in nobody else's
+//! - Q4: while the lock's word stays the same, so does its meaning: its ticket is not in another
 //!   use.
 //!
 //! # Orderings
 //!
 //! - FT, the exchange of the lock's word, acquire and release, pairs with itself: a ticket's
-//!   WAITING and its use count come before its name is seen, so nobody takes a RELEASED of an
+//!   WAITING and its use count come before its name is seen, so no thread takes a RELEASED of an
 //!   earlier use for this one's.
-//! - FU, the release store of RELEASED in the unlock, pairs with FL, the acquire look of the next
+//! - FU, the release store of RELEASED in the unlock, pairs with FL, the acquire load of the next
 //!   owner: what happened under the lock, and all use of the ticket.
 //! - FR, the release store of the reserve, pairs with the acquire exchange that takes it.
 //! - FC, compiler fences in `Context`, order it against handlers on its own thread; across threads
 //!   a slot's handoff does.
 //!
+//! # Fast and slow path
+//!
+//! The fast path is one exchange of the lock's word, and one load that finds the ticket RELEASED.
+//! The slow path polls that ticket. An unlock is one store to the owner's ticket.
+//!
 //! # Why no handoff is lost
 //!
-//! Nobody sleeps, and the release is a store to a ticket that its one watcher watches or will
-//! watch.
+//! No waiter sleeps, and the release is a store to a ticket that its one successor polls or will
+//! poll.
 //!
 //! # try_lock
 //!
-//! To take a free lock, exchange its word for ours if it still is what we saw. With names alone
-//! that goes wrong: the ticket that we saw RELEASED may have been adopted, used elsewhere and
-//! queued here again by a waiter, and the "success" would be a place in the queue. So the word also
+//! To take a free lock, try_lock exchanges the word that it loaded for its own. With names alone
+//! that goes wrong. The ticket that was seen RELEASED may have been adopted, used elsewhere and
+//! queued here again by a waiter; the "success" would be a place in the queue. So the word also
 //! holds how often its ticket has joined a queue, and stands for one use of it (Q4). The same word
-//! means another use only where that one ticket has joined exactly 2^32 queues, or a multiple,
-//! between our look and our exchange, the last of them this lock's.
+//! means another use only if that one ticket has joined exactly 2^32 queues, or a multiple, between
+//! our load and our exchange, the last of them this lock's.
 //!
 //! # Without a context
 //!
-//! A thread without a slot, or a fifth context in the middle of locking, has no spare. Each lock
-//! has a second ticket for them, its reserve: one such acquisition at a time queues with it, and
-//! leaves the one that it finds. A shared pool would not do in its place: with all tickets queued
-//! up for a lock whose owner needs one for the next, nobody gets on. [`Event::LockNoNode`] counts
-//! them.
+//! A thread without a slot, or a fifth nested context, has no spare. Each lock has a second ticket
+//! for them, its reserve: one such acquisition at a time queues with it, and leaves the ticket that
+//! it finds. A shared pool in its place could deadlock: all tickets may be queued for a lock whose
+//! owner needs one for the next lock. [`Event::LockNoNode`] counts these acquisitions.
 //!
 //! # Where this deviates from the published lock
 //!
-//! - The published names of contexts are task and softirq; here they are those of a
-//!   [slot](crate::node), and a handler need not keep others out, since contexts nest by depth.
+//! - The published contexts are task and softirq; here they are those of a [slot](crate::node),
+//!   and a handler need not disable others, since contexts nest by depth.
 //! - Tickets are named by index, and come from a static pool (`tickets.rs`). The limits stay: the
 //!   lock cannot be a static, its creation may fail, and it must be destroyed. [`LazyFastQueue`]
-//!   hides them, where panicking at the first use will do.
-//! - try_lock, for the published interface had no use for one; OWNER, so that a snapshot can tell
-//!   who waits.
+//!   hides them, at the price of a panic at the first use.
+//! - try_lock is new: the published interface had no use for one. OWNER is new, so that a snapshot
+//!   can tell whether a thread waits.
 
 mod context;
 mod lazy;
@@ -112,10 +116,10 @@ use tickets::{QueueTicket, TicketId};
 diagram! {
     "fast_queue" {
         Take = "(t, RELEASED) -> (s, OWNER): ours at once",
-        Join = "(t, *) -> (s, WAITING): we watch t",
+        Join = "(t, *) -> (s, WAITING): we poll t",
         Own = "t: RELEASED, so s: OWNER: ours",
         TryTake = "(t, RELEASED) -> (s, OWNER): ours, t was what we saw",
-        TryLose = "(t, RELEASED) -> (u, *): somebody was faster",
+        TryLose = "(t, RELEASED) -> (u, *): another one was faster",
         Release = "(s, OWNER) -> (s, RELEASED)",
         TakeReserve = "r -> TAKEN: no spare, joins with the reserve",
         LoseReserve = "TAKEN: another one was faster to take the reserve",
@@ -127,19 +131,19 @@ diagram! {
 /// The fast queue spinlock: see the [module's page](self). 16 bytes, and two tickets of the pool.
 #[derive(Debug)]
 pub struct FastQueue<P: Platform> {
-    /// The latest ticket in the low half, its use count in the high half; 0 only in a
-    /// [`LazyFastQueue`] that nobody has used.
+    /// The latest ticket in the low half, its use count in the high half; 0 only in an unused
+    /// [`LazyFastQueue`].
     latest: P::U64,
     /// A ticket, or [`TAKEN`]; 0 as for `latest`.
     reserve: P::U32,
 }
 
-/// An acquisition of a [`FastQueue`]: the ticket whose release its successor watches for.
+/// An acquisition of a [`FastQueue`]: the ticket whose release its successor waits for.
 #[derive(Debug)]
-#[must_use = "the lock stays locked until its token is handed to `unlock`"]
+#[must_use = "the lock stays locked until its token is passed to `unlock`"]
 pub struct FastQueueToken(TicketId);
 
-// What a ticket's `wait` says of its latest use. Zero, as in a new ticket, is RELEASED.
+// Values of a ticket's `wait`, for its latest use. Zero, as in a new ticket, is RELEASED.
 const RELEASED: u32 = 0;
 const OWNER: u32 = 1;
 const WAITING: u32 = 2;
@@ -164,7 +168,7 @@ impl<P: Platform> FastQueue<P> {
     ///
     /// # Errors
     ///
-    /// Where the platform's tickets are used up.
+    /// If the platform's tickets are used up.
     pub fn try_new() -> Result<Self, CreateError> {
         let [latest, reserve] = take_two::<P>()?;
         Ok(FastQueue {
@@ -173,13 +177,13 @@ impl<P: Platform> FastQueue<P> {
         })
     }
 
-    /// Destroys the lock, as dropping it does: the ticket that it names now, whoever brought it,
-    /// and its reserve go back to the pool.
+    /// Destroys the lock, as dropping it does: the ticket that it names now and its reserve go back
+    /// to the pool.
     ///
     /// # Panics
     ///
-    /// In debug builds and with the `checked` feature, where the lock is held. Without them its
-    /// ticket is then never used again.
+    /// In debug builds and with the `checked` feature, if the lock is held. Without them its ticket
+    /// is then never used again.
     pub fn destroy(self) {
         drop(self);
     }
@@ -212,7 +216,7 @@ impl<P: Platform> FastQueue<P> {
         let ticket = P::tables().tickets.get(mine);
         ticket.wait.store(OWNER, Relaxed);
         let word = next_use(mine, ticket.uses.load(Relaxed));
-        // (t, RELEASED) -> (s, OWNER). FT: release; the look that found t RELEASED was FL.
+        // (t, RELEASED) -> (s, OWNER). FT: release; the load that found t RELEASED was FL.
         self.latest
             .compare_exchange(seen, word, Release, Relaxed)
             .inspect_err(|_| Step::TryLose.taken::<P>())
@@ -275,7 +279,7 @@ fn wait<P: Platform>(before: &QueueTicket<P>) {
     Step::Own.taken::<P>();
 }
 
-/// Two tickets of the pool, for a lock.
+/// Takes two tickets from the pool, for a lock.
 fn take_two<P: Platform>() -> Result<[TicketId; 2], CreateError> {
     let first = P::tables().tickets.take().ok_or(CreateError)?;
     let second = P::tables().tickets.take().ok_or_else(|| {
@@ -317,9 +321,9 @@ impl<P: Platform> HasDiagram for FastQueue<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
-// SAFETY: each ticket found in the lock is found by one acquisition (one exchange), which returns
-// only after that ticket's use was released (FL; by Q4 and the use count for `try_lock`), which the
-// one before does in its unlock. The first ticket is released from the start.
+// SAFETY: each ticket found in the lock is found by one acquisition (one exchange). It returns only
+// after that ticket's use was released (FL; by Q4 and the use count for `try_lock`), which the
+// previous owner does in its unlock. The first ticket is released from the start.
 unsafe impl<P: Platform> RawLock for FastQueue<P> {
     type Token = FastQueueToken;
 
@@ -342,7 +346,7 @@ unsafe impl<P: Platform> RawLock for FastQueue<P> {
 
     #[inline]
     fn try_lock(&self) -> Option<FastQueueToken> {
-        // FT: acquire, so that the look that follows sees this use of the ticket or a later one.
+        // FT: acquire, so that the load that follows sees this use of the ticket or a later one.
         let seen = self.latest.load(Acquire);
         // FL: acquire, pairs with FU.
         if P::tables().tickets.get(named(seen)?).wait.load(Acquire) != RELEASED {
@@ -372,8 +376,8 @@ unsafe impl<P: Platform> RawLock for FastQueue<P> {
         let Some(latest) = named(seen) else {
             return false;
         };
-        // Acquire: the second look at the word comes after this one. Where the word has changed
-        // meanwhile, somebody has taken the lock.
+        // Acquire: the second load of the word comes after this one. If the word has changed
+        // meanwhile, a thread has taken the lock.
         P::tables().tickets.get(latest).wait.load(Acquire) != RELEASED
             || self.latest.load(Relaxed) != seen
     }

@@ -1,18 +1,18 @@
-//! A lock that is broken on purpose: what checks the checkers.
+//! Fault injection: locks that are broken on purpose, as tests of the checkers.
 //!
-//! Never protect anything with it. Each checker of the family (model checker, torture, sanitizers)
-//! has to find what is wrong with each of its flaws; one that does not proves nothing by finding
-//! other locks in order. It is behind the cargo feature `faulty`, and in none of the lists of
-//! locks. The kernel's locktorture has such a lock too, `lock_faulty`.
+//! Never protect anything with them. Each checker of the family (model checker, torture,
+//! sanitizers) has to find the fault of each of these locks. A checker that does not proves nothing
+//! when it finds no fault in other locks. They are behind the cargo feature `faulty`, and in none
+//! of the lists of locks. The kernel's locktorture has such a lock too, `lock_busted`.
 //!
-//! | flaw | what is wrong | who has to find it |
+//! | flaw | fault | checkers that have to find it |
 //! |---|---|---|
-//! | [`NoExclusion`] | looks whether the lock is free, then takes it: two can enter | all |
-//! | [`LostKick`] | a sleeper that was woken takes the lock as if nobody else slept: the others are not kicked (three threads) | all |
-//! | [`Starving`] | last come, first served: the first to wait is passed for as long as others come | those that count how often a waiter is passed |
-//! | [`Relaxed`] | excludes, but what was written under it may be seen late | those that know weak memory |
-//! | [`Lingering`] | the unlock looks at the lock once more after its kick: it may be another's by then, and freed | address sanitizers, where whoever acquires last frees it |
-//! | [`BustedRw`] | a writer does not look for readers | all |
+//! | [`NoExclusion`] | loads the word, then takes the lock by a store: two can enter | all |
+//! | [`LostKick`] | a woken sleeper takes the lock as if no other thread slept: the others are not kicked (three threads) | all |
+//! | [`Starving`] | last come, first served: the first waiter is bypassed for as long as others come | those that count how often a waiter is bypassed |
+//! | [`Relaxed`] | excludes, but data written under it may be seen late | those that know weak memory |
+//! | [`Lingering`] | the unlock loads the word once more after its kick: the lock may have another owner by then, and be freed | address sanitizers, where the last owner frees it |
+//! | [`BustedRw`] | a writer does not check for readers | all |
 //!
 //! # Layout
 //!
@@ -27,25 +27,25 @@
 //!
 //! # States
 //!
-//! What the flaws other than `Starving` are flaws of is the plain lock over a futex, which would be
-//! correct:
+//! All flaws but `Starving` are flaws of the plain lock over a futex, which is correct without
+//! them:
 //!
 //! ```text
 //! free      --lock-->        held
 //! held      --mark-->        sleepers    about to halt; the halt expects this value
-//! free      --lock, woken--> sleepers    others may sleep still  (LostKick: held)
+//! free      --lock, woken--> sleepers    others may still sleep  (LostKick: held)
 //! held      --unlock-->      free
 //! sleepers  --unlock-->      free        and a kick
 //! ```
 //!
-//! `Starving` keeps its waiters in a stack, each by its place in it; nobody sleeps:
+//! `Starving` keeps its waiters in a stack, each by its place in it; no waiter sleeps:
 //!
 //! ```text
 //! (0, free)     --lock-->    (0, held)
 //! (n, *)        --push-->    (n+1, *)        our place is n+1
 //! (0, held)     --unlock-->  (0, free)
-//! (n+1, held)   --unlock-->  (n+1, offered)  to whoever has place n+1 by then
-//! (n+1, offered) --take-->   (n, held)       by the one with place n+1
+//! (n+1, held)   --unlock-->  (n+1, offered)  to the waiter with place n+1 at that time
+//! (n+1, offered) --take-->   (n, held)       by that waiter
 //! ```
 
 use core::fmt::Debug;
@@ -57,19 +57,19 @@ use crate::raw::{ConstLock, CreateError, RawLock, RawRwLock};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and somebody sleeps, or is about to.
+/// Held, and a waiter sleeps, or is about to.
 const SLEEPERS: u32 = 2;
-/// Nobody's, but the waiter's on top of the stack.
+/// Released, for the waiter on top of the stack.
 const OFFERED: u32 = 3;
 /// One more in the stack.
 const WAITER: u32 = 1 << 8;
 
-/// What is wrong with a [`Faulty`] lock.
+/// The fault of a [`Faulty`] lock.
 pub trait Flaw: Debug + Send + Sync + 'static {
     /// The name of the lock that has it.
     const NAME: &'static str;
 
-    /// What a waiter leaves in the word when it finds the lock free.
+    /// The word that a waiter leaves when it finds the lock free.
     #[doc(hidden)]
     const WOKEN: u32 = SLEEPERS;
 
@@ -96,7 +96,7 @@ pub trait Flaw: Debug + Send + Sync + 'static {
                     }
                 }
                 SLEEPERS => P::halt(word, SLEEPERS, None),
-                // held -> sleepers. Where it fails the next turn sees why.
+                // held -> sleepers. After a failure the next iteration loads the new value.
                 held => _ = word.compare_exchange(held, SLEEPERS, Unordered, Unordered),
             }
         }
@@ -113,7 +113,7 @@ pub trait Flaw: Debug + Send + Sync + 'static {
     }
 }
 
-/// Looks whether the lock is free, then takes it: two can enter.
+/// Loads the word, then takes a free lock by a store: two can enter.
 #[derive(Debug)]
 pub struct NoExclusion;
 
@@ -121,7 +121,7 @@ impl Flaw for NoExclusion {
     const NAME: &'static str = "faulty_no_exclusion";
 
     fn take<P: Platform>(word: &P::U32, held: u32) -> bool {
-        // As a wait of one look, so that a script can come between it and the store.
+        // As a wait of one poll, so that a script can run between it and the store.
         let free = P::wait_until(word, Acquire, Spin::Polls(1), |seen| seen == FREE);
         if free.is_ok() {
             word.store(held, Unordered);
@@ -130,8 +130,8 @@ impl Flaw for NoExclusion {
     }
 }
 
-/// A sleeper that was woken takes the lock as if nobody else slept, so its unlock kicks nobody.
-/// Takes an owner and two sleepers; under load the next kick hides it.
+/// A woken sleeper takes the lock as if no other thread slept, so its unlock kicks none. Shows with
+/// an owner and two sleepers; under load the next kick hides it.
 #[derive(Debug)]
 pub struct LostKick;
 
@@ -150,8 +150,8 @@ impl Flaw for Relaxed {
     const RELEASE: Ordering = Unordered;
 }
 
-/// Its unlock looks at the lock once more after the release and the kick. The next owner may have
-/// freed it by then.
+/// Its unlock loads the word once more after the release and the kick. The next owner may have
+/// freed the lock by then.
 #[derive(Debug)]
 pub struct Lingering;
 
@@ -162,8 +162,8 @@ impl Flaw for Lingering {
         // held, sleepers -> free. Release, pairs with the acquire in `take`.
         if word.swap(FREE, Release) == SLEEPERS {
             P::kick(word);
-            // The flaw: who was kicked has had the lock, maybe. What it leads to, another kick,
-            // harms nobody.
+            // The flaw: the kicked thread may have owned and freed the lock. The second kick
+            // itself is harmless.
             if word.load(Unordered) == SLEEPERS {
                 P::kick(word);
             }
@@ -171,7 +171,7 @@ impl Flaw for Lingering {
     }
 }
 
-/// Last come, first served: the first to wait is passed for as long as others come.
+/// Last come, first served: the first waiter is bypassed for as long as others come.
 #[derive(Debug)]
 pub struct Starving;
 
@@ -195,13 +195,16 @@ impl Flaw for Starving {
         };
         let offer = (place * WAITER) | OFFERED;
         let taken = ((place - 1) * WAITER) | HELD;
-        // (n+1, offered) -> (n, held). Acquire, pairs with the release in `unlock`.
-        let _ = P::wait_until(word, Unordered, Spin::Forever, |seen| {
-            seen == offer
-                && word
-                    .compare_exchange(offer, taken, Acquire, Unordered)
-                    .is_ok()
-        });
+        loop {
+            let _ = P::wait_until(word, Unordered, Spin::Forever, |seen| seen == offer);
+            // (n+1, offered) -> (n, held). Acquire, pairs with the release in `unlock`.
+            if word
+                .compare_exchange(offer, taken, Acquire, Unordered)
+                .is_ok()
+            {
+                return;
+            }
+        }
     }
 
     fn unlock<P: Platform>(word: &P::U32) {
@@ -288,9 +291,9 @@ unsafe impl<P: Platform, F: Flaw> RawLock for Faulty<P, F> {
 const WRITER: u32 = 1;
 const READER: u32 = 1 << 1;
 
-/// A reader-writer lock whose writers exclude each other and make readers wait, but do not look for
-/// readers that are there. Nobody sleeps. `writer` is bit 0 of the word, the count of readers lies
-/// above it.
+/// A reader-writer lock whose writers exclude each other and make readers wait, but do not check
+/// for readers that hold it. No waiter sleeps. `writer` is bit 0 of the word, the count of readers
+/// lies above it.
 #[derive(Debug)]
 pub struct BustedRw<P: Platform> {
     word: P::U32,
@@ -315,11 +318,11 @@ impl<P: ConstPlatform> ConstLock for BustedRw<P> {
 }
 
 impl<P: Platform> BustedRw<P> {
-    /// Sets what a newcomer adds to the word, unless a writer is there by `seen`.
-    fn come(&self, seen: u32, more: u32) -> bool {
-        // (r, 0) -> (r+1, 0), or (r, 1) whatever r is: the flaw. Acquire, pairs with the releases
+    /// Adds `more`, a reader or a writer, unless `seen` shows a writer.
+    fn enter(&self, seen: u32, more: u32) -> bool {
+        // (r, 0) -> (r+1, 0), or (r, 1) for any r: the flaw. Acquire, pairs with the releases
         // below.
-        seen & WRITER == 0
+        can_enter(seen)
             && self
                 .word
                 .compare_exchange(seen, seen + more, Acquire, Unordered)
@@ -327,14 +330,23 @@ impl<P: Platform> BustedRw<P> {
     }
 
     fn wait(&self, more: u32) {
-        let _ = P::wait_until(&self.word, Unordered, Spin::Forever, |seen| {
-            self.come(seen, more)
-        });
+        loop {
+            let seen = P::wait_until(&self.word, Unordered, Spin::Forever, can_enter);
+            if seen.is_ok_and(|seen| self.enter(seen, more)) {
+                return;
+            }
+        }
     }
 }
 
-// SAFETY: there is none: a writer gets in beside readers, so that checkers can find that it does.
-// Only builds for tests have the feature.
+/// Whether a reader or writer may enter: no writer holds the lock. That it ignores readers is the
+/// flaw.
+fn can_enter(word: u32) -> bool {
+    word & WRITER == 0
+}
+
+// SAFETY: there is none: a writer enters while readers hold the lock, so that checkers can find
+// that it does. Only builds for tests have the feature.
 unsafe impl<P: Platform> RawRwLock for BustedRw<P> {
     type Read = ();
     type Write = ();
@@ -352,11 +364,11 @@ unsafe impl<P: Platform> RawRwLock for BustedRw<P> {
     }
 
     fn try_read(&self) -> Option<()> {
-        self.come(self.word.load(Unordered), READER).then_some(())
+        self.enter(self.word.load(Unordered), READER).then_some(())
     }
 
     unsafe fn unlock_read(&self, (): ()) {
-        // (r, w) -> (r-1, w). Release, pairs with the acquire in `come`.
+        // (r, w) -> (r-1, w). Release, pairs with the acquire in `enter`.
         self.word.fetch_sub(READER, Release);
     }
 
@@ -365,11 +377,11 @@ unsafe impl<P: Platform> RawRwLock for BustedRw<P> {
     }
 
     fn try_write(&self) -> Option<()> {
-        self.come(self.word.load(Unordered), WRITER).then_some(())
+        self.enter(self.word.load(Unordered), WRITER).then_some(())
     }
 
     unsafe fn unlock_write(&self, (): ()) {
-        // (r, 1) -> (r, 0). Release, pairs with the acquire in `come`.
+        // (r, 1) -> (r, 0). Release, pairs with the acquire in `enter`.
         self.word.fetch_sub(WRITER, Release);
     }
 

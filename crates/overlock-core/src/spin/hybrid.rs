@@ -4,9 +4,9 @@
 //! The subject of the document "locking/pvqspinlock: Implement hybrid PV queued/unfair locks"
 //! (Long, 2017). A newcomer goes into unfair mode where waiters are queued but pending is clear:
 //! the head of the queue sleeps (or has not begun to spin), so the lock would stand idle until it
-//! runs. As soon as the head spins it sets pending, and everybody who comes or spins in unfair mode
-//! joins the queue. While all waiters have CPUs the lock is fair; the more of them sleep, the more
-//! it is unfair; and the head, once it runs, is never passed for long.
+//! runs. As soon as the head spins it sets pending, and newcomers and threads in unfair mode join
+//! the queue. While all waiters have CPUs the lock is fair; the more of them sleep, the more unfair
+//! it is. A head that runs is not bypassed for long.
 //!
 //! All but the stealing is shared with [`pv_queued`](super::pv_queued): [`pv`] has
 //! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
@@ -24,23 +24,23 @@
 //!               '---> (0, *, locked), (*, 1, *) --> queued mode: join the queue
 //! ```
 //!
-//! With [`Short`] also where unfair mode has lasted for too long.
+//! With [`Short`] a newcomer also joins the queue once it has been in unfair mode for too long.
 //!
 //! # Bounds
 //!
-//! While the head spins, pending keeps newcomers from stealing: at most those that looked before it
-//! was set take the lock before the head does. While it sleeps, wakes up, or has lost its CPU
-//! between waking and setting pending, any number may. If it loses its CPU with pending set, nobody
-//! steals, and those that come queue and sleep until it runs again.
+//! While the head spins, pending keeps newcomers from stealing: at most those that loaded the word
+//! before it was set take the lock before the head does. While it sleeps, wakes up, or has lost its
+//! CPU between waking and setting pending, any number may. If it loses its CPU with pending set,
+//! no thread steals, and newcomers queue and sleep until it runs again.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::pv::{self, Core, Kind, Published, Short, Tuning};
+use super::pv::{self, Kind, Published, PvLock, Short, Tuning, sealed};
 use super::queued::{LOCKED_BYTE, PENDING_BYTE};
-use crate::diagram::{Diagram, HasDiagram, diagram};
-use crate::platform::{ConstPlatform, Platform, Spin};
-use crate::raw::{CreateError, RawFork, RawLock};
+use crate::diagram::{Diagram, diagram};
+use crate::platform::{Platform, Spin};
 
 diagram! {
     "hybrid" {
@@ -52,119 +52,61 @@ diagram! {
 }
 
 /// The hybrid lock: see the [module's page](self). 4 bytes.
-#[derive(Debug)]
-pub struct Hybrid<P: Platform, T: Tuning = Published> {
-    core: Core<P>,
-    tuning: PhantomData<T>,
-}
+pub type Hybrid<P, T = Published> = PvLock<P, UnfairMode<T>>;
 
 /// The hybrid lock with constants for threads: see [`Short`].
 pub type HybridShort<P> = Hybrid<P, Short>;
 
-impl<P: ConstPlatform, T: Tuning> Hybrid<P, T> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        Hybrid {
-            core: Core::new(),
-            tuning: PhantomData,
-        }
-    }
-}
-
-impl<P: ConstPlatform, T: Tuning> Default for Hybrid<P, T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+/// The kind of a [`Hybrid`]: a newcomer steals while the lock is in unfair mode.
+#[derive(Debug)]
+pub struct UnfairMode<T: Tuning>(PhantomData<T>);
 
 /// Whether a newcomer goes into queued mode: nobody is queued, or the head spins.
 fn is_queued_mode(word: u32) -> bool {
     word & PENDING_BYTE != 0 || word & !LOCKED_BYTE == 0
 }
 
-impl<P: Platform, T: Tuning> Kind for Hybrid<P, T> {
+impl<T: Tuning> sealed::Sealed for UnfairMode<T> {}
+
+impl<T: Tuning> Kind for UnfairMode<T> {
     type Tuning = T;
 
-    /// Attempts as long as unfair mode lasts, within the limit.
-    fn steal<Q: Platform>(word: &Q::U32) -> bool {
-        let mut stolen = false;
-        // Relaxed: `take` acquires.
-        let ended = Q::wait_until(word, Relaxed, T::UNFAIR, |seen: u32| {
-            stolen = pv::is_free(seen) && pv::take::<Q>(word);
-            let ends = stolen || is_queued_mode(seen);
-            if !ends {
-                Step::Unfair.taken::<Q>();
-            }
-            ends
-        });
-        let step = match ended {
-            Ok(_) if stolen => Step::Stolen,
-            Ok(_) => Step::Queue,
-            Err(_) => Step::GiveUp,
-        };
-        step.taken::<Q>();
-        stolen
-    }
-}
-
-impl<P: Platform, T: Tuning> HasDiagram for Hybrid<P, T> {
+    const NAME: &'static str = T::HYBRID;
     const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
 
-    const UNREACHABLE: &'static [&'static str] = {
-        const AGAIN: &str = pv::Step::EnterAgain.text();
-        const ON: &str = pv::Step::SpinOn.text();
-        const GIVE_UP: &str = Step::GiveUp.text();
-        match (T::ENTER_AGAIN, T::UNFAIR) {
-            (false, Spin::Forever) => &[AGAIN, GIVE_UP],
-            (false, _) => &[AGAIN],
-            (true, Spin::Forever) => &[ON, GIVE_UP],
-            (true, _) => &[ON],
-        }
+    const UNREACHABLE: &'static [&'static str] = match T::UNFAIR {
+        Spin::Forever => &[pv::unreachable_when_robbed::<T>(), Step::GiveUp.text()],
+        Spin::Polls(_) | Spin::Until(_) => &[pv::unreachable_when_robbed::<T>()],
     };
-}
 
-// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that
-// names a node.
-unsafe impl<P: Platform, T: Tuning> RawFork for Hybrid<P, T> {
-    unsafe fn forget_waiters(&self) {
-        self.core.forget();
-    }
-}
-
-// SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone,
-// and back only in `unlock`.
-unsafe impl<P: Platform, T: Tuning> RawLock for Hybrid<P, T> {
-    type Token = ();
-
-    const NAME: &'static str = T::HYBRID;
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Hybrid {
-            core: Core::create(),
-            tuning: PhantomData,
-        })
-    }
-
-    #[inline]
-    fn lock(&self) {
-        self.core.lock::<Self>();
-    }
-
-    #[inline]
-    fn try_lock(&self) -> Option<()> {
-        self.core.try_lock().then_some(())
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, (): ()) {
-        self.core.unlock();
-    }
-
-    fn is_locked(&self) -> bool {
-        self.core.is_locked()
-    }
-
-    fn is_contended(&self) -> bool {
-        self.core.is_contended()
+    /// Attempts as long as unfair mode lasts, within the limit.
+    ///
+    /// `T::UNFAIR` bounds the polls of all attempts together, so the waits count them. With the
+    /// whole limit after each attempt, a newcomer could lose every race and never join the queue.
+    fn steal<P: Platform>(word: &P::U32) -> bool {
+        let polls = Cell::new(0);
+        let step = loop {
+            let limit = match T::UNFAIR {
+                Spin::Polls(most) => Spin::Polls(most.saturating_sub(polls.get())),
+                limit => limit,
+            };
+            // Relaxed: `take` acquires.
+            let ended = P::wait_until(word, Relaxed, limit, |seen: u32| {
+                polls.set(polls.get().wrapping_add(1));
+                pv::is_free(seen) || is_queued_mode(seen)
+            });
+            if polls.get() > 1 {
+                Step::Unfair.taken::<P>();
+            }
+            match ended {
+                Ok(seen) if pv::is_free(seen) && pv::take::<P>(word) => break Step::Stolen,
+                Ok(seen) if is_queued_mode(seen) => break Step::Queue,
+                Ok(_) => {}
+                Err(_) => break Step::GiveUp,
+            }
+        };
+        let stolen = matches!(step, Step::Stolen);
+        step.taken::<P>();
+        stolen
     }
 }

@@ -1,17 +1,17 @@
-//! The MCS lock: a queue in which each waiter watches a cache line of its own.
+//! The MCS lock: a queue in which each waiter polls a cache line of its own.
 //!
 //! Mellor-Crummey's and Scott's lock of 1991, in the classic form that the fast queue spinlock was
-//! measured against. The lock is the tail of a queue of nodes, of which the first is the owner's;
-//! whoever unlocks writes to the next node, and to nobody else's memory. That scales with the
-//! number of CPUs, but the order is strict and nobody sleeps: a waiter that has lost its CPU holds
-//! up all behind it.
+//! measured against. The lock is the tail of a queue of nodes, of which the first is the owner's.
+//! An unlock writes to the next node, and to no other waiter's memory. That scales with the number
+//! of CPUs, but the order is strict and no waiter sleeps: a waiter that has lost its CPU holds up
+//! all waiters behind it.
 //!
 //! # Layout
 //!
 //! ```text
 //!  lock:  +---------------+---------------+       node:  +-----------------+-----------------+
 //!         | tail          | spare_next    |              | next            | wait            |
-//!         | last arrival  | link of SPARE |              | who comes after | WAITING / OWNER |
+//!         | last arrival  | link of SPARE |              | successor       | WAITING / OWNER |
 //!         +---------------+---------------+              +-----------------+-----------------+
 //! ```
 //!
@@ -28,19 +28,19 @@
 //! (b; a..b)         --lock-->           (c; a..b  c)      c has arrived, and ...
 //! (c; a..b  c)      --link-->           (c; a..b->c)      ... can be found; it waits ...
 //! (c; c..)                                                ... until it is the owner
-//! (a; a)            --unlock-->         (0; )             nobody waits
+//! (a; a)            --unlock-->         (0; )             no thread waits
 //! (b; a  b)         --unlock-->         (b; a->b)         b had yet to link: a waits for that
 //! (c; a->b..c)      --unlock-->         (c; b..c)         b is the owner
 //! (0; )             --lock, no node-->  (SPARE; SPARE)    else as any node, but SPARE ...
-//! (c; SPARE->b..c)  --unlock-->         (c; SPARE  b..c)  ... clears its link before it hands over
+//! (c; SPARE->b..c)  --unlock-->         (c; SPARE  b..c)  ... clears its link before its handoff
 //! ```
 //!
 //! # Invariants
 //!
 //! - N1: a node is in at most one queue, once: it belongs to the guard of one acquisition.
-//! - N2: a node's guard ends only after nobody can reach the node through the queue: the tail no
-//!   longer names it, and its successor, if it has one, has linked, which is the last that a
-//!   successor does with the node before it.
+//! - N2: a node's guard ends only after no thread can reach the node through the queue. The tail no
+//!   longer names it. Its successor, if it has one, has linked: a successor's last access to the
+//!   node before its own.
 //! - N3: a waiter becomes the owner by its predecessor's handoff alone.
 //! - N4: `spare_next` is 0 unless SPARE is in the queue.
 //!
@@ -49,31 +49,38 @@
 //! - MT, the exchange of the tail, acquire and release, pairs with itself: a node is ready before
 //!   its name can be seen. The release in the unlock's exchange to 0 pairs with the acquire of the
 //!   next owner's: what happened under the lock.
-//! - MN, the release store of the predecessor's `next`, pairs with the acquire look in `hand_off`:
+//! - MN, the release store of the predecessor's `next`, pairs with the acquire load in `hand_off`:
 //!   our own `wait = WAITING` comes before its `wait = OWNER`. (Without it a late initialisation
 //!   undoes the handoff, and the waiter hangs: a known bug of such locks on weakly ordered
 //!   machines.)
-//! - MH, the release store of `wait = OWNER`, pairs with the acquire look of the waiter: what
+//! - MH, the release store of `wait = OWNER`, pairs with the acquire load of the waiter: what
 //!   happened under the lock.
+//!
+//! # Fast and slow path
+//!
+//! The fast path is one exchange of the tail that finds 0. The slow path links the node to its
+//! predecessor's and polls it. An unlock exchanges the tail for 0, or stores OWNER to the
+//! successor's node.
 //!
 //! # Why no handoff is lost
 //!
-//! Nobody sleeps. An owner that finds no link exchanges the tail for 0, which succeeds only where
-//! nobody has come; else somebody has, and its link must follow, so the owner waits for it.
+//! No waiter sleeps. An owner that finds no link exchanges the tail for 0, which succeeds only
+//! where no thread has arrived. After a failure the link of an arrival must follow, so the owner
+//! waits for it.
 //!
 //! # Without a node
 //!
-//! A fifth context, a fifth lock held, a thread without a slot: it waits until nobody holds the
-//! lock, and enters the empty queue with the link that the lock itself has. Correct, counted
-//! ([`Event::LockNoNode`]), and without the queue's promise: such a thread may starve
-//! while others keep the queue from running empty.
+//! A fifth context, a fifth lock held, or a thread without a slot has no node. It waits until the
+//! lock is free, and enters the empty queue with the link in the lock itself, the spare. That is
+//! correct, and counted ([`Event::LockNoNode`]), but unfair: such a thread may starve while others
+//! keep the queue from running empty.
 //!
 //! # Where this deviates from the published form
 //!
 //! - Nodes are named by index, and are immortal: a stale name, as `is_contended` may read, leads to
-//!   somebody else's node, never to freed memory.
-//! - The published owner says nothing in its own node. Here it writes OWNER to it, so that anybody
-//!   can tell from the last node whether its owner waits.
+//!   another thread's node, never to freed memory.
+//! - The published owner writes nothing to its own node. Here it writes OWNER to it, so that any
+//!   thread can tell from the last node whether its thread waits.
 //! - The spare.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -106,18 +113,18 @@ pub struct Mcs<P: Platform> {
     spare_next: P::U32,
 }
 
-/// An acquisition of an [`Mcs`] lock: the node that the owner stands in the queue with.
+/// An acquisition of an [`Mcs`] lock: the owner's node in the queue.
 ///
 /// Not `Send`: the node belongs to the thread that locked. Forgetting it leaves the lock locked and
-/// the node claimed for good; the thread's slot then goes to nobody else.
+/// the node in use for good; the thread's slot then goes to no other thread.
 #[derive(Debug)]
-#[must_use = "the lock stays locked until its token is handed to `unlock`"]
+#[must_use = "the lock stays locked until its token is passed to `unlock`"]
 pub struct McsToken<P: Platform>(
     /// `None`: the lock's spare.
     Option<NodeGuard<P>>,
 );
 
-/// The tail's value while the last in the queue has no node of its own. No node has this name.
+/// The tail's value while the last in the queue has no node. No node has this name.
 pub const SPARE: u32 = 1;
 
 const OWNER: u32 = 0;
@@ -149,7 +156,7 @@ impl<P: Platform> Mcs<P> {
             Some(id) => (&id.node::<P>().next, Step::Link),
             None => (&self.spare_next, Step::LinkToSpare),
         };
-        // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the look in `hand_off`. After
+        // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the load in `hand_off`. After
         // this, b is not ours to touch (N2).
         link.store(name(guard), Release);
         linked.taken::<P>();
@@ -195,7 +202,7 @@ impl<P: Platform> Mcs<P> {
         Some(McsToken(guard))
     }
 
-    /// Takes the owner's `name` out of a queue in which nobody has come after it.
+    /// Empties the queue, if the owner's `name` is still its tail. Returns whether it was.
     #[inline(always)]
     fn empty(&self, name: u32) -> bool {
         // (a; a) -> (0; ). Release, pairs with MT of the next owner.
@@ -209,7 +216,7 @@ impl<P: Platform> Mcs<P> {
         empty.is_ok()
     }
 
-    /// Makes whoever stands behind the owner's `link` the owner.
+    /// Makes the waiter behind the owner's `link` the owner.
     #[cold]
     fn hand_off(&self, link: &P::U32) {
         // MN: acquire, pairs with the successor's link, which must come: the tail has moved on.
@@ -218,11 +225,11 @@ impl<P: Platform> Mcs<P> {
             .and_then(node_named)
             .expect("the link of an MCS queue names a node");
         if core::ptr::eq(link, &self.spare_next) {
-            // N4. Before the handoff: after it the lock may be gone, and SPARE in use again.
+            // N4. Before the handoff: after it the lock may be freed, and SPARE in use again.
             self.spare_next.store(0, Relaxed);
             Step::ClearSpare.taken::<P>();
         }
-        // (c; a->b..c) -> (c; b..c). MH: release, pairs with the successor's look.
+        // (c; a->b..c) -> (c; b..c). MH: release, pairs with the successor's load.
         next.node::<P>().wait.store(OWNER, Release);
         Step::Handoff.taken::<P>();
     }
@@ -241,9 +248,9 @@ impl<P: Platform> HasDiagram for Mcs<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
-// SAFETY: the owner is whoever entered an empty queue, by an exchange of the tail that only one can
-// win, or the one to whom the last owner has handed over (N3), which happens once for each node in
-// the queue, from its predecessor's unlock.
+// SAFETY: a thread owns the lock after it entered an empty queue, by an exchange of the tail that
+// only one can win, or after the last owner's handoff to it (N3). That happens once for each node
+// in the queue, in its predecessor's unlock.
 unsafe impl<P: Platform> RawLock for Mcs<P> {
     type Token = McsToken<P>;
 
@@ -289,7 +296,7 @@ unsafe impl<P: Platform> RawLock for Mcs<P> {
             Some(guard) => (name(guard), &guard.node().next),
             None => (SPARE, &self.spare_next),
         };
-        // Relaxed: `hand_off` looks again, and acquires.
+        // Relaxed: `hand_off` loads it again, and acquires.
         if link.load(Relaxed) != 0 || !self.empty(name) {
             self.hand_off(link);
         }
@@ -300,7 +307,7 @@ unsafe impl<P: Platform> RawLock for Mcs<P> {
         self.tail.load(Relaxed) != 0
     }
 
-    /// Whether the last in the queue waits. Does not see those that wait without a node.
+    /// Whether the last in the queue waits. Misses threads that wait without a node.
     fn is_contended(&self) -> bool {
         node_named(self.tail.load(Relaxed))
             .is_some_and(|last| last.node::<P>().wait.load(Relaxed) == WAITING)

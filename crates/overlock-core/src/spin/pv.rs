@@ -1,4 +1,5 @@
-//! What the paravirtual queued locks share: a queue whose waiters sleep, and an unlock that kicks.
+//! The part that the paravirtual queued locks share: a queue whose waiters sleep, and an unlock
+//! that kicks.
 //!
 //! [`pv_queued`](super::pv_queued) and [`hybrid`](super::hybrid) differ in what a newcomer
 //! may do before it joins the queue (`Kind::steal`); all else is here. From the paravirtual
@@ -7,11 +8,11 @@
 //! # Layout
 //!
 //! The word is that of [`queued`]: (tail, pending, locked). But locked has a third value, SLOW:
-//! locked, and the head of the queue sleeps; who unlocks finds it in the
-//! lock hash and kicks it. And pending is written by the head alone: set while
-//! it spins for the lock, clear while it sleeps.
+//! locked, and the head of the queue sleeps. An unlock that finds SLOW looks the head up in the
+//! lock hash and kicks it. Only the head writes pending: set while it spins
+//! for the lock, clear while it sleeps.
 //!
-//! A waiter's node has two words besides its link. `state` says how far it is, in two bits:
+//! A waiter's node has two words besides its link. `state` says how far the waiter is, in two bits:
 //!
 //! | `state` | head of the queue? | asleep? | set by |
 //! |---|---|---|---|
@@ -35,49 +36,57 @@
 //!    HEAD <-----kick------ HASHED      spins for the lock with pending set; then, with
 //!      |   -----sleep---->             pending clear, locked = SLOW and an entry, sleeps
 //!      v
-//!    (m, 0, 1) owner: hands the head over to its successor
+//!    (m, 0, 1) owner: makes its successor the head
 //! ```
 //!
 //! `states.rs` has each transition, those of the word too.
 //!
 //! # Invariants
 //!
-//! - I1: (entry) a lock has at most one entry in the hash, and has one just while locked is SLOW,
-//!   as far as the head can see. Two threads ever enter one: the owner that makes a HALTED waiter
-//!   the head, before it does so; and the head, where locked is not SLOW. Owner and head of the
-//!   same waiter cannot both do it: it is not the head until the owner has.
-//! - I2: (exit) the unlocker takes the entry out before it releases the lock, and from the release
-//!   on touches nothing of the lock, which its next owner may free. The node is immortal.
-//! - I3: only the head sets and clears pending. While it is set nobody new starts to take the lock,
-//!   apart from who looked just before; hence the head takes the lock by exchange, not by store.
+//! - I1: (entry) a lock has at most one entry in the hash. As far as the head can see, it has one
+//!   exactly while locked is SLOW. Two threads ever make an entry: the owner that makes a HALTED
+//!   waiter the head, before it does so; and the head, where locked is not SLOW. They cannot both
+//!   do it for one waiter, which is not the head until the owner has made its entry.
+//! - I2: (exit) the unlocker takes the entry out before it releases the lock. From the release on
+//!   it touches nothing of the lock, which its next owner may free. The node is immortal.
+//! - I3: only the head sets and clears pending. While it is set, nobody takes the lock past the
+//!   head, apart from threads that loaded the word just before. Hence the head takes the lock by
+//!   exchange, not by store.
 //! - I4: a waiter joins the queue at the tail, and only the head takes the lock from the queue.
-//! - I5: a node's context is free again only after its waiter has handed the head over.
+//! - I5: a node's context is free again only after its waiter has made its successor the head.
 //!
 //! # Orderings
 //!
 //! - PU, the release that makes locked 0, pairs with PA, the acquire exchange by which the next
 //!   owner takes it.
-//! - PE, the exchange of locked for SLOW by the head, releases the entry; the acquire look of the
+//! - PE, the exchange of locked for SLOW by the head, releases the entry; the acquire load of the
 //!   unlocker that found SLOW pairs with it. (Its exchange has failed by then, and orders nothing.)
-//! - PH, the release store (or exchange) of HEAD or HASHED, pairs with the acquire look of the
-//!   waiter: a waiter that is HASHED sees SLOW, or what came after it.
-//! - PK, the release addition to `kicks`, pairs with the acquire look at `kicks` before a halt.
+//! - PH, the release store (or exchange) of HEAD or HASHED, pairs with the acquire load of the
+//!   waiter: a waiter that is HASHED sees SLOW, or a later value.
+//! - PK, the release addition to `kicks`, pairs with the acquire load of `kicks` before a halt.
 //! - The queue's own, QP and QN, are those of [`queued`].
+//!
+//! # Fast and slow path
+//!
+//! The fast path is one exchange of 0 for (0, 0, 1). After it has failed a thread may steal
+//! (`Kind::steal`), else it queues. In the queue and at its head a waiter polls for
+//! [`Tuning::POLLS`] and then sleeps. It sleeps at once while its predecessor sleeps ("wait
+//! early"): its turn cannot come before that one has run.
 //!
 //! # Why no wake-up is lost
 //!
-//! A sleeper halts on `kicks` with the value that it read *before* its last look at what it waits
-//! for.
+//! A sleeper halts on `kicks` with the value that it read *before* its last check of the condition
+//! for which it waits.
 //!
-//! - In the queue the last look is the exchange RUNNING -> HALTED. It and the predecessor's RUNNING
-//!   -> HEAD meet in one word, so one of them fails. Either the waiter learns that it is the head;
-//!   or the predecessor learns that it sleeps, and enters it, and the unlock kicks it.
-//! - At the head the last look is at locked. Where it shows SLOW (or made it so, from 1), somebody
-//!   holds the lock and has yet to look at locked in order to release it: it finds SLOW, and the
-//!   entry (PE), and adds to `kicks` after it has released. If that addition was already in what
-//!   the head read (PK), its last look would have shown the release.
-//! - An entry lives until an unlock, and each unlock that takes one out kicks. Halts that end early
-//!   lead back to a look.
+//! - In the queue the last check is the exchange RUNNING -> HALTED. It and the predecessor's
+//!   RUNNING -> HEAD meet in one word, so one of them fails. Either the waiter learns that it is
+//!   the head; or the predecessor learns that it sleeps, and enters it, and the unlock kicks it.
+//! - At the head the last check is that of locked. If it shows SLOW (or made it so, from 1), an
+//!   owner has yet to load locked in order to release it. That owner finds SLOW and the entry
+//!   (PE), and adds to `kicks` after its release. Had the head already read that addition (PK),
+//!   its last check would have shown the release.
+//! - An entry lives until an unlock, and each unlock that takes one out kicks. After a halt that
+//!   ends early the waiter checks again.
 //!
 //! A stale kick (its kicker lost the CPU after the release, and the node now waits for another
 //! lock) ends one halt early and changes no state.
@@ -86,43 +95,149 @@
 //!
 //! - Handoff and sleeping meet in one word. The published form has a word each, "handed over" and
 //!   `state`, and needs a full fence on both sides between writing one and reading the other. It
-//!   also lets a waiter become the head before its predecessor has entered it; that entry then
-//!   could come second to one that the waiter itself had made (in the code of 2015, found in 2016).
-//!   Here it comes first (I1).
+//!   also lets a waiter become the head before its predecessor has entered it. The waiter could
+//!   then have made an entry itself, and there were two (in the code of 2015, found in 2016). Here
+//!   the predecessor's entry comes first (I1).
 //! - The published head waits for a change of the locked byte, the others for one of `state`; a
 //!   hypervisor can wait on any byte, a futex on one aligned word. Here both wait for `kicks`,
 //!   which is the same for the kicker: the latch of a hypervisor's "unhalt" flag, as a counter.
 //! - The unlocker reads the node's name from the hash before it releases (I2).
 //! - A thief needs no node, so a newcomer tries to steal before it guards one.
-//! - A kick wakes the head, and a thief takes the lock: the published head has no entry now, and
-//!   from then on spins until it wins. With [`Tuning::ENTER_AGAIN`] it enters itself again and
+//! - A head that was kicked may lose the lock to a thief, and has no entry then. The published
+//!   head spins from then on until it wins. With [`Tuning::ENTER_AGAIN`] it enters itself again and
 //!   sleeps.
 //! - The constants are a policy: [`Published`], or [`Short`] for threads.
-//! - Waiters cannot give up. One in the middle of the queue would have to be unlinked between two
-//!   others who may be leaving too (`osq` can do that, in twice the space a node); the head would
-//!   have to pass on a lock that it does not hold.
+//! - Waiters cannot give up. A waiter in the middle of the queue would have to be unlinked between
+//!   two others that may be leaving too (`osq` can do that, in twice the space a node). The head
+//!   would have to pass on a lock that it does not hold.
 
 pub(crate) mod lock_hash;
 mod states;
 mod tuning;
 
+use core::fmt::Debug;
+use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 pub(super) use states::{DIAGRAM, Step};
 pub use tuning::{Published, Short, Tuning};
 
 use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
+use crate::diagram::{Diagram, HasDiagram};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
+use crate::raw::{CreateError, RawFork, RawLock};
 use crate::stat::{self, Event, Latency};
 
-/// What differs between the paravirtual queued locks.
-pub(super) trait Kind {
+/// The kinds that there are.
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
+
+/// A kind of paravirtual queued lock: what a newcomer does before it joins the queue.
+pub trait Kind: sealed::Sealed + Debug + Send + Sync + 'static {
     /// The constants.
     type Tuning: Tuning;
 
-    /// What a newcomer does before it joins the queue: true where it took the lock.
+    /// The lock's name in tables.
+    const NAME: &'static str;
+
+    /// As [`HasDiagram::DIAGRAMS`].
+    #[doc(hidden)]
+    const DIAGRAMS: &'static [&'static Diagram];
+
+    /// As [`HasDiagram::UNREACHABLE`].
+    #[doc(hidden)]
+    const UNREACHABLE: &'static [&'static str];
+
+    /// Tries to take the lock past the queue. Returns whether it succeeded.
+    #[doc(hidden)]
     fn steal<P: Platform>(word: &P::U32) -> bool;
+}
+
+/// The transition that a head with the tuning `T` never takes after it was kicked and found the
+/// lock stolen.
+pub(super) const fn unreachable_when_robbed<T: Tuning>() -> &'static str {
+    if T::ENTER_AGAIN {
+        Step::SpinOn.text()
+    } else {
+        Step::EnterAgain.text()
+    }
+}
+
+/// A paravirtual queued lock of the kind `K`: see [`Hybrid`](super::Hybrid) and
+/// [`PvQueued`](super::PvQueued). 4 bytes.
+#[derive(Debug)]
+pub struct PvLock<P: Platform, K: Kind> {
+    core: Core<P>,
+    kind: PhantomData<K>,
+}
+
+impl<P: ConstPlatform, K: Kind> PvLock<P, K> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        PvLock {
+            core: Core::new(),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<P: ConstPlatform, K: Kind> Default for PvLock<P, K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform, K: Kind> HasDiagram for PvLock<P, K> {
+    const DIAGRAMS: &'static [&'static Diagram] = K::DIAGRAMS;
+    const UNREACHABLE: &'static [&'static str] = K::UNREACHABLE;
+}
+
+// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that
+// names a node.
+unsafe impl<P: Platform, K: Kind> RawFork for PvLock<P, K> {
+    unsafe fn forget_waiters(&self) {
+        self.core.forget_waiters();
+    }
+}
+
+// SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone,
+// and back only in `unlock`.
+unsafe impl<P: Platform, K: Kind> RawLock for PvLock<P, K> {
+    type Token = ();
+
+    const NAME: &'static str = K::NAME;
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(PvLock {
+            core: Core::create(),
+            kind: PhantomData,
+        })
+    }
+
+    #[inline]
+    fn lock(&self) {
+        self.core.lock::<K>();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        self.core.try_lock().then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        self.core.unlock();
+    }
+
+    fn is_locked(&self) -> bool {
+        self.core.is_locked()
+    }
+
+    fn is_contended(&self) -> bool {
+        self.core.is_contended()
+    }
 }
 
 /// The third value of locked: the head sleeps.
@@ -136,30 +251,30 @@ const HASHED: u32 = 3;
 /// The bit that HALTED and HASHED have in common.
 const ASLEEP: u32 = 1;
 
-/// A waiter in the queue looks at its predecessor's state once in so many turns.
-const TURNS_PER_LOOK_BACK: u32 = 256;
+/// A waiter in the queue loads its predecessor's state once in so many polls of its own.
+const POLLS_PER_PREDECESSOR_CHECK: u32 = 256;
 
-/// A paravirtual queued lock of any kind: 4 bytes.
+/// The word of a paravirtual queued lock of any kind.
 #[derive(Debug)]
-pub(super) struct Core<P: Platform> {
+struct Core<P: Platform> {
     word: P::U32,
 }
 
 impl<P: ConstPlatform> Core<P> {
-    pub(super) const fn new() -> Self {
+    const fn new() -> Self {
         Core { word: Zero::ZERO }
     }
 }
 
 impl<P: Platform> Core<P> {
-    pub(super) fn create() -> Self {
+    fn create() -> Self {
         Core {
             word: P::U32::new(0),
         }
     }
 
     #[inline]
-    pub(super) fn lock<K: Kind>(&self) {
+    fn lock<K: Kind>(&self) {
         // (0, 0, 0) -> (0, 0, 1). PA: acquire, pairs with PU.
         match self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
             Ok(_) => Step::Take.taken::<P>(),
@@ -168,7 +283,7 @@ impl<P: Platform> Core<P> {
     }
 
     #[inline]
-    pub(super) fn try_lock(&self) -> bool {
+    fn try_lock(&self) -> bool {
         // (0, 0, 0) -> (0, 0, 1). PA: acquire, pairs with PU.
         self.word.load(Relaxed) == 0
             && self
@@ -179,7 +294,7 @@ impl<P: Platform> Core<P> {
     }
 
     #[inline]
-    pub(super) fn unlock(&self) {
+    fn unlock(&self) {
         // PU: (*, *, 1) -> (*, *, 0). Release, pairs with PA.
         match self.word.byte0_compare_exchange(LOCKED as u8, 0, Release) {
             Ok(_) => Step::Release.taken::<P>(),
@@ -187,17 +302,17 @@ impl<P: Platform> Core<P> {
         }
     }
 
-    /// The queue is gone, by a fork, and so is its entry in the lock hash.
-    pub(super) fn forget(&self) {
+    /// After fork() in the child: forgets the queue. The lock hash has lost its entry already.
+    fn forget_waiters(&self) {
         let locked = self.word.load(Relaxed) & LOCKED_BYTE;
         self.word.store(locked.min(LOCKED), Relaxed);
     }
 
-    pub(super) fn is_locked(&self) -> bool {
+    fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & LOCKED_BYTE != 0
     }
 
-    pub(super) fn is_contended(&self) -> bool {
+    fn is_contended(&self) -> bool {
         self.word.load(Relaxed) & !LOCKED_BYTE != 0
     }
 
@@ -207,7 +322,7 @@ impl<P: Platform> Core<P> {
             stat::count::<P>(Event::PvLockStealing);
             return;
         }
-        let Some(guard) = queued::claim::<P>() else {
+        let Some(guard) = queued::guard_node::<P>() else {
             return self.lock_without_node();
         };
         stat::count::<P>(Event::LockSlowpath);
@@ -221,8 +336,8 @@ impl<P: Platform> Core<P> {
         joined.taken::<P>();
         let entered = before.is_some_and(|before| self.wait_in_queue::<K>(node, before.node()));
         self.wait_as_head::<K>(node, guard.id(), entered);
-        // (n, 0, 1) -> (0, 0, 1). Relaxed: PA came before, and a tail that goes tells nobody
-        // anything.
+        // (n, 0, 1) -> (0, 0, 1). Relaxed: PA came before, and no thread takes anything from the
+        // fact that a tail has gone.
         let alone = queued::tail(guard.id()) | LOCKED;
         match self.word.compare_exchange(alone, LOCKED, Relaxed, Relaxed) {
             Ok(_) => Step::LastLeaves.taken::<P>(),
@@ -234,24 +349,24 @@ impl<P: Platform> Core<P> {
     /// Waits until `node` is the head; returns whether its predecessor entered it into the hash.
     fn wait_in_queue<K: Kind>(&self, node: &'static Node<P>, before: &'static Node<P>) -> bool {
         loop {
-            for _ in 0..K::Tuning::TURNS.div_ceil(TURNS_PER_LOOK_BACK) {
+            for _ in 0..K::Tuning::POLLS.div_ceil(POLLS_PER_PREDECESSOR_CHECK) {
                 if before.state.load(Relaxed) & ASLEEP != 0 && node.state.load(Relaxed) == RUNNING {
-                    // Our turn will not come soon: whoever waits for it first does not even run.
+                    // Our turn will not come soon: the waiter before us does not even run.
                     Step::WaitEarly.taken::<P>();
                     stat::count::<P>(Event::PvWaitEarly);
                     break;
                 }
-                let limit = Spin::Polls(TURNS_PER_LOOK_BACK.min(K::Tuning::TURNS));
+                let limit = Spin::Polls(POLLS_PER_PREDECESSOR_CHECK.min(K::Tuning::POLLS));
                 // PH: acquire, pairs with the release in `hand_off`.
                 let state = P::wait_until(&node.state, Acquire, limit, |state: u32| state >= HEAD);
                 if let Ok(state) = state {
                     return awake_as_head::<P>(state);
                 }
             }
-            // PK: acquire, pairs with the release in `kick`. Before the last look.
+            // PK: acquire, pairs with the release in `kick`. Before the last check.
             let kicks = node.kicks.load(Acquire);
-            // RUNNING -> HALTED: the last look. It fails where we have become the head: PH then,
-            // acquire. Relaxed else: whoever sees HALTED reads nothing else of ours.
+            // RUNNING -> HALTED: the last check. It fails where we have become the head: PH then,
+            // acquire. Relaxed else: a thread that sees HALTED reads nothing else of ours.
             if let Err(state) = node
                 .state
                 .compare_exchange(RUNNING, HALTED, Relaxed, Acquire)
@@ -279,61 +394,25 @@ impl<P: Platform> Core<P> {
     fn wait_as_head<K: Kind>(&self, node: &'static Node<P>, id: NodeId, mut entered: bool) {
         let mut slept = false;
         loop {
-            // Relaxed: our successor looks at it to know whether we run, no more.
+            // Relaxed: our successor loads it to know whether we run, no more.
             node.state.store(HEAD, Relaxed);
-            // (n, 0, *) -> (n, 1, *): from now on nobody steals (I3).
-            self.word.byte1_store(1, Relaxed);
-            Step::SetPending.taken::<P>();
-            let limit = Spin::Polls(K::Tuning::TURNS);
-            let won = P::wait_until(&self.word, Relaxed, limit, |word: u32| {
-                // (n, 1, 0) -> (n, 0, 1). It fails where a thief looked before pending was set. PA:
-                // acquire, pairs with PU.
-                word & LOCKED_BYTE == 0
-                    && self
-                        .word
-                        .low_compare_exchange(PENDING as u16, LOCKED as u16, Acquire)
-                        .inspect(|_| Step::HeadTakes.taken::<P>())
-                        .inspect_err(|_| Step::LosePending.taken::<P>())
-                        .is_ok()
-            });
-            if won.is_ok() {
+            if self.spin_as_head::<K>() {
                 return;
             }
-            // (n, 1, *) -> (n, 0, *): while we sleep others may steal.
-            self.word.byte1_store(0, Relaxed);
-            Step::ClearPending.taken::<P>();
-            // PK: acquire, pairs with the release in `kick`. Before the last look.
+            // PK: acquire, pairs with the release in `kick`. Before the last check.
             let kicks = node.kicks.load(Acquire);
-            // Where this is SLOW we have an entry, and our unlocker is still to come (I1): we made
-            // it SLOW ourselves, or PH made us see that our predecessor did. Where it
-            // no longer is, this is acquire and pairs with PU: our entry is gone.
+            // If this is SLOW, we have an entry, and our unlocker is still to come (I1): we made it
+            // SLOW ourselves, or PH made us see that our predecessor did. If it no longer is, this
+            // is acquire and pairs with PU: our entry is gone.
             if self.word.load(Acquire) & LOCKED_BYTE == SLOW {
                 Step::KeepEntry.taken::<P>();
-            } else {
-                if entered && !K::Tuning::ENTER_AGAIN {
-                    Step::SpinOn.taken::<P>();
-                    continue;
-                }
-                let entry = lock_hash::insert::<P, _>(&self.word, id);
-                // PE: (n, 0, *) -> (n, 0, SLOW), the last look. Release: the entry, for the
-                // unlocker's look; acquire: where it was free this is PA, and pairs
-                // with PU.
-                if self.word.byte0_swap(SLOW as u8, AcqRel) == 0 {
-                    // (n, 0, SLOW) -> (n, 0, 1): it is ours, and nobody else has seen it SLOW.
-                    // Relaxed: as is the taking out of an entry that only its
-                    // unlocker would look for, and that is us.
-                    self.word.byte0_store(LOCKED as u8, Relaxed);
-                    entry.clear();
-                    return Step::EnterTakes.taken::<P>();
-                }
-                let enter = if entered {
-                    Step::EnterAgain
-                } else {
-                    Step::Enter
-                };
-                enter.taken::<P>();
-                entered = true;
+            } else if entered && !K::Tuning::ENTER_AGAIN {
+                Step::SpinOn.taken::<P>();
+                continue;
+            } else if self.enter_or_take(id, entered) {
+                return;
             }
+            entered = true;
             node.state.store(HASHED, Relaxed);
             Step::Sleep.taken::<P>();
             stat::count::<P>(Event::PvWaitHead);
@@ -346,10 +425,62 @@ impl<P: Platform> Core<P> {
         }
     }
 
+    /// Spins for the lock as the head, with pending set. Returns whether it took the lock.
+    ///
+    /// A lost exchange starts the spin budget anew. It can be lost only to a thief that loaded the
+    /// word before pending was set, so once to each of those (I3).
+    fn spin_as_head<K: Kind>(&self) -> bool {
+        // (n, 0, *) -> (n, 1, *): from now on no newcomer steals (I3).
+        self.word.byte1_store(1, Relaxed);
+        Step::SetPending.taken::<P>();
+        let limit = Spin::Polls(K::Tuning::POLLS);
+        let is_released = |word: u32| word & LOCKED_BYTE == 0;
+        // Relaxed: the exchange acquires.
+        while P::wait_until(&self.word, Relaxed, limit, is_released).is_ok() {
+            // (n, 1, 0) -> (n, 0, 1). PA: acquire, pairs with PU.
+            if self
+                .word
+                .low_compare_exchange(PENDING as u16, LOCKED as u16, Acquire)
+                .is_ok()
+            {
+                Step::HeadTakes.taken::<P>();
+                return true;
+            }
+            Step::LosePending.taken::<P>();
+        }
+        // (n, 1, *) -> (n, 0, *): while we sleep others may steal.
+        self.word.byte1_store(0, Relaxed);
+        Step::ClearPending.taken::<P>();
+        false
+    }
+
+    /// Enters the head `id` into the hash, or takes the lock if it is free by now. Returns whether
+    /// it took it. `again`: the head had an entry before.
+    fn enter_or_take(&self, id: NodeId, again: bool) -> bool {
+        let entry = lock_hash::insert::<P, _>(&self.word, id);
+        // PE: (n, 0, *) -> (n, 0, SLOW), the last check. Release: the entry, for the unlocker's
+        // load; acquire: where it was free this is PA, and pairs with PU.
+        if self.word.byte0_swap(SLOW as u8, AcqRel) == 0 {
+            // (n, 0, SLOW) -> (n, 0, 1): the lock is ours, and no other thread has acted on SLOW.
+            // Relaxed, as is the removal of the entry: only the unlocker would look it up, and that
+            // is this thread.
+            self.word.byte0_store(LOCKED as u8, Relaxed);
+            entry.clear();
+            Step::EnterTakes.taken::<P>();
+            return true;
+        }
+        let enter = match again {
+            true => Step::EnterAgain,
+            false => Step::Enter,
+        };
+        enter.taken::<P>();
+        false
+    }
+
     /// Makes `next` the head, as the owner of the lock.
     fn hand_off(&self, next: NodeId) {
         let node = next.node::<P>();
-        // PH: RUNNING -> HEAD. Release, pairs with the acquire look in `wait_in_queue`. A failure
+        // PH: RUNNING -> HEAD. Release, pairs with the acquire load in `wait_in_queue`. A failure
         // orders nothing, and nothing here depends on what its HALTED comes after.
         if node
             .state
@@ -359,11 +490,11 @@ impl<P: Platform> Core<P> {
             Step::MakeHead.taken::<P>();
         } else {
             // It sleeps, so it is we who enter it, and our unlock that kicks it. (*, 0, 1) -> (*,
-            // 0, SLOW). Relaxed, and before the entry: who unlocks is this thread.
+            // 0, SLOW). Relaxed, and before the entry: the unlocker is this thread.
             self.word.byte0_store(SLOW as u8, Relaxed);
             lock_hash::insert::<P, _>(&self.word, next);
             // PH: HALTED, or RUNNING if it has woken up meanwhile -> HASHED. Release, pairs with
-            // the acquire look. Not before the entry is there: the head enters itself
+            // the acquire load. Not before the entry is there: the head enters itself
             // where it sees none (I1).
             node.state.store(HASHED, Release);
             Step::EnterHalted.taken::<P>();
@@ -378,7 +509,7 @@ impl<P: Platform> Core<P> {
             .then(|| lock_hash::remove::<P, _>(&self.word))
             .flatten();
         let Some(head) = head else {
-            // Not held, or somebody else is just unlocking it too: no business of ours.
+            // Not held, or another thread is just unlocking it too. There is nothing to release.
             crate::check!(false, "unlock of a paravirtual queued lock that is free");
             return;
         };
@@ -390,19 +521,22 @@ impl<P: Platform> Core<P> {
         kick(head);
     }
 
-    /// Waits without a node, so without a place in the queue: in unfair mode until it wins.
+    /// Waits without a node, so without a place in the queue: steals as soon as it can.
     #[cold]
     fn lock_without_node(&self) {
         Step::NoNode.taken::<P>();
         stat::count::<P>(Event::PvLockStealing);
-        // Relaxed: `take` acquires.
-        let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| {
-            is_free(word) && take::<P>(&self.word)
-        });
+        loop {
+            // Relaxed: `take` acquires.
+            let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, is_free);
+            if take::<P>(&self.word) {
+                return;
+            }
+        }
     }
 }
 
-/// Whether somebody outside the queue may take the lock: it is free, and no head spins for it.
+/// Whether a thread outside the queue may take the lock: it is free, and no head spins for it.
 #[inline]
 pub(super) fn is_free(word: u32) -> bool {
     word & (PENDING_BYTE | LOCKED_BYTE) == 0
@@ -412,7 +546,7 @@ pub(super) fn is_free(word: u32) -> bool {
 #[inline]
 pub(super) fn take<P: Platform>(word: &P::U32) -> bool {
     // (*, *, 0) -> (*, *, 1). PA: acquire, pairs with PU. The head may have set pending since the
-    // caller looked: then one of the two exchanges fails.
+    // caller loaded the word: then one of the two exchanges fails.
     word.byte0_compare_exchange(0, LOCKED as u8, Acquire)
         .inspect(|_| Step::Steal.taken::<P>())
         .inspect_err(|_| Step::LoseSteal.taken::<P>())
@@ -428,7 +562,7 @@ fn awake_as_head<P: Platform>(state: u32) -> bool {
     entered
 }
 
-/// Sleeps until the node has been kicked more often than `kicks` times, or for no reason.
+/// Sleeps until the node has been kicked more often than `kicks` times; may return spuriously.
 fn halt<P: Platform>(node: &Node<P>, kicks: u32) {
     stat::timed::<P, _>(Latency::TimeBlocked, || P::halt(&node.kicks, kicks, None));
     if stat::is_on() && node.kicks.load(Relaxed) != kicks {
@@ -441,13 +575,14 @@ fn halt<P: Platform>(node: &Node<P>, kicks: u32) {
     }
 }
 
-/// Wakes whoever halts in `node`, now or in a moment. The node may be in another use by now.
+/// Wakes the thread that halts in `node`, now or in a moment. The node may be in another use by
+/// now.
 fn kick<P: Platform>(node: &Node<P>) {
     if stat::is_on() {
         node.kicked_at.store(P::now().as_nanos(), Relaxed);
     }
-    // PK: release, pairs with the acquire look before a halt: that one's last look comes after our
-    // release of the lock.
+    // PK: release, pairs with the acquire load before a halt: the last check of that halt comes
+    // after our release of the lock.
     node.kicks.fetch_add(1, Release);
     stat::count::<P>(Event::PvKickUnlock);
     stat::timed::<P, _>(Latency::PvLatencyKick, || P::kick(&node.kicks));

@@ -2,8 +2,8 @@
 //!
 //! The "pvqlock" of the hybrid lock's document (Long, Zijlstra, 2015; one attempt at stealing since
 //! early 2016). A newcomer tries once to take the lock past the queue, and then waits its turn.
-//! Under overcommit those in the queue sleep, a handoff costs a wake-up, and the lock stands idle
-//! meanwhile; most slow acquisitions are then by that one attempt.
+//! Under overcommit the waiters in the queue sleep, a handoff costs a wake-up, and the lock stands
+//! idle meanwhile. Most slow acquisitions then succeed by that one attempt.
 //!
 //! All but the stealing is shared with [`hybrid`](super::hybrid): [`pv`] has
 //! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
@@ -18,16 +18,16 @@
 //!
 //! # Bounds
 //!
-//! While the head spins, pending keeps newcomers from stealing: at most those that looked before it
-//! was set take the lock before the head does. While it sleeps or wakes up, any number may.
+//! While the head spins, pending keeps newcomers from stealing: at most those that loaded the word
+//! before it was set take the lock before the head does. While it sleeps or wakes up, any number
+//! may.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::pv::{self, Core, Kind, Published, Tuning};
-use crate::diagram::{Diagram, HasDiagram, diagram};
-use crate::platform::{Atomic, ConstPlatform, Platform};
-use crate::raw::{CreateError, RawFork, RawLock};
+use super::pv::{self, Kind, Published, PvLock, Tuning, sealed};
+use crate::diagram::{Diagram, diagram};
+use crate::platform::{Atomic, Platform};
 
 diagram! {
     "pv_queued" {
@@ -37,93 +37,27 @@ diagram! {
 }
 
 /// The paravirtual queued lock: see the [module's page](self). 4 bytes.
+pub type PvQueued<P, T = Published> = PvLock<P, OneSteal<T>>;
+
+/// The kind of a [`PvQueued`]: a newcomer tries once to steal.
 #[derive(Debug)]
-pub struct PvQueued<P: Platform, T: Tuning = Published> {
-    core: Core<P>,
-    tuning: PhantomData<T>,
-}
+pub struct OneSteal<T: Tuning>(PhantomData<T>);
 
-impl<P: ConstPlatform, T: Tuning> PvQueued<P, T> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        PvQueued {
-            core: Core::new(),
-            tuning: PhantomData,
-        }
-    }
-}
+impl<T: Tuning> sealed::Sealed for OneSteal<T> {}
 
-impl<P: ConstPlatform, T: Tuning> Default for PvQueued<P, T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<P: Platform, T: Tuning> Kind for PvQueued<P, T> {
+impl<T: Tuning> Kind for OneSteal<T> {
     type Tuning = T;
 
+    const NAME: &'static str = T::PV_QUEUED;
+    const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
+    const UNREACHABLE: &'static [&'static str] = &[pv::unreachable_when_robbed::<T>()];
+
     /// One attempt.
-    fn steal<Q: Platform>(word: &Q::U32) -> bool {
+    fn steal<P: Platform>(word: &P::U32) -> bool {
         // Relaxed: `take` acquires.
         let free = pv::is_free(word.load(Relaxed));
         let step = if free { Step::Try } else { Step::Queue };
-        step.taken::<Q>();
-        free && pv::take::<Q>(word)
-    }
-}
-
-impl<P: Platform, T: Tuning> HasDiagram for PvQueued<P, T> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
-
-    const UNREACHABLE: &'static [&'static str] = if T::ENTER_AGAIN {
-        &[pv::Step::SpinOn.text()]
-    } else {
-        &[pv::Step::EnterAgain.text()]
-    };
-}
-
-// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that
-// names a node.
-unsafe impl<P: Platform, T: Tuning> RawFork for PvQueued<P, T> {
-    unsafe fn forget_waiters(&self) {
-        self.core.forget();
-    }
-}
-
-// SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone,
-// and back only in `unlock`.
-unsafe impl<P: Platform, T: Tuning> RawLock for PvQueued<P, T> {
-    type Token = ();
-
-    const NAME: &'static str = T::PV_QUEUED;
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(PvQueued {
-            core: Core::create(),
-            tuning: PhantomData,
-        })
-    }
-
-    #[inline]
-    fn lock(&self) {
-        self.core.lock::<Self>();
-    }
-
-    #[inline]
-    fn try_lock(&self) -> Option<()> {
-        self.core.try_lock().then_some(())
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, (): ()) {
-        self.core.unlock();
-    }
-
-    fn is_locked(&self) -> bool {
-        self.core.is_locked()
-    }
-
-    fn is_contended(&self) -> bool {
-        self.core.is_contended()
+        step.taken::<P>();
+        free && pv::take::<P>(word)
     }
 }

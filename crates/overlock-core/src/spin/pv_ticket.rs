@@ -1,12 +1,12 @@
 //! The paravirtual ticket lock: a ticket lock whose waiters sleep, and whose owner wakes the next
-//! in line.
+//! waiter.
 //!
 //! Fitzhardinge's and Vaddagiri's design, brought into Linux 3.12 by Raghavendra K T (series V13 of
 //! August 2013). A ticket lock serves its waiters in order, so one waiter that has lost its CPU
-//! holds up all behind it, who burn theirs. Here a waiter that has spun for a while says so in the
-//! lock and halts, and whoever releases the lock to it kicks it. The order stays strict, so under
-//! overcommit each handoff may still cost a wake-up: this lock does not collapse, and is not
-//! fast.
+//! holds up all waiters behind it, which burn theirs. Here a waiter whose spin budget is used up
+//! raises a flag in the lock and halts, and the release that serves it kicks it. The order stays
+//! strict, so under overcommit each handoff may still cost a wake-up: this lock does not collapse,
+//! and is not fast.
 //!
 //! # Layout
 //!
@@ -30,8 +30,8 @@
 //! (t, *)                                          ... until number t is served: ours
 //! (h, t)      --unlock-->           (h+2, t)      h+2 is served, or the lock is free
 //! (h|f, t)    --unlock; kick-->     (h+2|f, t)    and the sleeper of h+2 is kicked, if there is one
-//! (n|f, n+2)  --acquired slowly-->  (n, n+2)      n was the last waiter: nobody sleeps
-//! (n, n|f)    --unlocked-->         (n, n)        TailFlag: nobody has come meanwhile
+//! (n|f, n+2)  --acquired slowly-->  (n, n+2)      n was the last waiter: none sleeps
+//! (n, n|f)    --unlocked-->         (n, n)        TailFlag: no waiter has come meanwhile
 //! (h, t)      --refuse-->           (h, t)        Small: too many wait
 //! (h, n+2)    --refuse-->           (h, n)        Large: too many wait; number n was never drawn
 //! (n, *)      --refuse-->           (n+2, *)      Large, with later numbers out: n's turn is passed on
@@ -41,12 +41,11 @@
 //!
 //! - V1: head moves by the owner's unlock alone, and numbers are served in the order of drawing.
 //! - V2: a waiter sleeps only after it has entered its node into the table, then raised the flag,
-//!   then looked at head once more, in this order; raising is a read-modify-write even where the
-//!   flag is up.
+//!   then rechecked head, in this order; raising is a read-modify-write even where the flag is up.
 //! - V3: the flag comes down only in an operation that proves no number but the owner's to be out.
 //! - V4: with [`HeadFlag`], an unlock does not touch the lock after its read-modify-write.
-//! - V5: never are all numbers out: a circle closed would make a held lock look free. Each
-//!   [width](Width) says how it refuses before that.
+//! - V5: there is always a number that is not out: if all were, a held lock would look free. Each
+//!   [width](Width) refuses further threads before that, in its own way.
 //!
 //! # Orderings
 //!
@@ -55,6 +54,12 @@
 //! - PR, the release in raising the flag, pairs with PU's acquire: the waiter's entry in the table
 //!   is seen by every unlock that sees the flag it raised. Every change of the word in between is a
 //!   read-modify-write, so the chain does not break.
+//!
+//! # Fast and slow path
+//!
+//! The fast path is the draw, as in [`ticket`](super::ticket). The slow path polls the word for
+//! `SPIN` polls, then sleeps (V2), and starts over. An unlock is one addition to head; only if the
+//! flag is up does it search the table.
 //!
 //! # Why no wake-up is lost
 //!
@@ -65,25 +70,25 @@
 //! needs a full fence on both sides, since it stores to the head and reads the tail; one word has
 //! one order, and needs none.
 //!
-//! The flag of one waiter is not taken down by another's doing (V3), and a wake-up that is not
-//! ours (any reason will do) leads back to spinning, and to V2 from its beginning.
+//! The flag stays up while a waiter that raised it has not been served (V3). After a spurious
+//! wake-up a waiter spins again, and then starts V2 from its beginning.
 //!
 //! # Nesting
 //!
 //! Published, a CPU has one (lock, ticket) slot. An interrupt handler that waits slowly overwrites
-//! that of the code it interrupts, which survives only since the interrupt also ends its halt;
-//! and a non-maskable interrupt must not sleep at all. Here each context of a thread enters a node
-//! of its own ([`NodeGuard`]), so a handler that waits slowly for another lock while its thread sleeps
-//! leaves the thread's entry alone, and may itself be interrupted. A fifth context, a
-//! thread without a slot and a full line of the table do not sleep: they go on spinning.
+//! the slot of the code it interrupts, which survives only since the interrupt also ends its halt.
+//! A non-maskable interrupt must not sleep at all. Here each context of a thread enters a node of
+//! its own ([`NodeGuard`]). So a handler that waits slowly for another lock while its thread
+//! sleeps leaves the thread's entry alone, and may itself be interrupted. A waiter spins on instead
+//! of sleeping in a fifth context, on a thread without a slot, or where its table line is full.
 //!
 //! # Where this deviates from the published form
 //!
 //! - The flag lies in the head by default, see [`HeadFlag`] and [`TailFlag`].
 //! - The waiter is found through a hash table (`waiters.rs`), not by scanning all CPUs' slots.
 //! - Too many waiters are refused (V5). Published, the number of CPUs bounds them.
-//! - Both are types, chosen when the program is built. The kernel patches its unlock at boot; a
-//!   native lock is [`Ticket`](super::Ticket) here, and pays for none of this.
+//! - Ticket width and flag place are types, chosen at build time. The kernel patches its unlock at
+//!   boot; a native lock is [`Ticket`](super::Ticket) here, and pays for none of this.
 
 mod flag;
 #[cfg(test)]
@@ -115,14 +120,14 @@ diagram! {
         RaiseAgain = "(h|f, t) -> (h|f, t): entered, the flag is up already",
         Pickup = "entered -> waits: number t is served meanwhile",
         Sleep = "entered -> asleep",
-        Wake = "asleep -> waits: kicked, or for no reason",
-        Lower = "(n|f, n+2) -> (n, n+2): number n is served, nobody sleeps",
+        Wake = "asleep -> waits: kicked, or a spurious wake-up",
+        Lower = "(n|f, n+2) -> (n, n+2): number n is served, no waiter sleeps",
         KeepUp = "(n|f, t): number n is served, others wait",
         Release = "(h, t) -> (h+2, t), with and without f",
         Kick = "(h+2, t), f: the sleeper of h+2 is kicked",
-        KickNobody = "(h+2, t), f: nobody sleeps for h+2",
-        LowerLate = "(n, n|f) -> (n, n): unlocked, nobody waits",
-        KeepUpLate = "(n, t|f): unlocked, somebody has come",
+        KickNone = "(h+2, t), f: no waiter sleeps for h+2",
+        LowerLate = "(n, n|f) -> (n, n): unlocked, none waits",
+        KeepUpLate = "(n, t|f): unlocked, a waiter has come",
         Refuse = "(h, t): refused, no number was drawn",
         TakeBack = "(h, n+2) -> (h, n): refused, number n was never drawn",
         PassOn = "(n, *) -> (n+2, *): refused, n's turn is passed on",
@@ -131,7 +136,7 @@ diagram! {
 
 /// The paravirtual ticket lock: see the [module's page](self). 4 bytes, [`Small`] 2.
 ///
-/// `SPIN` is how many turns a waiter spins before it sleeps; 2^15 is the published threshold.
+/// `SPIN` is a waiter's spin budget before it sleeps, in polls; 2^15 is the published threshold.
 #[derive(Debug)]
 pub struct PvTicket<
     P: Platform,
@@ -146,7 +151,7 @@ pub struct PvTicket<
 /// [`PvTicket`] with 8-bit tickets.
 pub type PvTicketSmall<P> = PvTicket<P, Small>;
 
-/// [`PvTicket`] as published, its flag in the tail: see [`TailFlag`] for what is wrong with it.
+/// [`PvTicket`] as published, its flag in the tail: see [`TailFlag`] for its fault.
 pub type PvTicketTailFlag<P> = PvTicket<P, Large, TailFlag>;
 
 impl<P, W, F, const SPIN: u32> PvTicket<P, W, F, SPIN>
@@ -184,10 +189,10 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
         }
         let seen = loop {
             // PL: acquire, pairs with PU.
-            let turn = W::wait_until::<P>(&self.word, Spin::Polls(SPIN), |word| {
+            let waited = W::wait_until::<P>(&self.word, Spin::Polls(SPIN), |word| {
                 served::<W>(word) == number
             });
-            match turn {
+            match waited {
                 Ok(seen) => break seen,
                 Err(_) => self.sleep(number),
             }
@@ -216,7 +221,7 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
             _ => Step::RaiseAgain,
         };
         raised.taken::<P>();
-        // ... look.
+        // ... recheck.
         if served::<W>(seen) == number {
             Step::Pickup.taken::<P>();
             return stat::count::<P>(Event::TakenSlowPickup);
@@ -229,8 +234,8 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
         }
     }
 
-    /// Gives `number` up, at once where it is the last one drawn, else by passing its turn on; then
-    /// panics.
+    /// Gives up `number` and panics. Takes the number back if it is the last one drawn, else passes
+    /// its turn on.
     #[cold]
     fn refuse(&self, number: u32) -> ! {
         let last = |word| next::<W>(word) == width::after::<W>(number);
@@ -247,7 +252,7 @@ impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN
                 break;
             }
             // (h, n+2) -> (h, n). Relaxed: nothing was touched under the lock, and a
-            // read-modify-write hands the last PU on.
+            // read-modify-write continues the release sequence of the last PU.
             if W::exchange::<P>(&self.word, seen, move_tail::<W>(seen, -1), Relaxed) {
                 Step::TakeBack.taken::<P>();
                 break;
@@ -269,19 +274,22 @@ fn refused<W: Width>() -> ! {
 impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> HasDiagram for PvTicket<P, W, F, SPIN> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 
-    const UNREACHABLE: &'static [&'static str] = {
-        const SMALL: [&str; 2] = [Step::TakeBack.text(), Step::PassOn.text()];
-        const LARGE: [&str; 1] = [Step::Refuse.text()];
-        const HEAD: [&str; 2] = [Step::LowerLate.text(), Step::KeepUpLate.text()];
-        const TAIL: [&str; 2] = [Step::Lower.text(), Step::KeepUp.text()];
-        match (W::BITS == Small::BITS, F::IN_TAIL) {
-            (true, false) => &[SMALL[0], SMALL[1], HEAD[0], HEAD[1]],
-            (true, true) => &[SMALL[0], SMALL[1], TAIL[0], TAIL[1]],
-            (false, false) => &[LARGE[0], HEAD[0], HEAD[1]],
-            (false, true) => &[LARGE[0], TAIL[0], TAIL[1]],
-        }
+    const UNREACHABLE: &'static [&'static str] = match (W::BITS == Small::BITS, F::IN_TAIL) {
+        (true, false) => &[TAKE_BACK, PASS_ON, LOWER_LATE, KEEP_UP_LATE],
+        (true, true) => &[TAKE_BACK, PASS_ON, LOWER, KEEP_UP],
+        (false, false) => &[REFUSE, LOWER_LATE, KEEP_UP_LATE],
+        (false, true) => &[REFUSE, LOWER, KEEP_UP],
     };
 }
+
+// The transitions that not all forms of the lock take.
+const REFUSE: &str = Step::Refuse.text();
+const TAKE_BACK: &str = Step::TakeBack.text();
+const PASS_ON: &str = Step::PassOn.text();
+const LOWER: &str = Step::Lower.text();
+const KEEP_UP: &str = Step::KeepUp.text();
+const LOWER_LATE: &str = Step::LowerLate.text();
+const KEEP_UP_LATE: &str = Step::KeepUpLate.text();
 
 // SAFETY: no number is out twice (V5), `lock` returns only while head is its number, `try_lock`
 // only where no number was out, and head moves on by the holder's unlock alone (V1).

@@ -1,12 +1,11 @@
 //! The queued spinlock: first come, first served, in 4 bytes, each waiter on a cache line of its
 //! own.
 //!
-//! The base of the paravirtual queued spinlock (Long, Zijlstra, 2013 to 2015), and what
-//! [`pv_queued`](super::pv_queued) and [`hybrid`](super::hybrid) become natively. An MCS queue
-//! whose tail is the name of a node instead of a pointer. Only the head of the queue
-//! watches the lock; and a single waiter needs no queue node, it sets the pending bit and watches
-//! the lock itself. A waiter that has lost its CPU blocks everyone behind it: under overcommit
-//! this lock collapses.
+//! The base of the paravirtual queued spinlock (Long, Zijlstra, 2013 to 2015): the native form of
+//! [`pv_queued`](super::pv_queued) and [`hybrid`](super::hybrid). It is an MCS queue whose tail is
+//! the name of a node instead of a pointer. Only the head of the queue polls the lock. A single
+//! waiter needs no queue node: it sets the pending bit and polls the lock itself. A waiter that has
+//! lost its CPU blocks all waiters behind it: under overcommit this lock collapses.
 //!
 //! # Layout
 //!
@@ -32,57 +31,63 @@
 //!        v       v                       v
 //!  (0,0,0)   (0,0,1)                   others
 //!     |         |                        |
-//!     |    (0,1,1)  pending: we watch  (n,*,*)  queued: we watch our node
+//!     |    (0,1,1)  pending: we poll   (n,*,*)  queued: we poll our node
 //!     |         |   the lock             |       until we are the head
 //!     |    (0,1,0)  it is free         (*,0,0)  head: the lock is free
 //!     |         |                        |
 //!     '---->(0,0,1)<---------------------+---->(m,*,1)  others wait behind us:
-//!                                                       hand the head over
+//!                                                       make the next one the head
 //! ```
 //!
 //! # Invariants
 //!
 //! - I1: a tail never goes while pending is set. Only the head takes its own tail out, by an
-//!   exchange of the whole word that expects pending clear. So whoever sets pending and *then* sees
-//!   no tail knows that there is no head, and that none can get past its pending bit.
+//!   exchange of the whole word that expects pending clear. So a thread that sets pending and
+//!   *then* sees no tail knows that there is no head, and that none can get past its pending bit.
 //! - I2: only the thread that set pending clears it.
 //! - I3: while the queue has a head, and once pending is clear, only the head takes the lock:
-//!   newcomers see its tail, and a pending waiter came first or backs off (I1). So one look at a
-//!   free lock is enough, and a store takes it.
-//! - I4: a node is used by one queue at a time: its context is free again only after the head was
-//!   handed over.
+//!   newcomers see its tail, and a pending waiter came first or backs off (I1). So one load that
+//!   finds the lock free is enough, and a store takes it.
+//! - I4: a node is used by one queue at a time: its context is free again only after its successor
+//!   was made the head.
 //! - I5: waiters in the queue are served in the order of their exchanges of the tail. One pending
 //!   waiter may come before the first of them: it came earlier.
 //! - I6: a head waits for a link only after it has seen another's tail in the place of its own. A
-//!   set pending bit does not mean that somebody will queue: who has set it may have no node.
+//!   set pending bit does not mean that its thread will queue: that thread may have no node.
 //!
 //! # Orderings
 //!
-//! - QU, the release store of locked = 0, pairs with QA, the acquire look (or exchange) by which
+//! - QU, the release store of locked = 0, pairs with QA, the acquire load (or exchange) by which
 //!   the next owner finds the lock free.
 //! - QP, the exchange of the tail, releases the fresh node; the QP that follows it acquires it, so
 //!   a predecessor's `next = 0` comes before its successor's `next = n`.
-//! - QN, the release store of the predecessor's `next`, pairs with the acquire look of the head
-//!   that hands over: our own `wait = 0` comes before its `wait = 1`. (Without it a late
+//! - QN, the release store of the predecessor's `next`, pairs with the acquire load of the head
+//!   that hands off: our own `wait = 0` comes before its `wait = 1`. (Without it a late
 //!   initialisation undoes the handoff, and the waiter hangs: a bug of 2018.)
-//! - QH, the release store of `wait = 1`, pairs with the acquire look of the waiter. It carries its
+//! - QH, the release store of `wait = 1`, pairs with the acquire load of the waiter. It carries its
 //!   predecessor's `locked = 1`: without it the new head may see the lock free as it was before.
+//!
+//! # Fast and slow path
+//!
+//! The fast path is one exchange of (0, 0, 0) for (0, 0, 1). A second thread sets pending and polls
+//! the word (`lock_pending`). All others queue (`lock_queued`); without a node they poll until the
+//! lock is free (`lock_without_node`). An unlock is one store to the locked byte.
 //!
 //! # Why no wake-up is lost
 //!
-//! Nobody sleeps. Each waiter looks at a word that has one writer who must come: the pending waiter
-//! and the head at the locked byte, which its owner clears; the others at their own node, which
-//! their predecessor writes, and it waits for their link before it may leave.
+//! No waiter sleeps. Each waiter polls a word with one writer, which must write it. The pending
+//! waiter and the head poll the locked byte, which the owner clears. The others poll their own
+//! node, which their predecessor writes; it waits for their link before it may leave.
 //!
 //! # Where this deviates from the published form
 //!
 //! - The kernel disables preemption while a CPU's node is in use. Here a node belongs to a context
 //!   of a thread ([`node`](crate::node)), and a waiter may lose its CPU anywhere.
 //! - There is one layout for all sizes: a slot has 14 bits, and there are no more slots than that.
-//! - The published head that finds pending set beside its own tail takes the lock and waits for the
-//!   newcomer to queue. One without a node never does, and the head hangs with the lock held. There
-//!   that takes a fifth nested context; here threads without a slot are enough. Our head waits for
-//!   the bit to go, and looks again.
+//! - The published head that finds pending set next to its own tail takes the lock and waits for
+//!   the newcomer to queue. A newcomer without a node never does, and the head hangs with the lock
+//!   held. There that takes a fifth nested context; here threads without a slot are enough. Our
+//!   head waits until the bit is clear, and checks again.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -101,10 +106,10 @@ diagram! {
         PendingTakes = "(*, 1, 0) -> (*, 0, 1)",
         JoinEmpty = "(0, *, *) -> (n, *, *): the head",
         JoinBehind = "(p, *, *) -> (n, *, *): behind p",
-        Handed = "behind p -> the head",
+        BecomeHead = "behind p -> the head",
         LastTakes = "(n, 0, 0) -> (0, 0, 1)",
         PendingBeforeHead = "(n, 1, 0): the bit of a newcomer, which takes it back",
-        HeadTakes = "(m, *, 0) -> (m, *, 1): hands the head over",
+        HeadTakes = "(m, *, 0) -> (m, *, 1): makes the next waiter the head",
         NoNode = "no node: waits for a free lock",
         Release = "(*, *, 1) -> (*, *, 0)",
     }
@@ -124,7 +129,7 @@ pub(super) const PENDING_BYTE: u32 = 0xff00;
 /// How long a newcomer waits for a pending waiter that is about to take the lock, before it queues:
 /// the published bound for x86. Without a bound, a stream of pending waiters could
 /// hold it up for ever.
-const HAND_OVER: Spin = Spin::Polls(512);
+const PENDING_HANDOFF: Spin = Spin::Polls(512);
 
 impl<P: ConstPlatform> Queued<P> {
     /// A new, unlocked lock.
@@ -144,7 +149,8 @@ impl<P: Platform> Queued<P> {
     fn lock_slow(&self, mut seen: u32) {
         if seen == PENDING {
             // Relaxed: only to choose the way on.
-            seen = P::wait_until(&self.word, Relaxed, HAND_OVER, |word: u32| word != PENDING)
+            let taken = |word: u32| word != PENDING;
+            seen = P::wait_until(&self.word, Relaxed, PENDING_HANDOFF, taken)
                 .unwrap_or_else(|last| last);
         }
         if seen & !LOCKED_BYTE != 0 || !self.lock_pending() {
@@ -154,9 +160,9 @@ impl<P: Platform> Queued<P> {
 
     /// Waits as the pending waiter; false where there is another one, or a queue.
     fn lock_pending(&self) -> bool {
-        // (*, 0, *) -> (*, 1, *). An operation on one bit and a look after it: one instruction
-        // where the old word as a whole would take x86 a retry loop. The look must come
-        // second (I1); it does, since both are accesses to one word. Relaxed: pending
+        // (*, 0, *) -> (*, 1, *). An operation on one bit, then a load: the first is one
+        // instruction, where x86 would need a retry loop to return the whole old word. The load
+        // must come second (I1); it does, since both are accesses to one word. Relaxed: pending
         // protects no data.
         if self.word.fetch_or(PENDING, Relaxed) & PENDING != 0 {
             Step::PendingIsAnothers.taken::<P>();
@@ -182,7 +188,7 @@ impl<P: Platform> Queued<P> {
     }
 
     fn lock_queued(&self) {
-        let Some(guard) = claim::<P>() else {
+        let Some(guard) = guard_node::<P>() else {
             return self.lock_without_node();
         };
         stat::count::<P>(Event::LockSlowpath);
@@ -196,9 +202,9 @@ impl<P: Platform> Queued<P> {
             Step::JoinEmpty.taken::<P>();
         } else {
             Step::JoinBehind.taken::<P>();
-            // QH: acquire, pairs with the release of whoever hands over.
+            // QH: acquire, pairs with the release of the head before us.
             let _ = P::wait_until(&node.wait, Acquire, Spin::Forever, |wait: u32| wait != 0);
-            Step::Handed.taken::<P>();
+            Step::BecomeHead.taken::<P>();
         }
         let alone = tail(guard.id());
         loop {
@@ -213,8 +219,7 @@ impl<P: Platform> Queued<P> {
                     break;
                 }
                 // A newcomer has just set pending. It sees our tail and takes the bit back; but it
-                // queues only if it has a node, so we must not wait for its link
-                // (I6).
+                // queues only if it has a node, so we must not wait for its link (I6).
                 Err(now) if now == alone | PENDING => {
                     Step::PendingBeforeHead.taken::<P>();
                 }
@@ -222,7 +227,7 @@ impl<P: Platform> Queued<P> {
                     // (m, *, 0) -> (m, *, 1), by I3. Relaxed: QA came before.
                     self.word.byte0_store(LOCKED as u8, Relaxed);
                     Step::HeadTakes.taken::<P>();
-                    // QH: release, pairs with the successor's acquire look.
+                    // QH: release, pairs with the successor's acquire load.
                     successor(node).node::<P>().wait.store(1, Release);
                     break;
                 }
@@ -234,8 +239,8 @@ impl<P: Platform> Queued<P> {
     #[cold]
     fn lock_without_node(&self) {
         Step::NoNode.taken::<P>();
-        // A lock that others always wait for is never free here: such a waiter may starve, and the
-        // counter tells of it.
+        // A lock for which others always wait never appears free to this waiter: it may starve.
+        // The counter `lock_no_node` shows it.
         while self.try_lock().is_none() {
             // Relaxed: `try_lock` acquires.
             let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| word == 0);
@@ -243,9 +248,9 @@ impl<P: Platform> Queued<P> {
     }
 }
 
-/// Claims a node to wait in, and counts how deep it is nested; `None`, counted too, where there is
+/// Takes a node to wait in, and counts how deep it is nested; `None`, counted too, where there is
 /// none.
-pub(super) fn claim<P: Platform>() -> Option<NodeGuard<P>> {
+pub(super) fn guard_node<P: Platform>() -> Option<NodeGuard<P>> {
     let guard = NodeGuard::new();
     match guard.as_ref().map(|guard| guard.id().context()) {
         Some(0) => {}
@@ -257,13 +262,13 @@ pub(super) fn claim<P: Platform>() -> Option<NodeGuard<P>> {
     guard
 }
 
-/// Joins the queue with a node that is ready but for its `next`; returns who stands before it.
+/// Joins the queue with a node that is ready but for its `next`; returns its predecessor.
 pub(super) fn join<P: Platform>(word: &P::U32, guard: &NodeGuard<P>) -> Option<NodeId> {
     guard.node().next.store(0, Relaxed);
     // QP: (p, *, *) -> (n, *, *). Release: our node is ready; acquire: so is p's. Pairs with
     // itself.
     let before = NodeId::from_bits(word.high_swap(guard.id().bits(), AcqRel))?;
-    // QN: release, pairs with the acquire look in `successor`.
+    // QN: release, pairs with the acquire load in `successor`.
     before
         .node::<P>()
         .next
@@ -271,7 +276,7 @@ pub(super) fn join<P: Platform>(word: &P::U32, guard: &NodeGuard<P>) -> Option<N
     Some(before)
 }
 
-/// The waiter behind `node`, which is not the tail: it has come, and its link must follow.
+/// The waiter behind `node`, which is not the tail: it has joined, and its link must follow.
 pub(super) fn successor<P: Platform>(node: &Node<P>) -> NodeId {
     // QN: acquire, pairs with the release in `join`.
     P::wait_until(&node.next, Acquire, Spin::Forever, |next: u32| next != 0)
@@ -290,8 +295,8 @@ impl<P: Platform> HasDiagram for Queued<P> {
 }
 
 // SAFETY: locked goes from 0 to 1 in four places. The fast path and `try_lock` exchange a word of
-// 0. The pending waiter and the head store it after they saw it clear, and between look and store
-// nobody else can set it: nobody gets past a set pending bit (I1, I2), nor past the head (I3).
+// 0. The pending waiter and the head store it after they saw it clear. Between load and store no
+// other thread can set it: none gets past a set pending bit (I1, I2), nor past the head (I3).
 unsafe impl<P: Platform> RawLock for Queued<P> {
     type Token = ();
 

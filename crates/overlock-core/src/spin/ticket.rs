@@ -1,9 +1,9 @@
 //! The ticket lock: first come, first served, by number.
 //!
 //! The baseline of the paravirtual ticket lock (Fitzhardinge and others, 2013) and of the fast
-//! queue spinlock (Lespinasse, 2013). A waiter draws a number; the owner calls the next.
-//! All waiters watch the same word, so each release is read by all of them, and a waiter
-//! that has lost its CPU blocks everyone behind it: under overcommit this lock collapses.
+//! queue spinlock (Lespinasse, 2013). A waiter draws a number; the owner serves the next one.
+//! All waiters poll the same word, so each release is read by all of them. A waiter that has lost
+//! its CPU blocks all waiters behind it: under overcommit this lock collapses.
 //!
 //! # Layout
 //!
@@ -31,28 +31,35 @@
 //!
 //! # Invariants
 //!
-//! - I1: only the owner changes head, so it may write it without looking (TU).
+//! - I1: only the owner changes head, so it may store it without a load before (TU).
 //! - I2: numbers are served in the order in which they were drawn.
-//! - I3: fewer than 65,536 numbers are out. One more would make a held lock look free. Whoever
-//!   draws with [`LIMIT`] numbers out before it takes its own back and panics; where a later number
-//!   stands in the way of that, it waits for its turn, passes it on, and then panics. Drawing is
-//!   one addition that cannot look first, so between drawing and taking back the surplus is out:
-//!   the lock would break if 8,192 threads were at that point at once, behind 57,344 that wait.
+//! - I3: fewer than 65,536 numbers are out. One more would make a held lock look free. A thread
+//!   that draws with [`LIMIT`] numbers out takes its number back and panics. If a later number is
+//!   out already, it waits for its turn, passes it on, and then panics. Drawing is one addition,
+//!   without a check before it. So the numbers beyond the limit are out between drawing and taking
+//!   back: the lock would break if 8,192 threads were at that point at once, behind 57,344 that
+//!   wait.
 //!
 //! # Orderings
 //!
 //! - TU, the release store of head, pairs with TL, the acquire load of head in the waiter that is
 //!   served next (or in the drawing operation itself, where nobody waited).
 //!
+//! # Fast and slow path
+//!
+//! The fast path is the addition that draws a number: it returns the head too, and the lock is ours
+//! if that is our number. The slow path polls the word until head is our number. An unlock is one
+//! store.
+//!
 //! # Why no turn is lost
 //!
-//! Nobody sleeps. A waiter compares head with its own number, never with the tail: a lock that
-//! is "free" for a moment is none of its business, and under load there is no such moment.
+//! No waiter sleeps. A waiter compares head with its own number, never with the tail: whether the
+//! lock looks free does not matter to it, and under load the lock never does.
 //!
 //! # Where this deviates from the published form
 //!
-//! It refuses more than 57,344 waiters (I3). The published lock counts on there being fewer CPUs
-//! than numbers; threads have no such bound.
+//! It refuses more than 57,344 waiters (I3). The published lock relies on the number of CPUs being
+//! below the number of tickets; threads have no such bound.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -129,11 +136,11 @@ impl<P: Platform> Ticket<P> {
         }
     }
 
-    /// The number drawn with `old`, the word before the draw.
+    /// Returns the number drawn with `old`, the word before the draw.
     ///
     /// # Panics
     ///
-    /// Where too many numbers were out (I3), after giving ours up.
+    /// If too many numbers were out (I3), after giving ours up.
     pub(super) fn admit(&self, old: u32) -> u16 {
         let number = tail(old);
         if number.wrapping_sub(head(old)) >= LIMIT {
@@ -142,7 +149,8 @@ impl<P: Platform> Ticket<P> {
         number
     }
 
-    /// How many are served before `number`, as of now. Acquire where that is 0: TL, pairs with TU.
+    /// Returns how many numbers are still to be served before `number`. Acquire where that is 0:
+    /// TL, pairs with TU.
     #[inline]
     pub(super) fn ahead(&self, number: u16) -> u16 {
         number.wrapping_sub(head(self.tickets.load(Acquire)))
@@ -177,9 +185,9 @@ impl<P: Platform> Ticket<P> {
                 Step::PassOn.taken::<P>();
                 break;
             }
-            // (h, n+1) -> (h, n): nobody has drawn since. Relaxed: where h == n this frees the
-            // lock, but we have touched nothing under it, and a read-modify-write hands
-            // the last TU on.
+            // (h, n+1) -> (h, n): no thread has drawn since. Relaxed: where h == n this frees the
+            // lock, but we have touched nothing under it, and a read-modify-write continues the
+            // release sequence of the last TU.
             let undo = seen.wrapping_sub(DRAW);
             if self
                 .tickets
@@ -198,9 +206,9 @@ impl<P: Platform> HasDiagram for Ticket<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
-// SAFETY: a number is drawn once until the tail has gone round, which I3 rules out; `lock`
-// returns only while head is its number, `try_lock` only where no number was out, and head moves
-// on by the holder's unlock alone (I1).
+// SAFETY: a number is drawn once until the tail has wrapped, which I3 rules out. `lock` returns
+// only while head is its number, `try_lock` only where no number was out. Head moves on by the
+// holder's unlock alone (I1).
 unsafe impl<P: Platform> RawLock for Ticket<P> {
     type Token = ();
 
@@ -225,8 +233,8 @@ unsafe impl<P: Platform> RawLock for Ticket<P> {
         if head(old) != tail(old) {
             return None;
         }
-        // (h, h) -> (h, h+1). The whole word is compared: head alone would let a lock that has
-        // gone round 65,536 times in between pass for free. Acquire: TL, pairs with TU.
+        // (h, h) -> (h, h+1). The whole word is compared: with the tail alone, a lock whose numbers
+        // have wrapped in between would pass for free. Acquire: TL, pairs with TU.
         self.tickets
             .compare_exchange(old, old.wrapping_add(DRAW), Acquire, Relaxed)
             .ok()

@@ -1,8 +1,8 @@
 //! The unfair lock: test and set.
 //!
-//! What the kernel falls back to on a hypervisor that offers no way to halt and kick, and the
-//! comparison in the document of the hybrid lock (Long, 2017). Whoever finds the lock free first
-//! has it, so nobody ever waits for a waiter that has lost its CPU. But all waiters fight over one
+//! The kernel's fallback on a hypervisor that offers no way to halt and kick, and the comparison in
+//! the document of the hybrid lock (Long, 2017). The first thread that finds the lock free takes
+//! it, so no thread ever waits for a waiter that has lost its CPU. But all waiters contend for one
 //! cache line, and nothing keeps one of them from losing every time.
 //!
 //! # Layout and states
@@ -12,22 +12,27 @@
 //! ```text
 //! 0  --lock-->    1    ours
 //! 1  --lock-->    1    lost: another one has it, or was faster;
-//!                      we look until it is 0, and try again,
-//!                      or until our deadline has passed
-//! 1  --unlock-->  0    anybody's
+//!                      poll until it is 0, and try again,
+//!                      or until the deadline has passed
+//! 1  --unlock-->  0
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1: only an exchange of 0 for 1 takes the lock. Nothing else is promised: no order, no bound.
+//! - I1: only an exchange of 0 for 1 takes the lock. There is no order among waiters, and no bound.
 //!
 //! # Orderings
 //!
 //! - UU, the release store of 0, pairs with UA, the acquire exchange of 0 for 1.
 //!
+//! # Fast and slow path
+//!
+//! The fast path is one exchange, without a load before it. The slow path polls until the word is
+//! 0, and exchanges again. An unlock is one store.
+//!
 //! # Why no wake-up is lost
 //!
-//! Nobody sleeps, and a waiter that gives up leaves nothing behind.
+//! No waiter sleeps, and a waiter that gives up leaves nothing behind.
 //!
 //! # Where this deviates from the published form
 //!
@@ -44,13 +49,13 @@ diagram! {
     "unfair" {
         Take = "0 -> 1: ours",
         Lose = "1: lost, another one has it",
-        Wait = "1: we look until it is 0",
-        GiveUp = "1: our deadline has passed",
+        Wait = "1: polls until it is 0",
+        GiveUp = "1: the deadline has passed",
         Release = "1 -> 0",
     }
 }
 
-/// How long a waiter with a deadline may not notice that the wall clock has been set.
+/// The longest time for which a waiter with a deadline may miss that the wall clock has been set.
 const CLOCK_NS: u64 = 1_000_000;
 
 /// The unfair lock: see the [module's page](self). 4 bytes, like those that it is compared with.
@@ -87,11 +92,14 @@ impl<P: Platform> Unfair<P> {
     #[cold]
     fn wait(&self) {
         Step::Wait.taken::<P>();
-        // Looks first: an exchange that fails takes the cache line from the owner all the same.
-        // Relaxed: `take` acquires.
-        let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| {
-            word == 0 && self.take()
-        });
+        loop {
+            // Loads before each exchange: an exchange that fails takes the cache line from the
+            // owner all the same. Relaxed: `take` acquires.
+            let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, is_free);
+            if self.take() {
+                return;
+            }
+        }
     }
 
     #[cold]
@@ -101,10 +109,8 @@ impl<P: Platform> Unfair<P> {
             // As in `wait`.
             let soon = P::now().plus_nanos(CLOCK_NS);
             let end = Deadline::earlier::<P>(Some(deadline), soon);
-            let waited = P::wait_until(&self.word, Relaxed, Spin::Until(end), |word: u32| {
-                word == 0 && self.take()
-            });
-            if waited.is_ok() {
+            let waited = P::wait_until(&self.word, Relaxed, Spin::Until(end), is_free);
+            if waited.is_ok() && self.take() {
                 return true;
             }
             if deadline.is_over::<P>() {
@@ -113,6 +119,10 @@ impl<P: Platform> Unfair<P> {
             }
         }
     }
+}
+
+fn is_free(word: u32) -> bool {
+    word == 0
 }
 
 impl<P: Platform> HasDiagram for Unfair<P> {
@@ -199,13 +209,11 @@ mod tests {
         assert_eq!(left(), 0);
     }
 
-    /// A waiter that sees the lock free must still win it. Fails where `wait` is content with the
-    /// look (without its `self.take()`).
+    /// The lock is free and taken again between two polls, then free for good.
     #[test]
-    fn a_thief_between_two_looks_wins() {
+    fn a_waiter_misses_a_lock_that_is_free_between_two_polls() {
         let lock = leak();
         lock.lock();
-        // Free and taken again between two looks, then free for good.
         at(Point::Wait, || {
             // SAFETY: held from above.
             unsafe { lock.unlock(()) };
@@ -216,6 +224,28 @@ mod tests {
         lock.lock();
         assert!(lock.is_locked());
         assert_eq!(left(), 0);
+    }
+
+    /// A waiter that sees the lock free must still win the exchange. Fails where `wait` or
+    /// `wait_until` returns after the load (without its `self.take()`).
+    #[test]
+    fn a_waiter_that_loses_the_exchange_waits_again() {
+        for deadline in [None, Some(Toy::now().plus_nanos(1000))] {
+            let lock = leak();
+            lock.lock();
+            // SAFETY: held from above.
+            at(Point::Wait, || unsafe { lock.unlock(()) });
+            // Between the waiter's load and its exchange.
+            at(Point::Seen, || assert!(lock.try_lock().is_some()));
+            // SAFETY: held from the step above.
+            at(Point::Wait, || unsafe { lock.unlock(()) });
+            match deadline {
+                None => lock.lock(),
+                Some(deadline) => assert!(lock.lock_until(deadline).is_some()),
+            }
+            assert!(lock.is_locked());
+            assert_eq!(left(), 0);
+        }
     }
 
     /// Fails where `lock_until` waits without a limit (the toy then says "stuck"), or gives up

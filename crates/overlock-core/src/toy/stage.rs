@@ -1,10 +1,9 @@
-//! Several threads that take turns, each on a real thread of its own, one running at a time.
+//! Several real threads under the control of a test, of which one runs at a time.
 //!
-//! A test is the director: it puts parts on the stage with [`actor`], and each of its calls lets
-//! one of them run up to a point of its choice, or until it sleeps, or to the end. While a part
-//! stands, the director can play a signal handler on it ([`Actor::interrupt`]).
-//! Parts use the director's queue nodes and tables. A part that sleeps runs on only if
-//! somebody has kicked its word since: else the test fails with "lost wake-up".
+//! A test starts an [`actor`] for each thread. Each of the test's calls lets one actor run up to a
+//! point of its choice, or until it sleeps, or to the end. The test can run a signal handler on a
+//! paused actor ([`Actor::interrupt`]). Actors use the test's queue nodes and shared. An actor that
+//! sleeps runs on only if its word was kicked since; else the test fails with "lost wake-up".
 
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
@@ -20,18 +19,19 @@ use std::{iter, thread, thread_local};
 use super::{Point, SLOTS, STORAGE, Storage, as_thread};
 use crate::platform::{Kick, Sleeper};
 
-/// What the parts share with their director.
+/// The state that the actors share with their test.
 #[derive(Clone)]
 struct Shared {
     storage: &'static Storage,
     /// The words that were kicked, by address, once for each sleeper that a kick is for.
     kicked: Arc<Mutex<Vec<usize>>>,
-    /// The words that parts sleep on: where each went to sleep, and where it was requeued to.
+    /// The words that actors sleep on: the word that each halted on, and the one that it was
+    /// requeued to.
     asleep: Arc<Mutex<Vec<(usize, usize)>>>,
 }
 
 impl Shared {
-    /// Where the part sleeps that went to sleep on `word`.
+    /// The word on which the actor sleeps now that halted on `word`.
     fn requeued_to(&self, word: usize) -> usize {
         let asleep = self.asleep.lock().unwrap();
         let now = asleep.iter().find(|&&(began, _)| began == word);
@@ -39,10 +39,10 @@ impl Shared {
     }
 }
 
-enum Cue {
-    /// Run on, and stop at this point; without one until asleep or at the end.
+enum Command {
+    /// Run on, and pause at this point; without one until asleep or at the end.
     Go(Option<Point>),
-    /// Play a signal handler, stopping at this point, then stand where you stood.
+    /// Run a signal handler, pausing at this point, then pause again.
     Handle(Box<dyn FnOnce() + Send>, Option<Point>),
 }
 
@@ -54,34 +54,34 @@ enum Report {
     End,
 }
 
-/// The part's side of its talk with the director. Dropped with the part's thread, which tells the
-/// director that it has ended.
-struct Part {
-    cues: Receiver<Cue>,
+/// The actor's end of its channels to the test. It is dropped with the actor's thread, which shows
+/// the test that the actor has ended.
+struct Controlled {
+    commands: Receiver<Command>,
     reports: Sender<Report>,
 }
 
 thread_local! {
     static SHARED: RefCell<Option<Shared>> = const { RefCell::new(None) };
-    static PART: RefCell<Option<Rc<Part>>> = const { RefCell::new(None) };
+    static CONTROLLED: RefCell<Option<Rc<Controlled>>> = const { RefCell::new(None) };
     static TARGET: Cell<Option<Point>> = const { Cell::new(None) };
-    /// Points that the part has passed since its last cue.
-    static PASSED: Cell<u32> = const { Cell::new(0) };
+    /// Points that the actor has reached since its last command.
+    static REACHED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A part on the stage.
+/// The test's handle to a thread that it controls.
 pub(crate) struct Actor {
-    cues: Sender<Cue>,
+    commands: Sender<Command>,
     reports: Receiver<Report>,
     thread: Option<JoinHandle<()>>,
     shared: Shared,
-    /// The word that the part sleeps on.
+    /// The word that the actor sleeps on.
     asleep_on: Cell<Option<usize>>,
-    /// The same for what the handlers under way have interrupted, the outermost first.
+    /// The same for the code that running handlers have interrupted, the outermost first.
     interrupted: RefCell<Vec<Option<usize>>>,
 }
 
-/// Puts `play` on the stage as thread number `number`. It stands before its first line.
+/// Starts `play` as thread number `number`, paused before its first line.
 pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Actor {
     let shared = shared().unwrap_or_else(|| Shared {
         storage: STORAGE.with(|storage| *storage),
@@ -90,21 +90,21 @@ pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Acto
     });
     SHARED.set(Some(shared.clone()));
     let shares = shared.clone();
-    let (cues, cue_queue) = channel();
+    let (commands, command_queue) = channel();
     let (report_queue, reports) = channel();
     let thread = thread::spawn(move || {
         SHARED.set(Some(shares));
-        PART.set(Some(Rc::new(Part {
-            cues: cue_queue,
+        CONTROLLED.set(Some(Rc::new(Controlled {
+            commands: command_queue,
             reports: report_queue,
         })));
         as_thread(number, || {
-            part().unwrap().stand();
+            controlled().unwrap().pause();
             play();
         });
     });
     Actor {
-        cues,
+        commands,
         reports,
         thread: Some(thread),
         shared,
@@ -114,18 +114,18 @@ pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Acto
 }
 
 impl Actor {
-    /// Lets the part run until it reaches `point`.
+    /// Lets the actor run until it reaches `point`.
     pub(crate) fn to(&self, point: Point) {
         assert_eq!(self.go(Some(point)), Report::At(point));
     }
 
-    /// Lets the part run until it sleeps.
+    /// Lets the actor run until it sleeps.
     pub(crate) fn sleep(&self) {
         let report = self.go(None);
         assert!(matches!(report, Report::Asleep(_)), "{report:?}");
     }
 
-    /// Lets the part run to its end.
+    /// Lets the actor run to its end.
     pub(crate) fn end(mut self) {
         let report = self.go(None);
         if report == Report::End
@@ -136,36 +136,36 @@ impl Actor {
         assert_eq!(report, Report::End);
     }
 
-    /// Lets the part run until it sleeps, which it does before it ever reaches `point`.
+    /// Lets the actor run until it sleeps, which it does before it ever reaches `point`.
     pub(crate) fn sleep_before(&self, point: Point) {
         let report = self.go(Some(point));
         assert!(matches!(report, Report::Asleep(_)), "{report:?}");
     }
 
-    /// Whether somebody has kicked the part, which sleeps.
+    /// Whether the actor, which sleeps, was kicked.
     pub(crate) fn is_kicked(&self) -> bool {
         let word = self.asleep_on.get().expect("it is awake");
         let word = self.shared.requeued_to(word);
         self.shared.kicked.lock().unwrap().contains(&word)
     }
 
-    /// The part's next run begins with a spurious wake-up.
+    /// The actor's next run begins with a spurious wake-up.
     pub(crate) fn startle(&self) {
         assert!(self.asleep_on.take().is_some(), "it is awake");
     }
 
-    /// Plays a signal handler on the part, from its first line to its last.
+    /// Runs a signal handler on the actor, from its first line to its last.
     pub(crate) fn interrupt(&self, handler: impl FnOnce() + Send + 'static) {
         assert_eq!(self.handle(Box::new(handler), None), Report::HandlerDone);
     }
 
-    /// Plays a signal handler on the part until it reaches `point`.
+    /// Runs a signal handler on the actor until it reaches `point`.
     pub(crate) fn interrupt_to(&self, point: Point, handler: impl FnOnce() + Send + 'static) {
         let report = self.handle(Box::new(handler), Some(point));
         assert_eq!(report, Report::At(point));
     }
 
-    /// Lets the innermost handler that is under way run to its end.
+    /// Lets the innermost running handler run to its end.
     pub(crate) fn end_handler(&self) {
         assert_eq!(self.go(None), Report::HandlerDone);
     }
@@ -175,21 +175,21 @@ impl Actor {
             let word = self.shared.requeued_to(word);
             let mut kicked = self.shared.kicked.lock().unwrap();
             let mine = kicked.iter().position(|&kicked| kicked == word);
-            kicked.swap_remove(mine.expect("lost wake-up: nobody has kicked the part"));
+            kicked.swap_remove(mine.expect("lost wake-up: the actor was not kicked"));
         }
-        self.cue(Cue::Go(target));
+        self.command(Command::Go(target));
         self.report()
     }
 
     fn handle(&self, handler: Box<dyn FnOnce() + Send>, target: Option<Point>) -> Report {
         self.interrupted.borrow_mut().push(self.asleep_on.take());
-        self.cue(Cue::Handle(handler, target));
+        self.command(Command::Handle(handler, target));
         self.report()
     }
 
-    fn cue(&self, cue: Cue) {
-        // Fails where the part has panicked, which `report` notices.
-        let _ = self.cues.send(cue);
+    fn command(&self, command: Command) {
+        // Fails if the actor has panicked, which `report` notices.
+        let _ = self.commands.send(command);
     }
 
     fn report(&self) -> Report {
@@ -210,21 +210,21 @@ impl Actor {
     }
 }
 
-impl Part {
-    /// Waits for the director.
-    fn stand(&self) {
+impl Controlled {
+    /// Waits for a command to run on.
+    fn pause(&self) {
         loop {
-            let cue = self.cues.recv();
-            PASSED.set(0);
-            match cue {
-                Ok(Cue::Go(target)) => return TARGET.set(target),
-                Ok(Cue::Handle(play, target)) => {
+            let command = self.commands.recv();
+            REACHED.set(0);
+            match command {
+                Ok(Command::Go(target)) => return TARGET.set(target),
+                Ok(Command::Handle(play, target)) => {
                     TARGET.set(target);
                     play();
                     self.report(Report::HandlerDone);
                 }
-                // The director has failed: leave quietly.
-                Err(_) => resume_unwind(Box::new("the stage is closed")),
+                // The test has failed: end without a message.
+                Err(_) => resume_unwind(Box::new("the test has ended")),
             }
         }
     }
@@ -234,33 +234,33 @@ impl Part {
     }
 }
 
-fn part() -> Option<Rc<Part>> {
-    PART.with_borrow(Option::clone)
+fn controlled() -> Option<Rc<Controlled>> {
+    CONTROLLED.with_borrow(Option::clone)
 }
 
-/// The director's tables, where there is a stage.
+/// The test's tables, if it has actors.
 pub(super) fn storage() -> Option<&'static Storage> {
     shared().map(|shared| shared.storage)
 }
 
-/// What the parts share, where there is a stage.
+/// The state that actors share, if there are any.
 fn shared() -> Option<Shared> {
     SHARED.with_borrow(Option::clone)
 }
 
-/// Whether the caller is a part that was to stop at `point`, and has.
+/// Pauses the caller if it is an actor that was to run up to `point`. Returns whether it was.
 pub(super) fn paused(point: Point) -> bool {
-    match part() {
-        Some(part) if TARGET.get() == Some(point) => {
-            part.report(Report::At(point));
-            part.stand();
+    match controlled() {
+        Some(actor) if TARGET.get() == Some(point) => {
+            actor.report(Report::At(point));
+            actor.pause();
             true
         }
         Some(_) => {
-            PASSED.set(PASSED.get() + 1);
+            REACHED.set(REACHED.get() + 1);
             assert!(
-                PASSED.get() < 100_000,
-                "the part runs in circles: nobody will change what it waits for"
+                REACHED.get() < 100_000,
+                "livelock: no thread will change what the actor waits for"
             );
             false
         }
@@ -268,9 +268,11 @@ pub(super) fn paused(point: Point) -> bool {
     }
 }
 
-/// Whether the caller is a part, and has slept on `word`.
+/// Sleeps on `word` if the caller is an actor. Returns whether it is.
 pub(super) fn slept(word: &AtomicU32, sleeper: Sleeper) -> bool {
-    let Some(part) = part() else { return false };
+    let Some(actor) = controlled() else {
+        return false;
+    };
     let word = queue(word, sleeper);
     let asleep = shared().map(|shared| shared.asleep);
     let asleep = asleep
@@ -279,22 +281,22 @@ pub(super) fn slept(word: &AtomicU32, sleeper: Sleeper) -> bool {
     if let Some(asleep) = &asleep {
         asleep().push((word, word));
     }
-    part.report(Report::Asleep(word));
-    part.stand();
+    actor.report(Report::Asleep(word));
+    actor.pause();
     if let Some(asleep) = &asleep {
         let mut asleep = asleep();
         let mine = asleep.iter().position(|&(began, _)| began == word);
-        asleep.swap_remove(mine.expect("a part that slept"));
+        asleep.swap_remove(mine.expect("an actor that slept"));
     }
     true
 }
 
-/// Notes a kick.
+/// Records a kick.
 pub(super) fn kicked(word: &AtomicU32) {
     kicked_at(word, Kick::One);
 }
 
-/// Notes a kick of one or all that sleep on the word at an address.
+/// Records a kick of one or all sleepers of the word at an address.
 pub(super) fn kicked_at(word: *const AtomicU32, whom: Kick) {
     if let Some(shared) = shared() {
         let times = match whom {
@@ -310,7 +312,7 @@ pub(super) fn kicked_at(word: *const AtomicU32, whom: Kick) {
     }
 }
 
-/// Moves a part that sleeps on `from` to `to`. Whether there is a stage.
+/// Moves an actor that sleeps on `from` to `to`. Returns whether the test has actors.
 pub(super) fn requeued(from: &AtomicU32, to: &AtomicU32) -> bool {
     let Some(shared) = shared() else { return false };
     let mut asleep = shared.asleep.lock().unwrap();
@@ -321,7 +323,7 @@ pub(super) fn requeued(from: &AtomicU32, to: &AtomicU32) -> bool {
     true
 }
 
-/// Where those sleep that halted so on a word: at its address, or at the next, which is nobody's.
+/// The key of the sleepers of this kind on a word: its address, or the next, which no word has.
 fn queue(word: *const AtomicU32, sleeper: Sleeper) -> usize {
     word.addr() + usize::from(sleeper == Sleeper::Apart)
 }

@@ -1,9 +1,9 @@
-//! The toy platform with atomics that tell of every access: for races between two accesses that
-//! no call to the platform separates, and for accesses that come too late.
+//! The toy platform with atomics that report every access. For races between two accesses that no
+//! call to the platform separates, and for accesses that come too late.
 //!
-//! A test names the lock with [`watch`]; from then on its steps ([`before`], [`after`]) run around
-//! accesses to the lock's bytes, and [`freed`] starts a record of them: whatever touches the lock
-//! then would touch memory that is somebody else's.
+//! A test names the lock with [`watch`]. From then on its steps ([`before`], [`after`]) run around
+//! accesses to the lock's bytes. [`freed`] starts a record of them: each would touch memory that
+//! belongs to another object.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -23,9 +23,9 @@ use crate::tables::Tables;
 #[derive(Debug)]
 pub(crate) struct Watch;
 
-/// An atomic that tells of each access. An operation on a lane is one access.
+/// An atomic that reports each access. An operation on a lane is one access.
 #[derive(Debug)]
-#[repr(transparent)] // for the address of what it holds
+#[repr(transparent)] // so that its address is that of the inner atomic
 pub(crate) struct Watched<A>(A);
 
 /// A kind of access.
@@ -55,7 +55,7 @@ thread_local! {
     static STORAGE: &'static Storage<Watch> = Box::leak(Box::default());
 }
 
-/// From now on, accesses to `lock`'s bytes are those that count.
+/// From now on, steps run around accesses to `lock`'s bytes.
 pub(crate) fn watch<T>(lock: &T) {
     let start = std::ptr::from_ref(lock).addr();
     RANGE.set(start..start + size_of::<T>());
@@ -71,7 +71,7 @@ pub(crate) fn after(access: Access, step: impl FnOnce() + 'static) {
     STEPS.with_borrow_mut(|steps| steps.push_back((When::After, access, Box::new(step))));
 }
 
-/// From now on the lock's memory belongs to somebody else, and accesses are recorded.
+/// From now on the lock's memory belongs to another object, and accesses are recorded.
 pub(crate) fn freed() {
     FREED.set(true);
 }
@@ -235,8 +235,8 @@ impl Platform for Watch {
         Toy::wait_until(word, order, limit, done)
     }
 
-    fn pause(turns: u32) {
-        Toy::pause(turns);
+    fn pause(iterations: u32) {
+        Toy::pause(iterations);
     }
 
     fn delay(nanos: u64) -> Instant {

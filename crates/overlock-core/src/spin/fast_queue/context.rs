@@ -1,14 +1,14 @@
-//! Whose spare ticket an acquisition uses.
+//! The context of a thread, and with it the spare ticket, that an acquisition uses.
 //!
-//! A thread's ordinary code, and each handler that interrupts it or another handler, is a context
-//! with a spare of its own; the contexts of a thread are numbered by depth. A context is in use
-//! only while it locks, not while it holds: its spare is back before the acquisition returns.
-//! Whatever interrupts it enters and leaves in between, so entering and leaving are plain loads and
-//! stores.
+//! A thread's ordinary code is a context with a spare of its own, and so is each handler that
+//! interrupts it or another handler. The contexts of a thread are numbered by depth. A context is
+//! in use only while it locks, not while it holds: its spare is back before the acquisition
+//! returns. A handler that interrupts it enters and leaves in between, so entering and leaving are
+//! plain loads and stores.
 //!
-//! There is no `Drop`: where a handler never returns (it unwinds, or jumps out) in the middle of an
-//! acquisition, the depth stays as it was, and the ticket that still stands in a queue is never
-//! used as a spare again. The thread has a context less, no more.
+//! There is no `Drop`. A handler may never return (it unwinds, or jumps out) in the middle of an
+//! acquisition. The depth then stays as it was, and the ticket that is still in a queue is never
+//! used as a spare again. The thread has one context less; nothing else is lost.
 
 use core::sync::atomic::Ordering::{self, Relaxed};
 use core::sync::atomic::compiler_fence;
@@ -39,19 +39,19 @@ impl<P: Platform> Context<P> {
         }
         // A handler between the load and the store has put the depth back before it returns.
         slot.contexts.depth.store(depth as u32 + 1, Relaxed);
-        // FC: the spare is used only after handlers keep away from it.
+        // FC: the spare is used only after handlers no longer use it.
         compiler_fence(Ordering::SeqCst);
         Some(Context { slot, index, depth })
     }
 
-    /// The ticket that this context brings.
+    /// The ticket with which this context queues.
     #[inline]
     pub(super) fn spare(&self) -> TicketId {
         TicketId::from_bits(self.slot.contexts.spare[self.depth].load(Relaxed))
             .unwrap_or_else(|| TicketId::first_of(self.index, self.depth))
     }
 
-    /// Leaves, with `spare` for the next time.
+    /// Leaves the context, with `spare` for its next use.
     #[inline]
     pub(super) fn leave(self, spare: TicketId) {
         self.slot.contexts.spare[self.depth].store(spare.bits(), Relaxed);

@@ -2,12 +2,12 @@
 //!
 //! # States
 //!
-//! (latest, reserve), where the lock has no tickets yet; any number of threads may be at this at a
-//! time:
+//! (latest, reserve), where the lock has no tickets yet; any number of threads may do this at the
+//! same time:
 //!
 //! ```text
 //! (0, 0)  --ours-->  (0, r)  --ours-->  (t, r)     from here on it is a `FastQueue`
-//! (0, r)             (t, r)                        another's is there: ours goes back to the pool
+//! (0, r)             (t, r)                        another one is there: ours goes back to the pool
 //! ```
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -28,9 +28,9 @@ diagram! {
 
 /// A [`FastQueue`] with a `const` constructor, for statics and for `lock_api`.
 ///
-/// The price is a look before each acquisition, and that the failure which [`FastQueue::try_new`]
-/// returns becomes a panic: in the first `lock`, before anything has changed. Dropping it returns
-/// the tickets; a static never does.
+/// The price is a load before each acquisition. The failure that [`FastQueue::try_new`] returns
+/// becomes a panic: in the first `lock`, before anything has changed. Dropping the lock returns its
+/// tickets; a static is never dropped.
 #[derive(Debug)]
 pub struct LazyFastQueue<P: Platform> {
     queue: FastQueue<P>,
@@ -55,7 +55,7 @@ impl<P: ConstPlatform> Default for LazyFastQueue<P> {
 }
 
 impl<P: Platform> LazyFastQueue<P> {
-    /// The lock with its tickets, taken now if it has none.
+    /// Returns the lock with its tickets, which it takes now if it has none.
     #[inline]
     fn ready(&self) -> Result<&FastQueue<P>, CreateError> {
         // Acquire: pairs with the exchange in `prepare`, after which the reserve is there too.
@@ -65,17 +65,17 @@ impl<P: Platform> LazyFastQueue<P> {
         Ok(&self.queue)
     }
 
-    /// Gives the lock its tickets, unless somebody else is faster. Nobody waits for anybody here.
+    /// Gives the lock its tickets, unless another thread is faster. Does not block.
     #[cold]
     fn prepare(&self) -> Result<(), CreateError> {
         let [latest, reserve] = match take_two::<P>() {
-            // Another thread's, while this one looked for two that were left.
+            // Another thread gave it its tickets, and the pool is empty.
             Err(_) if self.queue.latest.load(Acquire) != 0 => return Ok(()),
             tickets => tickets?,
         };
-        // The reserve first: who finds a latest ticket finds a reserve. It is never 0 again, so one
-        // who comes here late cannot put a second one in. FR: release for who takes it;
-        // acquire, so that another's, seen here, is passed on by the next exchange.
+        // The reserve first: a thread that finds a latest ticket finds a reserve. It is never 0
+        // again, so a late thread cannot store a second one. FR: release, pairs with the exchange
+        // that takes it; acquire, so that the next exchange passes on another thread's reserve.
         let first = self
             .queue
             .reserve
@@ -87,7 +87,7 @@ impl<P: Platform> LazyFastQueue<P> {
                 Step::ReturnReserve.taken::<P>();
             }
         }
-        // FT: release, the ticket and the reserve come before; acquire where another's did.
+        // FT: release, the ticket and the reserve come before; acquire where another thread's did.
         let word = first_word::<P>(latest);
         let first = self.queue.latest.compare_exchange(0, word, AcqRel, Acquire);
         match first {
@@ -105,7 +105,7 @@ impl<P: Platform> HasDiagram for LazyFastQueue<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&super::DIAGRAM, &DIAGRAM];
 }
 
-// SAFETY: as for `FastQueue`, which does all the work once it has its tickets, which it gets once.
+// SAFETY: as for `FastQueue`, which does all the work once it has its tickets. It gets them once.
 unsafe impl<P: Platform> RawLock for LazyFastQueue<P> {
     type Token = FastQueueToken;
 
@@ -124,7 +124,7 @@ unsafe impl<P: Platform> RawLock for LazyFastQueue<P> {
 
     /// # Panics
     ///
-    /// Where this is the lock's first use, and the platform's tickets are used up.
+    /// If this is the lock's first use, and the platform's tickets are used up.
     #[inline]
     fn lock(&self) -> FastQueueToken {
         match self.ready() {
@@ -133,7 +133,7 @@ unsafe impl<P: Platform> RawLock for LazyFastQueue<P> {
         }
     }
 
-    /// Fails also where this is the lock's first use, and the platform's tickets are used up.
+    /// Also fails if this is the lock's first use, and the platform's tickets are used up.
     #[inline]
     fn try_lock(&self) -> Option<FastQueueToken> {
         self.ready().ok()?.try_lock()

@@ -1,4 +1,4 @@
-//! Thread 0 is the director; the parts are threads 1 to 7.
+//! Thread 0 directs; the actors are threads 1 to 7.
 
 use std::boxed::Box;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn pass(lock: &FastQueue<Toy>) {
     unlock(lock, token);
 }
 
-/// Q1, counted: every ticket has one holder, with `locks` alive and nobody in the middle of
+/// Q1, counted: every ticket has one holder, with `locks` alive and no thread in the middle of
 /// locking.
 fn census(locks: &[&FastQueue<Toy>]) {
     let mut holders = BTreeMap::<u32, String>::new();
@@ -57,7 +57,7 @@ fn census(locks: &[&FastQueue<Toy>]) {
     assert_eq!(holders.len(), Toy::tables().tickets.len());
 }
 
-/// A part that locks, says so, and unlocks.
+/// An actor that locks, appends its thread to `order`, and unlocks.
 fn passer(thread: usize, lock: Lock, order: &Arc<Mutex<Vec<usize>>>) -> Actor {
     let order = order.clone();
     actor(thread, move || {
@@ -107,7 +107,7 @@ fn served_in_the_order_of_arrival() {
     census(&[lock]);
 }
 
-/// Tickets wander: after this most contexts' spares are not the ones that they began with.
+/// After this, most contexts' spares are not the ones that they began with.
 #[test]
 fn no_ticket_is_lost_or_held_twice_after_many_operations() {
     let locks = [leak(), leak(), leak()];
@@ -134,7 +134,7 @@ fn no_ticket_is_lost_or_held_twice_after_many_operations() {
 fn locks_come_and_go() {
     for round in 0..if cfg!(miri) { 10 } else { 100 } {
         let locks = [(); LOCK_TICKETS / 2].map(|()| FastQueue::<Toy>::try_new().unwrap());
-        // Used by different threads, so that other tickets come back than were taken.
+        // Used by different threads, so that the locks end with other tickets than they began with.
         for (index, lock) in locks.iter().enumerate() {
             as_thread((round + index) % SLOTS, || pass(lock));
         }
@@ -179,9 +179,9 @@ fn destroying_a_held_lock_is_reported_and_its_ticket_not_used_again() {
     assert!(!free.contains(&forgotten.0));
 }
 
-/// Q3, two levels deep: handlers on a waiter that stands between the exchange and the adoption,
-/// where its context has no spare. With `leave` before the wait (or one context for all) a handler
-/// would bring the ticket that the waiter's successor watches.
+/// Q3, two levels deep: handlers on a waiter between the exchange and the adoption, where its
+/// context has no spare. With `leave` before the wait (or one context for all) a handler would
+/// queue with the ticket that the waiter's successor polls.
 #[test]
 fn handlers_lock_while_their_thread_is_between_exchange_and_adoption() {
     let [outer, middle, inner] = [leak(), leak(), leak()];
@@ -200,7 +200,7 @@ fn handlers_lock_while_their_thread_is_between_exchange_and_adoption() {
     assert_eq!(Toy::tables().slots[1].contexts.depth.load(Relaxed), 2);
     let second = order.clone();
     waiter.interrupt(move || {
-        // Several times: spares change hands.
+        // Several times: the spare changes each time.
         (0..3).for_each(|_| pass(inner));
         let token = inner.try_lock().unwrap();
         second.lock().unwrap().push(12);
@@ -215,8 +215,8 @@ fn handlers_lock_while_their_thread_is_between_exchange_and_adoption() {
     census(&[outer, middle, inner]);
 }
 
-/// A fifth context in the middle of locking has none of its own, and a stranger no slot: both use
-/// the lock's reserve, one at a time.
+/// A fifth nested context has no spare, and a thread without a slot has none either: both use the
+/// lock's reserve, one at a time.
 #[test]
 fn without_a_context_the_locks_reserve_is_used() {
     let lock = leak();
@@ -236,26 +236,26 @@ fn without_a_context_the_locks_reserve_is_used() {
 
     let token = lock.lock();
     let order = Arc::default();
-    let strangers = [SLOTS, SLOTS + 1].map(|thread| {
-        let stranger = passer(thread, lock, &order);
-        stranger.to(Point::Wait);
-        stranger
+    let slotless = [SLOTS, SLOTS + 1].map(|thread| {
+        let waiter = passer(thread, lock, &order);
+        waiter.to(Point::Wait);
+        waiter
     });
     assert_eq!(lock.reserve.load(Relaxed), TAKEN);
     assert!(as_thread(SLOTS, || lock.try_lock()).is_none());
-    let citizen = passer(2, lock, &order);
-    citizen.to(Point::Wait);
+    let with_slot = passer(2, lock, &order);
+    with_slot.to(Point::Wait);
     unlock(lock, token);
-    let [first, second] = strangers;
+    let [first, second] = slotless;
     first.end();
-    citizen.end();
+    with_slot.end();
     second.end();
     assert_eq!(*order.lock().unwrap(), [SLOTS, 2, SLOTS + 1]);
     census(&[lock]);
 }
 
-/// Q4: with a word of names alone (`next_use` without the count) the exchange below would succeed,
-/// and thread 0 would hold a place behind thread 2 for the lock itself.
+/// Q4: with a word of names alone (`next_use` without the count) the exchange below would succeed.
+/// Thread 0 would then take its place behind the owner for ownership.
 #[test]
 fn try_lock_is_not_fooled_by_a_ticket_that_comes_back() {
     let lock: &'static FastQueue<Watch> = Box::leak(Box::new(FastQueue {
@@ -283,22 +283,22 @@ fn try_lock_is_not_fooled_by_a_ticket_that_comes_back() {
 }
 
 #[test]
-fn a_snapshot_of_a_lock_that_changes_hands_says_locked() {
+fn a_snapshot_of_a_lock_that_is_handed_off_says_locked() {
     let lock: &'static FastQueue<Watch> = Box::leak(Box::new(FastQueue {
         latest: Atomic::new(first_word::<Watch>(TicketId::first_of(1, 0))),
         reserve: Atomic::new(TAKEN),
     }));
     watch(lock);
     assert!(!lock.is_locked());
-    // After the first look: the ticket it names is RELEASED, and no longer the lock's.
+    // After the first load: the ticket that it names is RELEASED, and no longer the lock's.
     watch::after(Access::Load, move || {
         let _held = lock.lock();
     });
     assert!(lock.is_locked());
 }
 
-/// The next owner may destroy the lock: the release is one store, to the ticket, and the lock is
-/// not looked at.
+/// The next owner may destroy the lock: the release is one store, to the ticket, and does not touch
+/// the lock.
 #[test]
 fn a_release_does_not_touch_the_lock() {
     let lock = FastQueue::<Watch>::try_new().unwrap();
@@ -310,7 +310,8 @@ fn a_release_does_not_touch_the_lock() {
     assert_eq!(touches(), []);
 }
 
-/// Q2: from then on the ticket is whose watcher it was, who may bring it to another lock.
+/// Q2: from then on the ticket belongs to the thread that polled it, which may queue with it for
+/// another lock.
 #[test]
 fn nothing_of_the_ticket_is_touched_after_its_release() {
     let lock = FastQueue::<Watch>::try_new().unwrap();
@@ -341,15 +342,15 @@ fn a_lazy_lock_takes_its_tickets_at_its_first_use() {
     census(&[]);
 }
 
-/// Two threads at once: without giving back what comes too late (`reserve`, `latest`) their tickets
-/// are lost.
+/// Two threads at once: unless the later one gives its tickets back (`reserve`, `latest`) they are
+/// lost.
 #[test]
 fn a_lazy_lock_takes_its_tickets_once() {
     for access in [Access::Exchange, Access::Load] {
         let total = Watch::tables().tickets.free().len();
         let lock: &'static LazyFastQueue<Watch> = Box::leak(Box::new(LazyFastQueue::new()));
         watch(lock);
-        // Just before its exchanges, or after its first look.
+        // Just before its exchanges, or after its first load.
         let play = move || {
             let token = as_thread(1, || lock.lock());
             // SAFETY: just locked.

@@ -11,7 +11,7 @@ fn unlock<F: Flaw>(lock: &Faulty<Toy, F>) {
     unsafe { lock.unlock(()) };
 }
 
-/// A sleeper is woken while another one may sleep; what it leaves in the word as it takes the lock.
+/// Wakes a sleeper while another one may sleep. Returns the word after it has taken the lock.
 fn taken_by_a_woken_sleeper<F: Flaw>() -> u32 {
     let lock = leak::<F>();
     lock.lock();
@@ -43,7 +43,7 @@ fn alone_each_of_them_works() {
 }
 
 #[test]
-fn two_enter_between_the_look_and_the_store() {
+fn two_enter_between_the_load_and_the_store() {
     let lock = leak::<NoExclusion>();
     at(Point::Seen, || as_thread(1, || lock.lock()));
     lock.lock();
@@ -55,7 +55,7 @@ fn a_woken_sleeper_forgets_the_others() {
     assert_eq!(taken_by_a_woken_sleeper::<LostKick>(), HELD);
 }
 
-/// Without its flaw the lock is right: what the other flaws add is all that is wrong with them.
+/// Without its flaw the lock is correct: the flaws are the only faults.
 #[test]
 fn a_woken_sleeper_that_remembers_the_others_kicks_them() {
     assert_eq!(taken_by_a_woken_sleeper::<Relaxed>(), SLEEPERS);
@@ -67,7 +67,7 @@ fn the_last_to_come_is_served_first() {
     lock.lock();
     at(Point::Wait, || {
         assert!(lock.is_contended());
-        // Thread 2 comes once the lock is thread 1's for the taking, and passes it.
+        // Thread 2 comes once the lock is offered to thread 1, and bypasses it.
         as_thread(0, || unlock(lock));
         as_thread(2, || lock.lock());
         assert_eq!(lock.word.load(Unordered), WAITER | HELD);
@@ -79,7 +79,7 @@ fn the_last_to_come_is_served_first() {
 }
 
 #[test]
-fn a_writer_comes_in_beside_readers_but_not_beside_a_writer() {
+fn a_writer_enters_among_readers_but_not_with_a_writer() {
     let lock = Box::leak(Box::new(BustedRw::<Toy>::new()));
     lock.read();
     assert!(lock.is_locked() && !lock.is_write_locked());
@@ -90,7 +90,7 @@ fn a_writer_comes_in_beside_readers_but_not_beside_a_writer() {
     at(Point::Wait, || unsafe { writer.unlock_write(()) });
     as_thread(1, || writer.read());
     for _ in 0..2 {
-        // SAFETY: two have come in to read.
+        // SAFETY: two readers hold it.
         unsafe { writer.unlock_read(()) };
     }
     assert!(!writer.is_locked());
@@ -98,7 +98,7 @@ fn a_writer_comes_in_beside_readers_but_not_beside_a_writer() {
 }
 
 #[test]
-fn a_lock_is_looked_at_after_its_release() {
+fn lingering_loads_the_word_after_its_release() {
     use crate::toy::watch::{Access, Watch, after, freed, left, touches, watch};
 
     let lock: &'static Faulty<Watch, Lingering> = Box::leak(Box::new(Faulty::new()));

@@ -26,7 +26,7 @@ fn node(thread: usize) -> u32 {
     u32::from(NodeId::new(thread, 0).bits())
 }
 
-/// A part that locks, says so, and unlocks.
+/// An actor that locks, appends its thread to `order`, and unlocks.
 fn passer(thread: usize, lock: Lock, order: &Arc<Mutex<Vec<usize>>>) -> Actor {
     let order = order.clone();
     actor(thread, move || {
@@ -81,8 +81,8 @@ fn served_in_the_order_of_arrival() {
 }
 
 /// An owner that finds no link and whose exchange fails has a successor that is about to link.
-/// Without the wait in `hand_off` the successor would never be served, and without the exchange's
-/// failure being looked at the queue would be forgotten.
+/// Without the wait in `hand_off` the successor would never be served. If the exchange's failure
+/// were ignored, the queue would be lost.
 #[test]
 fn an_owner_waits_for_a_successor_that_has_come_but_not_linked() {
     let lock = leak();
@@ -91,7 +91,7 @@ fn an_owner_waits_for_a_successor_that_has_come_but_not_linked() {
     guard.node().wait.store(WAITING, Relaxed);
     assert_eq!(lock.tail.swap(name(&guard), AcqRel), node(0)); // arrives ...
     at(Point::Wait, || {
-        // N2: the owner's node is still claimed when the successor links through it.
+        // N2: the owner's node is still in use when the successor links through it.
         assert!(!Toy::tables().slots[0].is_idle());
         NodeId::new(0, 0).node::<Toy>().next.store(node(1), Release); // ... and links
     });
@@ -108,7 +108,7 @@ fn watched() -> &'static Mcs<Watch> {
     lock
 }
 
-/// Thread 1 arrives, to link itself to the owner's `link` when it likes.
+/// Thread 1 arrives. Returns its node, and a function that links it to the owner's `link`.
 fn arrive(
     lock: &Mcs<Watch>,
 ) -> (
@@ -121,9 +121,9 @@ fn arrive(
     (guard.node(), move |link| link.store(name(&guard), Release))
 }
 
-/// From here on the next owner may free the lock. Fails where `empty` looks at the lock once more.
+/// From here on the next owner may free the lock. Fails where `empty` loads the tail once more.
 #[test]
-fn the_tails_exchange_is_the_last_that_an_unlock_touches_where_nobody_waits() {
+fn an_unlock_without_waiters_ends_with_the_tails_exchange() {
     for spare in [false, true] {
         let lock = watched();
         let token = if spare {
@@ -142,10 +142,10 @@ fn the_tails_exchange_is_the_last_that_an_unlock_touches_where_nobody_waits() {
     }
 }
 
-/// An owner with a node needs nothing of the lock once it knows that somebody has come. Fails where
-/// `hand_off` looks at the lock.
+/// An owner with a node needs nothing of the lock once it knows of an arrival. Fails where
+/// `hand_off` accesses the lock.
 #[test]
-fn a_hand_over_does_not_touch_the_lock() {
+fn a_handoff_does_not_touch_the_lock() {
     let link = &NodeId::new(0, 0).node::<Watch>().next;
     for linked in [false, true] {
         let lock = watched();
@@ -168,9 +168,9 @@ fn a_hand_over_does_not_touch_the_lock() {
     }
 }
 
-/// Fails where `hand_off` clears `spare_next` behind the handoff.
+/// Fails where `hand_off` clears `spare_next` after the handoff.
 #[test]
-fn the_spares_link_is_cleared_before_the_hand_over_and_nothing_touched_after_it() {
+fn the_spares_link_is_cleared_before_the_handoff_and_nothing_touched_after_it() {
     let lock = watched();
     lock.tail.store(SPARE, Relaxed);
     let (successor, links) = arrive(lock);
@@ -186,10 +186,10 @@ fn the_spares_link_is_cleared_before_the_hand_over_and_nothing_touched_after_it(
 }
 
 /// More locks held than a thread has nodes, and handlers nested deeper: each takes the spare of its
-/// own lock. N4: without `spare_next.store(0)` the second round would hand over to a node that
+/// own lock. N4: without `spare_next.store(0)` the second round would hand off to a node that
 /// has left, and keep the lock locked.
 #[test]
-fn a_fifth_acquisition_uses_the_locks_spare_and_hands_over_as_any_other() {
+fn a_fifth_acquisition_uses_the_locks_spare_and_hands_off_as_any_other() {
     let held: Vec<_> = (0..CONTEXTS).map(|_| leak()).collect();
     let tokens: Vec<_> = held.iter().map(|lock| lock.lock()).collect();
     let lock = leak();
@@ -226,25 +226,24 @@ fn a_fifth_acquisition_uses_the_locks_spare_and_hands_over_as_any_other() {
 fn a_thread_without_a_slot_waits_for_an_empty_queue() {
     let lock = leak();
     let token = lock.lock();
-    let stranger = actor(SLOTS, move || {
+    let slotless = actor(SLOTS, move || {
         let token = lock.lock();
         assert_eq!(tail(lock), SPARE);
         assert!(lock.try_lock().is_none());
         unlock(lock, token);
     });
-    stranger.to(Point::Wait);
-    // It does not stand in the queue, and is overtaken.
+    slotless.to(Point::Wait);
+    // It is not in the queue, and is bypassed.
     assert!(!lock.is_contended());
     unlock(lock, token);
     let token = lock.lock();
-    stranger.to(Point::Wait);
+    slotless.to(Point::Wait);
     unlock(lock, token);
-    stranger.end();
+    slotless.end();
     assert_eq!(tail(lock), 0);
 }
 
-/// A handler that arrives while the thread waits on a lock of the same kind stands in a node of
-/// its own.
+/// A handler that arrives while its thread waits on a lock of the same kind has a node of its own.
 #[test]
 fn a_handler_locks_while_its_thread_waits() {
     let [outer, inner] = [leak(), leak()];
@@ -269,7 +268,7 @@ fn a_forgotten_token_keeps_the_lock_and_the_node() {
     as_thread(1, || std::mem::forget(lock.lock()));
     assert!(lock.is_locked() && lock.try_lock().is_none());
     assert!(!Toy::tables().slots[1].is_idle());
-    // The thread goes on with its other nodes.
+    // The thread still has its other nodes.
     let other = leak();
     let token = as_thread(1, || other.lock());
     assert_eq!(tail(other), u32::from(NodeId::new(1, 1).bits()));

@@ -1,5 +1,5 @@
-//! The transitions of the paravirtual queued locks' diagram: those of the word, (tail, pending, locked),
-//! and those of a waiter's `state`.
+//! The transitions of the paravirtual queued locks' diagram: those of the word, (tail, pending,
+//! locked), and those of a waiter's `state`.
 
 use crate::diagram::diagram;
 
@@ -14,22 +14,22 @@ diagram! {
         WaitEarly = "RUNNING: p sleeps, so it does not spin",
         Halt = "RUNNING -> HALTED: sleeps in the queue",
         HaltTooLate = "RUNNING -> HALTED fails: it is the head",
-        WakeInQueue = "HALTED -> RUNNING: for no reason",
+        WakeInQueue = "HALTED -> RUNNING: a spurious wake-up",
         WakeAsHead = "HALTED -> RUNNING fails: it is the head, and HASHED",
         MakeHead = "RUNNING -> HEAD: by its predecessor",
         EnterHalted = "HALTED -> HASHED, (m, 0, 1) -> (m, 0, SLOW): by its predecessor",
-        EnterWoken = "RUNNING -> HASHED: it has woken since its predecessor looked",
+        EnterWoken = "RUNNING -> HASHED: it woke after its predecessor had seen it HALTED",
         SetPending = "(n, 0, *) -> (n, 1, *): the head spins",
         HeadTakes = "(n, 1, 0) -> (n, 0, 1)",
-        LosePending = "(n, 1, 0) -> (n, 1, 1): a thief has looked before pending was set",
-        ClearPending = "(n, 1, *) -> (n, 0, *): the head has spun for long enough",
+        LosePending = "(n, 1, 0) -> (n, 1, 1): to a thief that loaded it before pending was set",
+        ClearPending = "(n, 1, *) -> (n, 0, *): the head's spin budget is used up",
         SpinOn = "(n, 0, 1), its entry is gone: the head spins on",
         Enter = "(n, 0, 1) -> (n, 0, SLOW): the head, for the first time",
         EnterAgain = "(n, 0, 1) -> (n, 0, SLOW): the head, its entry was gone",
         EnterTakes = "(n, 0, 0) -> (n, 0, SLOW) -> (n, 0, 1): the head",
         KeepEntry = "(n, 0, SLOW): the head has an entry",
         Sleep = "HEAD -> HASHED: sleeps at the head",
-        Wake = "HASHED -> HEAD: kicked, or for no reason",
+        Wake = "HASHED -> HEAD: kicked, or a spurious wake-up",
         LastLeaves = "(n, 0, 1) -> (0, 0, 1)",
         Release = "(*, *, 1) -> (*, *, 0)",
         ReleaseSlow = "(*, *, SLOW) -> (*, *, 0): and kicks the head",

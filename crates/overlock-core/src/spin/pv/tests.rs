@@ -1,4 +1,4 @@
-//! Thread 0 is the director, who holds the lock first; the parts are threads 1 to 7.
+//! Thread 0 directs, and holds the lock first; the actors are threads 1 to 7.
 
 use std::boxed::Box;
 use std::ptr;
@@ -7,13 +7,14 @@ use std::vec::Vec;
 
 use super::*;
 use crate::node::CONTEXTS;
-use crate::spin::{Hybrid, HybridShort, PvQueued};
+use crate::spin::hybrid::UnfairMode;
+use crate::spin::pv_queued::OneSteal;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, left};
 
 type Lock = &'static Core<Toy>;
 
-/// As published, with fewer turns.
+/// As published, with a smaller spin budget.
 #[derive(Debug)]
 struct Stubborn;
 
@@ -21,7 +22,7 @@ impl Tuning for Stubborn {
     const HYBRID: &'static str = "";
     const PV_QUEUED: &'static str = "";
     const UNFAIR: Spin = Spin::Forever;
-    const TURNS: u32 = 4;
+    const POLLS: u32 = 4;
     const ENTER_AGAIN: bool = false;
 }
 
@@ -33,11 +34,11 @@ impl Tuning for Again {
     const HYBRID: &'static str = "";
     const PV_QUEUED: &'static str = "";
     const UNFAIR: Spin = Spin::Forever;
-    const TURNS: u32 = 4;
+    const POLLS: u32 = 4;
     const ENTER_AGAIN: bool = true;
 }
 
-/// Nobody spins.
+/// No waiter spins.
 #[derive(Debug)]
 struct Never;
 
@@ -45,11 +46,11 @@ impl Tuning for Never {
     const HYBRID: &'static str = "";
     const PV_QUEUED: &'static str = "";
     const UNFAIR: Spin = Spin::Forever;
-    const TURNS: u32 = 0;
+    const POLLS: u32 = 0;
     const ENTER_AGAIN: bool = true;
 }
 
-/// Runs a test on both locks, with both ways to be kicked in vain.
+/// Runs a test on both kinds, with both policies for a head that was kicked in vain.
 macro_rules! on_each_kind {
     ($($(#[$meta:meta])* $test:ident;)*) => {$(
         #[test]
@@ -59,10 +60,10 @@ macro_rules! on_each_kind {
                 scenes::$test::<K>();
                 assert_eq!(left(), 0);
             }
-            on::<PvQueued<Toy, Stubborn>>();
-            on::<PvQueued<Toy, Again>>();
-            on::<Hybrid<Toy, Stubborn>>();
-            on::<Hybrid<Toy, Again>>();
+            on::<OneSteal<Stubborn>>();
+            on::<OneSteal<Again>>();
+            on::<UnfairMode<Stubborn>>();
+            on::<UnfairMode<Again>>();
         }
     )*};
 }
@@ -71,13 +72,13 @@ on_each_kind! {
     the_word_tells_who_holds_who_waits_and_who_sleeps;
     the_queue_is_served_in_order_asleep_or_awake;
     an_unlock_before_the_halt_is_not_lost;
-    an_unlock_between_entry_and_mark_leaves_the_lock_to_the_head;
-    a_slow_hand_over_does_not_enter_a_waiter_twice;
-    sleepers_that_wake_for_no_reason_sleep_again;
+    an_unlock_between_entry_and_slow_leaves_the_lock_to_the_head;
+    a_slow_handoff_does_not_enter_a_waiter_twice;
+    sleepers_that_wake_spuriously_sleep_again;
     a_stale_kick_is_harmless;
     a_successor_of_a_sleeper_does_not_spin;
-    a_spinning_head_is_not_passed;
-    the_head_survives_a_thief_that_looked_before_pending_was_set;
+    a_spinning_head_is_not_bypassed;
+    the_head_survives_a_thief_that_loaded_before_pending_was_set;
     handlers_nest_and_the_fifth_context_waits_without_a_node;
     nothing_of_the_lock_is_touched_after_its_release;
 }
@@ -94,7 +95,7 @@ fn entries(lock: Lock) -> usize {
     lock_hash::entries::<Toy, _>(&lock.word)
 }
 
-/// A part that locks `lock` and keeps it.
+/// An actor that locks `lock` and keeps it.
 fn locker<K: Kind + 'static>(thread: usize, lock: Lock) -> Actor {
     actor(thread, move || lock.lock::<K>())
 }
@@ -115,24 +116,21 @@ fn state(thread: usize) -> u32 {
 mod counters;
 mod scenes;
 
-/// The last look of a waiter in the queue. Fails where it stores HALTED instead of exchanging it:
-/// it sleeps as a head that nobody has entered.
+/// The last check of a waiter in the queue. Fails where it stores HALTED instead of exchanging it:
+/// it sleeps as a head without an entry.
 #[test]
 fn a_waiter_that_has_become_the_head_does_not_fall_asleep() {
     let lock = Core::<Toy>::new();
     let [node, before] = [1, 2].map(|thread| id(thread).node::<Toy>());
-    for (handed_over, entered) in [(HEAD, false), (HASHED, true)] {
-        node.state.store(handed_over, Relaxed);
-        assert_eq!(
-            lock.wait_in_queue::<PvQueued<Toy, Never>>(node, before),
-            entered
-        );
-        assert_eq!(node.state.load(Relaxed), handed_over);
+    for (made_head, entered) in [(HEAD, false), (HASHED, true)] {
+        node.state.store(made_head, Relaxed);
+        assert_eq!(lock.wait_in_queue::<OneSteal<Never>>(node, before), entered);
+        assert_eq!(node.state.load(Relaxed), made_head);
     }
 }
 
 /// The lock is stolen between the release and the head's waking up. The head sleeps again, and the
-/// thief's unlock must kick it: fails where it does not enter itself again (`!= SLOW` never true
+/// thief's unlock must kick it. Fails where it does not enter itself again (`!= SLOW` never true
 /// after the first).
 #[test]
 fn a_head_that_was_robbed_enters_itself_again() {
@@ -151,8 +149,8 @@ fn a_head_that_was_robbed_enters_itself_again() {
         head.end();
         assert_eq!((word(lock), entries(lock)), (LOCKED, 0));
     }
-    on::<PvQueued<Toy, Again>>();
-    on::<Hybrid<Toy, Again>>();
+    on::<OneSteal<Again>>();
+    on::<UnfairMode<Again>>();
 }
 
 /// The published form of the same: it spins from then on, keeping thieves away. Fails where it
@@ -166,29 +164,29 @@ fn a_robbed_head_of_the_published_form_stays_awake() {
         head.sleep();
         lock.unlock();
         lock.lock::<K>(); // The thief.
-        // Its spins end twice, and it starts anew.
-        for _ in 0..2 * K::Tuning::TURNS {
+        // Its spin budget ends twice, and it starts anew.
+        for _ in 0..2 * K::Tuning::POLLS {
             head.to(Point::Wait);
         }
         assert_eq!((word(lock), entries(lock)), (tail(1) | PENDING | LOCKED, 0));
         lock.unlock();
         head.end();
     }
-    on::<PvQueued<Toy, Stubborn>>();
-    on::<Hybrid<Toy, Stubborn>>();
+    on::<OneSteal<Stubborn>>();
+    on::<UnfairMode<Stubborn>>();
 }
 
-/// pv_queued: one attempt, whoever sleeps.
+/// pv_queued: one attempt, whether or not the head sleeps.
 #[test]
 fn a_newcomer_of_pv_queued_tries_once() {
     let lock = leak();
-    lock.lock::<PvQueued<Toy>>();
-    let [head, newcomer] = [1, 2].map(|thread| locker::<PvQueued<Toy>>(thread, lock));
+    lock.lock::<OneSteal<Published>>();
+    let [head, newcomer] = [1, 2].map(|thread| locker::<OneSteal<Published>>(thread, lock));
     head.sleep();
     newcomer.sleep_before(Point::Wait); // The lock is held: it queues.
     assert_eq!(word(lock), tail(2) | SLOW);
     lock.unlock();
-    locker::<PvQueued<Toy>>(3, lock).end(); // The lock is free: it steals.
+    locker::<OneSteal<Published>>(3, lock).end(); // The lock is free: it steals.
     assert_eq!(word(lock), tail(2) | LOCKED);
     lock.unlock();
     head.end();
@@ -201,13 +199,13 @@ fn a_newcomer_of_pv_queued_tries_once() {
 #[test]
 fn a_newcomer_of_hybrid_is_unfair_while_the_head_sleeps() {
     let lock = leak();
-    let newcomer = |thread| locker::<Hybrid<Toy>>(thread, lock);
-    lock.lock::<Hybrid<Toy>>();
+    let newcomer = |thread| locker::<UnfairMode<Published>>(thread, lock);
+    lock.lock::<UnfairMode<Published>>();
     let head = newcomer(1);
     head.sleep();
     let [two, three, four] = [2, 3, 4].map(newcomer);
-    for part in [&two, &three, &four] {
-        part.to(Point::Wait);
+    for waiter in [&two, &three, &four] {
+        waiter.to(Point::Wait);
         assert_eq!(word(lock), tail(1) | SLOW); // In unfair mode: it has not joined the queue.
     }
     lock.unlock();
@@ -234,25 +232,25 @@ fn a_newcomer_of_hybrid_is_unfair_while_the_head_sleeps() {
 #[test]
 fn unfair_mode_ends_at_its_limit() {
     let lock = leak();
-    lock.lock::<HybridShort<Toy>>();
-    let [head, newcomer] = [1, 2].map(|thread| locker::<HybridShort<Toy>>(thread, lock));
+    lock.lock::<UnfairMode<Short>>();
+    let [head, newcomer] = [1, 2].map(|thread| locker::<UnfairMode<Short>>(thread, lock));
     head.sleep();
     newcomer.to(Point::Wait);
     assert_eq!(word(lock), tail(1) | SLOW);
     newcomer.sleep(); // Where there was no limit, the toy would say "stuck".
     assert_eq!(word(lock), tail(2) | SLOW);
-    for part in [head, newcomer] {
+    for waiter in [head, newcomer] {
         lock.unlock();
-        part.end();
+        waiter.end();
     }
 }
 
 #[test]
 fn a_thread_without_a_slot_takes_the_lock_past_the_queue() {
     let lock = leak();
-    lock.lock::<PvQueued<Toy>>();
+    lock.lock::<OneSteal<Published>>();
     at(Point::Wait, move || lock.unlock());
-    as_thread(SLOTS, || lock.lock::<PvQueued<Toy>>());
+    as_thread(SLOTS, || lock.lock::<OneSteal<Published>>());
     assert_eq!(word(lock), LOCKED);
     assert_eq!(left(), 0);
 }

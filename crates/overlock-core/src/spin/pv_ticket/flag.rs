@@ -1,4 +1,4 @@
-//! Where the slow-path flag lies, which decides what an unlock may touch.
+//! The place of the slow-path flag, which decides what an unlock may touch.
 
 use core::fmt::Debug;
 use core::ptr;
@@ -15,7 +15,7 @@ mod sealed {
     impl Sealed for super::TailFlag {}
 }
 
-/// Where the slow-path flag lies: [`HeadFlag`] or [`TailFlag`].
+/// The place of the slow-path flag: [`HeadFlag`] or [`TailFlag`].
 pub trait SlowFlag: sealed::Sealed + Debug + Send + Sync + 'static {
     #[doc(hidden)]
     const IN_TAIL: bool;
@@ -29,25 +29,25 @@ pub trait SlowFlag: sealed::Sealed + Debug + Send + Sync + 'static {
         )
     }
 
-    /// Serves the next number, and kicks its waiter where the flag says that it may sleep.
+    /// Serves the next number, and kicks its waiter if the flag says that it may sleep.
     #[doc(hidden)]
     fn release<P: Platform, W: Width>(word: &W::Word<P>);
 
-    /// What a waiter does that has become the owner with `number`, having seen `word`.
+    /// Called by a waiter that has become the owner with `number`, and has loaded `seen`.
     #[doc(hidden)]
     fn acquired<P: Platform, W: Width>(word: &W::Word<P>, number: u32, seen: u32);
 }
 
-/// The flag is bit 0 of the head, as since Linux 4.0: the release returns it, and touches the lock
-/// no more.
+/// The flag is bit 0 of the head, as since Linux 4.0: the release returns it, and does not touch
+/// the lock after that.
 #[derive(Debug)]
 pub struct HeadFlag;
 
-/// The flag is bit 0 of the tail, as published in 2013: the release looks at it, and may write to
+/// The flag is bit 0 of the tail, as published in 2013: the release loads it, and may write to
 /// the lock, *after* the next owner may have freed it.
 ///
-/// Here for comparison and study. Sound in Rust, where a lock outlives the call that unlocks it;
-/// not for callers whose next owner may free the lock.
+/// For comparison and study. It is sound in Rust, where a lock outlives the call that unlocks it,
+/// and unsound for callers whose next owner may free the lock.
 #[derive(Debug)]
 pub struct TailFlag;
 
@@ -57,7 +57,7 @@ impl SlowFlag for HeadFlag {
     #[inline]
     fn release<P: Platform, W: Width>(word: &W::Word<P>) {
         let key = ptr::from_ref(word).addr();
-        // PU: (h|f, t) -> (h+2|f, t). From here on `word` may be gone: `key` is a number.
+        // PU: (h|f, t) -> (h+2|f, t). From here on `word` may be freed: `key` is a number.
         let old = W::serve::<P>(word);
         Step::Release.taken::<P>();
         if old & FLAG != 0 {
@@ -65,13 +65,13 @@ impl SlowFlag for HeadFlag {
         }
     }
 
-    /// The last of the waiters takes the flag down: only here is it known that nobody sleeps.
+    /// The last of the waiters clears the flag: only here is it known that no waiter sleeps.
     fn acquired<P: Platform, W: Width>(word: &W::Word<P>, number: u32, seen: u32) {
         // A waiter that raises the flag after `seen` has a later number, and the exchange fails.
         if seen & FLAG != 0 {
             let next = after::<W>(number);
-            // (n|f, n+2) -> (n, n+2). Relaxed: a read-modify-write, so what PR released stays in
-            // the chain.
+            // (n|f, n+2) -> (n, n+2). Relaxed: a read-modify-write, so the release sequence of PR
+            // continues.
             let alone = join::<W>(number | FLAG, next);
             let lowered = W::exchange::<P>(word, alone, join::<W>(number, next), Relaxed);
             let step = if lowered { Step::Lower } else { Step::KeepUp };
@@ -89,14 +89,14 @@ impl SlowFlag for TailFlag {
         // PU: (h, t|f) -> (h+2, t|f).
         W::serve::<P>(word);
         Step::Release.taken::<P>();
-        // The fault of this form, here and in what follows: the lock is no longer ours.
-        // PU too: acquire, pairs with PR, whose entry must be found.
+        // The fault of this form, here and below: the lock is no longer ours. PU too: acquire,
+        // pairs with PR, whose entry must be found.
         if tail::<W>(W::load::<P>(word, Acquire)) & FLAG != 0 {
             Self::release_slow::<P, W>(word, before);
         }
     }
 
-    /// The release takes the flag down.
+    /// The release clears the flag.
     #[inline(always)]
     fn acquired<P: Platform, W: Width>(_: &W::Word<P>, _: u32, _: u32) {}
 }
@@ -106,8 +106,8 @@ impl TailFlag {
     fn release_slow<P: Platform, W: Width>(word: &W::Word<P>, before: u32) {
         let number = after::<W>(served::<W>(before));
         if next::<W>(before) == number {
-            // Nobody waited when we looked. (n, n|f) -> (n, n): fails where somebody has come
-            // since.
+            // No thread waited when we loaded `before`. (n, n|f) -> (n, n): fails where a waiter
+            // has come since.
             let flagged = join::<W>(number, tail::<W>(before));
             if W::exchange::<P>(word, flagged, join::<W>(number, number), Relaxed) {
                 Step::LowerLate.taken::<P>();
@@ -126,7 +126,7 @@ fn released_slow<P: Platform>(key: usize, number: u32) {
     let kicked = stat::timed::<P, _>(Latency::PvLatencyKick, || {
         waiters::kick::<P>(key, number / STEP)
     });
-    let step = if kicked { Step::Kick } else { Step::KickNobody };
+    let step = if kicked { Step::Kick } else { Step::KickNone };
     step.taken::<P>();
     if kicked {
         stat::count::<P>(Event::ReleasedSlowKicked);

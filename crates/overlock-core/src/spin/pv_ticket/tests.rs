@@ -100,7 +100,7 @@ fn numbers_wrap_without_a_carry_whether_or_not_the_flag_is_up() {
     for_every_form!(numbers_wrap);
 }
 
-/// How often a halt really sleeps, the kicks that come, in a plain wait.
+/// A plain wait: one halt that sleeps, one kick.
 fn sleeper_is_kicked<W: Width, F: SlowFlag>() {
     let lock = held::<Toy, W, F>();
     let before = (halts(), kicks());
@@ -111,7 +111,7 @@ fn sleeper_is_kicked<W: Width, F: SlowFlag>() {
     as_thread(1, || lock.lock());
     assert_eq!((halts(), kicks()), (before.0 + 1, before.1 + 1));
     assert!(lock.is_locked() && !lock.is_contended());
-    // HeadFlag: the last waiter has taken it down. TailFlag: its release does.
+    // HeadFlag: the last waiter has cleared it. TailFlag: its release does.
     assert_eq!(flagged(lock), F::IN_TAIL);
     unlock_as(1, lock);
     assert_eq!(word(lock), join::<W>(4, 4));
@@ -125,8 +125,8 @@ fn a_sleeper_is_kicked_by_the_release_that_serves_it() {
     for_every_form!(sleeper_is_kicked);
 }
 
-/// V2: without the look at what raising the flag returned (`served::<W>(seen) == number`) the
-/// waiter sleeps, and nobody will kick.
+/// V2: without the recheck of the word that raising the flag returned (`served::<W>(seen) ==
+/// number`) the waiter sleeps, and no release will kick it.
 fn release_before_flag<W: Width, F: SlowFlag>() {
     let lock = held::<Watch, W, F>();
     let before = (halts(), kicks());
@@ -144,8 +144,8 @@ fn a_release_just_before_the_flag_is_picked_up() {
     for_every_form!(release_before_flag);
 }
 
-/// V2: with `enter` after the raise, the release that sees the flag finds nobody to kick, and the
-/// waiter that enters then sleeps for good.
+/// V2: with `enter` after the raise, the release that sees the flag finds no waiter to kick, and
+/// the waiter that enters then sleeps for good.
 fn release_after_flag<W: Width, F: SlowFlag>() {
     let lock = held::<Watch, W, F>();
     let before = (halts(), kicks());
@@ -164,8 +164,8 @@ fn a_release_just_after_the_flag_finds_the_waiter() {
     for_every_form!(release_after_flag);
 }
 
-/// V3: with an exchange in `acquired` that takes the flag down whoever is out, or a `release_slow`
-/// that does not compare, waiter 2 would never be kicked.
+/// V3: with an exchange in `acquired` that clears the flag while other numbers are out, or a
+/// `release_slow` that does not compare, waiter 2 would never be kicked.
 fn flag_stays_for_others<W: Width, F: SlowFlag>() {
     let lock = held::<Toy, W, F>();
     at(Point::Halt, move || {
@@ -190,12 +190,12 @@ fn the_flag_stays_up_while_others_wait() {
 /// V3: with a store in `release_slow` where the exchange is, the newcomer's flag is lost, and it is
 /// not kicked.
 #[test]
-fn a_waiter_that_comes_while_a_release_takes_the_tail_flag_down_is_kicked() {
+fn a_waiter_that_comes_while_a_release_clears_the_tail_flag_is_kicked() {
     let lock = held::<Watch, Large, TailFlag>();
     Large::raise::<Watch>(&lock.word, TailFlag::bits::<Large>());
     watch(lock);
     watch::before(Access::Exchange, move || {
-        // Finds number 2 served already; another one behind it.
+        // Thread 1 finds number 2 served already; thread 2 queues behind it.
         as_thread(1, || lock.lock());
         enter_as(2, lock);
     });
@@ -224,12 +224,12 @@ fn spurious_once<W: Width, F: SlowFlag>() {
 }
 
 #[test]
-fn a_kick_for_no_reason_sends_the_waiter_back_to_sleep() {
+fn a_spurious_kick_sends_the_waiter_back_to_sleep() {
     for_every_form!(spurious_once);
 }
 
 /// With one (lock, ticket) pair a thread, as published, the handler's wait would overwrite the
-/// thread's, and the release of the outer lock would find nobody.
+/// thread's, and the release of the outer lock would find no waiter.
 fn handler_waits_too<W: Width, F: SlowFlag>() {
     let [outer, inner] = [held::<Toy, W, F>(), held::<Toy, W, F>()];
     at(Point::Halt, move || {
@@ -283,8 +283,8 @@ fn a_waiter_that_cannot_sleep_spins_on() {
     for_every_form!(cannot_sleep);
 }
 
-/// V5: without the comparison with `LIMIT` (in `Small::draw`, in `wait`) the numbers close the
-/// circle and a held lock looks free.
+/// V5: without the comparison with `LIMIT` (in `Small::draw`, in `wait`) all numbers are out and a
+/// held lock looks free.
 fn refused<W: Width, F: SlowFlag>() {
     let lock = held::<Toy, W, F>();
     let flag = F::bits::<W>();
@@ -305,7 +305,7 @@ fn a_waiter_too_many_is_refused_and_leaves_no_trace() {
     assert!(Step::TakeBack.was_taken());
 }
 
-/// One circle of small tickets, filled by drawing.
+/// All small tickets but one, drawn one by one.
 #[test]
 fn small_tickets_serve_127_threads_and_refuse_the_128th() {
     let lock = held::<Toy, Small, HeadFlag>();
@@ -345,10 +345,10 @@ fn a_refused_waiter_with_others_behind_it_passes_its_turn_on() {
     assert_eq!(left(), 0);
 }
 
-/// `try_lock` compares the whole word. By head alone the lock of a newcomer, and by tail alone one
-/// that went round, would pass for the free lock that was seen.
+/// `try_lock` compares the whole word. With head alone, a lock that a newcomer holds would pass for
+/// the free lock that was loaded; with tail alone, one whose numbers have wrapped.
 #[test]
-fn try_lock_is_not_fooled_by_half_of_the_word_that_it_saw() {
+fn try_lock_compares_both_halves_of_the_word() {
     fn by<W: Width, F: SlowFlag>() {
         for (head, tail) in [(8, 10), (6, 8)] {
             let lock = with::<Watch, W, F>(8, 8);
@@ -362,10 +362,9 @@ fn try_lock_is_not_fooled_by_half_of_the_word_that_it_saw() {
 }
 
 /// Thread 0 releases a lock that thread 1 then locks, unlocks and frees before thread 0 goes on.
-/// Returns what thread 0 does to the lock after that, and the word, which by then is somebody
-/// else's data.
+/// Returns thread 0's accesses to the lock after that, the data that then lies there, and the word.
 fn unlock_then_free<F: SlowFlag>(slow: bool) -> (Vec<Access>, u32, u32) {
-    // Somebody's data, looking just like the word that thread 0 left behind.
+    // Another object's data, equal to the word that thread 0 left behind.
     let data = join::<Large>(2 | FLAG, 2 | FLAG) & (join::<Large>(2, 2) | F::bits::<Large>());
     let lock = held::<Watch, Large, F>();
     if slow {
@@ -384,9 +383,9 @@ fn unlock_then_free<F: SlowFlag>(slow: bool) -> (Vec<Access>, u32, u32) {
     (touched, data, word(lock))
 }
 
-/// V4, and the fault for which the tail-flag form was given up in 2015: the lock's memory belongs
-/// to somebody else after the release, and the tail-flag form reads it and, with the flag up,
-/// writes to it.
+/// V4, and the fault for which the tail-flag form was given up in 2015. The lock's memory belongs
+/// to another thread after the release; the tail-flag form reads it and, with the flag up, writes
+/// to it.
 #[test]
 fn head_flag_does_not_touch_a_lock_that_its_next_owner_has_freed() {
     let (touched, data, now) = unlock_then_free::<HeadFlag>(true);
@@ -394,8 +393,8 @@ fn head_flag_does_not_touch_a_lock_that_its_next_owner_has_freed() {
     assert_eq!(now, data);
 }
 
-/// The fault that [`head_flag_does_not_touch_a_lock_that_its_next_owner_has_freed`] is about,
-/// shown.
+/// Shows the fault that [`head_flag_does_not_touch_a_lock_that_its_next_owner_has_freed`] rules
+/// out.
 #[test]
 fn tail_flag_touches_a_lock_that_its_next_owner_has_freed() {
     let (touched, data, now) = unlock_then_free::<TailFlag>(true);
@@ -408,7 +407,7 @@ fn tail_flag_touches_a_lock_that_its_next_owner_has_freed() {
 }
 
 #[test]
-fn tail_flag_reads_a_freed_lock_even_where_nobody_ever_waited() {
+fn tail_flag_reads_a_freed_lock_even_without_waiters() {
     let (touched, data, now) = unlock_then_free::<TailFlag>(false);
     // The new owner's data looks as if the flag were up. Only its other bits keep it from being
     // overwritten.

@@ -1,15 +1,15 @@
 //! The two widths of a paravirtual ticket: how a word holds head and tail, and how a number is
 //! drawn from it.
 //!
-//! Bit 0 of either half is free for the slow-path flag, so numbers go up by 2. A full circle of
-//! numbers would make a held lock look free; each width has its own way to refuse before that.
+//! Bit 0 of either half is free for the slow-path flag, so numbers go up by 2. With all numbers out
+//! a held lock would look free; each width has its own way to refuse before that.
 
 use core::fmt::Debug;
 use core::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed};
 
 use crate::platform::{Atomic, Lanes, Platform, Spin};
 
-/// What a number is apart from the next.
+/// The difference between a number and the next.
 pub(super) const STEP: u32 = 2;
 
 /// Bit 0 of head or tail: a waiter may sleep.
@@ -23,8 +23,7 @@ mod sealed {
 
 /// The width of a ticket: [`Small`] or [`Large`].
 ///
-/// Whatever the width, a word is handled as a `u32` with the head in its low [`BITS`](Self::BITS)
-/// bits.
+/// A word of either width is handled as a `u32` with the head in its low [`BITS`](Self::BITS) bits.
 pub trait Width: sealed::Sealed + Debug + Send + Sync + 'static {
     /// The lock's word.
     type Word<P: Platform>: Debug + Send + Sync + 'static;
@@ -38,8 +37,8 @@ pub trait Width: sealed::Sealed + Debug + Send + Sync + 'static {
     fn create<P: Platform>() -> Self::Word<P>;
     #[doc(hidden)]
     fn load<P: Platform>(word: &Self::Word<P>, order: Ordering) -> u32;
-    /// (h, t) -> (h, t+2), acquire; returns the word from before. `None` where this width looks
-    /// before it draws, and the limit is reached.
+    /// (h, t) -> (h, t+2), acquire; returns the word from before. `None` where this width checks
+    /// the limit before it draws, and it is reached.
     #[doc(hidden)]
     fn draw<P: Platform>(word: &Self::Word<P>) -> Option<u32>;
     /// (h, t) -> (h+2, t), acquire and release, always a read-modify-write; returns the head from
@@ -57,7 +56,7 @@ pub trait Width: sealed::Sealed + Debug + Send + Sync + 'static {
         new: u32,
         success: Ordering,
     ) -> bool;
-    /// [`Platform::wait_until`], each look an acquire load.
+    /// [`Platform::wait_until`], each poll an acquire load.
     #[doc(hidden)]
     fn wait_until<P: Platform>(
         word: &Self::Word<P>,
@@ -68,17 +67,17 @@ pub trait Width: sealed::Sealed + Debug + Send + Sync + 'static {
 
 /// 8-bit tickets in a 16-bit word: 127 threads may hold or wait.
 ///
-/// The number that would close the circle is never drawn, which takes a look before each draw, so
-/// a number is drawn by compare-exchange. So few numbers leave no room for drawing first
-/// and giving back what was too many.
+/// The last free number is never drawn. That takes a check before each draw, so a number is drawn
+/// by compare-exchange. So few numbers leave no room for drawing first and giving back a number
+/// beyond the limit.
 #[derive(Debug)]
 pub struct Small;
 
 /// 16-bit tickets in a 32-bit word: 28,672 threads may hold or wait.
 ///
-/// A number is drawn by one addition, and one drawn beyond the limit is given back. Seven eighths
-/// of the 32,768 numbers are for waiters; the rest is for those that stand between drawing
-/// and giving back: the lock would break only with 4,096 threads at that point at once.
+/// A number is drawn by one addition, and a number drawn beyond the limit is given back. Seven
+/// eighths of the 32,768 numbers are for waiters. The rest is for threads between drawing and
+/// giving back: the lock would break only with 4,096 threads at that point at once.
 #[derive(Debug)]
 pub struct Large;
 
@@ -132,7 +131,7 @@ macro_rules! word_operations {
 }
 
 impl Width for Small {
-    /// One number always stays in, so that head and tail tell all from none.
+    /// One number is never out, so that head and tail tell all from none.
     const LIMIT: u32 = 127;
 
     #[inline]

@@ -1,4 +1,4 @@
-//! Thread 0 is the director; the parts are threads 1 to 7.
+//! Thread 0 directs; the actors are threads 1 to 7.
 
 use std::boxed::Box;
 use std::sync::{Arc, Mutex};
@@ -25,12 +25,12 @@ fn unlock(lock: Lock) {
     unsafe { lock.unlock(()) }
 }
 
-/// A part that locks `lock` and keeps it.
+/// An actor that locks `lock` and keeps it.
 fn locker(thread: usize, lock: Lock) -> Actor {
     actor(thread, move || lock.lock())
 }
 
-/// A part that saw `seen` when it tried the fast path.
+/// An actor that saw `seen` when it tried the fast path.
 fn slow_locker(thread: usize, lock: Lock, seen: u32) -> Actor {
     actor(thread, move || lock.lock_slow(seen))
 }
@@ -68,7 +68,7 @@ fn the_word_tells_who_holds_who_pends_and_who_waits() {
     assert_eq!(word(lock), 0);
 }
 
-/// I5, with one pending and five queued waiters that look in the reverse order of their arrival.
+/// I5, with one pending and five queued waiters that poll in the reverse order of their arrival.
 #[test]
 fn served_in_the_order_of_arrival() {
     let lock = leak();
@@ -98,15 +98,15 @@ fn served_in_the_order_of_arrival() {
     assert_eq!(word(lock), 0);
 }
 
-/// I2. Fails where `lock_pending` clears the bit whoever set it (its `if ... PENDING != 0`
-/// dropped).
+/// I2. Fails where `lock_pending` clears a bit that another thread has set (its
+/// `if ... PENDING != 0` dropped).
 #[test]
 fn a_newcomer_leaves_another_waiters_pending_bit_alone() {
     let lock = leak();
     lock.lock();
     let pending = locker(1, lock);
     pending.to(Point::Wait);
-    let newcomer = slow_locker(2, lock, LOCKED); // It saw the lock before `pending` came.
+    let newcomer = slow_locker(2, lock, LOCKED); // It loaded the word before `pending` came.
     newcomer.to(Point::Wait);
     assert_eq!(word(lock), node(2) | PENDING | LOCKED);
     unlock(lock);
@@ -115,9 +115,9 @@ fn a_newcomer_leaves_another_waiters_pending_bit_alone() {
     newcomer.end();
 }
 
-/// I1. Fails where a newcomer keeps pending though it sees a tail (the second look dropped): two
-/// would hold the lock; and where it does not undo its bit (the `byte1_store`): the head waits for
-/// ever.
+/// I1. Fails where a newcomer keeps pending though it sees a tail (the second load dropped): two
+/// would hold the lock. Fails where it does not undo its bit (the `byte1_store`): the head waits
+/// for ever.
 #[test]
 fn a_newcomer_that_set_pending_behind_a_queue_undoes_it_and_joins() {
     let lock = leak();
@@ -127,7 +127,7 @@ fn a_newcomer_that_set_pending_behind_a_queue_undoes_it_and_joins() {
     head.to(Point::Wait);
     unlock(lock);
     pending.end();
-    let newcomer = slow_locker(3, lock, LOCKED); // It saw the lock before the others came.
+    let newcomer = slow_locker(3, lock, LOCKED); // It loaded the word before the others came.
     newcomer.to(Point::Wait);
     assert_eq!(word(lock), node(3) | LOCKED);
     unlock(lock);
@@ -137,10 +137,10 @@ fn a_newcomer_that_set_pending_behind_a_queue_undoes_it_and_joins() {
     newcomer.end();
 }
 
-/// The wait for a pending waiter that takes over is bounded. Fails ("stuck") with `HAND_OVER` for
-/// ever.
+/// The wait for a pending waiter that takes over is bounded. Fails ("stuck") with
+/// `PENDING_HANDOFF` for ever.
 #[test]
-fn a_newcomer_does_not_wait_for_ever_for_a_hand_over() {
+fn a_newcomer_does_not_wait_for_ever_for_a_handoff() {
     let lock = leak();
     lock.word.store(PENDING, Relaxed); // The pending waiter has lost its CPU.
     for _ in 1..512 {
@@ -164,7 +164,7 @@ fn a_newcomer_does_not_wait_for_ever_for_a_hand_over() {
     assert_eq!(left(), 0);
 }
 
-/// Thread 2 is the head of a queue of one; it has seen the lock free and not taken it yet.
+/// Thread 2 is the head of a queue of one. It has seen the lock free and not taken it yet.
 fn head_before_its_exchange(lock: Lock) -> Actor {
     lock.lock();
     let [pending, head] = [1, 2].map(|thread| locker(thread, lock));
@@ -177,10 +177,10 @@ fn head_before_its_exchange(lock: Lock) -> Actor {
     head
 }
 
-/// I6: the head's exchange of its own tail fails though nobody has queued, since a newcomer has
-/// just set pending. That one takes the bit back, and has no node to queue with. Fails where
-/// `lock_queued` takes the bit for a follower (no `PendingBeforeHead`): the head holds the lock and
-/// waits for a link.
+/// I6: the head's exchange of its own tail fails though no thread has queued, since a newcomer has
+/// just set pending. The newcomer takes the bit back, and has no node to queue with. Fails where
+/// `lock_queued` takes the bit for a successor (no `PendingBeforeHead`): the head holds the lock
+/// and waits for a link.
 #[test]
 fn a_pending_bit_that_comes_and_goes_does_not_confuse_the_head() {
     let lock = leak();
@@ -210,10 +210,11 @@ fn a_newcomer_whose_pending_bit_met_the_head_is_served_next() {
     assert_eq!(word(lock), LOCKED);
 }
 
-/// I4. Fails where `lock_queued` gives the guard back before it hands over (`drop(guard)` before
-/// `successor`): the handler then waits in the node that the outer wait still uses.
+/// I4. Fails where `lock_queued` drops the guard before it makes its successor the head
+/// (`drop(guard)` before `successor`): the handler then waits in the node that the outer wait still
+/// uses.
 #[test]
-fn a_node_is_in_use_until_the_head_is_handed_over() {
+fn a_node_is_in_use_until_its_successor_is_the_head() {
     let (lock, other) = (leak(), leak());
     other.lock();
     let head = head_before_its_exchange(lock);
@@ -242,23 +243,23 @@ fn handlers_nest_and_the_fifth_context_waits_without_a_node() {
         lock.word.fetch_or(PENDING, Relaxed);
     }
     let [outer, inner @ ..] = locks;
-    let part = locker(1, outer);
-    part.to(Point::Wait);
+    let waiter = locker(1, outer);
+    waiter.to(Point::Wait);
     for lock in inner {
-        part.interrupt_to(Point::Wait, move || lock.lock());
+        waiter.interrupt_to(Point::Wait, move || lock.lock());
     }
     for (context, lock) in locks[..CONTEXTS].iter().enumerate() {
         assert_eq!(word(lock), tail(NodeId::new(1, context)) | PENDING | LOCKED);
     }
-    // No node, no trace, and only a lock without waiters can be had.
+    // The fifth has no node, leaves no trace, and takes only a lock without waiters.
     assert_eq!(word(locks[CONTEXTS]), PENDING | LOCKED);
     for lock in inner.into_iter().rev() {
         lock.word.store(word(lock) & !(PENDING | LOCKED), Relaxed);
-        part.end_handler();
+        waiter.end_handler();
         assert_eq!(word(lock), LOCKED);
     }
     outer.word.store(node(1), Relaxed);
-    part.end();
+    waiter.end();
 }
 
 #[test]
@@ -272,8 +273,7 @@ fn a_thread_without_a_slot_waits_without_a_node() {
     assert_eq!(left(), 0);
 }
 
-/// The store of the locked byte is all that there is to a release: the next owner may free the lock
-/// after it.
+/// A release is the store of the locked byte alone: the next owner may free the lock after it.
 #[test]
 fn nothing_of_the_lock_is_touched_after_its_release() {
     for waiters in [0, PENDING, node(1) | PENDING] {

@@ -68,7 +68,7 @@ fn message_of(play: impl FnOnce()) -> std::string::String {
     *panic.downcast().unwrap()
 }
 
-/// I3: without the comparison in `admit` the lock would go on drawing until it looks free.
+/// I3: without the comparison in `admit` threads would draw until the held lock looks free.
 #[test]
 fn a_waiter_too_many_is_refused_and_leaves_no_trace() {
     let lock = leak();
@@ -90,7 +90,7 @@ fn a_waiter_too_many_is_refused_and_leaves_no_trace() {
 }
 
 /// A later number must stay valid: taking ours back under it (dropping `tail(seen) != next`) would
-/// give the next to arrive the number that it holds.
+/// give the next arrival a number that is already out.
 #[test]
 fn a_refused_waiter_with_others_behind_it_passes_its_turn_on() {
     let lock = leak();
@@ -102,7 +102,7 @@ fn a_refused_waiter_with_others_behind_it_passes_its_turn_on() {
     assert!(message_of(|| _ = lock.admit(refused)).contains("threads wait"));
     assert!(Step::PassOn.was_taken());
     assert_eq!(left(), 0);
-    // The one behind it is served.
+    // The waiter behind it is served.
     assert_eq!(lock.ahead(LIMIT + 1), 0);
     assert_eq!(tail(lock.tickets.load(Relaxed)), LIMIT + 2);
 }
@@ -111,12 +111,12 @@ fn a_refused_waiter_with_others_behind_it_passes_its_turn_on() {
 #[cfg(any(debug_assertions, feature = "checked"))]
 #[should_panic(expected = "unlock of a ticket lock that is free")]
 fn a_second_unlock_is_reported() {
-    // SAFETY: nobody holds it, which is what is reported; no data hangs on it.
+    // SAFETY: it is not held: the misuse under test; it protects no data.
     unsafe { leak().unlock(()) }
 }
 
 #[test]
-fn contended_means_that_somebody_waits() {
+fn contended_means_that_a_thread_waits() {
     let lock = leak();
     lock.lock();
     at(Point::Wait, || {
@@ -129,10 +129,10 @@ fn contended_means_that_somebody_waits() {
     assert_eq!(left(), 0);
 }
 
-/// The whole word is compared. By head alone the lock of a newcomer, and by tail alone one that
-/// went round, would pass for the free lock that was seen.
+/// The whole word is compared. With head alone, a lock that a newcomer holds would pass for the
+/// free lock that was loaded; with tail alone, one whose numbers have wrapped.
 #[test]
-fn try_lock_is_not_fooled_by_half_of_the_word_that_it_saw() {
+fn try_lock_compares_both_halves_of_the_word() {
     let seen = join(7, 7);
     for now in [join(7, 8), join(6, 7)] {
         let lock: &'static Ticket<Watch> = Box::leak(Box::new(Ticket::at_number(7)));
@@ -144,7 +144,7 @@ fn try_lock_is_not_fooled_by_half_of_the_word_that_it_saw() {
     }
 }
 
-/// The store of head is all that there is to a release: the next owner may free the lock after it.
+/// A release is the store of head alone: the next owner may free the lock after it.
 #[test]
 fn nothing_of_the_lock_is_touched_after_its_release() {
     let lock = Ticket::<Watch>::new();

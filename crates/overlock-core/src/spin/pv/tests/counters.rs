@@ -1,4 +1,4 @@
-//! The counters belong to the whole process, and other tests count too: so this one runs in a
+//! The counters belong to the whole process, and other tests count too. So this test runs in a
 //! process of its own.
 
 use std::env::current_exe;
@@ -52,7 +52,7 @@ fn alone() {
     stat::enable(true);
     // The fast path counts nothing.
     let lock = leak();
-    expect(&[], || lock.lock::<PvQueued<Toy, Again>>());
+    expect(&[], || lock.lock::<OneSteal<Again>>());
     // Four slow acquisitions: two queued, two stolen, one of those without a node.
     let counts = [
         (Event::LockSlowpath, 2),
@@ -68,20 +68,20 @@ fn alone() {
         (Event::PvHashHops, 3),
     ];
     expect(&counts, || {
-        let [head, second] = [1, 2].map(|thread| locker::<PvQueued<Toy, Again>>(thread, lock));
+        let [head, second] = [1, 2].map(|thread| locker::<OneSteal<Again>>(thread, lock));
         head.sleep();
         second.sleep();
         second.startle();
         second.sleep();
         lock.unlock();
-        lock.lock::<PvQueued<Toy>>(); // A thief.
+        lock.lock::<OneSteal<Published>>(); // A thief.
         head.sleep();
         lock.unlock();
         head.end();
         lock.unlock();
         second.end();
         at(Point::Wait, move || lock.unlock());
-        as_thread(SLOTS, || lock.lock::<PvQueued<Toy>>());
+        as_thread(SLOTS, || lock.lock::<OneSteal<Published>>());
     });
     lock.unlock();
 
@@ -95,8 +95,8 @@ fn alone() {
         (Event::PvKickWake, 1),
     ];
     expect(&counts, || {
-        lock.lock::<Hybrid<Toy>>();
-        let [head, thief] = [1, 2].map(|thread| locker::<Hybrid<Toy>>(thread, lock));
+        lock.lock::<UnfairMode<Published>>();
+        let [head, thief] = [1, 2].map(|thread| locker::<UnfairMode<Published>>(thread, lock));
         head.sleep();
         thief.to(Point::Wait);
         lock.unlock();

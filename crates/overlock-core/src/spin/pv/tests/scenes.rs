@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The ordinary course. Fails where `hand_off` makes a sleeper the head without entering it (a
+/// The plain case. Fails where `hand_off` makes a sleeper the head without entering it (a
 /// store of HEAD in place of the exchange): lost wake-up.
 pub(super) fn the_word_tells_who_holds_who_waits_and_who_sleeps<K: Kind + 'static>() {
     let lock = leak();
@@ -61,8 +61,8 @@ pub(super) fn the_queue_is_served_in_order_asleep_or_awake<K: Kind + 'static>() 
     assert_eq!(word(lock), 0);
 }
 
-/// The head has looked for the last time; now the lock is released; now the head halts. Fails where
-/// `kick` does not add to `kicks`: the head sleeps, and nobody is left to kick it.
+/// The lock is released between the head's last check and its halt. Fails where `kick` does not add
+/// to `kicks`: the head sleeps, and no thread is left to kick it.
 pub(super) fn an_unlock_before_the_halt_is_not_lost<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
@@ -87,9 +87,9 @@ pub(super) fn an_unlock_before_the_halt_is_not_lost<K: Kind + 'static>() {
     assert_eq!(word(lock), LOCKED);
 }
 
-/// The head has made its entry; now the lock is released, by the fast path; now the head marks it.
-/// Fails where `wait_as_head` does not heed that its exchange found 0: it sleeps, owning the lock.
-pub(super) fn an_unlock_between_entry_and_mark_leaves_the_lock_to_the_head<K: Kind + 'static>() {
+/// The lock is released, by the fast path, between the head's entry and its exchange for SLOW.
+/// Fails where `wait_as_head` ignores that its exchange found 0: it sleeps, owning the lock.
+pub(super) fn an_unlock_between_entry_and_slow_leaves_the_lock_to_the_head<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
     let head = locker::<K>(1, lock);
@@ -101,11 +101,11 @@ pub(super) fn an_unlock_between_entry_and_mark_leaves_the_lock_to_the_head<K: Ki
     assert_eq!(entries(lock), 0);
 }
 
-/// The published form's double hash. The owner makes a sleeper the head, slowly; the sleeper wakes
-/// up for no reason, before, between and after. Fails (two entries) where the head enters itself
-/// though locked is SLOW (`wait_as_head`), or where `hand_off` hands over before it enters (its
-/// store moved to the top).
-pub(super) fn a_slow_hand_over_does_not_enter_a_waiter_twice<K: Kind + 'static>() {
+/// The published form's double entry. The owner makes a sleeper the head, slowly; the sleeper wakes
+/// up spuriously before, between and after. Fails (two entries) where the head enters itself
+/// though locked is SLOW (`wait_as_head`), or where `hand_off` stores HASHED before it makes the
+/// entry (its store moved to the top).
+pub(super) fn a_slow_handoff_does_not_enter_a_waiter_twice<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
     let [owner, sleeper] = [1, 2].map(|thread| locker::<K>(thread, lock));
@@ -133,7 +133,7 @@ pub(super) fn a_slow_hand_over_does_not_enter_a_waiter_twice<K: Kind + 'static>(
 
 /// Fails where a waiter in the queue takes any wake-up for its turn, and where a head that wakes up
 /// enters itself again though locked is SLOW.
-pub(super) fn sleepers_that_wake_for_no_reason_sleep_again<K: Kind + 'static>() {
+pub(super) fn sleepers_that_wake_spuriously_sleep_again<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
     let waiters = [1, 2, 3].map(|thread| locker::<K>(thread, lock));
@@ -158,7 +158,7 @@ pub(super) fn sleepers_that_wake_for_no_reason_sleep_again<K: Kind + 'static>() 
 }
 
 /// A kicker loses its CPU after the release; the kicked node goes on to wait for another lock.
-/// Fails where a kick says anything but "look again" (for example a store of HEAD into `state`).
+/// Fails where a kick does more than end a halt (for example a store of HEAD into `state`).
 pub(super) fn a_stale_kick_is_harmless<K: Kind + 'static>() {
     let (first, second) = (leak(), leak());
     first.lock::<K>();
@@ -183,7 +183,7 @@ pub(super) fn a_stale_kick_is_harmless<K: Kind + 'static>() {
         (word(second) & !LOCKED_BYTE, state(1)),
         (tail(1) | PENDING, HALTED)
     );
-    kick(id(1).node::<Toy>()); // Another one, of which nothing had happened yet.
+    kick(id(1).node::<Toy>()); // Another one, before the halt.
     assert_eq!(state(1), HALTED);
     waiter.sleep();
     second.unlock();
@@ -193,7 +193,7 @@ pub(super) fn a_stale_kick_is_harmless<K: Kind + 'static>() {
     assert_eq!(word(second), LOCKED);
 }
 
-/// Wait early. Fails where `wait_in_queue` does not look back.
+/// Wait early. Fails where `wait_in_queue` does not load its predecessor's state.
 pub(super) fn a_successor_of_a_sleeper_does_not_spin<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
@@ -206,14 +206,14 @@ pub(super) fn a_successor_of_a_sleeper_does_not_spin<K: Kind + 'static>() {
     third.sleep();
     third.startle();
     third.sleep_before(Point::Wait);
-    for part in [head, second, third] {
+    for waiter in [head, second, third] {
         lock.unlock();
-        part.end();
+        waiter.end();
     }
 }
 
 /// I3. Fails where `is_free` ignores pending.
-pub(super) fn a_spinning_head_is_not_passed<K: Kind + 'static>() {
+pub(super) fn a_spinning_head_is_not_bypassed<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
     let [head, newcomer] = [1, 2].map(|thread| locker::<K>(thread, lock));
@@ -237,13 +237,13 @@ pub(super) fn a_spinning_head_is_not_passed<K: Kind + 'static>() {
 
 /// The other side of I3: the exchanges of thief and head are on the same byte. Fails where the
 /// thief stores.
-pub(super) fn the_head_survives_a_thief_that_looked_before_pending_was_set<K: Kind + 'static>() {
+pub(super) fn the_head_survives_a_thief_that_loaded_before_pending_was_set<K: Kind + 'static>() {
     let lock = leak();
     lock.lock::<K>();
     let head = locker::<K>(1, lock);
     head.to(Point::Wait);
     lock.unlock();
-    assert!(take::<Toy>(&lock.word)); // It looked before the head set pending.
+    assert!(take::<Toy>(&lock.word)); // It loaded the word before the head set pending.
     assert!(!take::<Toy>(&lock.word));
     assert_eq!(word(lock), tail(1) | PENDING | LOCKED);
     head.to(Point::Wait);
@@ -260,14 +260,14 @@ pub(super) fn handlers_nest_and_the_fifth_context_waits_without_a_node<K: Kind +
     for lock in locks {
         lock.lock::<K>();
     }
-    let part = locker::<K>(1, locks[0]);
-    part.sleep();
+    let waiter = locker::<K>(1, locks[0]);
+    waiter.sleep();
     for lock in &locks[1..CONTEXTS] {
         let lock: Lock = lock;
-        part.interrupt_to(Point::Halt, move || lock.lock::<K>());
+        waiter.interrupt_to(Point::Halt, move || lock.lock::<K>());
     }
     let fifth = locks[CONTEXTS];
-    part.interrupt_to(Point::Wait, move || fifth.lock::<K>());
+    waiter.interrupt_to(Point::Wait, move || fifth.lock::<K>());
     for (context, lock) in locks[..CONTEXTS].iter().enumerate() {
         assert_eq!(word(lock), queued::tail(NodeId::new(1, context)) | SLOW);
         assert_eq!(entries(lock), 1);
@@ -275,16 +275,16 @@ pub(super) fn handlers_nest_and_the_fifth_context_waits_without_a_node<K: Kind +
     assert_eq!(word(fifth), LOCKED);
     for lock in locks.iter().skip(1).rev() {
         lock.unlock();
-        part.end_handler();
+        waiter.end_handler();
         assert_eq!(word(lock), LOCKED);
     }
     locks[0].unlock();
-    part.end();
+    waiter.end();
     assert_eq!(word(locks[0]), LOCKED);
 }
 
-/// I2. The lock goes between release and kick. Fails where `unlock_slow` reads or writes the lock
-/// after its releasing store (for example `lock_hash::remove` moved behind it).
+/// I2. The lock is freed between release and kick. Fails where `unlock_slow` reads or writes the
+/// lock after its releasing store (for example `lock_hash::remove` moved behind it).
 pub(super) fn nothing_of_the_lock_is_touched_after_its_release<K: Kind + 'static>() {
     const GONE: u32 = 0xdead_beef;
     let lock = leak();
@@ -299,7 +299,7 @@ pub(super) fn nothing_of_the_lock_is_touched_after_its_release<K: Kind + 'static
     lock.word.store(GONE, Relaxed);
     let pointer = ptr::from_ref(lock).cast_mut();
     if cfg!(miri) {
-        // SAFETY: leaked above, and nobody uses it any more, which Miri checks.
+        // SAFETY: leaked above, and no longer in use, which Miri checks.
         drop(unsafe { Box::from_raw(pointer) });
         unlocker.end();
     } else {

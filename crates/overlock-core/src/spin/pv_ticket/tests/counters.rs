@@ -1,4 +1,4 @@
-//! The counters belong to the whole process, and other tests count too: so this one runs in a
+//! The counters belong to the whole process, and other tests count too. So this test runs in a
 //! process of its own.
 
 use std::env::current_exe;
@@ -9,7 +9,7 @@ use crate::stat;
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri starts no processes")]
-fn slow_paths_are_counted_by_what_they_came_to() {
+fn slow_paths_are_counted_by_their_outcome() {
     let alone = concat!(module_path!(), "::alone");
     let (_crate, alone) = alone.split_once("::").unwrap();
     let output = Command::new(current_exe().unwrap())
@@ -23,8 +23,8 @@ fn slow_paths_are_counted_by_what_they_came_to() {
     );
 }
 
-/// Starts at zero, runs `scene`, and compares each counter that it names, and the number of sleeps
-/// and of kicks whose time was taken; all other counters must be 0.
+/// Starts at zero, runs `scene`, and compares each counter that `counts` names; all others must be
+/// 0. Compares the number of timed sleeps and kicks too.
 fn expect(counts: &[(Event, u64)], sleeps: u64, scene: impl FnOnce()) {
     stat::reset();
     scene();
@@ -38,8 +38,8 @@ fn expect(counts: &[(Event, u64)], sleeps: u64, scene: impl FnOnce()) {
         );
     }
     assert_eq!(now.histogram(Latency::TimeBlocked).count(), sleeps);
-    let looks = now.histogram(Latency::PvLatencyKick).count();
-    assert_eq!(looks, now.count(Event::ReleasedSlow));
+    let searches = now.histogram(Latency::PvLatencyKick).count();
+    assert_eq!(searches, now.count(Event::ReleasedSlow));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn alone() {
     // Released before the flag was up.
     let counts = [(Event::TakenSlow, 1), (Event::TakenSlowPickup, 1)];
     expect(&counts, 0, release_before_flag::<Large, HeadFlag>);
-    // The flag is up, and nobody sleeps.
+    // The flag is up, and no waiter sleeps.
     expect(&[(Event::ReleasedSlow, 1)], 0, || {
         let lock = held::<Toy, Large, HeadFlag>();
         Large::raise::<Toy>(&lock.word, HeadFlag::bits::<Large>());
