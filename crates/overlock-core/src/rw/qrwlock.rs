@@ -167,6 +167,21 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
             .is_ok()
     }
 
+    /// Takes the lock as the writer at the head of the queue, once nobody holds it.
+    fn wait_as_head(&self) {
+        loop {
+            // Relaxed: the exchange acquires.
+            let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word| word == WAITING);
+            // (0, 1, 0) -> (0, 0, 1). WA: acquire, pairs with WU and RU.
+            let taken = self
+                .word
+                .compare_exchange(WAITING, WRITER, Acquire, Relaxed);
+            if taken.is_ok() {
+                return Step::Take.taken::<P>();
+            }
+        }
+    }
+
     #[cold]
     fn read_slow(&self, seen: u32) {
         Step::NotYet.taken::<P>();
@@ -213,16 +228,7 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
             // (r, 0, l) -> (r, 1, l). Relaxed: it protects no data.
             self.word.fetch_or(WAITING, Relaxed);
             Step::Wait.taken::<P>();
-            // Relaxed: the exchange acquires. (0, 1, 0) -> (0, 0, 1). WA: acquire, pairs with WU
-            // and RU.
-            let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| {
-                word == WAITING
-                    && self
-                        .word
-                        .compare_exchange(WAITING, WRITER, Acquire, Relaxed)
-                        .inspect(|_| Step::Take.taken::<P>())
-                        .is_ok()
-            });
+            self.wait_as_head();
         }
         // SAFETY: locked above.
         unsafe { self.queue.unlock(token) };

@@ -150,7 +150,7 @@ const OURS: u32 = 1;
 
 /// Looks at a word that a neighbour is about to change before the neighbour is taken to have lost
 /// its CPU.
-const TURNS: u32 = 1000;
+const POLLS: u32 = 1000;
 
 impl<P: ConstPlatform> Osq<P> {
     /// A new queue with nobody in it.
@@ -180,7 +180,7 @@ impl<P: Platform> Osq<P> {
     /// `stop` is asked at each look. Once it has said yes, or `limit` is used up, the queue may
     /// still be handed to the caller before it has left: so `Some` comes even then.
     #[inline]
-    pub fn lock(&self, limit: Spin, stop: impl FnMut() -> bool) -> Option<Head<'_, P>> {
+    pub fn lock(&self, limit: Spin, stop: impl Fn() -> bool) -> Option<Head<'_, P>> {
         let Some(guard) = NodeGuard::new() else {
             Step::NoNode.taken::<P>();
             return None;
@@ -237,14 +237,13 @@ impl<P: Platform> Osq<P> {
     }
 
     /// Waits for the handoff, or leaves; whether the queue is ours.
-    fn wait(&self, guard: &NodeGuard<P>, limit: Spin, mut stop: impl FnMut() -> bool) -> bool {
+    fn wait(&self, guard: &NodeGuard<P>, limit: Spin, stop: impl Fn() -> bool) -> bool {
         let wait = &guard.node().wait;
-        let mut ours = false;
         // OW: acquire, pairs with the release in `drop`.
-        let _ = P::wait_until(wait, Acquire, limit, |seen: u32| {
-            ours = seen == OURS;
-            ours || stop() || lost_its_cpu::<P>(seen)
+        let polled = P::wait_until(wait, Acquire, limit, |seen: u32| {
+            seen == OURS || stop() || lost_its_cpu::<P>(seen)
         });
+        let ours = polled == Ok(OURS);
         if ours {
             Step::SeeOurs.taken::<P>();
         }
@@ -254,10 +253,8 @@ impl<P: Platform> Osq<P> {
     /// Leaves the queue; true where it is ours after all.
     #[cold]
     fn leave(&self, guard: &NodeGuard<P>) -> bool {
-        let (node, id) = (guard.node(), guard.id());
-        // A. OW: acquire, pairs with the release in `drop`.
-        let wait = patiently::<P>(&node.wait, |wait| wait == OURS || Self::unlink(id, wait));
-        let Some(before) = name(wait) else {
+        let id = guard.id();
+        let Some(before) = Self::leave_predecessor(id) else {
             Step::SeeOursLate.taken::<P>();
             return true;
         };
@@ -270,8 +267,27 @@ impl<P: Platform> Osq<P> {
         false
     }
 
-    /// A: takes `id` from its predecessor, which is named by `wait`, unless it has another one by
-    /// now, or the queue is about to be its own.
+    /// Repeats A until it succeeds, and returns the predecessor. `None` where the predecessor was
+    /// quicker and has handed the queue to `id`.
+    fn leave_predecessor(id: NodeId) -> Option<NodeId> {
+        let wait = &id.node::<P>().wait;
+        loop {
+            // OW: acquire, pairs with the release in `drop`.
+            let seen = wait.load(Acquire);
+            let before = name(seen)?;
+            if Self::unlink(id, seen) {
+                return Some(before);
+            }
+            // C stores `wait` before the link: a new predecessor alone is not enough.
+            wait_for_neighbour::<P>(wait, |now| match name(now) {
+                Some(before) => before.node::<P>().next.load(Relaxed) == id.bits().into(),
+                None => true,
+            });
+        }
+    }
+
+    /// A: takes `id` from the predecessor that `wait` names. Fails where that one is about to hand
+    /// off or to leave.
     fn unlink(id: NodeId, wait: u32) -> bool {
         // (*; a->b..) -> (*; a  b..). Relaxed: OT or OL of what follows publishes it.
         name(wait).is_some_and(|before| {
@@ -287,23 +303,27 @@ impl<P: Platform> Osq<P> {
     /// it. Waits where neither is possible: the successor has not linked yet, or is just
     /// leaving.
     fn detach(&self, id: NodeId, before: u16) -> Option<NodeId> {
-        let mut after = None;
-        patiently::<P>(&id.node::<P>().next, |next| {
+        let next = &id.node::<P>().next;
+        loop {
             if self.retreat(id, before) {
-                return true;
+                return None;
             }
-            after = if next == 0 { None } else { Self::take_next(id) };
-            if after.is_none() {
-                Step::NotYet.taken::<P>();
+            let after = Self::take_next(id);
+            if after.is_some() {
+                return after;
             }
-            after.is_some()
-        });
-        after
+            Step::NotYet.taken::<P>();
+            wait_for_neighbour::<P>(next, |next| next != 0 || self.is_last(id));
+        }
+    }
+
+    fn is_last(&self, id: NodeId) -> bool {
+        self.tail.load(Relaxed) == id.bits()
     }
 
     fn retreat(&self, id: NodeId, before: u16) -> bool {
-        // Relaxed: only to leave the tail's line alone while others use it.
-        self.tail.load(Relaxed) == id.bits()
+        // The load leaves the tail's line alone while others use it.
+        self.is_last(id)
             // (b; a  b) -> (a; a), or (a; a) -> (0; ). OT: release, of A, or of what was done as
             // the head; acquire, of the A of those who stood behind us.
             && self
@@ -317,7 +337,12 @@ impl<P: Platform> Osq<P> {
         // (*; ..b->c..) -> (*; ..b  c..). An exchange: if the name stayed, c's A would succeed on a
         // node that is about to leave (Q4). OL: acquire, pairs with `link`, and with C of
         // those who stood between.
-        name(id.node::<P>().next.swap(0, Acquire))
+        let next = &id.node::<P>().next;
+        if next.load(Relaxed) == 0 {
+            None
+        } else {
+            name(next.swap(0, Acquire))
+        }
     }
 
     /// C: makes `before` and `after` neighbours. Both wait for this (Q3).
@@ -362,13 +387,10 @@ fn lost_its_cpu<P: Platform>(wait: u32) -> bool {
 }
 
 /// Waits for something that a neighbour is about to do, a few instructions from now unless it has
-/// lost its CPU. `done` may look at other words as well.
-fn patiently<P: Platform>(word: &P::U32, mut done: impl FnMut(u32) -> bool) -> u32 {
-    loop {
-        match P::wait_until(word, Acquire, Spin::Polls(TURNS), &mut done) {
-            Ok(seen) => return seen,
-            Err(_) => backoff_sleep::<P>(),
-        }
+/// lost its CPU. Relaxed: the caller tries again with the order that it needs.
+fn wait_for_neighbour<P: Platform>(word: &P::U32, done: impl Fn(u32) -> bool) {
+    while P::wait_until(word, Relaxed, Spin::Polls(POLLS), &done).is_err() {
+        backoff_sleep::<P>();
     }
 }
 

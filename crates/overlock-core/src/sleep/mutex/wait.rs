@@ -109,13 +109,20 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
 
     /// Tries to take the mutex whenever it is for us, as long as its owner may be running.
     fn spin_on_owner(&self, id: Option<NodeId>, end: Instant) -> bool {
-        let mut taken = false;
-        // Relaxed: the exchange acquires.
-        let _ = P::wait_until(&self.owner, Relaxed, Spin::Until(end), |seen| {
-            taken = Self::is_for(seen, id) && self.exchange(seen).is_ok();
-            taken || P::preempted(word::cpu(seen))
-        });
-        taken
+        loop {
+            // Relaxed: the exchange acquires.
+            let polled = P::wait_until(&self.owner, Relaxed, Spin::Until(end), |seen| {
+                Self::is_for(seen, id) || P::preempted(word::cpu(seen))
+            });
+            match polled {
+                Ok(seen) if Self::is_for(seen, id) => {
+                    if self.exchange(seen).is_ok() {
+                        return true;
+                    }
+                }
+                _ => return false,
+            }
+        }
     }
 
     /// Sleeps in the list until the mutex is ours, or `limit` is reached.

@@ -346,18 +346,18 @@ fn nobody_waits_behind_a_thread_whose_cpu_it_runs_on() {
 fn the_limit_ends_a_wait() {
     let queue = leak();
     let first = head(0, queue);
-    let mut looks = 0;
+    let polls = Cell::new(0);
     for _ in 0..9 {
         at(Point::Wait, || {});
     }
     let second = as_thread(1, || {
         queue.lock(Spin::Polls(7), || {
-            looks += 1;
+            polls.set(polls.get() + 1);
             false
         })
     });
     assert!(second.is_none());
-    assert_eq!(looks, 7);
+    assert_eq!(polls.get(), 7);
     drop(first);
 }
 

@@ -1,5 +1,6 @@
 //! Optimistic spinning: what a waiter tries before it joins the list.
 
+use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::policy::{OnReaders, Policy, reader_spin_ns};
@@ -220,12 +221,14 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                     self.disable();
                     return false;
                 }
-                let mut looks = 0;
+                // The document charges each poll, so the condition counts them. This is the only
+                // condition that changes anything, and nothing but the budget depends on it.
+                let polls = Cell::new(0);
                 let waited = P::wait_until(&self.count, Relaxed, Spin::Polls(turns), |now: u32| {
-                    looks += 1;
+                    polls.set(polls.get() + 1);
                     now != seen
                 });
-                patience.passed(if waited.is_ok() { looks } else { turns });
+                patience.passed(if waited.is_ok() { polls.get() } else { turns });
                 true
             }
             OnReaders::Time => {
