@@ -26,10 +26,10 @@
 //! with the kind `PREFER_WRITER_NONRECURSIVE`, and programs have come to need that: a thread may
 //! read what it reads already, and readers may wait for each other, by any means, though writers
 //! wait. But then readers can keep writers out for ever. So here a reader waits behind a writer for
-//! a while (`PATIENCE_NS`), and passes it then. A thread that reads any lock already passes at
+//! a while (`BARGE_DELAY_NS`), and passes it then. A thread that reads any lock already passes at
 //! once. (It is not known which locks a thread reads, only how many.) And an attempt passes always.
 //! With the kind no reader passes a writer that is the first of those that wait, and has found
-//! readers alone or waited for `PATIENCE_NS`.
+//! readers alone or waited for `BARGE_DELAY_NS`.
 
 mod counted;
 pub mod functions;
@@ -45,7 +45,7 @@ use libc::{EBUSY, EDEADLK};
 use overlock::Linux;
 use overlock::core::Deadline;
 use overlock::core::rw::OverlockRw;
-use overlock::core::rw::overlock_rw::{PATIENCE_NS, Passing};
+use overlock::core::rw::overlock_rw::{BARGE_DELAY_NS, Passing};
 use overlock::core::sleep::RwSem;
 
 use crate::order::{self, How};

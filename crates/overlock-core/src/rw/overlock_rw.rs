@@ -48,14 +48,14 @@
 //! looks again each time. It gives its CPU away where its turn is over. Then
 //!
 //! ```text
-//! a reader      sleeps, and begins anew; after PATIENCE it counts itself beside a writer
+//! a reader      sleeps, and begins anew; after BARGE_DELAY it counts itself beside a writer
 //! a writer, an  waits for the gate. Its owner spins on the word for 5 us, then sleeps on it. A writer that finds
-//! upgradable    readers alone closes the lock at once, everybody at the first look after PATIENCE
+//! upgradable    readers alone closes the lock at once, everybody at the first look after BARGE_DELAY
 //! the upgrader  sets upgrading, spins for 5 us, sleeps
 //! ```
 //!
 //! A reader that [may pass](Passing) takes no notice of closed and upgrading, at once or after
-//! PATIENCE, and counts itself beside a writer from then on.
+//! BARGE_DELAY, and counts itself beside a writer from then on.
 //!
 //! # Invariants
 //!
@@ -95,15 +95,15 @@
 //! Every kick is for all that sleep there, since one for a single thread might reach another that
 //! has come since. It wakes few for nothing: beside readers there sleep the gate's owner and those
 //! that it keeps out. Nobody has a timer but the caller's deadline, and a reader that may pass
-//! later: one of PATIENCE.
+//! later: one of BARGE_DELAY.
 //!
 //! # Bounds
 //!
 //! - A writer at the gate that finds readers alone is passed by nobody after that but readers that
-//!   may pass. One that finds writers may be passed by them until it has been there for PATIENCE
+//!   may pass. One that finds writers may be passed by them until it has been there for BARGE_DELAY
 //!   and looks: each of their unlocks makes it look. So it waits for the gate, which has the bounds
-//!   of [`overlock`](crate::sleep::overlock), for PATIENCE, and for those that are inside then.
-//! - A reader may be passed by writers for PATIENCE; at its first look after that it is counted, if
+//!   of [`overlock`](crate::sleep::overlock), for BARGE_DELAY, and for those that are inside then.
+//! - A reader may be passed by writers for BARGE_DELAY; at its first look after that it is counted, if
 //!   there is a writer and the lock is not closed, and owns its share as soon as that writer
 //!   leaves.
 //! - A fair unlock closes the lock for a gate's owner that sleeps: it is the next of those that
@@ -127,8 +127,8 @@ use crate::sleep::Overlock;
 pub(super) use states::{DIAGRAM, Step};
 
 /// For how long those that wait let others pass: for longer than most sections take and a thread
-/// that has lost its CPU is away.
-pub const PATIENCE_NS: u64 = 2_000_000;
+/// that has lost its CPU is backoff.
+pub const BARGE_DELAY_NS: u64 = 2_000_000;
 
 const READER: u32 = 1;
 const FULL: u32 = 1 << 25;
@@ -148,7 +148,7 @@ const SHUT: u32 = WRITING | CLOSED | UPGRADING;
 pub enum Passing {
     /// It waits for none but the one that writes.
     AtOnce,
-    /// After [`PATIENCE_NS`].
+    /// After [`BARGE_DELAY_NS`].
     Later,
     /// It passes nobody who has closed the lock.
     Never,
@@ -220,14 +220,14 @@ impl<P: Platform> OverlockRw<P> {
     #[inline]
     pub fn try_write_now(&self) -> bool {
         // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
-        let seized = self
+        let acquired = self
             .word
             .compare_exchange(0, WRITING, Acquire, Relaxed)
             .is_ok();
-        if seized {
+        if acquired {
             Step::Write.taken::<P>();
         }
-        seized
+        acquired
     }
 
     /// Reads, unless `until` passes first. Looks at least once.
@@ -396,7 +396,7 @@ unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
     #[inline]
     fn read(&self) {
         if !self.come_in() {
-            self.read_after_all();
+            self.read_after_conflict();
         }
     }
 

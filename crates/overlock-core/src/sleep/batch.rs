@@ -7,7 +7,7 @@
 use crate::links::Links;
 use crate::node::NodeId;
 use crate::platform::Platform;
-use crate::sleep::wait_list::{kick, tell};
+use crate::sleep::wait_list::{kick, signal};
 
 pub(super) struct Batch<P: Platform>(Links<P>);
 
@@ -34,7 +34,7 @@ impl<P: Platform> Batch<P> {
         while let Some(id) = self.0.first() {
             // Before it is told: it may be gone after that, and its node in use elsewhere.
             self.0.unlink(id);
-            tell::<P>(id, state);
+            signal::<P>(id, state);
             kick::<P>(id);
         }
     }

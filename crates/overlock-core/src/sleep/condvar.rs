@@ -7,7 +7,7 @@
 //! condition variable to the lock, and an unlock wakes it. So there is no thundering herd. With any
 //! other lock a thread acquires it before it calls, and then calls one.
 //!
-//! Waiting has two phases, spin and then block: a waiter polls for SPIN before it sleeps, about as
+//! Waiting has two phases, spin and then block: a waiter polls for SPIN_NS before it sleeps, about as
 //! long as a sleep and a wake-up take (Karlin, Li, Manasse, Owicki, "Empirical studies of
 //! competitive spinning for a shared-memory multiprocessor", SOSP 1991). Whoever calls it meanwhile
 //! makes no system call. After a poll in vain the next waits sleep at once, by exponential backoff;
@@ -92,7 +92,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::cancel::CancelToken;
 use super::overlock::Overlock;
-use super::wait_list::{self, End, Limit, WaitList, Waiter, kick, stamp, tell};
+use super::wait_list::{self, End, Limit, WaitList, Waiter, kick, signal, stamp};
 use crate::links::backoff_sleep;
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
@@ -117,7 +117,7 @@ const AWAKE: u32 = 2;
 /// Called, and a sleeper of its lock;
 const ADOPTED: u32 = 3;
 /// called, and awake.
-const CALLED: u32 = 4;
+const WOKEN: u32 = 4;
 /// In the place of WAITING: it is awake, and looks.
 const POLLING: u32 = 5;
 
@@ -129,44 +129,44 @@ const LEAVING: u32 = 1 << 16;
 const NOTIFIED: u32 = 1 << 17;
 
 /// For so long a waiter polls before it sleeps, in nanoseconds.
-const SPIN: u64 = 20_000;
+const SPIN_NS: u64 = 20_000;
 /// The longest backoff: at least one wait in 2^BACKOFF begins with a poll.
 const BACKOFF: u8 = 8;
 
 /// Calls a notified waiter: wakes it if it sleeps, or requeues it if its lock is held.
-fn call<P: Platform>(id: NodeId) {
+fn wake<P: Platform>(id: NodeId) {
     let node = id.node::<P>();
     stamp(node);
     // polling -> called. WS: release.
     let polls = node
         .state
-        .compare_exchange(POLLING, CALLED, Release, Relaxed);
+        .compare_exchange(POLLING, WOKEN, Release, Relaxed);
     if polls.is_ok() {
-        Step::CallPolling.taken::<P>();
+        Step::WakePolling.taken::<P>();
         return;
     }
     let lock = ptr::with_exposed_provenance::<Overlock<P>>(node.lock.load(Relaxed));
     // SAFETY: null, or the lock of a waiter that does not return before it is called.
     let lock = unsafe { lock.as_ref() };
-    if lock.is_some_and(|lock| lock.adopt(id, || tell::<P>(id, REQUEUED))) {
+    if lock.is_some_and(|lock| lock.adopt(id, || signal::<P>(id, REQUEUED))) {
         Step::Requeue.taken::<P>();
         // requeued, awake -> called. Release: WS, once more.
         if node.state.swap(ADOPTED, Release) == AWAKE {
             kick::<P>(id);
         }
     } else {
-        tell::<P>(id, CALLED);
-        Step::Call.taken::<P>();
+        signal::<P>(id, WOKEN);
+        Step::Wake.taken::<P>();
         kick::<P>(id);
     }
 }
 
 /// Deals a chain to two, in turn, and calls the heads of both.
-fn call_chain<P: Platform>(head: NodeId) {
+fn wake_chain<P: Platform>(head: NodeId) {
     let second = deal::<P>(head);
-    call::<P>(head);
+    wake::<P>(head);
     if let Some(second) = second {
-        call::<P>(second);
+        wake::<P>(second);
     }
 }
 
@@ -263,17 +263,17 @@ impl<P: Platform> Condvar<P> {
             Self::poll(&waiter, &limit);
         }
         let mut end = waiter.sleep(&limit);
-        if !matches!(end, End::Told(_)) && !self.leave(waiter.id()) {
+        if !matches!(end, End::Signalled(_)) && !self.leave(waiter.id()) {
             // I2.
             end = waiter.sleep(&Limit::NONE);
         }
-        let End::Told(told) = end else {
+        let End::Signalled(signalled) = end else {
             drop(waiter);
             return (lock.lock(), false);
         };
         // I3: from here on `self` may be gone.
-        if told == REQUEUED {
-            Self::await_call(&waiter);
+        if signalled == REQUEUED {
+            Self::await_requeue(&waiter);
         }
         let chain = successor::<P>(waiter.id());
         // Its node is free for the wait for the lock.
@@ -281,23 +281,23 @@ impl<P: Platform> Condvar<P> {
         // Another lock would have all of them contend for it.
         let requeues = lock.is_overlock::<P>();
         if let Some(head) = chain.filter(|_| requeues) {
-            call_chain::<P>(head);
+            wake_chain::<P>(head);
         }
-        let token = if told == CALLED {
+        let token = if signalled == WOKEN {
             lock.lock()
         } else {
             lock.lock_adopted()
         };
         Step::Return.taken::<P>();
         if let Some(head) = chain.filter(|_| !requeues) {
-            call::<P>(head);
+            wake::<P>(head);
         }
         (token, true)
     }
 
     /// The waiter has woken, and its caller is still about to requeue it.
     #[cold]
-    fn await_call(waiter: &Waiter<P>) {
+    fn await_requeue(waiter: &Waiter<P>) {
         let state = &waiter.node().state;
         // requeued -> awake. Acquire, where it is called by now: pairs with WS.
         let awake = state.compare_exchange(REQUEUED, AWAKE, Relaxed, Acquire);
@@ -389,7 +389,7 @@ impl<P: Platform> Condvar<P> {
     /// Polls until called, for a while.
     fn poll(waiter: &Waiter<P>, limit: &Limit<'_, P>) {
         let state = &waiter.node().state;
-        let end = limit.earlier(P::now().plus_nanos(SPIN));
+        let end = limit.earlier(P::now().plus_nanos(SPIN_NS));
         // Relaxed: the look before the sleep acquires.
         let polled = P::wait_until(state, Relaxed, Spin::Until(end), |now| now != POLLING);
         // polling -> waiting. Relaxed: it publishes nothing.
@@ -420,7 +420,7 @@ impl<P: Platform> Condvar<P> {
     fn notify(&self, most: usize) -> usize {
         let (head, count) = self.detach(most);
         if let Some(head) = head {
-            call_chain::<P>(head);
+            wake_chain::<P>(head);
         }
         count
     }

@@ -87,7 +87,7 @@
 //!
 //! # Why no wake-up is lost
 //!
-//! A sleeper says that it wants to be woken (it joins; or sets its state back, in `fall_asleep`),
+//! A sleeper says that it wants to be woken (it joins; or sets its state back, in `prepare_to_sleep`),
 //! makes a last attempt, and only then sleeps. It says so under the guard, and an unlock that sees
 //! W releases and wakes under the guard. If the unlock comes first, it comes before the last
 //! attempt, which finds the mutex free or given to it, or taken by another owner, whose unlock is

@@ -94,7 +94,7 @@
 //! - I3: while nobody holds the guard and the list is not empty: the lock is held; or called is
 //!   set, and the called writer is on its way to the guard; or who released the lock is. So whoever
 //!   makes the lock free and sees waiters without called goes to the guard and wakes.
-//! - I4: readers are granted the lock in three steps: they are chosen; all are added to readers in
+//! - I4: readers are granted the lock in three steps: they are grantees; all are added to readers in
 //!   one exchange; then each is told, and kicked. Nobody is told before it is added, so none can
 //!   leave before it came; and nobody is kicked before it is told.
 //! - I5: with waiters set, newcomers acquire only a lock that is free, or that they have seen a
@@ -157,7 +157,7 @@
 //! - A reader that came in vain takes itself out at once, not when it has joined the list: if it
 //!   lost its CPU in between, it would keep writers out all the while.
 //! - Readers to be woken are chosen first and added in one exchange, which fails where a writer
-//!   came between; in the kernel one is added, then the rest chosen.
+//!   came between; in the kernel one is added, then the rest grantees.
 //! - A first writer is woken only where the lock is free, else the holder's release will do it; and
 //!   called spares the releases until it has come. The kernel wakes it at each release.
 //! - The 4 ms count from when the first of the list could not be served, not from its arrival: with
@@ -199,7 +199,7 @@ const WRITER: u32 = 1;
 const WAITERS: u32 = 1 << 1;
 const HANDOFF: u32 = 1 << 2;
 const UPGRADABLE: u32 = 1 << 3;
-const CALLED: u32 = 1 << 4;
+const WOKEN: u32 = 1 << 4;
 const READER: u32 = 1 << 8;
 const FULL: u32 = 1 << 31;
 const READERS: u32 = !(READER - 1);
@@ -276,7 +276,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     fn read_slow(&self, seen: u32, limit: &Limit<'_, P>) -> bool {
         if Y::READERS_STEAL && seen & READ.blocked_by == 0 && !must_queue(seen) {
             Step::Keep.taken::<P>();
-            self.has_stolen(seen);
+            self.on_stolen(seen);
             return true;
         }
         Step::ReadInVain.taken::<P>();

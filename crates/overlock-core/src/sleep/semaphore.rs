@@ -118,7 +118,7 @@ pub struct Semaphore<P: Platform> {
 pub const MAX_PERMITS: u32 = u32::MAX >> SHIFT;
 
 const QUEUED: u32 = 1;
-const GUARDED: u32 = 2;
+const WAIT_LOCK: u32 = 2;
 const SHIFT: u32 = 2;
 
 /// What a waiter's `Node::info` holds once its permits are its own.
@@ -130,7 +130,7 @@ const WOKEN: u32 = 1;
 const NEVER: u32 = u32::MAX;
 
 /// Looks at the guard before a waiter for it gives its CPU away: the holder has lost its own.
-const TURNS: u32 = 1000;
+const POLLS: u32 = 1000;
 
 const fn permits(state: u32) -> u32 {
     state >> SHIFT
@@ -293,20 +293,20 @@ impl<P: Platform> Semaphore<P> {
         };
         waiter.prepare();
         waiter.node().info.store(n, Relaxed);
-        if self.take_or_guard(n) {
+        if self.take_or_lock_list(n) {
             return true;
         }
         stat::count::<P>(Event::LockSlowpath);
         self.waiters.push_back(waiter.id());
         Step::Join.taken::<P>();
         self.serve();
-        matches!(waiter.sleep(limit), End::Told(_)) || self.give_up(&waiter)
+        matches!(waiter.sleep(limit), End::Signalled(_)) || self.give_up(&waiter)
     }
 
     /// Leaves the list; true where the permits were granted first.
     #[cold]
     fn give_up(&self, waiter: &Waiter<P>) -> bool {
-        self.take_or_guard(NEVER);
+        self.take_or_lock_list(NEVER);
         let granted = waiter.node().info.load(Relaxed) == GRANTED;
         if granted {
             Step::GrantedAtLimit.taken::<P>();
@@ -323,17 +323,17 @@ impl<P: Platform> Semaphore<P> {
     }
 
     /// Takes `n` permits where nobody waits and there are enough (true), else the guard.
-    fn take_or_guard(&self, n: u32) -> bool {
+    fn take_or_lock_list(&self, n: u32) -> bool {
         let mut seen = self.state();
         loop {
             let enough = seen & QUEUED == 0 && permits(seen) >= n;
-            let next = match seen & GUARDED {
+            let next = match seen & WAIT_LOCK {
                 // (p, 0, 0) -> (p - n, 0, 0)
                 0 if enough => seen - (n << SHIFT),
                 // (p, *, 0) -> (p, 1, 1)
-                0 => seen | QUEUED | GUARDED,
+                0 => seen | QUEUED | WAIT_LOCK,
                 _ => {
-                    self.wait_for_guard();
+                    self.wait_for_list();
                     seen = self.state();
                     continue;
                 }
@@ -349,11 +349,13 @@ impl<P: Platform> Semaphore<P> {
         }
     }
 
-    fn wait_for_guard(&self) {
-        let turns = Spin::Polls(TURNS);
+    fn wait_for_list(&self) {
+        let polls = Spin::Polls(POLLS);
         // Relaxed: the exchange that follows acquires.
-        let free = P::wait_until(&self.word, Relaxed, turns, |word: u32| word & GUARDED == 0);
-        Step::AwaitGuard.taken::<P>();
+        let free = P::wait_until(&self.word, Relaxed, polls, |word: u32| {
+            word & WAIT_LOCK == 0
+        });
+        Step::AwaitList.taken::<P>();
         if free.is_err() {
             backoff_sleep::<P>();
         }
@@ -381,7 +383,7 @@ impl<P: Platform> Semaphore<P> {
                 }
                 first => {
                     let queued = first.map_or(0, |_| QUEUED);
-                    let next = seen & !(QUEUED | GUARDED) | queued;
+                    let next = seen & !(QUEUED | WAIT_LOCK) | queued;
                     // (p, 1, 1) -> (p, q, 0). GR: release, pairs with GA. It fails where permits
                     // have come meanwhile; SA then: acquire, pairs with SR.
                     match self.exchange(seen, next, Release, Acquire) {
@@ -406,10 +408,10 @@ impl<P: Platform> Semaphore<P> {
         let mut seen = self.state();
         loop {
             // (p, 0, 0) -> (p + n, 0, 0), (p, 1, *) -> (p + n, 1, 1)
-            let serves = seen & (QUEUED | GUARDED) == QUEUED;
-            let guard = if serves { GUARDED } else { 0 };
+            let serves = seen & (QUEUED | WAIT_LOCK) == QUEUED;
+            let wait_lock = if serves { WAIT_LOCK } else { 0 };
             // SR: release, pairs with SA. GA is the first look of `serve`.
-            match self.exchange(seen, plus(seen, n) | guard, Release, Relaxed) {
+            match self.exchange(seen, plus(seen, n) | wait_lock, Release, Relaxed) {
                 Ok(()) => {
                     Step::of_releasing(seen).taken::<P>();
                     if serves {
@@ -490,7 +492,7 @@ impl<P: Platform> fmt::Debug for Semaphore<P> {
 unsafe impl<P: Platform> RawFork for Semaphore<P> {
     /// Permits that were granted to a waiter are lost.
     unsafe fn forget_waiters(&self) {
-        self.word.fetch_and(!(QUEUED | GUARDED), Relaxed);
+        self.word.fetch_and(!(QUEUED | WAIT_LOCK), Relaxed);
         self.waiters.forget();
     }
 }

@@ -36,18 +36,21 @@ use crate::stat::{self, Event, Latency};
 
 diagram! {
     "wait_list" {
-        Halt = "waiting -> waiting: halted, looks again",
-        Tell = "waiting -> told",
-        Told = "told -> awake",
-        Late = "waiting -> awake: its deadline has passed",
+        Halt = "waiting -> waiting: halted, checks again",
+        Signal = "waiting -> signalled",
+        Signalled = "signalled -> awake",
+        DeadlinePassed = "waiting -> awake: its deadline has passed",
         Cancelled = "waiting -> awake: cancelled",
-        Come = "waiting -> awake: what it waits for has come",
+        ConditionHolds = "waiting -> awake: its condition holds",
     }
 }
 
-/// What a lock lacks that [sleeps](Waiter::sleep) without a limit.
-pub(crate) const WITHOUT_LIMIT: &[&str] =
-    &[Step::Late.text(), Step::Cancelled.text(), Step::Come.text()];
+/// The transitions that a lock cannot take that only [sleeps](Waiter::sleep) without a limit.
+pub(crate) const WITHOUT_LIMIT: &[&str] = &[
+    Step::DeadlinePassed.text(),
+    Step::Cancelled.text(),
+    Step::ConditionHolds.text(),
+];
 
 /// A waiter's state that no waker has changed yet. Others are the lock's to choose.
 pub(crate) const WAITING: u32 = 0;
@@ -115,12 +118,12 @@ impl<P: Platform> core::ops::Deref for Waiters<'_, P> {
 
 /// Changes a waiter's state, for its next look. The caller holds the guard of the list that the
 /// node is in, or was until now, and [kicks](kick) the waiter afterwards, best without the guard.
-pub(crate) fn tell<P: Platform>(id: NodeId, state: u32) {
+pub(crate) fn signal<P: Platform>(id: NodeId, state: u32) {
     let node = id.node::<P>();
     stamp(node);
     // WS: release, pairs with the acquire in `sleep`: what the waker did is seen by who it wakes.
     node.state.store(state, Release);
-    Step::Tell.taken::<P>();
+    Step::Signal.taken::<P>();
 }
 
 /// A waker is about to tell the node's waiter something.
@@ -130,7 +133,7 @@ pub(crate) fn stamp<P: Platform>(node: &Node<P>) {
     }
 }
 
-/// Wakes the waiter that was [told](tell) something.
+/// Wakes the waiter that was [told](signal) something.
 pub(crate) fn kick<P: Platform>(id: NodeId) {
     let node = id.node::<P>();
     // WK: release, pairs with WC.
@@ -139,7 +142,7 @@ pub(crate) fn kick<P: Platform>(id: NodeId) {
     stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&node.kicks));
 }
 
-/// Moves the waiter that was [told](tell) something to the sleepers of `word`, or wakes it where
+/// Moves the waiter that was [told](signal) something to the sleepers of `word`, or wakes it where
 /// the platform cannot do that. The waiter has to be there: later its node may be in use for
 /// something else.
 pub(crate) fn requeue<P: Platform>(id: NodeId, word: &P::U32) {
@@ -155,7 +158,7 @@ pub(crate) fn requeue<P: Platform>(id: NodeId, word: &P::U32) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// A waker has set this state.
-    Told(u32),
+    Signalled(u32),
     Deadline,
     Cancelled,
 }
@@ -164,8 +167,8 @@ impl End {
     /// The transition by which a sleep ends so.
     fn step(self) -> Step {
         match self {
-            End::Told(_) => Step::Told,
-            End::Deadline => Step::Late,
+            End::Signalled(_) => Step::Signalled,
+            End::Deadline => Step::DeadlinePassed,
             End::Cancelled => Step::Cancelled,
         }
     }
@@ -282,7 +285,7 @@ impl<P: Platform> Waiter<P> {
             // WC: acquire, pairs with WK.
             let kicks = node.kicks.load(Acquire);
             if done() {
-                Step::Come.taken::<P>();
+                Step::ConditionHolds.taken::<P>();
                 return true;
             }
             if let Some(end) = limit.reached() {
@@ -313,7 +316,7 @@ impl<P: Platform> Waiter<P> {
             // Acquire, pairs with WS.
             let state = node.state.load(Acquire);
             if state != WAITING {
-                break End::Told(state);
+                break End::Signalled(state);
             }
             if let Some(end) = limit.reached() {
                 break end;
@@ -322,7 +325,7 @@ impl<P: Platform> Waiter<P> {
         };
         end.step().taken::<P>();
         drop(token);
-        if cfg!(feature = "stat") && matches!(end, End::Told(_)) {
+        if cfg!(feature = "stat") && matches!(end, End::Signalled(_)) {
             let kicked = Instant::from_nanos(node.kicked_at.load(Relaxed));
             stat::record::<P>(Latency::PvLatencyWake, P::now().nanos_since(kicked));
             stat::count::<P>(Event::PvKickWake);

@@ -33,8 +33,8 @@
 //! | `lock` | the context as it begins: its stamp. A waiter without a context, before it enters the list: 0 |
 //! | `info`: WOUNDED | set by an older context, under the guard of a lock that this one holds; cleared by the context while it holds none |
 //! | `info`: HOLDS | the context before it enters a list: it holds other locks |
-//! | `info`: ROBBED | the waiter, under the guard: it was called, and somebody else was faster |
-//! | `state` | under the guard: WAITING; CALLED: it shall look again; GIVEN: it is out of the list, and the holder |
+//! | `info`: BYPASSED | the waiter, under the guard: it was called, and somebody else was faster |
+//! | `state` | under the guard: WAITING; WOKEN: it shall look again; GRANTED: it is out of the list, and the holder |
 //! | `next`, `wait`, `kicks` | the list's links, and the count of kicks: see `sleep/wait_list.rs` |
 //!
 //! # States
@@ -68,12 +68,12 @@
 //! - I2: a context that holds a lock whose WAITERS is set cannot end, nor let go of this lock,
 //!   without the lock's guard. So who has the guard may set WOUNDED in the node that the lock
 //!   names: it is still that context's.
-//! - I3: while the lock is free and somebody waits, the first in the list is CALLED: on its way to
+//! - I3: while the lock is free and somebody waits, the first in the list is WOKEN: on its way to
 //!   look. A waiter leaves without the lock only while another holds it.
 //! - I4 (wound-wait): at the end of each guard, if a context that HOLDS waits for a younger one's
 //!   lock, that one is WOUNDED.
 //! - I5 (wait-die): at the end of each guard, if a context that HOLDS waits, and the holder is
-//!   older or a context stands before it in the list, it is CALLED. So of the contexts in the list
+//!   older or a context stands before it in the list, it is WOKEN. So of the contexts in the list
 //!   only the first can HOLD and sleep on.
 //!
 //! # Why there is no deadlock

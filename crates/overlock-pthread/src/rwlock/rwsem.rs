@@ -13,7 +13,7 @@ use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
 use overlock::core::sleep::RwSem;
 use overlock::core::{Deadline, Platform};
 
-use super::{Behind, PATIENCE_NS, Passing};
+use super::{BARGE_DELAY_NS, Behind, Passing};
 
 /// Between two attempts to pass.
 const BACKOFF_SLEEP_NS: u64 = 50_000;
@@ -46,7 +46,7 @@ impl Behind for RwSem<Linux> {
         let patience = match passing {
             Passing::AtOnce => return read_past(self, until),
             Passing::Later => {
-                let end = Linux::now().plus_nanos(PATIENCE_NS);
+                let end = Linux::now().plus_nanos(BARGE_DELAY_NS);
                 Some(Deadline::earlier::<Linux>(until, end).into())
             }
             Passing::Never => until,

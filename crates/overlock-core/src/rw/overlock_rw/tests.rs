@@ -6,7 +6,7 @@ mod wake;
 use std::boxed::Box;
 use std::cell::RefCell;
 
-use super::wait::{AMPLE_NS, AWAY_NS, SPIN_NS};
+use super::wait::{BACKOFF_NS, MIN_SPIN_NS, SPIN_NS};
 use super::*;
 use crate::platform::Instant;
 use crate::raw::{RawFairRwLock, RawUpgradeRwLock};
@@ -96,30 +96,30 @@ fn who_finds_it_busy_stays_away_from_the_word_and_looks_again() {
         |lock| lock.write(),
     ];
     for acquire in acquire {
-        let mut away = 0;
-        for (times, nanos) in AWAY_NS.into_iter().enumerate() {
+        let mut backoff = 0;
+        for (times, nanos) in BACKOFF_NS.into_iter().enumerate() {
             let lock = leak();
             lock.write();
             (0..times).for_each(|_| at(Point::Wait, || {}));
             at(Point::Wait, move || unlock_write(lock));
             let start = Toy::now();
             acquire(lock);
-            away += nanos;
+            backoff += nanos;
             // A look at the toy's clock takes 1 ns: two beside each look at the word, and this one.
             let looks = 2 * times as u64 + 3;
-            assert_eq!(Toy::now().nanos_since(start), away + looks);
+            assert_eq!(Toy::now().nanos_since(start), backoff + looks);
             assert_eq!(left(), 0);
         }
     }
-    assert!(!Step::WriteAtGate.was_taken() && !Step::ReadBeside.was_taken());
+    assert!(!Step::WriteAtGate.was_taken() && !Step::CountBehindWriter.was_taken());
     assert_eq!(halts(), 0);
 }
 
-/// Fails where who has little time stays away all the same: a writer that tries again and again
+/// Fails where who has little time stays backoff all the same: a writer that tries again and again
 /// never closes the lock.
 #[test]
 fn who_has_little_time_goes_to_the_gate_at_once() {
-    for (nanos, at_gate) in [(AMPLE_NS, true), (2 * AMPLE_NS, false)] {
+    for (nanos, at_gate) in [(MIN_SPIN_NS, true), (2 * MIN_SPIN_NS, false)] {
         let lock = leak();
         lock.write();
         at(Point::Wait, move || {
@@ -131,7 +131,7 @@ fn who_has_little_time_goes_to_the_gate_at_once() {
     }
 }
 
-/// Fails where who may pass at once stays away first; and where `Passing` is not looked at: in
+/// Fails where who may pass at once stays backoff first; and where `Passing` is not looked at: in
 /// `try_read_passing`, in `read_slow`.
 #[test]
 fn only_those_that_may_pass_a_closed_lock() {
@@ -143,12 +143,12 @@ fn only_those_that_may_pass_a_closed_lock() {
     assert_eq!(attempts, [Err(Refused::Busy), Ok(()), Ok(())]);
     let start = Toy::now();
     assert_eq!(lock.read_passing(Passing::AtOnce, None), Ok(()));
-    // It looks at the clock twice, and stays away not once.
+    // It looks at the clock twice, and stays backoff not once.
     assert_eq!(Toy::now().nanos_since(start), 3);
     let start = Toy::now();
     assert_eq!(lock.read_passing(Passing::Later, None), Ok(()));
-    assert!(Toy::now().nanos_since(start) >= PATIENCE_NS);
-    let long = start.plus_nanos(3 * PATIENCE_NS);
+    assert!(Toy::now().nanos_since(start) >= BARGE_DELAY_NS);
+    let long = start.plus_nanos(3 * BARGE_DELAY_NS);
     assert_eq!(lock.read_until(long), None);
     assert!(Toy::now() >= long);
     // Flags of sleepers that gave up may stay as long as the lock is closed (I3).
@@ -245,7 +245,7 @@ fn after_a_while_a_writer_at_the_gate_lets_no_other_pass() {
         waits.sleep();
         turns += 1;
     }
-    assert!((2..=PATIENCE_NS / SPIN_NS).contains(&turns), "{turns}");
+    assert!((2..=BARGE_DELAY_NS / SPIN_NS).contains(&turns), "{turns}");
     assert_eq!(word(lock), WRITING | FIRST | CLOSED);
     unlock_write(lock);
     assert!(lock.try_write().is_none() && !lock.try_write_now());
@@ -254,7 +254,7 @@ fn after_a_while_a_writer_at_the_gate_lets_no_other_pass() {
     assert_eq!(word(lock), WRITING);
 }
 
-/// "Bounds". Fails where a reader that has waited for `PATIENCE_NS` does not count itself: they
+/// "Bounds". Fails where a reader that has waited for `BARGE_DELAY_NS` does not count itself: they
 /// would write for ever.
 #[test]
 fn after_a_while_a_reader_is_the_next() {
@@ -262,7 +262,7 @@ fn after_a_while_a_reader_is_the_next() {
     lock.write();
     at(Point::Halt, move || {
         assert_eq!(word(lock), WRITING | OTHERS);
-        Toy::delay(PATIENCE_NS);
+        Toy::delay(BARGE_DELAY_NS);
         unlock_write(lock);
         lock.write();
     });

@@ -4,8 +4,8 @@ use core::sync::atomic::Ordering::{self, Acquire, Relaxed};
 
 use super::states::Step;
 use super::{
-    CLOSED, FIRST, FULL, OTHERS, OverlockRw, PATIENCE_NS, Passing, READER, READERS, Refused, SHUT,
-    UPGRADABLE, WRITING, counted, is_awaited, kick_all,
+    BARGE_DELAY_NS, CLOSED, FIRST, FULL, OTHERS, OverlockRw, Passing, READER, READERS, Refused,
+    SHUT, UPGRADABLE, WRITING, counted, is_awaited, kick_all,
 };
 use crate::platform::{Atomic, Deadline, Platform, Spin};
 use crate::raw::{RawLock, RawTimedLock};
@@ -17,14 +17,14 @@ pub(super) const SPIN_NS: u64 = 5_000;
 
 /// A thread that finds the lock busy stays away from the word for so long before it looks again,
 /// each time. Most sections are over after the first few looks, and between CPUs that share a cache
-/// nothing is gained by staying away. Between others most of what a short section takes is the
+/// nothing is gained by staying backoff. Between others most of what a short section takes is the
 /// word's way from CPU to CPU; meanwhile it stays with one, which gets more done than two would.
 /// The times double, so that nobody stays away for much longer than it had to wait.
-pub(super) const AWAY_NS: [u64; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 100, 200, 400, 800, 1_600, 3_200];
+pub(super) const BACKOFF_NS: [u64; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 100, 200, 400, 800, 1_600, 3_200];
 
 /// Who has less time than this goes to the gate at once. Else a writer with short limits that tries
 /// again and again never closes the lock.
-pub(super) const AMPLE_NS: u64 = 100_000;
+pub(super) const MIN_SPIN_NS: u64 = 100_000;
 
 /// What the gate's owner waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,11 +102,11 @@ impl<P: Platform> OverlockRw<P> {
     pub fn back_out(&self) {
         // (w, n + 1) -> (w, n). Relaxed: it has read nothing.
         let before = self.word.fetch_sub(READER, Relaxed);
-        Step::ReadInVain.taken::<P>();
+        Step::BackOut.taken::<P>();
         if before & (FIRST | OTHERS) != 0 && is_awaited(before) {
             // While this one was counted, who left did not find itself the last.
             self.word.fetch_and(!(FIRST | OTHERS), Relaxed);
-            Step::InVainKicks.taken::<P>();
+            Step::BackOutKicks.taken::<P>();
             kick_all::<P>(&self.word);
         }
     }
@@ -115,7 +115,7 @@ impl<P: Platform> OverlockRw<P> {
     /// saved for it.
     #[cold]
     #[inline(never)]
-    pub(super) fn read_after_all(&self) {
+    pub(super) fn read_after_conflict(&self) {
         self.back_out();
         counted(self.read_slow(Passing::Never, None));
     }
@@ -128,10 +128,10 @@ impl<P: Platform> OverlockRw<P> {
     ) -> Result<(), Refused> {
         // Others may wait for what a reader that passes at once reads already. The clock is not
         // read by those that need not sleep.
-        let mut patience = (passing == Passing::AtOnce).then(P::now);
-        let mut away = AWAY_NS.iter();
+        let mut barge_at = (passing == Passing::AtOnce).then(P::now);
+        let mut backoff = BACKOFF_NS.iter();
         loop {
-            let waited = patience.is_some_and(|end| P::now() >= end);
+            let waited = barge_at.is_some_and(|end| P::now() >= end);
             let shut = match passing {
                 Passing::AtOnce | Passing::Later if waited => WRITING,
                 _ => SHUT,
@@ -151,46 +151,46 @@ impl<P: Platform> OverlockRw<P> {
                     return Ok(());
                 }
                 if opens(before) {
-                    Step::ReadBeside.taken::<P>();
-                    return self.wait_beside(until);
+                    Step::CountBehindWriter.taken::<P>();
+                    return self.wait_counted(until);
                 }
                 self.back_out();
             }
             if is_over::<P>(until) {
                 return Err(Refused::Late);
             }
-            if let Some(&nanos) = away.next() {
+            if let Some(&nanos) = backoff.next() {
                 P::yield_slice(P::ticks());
                 P::delay(nanos.min(time_left::<P>(until)));
             } else if seen & shut != 0 {
-                let end = *patience.get_or_insert_with(|| P::now().plus_nanos(PATIENCE_NS));
+                let end = *barge_at.get_or_insert_with(|| P::now().plus_nanos(BARGE_DELAY_NS));
                 let until = match passing {
                     Passing::Later if !waited => Some(Deadline::earlier::<P>(until, end).into()),
                     _ => until,
                 };
                 self.sleep(seen, OTHERS, until, Step::ReaderSleeps);
-                away = AWAY_NS.iter();
+                backoff = BACKOFF_NS.iter();
             }
         }
     }
 
     /// A reader that is counted: waits until no writer is inside.
-    fn wait_beside(&self, until: Option<Deadline>) -> Result<(), Refused> {
+    fn wait_counted(&self, until: Option<Deadline>) -> Result<(), Refused> {
         loop {
             // (1, n) -> (0, n) by the writer. RA: acquire, pairs with WU.
             let seen = match self.spin(Acquire, until, |word| word & WRITING == 0) {
                 Ok(_) => {
-                    Step::Share.taken::<P>();
+                    Step::ShareBegins.taken::<P>();
                     return Ok(());
                 }
                 Err(seen) => seen,
             };
             if is_over::<P>(until) {
-                Step::BesideGivesUp.taken::<P>();
+                Step::CountedGivesUp.taken::<P>();
                 self.leave();
                 return Err(Refused::Late);
             }
-            self.sleep(seen, OTHERS, until, Step::BesideSleeps);
+            self.sleep(seen, OTHERS, until, Step::CountedSleeps);
         }
     }
 
@@ -206,8 +206,8 @@ impl<P: Platform> OverlockRw<P> {
         until: Option<Deadline>,
         attempt: impl Fn(&Self) -> bool,
     ) -> bool {
-        if time_left::<P>(until) > AMPLE_NS {
-            for nanos in AWAY_NS {
+        if time_left::<P>(until) > MIN_SPIN_NS {
+            for nanos in BACKOFF_NS {
                 P::yield_slice(P::ticks());
                 P::delay(nanos);
                 if attempt(self) {
@@ -231,13 +231,13 @@ impl<P: Platform> OverlockRw<P> {
 
     /// The caller owns the gate.
     fn wait_at_gate(&self, want: Want, until: Option<Deadline>) -> bool {
-        let patience = P::now().plus_nanos(PATIENCE_NS);
+        let barge_at = P::now().plus_nanos(BARGE_DELAY_NS);
         loop {
             // Relaxed: the exchange acquires.
-            let look = self.spin(Relaxed, until, |word| {
+            let polled = self.spin(Relaxed, until, |word| {
                 want.is_free(word) || want.closes(word)
             });
-            let seen = match look {
+            let seen = match polled {
                 Ok(seen) if want.is_free(seen) => {
                     if self.take(want, seen) {
                         return true;
@@ -255,7 +255,7 @@ impl<P: Platform> OverlockRw<P> {
                 self.give_up();
                 return false;
             }
-            let (flags, step) = match P::now() >= patience {
+            let (flags, step) = match P::now() >= barge_at {
                 true => (FIRST | CLOSED, Step::FirstCloses),
                 false => (FIRST, Step::FirstSleeps),
             };

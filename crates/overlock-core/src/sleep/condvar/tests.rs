@@ -125,8 +125,8 @@ impl Scene {
 }
 
 /// Whether thread `number` was called.
-fn called(number: usize) -> bool {
-    state(number) == CALLED
+fn woken(number: usize) -> bool {
+    state(number) == WOKEN
 }
 
 fn state(number: usize) -> u32 {
@@ -174,16 +174,16 @@ fn those_notified_together_wake_two_at_a_time() {
     assert_eq!(scene.condvar.notify_all(), 0);
     assert_eq!(kicks() - before, 2);
     one.to(Point::Wait); // It contends for the lock.
-    assert!(called(1) && called(2) && !called(3) && !called(4));
+    assert!(woken(1) && woken(2) && !woken(3) && !woken(4));
     scene.unlock();
     one.to(Point::Heavy); // It has it.
-    assert!(called(3) && !called(4));
+    assert!(woken(3) && !woken(4));
     three.to(Point::Wait);
     one.end();
     two.to(Point::Heavy);
-    assert!(called(4));
+    assert!(woken(4));
     two.end();
-    assert!(!called(5));
+    assert!(!woken(5));
     for part in [three, four, five] {
         part.end();
     }
@@ -258,7 +258,7 @@ fn those_notified_one_by_one_wake_at_the_same_time() {
     let [one, two, three, four, five] = sleepers;
     two.end();
     one.end();
-    assert!(!called(5));
+    assert!(!woken(5));
     three.end();
     four.end();
     five.end();
@@ -275,7 +275,7 @@ fn who_comes_after_a_notification_waits_for_the_next() {
     two.end();
     three.startle();
     three.sleep();
-    assert!(!called(3) && scene.condvar.is_in_use());
+    assert!(!woken(3) && scene.condvar.is_in_use());
     assert!(scene.condvar.notify_one());
     three.end();
     assert_eq!(scene.back(), [(1, true), (2, true), (3, true)]);
@@ -312,7 +312,7 @@ fn a_notification_passes_a_waiter_that_is_giving_up() {
     one.to(Point::Wait); // Its time is over, and it waits for the guard.
     drop(guard);
     assert!(scene.condvar.notify_one());
-    assert!(called(2));
+    assert!(woken(2));
     one.end();
     two.end();
     assert_eq!(scene.back(), [(1, false), (2, true)]);
@@ -329,7 +329,7 @@ fn a_notification_counts_until_the_waiter_leaves() {
     assert!(scene.condvar.notify_one());
     one.end();
     assert_eq!(scene.back(), [(1, true)]);
-    assert!(!called(2));
+    assert!(!woken(2));
     assert_eq!(scene.condvar.notify_all(), 1);
     two.end();
 }

@@ -117,7 +117,7 @@ fn a_kick_comes_when_the_guard_is_free_and_the_mutex_too() {
     ends_with(1, lock);
 }
 
-/// HANDOFF in `take_or_ask`, and the look at it in `release`.
+/// HANDOFF in `take_or_request`, and the look at it in `release`.
 #[test]
 fn a_sleeper_that_was_woken_in_vain_is_given_the_mutex_next() {
     let lock = held::<Outside>();
@@ -127,7 +127,7 @@ fn a_sleeper_that_was_woken_in_vain_is_given_the_mutex_next() {
     one.to(Point::Wait); // has failed and spins
     let before = kicks();
     unlock(lock);
-    assert!(word::is_given_to(word(lock), id(1)));
+    assert!(word::is_handed_to(word(lock), id(1)));
     assert_eq!(kicks(), before, "it is awake");
     assert!(lock.try_lock().is_none(), "nobody steals what is given");
     assert!(as_thread(2, || lock.lock_until(Toy::now().plus_nanos(100))).is_none());
@@ -146,13 +146,13 @@ fn a_sleeper_that_has_asked_is_given_the_mutex_in_its_sleep() {
     one.sleep_before(Point::Wait);
     let before = kicks();
     unlock(lock);
-    assert!(word::is_given_to(word(lock), id(1)));
+    assert!(word::is_handed_to(word(lock), id(1)));
     assert_eq!(kicks(), before + 1);
     one.end();
     ends_with(1, lock);
 }
 
-/// `take_or_ask` after each wake-up: a sleeper that asks only once, or only before its first sleep,
+/// `take_or_request` after each wake-up: a sleeper that asks only once, or only before its first sleep,
 /// is robbed for ever.
 #[test]
 fn thieves_at_each_wake_up_pass_a_sleeper_once() {
@@ -193,7 +193,7 @@ fn what_was_asked_for_serves_the_next_sleeper() {
     token.cancel();
     one.end();
     unlock(lock);
-    assert!(word::is_given_to(word(lock), id(2)));
+    assert!(word::is_handed_to(word(lock), id(2)));
     two.end();
     ends_with(2, lock);
 }
@@ -272,7 +272,7 @@ fn those_that_stay_are_served_in_order_whoever_leaves() {
     ends_with(4, lock);
 }
 
-/// The pick-up flag in `is_given_to`: without it a thread that locks what it has, and wakes up,
+/// The pick-up flag in `is_handed_to`: without it a thread that locks what it has, and wakes up,
 /// believes that it was given the mutex.
 #[test]
 fn a_thread_that_has_the_mutex_does_not_get_it_again() {
@@ -282,7 +282,7 @@ fn a_thread_that_has_the_mutex_does_not_get_it_again() {
         at(Point::Halt, || kick::<Toy>(id(0)));
     }
     at(Point::Halt, || {
-        // As if told by mistake, too.
+        // As if signalled by mistake, too.
         id(0).node::<Toy>().state.store(1, Relaxed);
         kick::<Toy>(id(0));
     });
@@ -296,7 +296,7 @@ fn a_fair_unlock_gives_the_mutex_to_the_first_sleeper() {
     let one = sleeper(1, lock);
     // SAFETY: thread 0 has it.
     unsafe { lock.unlock_fair(()) };
-    assert!(lock.try_lock().is_none() && word::is_given_to(word(lock), id(1)));
+    assert!(lock.try_lock().is_none() && word::is_handed_to(word(lock), id(1)));
     one.end();
     // SAFETY: thread 1 has it.
     as_thread(1, || unsafe { lock.unlock_fair(()) });

@@ -9,7 +9,7 @@ use super::word::{self, FLAGS, HANDOFF, PICKUP, WAITERS};
 use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Instant, Platform, Spin};
-use crate::sleep::wait_list::{End, Limit, WAITING, Waiter, kick, tell};
+use crate::sleep::wait_list::{End, Limit, WAITING, Waiter, kick, signal};
 use crate::stat::{self, Event};
 
 /// `Node::state` of a sleeper that was woken and has not gone back to sleep.
@@ -47,7 +47,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     #[inline]
     pub(super) fn take(&self, id: Option<NodeId>) -> bool {
         let mut seen = self.owner.load(Relaxed);
-        while Self::is_for(seen, id) {
+        while Self::may_take(seen, id) {
             match self.exchange(seen) {
                 Ok(_) => return true,
                 Err(now) => seen = now,
@@ -56,11 +56,11 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         false
     }
 
-    fn is_for(word: u32, id: Option<NodeId>) -> bool {
-        word::is_free(word) || id.is_some_and(|id| word::is_given_to(word, id))
+    fn may_take(word: u32, id: Option<NodeId>) -> bool {
+        word::is_free(word) || id.is_some_and(|id| word::is_handed_to(word, id))
     }
 
-    /// The caller becomes the owner of what [is for it](Self::is_for).
+    /// The caller becomes the owner of what [is for it](Self::may_take).
     fn exchange(&self, seen: u32) -> Result<u32, u32> {
         // (0; W) -> (me; W), or (me; WP) -> (me; W). MA: acquire, pairs with MU.
         let mine = word::mine::<P>() | seen & FLAGS & !PICKUP;
@@ -70,18 +70,22 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     }
 
     /// The attempt of a sleeper that was woken. If it fails, the next unlock will hand over.
-    pub(super) fn take_or_ask(&self, id: NodeId) -> bool {
+    pub(super) fn take_or_request(&self, id: NodeId) -> bool {
         let mut seen = self.owner.load(Relaxed);
         loop {
-            let done = if Self::is_for(seen, Some(id)) {
+            let done = if Self::may_take(seen, Some(id)) {
                 self.exchange(seen)
                     .inspect(|_| Step::WokenTakes.taken::<P>())
                     .map(|_| true)
             } else if seen & HANDOFF == 0 {
                 // (a; W) -> (a; WH). Relaxed: only the unlock has to see it, and its exchange does.
-                let asked = seen | HANDOFF;
-                let asked = self.owner.compare_exchange(seen, asked, Relaxed, Relaxed);
-                asked.inspect(|_| Step::Ask.taken::<P>()).map(|_| false)
+                let requested = seen | HANDOFF;
+                let result = self
+                    .owner
+                    .compare_exchange(seen, requested, Relaxed, Relaxed);
+                result
+                    .inspect(|_| Step::RequestHandoff.taken::<P>())
+                    .map(|_| false)
             } else {
                 return false;
             };
@@ -100,10 +104,10 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     fn spin_in_queue(&self, id: Option<NodeId>, end: Instant) -> bool {
         // The others stay away from the lock's cache line, but for the one sleeper that it may be
         // given to.
-        let given = || id.is_some_and(|id| word::is_given_to(self.owner.load(Relaxed), id));
+        let handed_off = || id.is_some_and(|id| word::is_handed_to(self.owner.load(Relaxed), id));
         // The next one in the queue becomes its head when this one has the mutex, or is about to
         // sleep.
-        let head = self.spinners.lock(Spin::Until(end), given);
+        let head = self.spinners.lock(Spin::Until(end), handed_off);
         head.is_some_and(|_head| self.spin_on_owner(id, end))
     }
 
@@ -112,10 +116,10 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         loop {
             // Relaxed: the exchange acquires.
             let polled = P::wait_until(&self.owner, Relaxed, Spin::Until(end), |seen| {
-                Self::is_for(seen, id) || P::preempted(word::cpu(seen))
+                Self::may_take(seen, id) || P::preempted(word::cpu(seen))
             });
             match polled {
-                Ok(seen) if Self::is_for(seen, id) => {
+                Ok(seen) if Self::may_take(seen, id) => {
                     if self.exchange(seen).is_ok() {
                         return true;
                     }
@@ -138,10 +142,12 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         }
         while !taken {
             stat::count::<P>(Event::MutexSleep);
-            if !matches!(waiter.sleep(limit), End::Told(_)) {
+            if !matches!(waiter.sleep(limit), End::Signalled(_)) {
                 return self.give_up(id);
             }
-            taken = self.take_or_ask(id) || self.spin_awake(id, limit) || self.fall_asleep(waiter);
+            taken = self.take_or_request(id)
+                || self.spin_awake(id, limit)
+                || self.prepare_to_sleep(waiter);
         }
         self.leave(&self.sleepers.lock(), id);
         true
@@ -177,7 +183,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     /// Says that the sleeper has to be woken again, and makes the last attempt after that: the
     /// order is what "Why no wake-up is lost" rests on. What the sleeper has asked for stands
     /// (M2).
-    fn fall_asleep(&self, waiter: &Waiter<P>) -> bool {
+    fn prepare_to_sleep(&self, waiter: &Waiter<P>) -> bool {
         let list = self.sleepers.lock();
         waiter.prepare();
         drop(list);
@@ -233,7 +239,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     /// Unlocks where somebody waits, or did just now; `give`: hands over to the first sleeper even
     /// if it has not asked.
     #[cold]
-    pub(super) fn unlock_slow(&self, give: bool) {
+    pub(super) fn unlock_slow(&self, fair: bool) {
         // Before the release: whoever owns the mutex next has to get past this guard before it can
         // free the mutex (M5).
         let list = self.sleepers.lock();
@@ -242,15 +248,15 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
             drop(list);
             Step::UnlockAgain.taken::<P>();
             if !self.unlock_fast() {
-                self.unlock_slow(give);
+                self.unlock_slow(fair);
             }
             return;
         };
-        self.release(first, give);
+        self.release(first, fair);
         // One that is awake will look again before it sleeps.
         let asleep = first.node::<P>().state.load(Relaxed) == WAITING;
         if asleep {
-            tell::<P>(first, AWAKE);
+            signal::<P>(first, AWAKE);
         } else {
             Step::FindAwake.taken::<P>();
         }
@@ -262,16 +268,20 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     }
 
     /// Frees the mutex, or gives it to `first`.
-    fn release(&self, first: NodeId, give: bool) {
+    fn release(&self, first: NodeId, fair: bool) {
         let mut seen = self.owner.load(Relaxed);
         loop {
-            let asked = seen & HANDOFF != 0;
-            let give = give || asked;
-            let new = if give { word::given_to(first) } else { WAITERS };
+            let requested = seen & HANDOFF != 0;
+            let hands_off = fair || requested;
+            let new = if hands_off {
+                word::handed_to(first)
+            } else {
+                WAITERS
+            };
             // (me; W) -> (0; W), or (me; WH) -> (first; WP). MU: release, pairs with MA.
             match self.owner.compare_exchange(seen, new, Release, Relaxed) {
-                Ok(_) if give => {
-                    Step::of_giving(asked).taken::<P>();
+                Ok(_) if hands_off => {
+                    Step::of_handoff(requested).taken::<P>();
                     return stat::count::<P>(Event::MutexHandoff);
                 }
                 Ok(_) => return Step::UnlockSleepers.taken::<P>(),

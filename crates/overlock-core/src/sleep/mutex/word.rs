@@ -60,11 +60,11 @@ pub(super) fn cpu(word: u32) -> Cpu {
 }
 
 /// Given to `id`, which others may stand behind.
-pub(super) fn given_to(id: NodeId) -> u32 {
+pub(super) fn handed_to(id: NodeId) -> u32 {
     u32::from(id.bits()) << OWNER_SHIFT | PICKUP | WAITERS
 }
 
-pub(super) fn is_given_to(word: u32, id: NodeId) -> bool {
+pub(super) fn is_handed_to(word: u32, id: NodeId) -> bool {
     word & PICKUP != 0 && owner(word) == id.bits()
 }
 
@@ -117,10 +117,10 @@ mod tests {
     fn what_was_given_to_a_node_is_not_its_threads_yet() {
         for context in 0..2 {
             let id = NodeId::new(3, context);
-            let word = given_to(id);
-            assert!(!is_free(word) && is_given_to(word, id));
-            assert!(!is_given_to(word, NodeId::new(3, 1 - context)));
-            assert!(!is_given_to(word & !PICKUP, id));
+            let word = handed_to(id);
+            assert!(!is_free(word) && is_handed_to(word, id));
+            assert!(!is_handed_to(word, NodeId::new(3, 1 - context)));
+            assert!(!is_handed_to(word & !PICKUP, id));
             as_thread(3, || {
                 assert!(!is_mine::<Toy>(word) && !may_be_mine::<Toy>(word))
             });

@@ -3,13 +3,13 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::policy::Policy;
-use super::{CALLED, HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
+use super::{HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
 use crate::platform::{Atomic, Platform};
 use crate::raw::RawForkRwLock;
 
 /// What is left of `count` without those that waited.
 fn without_waiters(count: u32) -> u32 {
-    let count = count & !(WAITERS | HANDOFF | CALLED);
+    let count = count & !(WAITERS | HANDOFF | WOKEN);
     match count & (WRITER | UPGRADABLE) {
         // I1: readers have come in vain.
         WRITER => count & !READERS,

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use super::policy::Policy;
 use super::states::Step;
 use super::word::Share;
-use super::{CALLED, HANDOFF, HELD, RwSem, UPGRADABLE, WAITERS, WRITER};
+use super::{HANDOFF, HELD, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
 use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
@@ -27,7 +27,7 @@ pub(super) const MAY_TRY: u32 = 2;
 enum Attempt {
     Acquired,
     /// It is the first, and from now on nobody passes it.
-    AskedForHandoff,
+    RequestedHandoff,
     Failed,
 }
 
@@ -93,7 +93,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         let list = self.waiters.lock();
         // RA, in `take_share`: the published lock once had no acquire here.
         if list.first().is_none() && self.take_share(share).is_ok() {
-            Step::ReadUnderGuard.taken::<P>();
+            Step::ReadUnderLock.taken::<P>();
             stat::count::<P>(Event::RwsemRlockFast);
             return true;
         }
@@ -119,7 +119,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     /// Sleeps until granted; out of the list then, and at the limit.
     fn sleep_until_granted(&self, waiter: &Waiter<P>, limit: &Limit<'_, P>) -> bool {
-        if let End::Told(_) = waiter.sleep(limit) {
+        if let End::Signalled(_) = waiter.sleep(limit) {
             return true;
         }
         let list = self.waiters.lock();
@@ -155,8 +155,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             }
             waiter.prepare();
             drop(list);
-            let asked = matches!(attempt, Attempt::AskedForHandoff);
-            if !(asked && self.spin_alone(HELD, limit)) {
+            let requested = matches!(attempt, Attempt::RequestedHandoff);
+            if !(requested && self.spin_alone(HELD, limit)) {
                 stat::count::<P>(Event::RwsemSleepWriter);
                 waiter.sleep(limit);
             }
@@ -168,17 +168,17 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     fn take_queued(&self, list: &Links<P>, waiter: &Waiter<P>) -> Attempt {
         let id = waiter.id();
         let first = list.first() == Some(id);
-        let was_called = if waiter.state() == MAY_TRY { CALLED } else { 0 };
+        let was_woken = if waiter.state() == MAY_TRY { WOKEN } else { 0 };
         let mut seen = self.count.load(Relaxed);
         loop {
             let takes = first && seen & HELD == 0;
             let next = if takes {
                 // (0, 0, 0) f -> (1, 0, 0) f without our flags
-                (seen | WRITER) & !(Self::flags_of(list, id) | was_called)
+                (seen | WRITER) & !(Self::flags_of(list, id) | was_woken)
             } else {
                 // (w, u, n) called -> (w, u, n): the holder's release calls again. It must not come
                 // between look and exchange (I3).
-                seen & !was_called
+                seen & !was_woken
             };
             if next == seen {
                 break;
@@ -189,28 +189,28 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 .compare_exchange_weak(seen, next, Acquire, Relaxed)
             {
                 Ok(_) if takes => {
-                    Step::CalledTakes.taken::<P>();
+                    Step::WokenTakes.taken::<P>();
                     list.unlink(id);
                     self.set_owner();
                     return Attempt::Acquired;
                 }
                 Ok(_) => {
-                    Step::CalledInVain.taken::<P>();
+                    Step::WokenInVain.taken::<P>();
                     break;
                 }
                 Err(now) => seen = now,
             }
         }
-        if first && self.may_ask_for_handoff(id) {
-            self.ask_for_handoff(id);
-            return Attempt::AskedForHandoff;
+        if first && self.handoff_is_due(id) {
+            self.request_handoff(id);
+            return Attempt::RequestedHandoff;
         }
         Attempt::Failed
     }
 
     /// Whether the first of the list, which cannot be served now, has waited for that long enough.
     /// It counts from the first such question.
-    pub(super) fn may_ask_for_handoff(&self, first: NodeId) -> bool {
+    pub(super) fn handoff_is_due(&self, first: NodeId) -> bool {
         let now = (P::now().as_nanos() / 1000) as usize;
         let due = &first.node::<P>().lock;
         match due.load(Relaxed) {
@@ -224,11 +224,11 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    pub(super) fn ask_for_handoff(&self, first: NodeId) {
+    pub(super) fn request_handoff(&self, first: NodeId) {
         // f -> f, handoff. Relaxed: who releases the lock later finds it, and the rest is under the
         // guard.
         if self.count.fetch_or(HANDOFF, Relaxed) & HANDOFF == 0 {
-            Step::AskForHandoff.taken::<P>();
+            Step::RequestHandoff.taken::<P>();
             stat::count::<P>(match wants::<P>(first) {
                 WANTS_WRITE => Event::RwsemWlockHandoff,
                 _ => Event::RwsemRlockHandoff,

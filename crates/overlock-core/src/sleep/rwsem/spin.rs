@@ -6,18 +6,18 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use super::policy::{OnReaders, Policy, reader_spin_ns};
 use super::states::Step;
 use super::word::Share;
-use super::{CALLED, DISABLED, HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
+use super::{DISABLED, HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
 use crate::platform::{Atomic, Instant, Platform, Spin};
 use crate::sleep::wait_list::Limit;
 use crate::stat::{self, Event};
 
 /// Readers that have seen a writer leave and lost the race against the next one so often queue.
-const LOSSES: u32 = 16;
+const MAX_LOST_RACES: u32 = 16;
 
 /// For how much longer a spinner waits for readers.
-pub(super) struct Patience {
+pub(super) struct SpinBudget {
     /// Turns before the next change, and in all.
-    pub(super) turns: u32,
+    pub(super) polls: u32,
     pub(super) most: u32,
     /// The lock's word when `turns` was last set back.
     word: u32,
@@ -26,15 +26,15 @@ pub(super) struct Patience {
     until: Option<Instant>,
 }
 
-impl Patience {
+impl SpinBudget {
     /// A spinner's at its start; `disabled` where spinning on readers has been given up already.
     pub(super) fn new(on_readers: OnReaders, disabled: bool) -> Self {
         let (threshold, most) = match on_readers {
             OnReaders::Count { threshold, most } => (threshold, most),
             OnReaders::Sleep | OnReaders::Time => (0, 0),
         };
-        Patience {
-            turns: if disabled { 0 } else { threshold },
+        SpinBudget {
+            polls: if disabled { 0 } else { threshold },
             most,
             word: 0,
             until: None,
@@ -42,20 +42,20 @@ impl Patience {
     }
 
     /// How many turns the spinner may look at `word` now, without a change.
-    pub(super) fn turns_at(&mut self, word: u32, threshold: u32) -> u32 {
-        if self.turns == 0 || self.most == 0 {
+    pub(super) fn polls_at(&mut self, word: u32, threshold: u32) -> u32 {
+        if self.polls == 0 || self.most == 0 {
             return 0;
         }
         if word != self.word {
-            (self.word, self.turns) = (word, threshold);
+            (self.word, self.polls) = (word, threshold);
         }
-        self.turns.min(self.most)
+        self.polls.min(self.most)
     }
 
     /// So many of them have passed.
-    pub(super) fn passed(&mut self, turns: u32) {
-        self.turns = self.turns.saturating_sub(turns);
-        self.most = self.most.saturating_sub(turns);
+    pub(super) fn charge(&mut self, polls: u32) {
+        self.polls = self.polls.saturating_sub(polls);
+        self.most = self.most.saturating_sub(polls);
     }
 }
 
@@ -70,7 +70,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             stat::count::<P>(Event::RwsemOptNospin);
             return false;
         }
-        let taken = self.spin_in_turn(limit, Y::ON_READERS, || self.take_write());
+        let taken = self.spin_in_queue(limit, Y::ON_READERS, || self.take_write());
         stat::count::<P>(if taken {
             Event::RwsemOptLock
         } else {
@@ -82,11 +82,11 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     /// A reader's attempts before it sleeps.
     pub(super) fn spin_share(&self, share: Share, limit: &Limit<'_, P>) -> bool {
         if Y::READERS_STEAL {
-            return self.outlast_writer_together(share, limit);
+            return self.spin_behind_writer(share, limit);
         }
         let take = || match self.take_share(share) {
             Ok(seen) => {
-                self.has_stolen(seen);
+                self.on_stolen(seen);
                 true
             }
             Err(_) => false,
@@ -96,16 +96,16 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         self.can_spin()
             && (self.osq.is_locked() || self.waiters.is_busy())
             // It waits for writers only. Readers would let it in, but for those that wait.
-            && self.spin_in_turn(limit, OnReaders::Sleep, take)
+            && self.spin_in_queue(limit, OnReaders::Sleep, take)
     }
 
     /// A newcomer has taken a share without a place in the list, from `seen`.
-    pub(super) fn has_stolen(&self, seen: u32) {
+    pub(super) fn on_stolen(&self, seen: u32) {
         stat::count::<P>(Event::RwsemRlockSteal);
         // The first reader brings along those that queue; none do behind a writer.
-        if seen & (WAITERS | CALLED) == WAITERS && seen & READERS == 0 {
-            Step::BringAlong.taken::<P>();
-            self.wake_after();
+        if seen & (WAITERS | WOKEN) == WAITERS && seen & READERS == 0 {
+            Step::WakeQueuedReaders.taken::<P>();
+            self.wake_waiters();
         }
     }
 
@@ -136,17 +136,17 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 
     /// The last reader has left.
-    pub(super) fn spin_again(&self) {
+    pub(super) fn reenable_spinning(&self) {
         if Y::ON_READERS == OnReaders::Time && self.is_disabled() {
             let _ = self
                 .owner
                 .compare_exchange(DISABLED, 0, Relaxed, Relaxed)
-                .inspect(|_| Step::SpinAgain.taken::<P>());
+                .inspect(|_| Step::Reenable.taken::<P>());
         }
     }
 
     /// Lines up with the other spinners, and spins as the one that looks at the lock.
-    fn spin_in_turn(
+    fn spin_in_queue(
         &self,
         limit: &Limit<'_, P>,
         on_readers: OnReaders,
@@ -170,17 +170,17 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         on_readers: OnReaders,
         take: impl Fn() -> bool,
     ) -> bool {
-        let mut patience = Patience::new(on_readers, self.is_disabled());
+        let mut budget = SpinBudget::new(on_readers, self.is_disabled());
         while !take() {
             let now = P::now();
             let seen = self.count.load(Relaxed);
             let goes_on = if now >= end || seen & HANDOFF != 0 {
                 false
             } else if seen & WRITER != 0 {
-                patience.until = None;
-                self.outlast_writer(end)
+                budget.until = None;
+                self.wait_for_writer(end)
             } else if seen & READERS != 0 {
-                let goes_on = self.outlast_readers(seen, &mut patience, limit, on_readers);
+                let goes_on = self.wait_for_readers(seen, &mut budget, limit, on_readers);
                 // What was spent on readers has limits of its own.
                 end = end.plus_nanos(P::now().nanos_since(now));
                 goes_on && limit.reached().is_none()
@@ -197,7 +197,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 
     /// Waits while a writer that may be running holds the lock; whether it has left.
-    fn outlast_writer(&self, end: Instant) -> bool {
+    fn wait_for_writer(&self, end: Instant) -> bool {
         // Relaxed: only to try again.
         P::wait_until(&self.count, Relaxed, Spin::Until(end), |seen: u32| {
             seen & WRITER == 0 || seen & HANDOFF != 0 || self.owner_lost_its_cpu()
@@ -206,17 +206,17 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 
     /// Waits while readers hold the lock, as long as the policy says.
-    fn outlast_readers(
+    fn wait_for_readers(
         &self,
         seen: u32,
-        patience: &mut Patience,
+        budget: &mut SpinBudget,
         limit: &Limit<'_, P>,
         on_readers: OnReaders,
     ) -> bool {
         match on_readers {
             OnReaders::Sleep => false,
             OnReaders::Count { threshold, .. } => {
-                let turns = patience.turns_at(seen, threshold);
+                let turns = budget.polls_at(seen, threshold);
                 if turns == 0 {
                     self.disable();
                     return false;
@@ -228,11 +228,11 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                     polls.set(polls.get() + 1);
                     now != seen
                 });
-                patience.passed(if waited.is_ok() { polls.get() } else { turns });
+                budget.charge(if waited.is_ok() { polls.get() } else { turns });
                 true
             }
             OnReaders::Time => {
-                let until = *patience
+                let until = *budget
                     .until
                     .get_or_insert_with(|| P::now().plus_nanos(reader_spin_ns(seen / READER)));
                 let end = limit.earlier(until);
@@ -248,7 +248,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 
     /// Waits for a writer beside all other readers that do, and takes a share when it has left.
-    fn outlast_writer_together(&self, share: Share, limit: &Limit<'_, P>) -> bool {
+    fn spin_behind_writer(&self, share: Share, limit: &Limit<'_, P>) -> bool {
         let mut seen = self.count.load(Relaxed);
         // Behind an upgrade there is a reader that has not left yet.
         let hopeless = seen & (HANDOFF | UPGRADABLE) != 0 || self.owner_lost_its_cpu();
@@ -256,15 +256,15 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             return false;
         }
         let end = Self::spin_end(limit);
-        for _ in 0..LOSSES {
-            if seen & WRITER == 0 || !self.outlast_writer(end) {
+        for _ in 0..MAX_LOST_RACES {
+            if seen & WRITER == 0 || !self.wait_for_writer(end) {
                 break;
             }
             // It has seen a writer leave, so it may join other readers past the list (I5).
             match self.take_share_if(share, |now| now & HANDOFF == 0) {
                 Ok(taken) => {
                     Step::SeesWriterLeave.taken::<P>();
-                    self.has_stolen(taken);
+                    self.on_stolen(taken);
                     return true;
                 }
                 Err(now) => seen = now,

@@ -71,7 +71,7 @@ fn readers<Y: Policy>(lock: Lock<Y>) -> u32 {
 
 /// `flags` are those that are set.
 fn has_flags<Y: Policy>(lock: Lock<Y>, flags: u32) -> bool {
-    count(lock) & (WAITERS | HANDOFF | CALLED) == flags
+    count(lock) & (WAITERS | HANDOFF | WOKEN) == flags
 }
 
 fn state(thread: usize) -> u32 {

@@ -41,7 +41,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         Step::of_end_upgradable(keeps).taken::<P>();
         if before & WAITERS != 0 {
             // There may be others of its kind, even where readers stay.
-            self.wake_after();
+            self.wake_waiters();
         }
     }
 
@@ -81,7 +81,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         Step::Upgrade.taken::<P>();
         let gone = self.spin_alone(READERS, limit);
         if gone {
-            self.begin_write();
+            self.finish_upgrade();
         }
         let upgraded = gone || self.sleep_upgrade(limit);
         if upgraded {
@@ -91,18 +91,18 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 
     /// All others have left.
-    fn begin_write(&self) {
+    fn finish_upgrade(&self) {
         // (1, 1, 0) -> (1, 0, 0). Relaxed: UA came before.
         self.count.fetch_and(!UPGRADABLE, Relaxed);
         Step::UpgradeSees.taken::<P>();
     }
 
     /// The upgrade is called off: others may read again.
-    fn read_on(&self) -> u32 {
+    fn cancel_upgrade(&self) -> u32 {
         // (1, 1, n) -> (0, 1, n + 1). Relaxed: nothing was written, and this thread reads as
         // before.
         let before = self.count.fetch_add(READER.wrapping_sub(WRITER), Relaxed);
-        Step::ReadOn.taken::<P>();
+        Step::CancelUpgrade.taken::<P>();
         before
     }
 
@@ -119,7 +119,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         Step::JoinInFront.taken::<P>();
         self.wake(list);
         stat::count::<P>(Event::RwsemSleepWriter);
-        if let End::Told(_) = waiter.sleep(limit) {
+        if let End::Signalled(_) = waiter.sleep(limit) {
             return true;
         }
         let list = self.waiters.lock();
@@ -129,7 +129,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             drop(list);
             waiter.sleep(&Limit::NONE);
         } else {
-            self.read_on();
+            self.cancel_upgrade();
             self.give_up(list, waiter.id());
         }
         granted
@@ -141,12 +141,12 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         loop {
             // UA: acquire, pairs with RU.
             if self.count.load(Acquire) & READERS == 0 {
-                self.begin_write();
+                self.finish_upgrade();
                 return true;
             }
             if limit.reached().is_some() {
-                if self.read_on() & WAITERS != 0 {
-                    self.wake_after();
+                if self.cancel_upgrade() & WAITERS != 0 {
+                    self.wake_waiters();
                 }
                 return false;
             }

@@ -8,32 +8,32 @@ use super::queue::{
 };
 use super::states::Step;
 use super::word::{READ, UPGRADABLE_READ};
-use super::{CALLED, FULL, HANDOFF, HELD, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
+use super::{FULL, HANDOFF, HELD, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
 use crate::links::Links;
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
 use crate::sleep::batch::Batch;
-use crate::sleep::wait_list::{Waiters, kick, tell};
+use crate::sleep::wait_list::{Waiters, kick, signal};
 use crate::stat::{self, Event};
 
 /// Who is granted a share, as long as the list stays as it is: the readers of the whole list, in
 /// their order, and the first upgradable one, where there is none yet. Where the list begins with
 /// an upgradable one that has to wait, the readers up to the first writer: else those that come
 /// later would pass that writer again and again.
-struct Chosen<'a, P: Platform> {
+struct Grantees<'a, P: Platform> {
     list: &'a Links<P>,
     next: Option<NodeId>,
     left: usize,
     /// There is no upgradable reader yet.
     upgradable: bool,
     past_writers: bool,
-    /// Somebody was not chosen.
+    /// Somebody was not grantees.
     skipped: bool,
 }
 
-impl<'a, P: Platform> Chosen<'a, P> {
+impl<'a, P: Platform> Grantees<'a, P> {
     fn new(list: &'a Links<P>, first: NodeId, upgradable: bool, most: usize) -> Self {
-        Chosen {
+        Grantees {
             list,
             next: Some(first),
             left: most,
@@ -45,13 +45,13 @@ impl<'a, P: Platform> Chosen<'a, P> {
 }
 
 /// The caller may take what this yields out of the list.
-impl<P: Platform> Iterator for Chosen<'_, P> {
+impl<P: Platform> Iterator for Grantees<'_, P> {
     type Item = NodeId;
 
     fn next(&mut self) -> Option<NodeId> {
         while let Some(id) = self.next.filter(|_| self.left > 0) {
             self.next = self.list.after(id);
-            let chosen = match wants::<P>(id) {
+            let grantee = match wants::<P>(id) {
                 WANTS_READ => true,
                 WANTS_UPGRADABLE => core::mem::take(&mut self.upgradable),
                 _ => {
@@ -61,7 +61,7 @@ impl<P: Platform> Iterator for Chosen<'_, P> {
                     false
                 }
             };
-            if chosen {
+            if grantee {
                 self.left -= 1;
                 return Some(id);
             }
@@ -81,17 +81,17 @@ struct Grant {
 }
 
 impl Grant {
-    fn new<P: Platform>(mut chosen: Chosen<'_, P>) -> Self {
-        let with_first = chosen.past_writers;
+    fn new<P: Platform>(mut grantees: Grantees<'_, P>) -> Self {
+        let with_first = grantees.past_writers;
         let (mut adds, mut number) = (0, 0);
-        for id in &mut chosen {
+        for id in &mut grantees {
             number += 1;
             adds += match wants::<P>(id) {
                 WANTS_READ => READ.adds,
                 _ => UPGRADABLE_READ.adds,
             };
         }
-        let clears = if chosen.next.is_none() && !chosen.skipped {
+        let clears = if grantees.next.is_none() && !grantees.skipped {
             WAITERS | HANDOFF
         } else if with_first {
             HANDOFF
@@ -123,16 +123,16 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             _ => self.grant_shares(&list, first, &batch),
         };
         if !served {
-            self.hurry(first);
+            self.request_handoff_if_due(first);
         }
         drop(list);
         batch.wake(HAS_IT);
     }
 
     /// The first could not be served.
-    fn hurry(&self, first: NodeId) {
-        if self.may_ask_for_handoff(first) {
-            self.ask_for_handoff(first);
+    fn request_handoff_if_due(&self, first: NodeId) {
+        if self.handoff_is_due(first) {
+            self.request_handoff(first);
         }
     }
 
@@ -140,14 +140,14 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     fn wake_writer(&self, list: Waiters<'_, P>, first: NodeId) {
         let seen = self.count.load(Relaxed);
         if seen & HELD != 0 {
-            self.hurry(first);
-        } else if seen & CALLED == 0 {
+            self.request_handoff_if_due(first);
+        } else if seen & WOKEN == 0 {
             stat::count::<P>(Event::RwsemWakeWriter);
             // f -> f, called. Relaxed: whoever misses it calls again, in vain.
-            self.count.fetch_or(CALLED, Relaxed);
-            Step::Call.taken::<P>();
+            self.count.fetch_or(WOKEN, Relaxed);
+            Step::WakeWriter.taken::<P>();
             // It stays in the list until it has the lock, or gives up.
-            tell::<P>(first, MAY_TRY);
+            signal::<P>(first, MAY_TRY);
             drop(list);
             kick::<P>(first);
         }
@@ -164,16 +164,16 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Lets in the readers that are [chosen](Chosen); whether the first is among them.
+    /// Lets in the readers that are [chosen](Grantees); whether the first is among them.
     fn grant_shares(&self, list: &Links<P>, first: NodeId, batch: &Batch<P>) -> bool {
         let mut seen = self.count.load(Relaxed);
         loop {
             let upgradable = seen & UPGRADABLE == 0;
-            let chosen = || Chosen::new(list, first, upgradable, Y::BATCH);
+            let grantees = || Grantees::new(list, first, upgradable, Y::BATCH);
             if seen & (WRITER | FULL) != 0 {
                 return false;
             }
-            let grant = Grant::new(chosen());
+            let grant = Grant::new(grantees());
             if grant.number == 0 {
                 return false;
             }
@@ -184,7 +184,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 Ok(_) => {
                     Step::Grant.taken::<P>();
                     stat::count_many::<P>(Event::RwsemWakeReader, grant.number);
-                    chosen().for_each(|id| Self::grant(list, id, batch));
+                    grantees().for_each(|id| Self::grant(list, id, batch));
                     return grant.with_first;
                 }
                 Err(now) => seen = now,

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::policy::Policy;
 use super::states::Step;
 use super::{
-    CALLED, DISABLED, FULL, HANDOFF, HELD, READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER,
+    DISABLED, FULL, HANDOFF, HELD, READER, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER,
 };
 use crate::platform::{Atomic, Cpu, Platform};
 
@@ -124,10 +124,10 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     /// After the last reader of a lock with waiters has left, or one that came in vain.
     #[cold]
     fn readers_are_gone(&self, left: u32) {
-        self.spin_again();
+        self.reenable_spinning();
         let somebody_comes = match left & (WRITER | UPGRADABLE) {
             WRITER => true, // And will see waiters when it leaves.
-            0 => left & CALLED != 0,
+            0 => left & WOKEN != 0,
             _ => false, // An upgrader may sleep until now.
         };
         if somebody_comes {
@@ -140,7 +140,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     /// Wakes whom a release, or a downgrade, lets in.
     #[cold]
-    pub(super) fn wake_after(&self) {
+    pub(super) fn wake_waiters(&self) {
         self.wake(self.waiters.lock());
     }
 
@@ -154,10 +154,10 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         let before = self.count.fetch_add(share.wrapping_sub(WRITER), Release);
         Step::of_end(share).taken::<P>();
         // A first that has been called is a writer: it comes, and nobody else can be let in.
-        if before & (WAITERS | CALLED) == WAITERS {
-            self.wake_after();
-        } else if before & CALLED != 0 {
-            Step::LeaveToCalled.taken::<P>();
+        if before & (WAITERS | WOKEN) == WAITERS {
+            self.wake_waiters();
+        } else if before & WOKEN != 0 {
+            Step::LeaveToWoken.taken::<P>();
         }
     }
 

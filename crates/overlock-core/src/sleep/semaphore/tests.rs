@@ -120,7 +120,7 @@ fn who_wants_many_is_not_passed() {
 }
 
 /// Fails ("lost wake-up") where `give_up` does not serve: there are enough permits for the next.
-/// And I3: where `take_or_guard` takes permits beside `QUEUED`.
+/// And I3: where `take_or_lock_list` takes permits beside `QUEUED`.
 #[test]
 fn when_a_first_that_wanted_many_gives_up_the_next_is_served() {
     let semaphore = leak(1);
@@ -153,7 +153,7 @@ fn those_that_give_up_leave_from_anywhere() {
 fn a_permit_that_came_before_the_waiter_left_is_its_own() {
     let semaphore = leak(0);
     let waiter = timed(1, semaphore, 1, true);
-    assert!(!semaphore.take_or_guard(NEVER));
+    assert!(!semaphore.take_or_lock_list(NEVER));
     waiter.to(Point::Wait); // Its time is over, and it waits for the guard.
     semaphore.release();
     assert_eq!(semaphore.available(), 1);
@@ -203,11 +203,11 @@ fn a_token_ends_the_waits_and_not_those_that_need_no_waiting() {
     assert!(!semaphore.is_contended());
 }
 
-/// Fails ("stuck") where `wait_for_guard` has no limit.
+/// Fails ("stuck") where `wait_for_list` has no limit.
 #[test]
 fn who_waits_for_the_guard_gives_its_cpu_to_the_holder() {
     let semaphore = leak(0);
-    semaphore.take_or_guard(NEVER);
+    semaphore.take_or_lock_list(NEVER);
     semaphore.release(); // Does not wait.
     at(Point::Halt, || semaphore.serve());
     semaphore.acquire();
@@ -262,7 +262,7 @@ fn watched() -> &'static Semaphore<Watch> {
     semaphore
 }
 
-/// Fails where `take_or_guard` sets its flags by anything but an exchange that expects the permits
+/// Fails where `take_or_lock_list` sets its flags by anything but an exchange that expects the permits
 /// that it saw.
 #[test]
 fn a_release_before_the_waiter_is_announced_is_taken() {
@@ -283,9 +283,9 @@ fn a_release_before_the_waiter_is_announced_is_taken() {
 fn a_release_beside_the_guard_is_served_by_its_holder() {
     let semaphore = watched();
     after(Access::Exchange, || {
-        assert_eq!(semaphore.state(), QUEUED | GUARDED);
+        assert_eq!(semaphore.state(), QUEUED | WAIT_LOCK);
         semaphore.release();
-        assert_eq!(semaphore.state(), 1 << SHIFT | QUEUED | GUARDED);
+        assert_eq!(semaphore.state(), 1 << SHIFT | QUEUED | WAIT_LOCK);
     });
     semaphore.acquire();
     assert_eq!((watch::left(), halts()), (0, 0));
@@ -338,7 +338,7 @@ fn a_release_without_waiters_touches_nothing_after_its_exchange() {
 #[test]
 fn a_guard_is_forgotten_too() {
     let semaphore = leak(1);
-    semaphore.word.fetch_or(QUEUED | GUARDED, Relaxed);
+    semaphore.word.fetch_or(QUEUED | WAIT_LOCK, Relaxed);
     // SAFETY: there is nobody else.
     unsafe { semaphore.forget_waiters() };
     assert!(semaphore.try_acquire());

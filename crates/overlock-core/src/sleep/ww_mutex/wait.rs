@@ -7,16 +7,16 @@ use super::states::Step;
 use super::{LOCKED, NAME, WAITERS, WwMutex};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
-use crate::sleep::wait_list::{Limit, WAITING, Waiter, Waiters, kick, tell};
+use crate::sleep::wait_list::{Limit, WAITING, Waiter, Waiters, kick, signal};
 
 /// States of a waiter, beside `WAITING`.
-pub(super) const CALLED: u32 = 1;
-pub(super) const GIVEN: u32 = 2;
+pub(super) const WOKEN: u32 = 1;
+pub(super) const GRANTED: u32 = 2;
 
 /// Bits of `Node::info`.
 pub(super) const WOUNDED: u32 = 1;
 pub(super) const HOLDS: u32 = 2;
-pub(super) const ROBBED: u32 = 4;
+pub(super) const BYPASSED: u32 = 4;
 
 /// Who wants the lock.
 #[derive(Clone, Copy, Debug)]
@@ -48,14 +48,14 @@ fn info<P: Platform>(id: NodeId) -> u32 {
 }
 
 /// The lock with its guard held.
-struct Guarded<'a, P: Platform> {
+struct LockedList<'a, P: Platform> {
     lock: &'a WwMutex<P>,
     list: Waiters<'a, P>,
 }
 
 impl<P: Platform> WwMutex<P> {
-    fn guarded(&self) -> Guarded<'_, P> {
-        Guarded {
+    fn lock_list(&self) -> LockedList<'_, P> {
+        LockedList {
             list: self.waiters.lock(),
             lock: self,
         }
@@ -64,46 +64,46 @@ impl<P: Platform> WwMutex<P> {
     /// Acquires the lock, waiting in the list; false where `me` has to be aborted.
     #[cold]
     pub(super) fn lock_slow(&self, waiter: &Waiter<P>, me: Party) -> bool {
-        let guarded = self.guarded();
+        let locked = self.lock_list();
         // (*, *, w) -> (*, *, 1). WE: acquire, pairs with WU and with WA's release.
         if self.word.fetch_or(WAITERS, Acquire) & LOCKED == 0 {
             Step::FindFree.taken::<P>();
-            guarded.take(me);
+            locked.take(me);
             return true;
         }
-        guarded.enter(waiter, me);
+        locked.enter(waiter, me);
         Step::Wait.taken::<P>();
-        if guarded.must_give_up(waiter.id(), me) {
-            guarded.leave(waiter.id());
+        if locked.must_give_up(waiter.id(), me) {
+            locked.leave(waiter.id());
             Step::LeaveAtOnce.taken::<P>();
             return false;
         }
-        guarded.announce(waiter.id(), me);
+        locked.announce(waiter.id(), me);
         loop {
             let wounded = || me.holds && info::<P>(waiter.id()) & WOUNDED != 0;
             // It looks again under the guard, so what it may have seen too early does no harm.
             waiter.sleep_until(&Limit::NONE, || waiter.state() != WAITING || wounded());
-            let guarded = self.guarded();
-            if waiter.state() == GIVEN {
-                Step::Given.taken::<P>();
+            let locked = self.lock_list();
+            if waiter.state() == GRANTED {
+                Step::Granted.taken::<P>();
                 return true; // The guard was needed all the same: the unlocker is through with the lock.
             }
-            if guarded.word() & LOCKED == 0 {
-                guarded.list.unlink(waiter.id());
-                Step::CalledTakes.taken::<P>();
-                guarded.take(me);
+            if locked.word() & LOCKED == 0 {
+                locked.list.unlink(waiter.id());
+                Step::WokenTakes.taken::<P>();
+                locked.take(me);
                 return true;
             }
-            if guarded.must_give_up(waiter.id(), me) {
-                guarded.leave(waiter.id());
+            if locked.must_give_up(waiter.id(), me) {
+                locked.leave(waiter.id());
                 Step::GiveUp.taken::<P>();
                 return false;
             }
-            if waiter.state() == CALLED {
+            if waiter.state() == WOKEN {
                 // Only this waiter writes the bit, but others WOUNDED.
-                waiter.node().info.fetch_or(ROBBED, Relaxed);
+                waiter.node().info.fetch_or(BYPASSED, Relaxed);
                 waiter.prepare();
-                Step::Robbed.taken::<P>();
+                Step::Bypassed.taken::<P>();
             }
         }
     }
@@ -111,11 +111,11 @@ impl<P: Platform> WwMutex<P> {
     /// Takes a lock that is free while others are on their way to it.
     #[cold]
     pub(super) fn steal(&self, me: Party) -> bool {
-        let guarded = self.guarded();
-        let free = guarded.word() == WAITERS;
+        let locked = self.lock_list();
+        let free = locked.word() == WAITERS;
         if free {
             Step::Steal.taken::<P>();
-            guarded.take(me);
+            locked.take(me);
         }
         free
     }
@@ -132,13 +132,13 @@ impl<P: Platform> WwMutex<P> {
                 );
                 return;
             }
-            let guarded = self.guarded();
-            if let Some(first) = guarded.list.first() {
-                return guarded.pass_on(first);
+            let locked = self.lock_list();
+            if let Some(first) = locked.list.first() {
+                return locked.release_to(first);
             }
             // The last waiter has left. The guard has to end before the lock is free: who gets it
             // then may free its memory.
-            drop(guarded);
+            drop(locked);
             // (name, 1, 0) -> (-, 0, 0). WU: release, pairs with WA and WE.
             let released = self
                 .word
@@ -150,7 +150,7 @@ impl<P: Platform> WwMutex<P> {
     }
 }
 
-impl<P: Platform> Guarded<'_, P> {
+impl<P: Platform> LockedList<'_, P> {
     fn word(&self) -> u32 {
         self.lock.word.load(Relaxed)
     }
@@ -246,10 +246,10 @@ impl<P: Platform> Guarded<'_, P> {
             (Rule::WaitDie, _) => {
                 let mut behind = self.contexts().skip_while(|&(_, other)| other != id);
                 let next = behind.nth(1);
-                next.and_then(|(_, next)| self.call_if_it_holds(next))
+                next.and_then(|(_, next)| self.notify_if_it_holds(next))
             }
         };
-        self.end(kicked);
+        self.unlock_and_kick(kicked);
     }
 
     /// Makes `me`, which is not in the list, the holder, does what that asks for by I4 and I5, and
@@ -272,22 +272,22 @@ impl<P: Platform> Guarded<'_, P> {
             }
             // The others have that one before them already (I5).
             Rule::WaitDie => match self.contexts().next() {
-                Some((stamp, first)) if is_older(me.stamp, stamp) => self.call_if_it_holds(first),
+                Some((stamp, first)) if is_older(me.stamp, stamp) => self.notify_if_it_holds(first),
                 _ => None,
             },
         };
-        self.end(kicked);
+        self.unlock_and_kick(kicked);
     }
 
     /// The holder's unlock: gives the lock to `first`, where it was robbed, or calls it; ends the
     /// guard.
-    fn pass_on(self, first: NodeId) {
-        if info::<P>(first) & ROBBED == 0 {
+    fn release_to(self, first: NodeId) {
+        if info::<P>(first) & BYPASSED == 0 {
             // (n, 1, 1) -> (-, 0, 1)
             self.set(0);
-            Step::CallFirst.taken::<P>();
-            let kicked = self.call(first);
-            return self.end(kicked);
+            Step::WakeFirst.taken::<P>();
+            let kicked = self.notify(first);
+            return self.unlock_and_kick(kicked);
         }
         self.list.unlink(first);
         let name = match stamp::<P>(first) {
@@ -297,25 +297,25 @@ impl<P: Platform> Guarded<'_, P> {
         // (n, 1, 1) -> (first, 1, *). Of the contexts it is the oldest here: I4 and I5 ask for
         // nothing.
         self.set(LOCKED | name);
-        Step::Give.taken::<P>();
-        tell::<P>(first, GIVEN);
-        self.end(Some(first));
+        Step::HandOff.taken::<P>();
+        signal::<P>(first, GRANTED);
+        self.unlock_and_kick(Some(first));
     }
 
     /// Makes a waiter look; whom to kick for it, unless it is on its way already.
-    fn call(&self, id: NodeId) -> Option<NodeId> {
+    fn notify(&self, id: NodeId) -> Option<NodeId> {
         let asleep = id.node::<P>().state.load(Relaxed) == WAITING;
         if asleep {
-            tell::<P>(id, CALLED);
+            signal::<P>(id, WOKEN);
         }
         asleep.then_some(id)
     }
 
-    fn call_if_it_holds(&self, id: NodeId) -> Option<NodeId> {
+    fn notify_if_it_holds(&self, id: NodeId) -> Option<NodeId> {
         (info::<P>(id) & HOLDS != 0)
-            .then(|| self.call(id))
+            .then(|| self.notify(id))
             .flatten()
-            .inspect(|_| Step::CallToDie.taken::<P>())
+            .inspect(|_| Step::WakeToDie.taken::<P>())
     }
 
     /// Wounds the context that holds the lock (I2); whom to kick for it, unless it was wounded
@@ -327,7 +327,7 @@ impl<P: Platform> Guarded<'_, P> {
     }
 
     /// Ends the guard, then kicks.
-    fn end(self, kicked: Option<NodeId>) {
+    fn unlock_and_kick(self, kicked: Option<NodeId>) {
         drop(self.list);
         if let Some(id) = kicked {
             kick::<P>(id);

@@ -143,7 +143,7 @@ fn an_upgradable_at_the_gate_is_not_passed_for_ever() {
     lock.upgradable();
     let waits = actor(1, move || lock.upgradable());
     waits.sleep();
-    Toy::delay(PATIENCE_NS);
+    Toy::delay(BARGE_DELAY_NS);
     while word(lock) & CLOSED == 0 {
         unlock_upgradable(lock);
         lock.word.fetch_add(READER | UPGRADABLE, Relaxed);

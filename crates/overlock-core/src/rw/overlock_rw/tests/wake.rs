@@ -143,7 +143,7 @@ fn readers_that_sleep_outside_a_closed_lock_are_woken_by_the_writer() {
 fn readers_that_come_after_a_writer_wait_for_it() {
     let lock = leak();
     lock.read();
-    AWAY_NS.iter().for_each(|_| at(Point::Wait, || {}));
+    BACKOFF_NS.iter().for_each(|_| at(Point::Wait, || {}));
     at(Point::Wait, move || {
         assert_eq!(word(lock), 1 | CLOSED);
         assert!(lock.try_read().is_none() && !lock.enter());

@@ -16,7 +16,7 @@ fn who_polls_is_called_without_a_system_call() {
     let scene = stage_with(Condvar::create());
     let waiter = polling(scene, 1, (None, false));
     assert!(scene.condvar.notify_one());
-    assert_eq!((kicks(), state(1)), (0, CALLED));
+    assert_eq!((kicks(), state(1)), (0, WOKEN));
     waiter.end();
     assert_eq!(scene.back(), [(1, true)]);
 }
@@ -54,9 +54,9 @@ fn a_deadline_ends_a_poll() {
     let scene = stage_with(Condvar::create());
     let waiter = actor(1, || {
         scene.lock.lock();
-        let deadline = Toy::now().plus_nanos(SPIN / 4);
+        let deadline = Toy::now().plus_nanos(SPIN_NS / 4);
         scene.wait(1, Some(deadline.into()), false);
-        assert!(Toy::now().nanos_since(deadline) < SPIN / 4);
+        assert!(Toy::now().nanos_since(deadline) < SPIN_NS / 4);
         scene.unlock();
     });
     waiter.end();

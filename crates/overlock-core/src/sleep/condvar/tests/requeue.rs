@@ -65,7 +65,7 @@ fn the_next_is_woken_when_the_lock_is_free_again() {
     // All sleep on the lock's word: one kick is for any of them.
     one.to(Point::Heavy);
     assert!(scene.lock.is_locked() && scene.lock.is_contended());
-    assert_eq!([2, 3, 4].map(state), [ADOPTED, CALLED, WAITING]);
+    assert_eq!([2, 3, 4].map(state), [ADOPTED, WOKEN, WAITING]);
     assert!(!two.is_kicked() && three.is_kicked());
     one.end();
     assert!(two.is_kicked());
@@ -79,19 +79,19 @@ fn the_next_is_woken_when_the_lock_is_free_again() {
 fn those_notified_together_wake_as_a_tree() {
     let scene = Adopting::new();
     let parts = [1, 2, 3, 4, 5, 6, 7].map(|number| scene.sleeper(number));
-    let is_called = || [1, 2, 3, 4, 5, 6, 7].map(called);
+    let is_woken = || [1, 2, 3, 4, 5, 6, 7].map(woken);
     let before = kicks();
     assert_eq!(scene.condvar.notify_all(), 7);
     assert_eq!(kicks() - before, 2);
     let [yes, no] = [true, false];
-    assert_eq!(is_called(), [yes, yes, no, no, no, no, no]);
+    assert_eq!(is_woken(), [yes, yes, no, no, no, no, no]);
     let [one, two, three, four, five, six, seven] = parts;
     one.end();
-    assert_eq!(is_called(), [yes, yes, yes, no, yes, no, no]);
+    assert_eq!(is_woken(), [yes, yes, yes, no, yes, no, no]);
     two.end();
-    assert_eq!(is_called(), [yes, yes, yes, yes, yes, yes, no]);
+    assert_eq!(is_woken(), [yes, yes, yes, yes, yes, yes, no]);
     three.end();
-    assert_eq!(is_called(), [yes; 7]);
+    assert_eq!(is_woken(), [yes; 7]);
     [four, five, six, seven].into_iter().for_each(Actor::end);
 }
 
@@ -146,7 +146,7 @@ fn an_unlock_between_the_count_and_the_requeue_is_seen() {
     assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
 }
 
-/// I4. Fails where `wait_limited` does not `await_call`: the waiter would be gone, and perhaps its
+/// I4. Fails where `wait_limited` does not `await_requeue`: the waiter would be gone, and perhaps its
 /// lock, and a later sleep of its would be requeued. The kick in `call`: without it ("lost
 /// wake-up") a waiter that halts behind the requeue sleeps on.
 #[test]

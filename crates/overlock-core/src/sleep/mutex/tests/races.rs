@@ -47,7 +47,7 @@ fn an_unlock_just_before_the_halt_ends_it() {
     as_thread(1, || unlock(lock));
 }
 
-/// The order in `fall_asleep`, the document's third patch. The unlock comes just before the sleeper
+/// The order in `prepare_to_sleep`, the document's third patch. The unlock comes just before the sleeper
 /// says that it has to be woken again, and does not wake it. With the last attempt before the
 /// saying it comes between the two, and the sleeper sleeps for ever.
 #[test]
@@ -119,11 +119,11 @@ fn a_request_that_comes_during_the_unlock_is_served_by_it() {
     before(Access::Exchange, move || {
         // That was the guard; the next one is the release.
         before(Access::Exchange, move || {
-            as_thread(1, || assert!(!lock.take_or_ask(id(1))));
+            as_thread(1, || assert!(!lock.take_or_request(id(1))));
         });
     });
     unlock(lock);
-    assert!(word::is_given_to(lock.owner.load(Relaxed), id(1)));
+    assert!(word::is_handed_to(lock.owner.load(Relaxed), id(1)));
     assert_eq!(left(), 0);
 }
 
@@ -144,7 +144,7 @@ fn the_guard_is_the_last_that_is_touched(release: fn(Lock)) {
     lock.join(&waiter);
     before(Access::Store, move || {
         let word = lock.owner.load(Relaxed);
-        let released = word == WAITERS || word == word::given_to(id(1));
+        let released = word == WAITERS || word == word::handed_to(id(1));
         assert!(released, "under the guard");
         // Later it may wait for something else.
         assert_ne!(id(1).node::<Watch>().state.load(Relaxed), WAITING);

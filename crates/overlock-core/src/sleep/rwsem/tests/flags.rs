@@ -13,7 +13,7 @@ fn a_writer_is_called_once_however_often_it_is_passed() {
     lock.write();
     let [first] = asleep([writer(1, lock)]);
     end_write(lock);
-    assert!(has_flags(lock, WAITERS | CALLED));
+    assert!(has_flags(lock, WAITERS | WOKEN));
     assert_eq!((state(1), kicks()), (MAY_TRY, 1));
     for _ in 0..3 {
         as_thread(2, || lock.write());
@@ -28,7 +28,7 @@ fn a_writer_is_called_once_however_often_it_is_passed() {
     assert_clean(lock);
 }
 
-/// `seen & !was_called` in `take_queued`: else the release after that would leave the wake-up to
+/// `seen & !was_woken` in `take_queued`: else the release after that would leave the wake-up to
 /// it.
 #[test]
 fn a_called_writer_that_comes_too_late_is_called_again() {
@@ -149,7 +149,7 @@ fn nobody_but_the_first_acquires<Y: Policy>(lock: Lock<Y>) {
     assert!(!lock.is_locked());
 }
 
-/// `may_ask_for_handoff` in `take_queued`: the first is passed for 4 ms, then no more.
+/// `handoff_is_due` in `take_queued`: the first is passed for 4 ms, then no more.
 #[test]
 fn a_writer_is_passed_for_4_ms_and_no_longer() {
     let lock = leak::<Timed>();
@@ -197,7 +197,7 @@ fn who_is_not_the_first_does_not_ask_for_the_handoff() {
     assert_clean(lock);
 }
 
-/// `hurry` in `wake_writer`: thieves that always take the lock before its releaser looks keep the
+/// `request_handoff_if_due` in `wake_writer`: thieves that always take the lock before its releaser looks keep the
 /// first from ever being called, so the releaser asks on its behalf.
 #[test]
 fn a_waker_asks_for_the_handoff_on_behalf_of_a_writer() {
@@ -217,7 +217,7 @@ fn a_waker_asks_for_the_handoff_on_behalf_of_a_writer() {
     assert_clean(lock);
 }
 
-/// `hurry` in `wake`: the same for a reader, which never looks itself.
+/// `request_handoff_if_due` in `wake`: the same for a reader, which never looks itself.
 #[test]
 fn a_waker_asks_for_the_handoff_on_behalf_of_a_reader() {
     let lock = leak::<Timed>();

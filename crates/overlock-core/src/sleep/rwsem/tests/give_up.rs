@@ -155,7 +155,7 @@ fn a_called_writer_that_gives_up_leaves_its_call_to_the_next() {
     first.sleep();
     let [second] = asleep([writer(2, lock)]);
     end_write(lock);
-    assert!(has_flags(lock, WAITERS | CALLED));
+    assert!(has_flags(lock, WAITERS | WOKEN));
     lock.write();
     first.interrupt(five_ms);
     first.end();

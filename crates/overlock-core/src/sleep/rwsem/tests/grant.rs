@@ -43,7 +43,7 @@ fn readers_are_woken_in_batches() {
     assert_clean(lock);
 }
 
-/// `past_writers` in `Chosen`: a reader need not wait for those writers that came before it, once
+/// `past_writers` in `Grantees`: a reader need not wait for those writers that came before it, once
 /// the readers' turn has come; and the writers' turn comes after it.
 #[test]
 fn readers_come_with_the_first_reader_past_writers() {
@@ -106,7 +106,7 @@ fn a_grant_to_the_first_ends_the_handoff() {
     assert_clean(lock);
 }
 
-/// `wake_after` in `end_write`, with a share that stays.
+/// `wake_waiters` in `end_write`, with a share that stays.
 #[test]
 fn a_downgrade_lets_the_waiting_readers_in_and_no_writer() {
     let lock = leak::<Timed>();
@@ -140,7 +140,7 @@ fn a_reader_that_joins_readers_does_not_sleep() {
     assert_clean(lock);
 }
 
-/// `has_stolen`: a reader that takes a lock which is free brings along those that wait for it.
+/// `on_stolen`: a reader that takes a lock which is free brings along those that wait for it.
 #[test]
 fn a_stealing_reader_brings_those_that_queue() {
     let lock = leak::<TwoAtATime>();
@@ -154,7 +154,7 @@ fn a_stealing_reader_brings_those_that_queue() {
     end_read(lock);
     end_read(lock);
     assert_eq!(count(lock), READER | WAITERS);
-    lock.has_stolen(WAITERS);
+    lock.on_stolen(WAITERS);
     assert_eq!(count(lock), 2 * READER);
     parts.into_iter().for_each(Actor::end);
     (0..2).for_each(|_| end_read(lock));

@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 
 use super::super::policy::{Counted, OnReaders, reader_spin_ns};
-use super::super::spin::Patience;
+use super::super::spin::SpinBudget;
 use super::*;
 use crate::platform::Spin;
 use crate::toy::on_cpu;
@@ -14,17 +14,17 @@ const THRESHOLD: u32 = 1 << 10;
 /// The document's numbers: 2^10 turns without a change, 2^14 in all.
 #[test]
 fn turns_start_again_when_the_word_changes_up_to_a_maximum() {
-    let mut patience = Patience::new(DOCUMENT, false);
+    let mut budget = SpinBudget::new(DOCUMENT, false);
     let mut all = 0;
     for word in 1.. {
-        let turns = patience.turns_at(word, THRESHOLD);
+        let turns = budget.polls_at(word, THRESHOLD);
         if turns == 0 {
             break;
         }
         assert_eq!(turns, THRESHOLD.min((1 << 14) - all));
         // It changes after 1000 of them.
         let passed = turns.min(1000);
-        patience.passed(passed);
+        budget.charge(passed);
         all += passed;
     }
     assert_eq!(all, 1 << 14);
@@ -32,21 +32,21 @@ fn turns_start_again_when_the_word_changes_up_to_a_maximum() {
 
 #[test]
 fn turns_without_a_change_come_to_an_end() {
-    let mut patience = Patience::new(DOCUMENT, false);
-    assert_eq!(patience.turns_at(READER, THRESHOLD), THRESHOLD);
-    patience.passed(THRESHOLD - 24);
-    assert_eq!(patience.turns_at(READER, THRESHOLD), 24);
-    patience.passed(24);
-    assert_eq!(patience.turns_at(READER, THRESHOLD), 0);
+    let mut budget = SpinBudget::new(DOCUMENT, false);
+    assert_eq!(budget.polls_at(READER, THRESHOLD), THRESHOLD);
+    budget.charge(THRESHOLD - 24);
+    assert_eq!(budget.polls_at(READER, THRESHOLD), 24);
+    budget.charge(24);
+    assert_eq!(budget.polls_at(READER, THRESHOLD), 0);
     // Not even a change helps then.
-    assert_eq!(patience.turns_at(2 * READER, THRESHOLD), 0);
+    assert_eq!(budget.polls_at(2 * READER, THRESHOLD), 0);
 }
 
 /// Where others have given up already it does not begin.
 #[test]
 fn a_disabled_spinner_has_no_turns() {
-    let mut patience = Patience::new(DOCUMENT, true);
-    assert_eq!(patience.turns_at(READER, THRESHOLD), 0);
+    let mut budget = SpinBudget::new(DOCUMENT, true);
+    assert_eq!(budget.polls_at(READER, THRESHOLD), 0);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_writer_of_none_sleeps_beside_readers_but_spins_on_a_writer() {
 
 /// The disable bit: set by the spinner that gave up, and `can_spin` heeds it until the owner word
 /// is a writer's. By turns it outlasts the readers, by time it goes with the last of them
-/// (`spin_again`).
+/// (`reenable_spinning`).
 fn readers_that_stay_disable_spinning<Y: Policy>(outlasts_readers: bool) {
     let lock = leak::<Y>();
     lock.read();
@@ -132,7 +132,7 @@ fn spinning_in_vain_disables_it_until_a_writer_has_had_the_lock() {
     readers_that_stay_disable_spinning::<Timed>(false);
 }
 
-/// `owner_lost_its_cpu`, in `can_spin` and in `outlast_writer_together`.
+/// `owner_lost_its_cpu`, in `can_spin` and in `spin_behind_writer`.
 #[test]
 fn nobody_spins_on_a_writer_whose_cpu_it_runs_on() {
     fn on_the_same_cpu<Y: Policy>(writes: bool) {
@@ -199,7 +199,7 @@ fn readers_outlast_a_writer_together() {
     parts.iter().for_each(|part| part.to(Point::Wait));
     end_write(lock);
     parts.into_iter().for_each(Actor::end);
-    assert_eq!(count(lock), (2 * READER) | WAITERS | CALLED);
+    assert_eq!(count(lock), (2 * READER) | WAITERS | WOKEN);
     assert_eq!(halts(), 0);
     assert!(lock.try_read().is_none());
     queued.sleep();
@@ -210,7 +210,7 @@ fn readers_outlast_a_writer_together() {
     assert_clean(lock);
 }
 
-/// Not past the handoff: `allowed` in `outlast_writer_together`.
+/// Not past the handoff: `allowed` in `spin_behind_writer`.
 #[test]
 fn readers_that_outlast_a_writer_leave_the_lock_to_the_handoff() {
     let lock = leak::<Timed>();
@@ -218,7 +218,7 @@ fn readers_that_outlast_a_writer_leave_the_lock_to_the_handoff() {
     let [first] = asleep([writer(1, lock)]);
     let late = reader(2, lock);
     late.to(Point::Wait);
-    lock.ask_for_handoff(NodeId::new(1, 0));
+    lock.request_handoff(NodeId::new(1, 0));
     end_write(lock);
     late.sleep();
     first.end();

@@ -103,8 +103,8 @@ fn an_upgrader_comes_before_a_called_writer_and_its_handoff() {
     let [first] = asleep([writer(1, lock)]);
     end_write(lock);
     lock.read(); // Steals.
-    assert!(has_flags(lock, WAITERS | CALLED));
-    lock.ask_for_handoff(NodeId::new(1, 0));
+    assert!(has_flags(lock, WAITERS | WOKEN));
+    lock.request_handoff(NodeId::new(1, 0));
     // The thief's second, and the upgradable reader: as if they had come before the flags.
     lock.count.fetch_add(READER | UPGRADABLE, Relaxed);
     let [part] = asleep([upgrader(0, lock)]);
@@ -112,7 +112,7 @@ fn an_upgrader_comes_before_a_called_writer_and_its_handoff() {
     end_read(lock);
     assert_eq!(kicks(), before + 1);
     part.end();
-    assert_eq!(count(lock), WRITER | WAITERS | CALLED | HANDOFF);
+    assert_eq!(count(lock), WRITER | WAITERS | WOKEN | HANDOFF);
     end_write(lock);
     assert!(lock.try_read().is_none());
     first.end();
@@ -120,7 +120,7 @@ fn an_upgrader_comes_before_a_called_writer_and_its_handoff() {
     assert_clean(lock);
 }
 
-/// `read_on` and `give_up` in `sleep_upgrade`: who gives up an upgrade is the upgradable reader as
+/// `cancel_upgrade` and `give_up` in `sleep_upgrade`: who gives up an upgrade is the upgradable reader as
 /// before, and readers that came meanwhile get in.
 #[test]
 fn an_upgrade_given_up_lets_readers_in_again() {
@@ -171,7 +171,7 @@ fn upgradable_readers_follow_each_other_beside_readers() {
     }
 }
 
-/// `past_writers` in `Chosen`: behind an upgradable reader that has to wait, readers get in up to
+/// `past_writers` in `Grantees`: behind an upgradable reader that has to wait, readers get in up to
 /// the first writer, and none beyond: else a stream of them would keep that writer out.
 #[test]
 fn readers_pass_a_blocked_upgradable_reader_but_no_writer_behind_it() {

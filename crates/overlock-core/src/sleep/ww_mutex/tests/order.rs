@@ -1,9 +1,9 @@
 //! Who comes before whom at one lock, and how it changes hands.
 
-use super::super::wait::GIVEN;
+use super::super::wait::GRANTED;
 use super::scenes::{part, plain};
 use super::*;
-use crate::sleep::wait_list::{kick, tell};
+use crate::sleep::wait_list::{kick, signal};
 use crate::toy::stage::Actor;
 
 /// The published bug of an insertion before the first waiter: the walk in `enter` must see the
@@ -61,7 +61,7 @@ fn an_older_context_enters_before_one_that_was_called() {
     assert_clean(&[a]);
 }
 
-/// ROBBED, in `pass_on`: without it thieves can have the lock for ever.
+/// BYPASSED, in `release_to`: without it thieves can have the lock for ever.
 #[test]
 fn who_was_robbed_once_is_given_the_lock() {
     for rule in RULES {
@@ -142,12 +142,12 @@ fn who_is_given_the_lock_waits_for_the_guard() {
     let waiter = part(1, class, [a]);
     let held = a.hold();
     waiter.sleeps();
-    // As `pass_on` does it, and stands before its end.
+    // As `release_to` does it, and stands before its end.
     let guard = a.waiters.lock();
     let first = guard.first().unwrap();
     guard.unlink(first);
     a.word.store(held_by(1), Relaxed);
-    tell::<Toy>(first, GIVEN);
+    signal::<Toy>(first, GRANTED);
     kick::<Toy>(first);
     waiter.actor.to(Point::Wait);
     core::mem::forget(held);

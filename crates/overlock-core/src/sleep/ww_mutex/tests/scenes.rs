@@ -215,7 +215,7 @@ fn a_thief_is_not_wounded_for_younger_ones() {
     assert_clean(&[a, b, c]);
 }
 
-/// `call_if_it_holds`: nobody is woken in vain.
+/// `notify_if_it_holds`: nobody is woken in vain.
 #[test]
 fn an_older_waiter_lets_those_with_empty_hands_sleep() {
     let (class, [a]) = locks(Rule::WaitDie);
