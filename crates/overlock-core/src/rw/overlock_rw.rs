@@ -103,8 +103,8 @@
 //!   may pass. One that finds writers may be passed by them until it has been there for BARGE_DELAY
 //!   and looks: each of their unlocks makes it look. So it waits for the gate, which has the bounds
 //!   of [`overlock`](crate::sleep::overlock), for BARGE_DELAY, and for those that are inside then.
-//! - A reader may be passed by writers for BARGE_DELAY; at its first look after that it is counted, if
-//!   there is a writer and the lock is not closed, and owns its share as soon as that writer
+//! - A reader may be passed by writers for BARGE_DELAY; at its first look after that it is counted,
+//!   if there is a writer and the lock is not closed, and owns its share as soon as that writer
 //!   leaves.
 //! - A fair unlock closes the lock for a gate's owner that sleeps: it is the next of those that
 //!   want to exclude others. Who is awake, or has not come to the gate yet, is promised nothing.

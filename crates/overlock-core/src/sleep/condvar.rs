@@ -7,8 +7,8 @@
 //! condition variable to the lock, and an unlock wakes it. So there is no thundering herd. With any
 //! other lock a thread acquires it before it calls, and then calls one.
 //!
-//! Waiting has two phases, spin and then block: a waiter polls for SPIN_NS before it sleeps, about as
-//! long as a sleep and a wake-up take (Karlin, Li, Manasse, Owicki, "Empirical studies of
+//! Waiting has two phases, spin and then block: a waiter polls for SPIN_NS before it sleeps, about
+//! as long as a sleep and a wake-up take (Karlin, Li, Manasse, Owicki, "Empirical studies of
 //! competitive spinning for a shared-memory multiprocessor", SOSP 1991). Whoever calls it meanwhile
 //! makes no system call. After a poll in vain the next waits sleep at once, by exponential backoff;
 //! at least one wait in 256 polls.

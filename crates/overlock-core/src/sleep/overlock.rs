@@ -433,8 +433,8 @@ impl<P: Platform> Overlock<P> {
         }
     }
 
-    /// Changes `word` to `joined`, which has WAKE and SLOW, and restarts releases where SLOW is new.
-    /// Fails where the word is not `word` any more.
+    /// Changes `word` to `joined`, which has WAKE and SLOW, and restarts releases where SLOW is
+    /// new. Fails where the word is not `word` any more.
     fn announce(&self, word: u32, joined: u32) -> bool {
         // Relaxed: the halt compares the word, and `restart_releases` orders the change before the
         // releases to come.
@@ -588,8 +588,8 @@ impl<P: Platform> Overlock<P> {
     }
 }
 
-// SAFETY: an acquisition is a compare-exchange that sets a clear LOCKED, or clears a set PICKUP, and
-// each succeeds for one thread. Only the owner clears LOCKED or sets PICKUP.
+// SAFETY: an acquisition is a compare-exchange that sets a clear LOCKED, or clears a set PICKUP,
+// and each succeeds for one thread. Only the owner clears LOCKED or sets PICKUP.
 unsafe impl<P: Platform> RawLock for Overlock<P> {
     type Token = ();
 

@@ -94,8 +94,8 @@
 //! - I3: while nobody holds the guard and the list is not empty: the lock is held; or called is
 //!   set, and the called writer is on its way to the guard; or who released the lock is. So whoever
 //!   makes the lock free and sees waiters without called goes to the guard and wakes.
-//! - I4: readers are granted the lock in three steps: they are grantees; all are added to readers in
-//!   one exchange; then each is told, and kicked. Nobody is told before it is added, so none can
+//! - I4: readers are granted the lock in three steps: they are grantees; all are added to readers
+//!   in one exchange; then each is told, and kicked. Nobody is told before it is added, so none can
 //!   leave before it came; and nobody is kicked before it is told.
 //! - I5: with waiters set, newcomers acquire only a lock that is free, or that they have seen a
 //!   writer leave. So readers cannot keep it among themselves: it becomes free, and I3 sees to the

@@ -1,4 +1,4 @@
-//! The slow paths: spinning, sleeping, giving up, and waking.
+//! Slow paths: spinning, sleeping, giving up, and waking.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -16,7 +16,7 @@ use crate::stat::{self, Event};
 const AWAKE: u32 = 1;
 
 impl<P: Platform, Y: Policy> Mutex<P, Y> {
-    /// Returns as the owner, or without the mutex once `limit` is reached.
+    /// Acquires by spinning and sleeping. Returns false once `limit` is reached.
     #[cold]
     pub(super) fn lock_slow(&self, limit: &Limit<'_, P>) -> bool {
         let for_ever = limit.is_for_ever();
@@ -43,7 +43,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         }
     }
 
-    /// Takes the mutex if it is free, or was given to `id`.
+    /// Takes the mutex if it is free, or handed off to `id`.
     #[inline]
     pub(super) fn take(&self, id: Option<NodeId>) -> bool {
         let mut seen = self.owner.load(Relaxed);
@@ -60,7 +60,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         word::is_free(word) || id.is_some_and(|id| word::is_handed_to(word, id))
     }
 
-    /// The caller becomes the owner of what [is for it](Self::may_take).
+    /// Makes the caller the owner of a mutex that it [may take](Self::may_take).
     fn exchange(&self, seen: u32) -> Result<u32, u32> {
         // (0; W) -> (me; W), or (me; WP) -> (me; W). MA: acquire, pairs with MU.
         let mine = word::mine::<P>() | seen & FLAGS & !PICKUP;
@@ -69,7 +69,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
             .inspect(|&seen| Step::of_taking(seen).taken::<P>())
     }
 
-    /// The attempt of a sleeper that was woken. If it fails, the next unlock will hand over.
+    /// The attempt of a woken sleeper. If it fails, the next unlock hands off to the sleeper.
     pub(super) fn take_or_request(&self, id: NodeId) -> bool {
         let mut seen = self.owner.load(Relaxed);
         loop {
@@ -102,16 +102,16 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
 
     /// Watches the owner as the head of the spin queue.
     fn spin_in_queue(&self, id: Option<NodeId>, end: Instant) -> bool {
-        // The others stay away from the lock's cache line, but for the one sleeper that it may be
-        // given to.
+        // Others in the queue leave the lock's cache line alone, except for a sleeper that the
+        // mutex may be handed off to.
         let handed_off = || id.is_some_and(|id| word::is_handed_to(self.owner.load(Relaxed), id));
-        // The next one in the queue becomes its head when this one has the mutex, or is about to
+        // The next in the queue becomes its head once this one owns the mutex, or is about to
         // sleep.
         let head = self.spinners.lock(Spin::Until(end), handed_off);
         head.is_some_and(|_head| self.spin_on_owner(id, end))
     }
 
-    /// Tries to take the mutex whenever it is for us, as long as its owner may be running.
+    /// Takes the mutex once it may, as long as the owner may be running.
     fn spin_on_owner(&self, id: Option<NodeId>, end: Instant) -> bool {
         loop {
             // Relaxed: the exchange acquires.
@@ -129,7 +129,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         }
     }
 
-    /// Sleeps in the list until the mutex is ours, or `limit` is reached.
+    /// Sleeps in the list until the caller owns the mutex, or `limit` is reached.
     fn wait(&self, waiter: &Waiter<P>, limit: &Limit<'_, P>) -> bool {
         let id = waiter.id();
         self.join(waiter);
@@ -157,7 +157,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         let list = self.sleepers.lock();
         waiter.prepare();
         list.push_back(waiter.id());
-        // (*; ) -> (*; W). Relaxed: who sees it takes the guard.
+        // (*; ) -> (*; W). Relaxed: an unlock that sees it takes the wait lock.
         if self.owner.fetch_or(WAITERS, Relaxed) & WAITERS == 0 {
             Step::JoinFirst.taken::<P>();
         } else {
@@ -180,9 +180,8 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         taken
     }
 
-    /// Says that the sleeper has to be woken again, and makes the last attempt after that: the
-    /// order is what "Why no wake-up is lost" rests on. What the sleeper has asked for stands
-    /// (M2).
+    /// Announces that the sleeper must be woken again, and then makes the last attempt. "Why no
+    /// wake-up is lost" rests on this order. A handoff request of the sleeper stands (M2).
     fn prepare_to_sleep(&self, waiter: &Waiter<P>) -> bool {
         let list = self.sleepers.lock();
         waiter.prepare();
@@ -196,8 +195,8 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         taken
     }
 
-    /// `limit` is reached. The wake-up that came meanwhile was for all that wait, so the mutex is
-    /// taken rather than left to nobody; and what was given to us is ours.
+    /// Gives up at the limit, with a last attempt: a wake-up that came meanwhile was for all
+    /// waiters, and the mutex may be handed off to this one. Returns whether the caller owns it.
     pub(super) fn give_up(&self, id: NodeId) -> bool {
         let list = self.sleepers.lock();
         let taken = self.take(Some(id));
@@ -210,11 +209,11 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         taken
     }
 
-    /// Takes `id` out of the list, whose guard is held.
+    /// Takes `id` out of the list. The caller holds the wait lock.
     fn leave(&self, list: &Links<P>, id: NodeId) {
         list.unlink(id);
         if list.first().is_none() {
-            // (*; W..) -> (*; ). Relaxed: nobody is left to hand over to.
+            // (*; W..) -> (*; ). Relaxed: nobody is left to hand off to.
             self.owner.fetch_and(!FLAGS, Relaxed);
             Step::LeaveLast.taken::<P>();
         } else {
@@ -222,7 +221,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         }
     }
 
-    /// Attempts, with naps between them: nobody can wake this thread, or hand over to it.
+    /// Attempts, with back-off between them: nobody can wake this thread, or hand off to it.
     #[cold]
     fn wait_without_node(&self, limit: &Limit<'_, P>) -> bool {
         stat::count::<P>(Event::LockNoNode);
@@ -236,15 +235,15 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         true
     }
 
-    /// Unlocks where somebody waits, or did just now; `give`: hands over to the first sleeper even
-    /// if it has not asked.
+    /// Unlocks a mutex with waiters, or that had some just now. With `fair`, hands off to the first
+    /// sleeper even without a request.
     #[cold]
     pub(super) fn unlock_slow(&self, fair: bool) {
-        // Before the release: whoever owns the mutex next has to get past this guard before it can
-        // free the mutex (M5).
+        // Before the release: the next owner has to get past this wait lock before it can free the
+        // mutex (M5).
         let list = self.sleepers.lock();
         let Some(first) = list.first() else {
-            // The last sleeper has left meanwhile. The next owner would not meet the guard.
+            // The last sleeper has left meanwhile. The next owner would not meet the wait lock.
             drop(list);
             Step::UnlockAgain.taken::<P>();
             if !self.unlock_fast() {
@@ -253,7 +252,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
             return;
         };
         self.release(first, fair);
-        // One that is awake will look again before it sleeps.
+        // A sleeper that is awake makes a last attempt before it sleeps.
         let asleep = first.node::<P>().state.load(Relaxed) == WAITING;
         if asleep {
             signal::<P>(first, AWAKE);
@@ -267,7 +266,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         }
     }
 
-    /// Frees the mutex, or gives it to `first`.
+    /// Frees the mutex, or hands it off to `first`.
     fn release(&self, first: NodeId, fair: bool) {
         let mut seen = self.owner.load(Relaxed);
         loop {

@@ -262,8 +262,8 @@ fn watched() -> &'static Semaphore<Watch> {
     semaphore
 }
 
-/// Fails where `take_or_lock_list` sets its flags by anything but an exchange that expects the permits
-/// that it saw.
+/// Fails where `take_or_lock_list` sets its flags by anything but an exchange that expects the
+/// permits that it saw.
 #[test]
 fn a_release_before_the_waiter_is_announced_is_taken() {
     let semaphore = watched();

@@ -146,8 +146,8 @@ fn an_unlock_between_the_count_and_the_requeue_is_seen() {
     assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
 }
 
-/// I4. Fails where `wait_limited` does not `await_requeue`: the waiter would be gone, and perhaps its
-/// lock, and a later sleep of its would be requeued. The kick in `call`: without it ("lost
+/// I4. Fails where `wait_limited` does not `await_requeue`: the waiter would be gone, and perhaps
+/// its lock, and a later sleep of its would be requeued. The kick in `call`: without it ("lost
 /// wake-up") a waiter that halts behind the requeue sleeps on.
 #[test]
 fn a_waiter_does_not_return_before_its_call_is_over() {

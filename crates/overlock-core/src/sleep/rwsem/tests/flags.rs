@@ -197,8 +197,8 @@ fn who_is_not_the_first_does_not_ask_for_the_handoff() {
     assert_clean(lock);
 }
 
-/// `request_handoff_if_due` in `wake_writer`: thieves that always take the lock before its releaser looks keep the
-/// first from ever being called, so the releaser asks on its behalf.
+/// `request_handoff_if_due` in `wake_writer`: thieves that always take the lock before its releaser
+/// looks keep the first from ever being called, so the releaser asks on its behalf.
 #[test]
 fn a_waker_asks_for_the_handoff_on_behalf_of_a_writer() {
     let lock = leak::<Timed>();
