@@ -1,4 +1,4 @@
-//! Optimistic spinning: what a waiter tries before it joins the list.
+//! Optimistic spinning, before a waiter joins the list.
 
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -11,23 +11,24 @@ use crate::platform::{Atomic, Instant, Platform, Spin};
 use crate::sleep::wait_list::Limit;
 use crate::stat::{self, Event};
 
-/// Readers that have seen a writer leave and lost the race against the next one so often queue.
+/// A reader queues once it has seen a writer leave and lost the race against the next one so often.
 const MAX_LOST_RACES: u32 = 16;
 
-/// For how much longer a spinner waits for readers.
+/// How much longer a spinner waits for readers.
 pub(super) struct SpinBudget {
-    /// Turns before the next change, and in all.
+    /// Polls left until the next change, and in all.
     pub(super) polls: u32,
     pub(super) most: u32,
-    /// The lock's word when `turns` was last set back.
+    /// The lock's word when `polls` was last set back.
     word: u32,
-    /// Where the time counts: when it is used up; since readers were first seen, without a writer
-    /// in between.
+    /// With [`OnReaders::Time`]: the end of the spin, set when readers were first seen without a
+    /// writer in between.
     until: Option<Instant>,
 }
 
 impl SpinBudget {
-    /// A spinner's at its start; `disabled` where spinning on readers has been given up already.
+    /// Returns the budget of a new spinner. It has no polls where spinning on readers is
+    /// `disabled`.
     pub(super) fn new(on_readers: OnReaders, disabled: bool) -> Self {
         let (threshold, most) = match on_readers {
             OnReaders::Count { threshold, most } => (threshold, most),
@@ -41,7 +42,7 @@ impl SpinBudget {
         }
     }
 
-    /// How many turns the spinner may look at `word` now, without a change.
+    /// Returns how many times the spinner may poll while the word stays `word`.
     pub(super) fn polls_at(&mut self, word: u32, threshold: u32) -> u32 {
         if self.polls == 0 || self.most == 0 {
             return 0;
@@ -52,7 +53,7 @@ impl SpinBudget {
         self.polls.min(self.most)
     }
 
-    /// So many of them have passed.
+    /// Uses up so many polls.
     pub(super) fn charge(&mut self, polls: u32) {
         self.polls = self.polls.saturating_sub(polls);
         self.most = self.most.saturating_sub(polls);
@@ -60,7 +61,7 @@ impl SpinBudget {
 }
 
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
-    /// A writer's attempts before it sleeps.
+    /// Acquires for writing by spinning.
     pub(super) fn spin_write(&self, limit: &Limit<'_, P>) -> bool {
         if self.take_write() {
             stat::count::<P>(Event::RwsemOptLock);
@@ -79,7 +80,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         taken
     }
 
-    /// A reader's attempts before it sleeps.
+    /// Acquires a share by spinning.
     pub(super) fn spin_share(&self, share: Share, limit: &Limit<'_, P>) -> bool {
         if Y::READERS_STEAL {
             return self.spin_behind_writer(share, limit);
@@ -91,18 +92,17 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             }
             Err(_) => false,
         };
-        // The document's rule: without a spinner, and with nobody at work on the list, a reader
-        // queues at once.
+        // The document's rule: with no spinner, and the wait lock free, a reader queues at once.
         self.can_spin()
             && (self.osq.is_locked() || self.waiters.is_busy())
-            // It waits for writers only. Readers would let it in, but for those that wait.
+            // It waits for writers only: readers keep it out only where others wait (I5).
             && self.spin_in_queue(limit, OnReaders::Sleep, take)
     }
 
-    /// A newcomer has taken a share without a place in the list, from `seen`.
+    /// Follows up on a share that a newcomer took, from `seen`, without a place in the list.
     pub(super) fn on_stolen(&self, seen: u32) {
         stat::count::<P>(Event::RwsemRlockSteal);
-        // The first reader brings along those that queue; none do behind a writer.
+        // The first reader wakes the queued readers, to read with it.
         if seen & (WAITERS | WOKEN) == WAITERS && seen & READERS == 0 {
             Step::WakeQueuedReaders.taken::<P>();
             self.wake_waiters();
@@ -125,17 +125,16 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         self.owner.load(Relaxed) & DISABLED != 0
     }
 
-    /// Readers do not leave in time: nobody shall spin on them.
+    /// Disables spinning on readers, which do not leave in time.
     fn disable(&self) {
-        // Unless a writer is there now. Where this comes between its acquisition and its store, the
-        // store wins.
+        // Fails where a writer is inside. Between its acquisition and its store, the store wins.
         let _ = self
             .owner
             .compare_exchange(0, DISABLED, Relaxed, Relaxed)
             .inspect(|_| Step::Disable.taken::<P>());
     }
 
-    /// The last reader has left.
+    /// Enables spinning on readers again: the last one has left.
     pub(super) fn reenable_spinning(&self) {
         if Y::ON_READERS == OnReaders::Time && self.is_disabled() {
             let _ = self
@@ -145,7 +144,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Lines up with the other spinners, and spins as the one that looks at the lock.
+    /// Joins the spin queue, and spins as its head.
     fn spin_in_queue(
         &self,
         limit: &Limit<'_, P>,
@@ -158,7 +157,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             .is_some_and(|_head| self.spin(end, limit, on_readers, take))
     }
 
-    /// When a spinner that begins now gives up on writers.
+    /// Returns when a spinner that begins now gives up on writers.
     fn spin_end(limit: &Limit<'_, P>) -> Instant {
         limit.earlier(P::now().plus_nanos(Y::SPIN_NS))
     }
@@ -181,7 +180,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 self.wait_for_writer(end)
             } else if seen & READERS != 0 {
                 let goes_on = self.wait_for_readers(seen, &mut budget, limit, on_readers);
-                // What was spent on readers has limits of its own.
+                // The time spent on readers has limits of its own.
                 end = end.plus_nanos(P::now().nanos_since(now));
                 goes_on && limit.reached().is_none()
             } else {
@@ -196,7 +195,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         true
     }
 
-    /// Waits while a writer that may be running holds the lock; whether it has left.
+    /// Waits while a writer that may be running holds the lock. Returns whether it has left.
     fn wait_for_writer(&self, end: Instant) -> bool {
         // Relaxed: only to try again.
         P::wait_until(&self.count, Relaxed, Spin::Until(end), |seen: u32| {
@@ -205,7 +204,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         .is_ok_and(|seen| seen & WRITER == 0)
     }
 
-    /// Waits while readers hold the lock, as long as the policy says.
+    /// Waits while readers hold the lock, as long as the policy says. Returns whether to go on.
     fn wait_for_readers(
         &self,
         seen: u32,
@@ -216,19 +215,19 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         match on_readers {
             OnReaders::Sleep => false,
             OnReaders::Count { threshold, .. } => {
-                let turns = budget.polls_at(seen, threshold);
-                if turns == 0 {
+                let most = budget.polls_at(seen, threshold);
+                if most == 0 {
                     self.disable();
                     return false;
                 }
                 // The document charges each poll, so the condition counts them. This is the only
                 // condition that changes anything, and nothing but the budget depends on it.
                 let polls = Cell::new(0);
-                let waited = P::wait_until(&self.count, Relaxed, Spin::Polls(turns), |now: u32| {
+                let waited = P::wait_until(&self.count, Relaxed, Spin::Polls(most), |now: u32| {
                     polls.set(polls.get() + 1);
                     now != seen
                 });
-                budget.charge(if waited.is_ok() { polls.get() } else { turns });
+                budget.charge(if waited.is_ok() { polls.get() } else { most });
                 true
             }
             OnReaders::Time => {
@@ -247,10 +246,10 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Waits for a writer beside all other readers that do, and takes a share when it has left.
+    /// Spins on a writer together with all other readers, and takes a share when it has left.
     fn spin_behind_writer(&self, share: Share, limit: &Limit<'_, P>) -> bool {
         let mut seen = self.count.load(Relaxed);
-        // Behind an upgrade there is a reader that has not left yet.
+        // During an upgrade a reader has still to leave.
         let hopeless = seen & (HANDOFF | UPGRADABLE) != 0 || self.owner_lost_its_cpu();
         if seen & WRITER == 0 || hopeless || P::parallelism() < 2 {
             return false;
@@ -260,7 +259,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             if seen & WRITER == 0 || !self.wait_for_writer(end) {
                 break;
             }
-            // It has seen a writer leave, so it may join other readers past the list (I5).
+            // It has seen a writer leave, so it may barge past the list (I5).
             match self.take_share_if(share, |now| now & HANDOFF == 0) {
                 Ok(taken) => {
                     Step::SeesWriterLeave.taken::<P>();
@@ -273,9 +272,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         false
     }
 
-    /// Waits awake for a while for these bits to be clear, on behalf of somebody who need not fear
-    /// that others take the lock: the first of the list that has asked for the handoff, or the
-    /// upgrader.
+    /// Spins until these bits are clear. Only for threads that nobody can bypass: the first of the
+    /// list after its handoff request, or the upgrader.
     pub(super) fn spin_alone(&self, bits: u32, limit: &Limit<'_, P>) -> bool {
         let end = Self::spin_end(limit);
         // UA: acquire, pairs with RU.

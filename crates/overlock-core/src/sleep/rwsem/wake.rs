@@ -1,4 +1,4 @@
-//! The wakers' side of the list: who is let in, and in which order it is told.
+//! The wakers' side of the list: which waiters get in, and the order of their signals.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -16,10 +16,11 @@ use crate::sleep::batch::Batch;
 use crate::sleep::wait_list::{Waiters, kick, signal};
 use crate::stat::{self, Event};
 
-/// Who is granted a share, as long as the list stays as it is: the readers of the whole list, in
-/// their order, and the first upgradable one, where there is none yet. Where the list begins with
-/// an upgradable one that has to wait, the readers up to the first writer: else those that come
-/// later would pass that writer again and again.
+/// The waiters that a grant of shares lets in: the readers of the whole list, in their order, and
+/// the first upgradable one, where there is none yet.
+///
+/// Only the readers up to the first writer get in where the list begins with an upgradable one that
+/// has to wait: otherwise later readers would bypass that writer again and again.
 struct Grantees<'a, P: Platform> {
     list: &'a Links<P>,
     next: Option<NodeId>,
@@ -27,7 +28,7 @@ struct Grantees<'a, P: Platform> {
     /// There is no upgradable reader yet.
     upgradable: bool,
     past_writers: bool,
-    /// Somebody was not grantees.
+    /// A waiter was left out.
     skipped: bool,
 }
 
@@ -44,7 +45,7 @@ impl<'a, P: Platform> Grantees<'a, P> {
     }
 }
 
-/// The caller may take what this yields out of the list.
+/// The caller may take the yielded nodes out of the list.
 impl<P: Platform> Iterator for Grantees<'_, P> {
     type Item = NodeId;
 
@@ -71,7 +72,7 @@ impl<P: Platform> Iterator for Grantees<'_, P> {
     }
 }
 
-/// What granting to all that are chosen does to `count`.
+/// The change of `count` by a grant to all grantees.
 struct Grant {
     adds: u32,
     number: u64,
@@ -108,9 +109,9 @@ impl Grant {
 }
 
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
-    /// Lets in whom the lock, as it is, can let in, and asks for the handoff on behalf of a first
-    /// that has waited for long enough. Needed after each change that may let somebody in (I3);
-    /// else it does nothing.
+    /// Lets in the waiters that the lock can serve, and requests the handoff for a first that has
+    /// waited long enough. Needed after each change that may let a waiter in (I3); harmless
+    /// otherwise.
     pub(super) fn wake(&self, list: Waiters<'_, P>) {
         let Some(first) = list.first() else { return };
         let batch = Batch::new();
@@ -118,7 +119,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             WANTS_WRITE => return self.wake_writer(list, first),
             WANTS_UPGRADE => {
                 self.grant_upgrade(&list, first, &batch);
-                true // Nobody passes an upgrader: it needs no handoff.
+                true // Nobody bypasses an upgrader: it needs no handoff.
             }
             _ => self.grant_shares(&list, first, &batch),
         };
@@ -129,31 +130,31 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         batch.wake(HAS_IT);
     }
 
-    /// The first could not be served.
+    /// Requests the handoff for a first that could not be served, once it is due.
     fn request_handoff_if_due(&self, first: NodeId) {
         if self.handoff_is_due(first) {
             self.request_handoff(first);
         }
     }
 
-    /// Calls the first, a writer, where the lock is free.
+    /// Wakes the first, a writer, where the lock is free.
     fn wake_writer(&self, list: Waiters<'_, P>, first: NodeId) {
         let seen = self.count.load(Relaxed);
         if seen & HELD != 0 {
             self.request_handoff_if_due(first);
         } else if seen & WOKEN == 0 {
             stat::count::<P>(Event::RwsemWakeWriter);
-            // f -> f, called. Relaxed: whoever misses it calls again, in vain.
+            // f -> f, woken. Relaxed: a waker that misses it wakes again, in vain.
             self.count.fetch_or(WOKEN, Relaxed);
             Step::WakeWriter.taken::<P>();
-            // It stays in the list until it has the lock, or gives up.
+            // It stays in the list until it owns the lock, or gives up.
             signal::<P>(first, MAY_TRY);
             drop(list);
             kick::<P>(first);
         }
     }
 
-    /// Lets the upgrader write, once all other readers have left.
+    /// Grants the upgrade, once all other readers have left.
     fn grant_upgrade(&self, list: &Links<P>, first: NodeId, batch: &Batch<P>) {
         if self.count.load(Relaxed) & READERS == 0 {
             let flags = Self::flags_of(list, first);
@@ -164,7 +165,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Lets in the readers that are [chosen](Grantees); whether the first is among them.
+    /// Lets in the [grantees](Grantees). Returns whether the first of the list is among them.
     fn grant_shares(&self, list: &Links<P>, first: NodeId, batch: &Batch<P>) -> bool {
         let mut seen = self.count.load(Relaxed);
         loop {
@@ -177,8 +178,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             if grant.number == 0 {
                 return false;
             }
-            // (0, u, n) f -> (0, u or 1, n + adds) f without our flags. GA: acquire, pairs with WU.
-            // All are readers before the first of them is told (I4).
+            // (0, u, n) f -> (0, u or 1, n + adds) f without their flags. GA: acquire, pairs with
+            // WU. All are readers before the first of them is signalled (I4).
             let next = (seen + grant.adds) & !grant.clears;
             match self.count.compare_exchange(seen, next, Acquire, Relaxed) {
                 Ok(_) => {
@@ -192,7 +193,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Moves a waiter that has been granted what it wants to those that will be told.
+    /// Moves a granted waiter to the batch of those to signal.
     fn grant(list: &Links<P>, id: NodeId, batch: &Batch<P>) {
         list.unlink(id);
         id.node::<P>().info.store(GRANTED, Relaxed);
