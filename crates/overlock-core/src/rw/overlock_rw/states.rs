@@ -37,7 +37,7 @@ diagram! {
     }
 }
 
-/// The gate is the recommended lock, whole, and drawn there.
+/// Without the gate's diagram: the gate is the recommended lock, which has its own.
 impl<P: Platform> HasDiagram for OverlockRw<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
