@@ -58,7 +58,7 @@
 //! - I1: with locked and without pickup, one thread owns the lock. With pickup nobody owns it, and
 //!   one of the threads that may pick it up will do so.
 //! - I2: while sleepers is not 0, one of three things holds: wake and slow are set; or a counted
-//!   thread is awake; or a kick is under way, by an unlock or by [`adopt`](Overlock::adopt). A
+//!   thread is awake; or a kick is under way, by an unlock or by `adopt`. A
 //!   counted thread that is awake sets both bits again as it acquires, sleeps or leaves. Each
 //!   waiter sleeps on a word with wake.
 //! - I3: handoff belongs to one thread, the target, until that thread clears it. No other waiter
@@ -82,12 +82,12 @@
 //!
 //! # Slow path
 //!
-//! 1. A waiter spins for [`SPIN_NS`], and yields its CPU at the end of its time slice.
+//! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice.
 //! 2. It joins: one exchange counts it and sets wake and slow. The thread that sets slow calls
 //!    [`Platform::restart_releases`] before it sleeps.
 //! 3. It sleeps on the word that it wrote, until an unlock wakes it or the word has changed.
 //! 4. A woken thread spins again. It stays counted until it owns the lock or gives up.
-//! 5. Woken in vain, it sleeps again. After [`HANDOFF_NS`] it sets handoff first, unless another
+//! 5. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff first, unless another
 //!    thread has.
 //!
 //! A newcomer that finds the lock handed off to another thread sleeps apart until it is picked up.
@@ -123,7 +123,7 @@
 //! # How long a waiter can wait
 //!
 //! The futex queue is first come, first served. A waiter that was woken in vain after
-//! [`HANDOFF_NS`] requests a handoff, and then only the present owner has the lock before it. There
+//! `HANDOFF_NS` requests a handoff, and then only the present owner has the lock before it. There
 //! is one exception, a thread that is still in `restart_releases` after all that time. Restartable
 //! unlocks may erase flags until a thread's flags have outlived its call, and others may barge
 //! meanwhile.
