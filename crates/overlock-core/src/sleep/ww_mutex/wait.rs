@@ -1,4 +1,4 @@
-//! The slow path: what is done under the guard of a lock's list.
+//! The slow path, under the wait lock of a lock's list.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -9,7 +9,7 @@ use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
 use crate::sleep::wait_list::{Limit, WAITING, Waiter, Waiters, kick, signal};
 
-/// States of a waiter, beside `WAITING`.
+/// `Node::state`: the states of a waiter other than `WAITING`.
 pub(super) const WOKEN: u32 = 1;
 pub(super) const GRANTED: u32 = 2;
 
@@ -18,12 +18,12 @@ pub(super) const WOUNDED: u32 = 1;
 pub(super) const HOLDS: u32 = 2;
 pub(super) const BYPASSED: u32 = 4;
 
-/// Who wants the lock.
+/// A thread that wants the lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Party {
-    /// What the lock's word calls it.
+    /// Its name in the lock's word.
     pub(super) name: u32,
-    /// Its context's; 0 where it has none, or one without a node.
+    /// Its context's stamp; 0 where it has no context, or one without a node.
     pub(super) stamp: usize,
     pub(super) rule: Rule,
     /// Its context holds other locks.
@@ -47,7 +47,7 @@ fn info<P: Platform>(id: NodeId) -> u32 {
     id.node::<P>().info.load(Relaxed)
 }
 
-/// The lock with its guard held.
+/// The lock, with its wait lock held.
 struct LockedList<'a, P: Platform> {
     lock: &'a WwMutex<P>,
     list: Waiters<'a, P>,
@@ -61,7 +61,7 @@ impl<P: Platform> WwMutex<P> {
         }
     }
 
-    /// Acquires the lock, waiting in the list; false where `me` has to be aborted.
+    /// Acquires the lock, waiting in the list. Returns false where `me` has to be aborted.
     #[cold]
     pub(super) fn lock_slow(&self, waiter: &Waiter<P>, me: Party) -> bool {
         let locked = self.lock_list();
@@ -81,12 +81,12 @@ impl<P: Platform> WwMutex<P> {
         locked.announce(waiter.id(), me);
         loop {
             let wounded = || me.holds && info::<P>(waiter.id()) & WOUNDED != 0;
-            // It looks again under the guard, so what it may have seen too early does no harm.
+            // It checks again under the wait lock, so a stale load does no harm.
             waiter.sleep_until(&Limit::NONE, || waiter.state() != WAITING || wounded());
             let locked = self.lock_list();
             if waiter.state() == GRANTED {
                 Step::Granted.taken::<P>();
-                return true; // The guard was needed all the same: the unlocker is through with the lock.
+                return true; // Under the wait lock, so the unlocker is done with the lock.
             }
             if locked.word() & LOCKED == 0 {
                 locked.list.unlink(waiter.id());
@@ -108,7 +108,7 @@ impl<P: Platform> WwMutex<P> {
         }
     }
 
-    /// Takes a lock that is free while others are on their way to it.
+    /// Takes a free lock while waiters are on their way to it.
     #[cold]
     pub(super) fn steal(&self, me: Party) -> bool {
         let locked = self.lock_list();
@@ -120,7 +120,7 @@ impl<P: Platform> WwMutex<P> {
         free
     }
 
-    /// Releases what `name` holds while others wait.
+    /// Releases the lock, which `name` holds, while others wait.
     #[cold]
     pub(super) fn release_slow(&self, name: u32) {
         loop {
@@ -136,8 +136,8 @@ impl<P: Platform> WwMutex<P> {
             if let Some(first) = locked.list.first() {
                 return locked.release_to(first);
             }
-            // The last waiter has left. The guard has to end before the lock is free: who gets it
-            // then may free its memory.
+            // The last waiter has left. The wait lock is released before the lock is free: the next
+            // owner may free its memory.
             drop(locked);
             // (name, 1, 0) -> (-, 0, 0). WU: release, pairs with WA and WE.
             let released = self
@@ -155,22 +155,22 @@ impl<P: Platform> LockedList<'_, P> {
         self.lock.word.load(Relaxed)
     }
 
-    /// The word becomes `holder`, with WAITERS where there are some. I1: WAITERS is set, so nobody
-    /// else writes. Relaxed: who relies on the word takes the guard, or exchanges it for a
-    /// value that is not stored here.
+    /// Sets the word to `holder`, with WAITERS where there are some. I1: WAITERS is set, so nobody
+    /// else writes. Relaxed: other threads take the wait lock, or exchange a value that is not
+    /// stored here.
     fn set(&self, holder: u32) {
         let waiters = self.list.first().map_or(0, |_| WAITERS);
         self.lock.word.store(holder | waiters, Relaxed);
     }
 
-    /// The stamp of the context that holds the lock, and its node.
+    /// Returns the stamp of the context that holds the lock, and its node.
     fn holder(&self) -> Option<(usize, NodeId)> {
         // A name of 0 or 1 is no node's.
         let id = NodeId::from_bits((self.word() & NAME) as u16)?;
         Some((stamp::<P>(id), id))
     }
 
-    /// The contexts in the list, the oldest first.
+    /// Iterates over the contexts in the list, the oldest first.
     fn contexts(&self) -> impl Iterator<Item = (usize, NodeId)> {
         core::iter::successors(self.list.first(), |&id| self.list.after(id))
             .map(|id| (stamp::<P>(id), id))
@@ -207,7 +207,7 @@ impl<P: Platform> LockedList<'_, P> {
         }
     }
 
-    /// Whether the waiter, a context that holds other locks, might be part of a circle, and is the
+    /// Whether the waiter, a context that holds other locks, might be part of a cycle, and is the
     /// one to leave it.
     fn must_give_up(&self, id: NodeId, me: Party) -> bool {
         let (must, why) = match me.rule {
@@ -227,14 +227,14 @@ impl<P: Platform> LockedList<'_, P> {
         must
     }
 
-    /// A waiter leaves the list, and another one holds the lock (I3).
+    /// Takes a waiter out of the list, while another thread holds the lock (I3).
     fn leave(&self, id: NodeId) {
         self.list.unlink(id);
         // (n, 1, 1) -> (n, 1, *)
         self.set(self.word() & (LOCKED | NAME));
     }
 
-    /// Does what a new waiter in the list asks for by I4 and I5, and ends the guard.
+    /// Restores I4 and I5 for a new waiter in the list, and releases the wait lock.
     fn announce(self, id: NodeId, me: Party) {
         let kicked = match (me.rule, self.holder()) {
             _ if me.stamp == 0 => None,
@@ -242,7 +242,7 @@ impl<P: Platform> LockedList<'_, P> {
                 self.wound(node).inspect(|_| Step::WoundHolder.taken::<P>())
             }
             (Rule::WoundWait, _) => None,
-            // Those further behind have this one before them already (I5).
+            // Waiters further behind have this one before them already (I5).
             (Rule::WaitDie, _) => {
                 let mut behind = self.contexts().skip_while(|&(_, other)| other != id);
                 let next = behind.nth(1);
@@ -252,8 +252,8 @@ impl<P: Platform> LockedList<'_, P> {
         self.unlock_and_kick(kicked);
     }
 
-    /// Makes `me`, which is not in the list, the holder, does what that asks for by I4 and I5, and
-    /// ends the guard.
+    /// Makes `me`, which is not in the list, the holder, restores I4 and I5, and releases the wait
+    /// lock.
     fn take(self, me: Party) {
         // (-, 0, 1) -> (me, 1, *)
         self.set(LOCKED | me.name);
@@ -279,8 +279,7 @@ impl<P: Platform> LockedList<'_, P> {
         self.unlock_and_kick(kicked);
     }
 
-    /// The holder's unlock: gives the lock to `first`, where it was robbed, or calls it; ends the
-    /// guard.
+    /// Unlocks: hands off to `first` if it was bypassed, or wakes it. Releases the wait lock.
     fn release_to(self, first: NodeId) {
         if info::<P>(first) & BYPASSED == 0 {
             // (n, 1, 1) -> (-, 0, 1)
@@ -294,15 +293,15 @@ impl<P: Platform> LockedList<'_, P> {
             0 => Party::WITHOUT_CONTEXT.name,
             _ => u32::from(first.bits()),
         };
-        // (n, 1, 1) -> (first, 1, *). Of the contexts it is the oldest here: I4 and I5 ask for
-        // nothing.
+        // (n, 1, 1) -> (first, 1, *). It is the oldest context here, so I4 and I5 hold.
         self.set(LOCKED | name);
         Step::HandOff.taken::<P>();
         signal::<P>(first, GRANTED);
         self.unlock_and_kick(Some(first));
     }
 
-    /// Makes a waiter look; whom to kick for it, unless it is on its way already.
+    /// Signals a waiter to check again. Returns the waiter to kick, unless it is on its way
+    /// already.
     fn notify(&self, id: NodeId) -> Option<NodeId> {
         let asleep = id.node::<P>().state.load(Relaxed) == WAITING;
         if asleep {
@@ -318,15 +317,15 @@ impl<P: Platform> LockedList<'_, P> {
             .inspect(|_| Step::WakeToDie.taken::<P>())
     }
 
-    /// Wounds the context that holds the lock (I2); whom to kick for it, unless it was wounded
-    /// before. It may sleep, for another lock.
+    /// Wounds the context that holds the lock (I2). Returns the node to kick, unless it was wounded
+    /// before. It may sleep for another lock.
     fn wound(&self, holder: NodeId) -> Option<NodeId> {
-        // Relaxed: the kick that follows carries it (WK of `wait_list`).
+        // Relaxed: the kick that follows publishes it (WK of `wait_list`).
         let before = holder.node::<P>().info.fetch_or(WOUNDED, Relaxed);
         (before & WOUNDED == 0).then_some(holder)
     }
 
-    /// Ends the guard, then kicks.
+    /// Releases the wait lock, then kicks.
     fn unlock_and_kick(self, kicked: Option<NodeId>) {
         drop(self.list);
         if let Some(id) = kicked {

@@ -135,8 +135,8 @@ impl World {
     }
 }
 
-/// Fails with each change to A, B, C and unlock that the other tests name, with C's stores in only
-/// one of the two words, and with an unlock or a B that does not try both ways.
+/// Fails with each change to A, B, C and unlock that the other tests name. Also fails where C
+/// stores only one of its two words, and where an unlock or B does not try both ways.
 #[test]
 fn all_leave_and_there_is_one_head_at_a_time_in_every_interleaving() {
     let waiters = if cfg!(miri) { 1 } else { 3 };
