@@ -11,7 +11,7 @@
 //! ```text
 //!  queue:  +---------------+     node:  +-----------------+------------------------+--------------+
 //!          | tail          |            | next            | wait                   | info         |
-//!          | last arrival  |            | who comes after | who stands before,     | CPU + 1 at   |
+//!          | last arrival  |            | successor       | predecessor,           | CPU + 1 at   |
 //!          +---------------+            |                 | or OURS                | arrival      |
 //!                                       +-----------------+------------------------+--------------+
 //! ```

@@ -312,7 +312,7 @@ impl<P: Platform> Overlock<P> {
         taken
     }
 
-    /// Spins and sleeps in turn. Returns whether the caller owns the lock; false once `limit` is
+    /// Alternates spins and sleeps. Returns whether the caller owns the lock; false once `limit` is
     /// reached.
     #[cold]
     #[inline(never)]

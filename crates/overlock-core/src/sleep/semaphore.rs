@@ -281,7 +281,7 @@ impl<P: Platform> Semaphore<P> {
         permits(self.state())
     }
 
-    /// Whether somebody waits. A snapshot.
+    /// Whether a thread waits. A snapshot.
     pub fn is_contended(&self) -> bool {
         self.state() & QUEUED != 0
     }

@@ -241,14 +241,17 @@ fn a_writer_at_the_gate_closes_the_lock_after_the_barge_delay() {
         unlock_write(lock);
         lock.write();
     };
-    let mut turns = 0;
+    let mut releases = 0;
     while word(lock) & CLOSED == 0 {
         again();
         // An actor's clock is its own, and goes on while it spins.
         waits.sleep();
-        turns += 1;
+        releases += 1;
     }
-    assert!((2..=BARGE_DELAY_NS / SPIN_NS).contains(&turns), "{turns}");
+    assert!(
+        (2..=BARGE_DELAY_NS / SPIN_NS).contains(&releases),
+        "{releases}"
+    );
     assert_eq!(word(lock), WRITING | FIRST | CLOSED);
     unlock_write(lock);
     assert!(lock.try_write().is_none() && !lock.try_write_now());

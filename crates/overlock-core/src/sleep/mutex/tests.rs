@@ -376,7 +376,7 @@ fn a_thread_that_locks_its_own_mutex_panics() {
     held::<Outside>().lock();
 }
 
-/// Taking the mutex clears PICKUP; else its unlock would look like an unlock by another thread.
+/// Taking the mutex clears PICKUP; else its unlock would be taken for another thread's.
 #[test]
 fn a_mutex_that_was_handed_off_is_owned_like_any_other() {
     let lock = held::<Outside>();

@@ -344,7 +344,7 @@ fn a_saturated_count_stays_and_the_lock_works_without_it() {
     two.end();
     three.startle();
     three.end();
-    assert!(has(lock, MANY | WAKE), "and who gives up");
+    assert!(has(lock, MANY | WAKE), "so does a leaver");
     unlock(lock);
     assert_eq!(word(lock), MANY | SLOW);
     lock.lock();

@@ -139,7 +139,7 @@ fn an_unlock_with_waiters_goes_to_the_kernel_and_the_first_owns_the_lock_at_once
     assert!(lock.is_contended());
     unlock(lock);
     assert_eq!(word(lock), 2 | WAITERS);
-    assert!(lock.try_lock().is_none(), "handed over, asleep or not");
+    assert!(lock.try_lock().is_none(), "handed off, asleep or not");
     one.end();
     assert_eq!(word(lock), 3 | WAITERS);
     two.end();

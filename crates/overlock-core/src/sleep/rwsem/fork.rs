@@ -11,7 +11,7 @@ use crate::raw::RawForkRwLock;
 fn without_waiters(count: u32) -> u32 {
     let count = count & !(WAITERS | HANDOFF | WOKEN);
     match count & (WRITER | UPGRADABLE) {
-        // I1: readers beside a writer have come in vain.
+        // I1: with a writer inside, readers have come in vain.
         WRITER => count & !READERS,
         // A reader that waited for its upgrade still reads.
         both if both == WRITER | UPGRADABLE => (count & !WRITER) + READER,

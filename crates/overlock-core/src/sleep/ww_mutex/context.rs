@@ -181,7 +181,7 @@ impl<'env, P: Platform> Context<'env, P> {
         if self.state.acquired.get() != 0 {
             crate::check!(
                 false,
-                "a guard of a ww_mutex was forgotten in an attempt that was aborted"
+                "a guard of a ww_mutex was leaked in an attempt that was aborted"
             );
             // This context's state is leaked, as the lock is, and a new one goes on.
             self.state = State::new(self.state.class);

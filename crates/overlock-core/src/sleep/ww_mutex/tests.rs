@@ -177,7 +177,7 @@ fn a_leaked_guard_keeps_its_node() {
     });
     assert_eq!((result, free_nodes()), (Ok(()), CONTEXTS - 1));
     let result = acquire(class, |ctx| {
-        assert!(ctx.try_lock(a)?.is_none(), "somebody else's");
+        assert!(ctx.try_lock(a)?.is_none(), "another context's");
         ctx.lock(b).map(drop)
     });
     assert_eq!((result, free_nodes()), (Ok(()), CONTEXTS - 1));

@@ -128,7 +128,7 @@ impl<P: Platform> WwMutex<P> {
             if word & !WAITERS != LOCKED | name {
                 crate::check!(
                     false,
-                    "unlock of a ww_mutex that somebody else holds, or nobody"
+                    "unlock of a ww_mutex that another thread holds, or nobody"
                 );
                 return;
             }

@@ -57,7 +57,7 @@ fn a_release_between_the_woken_writers_load_and_its_exchange_is_not_lost() {
         as_thread(0, || unsafe { lock.unlock_write(()) });
         as_thread(2, || lock.write());
         assert_eq!(kicks(), 1);
-        before(Access::Exchange, || {}); // The guard.
+        before(Access::Exchange, || {}); // The wait lock.
         before(Access::Exchange, || {
             // SAFETY: the thief writes.
             as_thread(2, || unsafe { lock.unlock_write(()) });
@@ -97,7 +97,7 @@ fn a_reader_that_came_in_vain_wakes_for_the_release_that_it_hid() {
 
 /// The loop in `take_share_if`: an attempt does not fail because other readers change the word.
 #[test]
-fn an_attempt_to_read_does_not_fail_beside_another_reader() {
+fn an_attempt_to_read_does_not_fail_because_of_another_reader() {
     let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
     watch(lock);
     before(Access::Exchange, || as_thread(1, || lock.read()));

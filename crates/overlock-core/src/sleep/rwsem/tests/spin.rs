@@ -17,15 +17,15 @@ fn polls_start_again_when_the_word_changes_up_to_a_maximum() {
     let mut budget = SpinBudget::new(DOCUMENT, false);
     let mut all = 0;
     for word in 1.. {
-        let turns = budget.polls_at(word, THRESHOLD);
-        if turns == 0 {
+        let polls = budget.polls_at(word, THRESHOLD);
+        if polls == 0 {
             break;
         }
-        assert_eq!(turns, THRESHOLD.min((1 << 14) - all));
+        assert_eq!(polls, THRESHOLD.min((1 << 14) - all));
         // It changes after 1000 of them.
-        let passed = turns.min(1000);
-        budget.charge(passed);
-        all += passed;
+        let used = polls.min(1000);
+        budget.charge(used);
+        all += used;
     }
     assert_eq!(all, 1 << 14);
 }
@@ -238,14 +238,14 @@ fn a_reader_of_the_published_forms_spins_only_with_other_spinners() {
     alone.sleep_before(Point::Seen);
     let spinner = writer(2, lock);
     spinner.to(Point::Wait);
-    let beside = reader(3, lock);
-    beside.to(Point::Wait);
+    let second = reader(3, lock);
+    second.to(Point::Wait);
     end_write(lock);
     alone.end();
     end_read(lock);
     spinner.end();
     end_write(lock);
-    beside.end();
+    second.end();
     end_read(lock);
     assert_clean(lock);
 }

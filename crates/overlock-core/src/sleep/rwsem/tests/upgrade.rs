@@ -120,8 +120,8 @@ fn an_upgrader_comes_before_a_woken_writer_and_its_handoff() {
     assert_clean(lock);
 }
 
-/// `cancel_upgrade` and `give_up` in `sleep_upgrade`: who gives up an upgrade is the upgradable
-/// reader as before, and readers that came meanwhile get in.
+/// `cancel_upgrade` and `give_up` in `sleep_upgrade`: after a cancelled upgrade the thread is
+/// the upgradable reader as before, and readers that came meanwhile get in.
 #[test]
 fn a_cancelled_upgrade_lets_readers_in_again() {
     let lock = leak::<Timed>();

@@ -207,7 +207,7 @@ fn without_a_node_a_context_distinguishes_its_own_locks() {
             if attempts < 3 {
                 drop(ctx.lock(b)?);
                 let held_b = others(b);
-                assert!(ctx.try_lock(b)?.is_none(), "it has let go of it");
+                assert!(ctx.try_lock(b)?.is_none(), "it has released it");
                 drop(held_b);
                 let _b = ctx.lock(b)?;
                 ctx.lock_found(c).map(drop)?;

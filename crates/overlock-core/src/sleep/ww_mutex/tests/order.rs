@@ -54,7 +54,7 @@ fn an_older_context_enters_before_a_woken_one() {
     young.sleeps();
     assert_eq!(waiting(a), [1, 2]);
     drop(second);
-    assert_eq!(word(a), WAITERS, "nobody has robbed the older one");
+    assert_eq!(word(a), WAITERS, "nobody has bypassed the older one");
     old.ends_after(1);
     assert_eq!(word(a), held_by(2), "but the younger one");
     young.ends_after(1);

@@ -104,7 +104,11 @@ fn two_contexts_cross_and_the_older_one_comes_last() {
         young.takes();
         young.sleeps();
         let dies = rule == Rule::WaitDie;
-        assert_eq!(word(b) & LOCKED == 0, dies, "who dies has let go of it");
+        assert_eq!(
+            word(b) & LOCKED == 0,
+            dies,
+            "a context that dies has released it"
+        );
         if dies {
             old.takes();
         } else {
