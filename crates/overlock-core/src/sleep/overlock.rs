@@ -36,8 +36,8 @@
 //! | apart | newcomers sleep apart until the lock is picked up. Set by them, cleared by the thread that picks the lock up |
 //! | sleepers | the number of *counted* threads: about to sleep, asleep, or woken and not owner yet |
 //!
-//! Fast paths, and unlocks that wake nobody, use byte 0 alone. A processor delays a load that
-//! overlaps an earlier store of another size until that store is done.
+//! Fast paths, and unlocks that wake nobody, use byte 0 alone. A processor delays an access that
+//! overlaps an earlier one of another size until that one is done.
 //!
 //! # States
 //!
@@ -58,9 +58,9 @@
 //! - I1: with locked and without pickup, one thread owns the lock. With pickup nobody owns it, and
 //!   one of the threads that may pick it up will do so.
 //! - I2: while sleepers is not 0, one of three things holds: wake and slow are set; or a counted
-//!   thread is awake; or a kick is under way, by an unlock or by `adopt`. A
-//!   counted thread that is awake sets both bits again as it acquires, sleeps or leaves. Each
-//!   waiter sleeps on a word with wake.
+//!   thread is awake; or a kick is under way, by an unlock or by `adopt`. A counted thread that is
+//!   awake sets both bits again as it acquires, sleeps or leaves. Each waiter sleeps on a word with
+//!   wake.
 //! - I3: handoff belongs to one thread, the target, until that thread clears it. No other waiter
 //!   picks up a lock while handoff is set.
 //! - I4: no counted thread sleeps on a word with pickup and without handoff: it picks the lock up.
@@ -77,8 +77,8 @@
 //! # Fast path
 //!
 //! `lock` loads byte 0 and sets locked by a compare-exchange, whatever the other flags are.
-//! `unlock` stores 0 where byte 0 is just locked. With slow it is a compare-exchange, which keeps
-//! the flags, and wakes a sleeper where wake asks for it.
+//! `unlock` stores 0 if byte 0 is just locked. Otherwise a compare-exchange releases the lock, and
+//! a kick follows if wake was set.
 //!
 //! # Slow path
 //!
@@ -122,9 +122,9 @@
 //!
 //! # How long a waiter can wait
 //!
-//! The futex queue is first come, first served. A waiter that was woken in vain after
-//! `HANDOFF_NS` requests a handoff, and then only the present owner has the lock before it. There
-//! is one exception, a thread that is still in `restart_releases` after all that time. Restartable
+//! The futex queue is first come, first served. A waiter that was woken in vain after `HANDOFF_NS`
+//! requests a handoff, and then only the present owner has the lock before it. There is one
+//! exception: a thread may still be in `restart_releases` after all that time. Then restartable
 //! unlocks may erase flags until a thread's flags have outlived its call, and others may barge
 //! meanwhile.
 //!
