@@ -107,8 +107,8 @@
 //!   bounds of [`overlock`](crate::sleep::overlock), for BARGE_DELAY, and for those that are inside
 //!   then.
 //! - A reader may be bypassed by writers for BARGE_DELAY. At its first poll after that it is
-//!   counted, if a writer is inside and the lock is not closed, and it owns its share as soon as
-//!   that writer leaves.
+//!   counted, if a writer is inside and the lock is not closed. It owns its share as soon as that
+//!   writer leaves.
 //! - A fair unlock closes the lock for a gate's owner that sleeps: that one is the next to exclude
 //!   others. Threads that are awake, or have not come to the gate yet, are promised nothing.
 //! - At most 2^25 readers.

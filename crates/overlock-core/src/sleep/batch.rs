@@ -2,7 +2,7 @@
 //!
 //! A batch never touches the lock that its waiters waited for: the first one that is signalled may
 //! free it. Each waiter stays in the batch until it is signalled, and its node's links are the
-//! batch's until then. A waiter that can give up learns of this from a mark in its node, which the
+//! batch's until then. A waiter that can give up learns of this from its node's `info`, which the
 //! lock sets under the wait lock.
 
 use crate::links::Links;

@@ -9,10 +9,10 @@
 //! thundering herd. With any other lock a thread acquires it before it wakes others, and then wakes
 //! one.
 //!
-//! A wait spins and then blocks: a waiter polls for SPIN_NS before it sleeps, about as long as a
-//! sleep and a wake-up take (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
-//! spinning for a shared-memory multiprocessor", SOSP 1991). A thread that wakes it meanwhile makes
-//! no system call. After a poll in vain the next waits sleep at once, by exponential back-off, but
+//! A wait spins and then blocks (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
+//! spinning for a shared-memory multiprocessor", SOSP 1991). A waiter polls for SPIN_NS before it
+//! sleeps, about as long as a sleep and a wake-up take. A thread that wakes it meanwhile makes no
+//! system call. After a poll in vain the next waits sleep at once, by exponential back-off, but
 //! at least one wait in 256 polls.
 //!
 //! # Layout

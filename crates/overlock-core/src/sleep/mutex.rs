@@ -116,7 +116,7 @@
 //!
 //! In safe Rust an unlock borrows the mutex until the call is over. A C program may destroy a mutex
 //! as soon as it has acquired and released it for the last time, while the previous unlock is still
-//! under way; M5 is for that. The thread that frees it must be the last to *call* it, as POSIX
+//! under way. M5 is for that. The thread that frees it must be the last to *call* it, as POSIX
 //! requires: a waiter that gives up is a caller until it has returned.
 //!
 //! # Where this deviates from the published form

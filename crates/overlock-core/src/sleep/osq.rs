@@ -2,8 +2,8 @@
 //!
 //! It pays to spin for a sleeping lock while its owner runs, but not for all waiters at once. The
 //! kernel's answer (Low, 2014; Zijlstra) is a queue of spinners. The head of the queue polls the
-//! lock, the others each poll a cache line of their own, and any of them leaves when spinning is
-//! not worth while any more. The queue protects no data, and nobody relies on its order.
+//! lock, the others each poll a cache line of their own. Each leaves once spinning is not worth
+//! while any more. The queue protects no data, and nobody relies on its order.
 //! [`mutex`](super::mutex) and the reader-writer semaphore have one inside.
 //!
 //! # Layout

@@ -3,7 +3,7 @@
 //!
 //! Without that, a thread of medium priority can keep an owner of low priority from running, and
 //! with it a thread of high priority that waits for the lock. This priority inversion lasts as long
-//! as the thread in the middle runs. Only the operating system can lend a priority, so the slow
+//! as the thread in the middle runs. Only the operating system can raise a priority, so the slow
 //! path is the kernel's: its rtmutex behind a PI futex, with a tree of waiters by priority, and
 //! chains of owners that wait for owners. Platforms that have this implement [`PiPlatform`].
 //!
@@ -65,9 +65,9 @@
 //!
 //! # Misuse
 //!
-//! A thread may lock what it holds, close a circle of threads that wait for each other, or wait for
+//! A thread may lock what it holds, close a cycle of threads that wait for each other, or wait for
 //! an owner that has ended without unlocking. Each panics where misuse is checked. Otherwise the
-//! thread waits; a circle is broken once a thread in it reaches its deadline. With a deadline each
+//! thread waits; a cycle is broken once a thread in it reaches its deadline. With a deadline each
 //! of these just passes the time. Unlocking a lock that the thread does not hold panics where
 //! misuse is checked, and otherwise does nothing.
 //!
@@ -96,9 +96,9 @@ use crate::stat::{self, Event};
 
 /// Bits of the word that name its owner. An id of 0 means that the lock is free.
 pub const THREAD_ID: u32 = (1 << 30) - 1;
-/// The kernel's mark that the owner has ended while it held the lock.
+/// The kernel's flag: the owner has ended while it held the lock.
 pub const OWNER_DIED: u32 = 1 << 30;
-/// The kernel's mark that a thread sleeps for the lock.
+/// The kernel's flag: a thread sleeps for the lock.
 pub const WAITERS: u32 = 1 << 31;
 
 diagram! {
@@ -118,7 +118,7 @@ diagram! {
 /// The back-off of a waiter that the kernel has sent back.
 const BACKOFF_SLEEP_NS: u64 = 500_000;
 
-/// A platform whose kernel lends priorities: Linux with its PI futexes.
+/// A platform whose kernel has priority inheritance: Linux with its PI futexes.
 ///
 /// The word is the kernel's as much as the lock's; its layout is [`THREAD_ID`], [`OWNER_DIED`],
 /// [`WAITERS`].
@@ -250,7 +250,7 @@ impl<P: PiPlatform> RtMutex<P> {
         );
         crate::check!(
             problem != PiError::Deadlock,
-            "threads wait for each other's rt_mutexes in a circle"
+            "threads wait for each other's rt_mutexes in a cycle"
         );
     }
 

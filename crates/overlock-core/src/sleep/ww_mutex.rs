@@ -90,8 +90,8 @@
 //! # Orderings
 //!
 //! - WU, the release exchange that frees the lock, pairs with WA, the acquire exchange that takes
-//!   it, and with WE, the acquire read-modify-write by which a waiter sets WAITERS and may find it
-//!   free.
+//!   it. It also pairs with WE, the acquire read-modify-write by which a waiter sets WAITERS and
+//!   may find the lock free.
 //! - WA also releases, and WE acquires it: the newcomer that reads a holder's name reads its stamp.
 //! - The wait lock's own acquire and release order everything under it, which is Relaxed. They also
 //!   order successive holders that hand off under it.

@@ -225,11 +225,11 @@ fn a_lock_whose_owner_is_unknown_to_the_kernel_stays_locked() {
     }
 }
 
-/// A thread in the circle had a deadline: the back-off of the thread that closed the circle ends.
+/// A thread in the cycle had a deadline: the back-off of the thread that closed the cycle ends.
 #[test]
-fn a_circle_that_is_broken_lets_the_waiter_in() {
+fn a_cycle_that_is_broken_lets_the_waiter_in() {
     let lock = leak();
-    lock.word.store(2, Relaxed); // thread 1 waits for itself, as a circle of one
+    lock.word.store(2, Relaxed); // thread 1 waits for itself, as a cycle of length one
     as_thread(1, || {
         at(Point::Halt, || lock.word.store(0, Relaxed));
         assert!(
