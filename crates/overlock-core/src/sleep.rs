@@ -1,4 +1,4 @@
-//! The locks whose waiters sleep.
+//! Sleeping locks: their waiters block in the operating system.
 
 pub mod barrier;
 mod batch;

@@ -66,15 +66,15 @@ pub const UNIT_TESTED: &[UnitTested] = &[
         diagram: "rt_mutex",
         transition: "a waiter | WAITERS | OWNER_DIED: it does not get the lock",
         file: "sleep/rt_mutex/tests.rs",
-        test: "who_gets_the_lock_of_a_dead_owner_does_not_get_in",
+        test: "a_waiter_that_gets_the_lock_of_a_dead_owner_does_not_enter",
         why: "a thread would have to end while it holds the lock",
     },
     UnitTested {
         locks: &[],
         diagram: "rt_mutex",
-        transition: "a thread that is no more -> 0: its copy unlocks",
+        transition: "a thread of the parent -> 0: its copy in the child unlocks",
         file: "sleep/rt_mutex/tests.rs",
-        test: "what_was_held_before_a_fork_is_unlocked_under_the_new_id",
+        test: "a_lock_held_before_a_fork_is_unlocked_under_the_new_id",
         why: "the process would have to fork",
     },
 ];

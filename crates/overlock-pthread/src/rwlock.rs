@@ -27,10 +27,10 @@
 //! acquire a read lock recursively, and readers may wait for each other, by any means, while
 //! writers wait. But then readers can starve writers.
 //!
-//! So here a reader waits behind a writer for a while (`PATIENCE_NS`), and barges then. A thread
+//! So here a reader waits behind a writer for a while (`BARGE_DELAY_NS`), and barges then. A thread
 //! that reads any lock already barges at once. (A thread counts the locks that it reads, but does
 //! not know which.) A trylock always barges. With `PREFER_WRITER_NONRECURSIVE` no reader barges
-//! past the first waiting writer once that has found only readers, or has waited for `PATIENCE_NS`.
+//! past the first waiting writer once that has found only readers, or has waited for `BARGE_DELAY_NS`.
 
 mod counted;
 pub mod functions;
@@ -46,7 +46,7 @@ use libc::{EBUSY, EDEADLK};
 use overlock::Linux;
 use overlock::core::Deadline;
 use overlock::core::rw::OverlockRw;
-use overlock::core::rw::overlock_rw::{PATIENCE_NS, Passing};
+use overlock::core::rw::overlock_rw::{BARGE_DELAY_NS, Passing};
 use overlock::core::sleep::RwSem;
 
 use crate::order::{self, How};

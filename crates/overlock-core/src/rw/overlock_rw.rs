@@ -1,11 +1,11 @@
-//! The reader-writer lock that we recommend: `overlock::RwLock`, `ovl_rwlock_t` and the drop-in's
-//! `pthread_rwlock_t` are built on it. A word that is the lock, and a gate for those that want to
-//! exclude others and have to wait.
+//! The recommended reader-writer lock. `overlock::RwLock`, `ovl_rwlock_t` and the drop-in's
+//! `pthread_rwlock_t` are built on it.
 //!
-//! Mellor-Crummey and Scott ("Scalable Reader-Writer Synchronization for Shared-Memory
-//! Multiprocessors", 1991) and the kernel's qrwlock have a queue beside a word in the same way.
-//! Theirs spin, and every waiter stands in the queue. Here only the first of the writers that wait
-//! watches the word, and readers sleep on it together: one release lets them all in.
+//! It is a word that holds the lock's state, and a gate for threads that want to exclude others and
+//! have to wait. Mellor-Crummey and Scott ("Scalable Reader-Writer Synchronization for
+//! Shared-Memory Multiprocessors", 1991) and the kernel's qrwlock combine a queue and a word in the
+//! same way. Theirs spin, and every waiter stands in the queue. Here only the first of the waiting
+//! writers watches the word, and readers sleep on it together: one release lets them all in.
 //!
 //! # Layout
 //!
@@ -20,13 +20,13 @@
 //!
 //! | bits | who writes them, and when |
 //! |---|---|
-//! | writing | set by who acquires for writing, cleared by its unlock |
-//! | first | set by the gate's owner, which is about to halt on the word; cleared by it, and by who kicks it |
-//! | others | set by a reader or an upgrader that is about to halt on the word; cleared by who kicks them |
-//! | closed | set by the gate's owner, whom newcomers have to let pass, or for it by a fair unlock; cleared by it |
+//! | writing | set by an acquisition for writing, cleared by its unlock |
+//! | first | set by the gate's owner, which is about to halt on the word; cleared by it, and by the thread that kicks it |
+//! | others | set by a reader or an upgrader that is about to halt on the word; cleared by the thread that kicks them |
+//! | closed | set by the gate's owner, which newcomers may not bypass, or for it by a fair unlock; cleared by it |
 //! | upgrading | set and cleared by the upgradable reader: it waits until the other readers have left |
 //! | upgradable | set with the share of the upgradable reader, and cleared with it |
-//! | readers | by each reader, coming and going |
+//! | readers | each reader, coming and going |
 //! | full | the top bit of readers: too many of them |
 //!
 //! # States
@@ -34,81 +34,91 @@
 //! (writing, readers); U where one of the readers is the upgradable one:
 //!
 //! ```text
-//! (0, n)   --read-->         (0, n + 1)     closed, upgrading or full: in vain, and it leaves again
-//! (1, n)   --read beside-->  (1, n + 1)     the caller owns its share as soon as writing is clear
-//! (w, n)   --leave-->        (w, n - 1)     who waits for that is kicked
-//! (0, n)   --upgradable-->   (0, n + 1) U
-//! (0, 1) U --upgrade-->      (1, 0)
-//! (0, 0)   --write-->        (1, 0)
-//! (1, n)   --unlock-->       (0, n)         all that sleep are kicked
-//! (1, n)   --downgrade-->    (0, n + 1)     as above; the share may be the upgradable one
+//! (0, n)   --read-->          (0, n + 1)     closed, upgrading or full: in vain, and it leaves again
+//! (1, n)   --count itself-->  (1, n + 1)     the caller owns its share as soon as writing is clear
+//! (w, n)   --leave-->         (w, n - 1)     a thread that waits for that is kicked
+//! (0, n)   --upgradable-->    (0, n + 1) U
+//! (0, 1) U --upgrade-->       (1, 0)
+//! (0, 0)   --write-->         (1, 0)
+//! (1, n)   --unlock-->        (0, n)         all sleepers are kicked
+//! (1, n)   --downgrade-->     (0, n + 1)     as above; the share may be the upgradable one
 //! ```
 //!
-//! A thread that cannot acquire at once stays away from the word eight times, 13 us in all, and
-//! looks again each time. It gives its CPU away where its turn is over. Then
+//! A thread that cannot acquire at once first backs off and polls: 14 times, 6.3 us in all, besides
+//! yields at the end of its time slice. Then
 //!
 //! ```text
-//! a reader      sleeps, and begins anew; after PATIENCE it counts itself beside a writer
+//! a reader      sleeps, and begins again; after BARGE_DELAY it counts itself behind the writer
 //! a writer, an  waits for the gate. Its owner spins on the word for 5 us, then sleeps on it. A writer that finds
-//! upgradable    readers alone closes the lock at once, everybody at the first look after PATIENCE
+//! upgradable    only readers closes the lock at once, others at the first poll after BARGE_DELAY
 //! the upgrader  sets upgrading, spins for 5 us, sleeps
 //! ```
 //!
-//! A reader that [may pass](Passing) takes no notice of closed and upgrading, at once or after
-//! PATIENCE, and counts itself beside a writer from then on.
+//! A reader that [may barge](Passing) ignores closed and upgrading, at once or after BARGE_DELAY,
+//! and counts itself behind a writer from then on.
 //!
 //! # Invariants
 //!
-//! - I1: writing is set only by an exchange that finds writing clear and no reader, or the
-//!   upgrader's share alone. So who has counted itself owns a share whenever writing is clear,
+//! - I1: writing is set only by an exchange that finds writing clear and no reader, or only the
+//!   upgrader's share. So a thread that has counted itself owns a share whenever writing is clear,
 //!   until it leaves.
-//! - I2: first and closed are there only while somebody owns the gate who has not looked since, and
-//!   the gate's owner clears both as it acquires or gives up.
-//! - I3: others is set only beside what those sleep for: writing, closed or upgrading. Whoever ends
-//!   one of the three clears others too and kicks all, or goes over to the next of them.
-//! - I4: an unlock's change of the word is its last access: after that it needs the word's address
-//!   and nothing else. And nobody gets through the gate, or gives up there, without owning the lock
-//!   afterwards or being about to return from a call that waited. So whoever owns the lock last may
-//!   free it, whatever the earlier owners' unlocks are at.
+//! - I2: first and closed are set only while a thread owns the gate and has not polled since. The
+//!   gate's owner clears both as it acquires or gives up.
+//! - I3: others is set only together with what its sleepers wait for: writing, closed or upgrading.
+//!   A thread that ends one of the three clears others too and kicks all, or sets the next of the
+//!   three.
+//! - I4: an unlock's change of the word is its last access: after that it needs only the word's
+//!   address. A thread that passes the gate owns the lock afterwards, or gives up there and is
+//!   about to return from a call that waited. So the last owner of the lock may free it, even while
+//!   earlier owners' unlocks are under way.
 //!
 //! # Orderings
 //!
-//! RA, acquire, a reader's addition, or its look once it is counted, which finds writing clear; WA,
-//! acquire, an exchange that sets writing. They pair with RU, the release of a reader's subtraction
+//! RA, acquire: a reader's addition, or the load of a counted reader that finds writing clear. WA,
+//! acquire: an exchange that sets writing. They pair with RU, the release of a reader's subtraction
 //! (WA only), and WU, the release of a change that clears writing. All changes are
 //! read-modify-writes, so release sequences never break.
 //!
 //! # Why no wake-up is lost
 //!
-//! Who goes to sleep sets its flag in an exchange that expects what it cannot acquire, and halts on
-//! the result. A change before the halt makes it return; each change after it that may end a wait
-//! finds the flag, and kicks. Those changes are:
+//! A thread that goes to sleep sets its flag in an exchange that expects the word with which it
+//! cannot acquire, and halts on the result. A change before the halt makes it return. Each change
+//! after it that may end a wait finds the flag, and kicks. Those changes are:
 //!
-//! | who sleeps | until | who makes it so, and kicks |
+//! | sleeper | until | changed, and kicked, by |
 //! |---|---|---|
 //! | a writer with the gate | no writer, no reader | the writer's unlock and downgrade; the last reader |
-//! | an upgradable with the gate | no writer, no other one | as above; the upgradable reader's unlock and downgrade |
+//! | an upgradable with the gate | no writer, no other upgradable | as above; the upgradable reader's unlock and downgrade |
 //! | the upgrader | readers = 1 | the last other reader |
-//! | a reader beside a writer | no writer | the writer's unlock and downgrade |
-//! | a reader that is not counted | neither writing nor closed nor upgrading (I3) | the same; who gives up at the gate, or an upgrade; an upgradable that comes through the gate |
+//! | a reader that is counted behind a writer | no writer | the writer's unlock and downgrade |
+//! | a reader that is not counted | not writing, closed or upgrading (I3) | the same; a thread that gives up at the gate, or an upgrade; an upgradable that comes through the gate |
 //!
-//! Every kick is for all that sleep there, since one for a single thread might reach another that
-//! has come since. It wakes few for nothing: beside readers there sleep the gate's owner and those
-//! that it keeps out. Nobody has a timer but the caller's deadline, and a reader that may pass
-//! later: one of PATIENCE.
+//! Every kick is for all that sleep there: a kick for one thread might reach another that has come
+//! since. Few are woken in vain, since with readers inside only the gate's owner, and the threads
+//! that it keeps out, sleep there. There are no timers except the caller's deadline, and
+//! BARGE_DELAY of a reader that may barge later.
 //!
 //! # Bounds
 //!
-//! - A writer at the gate that finds readers alone is passed by nobody after that but readers that
-//!   may pass. One that finds writers may be passed by them until it has been there for PATIENCE
-//!   and looks: each of their unlocks makes it look. So it waits for the gate, which has the bounds
-//!   of [`overlock`](crate::sleep::overlock), for PATIENCE, and for those that are inside then.
-//! - A reader may be passed by writers for PATIENCE; at its first look after that it is counted, if
-//!   there is a writer and the lock is not closed, and owns its share as soon as that writer
-//!   leaves.
-//! - A fair unlock closes the lock for a gate's owner that sleeps: it is the next of those that
-//!   want to exclude others. Who is awake, or has not come to the gate yet, is promised nothing.
+//! - A writer at the gate that finds only readers is bypassed by nobody after that, except by
+//!   readers that may barge.
+//! - A writer at the gate that finds writers may be bypassed by them until BARGE_DELAY has passed
+//!   and it polls; each of their unlocks makes it poll. So it waits for the gate, which has the
+//!   bounds of [`overlock`](crate::sleep::overlock), for BARGE_DELAY, and for those that are inside
+//!   then.
+//! - A reader may be bypassed by writers for BARGE_DELAY. At its first poll after that it is
+//!   counted, if a writer is inside and the lock is not closed. It owns its share as soon as that
+//!   writer leaves.
+//! - A fair unlock closes the lock for a gate's owner that sleeps: that one is the next to exclude
+//!   others. Threads that are awake, or have not come to the gate yet, are promised nothing.
 //! - At most 2^25 readers.
+//!
+//! # Where this deviates from the published forms
+//!
+//! - Waiting readers do not queue. They sleep on the word, so that one release lets all in.
+//! - The queue is a mutex that sleeps, not a spinlock, and only up to BARGE_DELAY may writers barge
+//!   past its owner.
+//! - Upgradable readers, fair unlocks, and readers that may barge are additions.
 
 mod fork;
 mod states;
@@ -126,9 +136,9 @@ use crate::sleep::Overlock;
 
 pub(super) use states::{DIAGRAM, Step};
 
-/// For how long those that wait let others pass: for longer than most sections take and a thread
-/// that has lost its CPU is away.
-pub const PATIENCE_NS: u64 = 2_000_000;
+/// How long a waiter may be bypassed: longer than most sections take, and than a thread is away
+/// that has lost its CPU.
+pub const BARGE_DELAY_NS: u64 = 2_000_000;
 
 const READER: u32 = 1;
 const FULL: u32 = 1 << 25;
@@ -140,24 +150,24 @@ const OTHERS: u32 = 1 << 29;
 const FIRST: u32 = 1 << 30;
 const WRITING: u32 = 1 << 31;
 
-/// What keeps out a reader that may not pass.
+/// The bits that keep out a reader that may not barge.
 const SHUT: u32 = WRITING | CLOSED | UPGRADING;
 
-/// When a reader may pass writers and upgraders that wait.
+/// When a reader may barge past waiting writers and upgraders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passing {
-    /// It waits for none but the one that writes.
+    /// At once: it waits only for the thread that writes.
     AtOnce,
-    /// After [`PATIENCE_NS`].
+    /// After [`BARGE_DELAY_NS`].
     Later,
-    /// It passes nobody who has closed the lock.
+    /// Never: it waits while the lock is closed.
     Never,
 }
 
-/// Why somebody is not inside.
+/// Why an acquisition failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It would have had to wait.
+    /// It would have to wait.
     Busy,
     /// Its deadline has passed.
     Late,
@@ -194,7 +204,7 @@ impl<P: ConstPlatform> ConstLock for OverlockRw<P> {
 }
 
 impl<P: Platform> OverlockRw<P> {
-    /// The shortest way to read: if nobody is in the way.
+    /// Acquires for reading if no writer is inside or waits. The fast path.
     #[inline]
     pub fn enter(&self) -> bool {
         let entered = self.come_in();
@@ -204,7 +214,7 @@ impl<P: Platform> OverlockRw<P> {
         entered
     }
 
-    /// The first half of [`enter`](Self::enter): whoever comes in vain is counted, and [backs
+    /// The first half of [`enter`](Self::enter). A reader that fails is counted, and must [back
     /// out](Self::back_out) next.
     #[inline]
     pub fn come_in(&self) -> bool {
@@ -216,34 +226,34 @@ impl<P: Platform> OverlockRw<P> {
         entered
     }
 
-    /// The shortest way to write: if nobody is there.
+    /// Acquires for writing if the word is 0. The fast path.
     #[inline]
     pub fn try_write_now(&self) -> bool {
         // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
-        let seized = self
+        let acquired = self
             .word
             .compare_exchange(0, WRITING, Acquire, Relaxed)
             .is_ok();
-        if seized {
+        if acquired {
             Step::Write.taken::<P>();
         }
-        seized
+        acquired
     }
 
-    /// Reads, unless `until` passes first. Looks at least once.
+    /// Acquires for reading, unless `until` passes first. Tries at least once.
     ///
     /// # Errors
     ///
     /// [`Refused::Late`], [`Refused::Full`].
     pub fn read_passing(&self, passing: Passing, until: Option<Deadline>) -> Result<(), Refused> {
-        // Relaxed, a look first: entering acquires, and in vain it would pull the word to this CPU.
+        // Relaxed: `enter` acquires. Loaded first, since an addition in vain would take the line.
         if self.word.load(Relaxed) & (SHUT | FULL) == 0 && self.enter() {
             return Ok(());
         }
         self.read_slow(passing, until)
     }
 
-    /// Reads if that needs no waiting.
+    /// Acquires for reading if that needs no waiting.
     ///
     /// # Errors
     ///
@@ -273,23 +283,25 @@ impl<P: Platform> OverlockRw<P> {
         Err(Refused::Busy)
     }
 
-    /// Writes, unless `until` passes first; whether it does. Looks at least once.
+    /// Acquires for writing, unless `until` passes first. Tries at least once. Returns whether it
+    /// succeeded.
     pub fn write_within(&self, until: Option<Deadline>) -> bool {
         self.try_write_if_free() || self.write_slow(until)
     }
 
-    /// Whether a writer holds the lock; if not, with what the last one did.
+    /// Whether a writer holds the lock. If not, the last writer's changes are visible.
     #[inline]
     pub(super) fn is_write_locked_acquire(&self) -> bool {
         // Acquire, pairs with WU.
         self.word.load(Acquire) & WRITING != 0
     }
 
-    /// A reader takes itself out.
+    /// Ends a read.
     #[inline]
     fn leave(&self) {
         let word = ptr::from_ref(&self.word);
-        // (w, n) -> (w, n - 1). RU: release, pairs with WA. From here on the lock may be gone (I4).
+        // (w, n) -> (w, n - 1). RU: release, pairs with WA. The lock may be freed from here on
+        // (I4).
         let before = self.word.fetch_sub(READER, Release);
         Step::Leave.taken::<P>();
         crate::check!(before & READERS != 0, "unlock of a lock that nobody reads");
@@ -298,12 +310,12 @@ impl<P: Platform> OverlockRw<P> {
         }
     }
 
-    /// The writer goes, or stays as a reader: with `share`. `fair`: lets nobody pass the gate's
-    /// owner if that one sleeps.
+    /// Ends a write, and keeps `share`. With `fair`, closes the lock for a gate's owner that
+    /// sleeps.
     #[inline]
     fn end_write(&self, share: u32, fair: bool) {
-        // (1, 0) -> (0, share). WU: release, pairs with RA and WA. From here on the lock may be
-        // gone (I4).
+        // (1, 0) -> (0, share). WU: release, pairs with RA and WA. The lock may be freed from here
+        // on (I4).
         let alone = self
             .word
             .compare_exchange(WRITING, share, Release, Relaxed)
@@ -315,7 +327,7 @@ impl<P: Platform> OverlockRw<P> {
         }
     }
 
-    /// Others are there: they sleep, wait for their share, or are just finding the writer.
+    /// Ends a write while other threads sleep, wait counted, or are just backing out.
     #[cold]
     #[inline(never)] // so that releases stay small where they are inlined
     fn end_write_slow(&self, share: u32, fair: bool) {
@@ -344,8 +356,9 @@ impl<P: Platform> OverlockRw<P> {
     }
 }
 
-/// Whether a reader that leaves this behind it is waited for: it was the last one, or the last
-/// beside the upgrader. (Beside a writer nobody waits for readers alone.)
+/// Whether a sleeper waits for the reader that leaves, with `before` the word before: it was the
+/// last reader, or the last one except the upgrader. While a writer is inside, nobody waits for
+/// readers.
 fn is_awaited(before: u32) -> bool {
     before & WRITING == 0
         && match before & READERS {
@@ -355,7 +368,7 @@ fn is_awaited(before: u32) -> bool {
         }
 }
 
-/// A reader has left, and somebody sleeps.
+/// Kicks after a reader has left, if a sleeper waits for that.
 #[cold]
 #[inline(never)] // as above
 fn kick_after_reader<P: Platform>(word: *const P::U32, before: u32) {
@@ -365,12 +378,12 @@ fn kick_after_reader<P: Platform>(word: *const P::U32, before: u32) {
     }
 }
 
-/// Whoever sleeps on the word looks again.
+/// Wakes all that sleep on the word.
 fn kick_all<P: Platform>(word: *const P::U32) {
     P::kick_at(word, Kick::All);
 }
 
-/// For a trait's method that has no way to refuse.
+/// Panics on a refusal, for trait methods that cannot return one.
 fn counted(result: Result<(), Refused>) {
     assert!(
         result.is_ok(),
@@ -392,15 +405,15 @@ unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
         })
     }
 
-    /// Passes nobody.
+    /// Does not barge past a closed lock.
     #[inline]
     fn read(&self) {
         if !self.come_in() {
-            self.read_after_all();
+            self.read_after_conflict();
         }
     }
 
-    /// Passes nobody.
+    /// Does not barge past a closed lock.
     fn try_read(&self) -> Option<()> {
         self.try_read_passing(Passing::Never).ok()
     }
@@ -417,7 +430,7 @@ unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
         }
     }
 
-    /// May fail where a reader finds out that it has to wait.
+    /// May fail while a reader backs out.
     #[inline]
     fn try_write(&self) -> Option<()> {
         self.try_write_now().then_some(())
@@ -438,7 +451,7 @@ unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
         self.word.load(Relaxed) & WRITING != 0
     }
 
-    /// Who stays away from the word before it goes to sleep or to the gate does not show.
+    /// Misses threads that back off before they sleep or come to the gate.
     #[inline]
     fn is_contended(&self) -> bool {
         self.word.load(Relaxed) & (FIRST | OTHERS | CLOSED | UPGRADING) != 0
@@ -447,7 +460,7 @@ unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
     }
 }
 
-// SAFETY: as above; who gives up has not entered, or has left.
+// SAFETY: as above; a thread that gives up has not entered, or has left.
 unsafe impl<P: Platform> RawTimedRwLock for OverlockRw<P> {
     fn read_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
         let result = self.read_passing(Passing::Never, Some(deadline.into()));

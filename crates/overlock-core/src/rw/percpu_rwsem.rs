@@ -1,57 +1,63 @@
-//! The per-CPU reader-writer semaphore: readers touch only their own slot, writers pay.
+//! The per-CPU reader-writer semaphore: readers write only to their own slot, writers pay.
 //!
-//! The kernel's (`percpu_rw_semaphore`) gives each lock a counter on every CPU: a reader increments
-//! the one of its CPU, and a writer makes all readers take a slow path, waits for a grace period of
+//! The kernel's (`percpu_rw_semaphore`) gives each lock a counter on every CPU. A reader increments
+//! the one of its CPU. A writer makes all readers take a slow path, waits for a grace period of
 //! RCU, and adds the counters up. Threads have no CPU of their own, and a counter on each of many
-//! CPUs in each lock is a lot. So here a reader writes the lock's id into an entry of its thread's
-//! slot, one table for all locks, as in Dice and Kogan, "BRAVO: Biased Locking for Reader-Writer
-//! Locks", 2019; and the grace period is a heavy barrier: microseconds instead of milliseconds.
+//! CPUs in each lock takes much memory. So here a reader writes the lock's id into an entry of its
+//! thread's slot, one table for all locks, as in Dice and Kogan, "BRAVO: Biased Locking for
+//! Reader-Writer Locks", 2019. And the grace period is a heavy barrier: microseconds instead of
+//! milliseconds.
 //!
-//! Take this one for what is read all the time and hardly ever written (configuration, routing
-//! tables): a write costs a heavy barrier and a look at the slot of every thread.
+//! It is for data that is read all the time and hardly ever written (configuration, routing
+//! tables): a write costs a heavy barrier and a search of the slot of every thread.
 //!
 //! # Layout
 //!
 //! | field | who writes it |
 //! |---|---|
-//! | `lock: OverlockRw` | writers, and the readers that count themselves: those that find a writer, and those without an entry |
+//! | `lock: OverlockRw` | writers, and readers that count themselves: those that find a writer, and those without an entry |
 //! | `id: u32` | once, the first reader: 0 before |
 //! | an entry of a slot, `lock: u32` | its thread: the id of a lock that it reads, or 0 |
-//! | the same, `waited: u32` | a writer that is about to sleep until that reader has left: one more; afterwards one less |
+//! | the same, `waited: u32` | a writer that is about to sleep until that reader has left adds 1; afterwards it subtracts 1 |
 //!
 //! # States
 //!
 //! ```text
 //! a visible reader   entry = id; no writer: it reads. A writer: in vain, entry = 0, then as a counted one
-//!     leaves         entry = 0; where it is waited for, kicks
+//!     leaves         entry = 0; kicks a writer that waits for it
 //! a counted reader   has the inner lock for reading
 //! a writer           has the inner lock for writing; heavy barrier; waits for one entry after the other, awake, then asleep
 //! ```
 //!
 //! # Invariants
 //!
-//! - P1: an entry holds a lock's id from before its reader looks for a writer until the reader has
+//! - P1: an entry holds a lock's id from before its reader checks for a writer until the reader has
 //!   left.
-//! - P2: a writer writes only when it has seen no entry with the lock's id, after it has acquired
-//!   the inner lock and passed the heavy barrier.
+//! - P2: a writer writes only after it has acquired the inner lock, passed the heavy barrier, and
+//!   then seen no entry with the lock's id.
 //! - P3: a reader's unlock touches nothing of the lock: only its own slot, which is immortal.
 //!
 //! # Orderings
 //!
-//! - RE, the store of the entry, light barrier, RB, the look at the inner lock; WB, the acquisition
-//!   of that for writing, heavy barrier, WE, the look at the entries: the reader sees the writer,
-//!   or the writer the reader. RB is an acquire, and pairs with the release of the last writer.
-//! - The id, too: who enters has read it before RE. So a writer that finds none after the heavy
-//!   barrier is seen by whoever enters.
+//! - The reader: RE, the store of the entry; light barrier; RB, the load of the inner lock. The
+//!   writer: WB, the acquisition of the inner lock for writing; heavy barrier; WE, the loads of the
+//!   entries. The reader sees the writer, or the writer the reader. RB is an acquire, and pairs
+//!   with the release of the last writer.
+//! - The id, too: a reader that enters has loaded it before RE. So if a writer finds none after the
+//!   heavy barrier, each reader that enters sees the writer.
 //! - RU, the store that clears the entry, a release, pairs with WE, an acquire. WE may find the
-//!   entry in use for another lock already: RE, a release, says as much. It may not look at the
-//!   entry at all, since the thread has exited: then `slots_in_use` has acquired the end of that.
-//! - RU, light barrier, RK, the look at `waited`; WK, its increment, heavy barrier, then the halt's
-//!   look: the reader kicks, or the halt does not sleep.
+//!   entry in use for another lock already: RE, a release, serves as well. Or WE may not load the
+//!   entry at all, since the thread has exited: then `slots_in_use` has acquired its end.
+//! - RU, light barrier, RK, the load of `waited`; WK, its increment, heavy barrier, then the halt's
+//!   comparison: the reader kicks, or the halt does not sleep.
 //!
-//! Where it differs from the published form: a thread that reads more than eight such locks at
-//! once, or has no slot, counts itself in the lock, on a shared line; and so does a reader that
-//! finds a writer, with the bounds of [`super::overlock_rw`].
+//! # Where this deviates from the published form
+//!
+//! - Readers enter a table of thread slots, not per-CPU counters, and the grace period is a heavy
+//!   barrier, as said above.
+//! - A thread that reads more than eight such locks at once, or has no slot, counts itself in the
+//!   lock, on a shared line.
+//! - So does a reader that finds a writer, with the bounds of [`super::overlock_rw`].
 
 pub(crate) mod reading;
 
@@ -72,14 +78,14 @@ diagram! {
         Leave = "entry = 0",
         LeaveKicks = "entry = 0: waited for, kicks",
         NewId = "id: 0 -> new",
-        Outwait = "a writer: finds an entry",
+        WaitForEntry = "a writer: finds an entry",
         Sleep = "a writer: asleep until an entry changes",
         Drained = "a writer: no entry",
         DrainAtLimit = "a writer: at its limit, leaves",
     }
 }
 
-/// How long a writer watches an entry before it sleeps. Most sections are shorter, and a reader
+/// How long a writer spins on an entry before it sleeps. Most sections are shorter, and a reader
 /// that has lost its CPU is away for a thousand times as long.
 const SPIN_NS: u64 = 5_000;
 
@@ -129,9 +135,9 @@ impl<P: Platform> PerCpuRwSem<P> {
         if entry.lock.load(Relaxed) != 0 {
             entry = free_entry::<P>(entries)?;
         }
-        // RE. Release: the entry may have named another lock before, and a writer of that one takes
-        // this store, too, for a sign that its reader has left. (RU alone would not do: a
-        // later store, relaxed, is not of its release sequence.)
+        // RE. Release: the entry may have named another lock before. To a writer of that one, this
+        // store too says that its reader has left. (RU alone is not enough: a later relaxed store
+        // is not part of its release sequence.)
         entry.lock.store(id, Release);
         P::light_barrier();
         // RB: acquire, pairs with WU of the inner lock.
@@ -144,11 +150,11 @@ impl<P: Platform> PerCpuRwSem<P> {
         None
     }
 
-    /// The first reader, who is a counted one yet.
+    /// Gives the lock its id. The first reader does so, and then counts itself.
     #[cold]
     #[inline(never)]
     fn give_id(&self) {
-        // Relaxed, also the failure: another reader has been first.
+        // Relaxed, also where it fails: another reader was first.
         if self
             .id
             .compare_exchange(0, new_id::<P>(), Relaxed, Relaxed)
@@ -158,7 +164,7 @@ impl<P: Platform> PerCpuRwSem<P> {
         }
     }
 
-    /// The entry of a reader that has not left.
+    /// Returns the entry of a reader that has not left.
     fn find_entry(&self) -> Option<&'static Entry<P>> {
         let id = self.id.load(Relaxed);
         if id == 0 {
@@ -171,14 +177,14 @@ impl<P: Platform> PerCpuRwSem<P> {
             .find(|entry| entry.lock.load(Acquire) == id)
     }
 
-    /// The caller has the inner lock for writing: waits until no reader is left. At its limit it
-    /// leaves the lock.
+    /// Waits until no reader is left. The caller has the inner lock for writing; at its limit this
+    /// releases it.
     fn drain(&self, until: Option<Deadline>) -> bool {
         // WB was the acquisition.
         P::heavy_barrier();
         while let Some(entry) = self.find_entry() {
-            Step::Outwait.taken::<P>();
-            if !self.outwait(entry, until) {
+            Step::WaitForEntry.taken::<P>();
+            if !self.wait_for_entry(entry, until) {
                 Step::DrainAtLimit.taken::<P>();
                 // SAFETY: the caller has acquired it.
                 unsafe { self.lock.unlock_write(()) };
@@ -189,10 +195,10 @@ impl<P: Platform> PerCpuRwSem<P> {
         true
     }
 
-    /// Waits until the reader with this entry has left, which it may have done by now.
+    /// Waits until the reader with this entry has left. Returns false at the limit.
     #[cold]
-    fn outwait(&self, entry: &Entry<P>, until: Option<Deadline>) -> bool {
-        // Not what the entry holds: that may be 0 already, or another lock's id.
+    fn wait_for_entry(&self, entry: &Entry<P>, until: Option<Deadline>) -> bool {
+        // Not the entry's value: that may be 0 already, or another lock's id.
         let id = self.id.load(Relaxed);
         let left = |seen| seen != id;
         let end = Deadline::earlier::<P>(until, P::now().plus_nanos(SPIN_NS));
@@ -219,7 +225,7 @@ impl<P: Platform> PerCpuRwSem<P> {
     }
 }
 
-/// The reader with this entry leaves. Whatever lock it was, it may be gone after the store (P3).
+/// Ends a read with this entry. The lock may be freed after the store (P3).
 #[inline]
 fn clear<P: Platform>(entry: &'static Entry<P>) {
     // RU: release, pairs with WE.
@@ -231,7 +237,7 @@ fn clear<P: Platform>(entry: &'static Entry<P>) {
     }
 }
 
-/// All: those that wait for the lock that this entry named, and others that did before.
+/// Kicks all writers that wait for this entry, also those of locks that it named before.
 #[cold]
 #[inline(never)]
 fn kick_writers<P: Platform>(entry: &'static Entry<P>) {
@@ -239,17 +245,16 @@ fn kick_writers<P: Platform>(entry: &'static Entry<P>) {
     P::kick_at(&entry.lock, Kick::All);
 }
 
-/// The calling thread reads another lock as well: one of its entries that names none. Once found
-/// free it stays so, since only this thread uses it, and the signal handlers that interrupt it
-/// leave it as they found it.
+/// Returns a free entry of a thread that reads another lock as well. It stays free: only this
+/// thread uses it, and signal handlers leave it as they found it.
 #[cold]
 #[inline(never)]
 fn free_entry<P: Platform>(entries: &[Entry<P>]) -> Option<&Entry<P>> {
     entries.iter().find(|entry| entry.lock.load(Relaxed) == 0)
 }
 
-/// An id that no other lock has, as long as fewer than 2^32 have been read. (Two with one id wait
-/// for each other's readers.)
+/// Returns an id that no other lock has, as long as fewer than 2^32 locks were read. (Two locks
+/// with one id wait for each other's readers.)
 fn new_id<P: Platform>() -> u32 {
     loop {
         // Relaxed: only that it is new.
@@ -349,7 +354,7 @@ unsafe impl<P: Platform> RawRwLock for PerCpuRwSem<P> {
     }
 }
 
-// SAFETY: as above; who gives up has not entered, or has left.
+// SAFETY: as above; a thread that gives up has not entered, or has left.
 unsafe impl<P: Platform> RawTimedRwLock for PerCpuRwSem<P> {
     fn read_until(&self, deadline: impl Into<Deadline>) -> Option<Read<P>> {
         match self.enter() {
@@ -374,15 +379,15 @@ unsafe impl<P: Platform> RawDowngradeRwLock for PerCpuRwSem<P> {
     }
 }
 
-// SAFETY: the inner lock is all that may name a thread; entries of threads that are gone are
-// cleared with their slots.
+// SAFETY: only the inner lock may name a thread; entries of threads that exist only in the parent
+// are cleared with their slots.
 unsafe impl<P: Platform> RawForkRwLock for PerCpuRwSem<P> {
     unsafe fn forget_waiters(&self, written: bool) {
         // SAFETY: the caller's promise.
         unsafe { self.lock.forget_waiters(written) };
         if !written && self.lock.is_write_locked() && self.find_entry().is_some() {
-            // SAFETY: P2: that writer, which is gone, was still waiting for the calling thread.
-            // Nobody else uses the lock.
+            // SAFETY: P2: that writer, which exists only in the parent, was still waiting for the
+            // calling thread. Nobody else uses the lock.
             unsafe { self.lock.unlock_write(()) };
         }
     }

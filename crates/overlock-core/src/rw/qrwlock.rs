@@ -1,10 +1,10 @@
 //! The queued reader-writer spinlock: fair to readers and writers, in 8 bytes.
 //!
 //! The kernel's rwlock since 2014 (Long). Readers count themselves in with one addition as long as
-//! there is no writer. Everybody who has to wait does so in one queue, that of a spinlock: its
-//! owner alone watches the count, and it is let in before those behind it. A writer at the head of
-//! the queue sets a bit that sends newcomers to the queue. Nobody sleeps, so this lock is for
-//! sections that are short, and for no more threads than CPUs.
+//! there is no writer. All waiters stand in one queue, that of a spinlock. Its owner alone watches
+//! the count, and gets in before those behind it. A writer at the head of the queue sets a bit that
+//! sends newcomers to the queue. Nobody sleeps, so this lock is for short sections, and for no more
+//! threads than CPUs.
 //!
 //! # Layout
 //!
@@ -19,7 +19,7 @@
 //! |---|---|
 //! | `writer` | 0 or 0xff: the writer that acquires, and releases |
 //! | `waiting` | the owner of the queue, a writer, until it is the lock's writer |
-//! | `readers` | each reader, coming and going; also one that has to wait, for a moment |
+//! | `readers` | each reader, coming and going; briefly also a reader that has to wait |
 //! | `full` | the top bit of `readers`: see [below](#where-this-deviates-from-the-published-form) |
 //! | `queue` | see [`queued`] |
 //!
@@ -30,8 +30,8 @@
 //! ```text
 //! (r, 0, 0)  --read-->              (r + 1, 0, 0)    a reader
 //! (r, w, l)  --read-->              (r + 1, w, l)    not yet: there is a writer, or one waits ...
-//! (r, w, l)  --back off-->          (r - 1, w, l)    ... so it goes to the queue; at its head
-//! (r, w, l)  --come again-->        (r + 1, w, l)    it stays, a reader as soon as writer is 0
+//! (r, w, l)  --back out-->          (r - 1, w, l)    ... so it goes to the queue; at its head
+//! (r, w, l)  --count again-->       (r + 1, w, l)    it stays, a reader as soon as writer is 0
 //! (r, 1, 0)  --read_in_handler-->   (r + 1, 1, 0)    a reader, past the writer that waits
 //! (r, *, 1)  --read_in_handler-->   (r + 1, *, 1)    it stays, a reader as soon as writer is 0
 //! (r, *, *)  --unlock_read-->       (r - 1, *, *)
@@ -45,35 +45,36 @@
 //!
 //! - I1: writer is set by an exchange that expects no reader and no writer, and cleared by the
 //!   writer alone.
-//! - I2: a reader holds the lock where it has counted itself in and has seen writer clear after
+//! - I2: a reader holds the lock once it has counted itself in and has seen writer clear after
 //!   that. While it counts, I1's exchange fails.
-//! - I3: only the owner of the queue sets waiting, and it goes on to be the writer. While it is set
-//!   newcomers queue; the readers there are leave, and only handlers come on top
+//! - I3: only the owner of the queue sets waiting, and it goes on to be the writer. While it is
+//!   set, newcomers queue and the readers inside leave; only handlers still get in
 //!   ([`read_in_handler`](Qrwlock::read_in_handler)).
-//! - I4: those in the queue are served in its order. While its head is a writer that waits nobody
-//!   passes; while it is on its way to setting waiting, or a reader is, newcomers may.
+//! - I4: the queue is served in order. While its head is a writer that has set waiting, nobody
+//!   barges. Newcomers may barge past a head that is a reader, or a writer that has not set waiting
+//!   yet.
 //!
 //! # Orderings
 //!
-//! - WU, the release store of writer = 0, pairs with RA, the acquire addition or look by which a
+//! - WU, the release store of writer = 0, pairs with RA, the acquire addition or load by which a
 //!   reader finds it so, and with WA.
 //! - RU, the release subtraction of a reader, pairs with WA, the acquire exchange that makes a
-//!   writer. WA must be the exchange: a look that has seen (0, 1, 0) with acquire has not seen what
-//!   a reader did that came and went between the two, by `read_in_handler`, and its exchange
-//!   succeeds all the same. (A bug of 2021: the look acquired, the exchange did not.)
+//!   writer. WA must be the exchange. A reader may come and go by `read_in_handler` between an
+//!   acquire load of (0, 1, 0) and the exchange. The exchange succeeds all the same, and the load
+//!   has not seen what that reader did. (A bug of 2021: the load acquired, the exchange did not.)
 //!
 //! # Why no wake-up is lost
 //!
-//! Nobody sleeps. The head of the queue watches the word until those leave that keep it out; the
-//! others watch for their turn in the queue.
+//! Nobody sleeps. The head of the queue polls the word until the threads leave that keep it out;
+//! the others poll their place in the queue.
 //!
 //! # Where this deviates from the published form
 //!
-//! - Readers have 22 bits. Once they are all in use `full` stops newcomers as a writer does, where
-//!   the published count would come round, and let a writer in beside readers. Only guards that
-//!   were leaked get there: the `checked` feature panics.
-//! - What a reader does depends on which of two methods it calls, instead of on whether an
-//!   interrupt is being handled.
+//! - Readers have 22 bits. Once they are all in use, `full` stops newcomers as a writer does. The
+//!   published count would wrap, and let a writer in while readers are inside. Only leaked guards
+//!   get there: the `checked` feature panics.
+//! - The caller chooses between two methods for readers; the kernel checks whether it is handling
+//!   an interrupt.
 //! - The lock of the queue is a type parameter.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -87,8 +88,8 @@ diagram! {
     "qrwlock" {
         Read = "(r, 0, 0) -> (r + 1, 0, 0)",
         NotYet = "(r, w, l) -> (r + 1, w, l): not yet",
-        BackOff = "(r, w, l) -> (r - 1, w, l)",
-        ComeAgain = "(r, w, l) -> (r + 1, w, l): at the head of the queue",
+        BackOut = "(r, w, l) -> (r - 1, w, l)",
+        CountAgain = "(r, w, l) -> (r + 1, w, l): at the head of the queue",
         ReadPast = "(r, 1, 0) -> (r + 1, 1, 0): in a handler",
         Stay = "(r, *, 1) -> (r + 1, *, 1): in a handler",
         SeeNoWriter = "(r, w, 0): a reader that stays is one",
@@ -133,13 +134,13 @@ impl<P: ConstPlatform, L: RawLock + ConstLock> ConstLock for Qrwlock<P, L> {
 }
 
 impl<P: Platform, L: RawLock> Qrwlock<P, L> {
-    /// As [`read`](RawRwLock::read), for a signal handler that may have interrupted a reader of
-    /// this lock, or somebody who waits for it. It waits for the writer that holds the lock and
-    /// for nobody else: a writer that waits may be waiting for the interrupted reader. What
-    /// holds the lock for writing must not be interrupted so.
+    /// As [`read`](RawRwLock::read), for a signal handler that may have interrupted a reader or a
+    /// waiter of this lock. It waits only for the writer that holds the lock: a waiting writer may
+    /// be waiting for the interrupted reader. The handler must not interrupt a thread that holds
+    /// the lock for writing.
     #[inline]
     pub fn read_in_handler(&self) {
-        let seen = self.come();
+        let seen = self.count_in();
         if seen & (WRITER | FULL) != 0 {
             Step::Stay.taken::<P>();
             self.report_full(seen);
@@ -151,9 +152,9 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
         }
     }
 
-    /// Counts a reader in; the word from before.
+    /// Counts a reader in. Returns the word before.
     #[inline]
-    fn come(&self) -> u32 {
+    fn count_in(&self) -> u32 {
         // (r, w, l) -> (r + 1, w, l). RA: acquire, pairs with WU.
         self.word.fetch_add(READER, Acquire)
     }
@@ -167,24 +168,39 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
             .is_ok()
     }
 
+    /// Takes the lock as the writer at the head of the queue, once nobody holds it.
+    fn wait_as_head(&self) {
+        loop {
+            // Relaxed: the exchange acquires.
+            let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word| word == WAITING);
+            // (0, 1, 0) -> (0, 0, 1). WA: acquire, pairs with WU and RU.
+            let taken = self
+                .word
+                .compare_exchange(WAITING, WRITER, Acquire, Relaxed);
+            if taken.is_ok() {
+                return Step::Take.taken::<P>();
+            }
+        }
+    }
+
     #[cold]
     fn read_slow(&self, seen: u32) {
         Step::NotYet.taken::<P>();
         self.report_full(seen);
-        self.back_off();
+        self.back_out();
         let token = self.queue.lock();
-        self.come();
-        Step::ComeAgain.taken::<P>();
+        self.count_in();
+        Step::CountAgain.taken::<P>();
         self.wait_for_writer();
         // SAFETY: locked above.
         unsafe { self.queue.unlock(token) };
     }
 
     #[inline]
-    fn back_off(&self) {
-        // (r, w, l) -> (r - 1, w, l). Relaxed: it has seen nothing.
+    fn back_out(&self) {
+        // (r, w, l) -> (r - 1, w, l). Relaxed: it has read nothing.
         self.word.fetch_sub(READER, Relaxed);
-        Step::BackOff.taken::<P>();
+        Step::BackOut.taken::<P>();
     }
 
     /// Waits, counted in, until there is no writer.
@@ -197,12 +213,12 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
         Step::SeeNoWriter.taken::<P>();
     }
 
-    /// The misuse of a reader that has counted itself in, and that is one too many.
+    /// Reports a reader that is one too many, which is misuse. The caller is counted in.
     fn report_full(&self, seen: u32) {
         if seen & FULL != 0 {
             self.word.fetch_sub(READER, Relaxed);
             crate::check!(false, "more readers than a qrwlock counts");
-            self.come();
+            self.count_in();
         }
     }
 
@@ -213,16 +229,7 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
             // (r, 0, l) -> (r, 1, l). Relaxed: it protects no data.
             self.word.fetch_or(WAITING, Relaxed);
             Step::Wait.taken::<P>();
-            // Relaxed: the exchange acquires. (0, 1, 0) -> (0, 0, 1). WA: acquire, pairs with WU
-            // and RU.
-            let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| {
-                word == WAITING
-                    && self
-                        .word
-                        .compare_exchange(WAITING, WRITER, Acquire, Relaxed)
-                        .inspect(|_| Step::Take.taken::<P>())
-                        .is_ok()
-            });
+            self.wait_as_head();
         }
         // SAFETY: locked above.
         unsafe { self.queue.unlock(token) };
@@ -249,7 +256,7 @@ unsafe impl<P: Platform, L: RawLock> RawRwLock for Qrwlock<P, L> {
 
     #[inline]
     fn read(&self) {
-        let seen = self.come();
+        let seen = self.count_in();
         if seen & (WRITER | WAITING | FULL) == 0 {
             Step::Read.taken::<P>();
         } else {
@@ -262,9 +269,9 @@ unsafe impl<P: Platform, L: RawLock> RawRwLock for Qrwlock<P, L> {
         if self.word.load(Relaxed) & (WRITER | WAITING | FULL) != 0 {
             return None;
         }
-        if self.come() & (WRITER | WAITING | FULL) != 0 {
+        if self.count_in() & (WRITER | WAITING | FULL) != 0 {
             Step::NotYet.taken::<P>();
-            self.back_off();
+            self.back_out();
             return None;
         }
         Step::Read.taken::<P>();
@@ -305,7 +312,7 @@ unsafe impl<P: Platform, L: RawLock> RawRwLock for Qrwlock<P, L> {
         Step::UnlockWrite.taken::<P>();
     }
 
-    /// A reader that turns out to have to wait counts too, for a moment.
+    /// A reader that has to wait counts too, briefly.
     fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & !WAITING != 0
     }
@@ -314,7 +321,7 @@ unsafe impl<P: Platform, L: RawLock> RawRwLock for Qrwlock<P, L> {
         self.word.load(Relaxed) & (WRITER | WAITING) != 0
     }
 
-    /// Whether somebody waits in the queue, awake as all do here.
+    /// Whether a waiter is in the queue.
     fn is_contended(&self) -> bool {
         self.queue.is_locked()
     }

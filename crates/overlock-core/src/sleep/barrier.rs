@@ -1,45 +1,47 @@
-//! A barrier: threads wait for each other until a given number of them is there. Then all go on,
+//! A barrier: threads wait for each other until a given number of them has arrived. Then all go on,
 //! and the next round begins.
 //!
 //! # Layout
 //!
-//! 20 bytes; `list`, `arrived` and `round` are under the guard of the list.
+//! 20 bytes; the wait lock of `list` protects `list`, `arrived` and `round`.
 //!
 //! | field | who writes it |
 //! |---|---|
 //! | `total` | nobody after `new` |
-//! | `list` | those that arrive; the last one empties it |
-//! | `arrived: u32` | those that arrive: how many are there; the last one sets it back |
-//! | `round: u32` | the last one: one more. Read without the guard by threads that have no place in the list |
+//! | `list` | threads that arrive; the last one empties it |
+//! | `arrived: u32` | threads that arrive: their number so far; the last one sets it back |
+//! | `round: u32` | the last one adds 1. Threads that have no place in the list read it without the wait lock |
 //!
 //! # States
 //!
 //! (arrived, round):
 //!
 //! ```text
-//! (a, r)          --wait-->  (a + 1, r)   in the list, asleep until told; or, without a node, naps until the round is another
-//! (total - 1, r)  --wait-->  (0, r + 1)   the leader: tells those in the list. All are through
+//! (a, r)          --wait-->  (a + 1, r)   in the list, asleep until signalled; or, without a node, backs off until the round changes
+//! (total - 1, r)  --wait-->  (0, r + 1)   the leader: signals the waiters in the list. All are through
 //! ```
 //!
 //! # Invariants
 //!
-//! - B1: between two guards, `arrived < total`, and all in the list belong to the current round.
+//! - B1: while the wait lock is free, `arrived < total`, and all in the list belong to the current
+//!   round.
 //! - B2: the last to arrive is the only one that sees `arrived` complete, and is the round's
 //!   leader.
-//! - B3: the leader takes the others out of the list, drops the guard, and tells them after that.
-//!   So a thread that is through can arrive again, in the next round, before the leader has told
-//!   the rest. (The barrier may go when `total` calls have returned, as the borrow in Rust says.)
+//! - B3: the leader takes the others out of the list, releases the wait lock, and signals them
+//!   after that. So a thread that is through can arrive again, in the next round, before the leader
+//!   has signalled the rest. The barrier may be freed when `total` calls have returned, as the
+//!   borrow in Rust says.
 //!
 //! # Orderings
 //!
-//! What each did before it arrived is seen by the leader, by the guard, and by the others through
-//! WS of `sleep/wait_list.rs`, or through BR, the release store of `round`, which pairs with BA,
+//! The leader sees all that the others did before they arrived, by the wait lock. The others see it
+//! by WS of `sleep/wait_list.rs`, or by BR, the release store of `round`, which pairs with BA,
 //! acquire.
 //!
 //! # Why no wake-up is lost
 //!
-//! Who is not the last is in the list, or has read the round, before it drops the guard; the leader
-//! comes after that.
+//! A thread that is not the last is in the list, or has read the round, before it releases the wait
+//! lock. The leader acquires the wait lock after that.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -70,11 +72,11 @@ pub struct Barrier<P: Platform> {
     list: WaitList<P>,
 }
 
-/// What the others are told.
+/// The state that the leader signals.
 const COMPLETE: u32 = 1;
 
 impl<P: ConstPlatform> Barrier<P> {
-    /// A barrier for `total` threads; none is as good as one.
+    /// Returns a barrier for `total` threads; 0 is treated as 1.
     pub const fn new(total: u32) -> Self {
         Barrier {
             total,
@@ -96,7 +98,7 @@ impl<P: Platform> Barrier<P> {
         }
     }
 
-    /// Waits until `total` threads have called this; true for one of them, the last.
+    /// Waits until `total` threads have called this. Returns true in the last one of them.
     pub fn wait(&self) -> bool {
         let waiter = Waiter::<P>::new();
         let waiters = self.list.lock();
@@ -148,7 +150,7 @@ impl<P: Platform> Barrier<P> {
 
 // SAFETY: the list is all that names a node.
 unsafe impl<P: Platform> RawFork for Barrier<P> {
-    /// Those that have arrived are gone: the round begins anew.
+    /// Begins the round anew: the threads that have arrived exist only in the parent.
     unsafe fn forget_waiters(&self) {
         self.arrived.store(0, Relaxed);
         self.list.forget();
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_to_arrive_leads_and_lets_the_others_go() {
+    fn the_last_to_arrive_is_the_leader_and_releases_the_others() {
         let barrier = leak(3);
         for _ in 0..2 {
             let [one, two] = [1, 2].map(|number| actor(number, move || assert!(!barrier.wait())));
@@ -185,10 +187,10 @@ mod tests {
         assert!(leak(1).wait() && leak(0).wait());
     }
 
-    /// B3. Fails where `complete` tells each as it takes it out of the list (the toy's thread 1 is
-    /// back there by then, and is taken for one of the first round).
+    /// B3. Fails where `complete` signals each as it takes it out of the list: thread 1 is in the
+    /// list again by then, and is taken for one of the first round.
     #[test]
-    fn who_is_through_may_come_again_before_the_rest_is_told() {
+    fn a_thread_may_arrive_again_before_the_rest_is_signalled() {
         let barrier = leak(3);
         let one = actor(1, move || {
             barrier.wait();
@@ -198,7 +200,7 @@ mod tests {
         one.sleep();
         two.sleep();
         let leader = actor(3, move || assert!(barrier.wait()));
-        leader.to(Point::Kick); // It has told thread 1.
+        leader.to(Point::Kick); // It has signalled thread 1.
         one.startle();
         one.sleep();
         leader.end();
@@ -221,15 +223,13 @@ mod tests {
             Point::Halt,
             move || assert!(as_thread(1, || barrier.wait())),
         );
-        at(Point::Halt, || {
-            unreachable!("it looks in the old round again")
-        });
+        at(Point::Halt, || unreachable!("it sees the old round again"));
         assert!(!as_thread(SLOTS, || barrier.wait()));
         assert_eq!(left(), 1);
     }
 
     #[test]
-    fn it_has_this_size() {
+    fn twenty_bytes() {
         assert_eq!(size_of::<Barrier<Toy>>(), 20);
     }
 }

@@ -1,13 +1,14 @@
-//! Waiters that were taken out of their list and are told so only after its guard was dropped.
+//! Waiters that are woken after the wait lock of their list is released.
 //!
-//! Nothing here touches the lock that they waited for: the first to be told may free it. A waiter
-//! stays in the batch until it is told, so its links are the batch's own; where it can give up, the
-//! lock has a mark in the node, under its guard, by which it learns that it must not.
+//! A batch never touches the lock that its waiters waited for: the first one that is signalled may
+//! free it. Each waiter stays in the batch until it is signalled, and its node's links are the
+//! batch's until then. A waiter that can give up learns of this from its node's `info`, which the
+//! lock sets under the wait lock.
 
 use crate::links::Links;
 use crate::node::NodeId;
 use crate::platform::Platform;
-use crate::sleep::wait_list::{kick, tell};
+use crate::sleep::wait_list::{kick, signal};
 
 pub(super) struct Batch<P: Platform>(Links<P>);
 
@@ -21,7 +22,7 @@ impl<P: Platform> Batch<P> {
         self.0.push_back(id);
     }
 
-    /// Moves all of `waiters` here. The caller holds their guard.
+    /// Moves all of `waiters` here. The caller holds their wait lock.
     pub(super) fn take_all(&self, waiters: &Links<P>) {
         while let Some(id) = waiters.first() {
             waiters.unlink(id);
@@ -29,12 +30,12 @@ impl<P: Platform> Batch<P> {
         }
     }
 
-    /// Tells all of them `state`, and wakes them, the first first.
+    /// Signals `state` to all of them and wakes them, in order.
     pub(super) fn wake(self, state: u32) {
         while let Some(id) = self.0.first() {
-            // Before it is told: it may be gone after that, and its node in use elsewhere.
+            // Before the signal: after it the waiter may be gone, and its node in use elsewhere.
             self.0.unlink(id);
-            tell::<P>(id, state);
+            signal::<P>(id, state);
             kick::<P>(id);
         }
     }

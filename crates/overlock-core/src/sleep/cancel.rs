@@ -1,12 +1,12 @@
-//! Waits that another thread, or a signal handler, can end: the user's form of an interruptible
-//! sleep.
+//! Cancellation: another thread, or a signal handler, ends a wait. The user-space form of an
+//! interruptible sleep.
 //!
 //! # Why no cancellation is lost
 //!
-//! A waiter writes the token's address into its node (CW), then looks at the token's flag (CF),
-//! then halts. The canceller sets the flag (CS), then looks through all nodes in use (CN). All four
-//! are sequentially consistent, so one of the two sees the other: the waiter does not halt, or the
-//! canceller kicks it (see `sleep/wait_list.rs` for why the kick then counts).
+//! A waiter writes the token's address into its node (CW), then loads the token's flag (CF), then
+//! halts. The canceller sets the flag (CS), then searches all nodes in use (CN). All four are
+//! `SeqCst`, so the waiter does not halt, or the canceller kicks it. `sleep/wait_list.rs` explains
+//! why that kick counts even before the halt.
 
 use core::sync::atomic::Ordering::{Release, SeqCst};
 
@@ -14,17 +14,17 @@ use super::wait_list::Watched;
 use crate::node::Node;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 
-/// Ends the waits that were given it. Once cancelled it stays so.
+/// Ends the waits that use it. A cancelled token stays cancelled until it is reset.
 ///
-/// Any number of threads may wait with one token, for different locks. Cancelling takes as long as
-/// a look at the queue nodes of all threads: some microseconds.
+/// Any number of threads may wait with one token, for different locks. A cancellation searches the
+/// queue nodes of all threads, which takes some microseconds.
 #[derive(Debug)]
 pub struct CancelToken<P: Platform> {
     cancelled: P::U32,
 }
 
 impl<P: ConstPlatform> CancelToken<P> {
-    /// A token that nobody has cancelled.
+    /// Returns a token that is not cancelled.
     pub const fn new() -> Self {
         CancelToken {
             cancelled: Zero::ZERO,
@@ -46,9 +46,9 @@ impl<P: Platform> CancelToken<P> {
         }
     }
 
-    /// Ends all waits with this token, those that sleep and those to come. What was acquired stays
-    /// acquired. Safe to call from a signal handler. What the caller did before is visible to
-    /// whoever finds its wait cancelled.
+    /// Ends all waits with this token, present and future ones. Acquired locks stay acquired. Safe
+    /// to call from a signal handler. Everything that the caller did before is visible to a thread
+    /// whose wait is cancelled.
     pub fn cancel(&self) {
         // CS
         self.cancelled.store(1, SeqCst);
@@ -65,20 +65,19 @@ impl<P: Platform> CancelToken<P> {
         }
     }
 
-    /// Makes the token one that nobody has cancelled again. A cancellation that comes at the same
-    /// time may be lost, or not: whoever reuses a token knows by other means what it was
-    /// cancelled for.
+    /// Resets the token to not cancelled. A cancellation at the same time may be lost or not, so a
+    /// program that reuses a token needs another record of what was cancelled.
     pub fn reset(&self) {
         self.cancelled.store(0, SeqCst);
     }
 
-    /// Whether the token has been cancelled; if so, with what the canceller did before.
+    /// Whether the token is cancelled. If so, everything that the canceller did before is visible.
     pub fn is_cancelled(&self) -> bool {
         // CF
         self.cancelled.load(SeqCst) != 0
     }
 
-    /// Makes the token's cancellation kick `node`, until the result is dropped.
+    /// Registers `node`, so that a cancellation kicks it, until the result is dropped.
     pub(crate) fn watch(&self, node: &'static Node<P>) -> Watched<P> {
         Watched::new(node, core::ptr::from_ref(self).addr())
     }

@@ -1,87 +1,89 @@
 //! A condition variable, for any lock of this crate.
 //!
-//! `notify_one` calls the thread that has waited longest. `notify_all` calls two, and each called
-//! thread calls two others: a binary tree. (If each called one, a CPU would fall idle before its
-//! next thread is woken, and to wake an idle CPU takes long.) To *call* a thread is to wake it or,
-//! where its lock is an [`Overlock`] that is held, to *requeue* it: it is moved, asleep, from the
-//! condition variable to the lock, and an unlock wakes it. So there is no thundering herd. With any
-//! other lock a thread acquires it before it calls, and then calls one.
+//! `notify_one` wakes the thread that has waited longest. `notify_all` wakes two, and each woken
+//! thread wakes two others: a binary tree. (If each woke one, a CPU would fall idle before its next
+//! thread is woken, and to wake an idle CPU takes long.)
 //!
-//! Waiting has two phases, spin and then block: a waiter polls for SPIN before it sleeps, about as
-//! long as a sleep and a wake-up take (Karlin, Li, Manasse, Owicki, "Empirical studies of
-//! competitive spinning for a shared-memory multiprocessor", SOSP 1991). Whoever calls it meanwhile
-//! makes no system call. After a poll in vain the next waits sleep at once, by exponential backoff;
+//! If the thread's lock is an [`Overlock`] that is held, the wake-up is a *requeue*: the thread is
+//! moved, asleep, from the condition variable to the lock, and an unlock wakes it. So there is no
+//! thundering herd. With any other lock a thread acquires it before it wakes others, and then wakes
+//! one.
+//!
+//! A wait spins and then blocks (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
+//! spinning for a shared-memory multiprocessor", SOSP 1991). A waiter polls for SPIN_NS before it
+//! sleeps, about as long as a sleep and a wake-up take. A thread that wakes it meanwhile makes no
+//! system call. After a poll in vain the next waits sleep at once, by exponential back-off, but
 //! at least one wait in 256 polls.
 //!
 //! # Layout
 //!
-//! 8 bytes: a list of the threads that wait, its guard, and whether the next one polls. The rest is
-//! in the threads' nodes.
+//! 8 bytes: a list of waiters, its wait lock, and whether the next waiter polls. The rest is in the
+//! threads' nodes.
 //!
 //! | field | who writes it |
 //! |---|---|
-//! | `list` | waiters that join or give up, and notifiers, under its guard |
-//! | `skip` | the same, under the guard: how many waits to come sleep at once |
-//! | `backoff` | the same: after a poll in vain, 2^`backoff` - 1 waits do |
+//! | `list` | waiters that join or give up, and notifiers, under its wait lock |
+//! | `skip` | the same, under the wait lock: how many waits to come sleep at once |
+//! | `backoff` | the same: after a poll in vain, 2^`backoff` - 1 waits sleep at once |
 //! | `Node::info` | WAITING, then by one compare-exchange LEAVING or NOTIFIED, with its successor |
-//! | `Node::state` | what the waiter waits for: whoever calls it; WAITING after POLLING, and AWAKE, itself |
+//! | `Node::state` | the state that the waiter waits for: its waker; WAITING after POLLING, and AWAKE: the waiter itself |
 //! | `Node::lock` | the waiter: the address of its lock, 0 where that is no `Overlock` |
 //!
 //! # States
 //!
 //! ```text
 //!            join              a notification           lock free: woken
-//!   owner ----------> waiting ---------------> notified ----------------> called: calls its
-//!     lock released      |                        |                          ^        chain -> owner
+//!   owner ----------> waiting ---------------> notified ----------------> woken: wakes its
+//!     lock released      |                        |                          ^       chain -> owner
 //!     after it           | its limit              | lock held:               |
 //!                        v                        v counted by it, then      | requeued
 //!                     leaving                  requeued ---------------------+
 //!                        | unlinks itself         | wakes early              |
-//!                        v                        v                          | told again
+//!                        v                        v                          | signalled again
 //!                      gone                     awake -----------------------'
 //! ```
 //!
-//! A waiter that polls when it is called is called without being woken or requeued.
+//! A waiter that still polls is woken without a system call, and is not requeued.
 //!
-//! What one notification found is one chain in order of arrival, with the successor in `info`. Who
-//! calls a chain deals it to two, in turn, and calls the heads of both. The rest of each belongs to
-//! its head.
+//! The waiters of one notification form a chain in order of arrival, with the successor in `info`.
+//! A thread that wakes a chain splits it into two, alternately, and wakes the heads of both. The
+//! rest of each belongs to its head.
 //!
 //! # Invariants
 //!
 //! - I1: a waiter is in the list before it releases the lock.
-//! - I2: a waiter is notified or leaves, never both. A notified one waits for its call without a
-//!   limit, so each notification is one waiter's. One that leaves is in the list until it has
-//!   unlinked itself, and notifications pass it by.
+//! - I2: a waiter is notified or leaves, never both. A notified one waits to be woken without a
+//!   limit, so each notification reaches one waiter. One that leaves is in the list until it has
+//!   unlinked itself, and notifications skip it.
 //! - I3: a notified waiter does not touch the condition variable any more, nor does its notifier
-//!   once it calls.
-//! - I4: a waiter does not return before its call is over: its lock is there until then, and what
-//!   is requeued is this sleep, not a later one by the same node.
+//!   once it wakes.
+//! - I4: a waiter does not return before its waker is done with it. Until then its lock exists, and
+//!   the requeue concerns this sleep, not a later one by the same node.
 //!
 //! # Orderings
 //!
-//! The guard orders the list, `info` and `lock`; accesses under it are Relaxed. By WS of
-//! `sleep/wait_list.rs` a called waiter has what its caller did, and through that what the notifier
-//! did: its own successor and that one's `lock` among it. The load of the list's head without the
-//! guard is Relaxed: a waiter that joined before the notifier changed the condition did so under
-//! the lock (I1). A chain belongs to one thread at a time, so its links are Relaxed too.
+//! The wait lock orders the list, `info` and `lock`; accesses under it are Relaxed. By WS of
+//! `sleep/wait_list.rs` a woken waiter sees all that its waker did, and so all that the notifier
+//! did: also its own successor and that one's `lock`. The load of the list's head without the wait
+//! lock is Relaxed: a waiter that joined before the notifier changed the condition did so under the
+//! lock (I1). A chain belongs to one thread at a time, so its links are Relaxed too.
 //!
 //! # Why no wake-up is lost
 //!
 //! A condition changes under the lock. The waiter found it false as the owner and joined before it
-//! released the lock, so a notification after the change finds it in the list. Each notified
-//! waiter is called by the notifier, or by one that was called before. Nothing that comes before
-//! that has a limit.
+//! released the lock, so a notification after the change finds it in the list. Each notified waiter
+//! is woken by the notifier, or by a waiter that was woken before. No wait on that path has a
+//! limit.
 //!
-//! How a woken waiter wakes is in `sleep/wait_list.rs`. A requeued one was counted by the lock
-//! while it was held, so an unlock looks for a sleeper. If the unlock comes before the requeue and
+//! `sleep/wait_list.rs` explains the wake-up itself. A requeued waiter was counted by the lock
+//! while that was held, so an unlock wakes a sleeper. If the unlock comes before the requeue and
 //! finds nobody, `Overlock::adopt` sees that afterwards and wakes one itself.
 //!
-//! # Who touches it last
+//! # Lifetime
 //!
-//! A notifier drops the guard and then calls, so a called waiter may free the condition variable.
-//! By I3 whoever has notified all waiters may do so after [`Condvar::drain`], also while it owns
-//! the lock: that waits for waiters that leave and for the guard, and for nothing else.
+//! A notifier releases the wait lock and then wakes, so a woken waiter may free the condition
+//! variable. By I3 a thread that has notified all waiters may free it after [`Condvar::drain`],
+//! also while it owns the lock. That waits only for waiters that leave, and for the wait lock.
 
 mod states;
 #[cfg(test)]
@@ -92,7 +94,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::cancel::CancelToken;
 use super::overlock::Overlock;
-use super::wait_list::{self, End, Limit, WaitList, Waiter, kick, stamp, tell};
+use super::wait_list::{self, End, Limit, WaitList, Waiter, kick, signal, stamp};
 use crate::links::backoff_sleep;
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
@@ -110,68 +112,69 @@ pub struct Condvar<P: Platform> {
     skip: P::U8,
 }
 
-/// In `Node::state`, beside WAITING: its caller is about to requeue it,
+/// `Node::state`: its waker is about to requeue it.
 const REQUEUED: u32 = 1;
-/// and it has woken before that was done.
+/// `Node::state`: it has woken before the requeue.
 const AWAKE: u32 = 2;
-/// Called, and a sleeper of its lock;
+/// `Node::state`: woken, and a sleeper of its lock.
 const ADOPTED: u32 = 3;
-/// called, and awake.
-const CALLED: u32 = 4;
-/// In the place of WAITING: it is awake, and looks.
+/// `Node::state`: woken, and awake.
+const WOKEN: u32 = 4;
+/// `Node::state`: it polls; WAITING comes after that.
 const POLLING: u32 = 5;
 
-/// In `Node::info`: neither of the two below.
+/// `Node::info`: neither of the two below.
 const WAITING: u32 = wait_list::WAITING;
-/// Its limit was reached.
+/// `Node::info`: its limit was reached.
 const LEAVING: u32 = 1 << 16;
-/// Some notification's. Below this bit is the successor, 0 for none.
+/// `Node::info`: notified. The bits below hold the successor, 0 for none.
 const NOTIFIED: u32 = 1 << 17;
 
-/// For so long a waiter polls before it sleeps, in nanoseconds.
-const SPIN: u64 = 20_000;
+/// How long a waiter polls before it sleeps.
+const SPIN_NS: u64 = 20_000;
 /// The longest backoff: at least one wait in 2^BACKOFF begins with a poll.
 const BACKOFF: u8 = 8;
 
-/// Calls a notified waiter: wakes it if it sleeps, or requeues it if its lock is held.
-fn call<P: Platform>(id: NodeId) {
+/// Wakes a notified waiter, or requeues it if its lock is held.
+fn wake<P: Platform>(id: NodeId) {
     let node = id.node::<P>();
     stamp(node);
-    // polling -> called. WS: release.
+    // polling -> woken. WS: release.
     let polls = node
         .state
-        .compare_exchange(POLLING, CALLED, Release, Relaxed);
+        .compare_exchange(POLLING, WOKEN, Release, Relaxed);
     if polls.is_ok() {
-        Step::CallPolling.taken::<P>();
+        Step::WakePolling.taken::<P>();
         return;
     }
     let lock = ptr::with_exposed_provenance::<Overlock<P>>(node.lock.load(Relaxed));
-    // SAFETY: null, or the lock of a waiter that does not return before it is called.
+    // SAFETY: null, or the lock of a waiter that does not return before it is woken.
     let lock = unsafe { lock.as_ref() };
-    if lock.is_some_and(|lock| lock.adopt(id, || tell::<P>(id, REQUEUED))) {
+    if lock.is_some_and(|lock| lock.adopt(id, || signal::<P>(id, REQUEUED))) {
         Step::Requeue.taken::<P>();
-        // requeued, awake -> called. Release: WS, once more.
+        // requeued, awake -> woken. Release: WS, once more.
         if node.state.swap(ADOPTED, Release) == AWAKE {
             kick::<P>(id);
         }
     } else {
-        tell::<P>(id, CALLED);
-        Step::Call.taken::<P>();
+        signal::<P>(id, WOKEN);
+        Step::Wake.taken::<P>();
         kick::<P>(id);
     }
 }
 
-/// Deals a chain to two, in turn, and calls the heads of both.
-fn call_chain<P: Platform>(head: NodeId) {
-    let second = deal::<P>(head);
-    call::<P>(head);
+/// Splits a chain into two, alternately, and wakes the heads of both.
+fn wake_chain<P: Platform>(head: NodeId) {
+    let second = split::<P>(head);
+    wake::<P>(head);
     if let Some(second) = second {
-        call::<P>(second);
+        wake::<P>(second);
     }
 }
 
-/// Leaves every other one in the chain; the head of a chain of the rest, if there is any.
-fn deal<P: Platform>(head: NodeId) -> Option<NodeId> {
+/// Leaves every other waiter in the chain. Returns the head of a chain of the rest, if there is
+/// one.
+fn split<P: Platform>(head: NodeId) -> Option<NodeId> {
     let second = successor::<P>(head)?;
     let mut tails = [head, second];
     let mut next = successor::<P>(second);
@@ -192,13 +195,13 @@ fn link<P: Platform>(id: NodeId, next: NodeId) {
     id.node::<P>().info.store(info, Relaxed);
 }
 
-/// The next one of a notified waiter's chain.
+/// Returns the next waiter of a notified waiter's chain.
 fn successor<P: Platform>(id: NodeId) -> Option<NodeId> {
     NodeId::from_bits(id.node::<P>().info.load(Relaxed) as u16)
 }
 
 impl<P: ConstPlatform> Condvar<P> {
-    /// A new condition variable that nobody waits for.
+    /// Returns a new condition variable.
     pub const fn new() -> Self {
         Condvar {
             list: WaitList::INIT,
@@ -236,9 +239,9 @@ impl<P: Platform> Condvar<P> {
         unsafe { self.wait_limited(lock, token, None, None) }.0
     }
 
-    /// As [`wait`](Self::wait), unless `deadline` passes first or `cancel` is cancelled; whether it
-    /// was notified. It has the lock again in every case, however long that takes. One that was
-    /// notified in time says so, even if the lock came late.
+    /// As [`wait`](Self::wait), unless `deadline` passes first or `cancel` is cancelled. Returns
+    /// whether it was notified; a notification in time counts, even if the lock came late. The
+    /// caller has the lock again in every case, however long that takes.
     ///
     /// # Safety
     ///
@@ -263,43 +266,43 @@ impl<P: Platform> Condvar<P> {
             Self::poll(&waiter, &limit);
         }
         let mut end = waiter.sleep(&limit);
-        if !matches!(end, End::Told(_)) && !self.leave(waiter.id()) {
+        if !matches!(end, End::Signalled(_)) && !self.leave(waiter.id()) {
             // I2.
             end = waiter.sleep(&Limit::NONE);
         }
-        let End::Told(told) = end else {
+        let End::Signalled(signalled) = end else {
             drop(waiter);
             return (lock.lock(), false);
         };
-        // I3: from here on `self` may be gone.
-        if told == REQUEUED {
-            Self::await_call(&waiter);
+        // I3: `self` may be freed from here on.
+        if signalled == REQUEUED {
+            Self::await_requeue(&waiter);
         }
         let chain = successor::<P>(waiter.id());
         // Its node is free for the wait for the lock.
         drop(waiter);
-        // Another lock would have all of them contend for it.
+        // With any other lock, all of them would contend for it.
         let requeues = lock.is_overlock::<P>();
         if let Some(head) = chain.filter(|_| requeues) {
-            call_chain::<P>(head);
+            wake_chain::<P>(head);
         }
-        let token = if told == CALLED {
+        let token = if signalled == WOKEN {
             lock.lock()
         } else {
             lock.lock_adopted()
         };
         Step::Return.taken::<P>();
         if let Some(head) = chain.filter(|_| !requeues) {
-            call::<P>(head);
+            wake::<P>(head);
         }
         (token, true)
     }
 
-    /// The waiter has woken, and its caller is still about to requeue it.
+    /// Waits for the requeue of a waiter that has woken before it.
     #[cold]
-    fn await_call(waiter: &Waiter<P>) {
+    fn await_requeue(waiter: &Waiter<P>) {
         let state = &waiter.node().state;
-        // requeued -> awake. Acquire, where it is called by now: pairs with WS.
+        // requeued -> awake. Acquire, where it is woken by now: pairs with WS.
         let awake = state.compare_exchange(REQUEUED, AWAKE, Relaxed, Acquire);
         if awake.is_ok() {
             Step::Awake.taken::<P>();
@@ -307,15 +310,15 @@ impl<P: Platform> Condvar<P> {
         }
     }
 
-    /// Notifies the waiter that has waited longest; whether there was one. The caller need not own
-    /// the lock. Not for signal handlers.
+    /// Notifies the waiter that has waited longest. Returns whether there was one. The caller need
+    /// not own the lock. Not for signal handlers.
     #[inline]
     pub fn notify_one(&self) -> bool {
         !self.list.looks_empty() && self.notify(1) != 0
     }
 
-    /// Notifies all waiters; how many there were. Two are called, which call others, and so on.
-    /// The caller need not own the lock. Not for signal handlers.
+    /// Notifies all waiters. Returns how many there were. Two are woken, which wake others, and so
+    /// on. The caller need not own the lock. Not for signal handlers.
     #[inline]
     pub fn notify_all(&self) -> usize {
         if self.list.looks_empty() {
@@ -325,22 +328,23 @@ impl<P: Platform> Condvar<P> {
         }
     }
 
-    /// Whether anybody waits who has not been notified, or is just giving up. Takes the guard: once
-    /// nobody does, and nobody can come, no other thread touches the condition variable any more.
+    /// Whether a thread waits that was not notified, or is just giving up. Takes the wait lock:
+    /// once there is no such thread, and none can come, no other thread touches the condition
+    /// variable.
     pub fn is_in_use(&self) -> bool {
         self.list.lock().first().is_some()
     }
 
-    /// Waits until nobody [uses it](Self::is_in_use): then its memory may go. The caller may own
-    /// the lock. It naps between two polls, since waiters give up within microseconds. Without
-    /// end while a waiter has not been notified.
+    /// Waits until nobody [uses it](Self::is_in_use), and its memory may be freed. The caller may
+    /// own the lock. Backs off between two polls, since waiters give up within microseconds. Never
+    /// ends while a waiter has not been notified.
     pub fn drain(&self) {
         while self.is_in_use() {
             backoff_sleep::<P>();
         }
     }
 
-    /// Joins the list; whether the waiter polls before it sleeps.
+    /// Joins the list. Returns whether the waiter polls before it sleeps.
     fn join<L: RawLock>(&self, waiter: &Waiter<P>, lock: &L) -> bool {
         let node = waiter.node();
         let overlock = match lock.is_overlock::<P>() {
@@ -362,7 +366,7 @@ impl<P: Platform> Condvar<P> {
         polls
     }
 
-    /// Whether the waiter that joins polls. Its poll counts as in vain until
+    /// Decides whether the waiter that joins polls. Its poll counts as in vain until
     /// [`reward_poll`](Self::reward_poll).
     fn allow_poll(&self) -> bool {
         match self.skip.load(Relaxed) {
@@ -379,18 +383,18 @@ impl<P: Platform> Condvar<P> {
         }
     }
 
-    /// A waiter was notified while it polled: the next one polls too.
+    /// Makes the next waiter poll too: one was notified while it polled.
     fn reward_poll(&self) {
         let backoff = self.backoff.load(Relaxed).saturating_sub(2);
         self.backoff.store(backoff, Relaxed);
         self.skip.store(0, Relaxed);
     }
 
-    /// Polls until called, for a while.
+    /// Polls for [`SPIN_NS`], or until woken.
     fn poll(waiter: &Waiter<P>, limit: &Limit<'_, P>) {
         let state = &waiter.node().state;
-        let end = limit.earlier(P::now().plus_nanos(SPIN));
-        // Relaxed: the look before the sleep acquires.
+        let end = limit.earlier(P::now().plus_nanos(SPIN_NS));
+        // Relaxed: the load before the sleep acquires.
         let polled = P::wait_until(state, Relaxed, Spin::Until(end), |now| now != POLLING);
         // polling -> waiting. Relaxed: it publishes nothing.
         if polled.is_err()
@@ -402,10 +406,10 @@ impl<P: Platform> Condvar<P> {
         }
     }
 
-    /// Leaves the list; false for a waiter that was notified, which must not touch the list.
+    /// Leaves the list. Fails for a waiter that was notified, which must not touch the list.
     #[cold]
     fn leave(&self, id: NodeId) -> bool {
-        // waiting -> leaving. Relaxed: it publishes nothing, and the list is the guard's.
+        // waiting -> leaving. Relaxed: it publishes nothing, and the wait lock orders the list.
         let leaves = (id.node::<P>().info).compare_exchange(WAITING, LEAVING, Relaxed, Relaxed);
         if leaves.is_err() {
             Step::TooLate.taken::<P>();
@@ -420,12 +424,12 @@ impl<P: Platform> Condvar<P> {
     fn notify(&self, most: usize) -> usize {
         let (head, count) = self.detach(most);
         if let Some(head) = head {
-            call_chain::<P>(head);
+            wake_chain::<P>(head);
         }
         count
     }
 
-    /// Takes so many at most out of the list: the head of their chain, and how many they are.
+    /// Takes at most so many out of the list. Returns the head of their chain, and their number.
     fn detach(&self, most: usize) -> (Option<NodeId>, usize) {
         let waiters = self.list.lock();
         let mut head = None;
@@ -436,7 +440,7 @@ impl<P: Platform> Condvar<P> {
             && count < most
         {
             next = waiters.after(id);
-            // waiting -> notified. Relaxed: what the waiter has to see it sees by its call.
+            // waiting -> notified. Relaxed: the wake-up publishes what the waiter has to see.
             let notified =
                 (id.node::<P>().info).compare_exchange(WAITING, NOTIFIED, Relaxed, Relaxed);
             if notified.is_err() {
@@ -457,7 +461,7 @@ impl<P: Platform> Condvar<P> {
         (head, count)
     }
 
-    /// A wake-up for no reason, some time later.
+    /// Waits without a node: a spurious wake-up after a back-off.
     ///
     /// # Safety
     ///
@@ -478,7 +482,7 @@ impl<P: Platform> Condvar<P> {
     }
 }
 
-// SAFETY: `list` is all that names a node.
+// SAFETY: only `list` names a node.
 unsafe impl<P: Platform> RawFork for Condvar<P> {
     unsafe fn forget_waiters(&self) {
         self.list.forget();

@@ -1,13 +1,14 @@
-//! The mutex of the kernel: spin while the owner runs, sleep otherwise, and let a woken sleeper
-//! spin too.
+//! The kernel's mutex: waiters spin while the owner runs, sleep otherwise, and spin again when
+//! woken.
 //!
-//! Its subject is the document "locking/mutex: Enable optimistic spinning of lock waiter" (Long,
-//! March 2016), on the base of optimistic spinning (Zijlstra, Low, 2009 to 2014), with the single
-//! owner word and the handoff that the kernel has had since (Zijlstra, 4.10). A newcomer watches
-//! the owner as the head of the [spin queue](super::osq). If that does not help it sleeps, first
-//! come, first served. The first sleeper is woken by an unlock and finds, more often than not, that
-//! a spinner was quicker. The document lets it spin as well: not in the queue, where it would stand
-//! behind the others, but beside its head.
+//! It follows the document "locking/mutex: Enable optimistic spinning of lock waiter" (Long, March
+//! 2016), on the base of optimistic spinning (Zijlstra, Low, 2009 to 2014). The single owner word
+//! and the handoff are those of Linux 4.10 (Zijlstra).
+//!
+//! A newcomer watches the owner as the head of the [spin queue](super::osq), and then sleeps, first
+//! come, first served. An unlock wakes the first sleeper, which usually finds that a spinner was
+//! quicker. The document lets a woken sleeper spin as well: outside the queue, where it would stand
+//! behind the others, and next to the queue's head.
 //!
 //! # Layout
 //!
@@ -22,18 +23,18 @@
 //!
 //! | field | who writes it, and when |
 //! |---|---|
-//! | owner | who acquires: the name of its slot's first [node](crate::node), 1 where it has no slot. An unlock: 0, or the name of the first sleeper's node, with pick-up |
-//! | CPU | who acquires: where it was then; 0 where that is not known. Without an owner, or with pick-up: 0 |
-//! | waiters (W) | under the guard: set by who joins the list, cleared by who leaves it empty |
-//! | handoff (H) | set by the first sleeper when it was woken in vain; cleared by the unlock that hands over, and with W |
-//! | pick-up (P) | set by the unlock that hands over; cleared by the one that owner names, as it takes the mutex |
-//! | `sleepers: 2 × u16, u8` | the list of sleepers, and its guard |
+//! | owner | an acquisition: the name of its slot's first [node](crate::node), 1 for a thread without a slot. An unlock: 0, or the name of the first sleeper's node, with pick-up |
+//! | CPU | an acquisition: the CPU that it ran on; 0 where that is not known. Without an owner, or with pick-up: 0 |
+//! | waiters (W) | under the wait lock: set by a thread that joins the list, cleared by one that leaves it empty |
+//! | handoff (H) | set by the first sleeper when it was woken in vain; cleared by the unlock that hands off, and with W |
+//! | pick-up (P) | set by the unlock that hands off; cleared by the thread that owner names, as it takes the mutex |
+//! | `sleepers: 2 × u16, u8` | the list of sleepers, and its wait lock |
 //! | `spinners: u16` | the [spin queue](super::osq) |
-//! | `Node::state` | under the guard: 0 by a sleeper before it sleeps, 1 by the unlock that wakes it |
+//! | `Node::state` | under the wait lock: 0 by a sleeper before it sleeps, 1 by the unlock that wakes it |
 //!
 //! # States
 //!
-//! As (owner; flags); `a` owns, `b` is the first sleeper, `c` anybody:
+//! As (owner; flags); `a` owns, `b` is the first sleeper, `c` any other thread:
 //!
 //! ```text
 //! (0; )    --lock-->          (a; )      one exchange
@@ -42,99 +43,105 @@
 //! (*; W)   --c joins-->       (*; W)     behind b
 //! (a; W)   --unlock-->        (0; W)     b is woken, unless it is awake
 //! (0; W)   --c takes it-->    (c; W)     a newcomer, a spinner, or b
-//! (a; W)   --b was woken-->   (a; WH)    in vain: it asks
+//! (a; W)   --b was woken-->   (a; WH)    in vain: it requests the handoff
 //! (a; WH)  --unlock-->        (b; WP)    b is woken, unless it is awake; nobody else can take the mutex
-//! (a; W)   --unlock_fair-->   (b; WP)    though b has not asked
+//! (a; W)   --unlock_fair-->   (b; WP)    without a request of b
 //! (b; WP)  --b takes it-->    (b; W)
 //! (*; W)   --b leaves-->      (*; )      where nobody else is in the list; also with H
-//! (*; W)   --b leaves-->      (*; W)     where somebody is: it is the first now
+//! (*; W)   --b leaves-->      (*; W)     where another one is: it is the first now
 //! (a; )    --unlock-->        (a; )      it saw W, and nobody is in the list any more: it tries again
 //!
-//! a waiter, after an attempt in vain:
+//! a waiter, after a failed attempt:
 //! spins, as the queue's head  -->          owner, or joins the list
 //! in the list                 -->          owner, or asleep
-//! asleep, woken               -->          owner; or it asks, and spins: owner, or makes a last attempt
+//! asleep, woken               -->          owner; or it requests the handoff, and spins: owner, or makes a last attempt
 //! last attempt                -->          owner, or asleep
 //! asleep, at its limit        -->          owner after all, or without the mutex
-//! without a node              -->          owner, or it naps between attempts, or without the mutex
+//! without a node              -->          owner, or it backs off between attempts, or without the mutex
 //! ```
 //!
 //! # Invariants
 //!
-//! - M1: W is set just while the list is not empty; both change under the guard.
-//! - M2: H is set only while somebody owns the mutex, and goes only with the handoff, or with W.
-//!   So a mutex that was asked for never becomes free, and nobody can steal it on the way. P is set
-//!   only with the name of the first sleeper, which is in the list until it has taken the mutex.
+//! - M1: W is set just while the list is not empty; both change under the wait lock.
+//! - M2: H is set only while the mutex is owned, and is cleared only by the handoff, or with W. So
+//!   a mutex with a request never becomes free, and nobody can steal it on the way. P is set only
+//!   with the name of the first sleeper, which is in the list until it has taken the mutex.
 //! - M3: only the first of the list is ever woken, and it stays the first until it leaves: others
 //!   join at the end.
-//! - M4: while W is set, every unlock takes the guard, and leaves the first sleeper told: awake, or
-//!   on its way to its last attempt.
-//! - M5: an unlock's last access to the mutex is its exchange, where the list is empty; else the
-//!   drop of the guard. In the second case W is set, and is cleared under the guard only. So
-//!   whoever takes the mutex meanwhile meets the guard before it can free it: in its unlock, which
-//!   finds W, or before, since it has to leave the list.
-//! - M6: wake-ups (system calls) come after the guard was dropped, and touch the sleeper's node
-//!   only, which is immortal.
+//! - M4: while W is set, every unlock takes the wait lock, and leaves the first sleeper signalled:
+//!   awake, or on its way to its last attempt.
+//! - M5: where the list is empty, an unlock's last access to the mutex is its exchange; otherwise
+//!   it is the release of the wait lock. In the second case W is set, and only cleared under the
+//!   wait lock. So the next owner meets the wait lock before it can free the mutex: in its unlock,
+//!   which finds W, or before, as it leaves the list.
+//! - M6: wake-ups (system calls) come after the wait lock was released, and touch only the
+//!   sleeper's node, which is immortal.
 //!
 //! # Orderings
 //!
 //! - MA, the acquire exchange that takes the mutex, pairs with MU, the release exchange of the
 //!   unlock. The flags between them are changed by read-modify-writes, which continue MU's release
 //!   sequence.
-//! - The guard's own acquire and release order the list, `Node::state` and the looks at the owner
-//!   word under it.
-//! - How a sleeper wakes: WS and WK of `sleep/wait_list.rs`.
+//! - The wait lock's own acquire and release order the list, `Node::state` and the loads of the
+//!   owner word under it.
+//! - WS and WK of `sleep/wait_list.rs` order a wake-up.
 //!
 //! # Why no wake-up is lost
 //!
-//! A sleeper says that it wants to be woken (it joins; or sets its state back, in `fall_asleep`),
-//! makes a last attempt, and only then sleeps. It says so under the guard, and an unlock that sees
-//! W releases and wakes under the guard. If the unlock comes first, it comes before the last
-//! attempt, which finds the mutex free or given to it, or taken by another owner, whose unlock is
-//! to come. If the unlock comes second, it finds the sleeper in the list, in want of a wake-up. An
-//! unlock that does not see W made its exchange before W was set, and so before the last attempt
-//! too. A last attempt *before* the saying is what the document's third patch is about: an unlock
-//! between the two finds the sleeper awake, and leaves it to an attempt that never comes.
+//! A sleeper announces that it must be woken: it joins, or sets its state back in
+//! `prepare_to_sleep`. Then it makes a last attempt, and only then it sleeps. It announces under
+//! the wait lock, and an unlock that sees W releases and wakes under the wait lock.
 //!
-//! A sleeper that gives up under the guard makes a last attempt there: the wake-up that it may have
-//! had was meant for whoever waits. If the attempt fails there is an owner, whose unlock will see W
-//! and wake the next.
+//! If the unlock comes first, it comes before the last attempt. That attempt finds the mutex free
+//! or handed off to it, or owned again, with another unlock to come. If the unlock comes second, it
+//! finds the sleeper in the list, waiting for a wake-up. An unlock that does not see W made its
+//! exchange before W was set, and so before the last attempt too.
+//!
+//! The document's third patch is about a last attempt *before* the announcement. An unlock between
+//! the two finds the sleeper awake, and leaves the mutex to an attempt that never comes.
+//!
+//! A sleeper that gives up makes a last attempt under the wait lock: a wake-up that it may have had
+//! was meant for all waiters. If the attempt fails there is an owner, whose unlock will see W and
+//! wake the next.
 //!
 //! # How long a waiter can wait
 //!
-//! Sleepers are served in the order in which they joined. Newcomers and spinners pass them, any
-//! number while the first one sleeps and while it wakes up. Once it runs and finds the mutex taken
-//! it asks, and the unlock that follows hands over: one more section at most. It asks anew after
-//! each wake-up. A newcomer's time in the spin queue is bounded by [`SPIN_NS`](Policy::SPIN_NS).
+//! Sleepers are served in the order in which they joined. Newcomers and spinners barge past them,
+//! any number while the first one sleeps and while it wakes up. Once it runs and finds the mutex
+//! taken, it requests the handoff, and the next unlock hands off: one more section at most. It
+//! requests again after each wake-up. [`SPIN_NS`](Policy::SPIN_NS) bounds a newcomer's time in the
+//! spin queue.
 //!
-//! # Who may free it
+//! # Lifetime
 //!
-//! In safe Rust whoever unlocks borrows the mutex until the call is over. A C program may destroy a
-//! mutex as soon as it has acquired and released it for the last time, while the unlock before that
-//! is still under way; M5 is for that. The thread that frees it must be the last to *call* it, as
-//! POSIX asks: a waiter that gives up is a caller until it has returned.
+//! In safe Rust an unlock borrows the mutex until the call is over. A C program may destroy a mutex
+//! as soon as it has acquired and released it for the last time, while the previous unlock is still
+//! under way. M5 is for that. The thread that frees it must be the last to *call* it, as POSIX
+//! requires: a waiter that gives up is a caller until it has returned.
 //!
 //! # Where this deviates from the published form
 //!
+//! - The 2016 document has no handoff. Here a woken sleeper requests one at its first failed
+//!   attempt, as in Linux 4.10: without it, spinners can barge past a sleeper for ever.
 //! - The kernel sees whether the owner runs. Here only one case is known, an owner whose CPU the
 //!   spinner itself is on, so spins are bounded in time as well.
-//! - The published unlock releases, then takes the guard; its mutex must not be freed by the next
-//!   owner (M5). With the guard taken first, the mutex stays owned for the few instructions that
-//!   the guard's holders need; if one has lost its CPU, for that long. The published unlock would
-//!   let others in then, as far as their own unlocks, which need the same guard.
-//! - The published unlock wakes a sleeper that is awake once more, which the kernel finds out
-//!   cheaply. Here that would be a system call at each unlock until the sleeper has come: its state
-//!   says that it is not needed.
-//! - A sleeper sets its state back under the guard; the kernel with a full barrier.
-//! - Owners are named by slot, not by pointer. A thread without a slot owns without a name. One
-//!   without a node (no slot, or a fifth context) naps between attempts if it has to wait, and
-//!   nobody hands over to it: it may starve.
+//! - The published unlock releases, then takes the wait lock; its mutex must not be freed by the
+//!   next owner (M5). Here the wait lock comes first, and the mutex stays owned while others hold
+//!   the wait lock: a few instructions, or longer where a holder has lost its CPU. The published
+//!   unlock lets others in meanwhile, until their own unlocks need the wait lock.
+//! - The published unlock wakes a sleeper again that is awake, which the kernel finds out cheaply.
+//!   Here that would be a system call at each unlock until the sleeper has come, so the unlock
+//!   checks its state first.
+//! - A sleeper sets its state back under the wait lock; the kernel uses a full barrier.
+//! - Owners are named by slot, not by pointer. A thread without a slot owns without a name.
+//! - A thread without a node (no slot, or a fifth context) backs off between attempts. Nobody hands
+//!   off to it, so it may starve.
 //!
 //! # Signal handlers
 //!
-//! As in the kernel, not for code that interrupts: a handler that interrupts its thread in the slow
-//! path, with the guard or a place in the spin queue, holds up the threads that need them until it
-//! returns. So it must not wait for any of them.
+//! As in the kernel, the mutex is not for code that interrupts. A handler may interrupt its thread
+//! while that holds the wait lock or a place in the spin queue. Other threads then wait for the
+//! handler's return, so it must not wait for any of them.
 
 mod fork;
 mod policy;
@@ -204,7 +211,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
             .is_ok()
     }
 
-    /// Fails where a flag is set.
+    /// Unlocks by one exchange. Fails where a flag is set.
     #[inline(always)]
     fn unlock_fast(&self) -> bool {
         let seen = self.owner.load(Relaxed);
@@ -228,9 +235,8 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     }
 }
 
-// SAFETY: an acquisition is an exchange of the owner word from free to owned, or from what was
-// given to one sleeper to owned by that sleeper's thread (M2); only the owner's unlock makes it
-// free, or gives it away.
+// SAFETY: an acquisition is an exchange of the owner word from free to owned, or from handed off to
+// owned by the one sleeper that it names (M2). Only the owner's unlock frees it or hands it off.
 unsafe impl<P: Platform, Y: Policy> RawLock for Mutex<P, Y> {
     type Token = ();
 
@@ -268,15 +274,14 @@ unsafe impl<P: Platform, Y: Policy> RawLock for Mutex<P, Y> {
         !word::is_free(self.owner.load(Relaxed))
     }
 
-    /// Whether somebody sleeps for the mutex, or was woken and is on its way, or spins in the
-    /// queue.
+    /// Whether a thread is in the list of sleepers, asleep or woken, or in the spin queue.
     fn is_contended(&self) -> bool {
         self.owner.load(Relaxed) & WAITERS != 0 || self.spinners.is_locked()
     }
 }
 
-// SAFETY: as above; a waiter that gives up leaves the list under the guard, or finds the mutex
-// given to it.
+// SAFETY: as above; a waiter that gives up leaves the list under the wait lock, or finds the mutex
+// handed off to it.
 unsafe impl<P: Platform, Y: Policy> RawTimedLock for Mutex<P, Y> {
     #[inline]
     fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
@@ -296,7 +301,7 @@ unsafe impl<P: Platform, Y: Policy> RawFairLock for Mutex<P, Y> {
 
 // SAFETY: as above.
 unsafe impl<P: Platform, Y: Policy> RawCancelLock<P> for Mutex<P, Y> {
-    /// A cancellation is looked at when a spin has ended, not during it.
+    /// A cancellation takes effect at the end of a spin, not during it.
     fn lock_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Deadline>) -> Option<()> {
         let cancel = Some(cancel);
         self.lock_within(&Limit { deadline, cancel })

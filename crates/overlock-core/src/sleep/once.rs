@@ -1,14 +1,14 @@
-//! Something that is done once: the first to come does it, the others sleep until it is done. Where
-//! it panics the state is poisoned: from then on only those that insist try again.
+//! One-time initialisation: the first caller does the work, the others sleep until it is done. If
+//! the work panics the state is poisoned: from then on only forced calls try again.
 //!
 //! # Layout
 //!
-//! 8 bytes; `state` is written under the guard of `list`.
+//! 8 bytes; `state` is written under the wait lock of `list`.
 //!
 //! | field | who writes it |
 //! |---|---|
 //! | `state: u8` | an [`OnceState`]; in progress, done and poisoned: the runner |
-//! | `list` | those that find it in progress, or wait for others to do it; the runner empties it |
+//! | `list` | threads that find it in progress, or wait for others to do it; the runner empties it |
 //!
 //! # States
 //!
@@ -21,7 +21,7 @@
 //!                        poisoned
 //! ```
 //!
-//! At the end of each run all sleepers are woken, and look at what the state is now:
+//! At the end of each run all sleepers are woken, and check the state again:
 //!
 //! | | new | in progress | poisoned | done |
 //! |---|---|---|---|---|
@@ -30,30 +30,30 @@
 //! | `wait` | sleeps | sleeps | panics | returns |
 //! | `wait_force` | sleeps | sleeps | sleeps | returns |
 //!
-//! A thread without a node naps where others sleep.
+//! A thread without a node backs off where others sleep.
 //!
 //! # Invariants
 //!
 //! - O1: there is at most one runner.
-//! - O2: whoever is in the list sleeps on a state that its line above says "sleeps" to.
+//! - O2: a thread in the list sleeps on a state to which its row above says "sleeps".
 //! - O3: "done" is for good, and "new" never comes back.
 //!
 //! # Orderings
 //!
-//! OR, the release store of how a run ended, pairs with OA, the acquire look of whoever need not
-//! wait. Sleepers have it by WS of `sleep/wait_list.rs` and the guard.
+//! OR, the release store of the state at the end of a run, pairs with OA, the acquire load of
+//! threads that need not wait. Sleepers have it by WS of `sleep/wait_list.rs` and the wait lock.
 //!
 //! # Why no wake-up is lost
 //!
-//! The state is seen, and the list joined, under one guard; the runner changes the state, and
-//! empties the list, under another that comes later. The one change that wakes nobody is that to
-//! "in progress", and nobody in the list waits for that.
+//! A waiter sees the state and joins the list under one hold of the wait lock. The runner changes
+//! the state and empties the list under a later one. Only the change to "in progress" wakes nobody,
+//! and nobody in the list waits for that.
 //!
 //! # Why all are woken where a run panics
 //!
-//! The list does not say who would run and who only waits, and those that do not insist have to
-//! hear of the panic. A crowd that insists wakes up for one runner more; a panic is rare enough for
-//! that.
+//! The list does not say which waiters would run and which only wait, and unforced ones have to
+//! learn of the panic. Forced waiters then all wake up for one more runner; a panic is rare enough
+//! for that.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -79,29 +79,29 @@ diagram! {
     }
 }
 
-/// Does something once: see the [module's page](self). 8 bytes.
+/// One-time initialisation: see the [module's page](self). 8 bytes.
 #[derive(Debug)]
 pub struct Once<P: Platform> {
     list: WaitList<P>,
     state: P::U8,
 }
 
-/// How far a [`Once`] has come.
+/// The state of a [`Once`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OnceState {
-    /// Nobody has begun.
+    /// No run has begun.
     New = 0,
-    /// Somebody has begun, and panicked; nobody has tried again since.
+    /// The last run panicked, and no other has begun since.
     Poisoned = 1,
-    /// Somebody is at it.
+    /// A run is in progress.
     InProgress = 2,
-    /// It was done.
+    /// A run has returned.
     Done = 3,
 }
 
 impl OnceState {
-    /// Whether the last attempt panicked.
+    /// Whether the last run panicked.
     #[inline]
     pub const fn is_poisoned(self) -> bool {
         matches!(self, OnceState::Poisoned)
@@ -113,7 +113,7 @@ impl OnceState {
         self.is_poisoned()
     }
 
-    /// Whether it was done.
+    /// Whether a run has returned.
     #[inline]
     pub const fn is_completed(self) -> bool {
         matches!(self, OnceState::Done)
@@ -136,10 +136,10 @@ impl OnceState {
     }
 }
 
-/// What sleepers are told: look again.
+/// `Node::state` of a signalled waiter: it checks again.
 const WOKEN: u32 = 1;
 
-/// The one that runs. Dropped, it says how that ended.
+/// The runner. Its drop ends the run with the state `end`.
 struct Runner<'a, P: Platform> {
     once: &'a Once<P>,
     found: OnceState,
@@ -147,13 +147,14 @@ struct Runner<'a, P: Platform> {
 }
 
 impl<P: ConstPlatform> Once<P> {
-    /// Nothing was done yet.
+    /// Returns a new `Once`, in the state "new".
     pub const fn new() -> Self {
         Self::with_state(Zero::ZERO)
     }
 
-    /// Begins as `state` says, an [`OnceState`] as a number: in a `const` only the caller, who
-    /// knows the platform, can build an atomic that is not 0. What begins in progress stays so.
+    /// Returns a `Once` in this state, an [`OnceState`] as a number. In a `const` only the caller,
+    /// who knows the platform, can build an atomic that is not 0. A `Once` that begins in progress
+    /// stays so.
     pub const fn with_state(state: P::U8) -> Self {
         Once {
             list: WaitList::INIT,
@@ -177,14 +178,13 @@ impl<P: Platform> Once<P> {
         }
     }
 
-    /// Calls `work`, unless that was done; waits where somebody is at it. What it did is visible
-    /// afterwards. Where it panics so does this. `work` must not call this again: it would wait
+    /// Calls `work`, unless a run has returned; waits for a run in progress. The run's effects are
+    /// visible afterwards. Panics if `work` panics. `work` must not call this again: it would wait
     /// for itself.
     ///
     /// # Panics
     ///
-    /// Where an earlier attempt has panicked, this one's wait included, and none has succeeded
-    /// since.
+    /// If an earlier run panicked, also during this call's wait, and none has returned since.
     #[inline]
     #[track_caller]
     pub fn call_once(&self, work: impl FnOnce()) {
@@ -196,8 +196,8 @@ impl<P: Platform> Once<P> {
         }
     }
 
-    /// As [`call_once`](Self::call_once), but tries again where earlier attempts have panicked.
-    /// `work` is told whether the last one has: [`New`](OnceState::New) or
+    /// As [`call_once`](Self::call_once), but runs again where earlier runs have panicked. `work`
+    /// receives the state before: [`New`](OnceState::New) or
     /// [`Poisoned`](OnceState::Poisoned).
     #[inline]
     pub fn call_once_force(&self, work: impl FnOnce(OnceState)) {
@@ -209,11 +209,11 @@ impl<P: Platform> Once<P> {
         }
     }
 
-    /// Waits until somebody else has done it; what that did is visible.
+    /// Waits until a run by another thread has returned; its effects are visible.
     ///
     /// # Panics
     ///
-    /// Where an attempt has panicked, before or during the wait, and none has succeeded since.
+    /// If a run has panicked, before or during the wait, and none has returned since.
     #[inline]
     #[track_caller]
     pub fn wait(&self) {
@@ -222,7 +222,7 @@ impl<P: Platform> Once<P> {
         }
     }
 
-    /// As [`wait`](Self::wait), but waits on where attempts panic.
+    /// As [`wait`](Self::wait), but waits on where runs panic.
     #[inline]
     pub fn wait_force(&self) {
         if !self.is_done() {
@@ -230,32 +230,33 @@ impl<P: Platform> Once<P> {
         }
     }
 
-    /// Whether it was done; if so, what it did is visible.
+    /// Whether a run has returned. If so, its effects are visible.
     #[inline]
     pub fn is_done(&self) -> bool {
         // OA: acquire, pairs with OR.
         self.state.load(Acquire) == OnceState::Done as u8
     }
 
-    /// How far it has come. A snapshot, but "done" is for good. Where a run has ended, and none is
-    /// under way, what it did is visible.
+    /// The state. A snapshot, but "done" is for good. If a run has ended, and none is in progress,
+    /// its effects are visible.
     #[inline]
     pub fn state(&self) -> OnceState {
         // OA: acquire, pairs with OR.
         OnceState::of(self.state.load(Acquire))
     }
 
-    /// Waits where somebody is at it; `None` once it is done. Panics on "poisoned" unless `force`.
+    /// Waits for a run in progress, and then begins one. `None` once it is done. Panics on
+    /// "poisoned" unless `force`.
     #[cold]
     #[track_caller]
     fn become_runner(&self, force: bool) -> Option<Runner<'_, P>> {
-        let (found, guard) = self.sleep_while(|state| state == OnceState::InProgress);
+        let (found, waiters) = self.sleep_while(|state| state == OnceState::InProgress);
         if found == OnceState::Done {
             Step::FindDone.taken::<P>();
             return None;
         }
         if found == OnceState::Poisoned && !force {
-            drop(guard);
+            drop(waiters);
             Step::FindPoisoned.taken::<P>();
             poisoned();
         }
@@ -277,9 +278,9 @@ impl<P: Platform> Once<P> {
     #[cold]
     #[track_caller]
     fn wait_slow(&self, force: bool) {
-        let (found, guard) =
+        let (found, waiters) =
             self.sleep_while(|state| !state.is_completed() && (force || !state.is_poisoned()));
-        drop(guard);
+        drop(waiters);
         if found == OnceState::Poisoned {
             Step::FindPoisoned.taken::<P>();
             poisoned();
@@ -287,8 +288,8 @@ impl<P: Platform> Once<P> {
         Step::FindDone.taken::<P>();
     }
 
-    /// Sleeps for as long as the state is one to sleep on; the state that is none, and the guard
-    /// under which it was seen.
+    /// Sleeps while `sleeps_on` holds for the state. Returns the state for which it does not, and
+    /// the list, locked since the state was seen.
     fn sleep_while(&self, sleeps_on: impl Fn(OnceState) -> bool) -> (OnceState, Waiters<'_, P>) {
         loop {
             let waiters = self.list.lock();

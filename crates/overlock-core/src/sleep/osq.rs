@@ -1,24 +1,24 @@
 //! The optimistic spin queue: an MCS queue whose waiters can give up.
 //!
-//! A sleeping lock is worth spinning for while its owner runs, but not by everybody at once. The
-//! kernel's answer (Low, 2014; Zijlstra) lines the spinners up: the head of the queue watches the
-//! lock, the others each a cache line of their own, and any of them leaves when spinning has lost
-//! its sense. It protects no data and nobody relies on its order. [`mutex`](super::mutex) and the
-//! reader-writer semaphore have one inside.
+//! It pays to spin for a sleeping lock while its owner runs, but not for all waiters at once. The
+//! kernel's answer (Low, 2014; Zijlstra) is a queue of spinners. The head of the queue polls the
+//! lock, the others each poll a cache line of their own. Each leaves once spinning is not worth
+//! while any more. The queue protects no data, and nobody relies on its order.
+//! [`mutex`](super::mutex) and the reader-writer semaphore have one inside.
 //!
 //! # Layout
 //!
 //! ```text
 //!  queue:  +---------------+     node:  +-----------------+------------------------+--------------+
 //!          | tail          |            | next            | wait                   | info         |
-//!          | last arrival  |            | who comes after | who stands before,     | CPU + 1 at   |
+//!          | last arrival  |            | successor       | predecessor,           | CPU + 1 at   |
 //!          +---------------+            |                 | or OURS                | arrival      |
 //!                                       +-----------------+------------------------+--------------+
 //! ```
 //!
 //! | field | who writes it, and when |
 //! |---|---|
-//! | `tail` | whoever arrives, to its own name; the last one, leaving or unlocking, to the name before it or 0 |
+//! | `tail` | a thread that arrives: its own name; the last one, as it leaves or unlocks: the name before it, or 0 |
 //! | `next` | the successor: its name when it arrives, 0 when it leaves (A). The owner: 0 at arrival, and when it leaves or unlocks (B). A successor that leaves: the name of its own successor (C) |
 //! | `wait` | the owner, before it links. The predecessor that has taken `next`: OURS when it unlocks, its own predecessor's name when it leaves (C) |
 //! | `info` | the owner, before it arrives |
@@ -29,17 +29,17 @@
 //! does not yet, or no longer:
 //!
 //! ```text
-//! (0; )          --arrive-->  (a; a)         the queue is ours at once
+//! (0; )          --arrive-->  (a; a)         a is the head at once
 //! (b; a..b)      --arrive-->  (c; a..b  c)   c.wait = b, then ...
 //! (c; a..b  c)   --link-->    (c; a..b->c)   ... c can be found, and waits
 //! (a; a)         --unlock-->  (0; )          nobody waits
 //! (c; a->b..c)   --unlock-->  (c; a  b..c)   a.next is taken, then ...
-//! (c; a  b..c)   --OURS-->    (c; b..c)      ... b.wait = OURS. When b sees that it is the head
+//! (c; a  b..c)   --OURS-->    (c; b..c)      ... b.wait = OURS. When b sees that, it is the head
 //!
 //! b leaves:
-//! (*; a->b->c)   --A-->       (*; a  b->c)   a cannot hand over to b any more
+//! (*; a->b->c)   --A-->       (*; a  b->c)   a cannot hand off to b any more
 //! (*; a  b->c)   --A-->       (*; a  b->c)   in vain: a has taken its link. b waits for OURS, or for another a (C)
-//! (*; a  b->c)   --B-->       (*; a  b  c)   c cannot leave: nobody names it
+//! (*; a  b->c)   --B-->       (*; a  b  c)   c cannot leave: no node names it
 //! (b; a  b)      --B-->       (a; a)         nobody came after b: it has left
 //! (*; a  b  c)   --C-->       (*; a->c)      c.wait = a, then a.next = c
 //!
@@ -51,55 +51,54 @@
 //!
 //! # Invariants
 //!
-//! - Q1: a node is in at most one queue, once: it belongs to the guard of one waiter, or head.
-//! - Q2: `next` goes from `n` to 0 by exchange alone: in A of `n`, or in B or unlock of the node's
-//!   owner. So one of the two gets the link. The owner that got it, and nobody else, writes to
+//! - Q1: a node is in at most one queue, once: it belongs to the node guard of one waiter, or head.
+//! - Q2: only an exchange changes `next` from `n` to 0: in A of `n`, or in B or unlock of the
+//!   node's owner. So one of the two gets the link. If the owner got it, it alone writes to
 //!   `n.wait`.
-//! - Q3: a node whose `next` is 0 and that is not the tail stays until it has a successor again: B
-//!   and unlock wait. So `a` is still there when `b` comes to C. So is `c`: nobody names it, its A
-//!   must fail.
-//! - Q4: a node's guard ends only after nobody can reach the node through the queue: the tail no
-//!   longer names it, its predecessor does not (A), and its successor's `wait` does not (C), or is
-//!   OURS. A successor that has read `wait` before C tries to exchange `next` of a node that may be
-//!   elsewhere by now. It fails: it expects its own name there, and that is in one queue only (Q1).
-//! - Q5: a waiter becomes the head by its predecessor's OURS alone. One that finds its
-//!   predecessor's `next` changed is about to get that, or another predecessor, and waits for
-//!   either.
+//! - Q3: a node whose `next` is 0, and that is not the tail, stays until it has a successor again:
+//!   B and unlock wait. So `a` is still there when `b` comes to C. So is `c`: no node names it, and
+//!   its A must fail.
+//! - Q4: a node guard ends only when no node of the queue names its node: the tail does not, its
+//!   predecessor does not (A), and its successor's `wait` does not (C), or is OURS. A successor
+//!   that has read `wait` before C tries to exchange `next` of a node that may be elsewhere by now.
+//!   It fails: it expects its own name there, and that is in one queue only (Q1).
+//! - Q5: only its predecessor's OURS makes a waiter the head. A waiter that finds its predecessor's
+//!   `next` changed will get OURS, or another predecessor. It waits for either; with another
+//!   predecessor also until the link is there, since C stores `wait` first.
 //!
 //! # Orderings
 //!
-//! - OT, the exchanges of the tail, acquire and release, pair with each other: a node is ready
-//!   before its name can be seen; a leaver's A comes before whatever its predecessor does with the
-//!   node later; and the acquisition of an empty queue comes after the unlock that emptied it.
+//! - OT, the exchanges of the tail, acquire and release, pair with each other. A node is ready
+//!   before its name can be seen. A leaver's A comes before all that its predecessor does with the
+//!   node later. And the acquisition of an empty queue comes after the unlock that emptied it.
 //! - OL, the release stores of a `next` (link, and C), pair with the acquire exchanges in B and
-//!   unlock: what the waiter wrote to its own `wait` comes before OURS, and so does what a leaver
-//!   wrote there.
-//! - OW, the release store of OURS, pairs with the acquire looks at `wait`.
-//! - C's own store of `wait` is relaxed: it carries a name only, and what is behind that name is
+//!   unlock: the waiter's own store of `wait`, and a leaver's, come before OURS.
+//! - OW, the release store of OURS, pairs with the acquire loads of `wait`.
+//! - C's own store of `wait` is relaxed: it carries only a name, and the node behind that name is
 //!   older than the tail's exchange by which the leaver came.
 //!
 //! # Why no handoff is lost
 //!
 //! Nobody sleeps for one. An unlocker takes `next`, and A of the successor competes for the same
-//! word: if A comes first the unlocker finds 0 and waits for the next link (Q3), else A fails and
-//! the successor finds OURS, however late that comes (Q5).
+//! word. If A comes first, the unlocker finds 0 and waits for the next link (Q3). Otherwise A fails
+//! and the successor finds OURS, however late that comes (Q5).
 //!
 //! # Where this deviates from the published form
 //!
 //! - The kernel disables preemption while a thread is in the queue. Here a thread can lose its CPU
-//!   between A and C, or between arriving and linking, and its neighbours wait for it: they spin
-//!   for a while, then nap and look again.
+//!   between A and C, or between arriving and linking. Its neighbours then spin for it, and back
+//!   off after `POLLS` polls.
 //! - Nodes are named by index and immortal, four to a thread ([`node`](crate::node)).
-//! - `wait` has the published node's `prev` and `locked` in one word: there is one word to watch,
-//!   and no waiter needs `prev` once it has the lock.
-//! - Who waits behind a thread whose CPU it is running on leaves, as published; here that is all
-//!   that is known about other threads' CPUs, so callers give a limit in time as well.
+//! - `wait` has the published node's `prev` and `locked` in one word: there is one word to poll,
+//!   and no waiter needs `prev` once it is the head.
+//! - A waiter leaves if it runs on the CPU of the thread before it, as published. Here nothing else
+//!   is known about other threads' CPUs, so callers give a limit in time as well.
 //!
 //! # Signal handlers
 //!
-//! A handler may interrupt its thread between A and C. Whoever waits for that thread's next step
-//! then waits for the handler's return. So a handler must not wait for a thread that uses the same
-//! queue.
+//! A handler may interrupt its thread between A and C. A neighbour that waits for that thread's
+//! next step then waits for the handler's return. So a handler must not wait for a thread that uses
+//! the same queue.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -134,10 +133,9 @@ pub struct Osq<P: Platform> {
     tail: P::U16,
 }
 
-/// The head of an [`Osq`]; the next in line is the head when this is dropped.
+/// The head of an [`Osq`]; the next in line becomes the head when this is dropped.
 ///
-/// Forgetting it leaves the queue locked, and the node behind it claimed, for good: all that come
-/// later give up.
+/// Forgetting it leaves the queue locked, and its node in use, for good: all later threads give up.
 #[derive(Debug)]
 #[must_use = "the queue moves on as soon as its head is dropped"]
 pub struct Head<'a, P: Platform> {
@@ -148,12 +146,12 @@ pub struct Head<'a, P: Platform> {
 /// `wait` of the head. No node has this name.
 const OURS: u32 = 1;
 
-/// Looks at a word that a neighbour is about to change before the neighbour is taken to have lost
+/// Polls of a word that a neighbour is about to change, before the neighbour is taken to have lost
 /// its CPU.
-const TURNS: u32 = 1000;
+const POLLS: u32 = 1000;
 
 impl<P: ConstPlatform> Osq<P> {
-    /// A new queue with nobody in it.
+    /// Returns an empty queue.
     pub const fn new() -> Self {
         Osq { tail: Zero::ZERO }
     }
@@ -173,12 +171,11 @@ impl<P: Platform> Osq<P> {
         }
     }
 
-    /// Waits to become the head of the queue. `None` where `limit` is used up first, or `stop` says
-    /// so, or the one before the caller has lost its CPU, and where the thread has no queue
-    /// node left.
+    /// Waits to become the head of the queue. Returns `None` where `limit` is used up first, `stop`
+    /// holds, the thread before the caller has lost its CPU, or the caller has no queue node left.
     ///
-    /// `stop` is asked at each look. Once it has said yes, or `limit` is used up, the queue may
-    /// still be handed to the caller before it has left: so `Some` comes even then.
+    /// Each poll evaluates `stop`. The queue may still be handed off to the caller before it has
+    /// left: so `Some` comes even where `stop` holds or `limit` is used up.
     #[inline]
     pub fn lock(&self, limit: Spin, stop: impl FnMut() -> bool) -> Option<Head<'_, P>> {
         let Some(guard) = NodeGuard::new() else {
@@ -192,7 +189,7 @@ impl<P: Platform> Osq<P> {
         }
     }
 
-    /// Those in it are gone, by a fork.
+    /// After fork() in the child: forgets the waiters, which exist only in the parent.
     pub(crate) fn forget(&self) {
         self.tail.store(0, Relaxed);
     }
@@ -202,7 +199,7 @@ impl<P: Platform> Osq<P> {
         self.tail.load(Relaxed) != 0
     }
 
-    /// Arrives; true where the queue was empty, and so is ours.
+    /// Arrives. Returns true where the queue was empty, and the caller is the head.
     fn join(&self, guard: &NodeGuard<P>) -> bool {
         match self.arrive(guard) {
             Some(before) => {
@@ -217,7 +214,7 @@ impl<P: Platform> Osq<P> {
         }
     }
 
-    /// Becomes the tail; returns who stands before.
+    /// Becomes the tail. Returns the predecessor.
     fn arrive(&self, guard: &NodeGuard<P>) -> Option<NodeId> {
         let node = guard.node();
         node.next.store(0, Relaxed);
@@ -236,28 +233,25 @@ impl<P: Platform> Osq<P> {
         Step::Link.taken::<P>();
     }
 
-    /// Waits for the handoff, or leaves; whether the queue is ours.
+    /// Waits for the handoff, or leaves. Returns whether the caller is the head.
     fn wait(&self, guard: &NodeGuard<P>, limit: Spin, mut stop: impl FnMut() -> bool) -> bool {
         let wait = &guard.node().wait;
-        let mut ours = false;
         // OW: acquire, pairs with the release in `drop`.
-        let _ = P::wait_until(wait, Acquire, limit, |seen: u32| {
-            ours = seen == OURS;
-            ours || stop() || lost_its_cpu::<P>(seen)
+        let polled = P::wait_until(wait, Acquire, limit, |seen: u32| {
+            seen == OURS || stop() || lost_its_cpu::<P>(seen)
         });
+        let ours = polled == Ok(OURS);
         if ours {
             Step::SeeOurs.taken::<P>();
         }
         ours || self.leave(guard)
     }
 
-    /// Leaves the queue; true where it is ours after all.
+    /// Leaves the queue. Returns true where the caller is the head after all.
     #[cold]
     fn leave(&self, guard: &NodeGuard<P>) -> bool {
-        let (node, id) = (guard.node(), guard.id());
-        // A. OW: acquire, pairs with the release in `drop`.
-        let wait = patiently::<P>(&node.wait, |wait| wait == OURS || Self::unlink(id, wait));
-        let Some(before) = name(wait) else {
+        let id = guard.id();
+        let Some(before) = Self::leave_predecessor(id) else {
             Step::SeeOursLate.taken::<P>();
             return true;
         };
@@ -270,8 +264,27 @@ impl<P: Platform> Osq<P> {
         false
     }
 
-    /// A: takes `id` from its predecessor, which is named by `wait`, unless it has another one by
-    /// now, or the queue is about to be its own.
+    /// Repeats A until it succeeds, and returns the predecessor. `None` where the predecessor was
+    /// quicker and has handed off to `id`.
+    fn leave_predecessor(id: NodeId) -> Option<NodeId> {
+        let wait = &id.node::<P>().wait;
+        loop {
+            // OW: acquire, pairs with the release in `drop`.
+            let seen = wait.load(Acquire);
+            let before = name(seen)?;
+            if Self::unlink(id, seen) {
+                return Some(before);
+            }
+            // C stores `wait` before the link: a new predecessor alone is not enough.
+            wait_for_neighbour::<P>(wait, |now| match name(now) {
+                Some(before) => before.node::<P>().next.load(Relaxed) == id.bits().into(),
+                None => true,
+            });
+        }
+    }
+
+    /// A: takes `id` from the predecessor that `wait` names. Fails where that one is about to hand
+    /// off or to leave.
     fn unlink(id: NodeId, wait: u32) -> bool {
         // (*; a->b..) -> (*; a  b..). Relaxed: OT or OL of what follows publishes it.
         name(wait).is_some_and(|before| {
@@ -283,41 +296,50 @@ impl<P: Platform> Osq<P> {
         })
     }
 
-    /// B: makes `before` (0: nobody) the tail, where that is `id`; else takes `id`'s successor from
-    /// it. Waits where neither is possible: the successor has not linked yet, or is just
+    /// B: makes `before` (0: nobody) the tail, where that is `id`; otherwise takes `id`'s successor
+    /// from it. Waits where neither is possible: the successor has not linked yet, or is just
     /// leaving.
     fn detach(&self, id: NodeId, before: u16) -> Option<NodeId> {
-        let mut after = None;
-        patiently::<P>(&id.node::<P>().next, |next| {
+        let next = &id.node::<P>().next;
+        loop {
             if self.retreat(id, before) {
-                return true;
+                return None;
             }
-            after = if next == 0 { None } else { Self::take_next(id) };
-            if after.is_none() {
-                Step::NotYet.taken::<P>();
+            let after = Self::take_next(id);
+            if after.is_some() {
+                return after;
             }
-            after.is_some()
-        });
-        after
+            Step::NotYet.taken::<P>();
+            wait_for_neighbour::<P>(next, |next| next != 0 || self.is_last(id));
+        }
+    }
+
+    fn is_last(&self, id: NodeId) -> bool {
+        self.tail.load(Relaxed) == id.bits()
     }
 
     fn retreat(&self, id: NodeId, before: u16) -> bool {
-        // Relaxed: only to leave the tail's line alone while others use it.
-        self.tail.load(Relaxed) == id.bits()
-            // (b; a  b) -> (a; a), or (a; a) -> (0; ). OT: release, of A, or of what was done as
-            // the head; acquire, of the A of those who stood behind us.
+        // The load leaves the tail's line alone while others use it.
+        self.is_last(id)
+            // (b; a  b) -> (a; a), or (a; a) -> (0; ). OT: release, of A, or of the work as the
+            // head; acquire, of A of the threads that stood behind.
             && self
                 .tail
                 .compare_exchange(id.bits(), before, AcqRel, Relaxed)
                 .is_ok()
     }
 
-    /// `None` where the successor was quicker with its A.
+    /// Takes the successor from `id`. `None` where the successor was quicker with its A.
     fn take_next(id: NodeId) -> Option<NodeId> {
         // (*; ..b->c..) -> (*; ..b  c..). An exchange: if the name stayed, c's A would succeed on a
-        // node that is about to leave (Q4). OL: acquire, pairs with `link`, and with C of
-        // those who stood between.
-        name(id.node::<P>().next.swap(0, Acquire))
+        // node that is about to leave (Q4). OL: acquire, pairs with `link`, and with C of threads
+        // that stood between.
+        let next = &id.node::<P>().next;
+        if next.load(Relaxed) == 0 {
+            None
+        } else {
+            name(next.swap(0, Acquire))
+        }
     }
 
     /// C: makes `before` and `after` neighbours. Both wait for this (Q3).
@@ -334,7 +356,7 @@ impl<P: Platform> Drop for Head<'_, P> {
     fn drop(&mut self) {
         if let Some(after) = self.queue.detach(self.guard.id(), 0) {
             Step::Unlock.taken::<P>();
-            // (c; a  b..c) -> (c; b..c). OW: release, pairs with the acquire looks at `wait`.
+            // (c; a  b..c) -> (c; b..c). OW: release, pairs with the acquire loads of `wait`.
             after.node::<P>().wait.store(OURS, Release);
             Step::Handoff.taken::<P>();
         } else {
@@ -347,7 +369,7 @@ impl<P: Platform> HasDiagram for Osq<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
-/// The node that `next` or `wait` names; `None` for OURS.
+/// Returns the node that `next` or `wait` names; `None` for OURS.
 fn name(bits: u32) -> Option<NodeId> {
     NodeId::from_bits(bits as u16)
 }
@@ -361,14 +383,11 @@ fn lost_its_cpu<P: Platform>(wait: u32) -> bool {
     })
 }
 
-/// Waits for something that a neighbour is about to do, a few instructions from now unless it has
-/// lost its CPU. `done` may look at other words as well.
-fn patiently<P: Platform>(word: &P::U32, mut done: impl FnMut(u32) -> bool) -> u32 {
-    loop {
-        match P::wait_until(word, Acquire, Spin::Polls(TURNS), &mut done) {
-            Ok(seen) => return seen,
-            Err(_) => backoff_sleep::<P>(),
-        }
+/// Waits for a change by a neighbour, which is a few instructions away unless the neighbour has
+/// lost its CPU. Relaxed: the caller tries again with the order that it needs.
+fn wait_for_neighbour<P: Platform>(word: &P::U32, done: impl Fn(u32) -> bool) {
+    while P::wait_until(word, Relaxed, Spin::Polls(POLLS), &done).is_err() {
+        backoff_sleep::<P>();
     }
 }
 

@@ -1,117 +1,151 @@
-//! The recommended mutex: `overlock::Mutex`, `ovl_mutex_t` and the drop-in's `pthread_mutex_t` are
-//! made of it, and it is the gate of the reader-writer locks.
+//! The recommended mutex. `overlock::Mutex`, `ovl_mutex_t` and the drop-in's `pthread_mutex_t` are
+//! built on it, and it is the gate of the recommended reader-writer lock.
 //!
-//! Four bytes. The operating system's futex queue is the list of sleepers: no nodes, no tables, no
-//! timers. Locking is a look and one compare-exchange of a byte. Unlocking is a restartable
-//! sequence (rseq) of a look and a store, so it has no locked instruction; where there is none, it
-//! is a compare-exchange.
+//! The lock is one word of 32 bits. Sleepers wait in the operating system's futex queue, so there
+//! are no nodes, no tables and no timers. A lock is a load and one compare-exchange of a byte. An
+//! unlock is a load and a store in a restartable sequence (rseq), without a locked instruction.
+//! Without rseq, the unlock is a compare-exchange.
 //!
-//! What it is built from:
-//! - *Concurrency restriction* (Dice, "Malthusian Locks", EuroSys 2017): unlocks wake no sleeper
-//!   while one that was woken is on its way, but for each that went to sleep meanwhile; and one
-//!   that is awake may take the lock past those that sleep.
-//! - *Handoff* (the kernel's mutex and reader-writer semaphore): a waiter that was passed for too
-//!   long, the heir, is given the lock by the next unlock.
-//! - *Asymmetric synchronisation* (Dekker's pattern with the fence on one side): a waiter that is
-//!   about to sleep pays for a membarrier, so that the unlock pays for nothing.
+//! It combines three published ideas:
+//! - *Concurrency restriction* (Dice, "Malthusian Locks", EuroSys 2017). Sleepers are the passive
+//!   set, and running threads may barge past them. While a woken sleeper is on its way, unlocks
+//!   wake another one only after a further thread has gone to sleep.
+//! - *Handoff* (the kernel's mutex and reader-writer semaphore). A sleeper that was bypassed for
+//!   too long becomes the *handoff target*: it requests the lock, and the next unlock hands it off.
+//! - *Asymmetric synchronisation* (Dekker's pattern with the fence on one side). A waiter that is
+//!   about to sleep pays for a membarrier, so that an unlock pays for nothing.
 //!
 //! # Layout
 //!
 //! ```text
-//!  31       11    10      9       8    7..4     3      2      1       0
-//! +-----------+-------+-------+-------+------+------+------+------+--------+
-//! | sleepers  | crowd | given | asked |      | calm | slow | wake | locked |
-//! +-----------+-------+-------+-------+------+------+------+------+--------+
-//!                                      byte 0
+//!  31       11    10      9        8      7..4     3       2      1       0
+//! +-----------+-------+--------+---------+------+-------+------+------+--------+
+//! | sleepers  | apart | pickup | handoff |      | empty | slow | wake | locked |
+//! +-----------+-------+--------+---------+------+-------+------+------+--------+
+//!                                        byte 0
 //! ```
 //!
 //! | bits | meaning; who writes them |
 //! |---|---|
-//! | locked | 1: somebody owns the lock, or it is given. Owners, and waiters that become owners |
-//! | wake | an unlock wakes one sleeper. Set by waiters about to sleep and new owners; cleared by the unlock, and by the last counted one |
-//! | slow | unlocks compare and exchange. Set with wake, cleared by an unlock that finds calm. A restartable unlock may take both away |
-//! | calm | slow may be cleared: there are no sleepers. Set by the last of them, cleared by the next |
-//! | asked | the heir wants the lock handed over. Set and cleared by the heir |
-//! | given | the lock is handed over: with asked to the heir, else to any counted waiter. Set by the owner |
-//! | crowd | newcomers sleep apart while the lock is given. Set by them, cleared by who takes it |
-//! | sleepers | threads that sleep, are about to, or have slept and do not own the lock yet: the *counted* ones |
+//! | locked | the lock is owned, or handed off. Set by acquisitions, cleared by unlocks |
+//! | wake | the next unlock wakes one sleeper. Set by waiters about to sleep, and by counted threads that acquire or leave; cleared by that unlock, and by the last counted thread |
+//! | slow | unlocks use a compare-exchange. Set together with wake; cleared by an unlock that finds empty. The store of a restartable unlock may erase both |
+//! | empty | no thread is counted, so an unlock may clear slow. Set by the last counted thread as it leaves, cleared by the next one that joins |
+//! | handoff | the handoff target requests the lock. Set and cleared by the target |
+//! | pickup | the lock is handed off and not picked up yet: with handoff for the target, else for any counted thread. Set by the unlock, cleared by the thread that picks the lock up |
+//! | apart | newcomers sleep apart until the lock is picked up. Set by them, cleared by the thread that picks the lock up |
+//! | sleepers | the number of *counted* threads: about to sleep, asleep, or woken and not owner yet |
 //!
-//! The fast path and unlocks that wake nobody work on byte 0 alone: a processor holds up an access
-//! of another size until the last one is through.
+//! Fast paths, and unlocks that wake nobody, use byte 0 alone. A processor delays an access that
+//! overlaps an earlier one of another size until that one is done.
 //!
 //! # States
 //!
 //! ```text
-//!          lock                 unlock, byte 0 is 1
-//!   free --------> held ---------------------------------------------> free
-//!                   |   unlock, wake: wakes one sleeper -------------> free
-//!                   |   unlock, asked: wakes the heir ---> given ----> held, by the heir
-//!                   '-- unlock_fair: wakes one sleeper --> given ----> held, by a counted waiter
+//!          lock                  unlock, byte 0 is 1
+//!   free --------> held ----------------------------------------------> free
+//!                   |   unlock, wake: wakes one sleeper --------------> free
+//!                   |   unlock, handoff: wakes the target ---> handed off ---> held, by the target
+//!                   '-- unlock_fair: wakes one sleeper ------> handed off ---> held, by a counted thread
 //!
 //!   a waiter:  spins --> counted, asleep --woken--> spins --in vain--> counted, asleep: wake is set
-//!                 |           |                       |                     and asked, after PASSED
+//!                 |           |                       |                     (and handoff, after HANDOFF_NS)
 //!                 '-> owner   '-> gives up            '-> owner: wake is set if others are counted
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1: locked without given means that one thread owns the lock; with given, nobody does, and one
-//!   of those that may take it will.
-//! - I2: where sleepers is not 0, wake and slow are set, or a counted thread is awake, or will be
-//!   by the kick of an unlock or an adopter under way. Each counted thread that is awake sets both
-//!   again when it becomes the owner, sleeps, or leaves. Whoever sleeps as a waiter expects a word
-//!   with wake.
-//! - I3: asked belongs to one thread, the heir, until that one clears it. No other waiter takes a
-//!   lock that is given while asked is set.
-//! - I4: no counted thread goes to sleep on a word with given and without asked: it takes the lock.
-//! - I5: the store or exchange by which an unlock releases or gives is its last access. Whoever
-//!   owns the lock after that may free it; the kick that follows needs the address alone.
-//!
-//! # Why no wake-up is lost
-//!
-//! A waiter joins by an exchange that sets wake and slow, then sleeps on the value that it wrote.
-//! An unlock by exchange comes before that (the join fails), between the two (the sleep fails), or
-//! after the sleep (it sees wake, and kicks). An unlock by the restartable sequence may have looked
-//! at byte 0 before the join and store after it: that store takes wake and slow with it. So who
-//! sets slow calls [`Platform::restart_releases`] before it sleeps. Whoever was between look and
-//! store has stored (the sleep fails) or looks again (it sees wake).
-//!
-//! Those that find slow set rely on who set it, until its call has returned. Then it finds the word
-//! as it wrote it, or slow set by another one since, on whom all rely; or it finds the flags gone.
-//! Then a waiter takes the lock or joins again, one that gives up sets them again before it leaves,
-//! and an adopter kicks. Who takes a lock sets slow without the call: only owners release.
-//!
-//! A kick that finds nobody asleep was for a counted thread on its way to sleep: wake was cleared
-//! since it joined, and it joined with wake set, so its sleep fails and it sets wake itself (I2).
-//! That holds however slow it is, since a word that comes to be as it wrote it has wake. For the
-//! same reason a joiner sets wake even where one that was woken is on its way: relying on that one,
-//! it would expect a word without wake, and could sleep on such a word long after that one has come
-//! and its kick has gone to nobody.
-//!
-//! A waiter that gives up takes the lock if it finds it free, and else sets wake for the others: so
-//! no kick ends with it. A newcomer that sleeps apart and may have had a sleeper's kick, where
-//! sleepers are not told apart or it can be cancelled, passes that on.
-//!
-//! # How long a waiter can wait
-//!
-//! The futex queue is first come, first served. A waiter that would sleep again and has waited for
-//! PASSED asks; nobody but the present owner then has the lock before it. (Others may where a
-//! thread is still restarting releases after all that time: until the flags that it sets have
-//! outlived its call.) One waiter asks at a time, and an unlock that gives wakes nobody else. So
-//! what can pass a sleeper are those before it in the queue, each once more after PASSED, and
-//! those that run while it wakes up.
+//! - I1: with locked and without pickup, one thread owns the lock. With pickup nobody owns it, and
+//!   one of the threads that may pick it up will do so.
+//! - I2: while sleepers is not 0, one of three things holds: wake and slow are set; or a counted
+//!   thread is awake; or a kick is under way, by an unlock or by `adopt`. A counted thread that is
+//!   awake sets both bits again as it acquires, sleeps or leaves. Each waiter sleeps on a word with
+//!   wake.
+//! - I3: handoff belongs to one thread, the target, until that thread clears it. No other waiter
+//!   picks up a lock while handoff is set.
+//! - I4: no counted thread sleeps on a word with pickup and without handoff: it picks the lock up.
+//! - I5: the store or exchange by which an unlock releases or hands off is its last access. The
+//!   next owner may free the lock after that. The kick that follows needs only the address.
 //!
 //! # Orderings
 //!
 //! LA, acquire, at each acquisition pairs with UL, release, at each unlock: store, exchange, or
 //! handoff. All other changes of the word are read-modify-writes, so release sequences do not
-//! break. Joins and leaves are Relaxed: they publish nothing, and the futex orders its look at the
-//! word against kicks.
+//! break. Joins and leaves are Relaxed: they publish nothing, and the futex orders its comparison
+//! of the word against kicks.
+//!
+//! # Fast path
+//!
+//! `lock` loads byte 0 and sets locked by a compare-exchange, whatever the other flags are.
+//! `unlock` stores 0 if byte 0 is just locked. Otherwise a compare-exchange releases the lock, and
+//! a kick follows if wake was set.
+//!
+//! # Slow path
+//!
+//! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice.
+//! 2. It joins: one exchange counts it and sets wake and slow. The thread that sets slow calls
+//!    [`Platform::restart_releases`] before it sleeps.
+//! 3. It sleeps on the word that it wrote, until an unlock wakes it or the word has changed.
+//! 4. A woken thread spins again. It stays counted until it owns the lock or gives up.
+//! 5. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff first, unless another
+//!    thread has.
+//!
+//! A newcomer that finds the lock handed off to another thread sleeps apart until it is picked up.
+//!
+//! # Why no wake-up is lost
+//!
+//! A waiter joins by an exchange that sets wake and slow, then sleeps on the value that it wrote.
+//! An unlock by exchange has three places. Before the join, it makes the join fail. Between join
+//! and sleep, it makes the sleep fail. After the sleep began, it sees wake, and kicks.
+//!
+//! A restartable unlock may load byte 0 before the join and store after it. Its store erases wake
+//! and slow. So the thread that sets slow calls [`Platform::restart_releases`] before it sleeps.
+//! When that call returns, each unlock that was between load and store has either stored, and the
+//! sleep fails, or begins again, and sees wake.
+//!
+//! A waiter that finds slow set relies on the thread that set it, until that thread's call returns.
+//! That thread then finds the word unchanged, or slow set again by another thread, on which all
+//! rely from then on, or the flags erased. Erased flags are repaired: a waiter takes the lock or
+//! joins again, a thread that gives up sets them again before it leaves, and an adopter kicks. An
+//! acquisition sets slow without the call: only owners run unlocks.
+//!
+//! A kick may find nobody asleep. It was for a counted thread on its way to sleep: wake was cleared
+//! after that thread joined with wake set. So its sleep fails, and it sets wake itself (I2). This
+//! holds however slow the thread is, since each word that it may sleep on has wake. For the same
+//! reason a joiner sets wake even while a woken thread is on its way. Otherwise it would expect a
+//! word without wake. Such a word may come back after the woken thread is done and its kick is
+//! lost, and the joiner would sleep on it for ever.
+//!
+//! A waiter that gives up takes the lock if it is free, and otherwise sets wake for the others: no
+//! kick ends with it. A newcomer that sleeps apart may receive the kick of a counted sleeper, where
+//! the platform does not tell them apart or the sleep can be cancelled. It passes that kick on.
+//!
+//! # How long a waiter can wait
+//!
+//! The futex queue is first come, first served. A waiter that was woken in vain after `HANDOFF_NS`
+//! requests a handoff, and then only the present owner has the lock before it. There is one
+//! exception: a thread may still be in `restart_releases` after all that time. Then restartable
+//! unlocks may erase flags until a thread's flags have outlived its call, and others may barge
+//! meanwhile.
+//!
+//! One waiter requests at a time, and an unlock that hands off wakes nobody else. So a sleeper is
+//! bypassed by the threads before it in the queue, by each once more after `HANDOFF_NS`, and by
+//! threads that run while it wakes up.
 //!
 //! # More than 2,097,150 sleepers
 //!
-//! The count stays where it is then, for good: nobody is counted in or out, each waiter sets wake,
-//! and the lock works as one without a count does, with a kick for nothing now and then.
+//! The count saturates, for good. Nobody is counted in or out any more, each waiter sets wake, and
+//! some kicks find nobody. The lock then works as one without a count.
+//!
+//! # Where this deviates from the published forms
+//!
+//! - Malthusian locks keep the passive set in a list of their own, and a random choice brings
+//!   threads back. Here the futex queue is the passive set, each unlock with wake brings one
+//!   thread back, and the handoff bounds the wait.
+//! - The kernel's first waiter requests the handoff once it was woken in vain; here it waits for
+//!   `HANDOFF_NS`. The kernel's owner word names the target; here the target knows itself.
+//! - A futex mutex (Drepper, "Futexes Are Tricky", 2011) unlocks by an exchange, which tells
+//!   whether a thread sleeps. Here a sleeper restarts the unlocks that could have missed it.
 
 #[cfg(test)]
 mod tests;
@@ -133,48 +167,49 @@ use crate::sleep::wait_list::{self, Limit};
 use crate::stat::{self, Event};
 
 const LOCKED: u32 = 1;
-/// The unlocker wakes a sleeper.
+/// The next unlock wakes a sleeper.
 const WAKE: u32 = 1 << 1;
-/// Unlocks compare and exchange: there are sleepers, or were.
+/// Unlocks use a compare-exchange: threads are counted, or were.
 const SLOW: u32 = 1 << 2;
-/// There are no sleepers any more: an unlock may clear SLOW.
-const CALM: u32 = 1 << 3;
-/// The heir, a waiter that was passed for too long, has asked for a handoff.
-const ASKED: u32 = 1 << 8;
-/// The lock is handed over, and stays locked: with ASKED for the heir, else for any counted waiter.
-const GIVEN: u32 = 1 << 9;
-/// Newcomers sleep apart until somebody has taken the lock that was given.
-const CROWD: u32 = 1 << 10;
-/// One thread that sleeps, is about to, or has slept and does not own the lock yet.
+/// No thread is counted: an unlock may clear SLOW.
+const EMPTY: u32 = 1 << 3;
+/// The handoff target requests the lock.
+const HANDOFF: u32 = 1 << 8;
+/// The lock is handed off, and stays locked: with HANDOFF for the target, else for any counted
+/// thread.
+const PICKUP: u32 = 1 << 9;
+/// Newcomers sleep apart until the lock is picked up.
+const APART: u32 = 1 << 10;
+/// One counted thread: about to sleep, asleep, or woken and not owner yet.
 const SLEEPER: u32 = 1 << 11;
-/// As many sleepers, or more: from then on nobody is counted any more, in or out.
+/// From this value on the count is saturated: nobody is counted in or out any more.
 const MANY: u32 = u32::MAX - (SLEEPER - 1);
 
-/// Polls between two looks at the clock.
+/// Polls between two readings of the clock.
 const POLLS: u32 = 16;
-/// The spin before a sleep, in nanoseconds of [`Platform::ticks`], as all times here.
-const SPIN: u64 = 5_000;
-/// A waiter that has waited for so long, and was woken in vain, asks for a handoff.
-const PASSED: u64 = 4_000_000;
+/// The spin before a sleep, by [`Platform::ticks`].
+const SPIN_NS: u64 = 5_000;
+/// The age of a wait at which a waiter that was woken in vain requests a handoff.
+const HANDOFF_NS: u64 = 4_000_000;
 
 diagram! {
     "overlock" {
         Take = "free -> held: at once",
         TakeSpinning = "free -> held: by a waiter that was not counted",
         TakeCounted = "free -> held: by a counted waiter",
-        TakeGiven = "given -> held: by the heir, or a counted waiter",
-        LetIn = "given -> held: and newcomers that slept apart are woken",
-        Release = "held -> free: nothing is asked of the unlocker",
+        PickUp = "handed off -> held: by the target, or a counted waiter",
+        AdmitApart = "handed off -> held: and newcomers that slept apart are woken",
+        Release = "held -> free: byte 0 was just locked",
         ReleaseSlow = "held -> free: slow, nobody to wake",
         EndSlow = "held -> free: slow is cleared",
         ReleaseWaking = "held -> free: wake is cleared, a sleeper woken",
-        GiveToHeir = "held -> given: the heir has asked",
-        GiveToSleeper = "held -> given: a fair unlock, a sleeper woken",
+        HandOff = "held -> handed off: to the target, which is woken",
+        HandOffFairly = "held -> handed off: a fair unlock, a sleeper woken",
         Count = "awake -> counted",
         BeginSlow = "counted: slow is set, releases are restarted",
         SleepAgain = "woken in vain -> asleep: wake is set",
-        Ask = "woken in vain -> asleep: as the heir",
-        Crowd = "awake -> asleep apart: the lock is given to another one",
+        RequestHandoff = "woken in vain -> asleep: as the handoff target",
+        SleepApart = "awake -> asleep apart: the lock is handed off to another thread",
         GiveUp = "counted -> gone: at its limit",
         GiveUpUncounted = "awake -> gone: at its limit",
         Adopt = "waits for a condition -> counted: the lock is held",
@@ -205,62 +240,63 @@ impl<P: ConstPlatform> ConstLock for Overlock<P> {
     const INIT: Self = Self::new();
 }
 
-/// What a waiter knows of itself.
+/// A waiter's own state.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
-    /// When its wait began, by [`Platform::ticks`].
+    /// The start of its wait, by [`Platform::ticks`].
     since: u64,
-    /// One of the word's sleepers is this thread.
+    /// This thread is one of the word's sleepers.
     counted: bool,
-    /// ASKED, if it is set, is this thread's.
-    heir: bool,
+    /// This thread is the handoff target: it has set HANDOFF.
+    target: bool,
 }
 
 impl Waiter {
+    /// Whether the lock is free, or handed off to this thread.
     fn may_take(&self, word: u32) -> bool {
-        match word & (LOCKED | ASKED | GIVEN) {
+        match word & (LOCKED | HANDOFF | PICKUP) {
             free if free & LOCKED == 0 => true,
-            given if given & GIVEN == 0 => false,
-            given if given & ASKED == 0 => self.counted,
-            _ => self.heir,
+            locked if locked & PICKUP == 0 => false,
+            locked if locked & HANDOFF == 0 => self.counted,
+            _ => self.target,
         }
     }
 
-    /// The word without this thread among the sleepers. Whoever was counted and is awake sets WAKE
-    /// for the others.
+    /// Returns the word without this counted thread, and with WAKE for the others (I2).
     fn leave(&self, mut word: u32) -> u32 {
         if word < MANY {
             word -= SLEEPER;
         }
-        if self.heir {
-            word &= !ASKED;
+        if self.target {
+            word &= !HANDOFF;
         }
         if word < SLEEPER {
-            word & !WAKE | CALM
+            word & !WAKE | EMPTY
         } else {
             word | WAKE | SLOW
         }
     }
 
-    /// The word with this thread among the sleepers, about to sleep. One that was counted before
-    /// asks after PASSED, unless another one has.
+    /// Returns the word on which this thread is about to sleep, counted. A thread that was counted
+    /// before requests a handoff after [`HANDOFF_NS`].
     fn join<P: Platform>(&self, word: u32) -> u32 {
         if !self.counted {
             return add_sleeper(word);
         }
-        let asks = P::ticks().wrapping_sub(self.since) > PASSED;
-        word | WAKE | SLOW | if asks { ASKED } else { 0 }
+        let requests = P::ticks().wrapping_sub(self.since) > HANDOFF_NS;
+        word | WAKE | SLOW | if requests { HANDOFF } else { 0 }
     }
 }
 
-/// One more sleeper. It sets WAKE even where another one is on its way: see the page on waiters
-/// that are slow to sleep.
+/// Counts one more thread. WAKE is set even while a woken thread is on its way: see "Why no wake-up
+/// is lost" on waiters that are slow to sleep.
 fn add_sleeper(word: u32) -> u32 {
     let counted = if word < MANY { word + SLEEPER } else { word };
-    (counted | WAKE | SLOW) & !CALM
+    (counted | WAKE | SLOW) & !EMPTY
 }
 
 impl<P: Platform> Overlock<P> {
+    /// The fast path: sets locked, and leaves all flags as they are.
     #[inline(always)]
     fn take(&self) -> bool {
         let seen = self.word.byte0_load_to_change();
@@ -276,13 +312,15 @@ impl<P: Platform> Overlock<P> {
         taken
     }
 
+    /// Alternates spins and sleeps. Returns whether the caller owns the lock; false once `limit` is
+    /// reached.
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, counted: bool, limit: &Limit<'_, P>) -> bool {
         let mut waiter = Waiter {
             since: P::ticks(),
             counted,
-            heir: false,
+            target: false,
         };
         loop {
             if self.spin(&waiter) {
@@ -294,12 +332,12 @@ impl<P: Platform> Overlock<P> {
         }
     }
 
-    /// Takes the lock if it is there to take, as `word` says.
+    /// Acquires, where the waiter may take what `word` says. One try.
     fn attempt(&self, word: u32, waiter: &Waiter) -> bool {
         if !waiter.may_take(word) {
             return false;
         }
-        let mut new = (word | LOCKED) & !(GIVEN | CROWD);
+        let mut new = (word | LOCKED) & !(PICKUP | APART);
         if waiter.counted {
             new = waiter.leave(new);
         }
@@ -309,53 +347,52 @@ impl<P: Platform> Overlock<P> {
             .compare_exchange(word, new, Acquire, Relaxed)
             .is_ok();
         if taken {
-            match (word & GIVEN, waiter.counted) {
+            match (word & PICKUP, waiter.counted) {
                 (0, false) => {
                     stat::count::<P>(Event::MutexOptLock);
                     Step::TakeSpinning.taken::<P>();
                 }
                 (0, true) => Step::TakeCounted.taken::<P>(),
-                _ => Step::TakeGiven.taken::<P>(),
+                _ => Step::PickUp.taken::<P>(),
             }
-            if word & CROWD != 0 {
-                Step::LetIn.taken::<P>();
+            if word & APART != 0 {
+                Step::AdmitApart.taken::<P>();
                 P::kick_at(ptr::from_ref(&self.word), Kick::Apart);
             }
         }
         taken
     }
 
-    /// Polls the lock for a while; whether the caller owns it now.
+    /// Polls the lock for [`SPIN_NS`]. Returns whether the caller owns it now.
     fn spin(&self, waiter: &Waiter) -> bool {
         let mut start = P::ticks();
         if P::yield_slice(start) {
             start = P::ticks();
         }
         loop {
-            let ends = |word: u32| word & LOCKED == 0 || word & GIVEN != 0;
+            let changes = |word: u32| word & LOCKED == 0 || word & PICKUP != 0;
             // Relaxed: the attempt acquires.
-            let polled = P::wait_until(&self.word, Relaxed, Spin::Polls(POLLS), ends);
+            let polled = P::wait_until(&self.word, Relaxed, Spin::Polls(POLLS), changes);
             let (Ok(word) | Err(word)) = polled;
             if self.attempt(word, waiter) {
                 return true;
             }
             let now = P::ticks();
             let age = now.wrapping_sub(start);
-            if age > SPIN || word & GIVEN != 0 {
+            if age > SPIN_NS || word & PICKUP != 0 {
                 return false;
             }
             if P::yield_slice(now) {
                 start = P::ticks();
             } else {
-                // The longer the section, the rarer the polls: each takes the cache line from the
-                // owner.
+                // Rarer polls in a longer section: each takes the cache line from the owner.
                 P::spin(age / 4);
             }
         }
     }
 
-    /// Sleeps until there may be something to take. `Some` where the wait is over: whether the
-    /// caller owns the lock.
+    /// Sleeps until the lock may be taken, and returns `None`. Returns `Some` where the wait is
+    /// over, with whether the caller owns the lock.
     fn sleep(&self, waiter: &mut Waiter, limit: &Limit<'_, P>) -> Option<bool> {
         loop {
             let word = self.word.load(Relaxed);
@@ -365,8 +402,8 @@ impl<P: Platform> Overlock<P> {
             if limit.reached().is_some() {
                 return Some(self.give_up(waiter));
             }
-            if !waiter.counted && word & (ASKED | GIVEN) == GIVEN {
-                self.crowd(word, limit);
+            if !waiter.counted && word & (HANDOFF | PICKUP) == PICKUP {
+                self.sleep_apart(word, limit);
                 continue;
             }
             let asleep = waiter.join::<P>(word);
@@ -374,9 +411,9 @@ impl<P: Platform> Overlock<P> {
                 if !self.announce(word, asleep) {
                     continue;
                 }
-                if asleep & !word & ASKED != 0 {
-                    waiter.heir = true;
-                    Step::Ask.taken::<P>();
+                if asleep & !word & HANDOFF != 0 {
+                    waiter.target = true;
+                    Step::RequestHandoff.taken::<P>();
                 } else if waiter.counted {
                     Step::SleepAgain.taken::<P>();
                 } else {
@@ -384,7 +421,7 @@ impl<P: Platform> Overlock<P> {
                 }
                 waiter.counted = true;
             }
-            let sleeper = if waiter.heir {
+            let sleeper = if waiter.target {
                 Sleeper::Apart
             } else {
                 Sleeper::Waiter
@@ -396,47 +433,48 @@ impl<P: Platform> Overlock<P> {
         }
     }
 
-    /// Changes `word` to `joined`, which has WAKE and SLOW. Whether it was still there. Where SLOW
-    /// is new, releases are restarted.
+    /// Changes `word` to `joined`, which has WAKE and SLOW, and restarts releases where SLOW is
+    /// new. Fails where the word is not `word` any more.
     fn announce(&self, word: u32, joined: u32) -> bool {
-        // Relaxed: the halt looks at the word, and by whom SLOW was set is ordered before the
-        // releases to come, by `restart_releases`.
+        // Relaxed: the halt compares the word, and `restart_releases` orders the change before the
+        // releases to come.
         let changed = self.word.compare_exchange(word, joined, Relaxed, Relaxed);
         if changed.is_ok() && word & SLOW == 0 {
             Step::BeginSlow.taken::<P>();
             if !P::restart_releases() {
-                // Those that found SLOW set may sleep without an end.
+                // Waiters that found SLOW set relied on this call, and may sleep for ever.
                 P::kick_at(ptr::from_ref(&self.word), Kick::All);
             }
         }
         changed.is_ok()
     }
 
-    /// A newcomer that finds the lock given to another one sleeps until that one has taken it. (It
-    /// is not counted: whoever is may take the lock, and nobody who may take it sleeps.)
-    fn crowd(&self, word: u32, limit: &Limit<'_, P>) {
-        let asleep = word | CROWD;
-        // Relaxed: the halt looks at the word.
+    /// Sleeps apart until the lock, handed off to another thread, is picked up. The newcomer is not
+    /// counted: counted threads may pick the lock up, so they must not sleep (I4).
+    fn sleep_apart(&self, word: u32, limit: &Limit<'_, P>) {
+        let asleep = word | APART;
+        // Relaxed: the halt compares the word.
         let joined = asleep == word
             || self
                 .word
                 .compare_exchange(word, asleep, Relaxed, Relaxed)
                 .is_ok();
         if joined {
-            Step::Crowd.taken::<P>();
+            Step::SleepApart.taken::<P>();
             let woken = limit.halt(Sleeper::Apart, &self.word, asleep);
             let word = self.word.load(Relaxed);
-            if woken && word >= SLEEPER && word & (WAKE | GIVEN) != WAKE {
-                // The kick may have been meant for one that is counted.
+            if woken && word >= SLEEPER && word & (WAKE | PICKUP) != WAKE {
+                // The kick may have been meant for a counted thread.
                 P::kick_at(ptr::from_ref(&self.word), Kick::One);
             }
         }
     }
 
-    /// Makes a thread that sleeps by its node a sleeper of the lock, if that is held: an unlock
-    /// wakes it. `counted` runs in between; from then on the thread may be awake, and on its
-    /// way to [`lock_adopted`](RawLock::lock_adopted). The lock must not go before this has
-    /// returned.
+    /// Moves a thread that sleeps on its node to the sleepers of the lock, so that an unlock wakes
+    /// it. Fails where the lock is free.
+    ///
+    /// Calls `counted` once the thread is counted. From then on it may be awake, and on its way to
+    /// [`lock_adopted`](RawLock::lock_adopted). The lock must not be freed before this returns.
     pub(crate) fn adopt(&self, sleeper: NodeId, counted: impl FnOnce()) -> bool {
         loop {
             let word = self.word.load(Relaxed);
@@ -449,19 +487,19 @@ impl<P: Platform> Overlock<P> {
             Step::Adopt.taken::<P>();
             counted();
             wait_list::requeue::<P>(sleeper, &self.word);
-            // An unlock may have come before the requeue and found nobody asleep, or have taken the
-            // flags away. A fair one has given the lock, and WAKE says nothing then. A change of
-            // nothing: it has the newest value.
+            // An unlock may have come before the requeue and found nobody asleep, or have erased
+            // the flags. A fair one has handed the lock off, and then WAKE says nothing. The
+            // exchange changes nothing: it reads the newest value.
             let now = self.word.fetch_or(0, Relaxed);
-            if now & (LOCKED | WAKE | GIVEN) != LOCKED | WAKE {
+            if now & (LOCKED | WAKE | PICKUP) != LOCKED | WAKE {
                 P::kick_at(&self.word, Kick::One);
             }
             return true;
         }
     }
 
-    /// The limit of a waiter is reached. True where it owns the lock after all: it may have been
-    /// woken for it.
+    /// Ends the wait at its limit. Returns true where the caller owns the lock after all: the kick
+    /// that it may have had must not end with it.
     fn give_up(&self, waiter: &Waiter) -> bool {
         if !waiter.counted {
             Step::GiveUpUncounted.taken::<P>();
@@ -476,7 +514,7 @@ impl<P: Platform> Overlock<P> {
                 continue;
             }
             if word & SLOW == 0 {
-                // Once it has gone it cannot answer for a release that takes the flags away.
+                // Once it has gone it cannot repair flags that a release erases.
                 self.announce(word, word | WAKE | SLOW);
                 continue;
             }
@@ -491,19 +529,20 @@ impl<P: Platform> Overlock<P> {
         }
     }
 
+    /// Unlocks by compare-exchange.
     #[cold]
     #[inline(never)]
     fn unlock_slow(&self) {
         let mut seen = self.word.byte0_load(Relaxed);
-        // Byte by byte, as acquisitions are: a processor holds up accesses of another size until
-        // the last one is through.
+        // Byte 0 alone, as in acquisitions: a processor delays an access that overlaps an earlier
+        // one of another size.
         while u32::from(seen) & WAKE == 0 {
-            let ends = u32::from(seen) & CALM != 0 && P::restart_is_affordable();
+            let ends = u32::from(seen) & EMPTY != 0 && P::restart_is_affordable();
             let (new, step) = match ends {
                 true => (0, Step::EndSlow),
                 false => (seen & !(LOCKED as u8), Step::ReleaseSlow),
             };
-            // UL: release, pairs with LA. From here on the lock may be gone.
+            // UL: release, pairs with LA. The lock may be freed from here on (I5).
             match self.word.byte0_compare_exchange(seen, new, Release) {
                 Ok(_) => return step.taken::<P>(),
                 Err(now) => seen = now,
@@ -512,14 +551,15 @@ impl<P: Platform> Overlock<P> {
         self.unlock_waking();
     }
 
+    /// Unlocks and wakes a sleeper, or hands off to the target.
     #[cold]
     #[inline(never)]
     fn unlock_waking(&self) {
         let address = ptr::from_ref(&self.word);
         let mut word = self.word.load(Relaxed);
         loop {
-            let (new, whom, step) = if word & ASKED != 0 {
-                (word | GIVEN, Some(Kick::Apart), Step::GiveToHeir)
+            let (new, whom, step) = if word & HANDOFF != 0 {
+                (word | PICKUP, Some(Kick::Apart), Step::HandOff)
             } else if word & WAKE != 0 {
                 (
                     word & !(LOCKED | WAKE),
@@ -529,7 +569,7 @@ impl<P: Platform> Overlock<P> {
             } else {
                 (word & !LOCKED, None, Step::ReleaseSlow)
             };
-            // UL: release, pairs with LA. From here on the lock may be gone.
+            // UL: release, pairs with LA. The lock may be freed from here on (I5).
             match self.word.compare_exchange_weak(word, new, Release, Relaxed) {
                 Ok(_) => {
                     step.taken::<P>();
@@ -548,9 +588,8 @@ impl<P: Platform> Overlock<P> {
     }
 }
 
-// SAFETY: an acquisition is a compare-exchange that finds LOCKED clear and sets it, or finds GIVEN
-// and clears it, and only one thread may do the latter; LOCKED is cleared, and GIVEN set, by the
-// owner alone.
+// SAFETY: an acquisition is a compare-exchange that sets a clear LOCKED, or clears a set PICKUP,
+// and each succeeds for one thread. Only the owner clears LOCKED or sets PICKUP.
 unsafe impl<P: Platform> RawLock for Overlock<P> {
     type Token = ();
 
@@ -589,7 +628,7 @@ unsafe impl<P: Platform> RawLock for Overlock<P> {
         self.word.load(Relaxed) & LOCKED != 0
     }
 
-    /// Those that still spin do not show.
+    /// Misses waiters that still spin.
     fn is_contended(&self) -> bool {
         self.word.load(Relaxed) >= SLEEPER
     }
@@ -604,7 +643,7 @@ unsafe impl<P: Platform> RawLock for Overlock<P> {
     }
 }
 
-// SAFETY: as above; who gives up has not acquired it.
+// SAFETY: as above; a waiter that gives up has not acquired the lock.
 unsafe impl<P: Platform> RawTimedLock for Overlock<P> {
     #[inline]
     fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
@@ -629,16 +668,16 @@ unsafe impl<P: Platform> RawFairLock for Overlock<P> {
         crate::check!(self.is_locked(), "unlock of a lock that is free");
         let address = ptr::from_ref(&self.word);
         let word = self.word.load(Relaxed);
-        // UL: release, pairs with LA. From here on the lock may be gone.
-        // Where nobody is counted any more there may be nobody to take it.
-        let given = word & (WAKE | ASKED) == WAKE
+        // UL: release, pairs with LA. The lock may be freed from here on (I5).
+        // With a saturated count there may be nobody to pick it up.
+        let handed_off = word & (WAKE | HANDOFF) == WAKE
             && word < MANY
             && self
                 .word
-                .compare_exchange(word, word & !WAKE | GIVEN, Release, Relaxed)
+                .compare_exchange(word, word & !WAKE | PICKUP, Release, Relaxed)
                 .is_ok();
-        if given {
-            Step::GiveToSleeper.taken::<P>();
+        if handed_off {
+            Step::HandOffFairly.taken::<P>();
             P::kick_at(address, Kick::One);
         } else {
             // SAFETY: the caller's promise.
@@ -647,11 +686,11 @@ unsafe impl<P: Platform> RawFairLock for Overlock<P> {
     }
 }
 
-// SAFETY: nothing refers to nodes.
+// SAFETY: the word names no nodes.
 unsafe impl<P: Platform> RawFork for Overlock<P> {
     unsafe fn forget_waiters(&self) {
         let word = self.word.load(Relaxed);
-        let held = word & LOCKED != 0 && word & GIVEN == 0;
+        let held = word & LOCKED != 0 && word & PICKUP == 0;
         self.word.store(u32::from(held), Relaxed);
     }
 }

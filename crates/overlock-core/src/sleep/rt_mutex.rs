@@ -1,17 +1,16 @@
 //! A mutex with priority inheritance: while a thread waits for it, the owner runs with at least
 //! that thread's priority.
 //!
-//! Without that, a thread of low priority that holds the lock can be kept from running by one of
-//! medium priority, and a thread of high priority that waits for the lock with it: priority
-//! inversion, for as long as the one in the middle likes to run. Only the operating system can lend
-//! a priority, so the slow path is the kernel's: its rtmutex behind a PI futex, with a tree of
-//! waiters by priority, and chains of owners that wait for owners. Platforms that have this
-//! implement [`PiPlatform`].
+//! Without that, a thread of medium priority can keep an owner of low priority from running, and
+//! with it a thread of high priority that waits for the lock. This priority inversion lasts as long
+//! as the thread in the middle runs. Only the operating system can raise a priority, so the slow
+//! path is the kernel's: its rtmutex behind a PI futex, with a tree of waiters by priority, and
+//! chains of owners that wait for owners. Platforms that have this implement [`PiPlatform`].
 //!
-//! The lock is for threads with real-time priorities. Each release with waiters hands the lock to
-//! the first of them, asleep or not, so under overcommit it is slow; and a waiter does not spin,
-//! since a spinner of high priority would keep the owner from the CPU that it needs. Elsewhere take
-//! another one.
+//! The lock is for threads with real-time priorities. Each release with waiters hands off to the
+//! first of them, asleep or not, so under overcommit it is slow. And a waiter does not spin, since
+//! a spinner of high priority would keep the owner from the CPU that it needs. Other programs
+//! should take another lock.
 //!
 //! # Layout and states
 //!
@@ -32,9 +31,9 @@
 //!                    v
 //!             a waiter | WAITERS | OWNER_DIED         for ever: nobody gets the lock any more
 //!
-//!   a thread that is no more ------ unlock ----> 0    its copy in a forked process has its lock
+//!   a thread of the parent -------- unlock ----> 0    after fork(): its copy in the child has its lock
 //!
-//! a waiter whom the kernel sends back without the lock: naps, attempts a CAS, and goes to the kernel again;
+//! a waiter that the kernel sends back without the lock: backs off, attempts a CAS, and goes to the kernel again;
 //! or gives up at its deadline
 //! ```
 //!
@@ -44,46 +43,45 @@
 //!   `lock_pi`.
 //! - I2: it loses an id by the exchange of that thread in its unlock, or by the kernel: in
 //!   `unlock_pi` of that thread, or because the thread has ended.
-//! - I3: who gets the lock since its owner has ended does not get in. Its owner may have leaked its
-//!   guard, and then somebody else may still use what the lock protects. The bit OWNER_DIED tells,
-//!   and it stays: nobody unlocks such a lock.
+//! - I3: a thread that receives the lock because its owner has ended does not enter. The owner may
+//!   have leaked its guard, and then another thread may still use what the lock protects. The bit
+//!   OWNER_DIED says so, and it stays: nobody unlocks such a lock.
 //! - I4: WAITERS is set by the kernel before a waiter sleeps, and while it is set both exchanges
 //!   fail.
 //!
 //! # Orderings
 //!
 //! - RU, the release exchange to 0 and [`PiPlatform::unlock_pi`], pairs with RA, the acquire
-//!   exchange from 0 and [`PiPlatform::lock_pi`]: the trait asks its two to order like that, among
-//!   themselves and with the exchanges.
+//!   exchange from 0 and [`PiPlatform::lock_pi`]. The trait requires its two functions to order
+//!   like that, among themselves and with the exchanges.
 //!
 //! # Why no wake-up is lost
 //!
 //! The waiter's side is one step for the kernel: it sets WAITERS with a compare-exchange on the
-//! word that it has just read, in the same critical section that enters the waiter. So an
-//! unlocker's exchange either comes before it, and the kernel's fails and finds a free lock; or
-//! fails itself, and goes to the kernel. Nobody here goes to sleep for a lock. The naps between two
-//! attempts have a timer.
+//! word that it has just read, in the same critical section that enters the waiter. An unlocker's
+//! exchange may come before that; then the kernel's fails and finds a free lock. Or the unlocker's
+//! fails, and it goes to the kernel. No code here sleeps for a lock: the back-off between two
+//! attempts has a timer.
 //!
 //! # Misuse
 //!
-//! A thread that locks what it holds, or closes a circle of threads that wait for each other, gets
-//! a panic where misuse is checked. Else it waits until the circle is broken, which somebody with a
-//! deadline may do. The same where the owner has ended without unlocking. With a deadline each of
-//! these just passes the time. Unlocking what one does not hold panics where misuse is checked, and
-//! else does nothing.
+//! A thread may lock what it holds, close a cycle of threads that wait for each other, or wait for
+//! an owner that has ended without unlocking. Each panics where misuse is checked. Otherwise the
+//! thread waits; a cycle is broken once a thread in it reaches its deadline. With a deadline each
+//! of these just passes the time. Unlocking a lock that the thread does not hold panics where
+//! misuse is checked, and otherwise does nothing.
 //!
 //! # Fork
 //!
-//! A child's thread has another id than the parent's that it is a copy of. What it held it can
-//! unlock; before that, threads that the child makes wait for the parent's thread. What other
-//! threads of the parent held stays locked, as always.
+//! A child's thread has another id than the parent's thread that it is a copy of. It can unlock
+//! what that thread held. Before that, threads that the child makes wait for the parent's thread.
+//! Locks that other threads of the parent held stay locked, as always.
 //!
 //! # Where this deviates from the published form
 //!
-//! The kernel's rtmutex lets a waiter that was woken, or one of higher priority that comes by, take
-//! the free lock. A PI futex hands it over, since the word must name an owner whenever somebody
-//! waits. Its word is the owner's id, not a pointer, and bit 31 plays the part of the pointer's bit
-//! 0.
+//! - The kernel's rtmutex lets a woken waiter, or a newcomer of higher priority, take the free
+//!   lock. A PI futex hands off, since the word must name an owner whenever there are waiters.
+//! - Its word is the owner's id, not a pointer, and bit 31 plays the part of the pointer's bit 0.
 
 #[cfg(test)]
 mod tests;
@@ -98,9 +96,9 @@ use crate::stat::{self, Event};
 
 /// Bits of the word that name its owner. An id of 0 means that the lock is free.
 pub const THREAD_ID: u32 = (1 << 30) - 1;
-/// The kernel's mark that the owner has ended while it held the lock.
+/// The kernel's flag: the owner has ended while it held the lock.
 pub const OWNER_DIED: u32 = 1 << 30;
-/// The kernel's mark that somebody sleeps for the lock.
+/// The kernel's flag: a thread sleeps for the lock.
 pub const WAITERS: u32 = 1 << 31;
 
 diagram! {
@@ -113,14 +111,14 @@ diagram! {
         BackoffSleep = "sent back by the kernel: backs off",
         TakeAfterBackoff = "sent back by the kernel -> owner",
         GiveUp = "a waiter gives up at its deadline",
-        ReleaseCopy = "a thread that is no more -> 0: its copy unlocks",
+        ReleaseCopy = "a thread of the parent -> 0: its copy in the child unlocks",
     }
 }
 
-/// How long a waiter that the kernel has sent back sleeps before it tries again.
+/// The back-off of a waiter that the kernel has sent back.
 const BACKOFF_SLEEP_NS: u64 = 500_000;
 
-/// A platform whose kernel lends priorities: Linux with its PI futexes.
+/// A platform whose kernel has priority inheritance: Linux with its PI futexes.
 ///
 /// The word is the kernel's as much as the lock's; its layout is [`THREAD_ID`], [`OWNER_DIED`],
 /// [`WAITERS`].
@@ -129,17 +127,17 @@ pub trait PiPlatform: Platform {
     /// lives, and no other thread's meanwhile.
     fn thread_id() -> u32;
 
-    /// Makes the calling thread the owner: at once where the word is 0, and else after a sleep,
-    /// which ends at the latest at `until`. While it sleeps, the owner has at least its
-    /// priority. Acquires like a load that sees the release before it.
+    /// Makes the calling thread the owner: at once where the word is 0, otherwise after a sleep,
+    /// which ends at `until` at the latest. While it sleeps, the owner has at least its priority.
+    /// Acquires like a load that sees the release before it.
     ///
     /// # Errors
     ///
     /// The thread is not the owner then, and does not wait any more.
     fn lock_pi(word: &Self::U32, until: Option<Deadline>) -> Result<(), PiError>;
 
-    /// Hands the lock to the first waiter, or sets the word to 0 where there is none. The caller is
-    /// the owner. Releases like a store that the next acquisition sees.
+    /// Hands off to the first waiter, or sets the word to 0 where there is none. The caller is the
+    /// owner. Releases like a store that the next acquisition sees.
     fn unlock_pi(word: &Self::U32);
 
     /// Whether the calling thread may have had the id `id` before its process was forked from
@@ -150,7 +148,7 @@ pub trait PiPlatform: Platform {
 /// Why a thread did not become the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PiError {
-    /// The time is over.
+    /// The deadline has passed.
     Deadline,
     /// The calling thread is the owner already, or the owner waits, maybe through others, for the
     /// calling thread.
@@ -195,7 +193,7 @@ impl<P: PiPlatform> RtMutex<P> {
             .is_ok()
     }
 
-    /// Whether the lock was acquired: always, without a deadline.
+    /// Acquires by way of the kernel. Returns whether it succeeded: always, without a deadline.
     #[cold]
     fn lock_slow(&self, deadline: Option<Deadline>) -> bool {
         stat::count::<P>(Event::LockSlowpath);
@@ -226,8 +224,7 @@ impl<P: PiPlatform> RtMutex<P> {
                 }
                 Some(_) => {}
             }
-            // Where the kernel lends no priorities the naps are all there is: a slow lock, but a
-            // lock.
+            // Without priorities from the kernel this is all there is: a slow lock, but a lock.
             P::backoff_sleep(deadline.map_or(BACKOFF_SLEEP_NS, |end| {
                 end.nanos_left::<P>().min(BACKOFF_SLEEP_NS)
             }));
@@ -239,7 +236,7 @@ impl<P: PiPlatform> RtMutex<P> {
         }
     }
 
-    /// Panics where misuse is checked, and where it is misuse.
+    /// Panics if `problem` is misuse, where misuse is checked.
     fn complain(&self, problem: PiError) {
         let word = self.word.load(Relaxed);
         let mine = word & THREAD_ID == P::thread_id();
@@ -253,7 +250,7 @@ impl<P: PiPlatform> RtMutex<P> {
         );
         crate::check!(
             problem != PiError::Deadlock,
-            "threads wait for each other's rt_mutexes in a circle"
+            "threads wait for each other's rt_mutexes in a cycle"
         );
     }
 
@@ -266,8 +263,8 @@ impl<P: PiPlatform> RtMutex<P> {
             P::unlock_pi(&self.word);
             Step::UnlockPi.taken::<P>();
         } else if owner != 0 && P::was_before_fork(owner) {
-            // * -> 0. The lock is a copy of one that we held under our former id. RU: release,
-            //   pairs with RA.
+            // * -> 0. The lock is a copy of one that this thread held under its former id. RU:
+            // release, pairs with RA.
             self.word.store(0, Release);
             Step::ReleaseCopy.taken::<P>();
         } else {
@@ -284,7 +281,7 @@ impl<P: PiPlatform> HasDiagram for RtMutex<P> {
 }
 
 // SAFETY: I1 and I2: from the time that the word holds a thread's id until that thread unlocks, the
-// word holds it, and nobody else gets a token. Where the thread ends before, nobody gets one again:
+// word holds it, and nobody else gets a token. If the thread ends before, nobody gets one again:
 // a waiter by I3; others since the word is never 0.
 unsafe impl<P: PiPlatform> RawLock for RtMutex<P> {
     type Token = ();
@@ -325,7 +322,7 @@ unsafe impl<P: PiPlatform> RawLock for RtMutex<P> {
         self.word.load(Relaxed) != 0
     }
 
-    /// Whether the kernel has, or had, waiters to hand the lock to.
+    /// Whether the kernel has, or had, waiters to hand off to.
     fn is_contended(&self) -> bool {
         self.word.load(Relaxed) & WAITERS != 0
     }

@@ -1,93 +1,94 @@
 //! A counting semaphore: permits, first come, first served.
 //!
-//! As the kernel's, whose `up` gives its permit to the first sleeper and leaves the count alone, so
-//! that no newcomer can take it on the way. There a spinlock guards count and list. Here count,
-//! "somebody waits" and "somebody is at work on the list" are one word: without waiters acquiring
-//! and releasing are one exchange each, and a release never waits, not even for that guard. So any
-//! context may release, a signal handler too.
+//! The kernel's `up` hands its permit to the first sleeper and leaves the count alone, so that no
+//! newcomer can take it on the way. There a spinlock protects count and list. Here one word holds
+//! the count, whether threads wait, and the wait lock of their list. Without waiters, an
+//! acquisition and a release are one exchange each. A release never waits, not even for the wait
+//! lock. So any context may release, a signal handler too.
 //!
 //! # Layout
 //!
 //! ```text
-//!  31                2     1          0
-//! +-------------------+---------+--------+
-//! | permits - initial | guarded | queued |      12 bytes with the two fields below
-//! +-------------------+---------+--------+
+//!  31                2       1         0
+//! +-------------------+-----------+--------+
+//! | permits - initial | wait lock | queued |      12 bytes with the two fields below
+//! +-------------------+-----------+--------+
 //! ```
 //!
 //! | field | who writes it, and when |
 //! |---|---|
-//! | `word` | everybody, by exchange, addition or subtraction: it is never just stored to |
-//! | `waiters: 2 × u16` | who has set guarded, until it clears it |
+//! | `word` | all threads, by exchange, addition or subtraction: it is never just stored to |
+//! | `waiters: 2 × u16` | the holder of the wait lock |
 //! | `initial` | nobody after `new`: atomics of a platform can be built in a `const` only as 0, so the word counts from here |
-//! | `Node::info` | the waiter, before it joins: how many permits it wants; who has the guard: 0, they are granted |
+//! | `Node::info` | the waiter, before it joins: how many permits it wants; the holder of the wait lock: 0, they are granted |
 //!
 //! # States
 //!
-//! (permits, queued, guarded):
+//! (permits, queued, wait lock):
 //!
 //! ```text
 //! (p, 0, 0)  --acquire n, n <= p-->    (p - n, 0, 0)
 //! (p, 0, 0)  --acquire n, n > p-->     (p, 1, 1)        joins the list, then serves
 //! (p, 1, 0)  --acquire-->              (p, 1, 1)        joins the list, then serves
 //! (p, *, 0)  --give up-->              (p, 1, 1)        leaves the list, unless it was granted just now, then serves
-//! (p, 1, 1)  --acquire, give up-->     (p, *, 0)        waits until the guard is free
+//! (p, 1, 1)  --acquire, give up-->     (p, *, 0)        waits until the wait lock is free
 //! (p, 0, 0)  --release n-->            (p + n, 0, 0)
 //! (p, 1, 0)  --release n-->            (p + n, 1, 1)    serves
-//! (p, 1, 1)  --release n-->            (p + n, 1, 1)    no more: who has the guard serves
+//! (p, 1, 1)  --release n-->            (p + n, 1, 1)    no more: the holder of the wait lock serves
 //!
 //! serving:
 //! (p, 1, 1)  --first wants n <= p-->   (p - n, 1, 1)    out of the list, into the batch of those granted; again
 //! (p, 1, 1)  --first wants n > p-->    (p, 1, 0)        done
 //! (p, 1, 1)  --nobody is left-->       (p, 0, 0)        done
 //! (p, 1, 1)  --done-->                 (p + n, 1, 1)    not yet: there are more permits by now
-//! done: the batch is told, one after another
+//! done: the batch is signalled, one after another
 //!
 //! without a node: backs off between attempts
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1: guarded is never set without queued. Who has set it clears it, and meanwhile others only
-//!   add permits.
-//! - I2: queued without guarded: the list is not empty, and its first wants more permits than there
-//!   are.
-//! - I3: without the guard, permits are taken only where queued is clear. So nobody passes a
-//!   waiter, and the permits under the guard are spoken for by the first of the list alone.
-//! - I4: a waiter leaves the list under the guard: by itself, or granted. Granted, it stays until
-//!   it was told: its node is the batch's.
-//! - I5: an operation touches the semaphore for the last time before anybody can acquire by it: its
-//!   exchange without waiters, else the exchange that drops the guard. Those granted are told after
-//!   that. So who acquires the last permit that will ever be released may free the semaphore at
-//!   once.
+//! - I1: the wait lock is never held without queued. Its holder releases it, and meanwhile others
+//!   only add permits.
+//! - I2: with queued, and the wait lock free: the list is not empty, and its first wants more
+//!   permits than there are.
+//! - I3: without the wait lock, permits are taken only where queued is clear. So nobody bypasses a
+//!   waiter, and permits under the wait lock are only for the first of the list.
+//! - I4: a waiter leaves the list under the wait lock: by itself, or granted. A granted waiter
+//!   stays until it is signalled: its node is the batch's.
+//! - I5: an operation touches the semaphore for the last time before any thread can acquire by it:
+//!   its exchange without waiters, else the exchange that releases the wait lock. Granted waiters
+//!   are signalled after that. So the thread that acquires the last permit that will ever be
+//!   released may free the semaphore at once.
 //!
 //! # Orderings
 //!
-//! - SR, release, adds permits; SA, acquire, takes them, for oneself or for the first of the list.
-//!   Every change of the word is a read-modify-write, so release sequences never break: SA pairs
-//!   with every SR before it.
-//! - GA, acquire, sets guarded; GR, release, clears it: they order the list, whose accesses are
-//!   Relaxed.
-//! - What is granted is told by WS of `sleep/wait_list.rs`, after SA: so the waiter too has all
-//!   that the releasers did.
+//! - SR, release, adds permits; SA, acquire, takes them, for the caller or for the first of the
+//!   list. Every change of the word is a read-modify-write, so release sequences never break: SA
+//!   pairs with every SR before it.
+//! - GA, acquire, takes the wait lock; GR, release, releases it. They order the list, whose
+//!   accesses are Relaxed.
+//! - WS of `sleep/wait_list.rs` signals a grant, after SA: so the waiter too sees all that the
+//!   releasers did.
 //!
 //! # Why no wake-up is lost
 //!
-//! A waiter sets queued in the exchange that finds too few permits. A release comes before that
-//! exchange, which then fails or finds its permits; or after it, and sees queued. Then it takes the
-//! guard and serves; or somebody has the guard, and its exchange that drops it fails, since it
-//! expects the permits that it has last looked at: it serves once more. So permits never lie idle
-//! beside a waiter that could have them (I2). A waiter that gives up serves too: it may have been a
-//! first that wanted many, with enough permits for the next. How a told waiter wakes is in
-//! `sleep/wait_list.rs`.
+//! A waiter sets queued in the exchange that finds too few permits. A release before that exchange
+//! makes it fail, or it finds the permits. A release after it sees queued, and takes the wait lock
+//! and serves. If another thread holds the wait lock, that thread's exchange that releases it
+//! fails, since it expects the permits that it saw last: it serves once more. So permits never lie
+//! idle beside a waiter that could have them (I2).
+//!
+//! A waiter that gives up serves too: it may have been a first that wanted many, with enough
+//! permits for the next. `sleep/wait_list.rs` explains how a signalled waiter wakes.
 //!
 //! # Where this deviates from the published form
 //!
-//! - The guard is a bit of the count's word, and a release does not wait for it.
-//! - An acquisition may ask for several permits. It waits for all of them at the head of the list,
-//!   and all behind it wait with it: that is what keeps it from starving.
-//! - Those granted are told outside the guard (I5); the kernel did this only later, and its
-//!   semaphore may not be freed so.
+//! - The wait lock is a bit of the count's word, and a release does not wait for it.
+//! - An acquisition may want several permits. It waits for all of them at the head of the list, and
+//!   all behind it wait with it: that keeps it from starving.
+//! - Granted waiters are signalled without the wait lock (I5). The kernel did this only later, and
+//!   its semaphore may not be freed so.
 
 mod states;
 #[cfg(test)]
@@ -118,27 +119,27 @@ pub struct Semaphore<P: Platform> {
 pub const MAX_PERMITS: u32 = u32::MAX >> SHIFT;
 
 const QUEUED: u32 = 1;
-const GUARDED: u32 = 2;
+const WAIT_LOCK: u32 = 2;
 const SHIFT: u32 = 2;
 
-/// What a waiter's `Node::info` holds once its permits are its own.
+/// `Node::info` of a granted waiter.
 const GRANTED: u32 = 0;
-/// What a granted waiter is told.
+/// `Node::state` of a signalled waiter.
 const WOKEN: u32 = 1;
 
 /// More permits than there can be.
 const NEVER: u32 = u32::MAX;
 
-/// Looks at the guard before a waiter for it gives its CPU away: the holder has lost its own.
-const TURNS: u32 = 1000;
+/// Polls of the wait lock before a waiter for it gives its CPU away: the holder has lost its own.
+const POLLS: u32 = 1000;
 
 const fn permits(state: u32) -> u32 {
     state >> SHIFT
 }
 
-/// The state that the word counts from. It is never written, and in a cell all the same: a
-/// reference to memory outside of cells promises that this lives as long as the reference, which
-/// that of a release that is about to return may not (I5).
+/// The state that the word counts from. It is never written, but is in a cell: a reference to
+/// memory outside of cells promises that the memory lives as long as the reference. In a release
+/// that is about to return it may not (I5).
 struct Fixed(UnsafeCell<u32>);
 
 // SAFETY: it is never written.
@@ -161,11 +162,11 @@ impl Fixed {
 }
 
 impl<P: ConstPlatform> Semaphore<P> {
-    /// A new semaphore with this many permits.
+    /// Returns a new semaphore with this many permits.
     ///
     /// # Panics
     ///
-    /// Where that is more than [`MAX_PERMITS`].
+    /// If that is more than [`MAX_PERMITS`].
     pub const fn new(permits: u32) -> Self {
         Semaphore {
             word: Zero::ZERO,
@@ -180,7 +181,7 @@ impl<P: Platform> Semaphore<P> {
     ///
     /// # Panics
     ///
-    /// Where that is more than [`MAX_PERMITS`].
+    /// If that is more than [`MAX_PERMITS`].
     pub fn create(permits: u32) -> Self {
         Semaphore {
             word: P::U32::new(0),
@@ -216,9 +217,9 @@ impl<P: Platform> Semaphore<P> {
         self.acquire_many_limited(1, deadline, Some(cancel))
     }
 
-    /// Takes `n` permits, all at once, waiting for as long as it takes; and those that come later
-    /// wait behind it. For none it never waits; for more than [`MAX_PERMITS`] it would for
-    /// ever, and the `checked` feature panics.
+    /// Takes `n` permits, all at once, waiting for as long as it takes. Later acquisitions wait
+    /// behind it. With 0 it never waits. With more than [`MAX_PERMITS`] it would wait for ever, and
+    /// the `checked` feature panics.
     #[inline]
     pub fn acquire_many(&self, n: u32) {
         self.acquire_many_limited(n, None, None);
@@ -255,8 +256,8 @@ impl<P: Platform> Semaphore<P> {
         self.try_acquire_many(n) || self.acquire_slow(n, &Limit { deadline, cancel })
     }
 
-    /// Gives one permit back, or a new one: whoever releases need not have acquired. Never waits;
-    /// safe to call from a signal handler.
+    /// Gives one permit back, or adds one: the caller need not have acquired any. Never waits; safe
+    /// to call from a signal handler.
     #[inline]
     pub fn release(&self) {
         self.release_many(1);
@@ -275,12 +276,12 @@ impl<P: Platform> Semaphore<P> {
         }
     }
 
-    /// How many permits there are. A snapshot: it may be stale when it arrives.
+    /// The number of permits. A snapshot.
     pub fn available(&self) -> u32 {
         permits(self.state())
     }
 
-    /// Whether somebody waits. A snapshot.
+    /// Whether a thread waits. A snapshot.
     pub fn is_contended(&self) -> bool {
         self.state() & QUEUED != 0
     }
@@ -293,20 +294,20 @@ impl<P: Platform> Semaphore<P> {
         };
         waiter.prepare();
         waiter.node().info.store(n, Relaxed);
-        if self.take_or_guard(n) {
+        if self.take_or_lock_list(n) {
             return true;
         }
         stat::count::<P>(Event::LockSlowpath);
         self.waiters.push_back(waiter.id());
         Step::Join.taken::<P>();
         self.serve();
-        matches!(waiter.sleep(limit), End::Told(_)) || self.give_up(&waiter)
+        matches!(waiter.sleep(limit), End::Signalled(_)) || self.give_up(&waiter)
     }
 
-    /// Leaves the list; true where the permits were granted first.
+    /// Leaves the list. Returns true where the permits were granted first.
     #[cold]
     fn give_up(&self, waiter: &Waiter<P>) -> bool {
-        self.take_or_guard(NEVER);
+        self.take_or_lock_list(NEVER);
         let granted = waiter.node().info.load(Relaxed) == GRANTED;
         if granted {
             Step::GrantedAtLimit.taken::<P>();
@@ -316,24 +317,25 @@ impl<P: Platform> Semaphore<P> {
         }
         self.serve();
         if granted {
-            // Who granted them is about to say so (I4).
+            // The signal is still to come (I4).
             waiter.sleep(&Limit::NONE);
         }
         granted
     }
 
-    /// Takes `n` permits where nobody waits and there are enough (true), else the guard.
-    fn take_or_guard(&self, n: u32) -> bool {
+    /// Takes `n` permits where nobody waits and there are enough, and returns true. Otherwise takes
+    /// the wait lock.
+    fn take_or_lock_list(&self, n: u32) -> bool {
         let mut seen = self.state();
         loop {
             let enough = seen & QUEUED == 0 && permits(seen) >= n;
-            let next = match seen & GUARDED {
+            let next = match seen & WAIT_LOCK {
                 // (p, 0, 0) -> (p - n, 0, 0)
                 0 if enough => seen - (n << SHIFT),
                 // (p, *, 0) -> (p, 1, 1)
-                0 => seen | QUEUED | GUARDED,
+                0 => seen | QUEUED | WAIT_LOCK,
                 _ => {
-                    self.wait_for_guard();
+                    self.wait_for_list();
                     seen = self.state();
                     continue;
                 }
@@ -349,22 +351,24 @@ impl<P: Platform> Semaphore<P> {
         }
     }
 
-    fn wait_for_guard(&self) {
-        let turns = Spin::Polls(TURNS);
+    fn wait_for_list(&self) {
+        let polls = Spin::Polls(POLLS);
         // Relaxed: the exchange that follows acquires.
-        let free = P::wait_until(&self.word, Relaxed, turns, |word: u32| word & GUARDED == 0);
-        Step::AwaitGuard.taken::<P>();
+        let free = P::wait_until(&self.word, Relaxed, polls, |word: u32| {
+            word & WAIT_LOCK == 0
+        });
+        Step::AwaitList.taken::<P>();
         if free.is_err() {
             backoff_sleep::<P>();
         }
     }
 
-    /// Grants permits to the first of the list for as long as there are enough, drops the guard,
-    /// and wakes them.
+    /// Grants permits to the first of the list as long as there are enough, releases the wait lock,
+    /// and wakes the granted waiters.
     fn serve(&self) {
         let granted = Batch::<P>::new();
-        // SA, of those that have added permits since the guard was taken, and GA, for who took it
-        // to release: acquire, pairs with SR and GR.
+        // SA, for permits added since the wait lock was taken, and GA, where a release took it:
+        // acquire, pairs with SR and GR.
         let mut seen = self.word.load(Acquire).wrapping_add(self.initial.get());
         loop {
             match self.waiters.first() {
@@ -381,7 +385,7 @@ impl<P: Platform> Semaphore<P> {
                 }
                 first => {
                     let queued = first.map_or(0, |_| QUEUED);
-                    let next = seen & !(QUEUED | GUARDED) | queued;
+                    let next = seen & !(QUEUED | WAIT_LOCK) | queued;
                     // (p, 1, 1) -> (p, q, 0). GR: release, pairs with GA. It fails where permits
                     // have come meanwhile; SA then: acquire, pairs with SR.
                     match self.exchange(seen, next, Release, Acquire) {
@@ -397,7 +401,7 @@ impl<P: Platform> Semaphore<P> {
                 }
             }
         }
-        // I5: from here on the semaphore may be gone.
+        // I5: the semaphore may be freed from here on.
         granted.wake(WOKEN);
     }
 
@@ -406,10 +410,10 @@ impl<P: Platform> Semaphore<P> {
         let mut seen = self.state();
         loop {
             // (p, 0, 0) -> (p + n, 0, 0), (p, 1, *) -> (p + n, 1, 1)
-            let serves = seen & (QUEUED | GUARDED) == QUEUED;
-            let guard = if serves { GUARDED } else { 0 };
-            // SR: release, pairs with SA. GA is the first look of `serve`.
-            match self.exchange(seen, plus(seen, n) | guard, Release, Relaxed) {
+            let serves = seen & (QUEUED | WAIT_LOCK) == QUEUED;
+            let wait_lock = if serves { WAIT_LOCK } else { 0 };
+            // SR: release, pairs with SA. GA is the first load of `serve`.
+            match self.exchange(seen, plus(seen, n) | wait_lock, Release, Relaxed) {
                 Ok(()) => {
                     Step::of_releasing(seen).taken::<P>();
                     if serves {
@@ -422,8 +426,8 @@ impl<P: Platform> Semaphore<P> {
         }
     }
 
-    /// Naps and tries in turn: for threads beyond the slots, and for a fifth context. It has no
-    /// place in the list, so it gets permits only at a moment when nobody waits.
+    /// Tries and backs off: for threads beyond the slots, and for a fifth context. It has no place
+    /// in the list, so it gets permits only at a moment when nobody waits.
     #[cold]
     fn acquire_without_node(&self, n: u32, limit: &Limit<'_, P>) -> bool {
         stat::count::<P>(Event::LockNoNode);
@@ -454,7 +458,7 @@ impl<P: Platform> Semaphore<P> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<(), u32> {
-        // Once: after the exchange the semaphore may be gone (I5).
+        // Loaded once: the semaphore may be freed after the exchange (I5).
         let initial = self.initial.get();
         let [seen, next] = [seen, next].map(|state| state.wrapping_sub(initial));
         match self.word.compare_exchange(seen, next, success, failure) {
@@ -464,12 +468,12 @@ impl<P: Platform> Semaphore<P> {
     }
 }
 
-/// How many permits a waiter in the list wants.
+/// Returns how many permits a waiter in the list wants.
 fn wants<P: Platform>(id: NodeId) -> u32 {
     id.node::<P>().info.load(Relaxed)
 }
 
-/// The state with `n` more permits, as far as there is room for them.
+/// Returns the state with `n` more permits, or as many as there is room for.
 #[inline]
 fn plus(state: u32, n: u32) -> u32 {
     let room = MAX_PERMITS - permits(state);
@@ -486,11 +490,11 @@ impl<P: Platform> fmt::Debug for Semaphore<P> {
     }
 }
 
-// SAFETY: the list is all that names a node.
+// SAFETY: only the list names a node.
 unsafe impl<P: Platform> RawFork for Semaphore<P> {
     /// Permits that were granted to a waiter are lost.
     unsafe fn forget_waiters(&self) {
-        self.word.fetch_and(!(QUEUED | GUARDED), Relaxed);
+        self.word.fetch_and(!(QUEUED | WAIT_LOCK), Relaxed);
         self.waiters.forget();
     }
 }

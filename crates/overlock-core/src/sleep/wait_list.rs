@@ -1,29 +1,31 @@
-//! What the sleeping locks share: a guarded list of waiters, and the sleep of a waiter that can be
-//! woken, can run out of time, and can be cancelled.
+//! Shared parts of the sleeping locks: a list of waiters with its wait lock, and the sleep of a
+//! waiter, which ends at a wake-up, a deadline or a cancellation.
 //!
-//! A waiter owns its node through a [`Waiter`]. Under the list's guard it
-//! [prepares](Waiter::prepare) and joins the list; then it [sleeps](Waiter::sleep). A waker changes
-//! the node's `state` under the guard ([`tell`]), drops the guard, and [kicks](kick).
+//! A waiter owns its node through a [`Waiter`]. Under the wait lock it [prepares](Waiter::prepare)
+//! and joins the list; then it [sleeps](Waiter::sleep). A waker changes the node's `state` under
+//! the wait lock ([`signal`]), releases that, and [kicks](kick).
 //!
 //! # States
 //!
-//! Of a waiter, from when it is prepared until its sleep ends:
+//! Of a waiter, from the time that it is prepared until its sleep ends:
 //!
 //! ```text
-//! waiting  --halt-->  waiting   kicked, out of time, or for no reason: it looks again
-//! waiting  --tell-->  told      by a waker, under the guard
-//! told     --look-->  awake
-//! waiting  --look-->  awake     its deadline has passed; it was cancelled; what `sleep_until` waits for has come
+//! waiting    --halt-->    waiting     kicked, out of time, or a spurious wake-up: it checks again
+//! waiting    --signal-->  signalled   by a waker, under the wait lock
+//! signalled  --load-->    awake
+//! waiting    --check-->   awake       its deadline has passed; it was cancelled; the condition of `sleep_until` holds
 //! ```
 //!
 //! # Why no wake-up is lost
 //!
-//! What a waiter halts on is the node's count of kicks, which every kick raises and nobody sets
-//! back. The waiter reads the count (WC), then looks at its state, its token and the clock, then
-//! halts if the count is still the same. The waker writes the state or the token's flag first, then
-//! raises the count (WK, release, pairs with WC, acquire), then kicks. So a waiter that looked too
-//! early finds the count changed. A kick that arrives after its waiter has left, for a node that
-//! waits for something else by then, is a spurious wake-up, and each sleep looks again.
+//! A waiter halts on its node's count of kicks, which every kick raises and nobody sets back. It
+//! reads the count (WC), then checks its state, its token and the clock, then halts if the count is
+//! still the same. The waker writes the state or the token's flag first, then raises the count (WK,
+//! release, pairs with WC, acquire), then kicks. So a waiter that checked too early finds the count
+//! changed.
+//!
+//! A kick may arrive after its waiter has left, when the node waits for something else. That is a
+//! spurious wake-up, and each sleep checks again after one.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -36,23 +38,26 @@ use crate::stat::{self, Event, Latency};
 
 diagram! {
     "wait_list" {
-        Halt = "waiting -> waiting: halted, looks again",
-        Tell = "waiting -> told",
-        Told = "told -> awake",
-        Late = "waiting -> awake: its deadline has passed",
+        Halt = "waiting -> waiting: halted, checks again",
+        Signal = "waiting -> signalled",
+        Signalled = "signalled -> awake",
+        DeadlinePassed = "waiting -> awake: its deadline has passed",
         Cancelled = "waiting -> awake: cancelled",
-        Come = "waiting -> awake: what it waits for has come",
+        ConditionHolds = "waiting -> awake: its condition holds",
     }
 }
 
-/// What a lock lacks that [sleeps](Waiter::sleep) without a limit.
-pub(crate) const WITHOUT_LIMIT: &[&str] =
-    &[Step::Late.text(), Step::Cancelled.text(), Step::Come.text()];
+/// The transitions that a lock cannot take whose sleeps have no limit and no condition.
+pub(crate) const WITHOUT_LIMIT: &[&str] = &[
+    Step::DeadlinePassed.text(),
+    Step::Cancelled.text(),
+    Step::ConditionHolds.text(),
+];
 
-/// A waiter's state that no waker has changed yet. Others are the lock's to choose.
+/// The state of a waiter that is not signalled yet. Each lock defines its other states.
 pub(crate) const WAITING: u32 = 0;
 
-/// A guarded list of waiters. 6 bytes.
+/// A list of waiters and its wait lock. 6 bytes.
 #[derive(Debug)]
 pub(crate) struct WaitList<P: Platform> {
     links: Links<P>,
@@ -67,7 +72,7 @@ impl<P: ConstPlatform> WaitList<P> {
     };
 }
 
-/// The list of a [`WaitList`], guarded.
+/// The list of a [`WaitList`], with the wait lock held.
 pub(crate) struct Waiters<'a, P: Platform> {
     links: &'a Links<P>,
     _guard: Held<'a, P>,
@@ -88,7 +93,8 @@ impl<P: Platform> WaitList<P> {
         }
     }
 
-    /// Those that waited, or had the guard, are gone, by a fork.
+    /// After fork() in the child: forgets the waiters and the holder of the wait lock, which exist
+    /// only in the parent.
     pub(crate) fn forget(&self) {
         self.links.forget();
         self.wait_lock.forget();
@@ -99,7 +105,7 @@ impl<P: Platform> WaitList<P> {
         self.links.first().is_none()
     }
 
-    /// Whether somebody is at work on the list. A snapshot.
+    /// Whether the wait lock is held. A snapshot.
     pub(crate) fn is_busy(&self) -> bool {
         self.wait_lock.is_held()
     }
@@ -113,24 +119,24 @@ impl<P: Platform> core::ops::Deref for Waiters<'_, P> {
     }
 }
 
-/// Changes a waiter's state, for its next look. The caller holds the guard of the list that the
-/// node is in, or was until now, and [kicks](kick) the waiter afterwards, best without the guard.
-pub(crate) fn tell<P: Platform>(id: NodeId, state: u32) {
+/// Sets a waiter's state. The caller holds the wait lock of the list that the node is in, or was
+/// until now, and [kicks](kick) the waiter afterwards, best without the wait lock.
+pub(crate) fn signal<P: Platform>(id: NodeId, state: u32) {
     let node = id.node::<P>();
     stamp(node);
-    // WS: release, pairs with the acquire in `sleep`: what the waker did is seen by who it wakes.
+    // WS: release, pairs with the acquire in `sleep`: the waiter sees all that the waker did.
     node.state.store(state, Release);
-    Step::Tell.taken::<P>();
+    Step::Signal.taken::<P>();
 }
 
-/// A waker is about to tell the node's waiter something.
+/// Records the time of a signal, for the statistics.
 pub(crate) fn stamp<P: Platform>(node: &Node<P>) {
     if cfg!(feature = "stat") {
         node.kicked_at.store(P::now().as_nanos(), Relaxed);
     }
 }
 
-/// Wakes the waiter that was [told](tell) something.
+/// Wakes a [signalled](signal) waiter.
 pub(crate) fn kick<P: Platform>(id: NodeId) {
     let node = id.node::<P>();
     // WK: release, pairs with WC.
@@ -139,12 +145,11 @@ pub(crate) fn kick<P: Platform>(id: NodeId) {
     stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&node.kicks));
 }
 
-/// Moves the waiter that was [told](tell) something to the sleepers of `word`, or wakes it where
-/// the platform cannot do that. The waiter has to be there: later its node may be in use for
-/// something else.
+/// Moves a [signalled](signal) waiter to the sleepers of `word`, or wakes it where the platform
+/// cannot do that. The waiter must still be waiting: later its node may be in use elsewhere.
 pub(crate) fn requeue<P: Platform>(id: NodeId, word: &P::U32) {
     let node = id.node::<P>();
-    // WK: release, pairs with WC. Who is about to halt does not.
+    // WK: release, pairs with WC. A waiter that is about to halt does not.
     node.kicks.fetch_add(1, Release);
     if !P::requeue(&node.kicks, word) {
         P::kick(&node.kicks);
@@ -155,23 +160,23 @@ pub(crate) fn requeue<P: Platform>(id: NodeId, word: &P::U32) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// A waker has set this state.
-    Told(u32),
+    Signalled(u32),
     Deadline,
     Cancelled,
 }
 
 impl End {
-    /// The transition by which a sleep ends so.
+    /// The transition that ends such a sleep.
     fn step(self) -> Step {
         match self {
-            End::Told(_) => Step::Told,
-            End::Deadline => Step::Late,
+            End::Signalled(_) => Step::Signalled,
+            End::Deadline => Step::DeadlinePassed,
             End::Cancelled => Step::Cancelled,
         }
     }
 }
 
-/// How long to wait: for ever, up to a moment, until cancelled.
+/// The limit of a wait: none, a deadline, a cancellation, or both.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit<'a, P: Platform> {
     pub(crate) deadline: Option<Deadline>,
@@ -191,12 +196,12 @@ impl<P: Platform> Limit<'_, P> {
         }
     }
 
-    /// Whether nothing ends the wait but what it is for.
+    /// Whether there is no limit.
     pub(crate) fn is_for_ever(&self) -> bool {
         self.deadline.is_none() && self.cancel.is_none()
     }
 
-    /// `end`, or the deadline where that is earlier.
+    /// Returns the earlier one of `end` and the deadline.
     pub(crate) fn earlier(&self, end: Instant) -> Instant {
         Deadline::earlier::<P>(self.deadline, end)
     }
@@ -205,8 +210,8 @@ impl<P: Platform> Limit<'_, P> {
         self.cancel.is_some_and(CancelToken::is_cancelled)
     }
 
-    /// Halts on `word` as a thread without a node of its own there, until the deadline, or the
-    /// cancellation, or for no reason. Whether it may have been kicked.
+    /// Halts on `word`, which is not a node's, until the deadline, the cancellation, or a kick;
+    /// spurious wake-ups happen. Returns whether there may have been a kick.
     pub(crate) fn halt(&self, sleeper: Sleeper, word: &P::U32, expected: u32) -> bool {
         match self.cancel {
             None => P::halt_as(sleeper, word, expected, self.deadline),
@@ -230,7 +235,7 @@ impl<P: Platform> Limit<'_, P> {
         true
     }
 
-    /// Why a waiter has to give up, if it has to.
+    /// The limit that is reached, if one is.
     pub(crate) fn reached(&self) -> Option<End> {
         if self.is_cancelled() {
             Some(End::Cancelled)
@@ -249,7 +254,7 @@ pub(crate) struct Waiter<P: Platform> {
 }
 
 impl<P: Platform> Waiter<P> {
-    /// Claims a node of the calling thread; `None` where it has none left.
+    /// Acquires a node of the calling thread. `None` where it has none left.
     pub(crate) fn new() -> Option<Self> {
         NodeGuard::new().map(|guard| Waiter { guard })
     }
@@ -262,19 +267,19 @@ impl<P: Platform> Waiter<P> {
         self.guard.node()
     }
 
-    /// Sets the state back: before joining a list, or to be told something once more. In a list:
-    /// under its guard.
+    /// Sets the state back to waiting: before joining a list, or to be signalled once more. In a
+    /// list: under its wait lock.
     pub(crate) fn prepare(&self) {
         self.node().state.store(WAITING, Relaxed);
     }
 
-    /// What the waiter has been told. Acquire, pairs with WS.
+    /// The state that a waker has signalled. Acquire, pairs with WS.
     pub(crate) fn state(&self) -> u32 {
         self.node().state.load(Acquire)
     }
 
-    /// Sleeps until `done`, of which those that make it true give word by a [kick]. False once
-    /// `limit` is reached. A waiter in a list looks again under the guard.
+    /// Sleeps until `done` holds; threads that make it true [kick] the waiter. Returns false once
+    /// `limit` is reached. A waiter in a list then checks again under the wait lock.
     pub(crate) fn sleep_until(&self, limit: &Limit<'_, P>, done: impl Fn() -> bool) -> bool {
         let node = self.node();
         let _watched = limit.cancel.map(|token| token.watch(node));
@@ -282,7 +287,7 @@ impl<P: Platform> Waiter<P> {
             // WC: acquire, pairs with WK.
             let kicks = node.kicks.load(Acquire);
             if done() {
-                Step::Come.taken::<P>();
+                Step::ConditionHolds.taken::<P>();
                 return true;
             }
             if let Some(end) = limit.reached() {
@@ -301,8 +306,8 @@ impl<P: Platform> Waiter<P> {
         Step::Halt.taken::<P>();
     }
 
-    /// Sleeps until told something, or until `limit` is reached. The waiter may still be in its
-    /// list after that, and whoever gives up has to look under the guard whether it was told
+    /// Sleeps until signalled, or until `limit` is reached. The waiter may still be in its list
+    /// after that. Before it gives up, it must check under the wait lock that it was not signalled
     /// after all.
     pub(crate) fn sleep(&self, limit: &Limit<'_, P>) -> End {
         let node = self.node();
@@ -313,7 +318,7 @@ impl<P: Platform> Waiter<P> {
             // Acquire, pairs with WS.
             let state = node.state.load(Acquire);
             if state != WAITING {
-                break End::Told(state);
+                break End::Signalled(state);
             }
             if let Some(end) = limit.reached() {
                 break end;
@@ -322,7 +327,7 @@ impl<P: Platform> Waiter<P> {
         };
         end.step().taken::<P>();
         drop(token);
-        if cfg!(feature = "stat") && matches!(end, End::Told(_)) {
+        if cfg!(feature = "stat") && matches!(end, End::Signalled(_)) {
             let kicked = Instant::from_nanos(node.kicked_at.load(Relaxed));
             stat::record::<P>(Latency::PvLatencyWake, P::now().nanos_since(kicked));
             stat::count::<P>(Event::PvKickWake);
@@ -335,7 +340,7 @@ impl<P: Platform> Waiter<P> {
 pub(crate) struct Watched<P: Platform>(&'static Node<P>);
 
 impl<P: Platform> Watched<P> {
-    /// `SeqCst`: CW, against the canceller's look at the node; see [`CancelToken::cancel`].
+    /// `SeqCst`: CW, against the canceller's load of the node; see [`CancelToken::cancel`].
     pub(super) fn new(node: &'static Node<P>, token: usize) -> Self {
         node.cancel.store(token, SeqCst);
         Watched(node)

@@ -1,18 +1,18 @@
 //! Mutexes of which a thread can hold several, taken in any order, without deadlock.
 //!
 //! A thread that wants more than one lock opens a *context* ([`acquire`]) and takes them through
-//! it. Each context has a stamp; one that has come earlier is *older*. Where two contexts could
-//! come to wait for each other, the younger one is *aborted*: it lets go of all that it holds,
-//! waits for the lock that it could not have, and begins anew, with its old stamp, so that it is
-//! the oldest one day. Which of the two notices is the [class](Class)'s [rule](Rule):
+//! it. Each context has a stamp; one that began earlier is *older*. If two contexts could come to
+//! wait for each other, the younger one is *aborted*: it releases all that it holds, waits for
+//! the lock that it could not have, and begins again. It keeps its stamp, so that in the end it is
+//! the oldest. The [class](Class)'s [rule](Rule) says which of the two detects the conflict:
 //!
 //! - *wound-wait*, the usual one: an older context that comes to a lock wounds the younger one that
 //!   holds it. A wounded context is aborted when it next has to wait, and not before.
 //! - *wait-die*: a younger context that comes to a lock which an older one holds, or waits for,
 //!   dies: it is aborted at once, if it holds anything.
 //!
-//! The scheme is that of database transactions (Rosenkrantz, Stearns, Lewis, 1978); the kernel's
-//! ww_mutex is the form that we follow. Outside of contexts the lock is a plain mutex ([`RawLock`],
+//! The scheme is that of database transactions (Rosenkrantz, Stearns, Lewis, 1978); the lock
+//! follows the kernel's ww_mutex. Outside of contexts the lock is a plain mutex ([`RawLock`],
 //! [`WwMutex::hold`]).
 //!
 //! # Layout
@@ -21,20 +21,20 @@
 //! |---|---|
 //! | `word`, bits 0 to 15 | the holder's name: its context's node; 0 where it holds without a context, 1 where its context has no node |
 //! | `word`, bit 16 | LOCKED |
-//! | `word`, bit 17 | WAITERS: under the guard: the list is not empty, or somebody is about to change that |
-//! | `waiters` | under the guard in it: contexts in the order of their stamps, and others, in the order of their coming, between them |
+//! | `word`, bit 17 | WAITERS, under the wait lock: the list is not empty, or a thread is about to change that |
+//! | `waiters` | under its wait lock: contexts in the order of their stamps, and waiters without a context between them, in the order of their arrival |
 //! | `class` | nobody; a context of another class is refused |
 //!
-//! A context guards one queue node while it lives. Nodes are immortal, so a name in a lock can be
-//! looked up whatever has become of the context. In the node:
+//! A context owns one queue node while it lives. Nodes are immortal, so a name in a lock can be
+//! resolved even after its context has ended. In the node:
 //!
 //! | field | who writes it |
 //! |---|---|
 //! | `lock` | the context as it begins: its stamp. A waiter without a context, before it enters the list: 0 |
-//! | `info`: WOUNDED | set by an older context, under the guard of a lock that this one holds; cleared by the context while it holds none |
+//! | `info`: WOUNDED | set by an older context, under the wait lock of a lock that this one holds; cleared by the context while it holds none |
 //! | `info`: HOLDS | the context before it enters a list: it holds other locks |
-//! | `info`: ROBBED | the waiter, under the guard: it was called, and somebody else was faster |
-//! | `state` | under the guard: WAITING; CALLED: it shall look again; GIVEN: it is out of the list, and the holder |
+//! | `info`: BYPASSED | the waiter, under the wait lock: it was woken, and another thread was quicker |
+//! | `state` | under the wait lock: WAITING; WOKEN: it must check again; GRANTED: it is out of the list, and the holder |
 //! | `next`, `wait`, `kicks` | the list's links, and the count of kicks: see `sleep/wait_list.rs` |
 //!
 //! # States
@@ -42,85 +42,85 @@
 //! As (name, LOCKED, WAITERS), name being `-` where nothing is locked:
 //!
 //! ```text
-//! (-, 0, 0)  --lock-->      (n, 1, 0)    one exchange, without the guard
-//! (n, 1, 0)  --unlock-->    (-, 0, 0)    the same; or with a look at the list that has just become empty
+//! (-, 0, 0)  --lock-->      (n, 1, 0)    one exchange, without the wait lock
+//! (n, 1, 0)  --unlock-->    (-, 0, 0)    the same; or after a check of the list that has just become empty
 //! (n, 1, *)  --wait-->      (n, 1, 1)    enters the list, before younger contexts, and sleeps; or leaves it at once
-//! (-, 0, *)  --wait-->      (m, 1, *)    it is free by now: taken under the guard
-//! (n, 1, 1)  --unlock-->    (-, 0, 1)    the first waiter is called; whoever comes may be faster
-//! (-, 0, 1)  --lock-->      (m, 1, *)    a newcomer that tries, or a waiter that was called. The robbed one waits again
-//! (n, 1, 1)  --unlock-->    (f, 1, *)    the first waiter was robbed before: the lock is given to it
+//! (-, 0, *)  --wait-->      (m, 1, *)    it is free by now: taken under the wait lock
+//! (n, 1, 1)  --unlock-->    (-, 0, 1)    the first waiter is woken; a newcomer may be quicker
+//! (-, 0, 1)  --lock-->      (m, 1, *)    a newcomer that tries, or a woken waiter. A bypassed one waits again
+//! (n, 1, 1)  --unlock-->    (f, 1, *)    the first waiter was bypassed before: the lock is handed off to it
 //! (n, 1, 1)  --give up-->   (n, 1, *)    a waiter that was wounded, or has to die, leaves the list
 //!
-//! who comes to a lock, by the rules:
+//! a thread that comes to a lock, by the rules:
 //! wound-wait: an older waiter wounds a younger holder; a newcomer that takes a lock past an older waiter wounds itself
-//! wait-die: a waiter that enters calls the next behind it, and who takes the lock the first in the list: to die
+//! wait-die: a waiter that enters wakes the next behind it, and a thread that takes the lock the first in the list: to die
 //!
 //! an attempt of a context:  aborted --> waits for the lock that it wanted, holds it --> the next attempt
-//!                                   --> naps, where that lock may be gone           --> the next attempt
-//!                           aborted at once by what it cannot have without a node, where it holds something
+//!                                   --> backs off, where that lock may be freed     --> the next attempt
+//!                           aborted at once by a lock that it cannot have without a node, where it holds something
 //! without a node: backs off until the lock is free
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1: while WAITERS is set, the word changes under the guard alone: both exchanges want it
+//! - I1: while WAITERS is set, the word changes only under the wait lock: both exchanges expect it
 //!   clear.
-//! - I2: a context that holds a lock whose WAITERS is set cannot end, nor let go of this lock,
-//!   without the lock's guard. So who has the guard may set WOUNDED in the node that the lock
-//!   names: it is still that context's.
-//! - I3: while the lock is free and somebody waits, the first in the list is CALLED: on its way to
-//!   look. A waiter leaves without the lock only while another holds it.
-//! - I4 (wound-wait): at the end of each guard, if a context that HOLDS waits for a younger one's
-//!   lock, that one is WOUNDED.
-//! - I5 (wait-die): at the end of each guard, if a context that HOLDS waits, and the holder is
-//!   older or a context stands before it in the list, it is CALLED. So of the contexts in the list
-//!   only the first can HOLD and sleep on.
+//! - I2: a context that holds a lock whose WAITERS is set cannot end, nor release this lock,
+//!   without the lock's wait lock. So the holder of the wait lock may set WOUNDED in the node that
+//!   the lock names: it is still that context's.
+//! - I3: while the lock is free and has waiters, the first in the list is WOKEN: on its way to
+//!   check. A waiter leaves without the lock only while another thread holds it.
+//! - I4 (wound-wait): whenever the wait lock is free, if a context that HOLDS waits for a younger
+//!   one's lock, that one is WOUNDED.
+//! - I5 (wait-die): whenever the wait lock is free, if a context that HOLDS waits, and the holder
+//!   is older or a context stands before it in the list, it is WOKEN. So of the contexts in the
+//!   list only the first can HOLD and sleep on.
 //!
 //! # Why there is no deadlock
 //!
-//! In a circle of contexts, each holding a lock that the one before waits for, all HOLD. Somewhere
+//! In a cycle of contexts, each holding a lock that the one before waits for, all HOLD. Somewhere
 //! in it an older one waits for a younger one: by I4 that one is wounded, does not sleep on, and
-//! leaves. And somewhere a younger one waits for an older: by I5 that one is called, looks, and
-//! leaves. Who waits behind another waiter waits for the holder like that one. A context that is
-//! aborted keeps its stamp, and the oldest of all is never aborted, so each gets through. Holders
-//! without a context are outside of this: what they wait for must not be held by a context that
-//! waits for them. So are contexts within contexts of the same thread.
+//! leaves. And somewhere a younger one waits for an older: by I5 that one is woken, checks, and
+//! leaves. A context behind another waiter waits for the holder like that one. An aborted context
+//! keeps its stamp, and the oldest of all is never aborted, so each succeeds in the end.
+//!
+//! This does not cover holders without a context: a context that waits for them must not hold what
+//! they wait for. Nor does it cover contexts within contexts of the same thread.
 //!
 //! # Orderings
 //!
 //! - WU, the release exchange that frees the lock, pairs with WA, the acquire exchange that takes
-//!   it, and with WE, the acquire read-modify-write by which a waiter sets WAITERS and may find it
-//!   free.
+//!   it. It also pairs with WE, the acquire read-modify-write by which a waiter sets WAITERS and
+//!   may find the lock free.
 //! - WA also releases, and WE acquires it: the newcomer that reads a holder's name reads its stamp.
-//! - The guard's own acquire and release order everything under it, which is Relaxed, and what
-//!   holders did that follow each other under it.
+//! - The wait lock's own acquire and release order everything under it, which is Relaxed. They also
+//!   order successive holders that hand off under it.
 //!
 //! # Why no wake-up is lost
 //!
-//! A waiter enters the list before it sleeps, with WAITERS set, so every unlock from then on comes
-//! by the guard, and calls the first. It sleeps until its state has changed or it is wounded; both
-//! are written before the kick, and the kick counts even where it comes before the sleep
+//! A waiter enters the list before it sleeps, with WAITERS set, so every unlock from then on takes
+//! the wait lock, and wakes the first. The waiter sleeps until its state has changed or it is
+//! wounded. Both are written before the kick, and the kick counts even before the sleep
 //! (`sleep/wait_list.rs`). A context that is wounded on its way to a list finds that out there.
 //!
-//! # Who may pass whom
+//! # How long a waiter can wait
 //!
 //! An older context enters the list before younger ones, also before the first. Newcomers may take
-//! the lock while the first is on its way; when it finds itself robbed it says so, and the next
-//! unlock gives it the lock. So the one that is first is passed by those that come while it wakes
-//! up once, and by older contexts, of which there are finitely many.
+//! the lock while the first is on its way. When it finds itself bypassed it says so, and the next
+//! unlock hands off to it. So only two kinds bypass the first: those that come while it wakes up
+//! once, and older contexts, of which there are finitely many.
 //!
 //! # Lifetime
 //!
-//! An unlock's last access to the lock is the exchange, or the end of its guard; who gets the lock
-//! from it meanwhile has to take that guard first.
+//! An unlock's last access to the lock is the exchange, or the release of its wait lock. A thread
+//! that gets the lock from it meanwhile has to take that wait lock first.
 //!
 //! # Where this deviates from the published form
 //!
-//! - Lock and context are named in one word, so that one exchange takes the lock and says for which
-//!   context. The kernel has two words, and a fence and a second look between them.
+//! - Lock and context are named in one word, so that one exchange takes the lock and names the
+//!   context. The kernel has two words, and a fence and a second check between them.
 //! - A context is its node's name, not a pointer to its owner's stack.
-//! - Trying again is not left to the caller: [`acquire`] does it, and waits for the contended lock
-//!   first.
+//! - The caller does not retry: [`acquire`] does, and waits for the contended lock first.
 //! - Waiters do not spin.
 
 mod class;
@@ -195,7 +195,7 @@ impl<P: Platform> WwMutex<P> {
         Held::without_context(self)
     }
 
-    /// The same if that needs no waiting.
+    /// As [`hold`](Self::hold), if that needs no waiting.
     #[inline]
     pub fn try_hold(&self) -> Option<Held<'_, P>> {
         self.try_lock().map(|()| Held::without_context(self))
@@ -210,7 +210,7 @@ impl<P: Platform> WwMutex<P> {
             .is_ok()
     }
 
-    /// Takes the lock if it is free, past those that wait.
+    /// Takes the lock if it is free, past waiters.
     fn try_take(&self, party: Party) -> bool {
         match self.word.load(Relaxed) {
             word if word & LOCKED != 0 => false,
@@ -224,14 +224,14 @@ impl<P: Platform> WwMutex<P> {
         stat::count::<P>(Event::LockSlowpath);
         match Waiter::new() {
             Some(waiter) => {
-                // True: it holds nothing that it could let go of.
+                // Returns true: without a context it is never aborted.
                 self.lock_slow(&waiter, Party::WITHOUT_CONTEXT);
             }
             None => self.poll(Party::WITHOUT_CONTEXT),
         }
     }
 
-    /// Takes the lock without a node to wait in: looks now and then, and may starve.
+    /// Takes the lock without a node to wait in: tries and backs off, and may starve.
     #[cold]
     fn poll(&self, party: Party) {
         stat::count::<P>(Event::LockNoNode);
@@ -241,7 +241,7 @@ impl<P: Platform> WwMutex<P> {
         }
     }
 
-    /// Releases what `name` holds.
+    /// Releases the lock, which `name` holds.
     #[inline]
     fn release(&self, name: u32) {
         // (name, 1, 0) -> (-, 0, 0). WU: release, pairs with WA and WE.
@@ -255,9 +255,9 @@ impl<P: Platform> WwMutex<P> {
     }
 }
 
-// SAFETY: the word goes to LOCKED by an exchange of 0 (I1), or under the guard, where it was not
-// LOCKED; or it stays so while an unlocker under the guard changes the name from its own to that of
-// the one waiter that it tells so. Only the holder's unlock does these, and makes it free.
+// SAFETY: the word goes to LOCKED by an exchange of 0 (I1), or under the wait lock, where it was
+// not LOCKED. Or it stays LOCKED while an unlock under the wait lock changes the name from its own
+// to that of the one waiter that it signals. Only the holder's unlock does that, or frees the lock.
 unsafe impl<P: Platform> RawLock for WwMutex<P> {
     type Token = ();
 

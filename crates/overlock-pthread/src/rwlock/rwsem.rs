@@ -13,7 +13,7 @@ use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
 use overlock::core::sleep::RwSem;
 use overlock::core::{Deadline, Platform};
 
-use super::{Backend, PATIENCE_NS, Passing};
+use super::{BARGE_DELAY_NS, Backend, Passing};
 
 /// Backoff sleep between two attempts to barge.
 const BACKOFF_SLEEP_NS: u64 = 50_000;
@@ -46,7 +46,7 @@ impl Backend for RwSem<Linux> {
         let limit = match passing {
             Passing::AtOnce => return read_barging(self, until),
             Passing::Later => {
-                let end = Linux::now().plus_nanos(PATIENCE_NS);
+                let end = Linux::now().plus_nanos(BARGE_DELAY_NS);
                 Some(Deadline::earlier::<Linux>(until, end).into())
             }
             Passing::Never => until,

@@ -1,4 +1,4 @@
-//! In a child of fork.
+//! fork(): the lock in the child.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -6,18 +6,18 @@ use super::{OverlockRw, READERS, UPGRADABLE, WRITING};
 use crate::platform::{Atomic, Platform};
 use crate::raw::{RawFork, RawForkRwLock, RawLock};
 
-// SAFETY: the gate is all that may name a thread.
+// SAFETY: only the gate may name a thread.
 unsafe impl<P: Platform> RawForkRwLock for OverlockRw<P> {
     unsafe fn forget_waiters(&self, written: bool) {
         // SAFETY: the caller's promise.
         unsafe { self.gate.forget_waiters() };
         if self.gate.is_locked() {
-            // SAFETY: its owner waited for the word (I4), and the calling thread waits for nothing:
-            // so it is one that is gone, and its token is ().
+            // SAFETY: its owner waits for the word (I4), and the calling thread waits for nothing.
+            // So the owner exists only in the parent, and its token is ().
             unsafe { self.gate.unlock(()) };
         }
-        // Beside a writer all readers are such that waited. Else they cannot be told from those
-        // that hold the lock.
+        // Readers counted behind a writer all waited. Without a writer, readers that backed out
+        // cannot be distinguished from those that hold the lock.
         let kept = if written {
             WRITING
         } else {

@@ -7,15 +7,15 @@ use crate::platform::Platform;
 diagram! {
     "overlock_rw" {
         Read = "(0, n) -> (0, n+1)",
-        ReadInVain = "(w, n+1) -> (w, n): shut or full, a reader in vain",
-        InVainKicks = "(w, n+1) -> (w, n): a reader in vain, kicks",
+        BackOut = "(w, n+1) -> (w, n): shut or full, a reader in vain",
+        BackOutKicks = "(w, n+1) -> (w, n): a reader in vain, kicks",
         TryRead = "(0, n) -> (0, n+1): an attempt",
         ReadLate = "(0, n) -> (0, n+1): after a wait",
-        ReadBeside = "(1, n) -> (1, n+1): waits",
-        Share = "(0, n): who waited beside the writer has a share",
+        CountBehindWriter = "(1, n) -> (1, n+1): a reader counts itself behind a writer",
+        ShareBegins = "(0, n): a reader that counted itself behind a writer has a share",
         ReaderSleeps = "a reader: others = 1",
-        BesideSleeps = "a reader beside a writer: others = 1",
-        BesideGivesUp = "(w, n) -> (w, n-1): a reader beside a writer, at its limit",
+        CountedSleeps = "a reader counted behind a writer: others = 1",
+        CountedGivesUp = "(w, n) -> (w, n-1): a reader counted behind a writer, at its limit",
         Leave = "(w, n) -> (w, n-1)",
         LeaveKicks = "(0, n) -> (0, n-1): the last that was waited for, kicks",
         Write = "(0, 0) -> (1, 0)",
@@ -37,7 +37,7 @@ diagram! {
     }
 }
 
-/// The gate is the recommended lock, whole, and drawn there.
+/// Without the gate's diagram: the gate is the recommended lock, which has its own.
 impl<P: Platform> HasDiagram for OverlockRw<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }

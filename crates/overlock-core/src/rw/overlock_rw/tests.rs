@@ -1,4 +1,4 @@
-//! Thread 0 is the director; the parts are threads 1 to 7.
+//! Thread 0 runs the script; the actors are threads 1 to 7.
 
 mod upgrade;
 mod wake;
@@ -6,7 +6,7 @@ mod wake;
 use std::boxed::Box;
 use std::cell::RefCell;
 
-use super::wait::{AMPLE_NS, AWAY_NS, SPIN_NS};
+use super::wait::{BACKOFF_NS, MIN_BACKOFF_LIMIT_NS, SPIN_NS};
 use super::*;
 use crate::platform::Instant;
 use crate::raw::{RawFairRwLock, RawUpgradeRwLock};
@@ -46,7 +46,7 @@ fn reader(number: usize, lock: Lock, passing: Passing) -> Actor {
     })
 }
 
-/// A reader that goes to sleep when the director is about to.
+/// A reader that goes to sleep when thread 0 is about to.
 fn reader_behind(number: usize, lock: Lock) -> &'static RefCell<Option<Actor>> {
     let behind: &RefCell<Option<Actor>> = Box::leak(Box::default());
     at(Point::Halt, move || {
@@ -62,7 +62,7 @@ fn writer(number: usize, lock: Lock) -> Actor {
 }
 
 #[test]
-fn the_word_tells_who_reads_who_writes_and_who_sleeps() {
+fn the_word_shows_readers_writers_and_sleepers() {
     let lock = leak();
     assert!(!lock.is_locked() && !lock.is_write_locked() && !lock.is_contended());
     lock.read();
@@ -86,40 +86,43 @@ fn the_word_tells_who_reads_who_writes_and_who_sleeps() {
     assert_eq!(size_of_val(lock), size_of::<Overlock<Toy>>() + 4);
 }
 
-/// Fails where it looks at the word all the time, or goes to the gate or to sleep instead. (Who may
-/// pass at once waits beside the writer.)
+/// Fails where it polls without back-off, or goes to the gate or to sleep instead. (A reader that
+/// may barge at once counts itself behind the writer.)
 #[test]
-fn who_finds_it_busy_stays_away_from_the_word_and_looks_again() {
+fn a_busy_waiter_backs_off_before_it_polls_again() {
     let acquire: [fn(Lock); 3] = [
         |lock| assert_eq!(lock.read_passing(Passing::Never, None), Ok(())),
         |lock| assert_eq!(lock.read_passing(Passing::Later, None), Ok(())),
         |lock| lock.write(),
     ];
     for acquire in acquire {
-        let mut away = 0;
-        for (times, nanos) in AWAY_NS.into_iter().enumerate() {
+        let mut backoff = 0;
+        for (times, nanos) in BACKOFF_NS.into_iter().enumerate() {
             let lock = leak();
             lock.write();
             (0..times).for_each(|_| at(Point::Wait, || {}));
             at(Point::Wait, move || unlock_write(lock));
             let start = Toy::now();
             acquire(lock);
-            away += nanos;
-            // A look at the toy's clock takes 1 ns: two beside each look at the word, and this one.
-            let looks = 2 * times as u64 + 3;
-            assert_eq!(Toy::now().nanos_since(start), away + looks);
+            backoff += nanos;
+            // A reading of the toy's clock takes 1 ns: two for each poll, and this one.
+            let readings = 2 * times as u64 + 3;
+            assert_eq!(Toy::now().nanos_since(start), backoff + readings);
             assert_eq!(left(), 0);
         }
     }
-    assert!(!Step::WriteAtGate.was_taken() && !Step::ReadBeside.was_taken());
+    assert!(!Step::WriteAtGate.was_taken() && !Step::CountBehindWriter.was_taken());
     assert_eq!(halts(), 0);
 }
 
-/// Fails where who has little time stays away all the same: a writer that tries again and again
-/// never closes the lock.
+/// Fails where a wait with a short limit backs off too: a writer that tries again and again never
+/// closes the lock.
 #[test]
-fn who_has_little_time_goes_to_the_gate_at_once() {
-    for (nanos, at_gate) in [(AMPLE_NS, true), (2 * AMPLE_NS, false)] {
+fn a_wait_with_a_short_limit_goes_to_the_gate_at_once() {
+    for (nanos, at_gate) in [
+        (MIN_BACKOFF_LIMIT_NS, true),
+        (2 * MIN_BACKOFF_LIMIT_NS, false),
+    ] {
         let lock = leak();
         lock.write();
         at(Point::Wait, move || {
@@ -131,10 +134,10 @@ fn who_has_little_time_goes_to_the_gate_at_once() {
     }
 }
 
-/// Fails where who may pass at once stays away first; and where `Passing` is not looked at: in
-/// `try_read_passing`, in `read_slow`.
+/// Fails where a reader that may barge at once backs off first, and where `try_read_passing` or
+/// `read_slow` ignores `Passing`.
 #[test]
-fn only_those_that_may_pass_a_closed_lock() {
+fn only_readers_that_may_barge_enter_a_closed_lock() {
     let lock = leak();
     lock.read();
     let waits = writer(1, lock);
@@ -143,12 +146,12 @@ fn only_those_that_may_pass_a_closed_lock() {
     assert_eq!(attempts, [Err(Refused::Busy), Ok(()), Ok(())]);
     let start = Toy::now();
     assert_eq!(lock.read_passing(Passing::AtOnce, None), Ok(()));
-    // It looks at the clock twice, and stays away not once.
+    // It reads the clock twice, and does not back off.
     assert_eq!(Toy::now().nanos_since(start), 3);
     let start = Toy::now();
     assert_eq!(lock.read_passing(Passing::Later, None), Ok(()));
-    assert!(Toy::now().nanos_since(start) >= PATIENCE_NS);
-    let long = start.plus_nanos(3 * PATIENCE_NS);
+    assert!(Toy::now().nanos_since(start) >= BARGE_DELAY_NS);
+    let long = start.plus_nanos(3 * BARGE_DELAY_NS);
     assert_eq!(lock.read_until(long), None);
     assert!(Toy::now() >= long);
     // Flags of sleepers that gave up may stay as long as the lock is closed (I3).
@@ -159,7 +162,7 @@ fn only_those_that_may_pass_a_closed_lock() {
     assert_eq!(word(lock), 0);
 }
 
-/// Fails where the top bit is not looked at, or who finds it stays counted.
+/// Fails where the top bit is ignored, or a reader that finds it stays counted.
 #[test]
 fn too_many_readers_are_refused() {
     let lock = leak();
@@ -176,7 +179,7 @@ fn too_many_readers_are_refused() {
 
 #[test]
 #[should_panic(expected = "more than 33554432 readers")]
-fn a_trait_that_has_no_way_to_say_so_panics() {
+fn too_many_readers_panic_where_the_trait_cannot_refuse() {
     let lock = leak();
     lock.word.store(FULL, Relaxed);
     lock.read();
@@ -185,7 +188,7 @@ fn a_trait_that_has_no_way_to_say_so_panics() {
 /// I2, I3. Fails where a writer at its limit leaves `CLOSED`, `FIRST` or `OTHERS`, a reader at its
 /// limit its share, or the gate stays closed.
 #[test]
-fn who_gives_up_leaves_nothing_behind() {
+fn a_waiter_that_gives_up_leaves_no_flag_and_no_share() {
     let lock = leak();
     lock.read();
     for _ in 0..2 {
@@ -206,9 +209,9 @@ fn who_gives_up_leaves_nothing_behind() {
     assert_eq!(word(lock), 0);
 }
 
-/// Fails where somebody looks less than once, or waits for longer than `until`.
+/// Fails where a wait tries less than once, or waits for longer than `until`.
 #[test]
-fn a_deadline_that_has_passed_leaves_time_for_one_look() {
+fn a_wait_tries_once_even_after_its_deadline() {
     let lock = leak();
     let past = Instant::from_nanos(0);
     assert!(lock.read_until(past).is_some());
@@ -226,9 +229,9 @@ fn a_deadline_that_has_passed_leaves_time_for_one_look() {
 }
 
 /// "Bounds". Fails where a writer at the gate never closes the lock to others, or needs a timer to:
-/// they would write for ever.
+/// the others would write for ever.
 #[test]
-fn after_a_while_a_writer_at_the_gate_lets_no_other_pass() {
+fn a_writer_at_the_gate_closes_the_lock_after_the_barge_delay() {
     let lock = leak();
     lock.write();
     let waits = writer(1, lock);
@@ -238,14 +241,17 @@ fn after_a_while_a_writer_at_the_gate_lets_no_other_pass() {
         unlock_write(lock);
         lock.write();
     };
-    let mut turns = 0;
+    let mut releases = 0;
     while word(lock) & CLOSED == 0 {
         again();
-        // A part's clock is its own, and goes on while it spins.
+        // An actor's clock is its own, and goes on while it spins.
         waits.sleep();
-        turns += 1;
+        releases += 1;
     }
-    assert!((2..=PATIENCE_NS / SPIN_NS).contains(&turns), "{turns}");
+    assert!(
+        (2..=BARGE_DELAY_NS / SPIN_NS).contains(&releases),
+        "{releases}"
+    );
     assert_eq!(word(lock), WRITING | FIRST | CLOSED);
     unlock_write(lock);
     assert!(lock.try_write().is_none() && !lock.try_write_now());
@@ -254,15 +260,15 @@ fn after_a_while_a_writer_at_the_gate_lets_no_other_pass() {
     assert_eq!(word(lock), WRITING);
 }
 
-/// "Bounds". Fails where a reader that has waited for `PATIENCE_NS` does not count itself: they
-/// would write for ever.
+/// "Bounds". Fails where a reader that has waited for `BARGE_DELAY_NS` does not count itself: the
+/// writers would go on for ever.
 #[test]
-fn after_a_while_a_reader_is_the_next() {
+fn a_reader_counts_itself_after_the_barge_delay() {
     let lock = leak();
     lock.write();
     at(Point::Halt, move || {
         assert_eq!(word(lock), WRITING | OTHERS);
-        Toy::delay(PATIENCE_NS);
+        Toy::delay(BARGE_DELAY_NS);
         unlock_write(lock);
         lock.write();
     });
@@ -275,7 +281,7 @@ fn after_a_while_a_reader_is_the_next() {
     assert_eq!((word(lock), left()), (1, 0));
 }
 
-/// I4: the release is an unlock's only access, whoever sleeps.
+/// I4: the release is an unlock's last access, whatever flags are set.
 #[test]
 fn an_unlock_touches_nothing_after_its_release() {
     type Watched = OverlockRw<Watch>;
@@ -289,7 +295,7 @@ fn an_unlock_touches_nothing_after_its_release() {
         let touches = watch::touches();
         let release = [Access::Add, Access::Exchange];
         assert!(release.contains(touches.last().unwrap()), "{touches:?}");
-        // Before it: a failed exchange, and a look. (Miri has weak exchanges fail for no reason.)
+        // Before it: a failed exchange, and a load. (Under Miri weak exchanges fail spuriously.)
         assert!(touches.len() <= 3 || cfg!(miri), "{touches:?}");
         touches.len()
     };
@@ -330,10 +336,10 @@ fn an_unlock_touches_nothing_after_its_release() {
     assert_eq!(kicks(), 2 + 4 * 4 + 3 * 2);
 }
 
-/// Fails where the gate stays with a thread that is gone, or readers that waited beside a writer
-/// stay counted.
+/// Fails where the gate stays with a thread that exists only in the parent, or where readers that
+/// were counted behind a writer stay counted.
 #[test]
-fn a_child_forgets_who_waited() {
+fn a_child_forgets_waiters() {
     use crate::raw::RawForkRwLock;
     for (written, before, after) in [
         (true, WRITING | CLOSED | OTHERS | FIRST | 3, WRITING),

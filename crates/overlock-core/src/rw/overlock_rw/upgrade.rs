@@ -1,5 +1,4 @@
-//! The upgradable reader: one of the readers, of which there is one at a time, and who can become
-//! the writer. And the fair releases.
+//! The upgradable reader: one reader at a time that can become the writer. And the fair releases.
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -38,7 +37,7 @@ impl<P: Platform> OverlockRw<P> {
         self.enter_upgradable() || self.pass_gate(Want::Upgradable, until, Self::enter_upgradable)
     }
 
-    /// The upgradable reader gives up `share`, all of it or what makes it upgradable.
+    /// Releases `share` of the upgradable reader: all of it, or its upgradable part.
     fn release_upgradable(&self, share: u32, fair: bool) {
         let word = ptr::from_ref(&self.word);
         let mut seen = self.word.load(Relaxed);
@@ -51,8 +50,8 @@ impl<P: Platform> OverlockRw<P> {
             if fair && seen & FIRST != 0 {
                 next |= CLOSED;
             }
-            // (0, n) U -> (0, n - 1), or (0, n). RU: release, pairs with WA. From here on the lock
-            // may be gone (I4).
+            // (0, n) U -> (0, n - 1), or (0, n). RU: release, pairs with WA. The lock may be freed
+            // from here on (I4).
             match self
                 .word
                 .compare_exchange_weak(seen, next, Release, Relaxed)
@@ -68,9 +67,9 @@ impl<P: Platform> OverlockRw<P> {
         }
     }
 
-    /// The upgradable reader is the only one: becomes the writer.
+    /// Makes the upgradable reader, the only one inside, the writer.
     fn finish_upgrade(&self, seen: u32) -> bool {
-        // Who waits at the gate goes on waiting, and readers that sleep.
+        // The gate's owner and the sleeping readers go on waiting.
         let next = WRITING | seen & (CLOSED | FIRST | OTHERS);
         // (0, 1) U -> (1, 0). WA: acquire, pairs with RU.
         let upgraded = self
@@ -98,7 +97,7 @@ impl<P: Platform> OverlockRw<P> {
         if self.try_to_upgrade() {
             return true;
         }
-        // From here on readers that come wait.
+        // Newcomers wait from here on.
         self.word.fetch_or(UPGRADING, Relaxed);
         loop {
             // Relaxed: the exchange acquires.
@@ -125,8 +124,8 @@ impl<P: Platform> OverlockRw<P> {
     }
 }
 
-// SAFETY: I1; one upgradable reader at a time, since each of them sets the bit in an exchange that
-// finds it clear.
+// SAFETY: I1; one upgradable reader at a time, since each sets the bit in an exchange that finds it
+// clear.
 unsafe impl<P: Platform> RawUpgradeRwLock for OverlockRw<P> {
     type Upgradable = ();
 
@@ -150,7 +149,7 @@ unsafe impl<P: Platform> RawUpgradeRwLock for OverlockRw<P> {
         self.upgrade_within(None);
     }
 
-    /// May fail where a reader finds out that it has to wait.
+    /// May fail while a reader backs out.
     unsafe fn try_upgrade(&self, (): ()) -> Result<(), ()> {
         self.try_to_upgrade().then_some(()).ok_or(())
     }
@@ -171,15 +170,16 @@ unsafe impl<P: Platform> RawUpgradeRwLock for OverlockRw<P> {
     }
 }
 
-// SAFETY: as above; a fair release closes the lock besides.
+// SAFETY: as above; a fair release also closes the lock.
 unsafe impl<P: Platform> RawFairRwLock for OverlockRw<P> {
-    /// A writer that has found readers has closed the lock already.
+    /// As [`unlock_read`](RawRwLock::unlock_read): a writer that finds readers closes the lock
+    /// itself.
     unsafe fn unlock_read_fair(&self, (): ()) {
         // SAFETY: the caller's promise.
         unsafe { self.unlock_read(()) }
     }
 
-    /// Who sleeps at the gate is the next of those that want to exclude others.
+    /// Makes a gate's owner that sleeps the next thread to exclude others.
     unsafe fn unlock_write_fair(&self, (): ()) {
         self.end_write(0, true);
     }

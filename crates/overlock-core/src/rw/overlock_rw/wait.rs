@@ -1,32 +1,33 @@
-//! Those that cannot acquire at once.
+//! Slow paths.
 
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed};
 
 use super::states::Step;
 use super::{
-    CLOSED, FIRST, FULL, OTHERS, OverlockRw, PATIENCE_NS, Passing, READER, READERS, Refused, SHUT,
-    UPGRADABLE, WRITING, counted, is_awaited, kick_all,
+    BARGE_DELAY_NS, CLOSED, FIRST, FULL, OTHERS, OverlockRw, Passing, READER, READERS, Refused,
+    SHUT, UPGRADABLE, WRITING, counted, is_awaited, kick_all,
 };
 use crate::platform::{Atomic, Deadline, Platform, Spin};
 use crate::raw::{RawLock, RawTimedLock};
 
-/// How long the gate's owner, the upgrader, and a reader beside a writer watch the word before they
-/// sleep. Most sections are shorter, and an owner that has lost its CPU is away for a thousand
-/// times as long.
+/// The spin of the gate's owner, the upgrader, and a counted reader on the word before they sleep.
+/// Most sections are shorter, and an owner that has lost its CPU is away for a thousand times as
+/// long.
 pub(super) const SPIN_NS: u64 = 5_000;
 
-/// A thread that finds the lock busy stays away from the word for so long before it looks again,
-/// each time. Most sections are over after the first few looks, and between CPUs that share a cache
-/// nothing is gained by staying away. Between others most of what a short section takes is the
-/// word's way from CPU to CPU; meanwhile it stays with one, which gets more done than two would.
-/// The times double, so that nobody stays away for much longer than it had to wait.
-pub(super) const AWAY_NS: [u64; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 100, 200, 400, 800, 1_600, 3_200];
+/// The back-off before each poll of a busy lock.
+///
+/// Most sections are over after the first few polls, and between CPUs that share a cache a back-off
+/// gains nothing. Between other CPUs the transfer of the word takes most of a short section. During
+/// a back-off the word stays with one CPU, which gets more done than two would. The times double,
+/// so that a thread does not back off for much longer than it had to wait.
+pub(super) const BACKOFF_NS: [u64; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 100, 200, 400, 800, 1_600, 3_200];
 
-/// Who has less time than this goes to the gate at once. Else a writer with short limits that tries
-/// again and again never closes the lock.
-pub(super) const AMPLE_NS: u64 = 100_000;
+/// A wait with less time than this goes to the gate at once. Otherwise a writer with short limits,
+/// which tries again and again, never closes the lock.
+pub(super) const MIN_BACKOFF_LIMIT_NS: u64 = 100_000;
 
-/// What the gate's owner waits for.
+/// The acquisition that the gate's owner waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     Write,
@@ -34,7 +35,7 @@ pub(super) enum Want {
 }
 
 impl Want {
-    /// Whether it can have it. Flags of sleepers are no obstacle, nor is its own closed.
+    /// Whether the gate's owner can have it. Flags of sleepers, and its own closed, do not matter.
     fn is_free(self, word: u32) -> bool {
         match self {
             Want::Write => word & !(CLOSED | FIRST | OTHERS) == 0,
@@ -42,16 +43,16 @@ impl Want {
         }
     }
 
-    /// Whether it lets nobody pass from now on, however short its wait: there are readers alone,
-    /// and as long as others come in there may always be.
+    /// Whether it closes the lock, however short its wait: only readers are inside, and there may
+    /// always be some as long as others come in.
     fn closes(self, word: u32) -> bool {
         self == Want::Write && word & READERS != 0 && word & (WRITING | CLOSED) == 0
     }
 
-    /// What it makes of a word that is free.
+    /// The word after an acquisition from the free word `word`.
     fn taken(self, word: u32) -> u32 {
         match self {
-            // Readers that sleep go on sleeping, now for the writer.
+            // Readers that sleep stay asleep, and wait for the writer now.
             Want::Write => WRITING | word & OTHERS,
             Want::Upgradable => (word & !(CLOSED | FIRST | OTHERS)) + (READER | UPGRADABLE),
         }
@@ -62,18 +63,18 @@ pub(super) fn is_over<P: Platform>(until: Option<Deadline>) -> bool {
     until.is_some_and(Deadline::is_over::<P>)
 }
 
-/// How long there is until `until`.
+/// Returns the time until `until`.
 fn time_left<P: Platform>(until: Option<Deadline>) -> u64 {
     until.map_or(u64::MAX, Deadline::nanos_left::<P>)
 }
 
 impl<P: Platform> OverlockRw<P> {
-    /// [`try_write_now`](Self::try_write_now) for those that have reason to look first.
+    /// [`try_write_now`](Self::try_write_now) after a load, where the lock is likely to be busy.
     pub(super) fn try_write_if_free(&self) -> bool {
         self.word.load(Relaxed) == 0 && self.try_write_now()
     }
 
-    /// Watches the word for a while.
+    /// Spins on the word for [`SPIN_NS`], or until `until`.
     pub(super) fn spin(
         &self,
         order: Ordering,
@@ -84,11 +85,11 @@ impl<P: Platform> OverlockRw<P> {
         P::wait_until(&self.word, order, Spin::Until(end), done)
     }
 
-    /// Says in the word, if it is still `seen`, that the caller sleeps, and does; until it changes,
-    /// or `until`.
+    /// Sets `flags` in the word and sleeps until it changes, or `until`. Returns at once where the
+    /// word is not `seen` any more.
     pub(super) fn sleep(&self, seen: u32, flags: u32, until: Option<Deadline>, step: Step) {
         let asleep = seen | flags;
-        // Relaxed: it publishes nothing, and the halt looks at the word.
+        // Relaxed: it publishes nothing, and the halt compares the word.
         let exchange = self.word.compare_exchange(seen, asleep, Relaxed, Relaxed);
         if exchange.is_ok() {
             step.taken::<P>();
@@ -96,26 +97,27 @@ impl<P: Platform> OverlockRw<P> {
         }
     }
 
-    /// A reader that has counted itself in vain. Unlike one that leaves it may touch the
-    /// lock once more, and clears what it kicks for: others that come in vain need not kick again.
+    /// Takes out a reader that has counted itself in vain. Unlike a reader that leaves, it may
+    /// touch the lock once more: it clears the flags that it kicks for, so that the next reader in
+    /// vain need not kick again.
     #[cold]
     pub fn back_out(&self) {
         // (w, n + 1) -> (w, n). Relaxed: it has read nothing.
         let before = self.word.fetch_sub(READER, Relaxed);
-        Step::ReadInVain.taken::<P>();
+        Step::BackOut.taken::<P>();
         if before & (FIRST | OTHERS) != 0 && is_awaited(before) {
-            // While this one was counted, who left did not find itself the last.
+            // While this one was counted, the last reader did not find itself the last.
             self.word.fetch_and(!(FIRST | OTHERS), Relaxed);
-            Step::InVainKicks.taken::<P>();
+            Step::BackOutKicks.taken::<P>();
             kick_all::<P>(&self.word);
         }
     }
 
-    /// A reader that has come in vain: one call, so that where none is needed nothing has to be
-    /// saved for it.
+    /// Backs out and acquires by waiting. One call, so that the fast path saves no registers for
+    /// it.
     #[cold]
     #[inline(never)]
-    pub(super) fn read_after_all(&self) {
+    pub(super) fn read_after_conflict(&self) {
         self.back_out();
         counted(self.read_slow(Passing::Never, None));
     }
@@ -126,12 +128,12 @@ impl<P: Platform> OverlockRw<P> {
         passing: Passing,
         until: Option<Deadline>,
     ) -> Result<(), Refused> {
-        // Others may wait for what a reader that passes at once reads already. The clock is not
-        // read by those that need not sleep.
-        let mut patience = (passing == Passing::AtOnce).then(P::now);
-        let mut away = AWAY_NS.iter();
+        // A reader that barges at once may hold what others wait for, so it does not delay. Others
+        // read the clock only before they sleep.
+        let mut barge_at = (passing == Passing::AtOnce).then(P::now);
+        let mut backoff = BACKOFF_NS.iter();
         loop {
-            let waited = patience.is_some_and(|end| P::now() >= end);
+            let waited = barge_at.is_some_and(|end| P::now() >= end);
             let shut = match passing {
                 Passing::AtOnce | Passing::Later if waited => WRITING,
                 _ => SHUT,
@@ -151,46 +153,46 @@ impl<P: Platform> OverlockRw<P> {
                     return Ok(());
                 }
                 if opens(before) {
-                    Step::ReadBeside.taken::<P>();
-                    return self.wait_beside(until);
+                    Step::CountBehindWriter.taken::<P>();
+                    return self.wait_counted(until);
                 }
                 self.back_out();
             }
             if is_over::<P>(until) {
                 return Err(Refused::Late);
             }
-            if let Some(&nanos) = away.next() {
+            if let Some(&nanos) = backoff.next() {
                 P::yield_slice(P::ticks());
                 P::delay(nanos.min(time_left::<P>(until)));
             } else if seen & shut != 0 {
-                let end = *patience.get_or_insert_with(|| P::now().plus_nanos(PATIENCE_NS));
+                let end = *barge_at.get_or_insert_with(|| P::now().plus_nanos(BARGE_DELAY_NS));
                 let until = match passing {
                     Passing::Later if !waited => Some(Deadline::earlier::<P>(until, end).into()),
                     _ => until,
                 };
                 self.sleep(seen, OTHERS, until, Step::ReaderSleeps);
-                away = AWAY_NS.iter();
+                backoff = BACKOFF_NS.iter();
             }
         }
     }
 
-    /// A reader that is counted: waits until no writer is inside.
-    fn wait_beside(&self, until: Option<Deadline>) -> Result<(), Refused> {
+    /// Waits, counted behind a writer, until no writer is inside.
+    fn wait_counted(&self, until: Option<Deadline>) -> Result<(), Refused> {
         loop {
             // (1, n) -> (0, n) by the writer. RA: acquire, pairs with WU.
             let seen = match self.spin(Acquire, until, |word| word & WRITING == 0) {
                 Ok(_) => {
-                    Step::Share.taken::<P>();
+                    Step::ShareBegins.taken::<P>();
                     return Ok(());
                 }
                 Err(seen) => seen,
             };
             if is_over::<P>(until) {
-                Step::BesideGivesUp.taken::<P>();
+                Step::CountedGivesUp.taken::<P>();
                 self.leave();
                 return Err(Refused::Late);
             }
-            self.sleep(seen, OTHERS, until, Step::BesideSleeps);
+            self.sleep(seen, OTHERS, until, Step::CountedSleeps);
         }
     }
 
@@ -199,15 +201,15 @@ impl<P: Platform> OverlockRw<P> {
         self.pass_gate(Want::Write, until, Self::try_write_if_free)
     }
 
-    /// Attempts it a few times, then waits for it at the gate.
+    /// Tries and backs off a few times, then waits at the gate.
     pub(super) fn pass_gate(
         &self,
         want: Want,
         until: Option<Deadline>,
         attempt: impl Fn(&Self) -> bool,
     ) -> bool {
-        if time_left::<P>(until) > AMPLE_NS {
-            for nanos in AWAY_NS {
+        if time_left::<P>(until) > MIN_BACKOFF_LIMIT_NS {
+            for nanos in BACKOFF_NS {
                 P::yield_slice(P::ticks());
                 P::delay(nanos);
                 if attempt(self) {
@@ -224,20 +226,20 @@ impl<P: Platform> OverlockRw<P> {
             }
         }
         let acquired = self.wait_at_gate(want, until);
-        // SAFETY: the caller owns it since a few lines above, and its token is ().
+        // SAFETY: acquired a few lines above, and its token is ().
         unsafe { self.gate.unlock(()) };
         acquired
     }
 
-    /// The caller owns the gate.
+    /// Waits for the lock as the gate's owner. Returns false at its limit.
     fn wait_at_gate(&self, want: Want, until: Option<Deadline>) -> bool {
-        let patience = P::now().plus_nanos(PATIENCE_NS);
+        let barge_at = P::now().plus_nanos(BARGE_DELAY_NS);
         loop {
             // Relaxed: the exchange acquires.
-            let look = self.spin(Relaxed, until, |word| {
+            let polled = self.spin(Relaxed, until, |word| {
                 want.is_free(word) || want.closes(word)
             });
-            let seen = match look {
+            let seen = match polled {
                 Ok(seen) if want.is_free(seen) => {
                     if self.take(want, seen) {
                         return true;
@@ -255,7 +257,7 @@ impl<P: Platform> OverlockRw<P> {
                 self.give_up();
                 return false;
             }
-            let (flags, step) = match P::now() >= patience {
+            let (flags, step) = match P::now() >= barge_at {
                 true => (FIRST | CLOSED, Step::FirstCloses),
                 false => (FIRST, Step::FirstSleeps),
             };
@@ -263,7 +265,7 @@ impl<P: Platform> OverlockRw<P> {
         }
     }
 
-    /// The gate's owner has found the lock free for what it wants.
+    /// Tries to take a lock that the gate's owner has found free for what it wants.
     fn take(&self, want: Want, seen: u32) -> bool {
         // (0, 0) -> (1, 0), or (0, n) -> (0, n + 1) U. WA: acquire, pairs with RU and WU.
         let taken = self
@@ -275,14 +277,14 @@ impl<P: Platform> OverlockRw<P> {
         } else if taken {
             Step::UpgradableAtGate.taken::<P>();
             if seen & OTHERS != 0 {
-                // I3: readers slept because it had closed the lock.
+                // I3: readers slept because the lock was closed.
                 kick_all::<P>(&self.word);
             }
         }
         taken
     }
 
-    /// The gate's owner leaves without the lock.
+    /// Clears the flags of a gate's owner that leaves without the lock.
     fn give_up(&self) {
         // I2, I3
         let before = self.word.fetch_and(!(CLOSED | FIRST | OTHERS), Relaxed);

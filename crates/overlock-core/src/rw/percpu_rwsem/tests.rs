@@ -1,4 +1,4 @@
-//! Thread 0 is the director; the parts are threads 1 to 7.
+//! Thread 0 runs the script; the actors are threads 1 to 7.
 
 use std::boxed::Box;
 
@@ -11,7 +11,7 @@ use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
 
 type Lock = &'static PerCpuRwSem<Toy>;
 
-/// One that has been read, and so has an id.
+/// A lock that was read before, and so has an id.
 fn leak() -> Lock {
     let lock: Lock = Box::leak(Box::default());
     unlock_read(lock, lock.read());
@@ -39,7 +39,7 @@ fn reader(thread: usize, lock: Lock) -> Actor {
     actor(thread, move || unlock_read(lock, lock.read()))
 }
 
-/// Nobody holds `lock`, and nothing is left of anybody.
+/// Nobody holds `lock`, and no waiter, flag or entry is left.
 fn assert_clean(lock: Lock) {
     assert!(!lock.is_locked() && !lock.is_write_locked() && !lock.is_contended());
     let entries = Toy::tables().slots.iter().flat_map(|slot| &slot.reading.0);
@@ -80,8 +80,8 @@ fn readers_share_and_writers_exclude() {
     assert_eq!(size_of_val(lock), size_of::<OverlockRw<Toy>>() + 4);
 }
 
-/// P2: without `find_entry` in `drain` the writer is in beside the reader. RK: without the look at
-/// `waited` in `clear`, a lost wake-up.
+/// P2: without `find_entry` in `drain` the writer enters while the reader is inside. RK: without
+/// the load of `waited` in `clear`, a lost wake-up.
 #[test]
 fn a_writer_waits_for_visible_readers() {
     let lock = leak();
@@ -102,14 +102,14 @@ fn a_writer_waits_for_visible_readers() {
 
 /// RB after RE: the writer comes between, and has found no entry.
 #[test]
-fn a_reader_that_a_writer_has_overtaken_counts_itself() {
+fn a_reader_that_finds_a_writer_after_its_entry_counts_itself() {
     let lock = leak();
     at(Point::Light, move || {
         as_thread(1, || {
             assert!(lock.lock.try_write().is_some());
         });
     });
-    // The light barrier of its way out.
+    // The light barrier as it backs out.
     at(Point::Light, move || {
         assert!(lock.find_entry().is_none());
         unlock_write(lock);
@@ -120,10 +120,9 @@ fn a_reader_that_a_writer_has_overtaken_counts_itself() {
     assert_clean(lock);
 }
 
-/// The kick in `clear` for the entry of a reader that has come too late, seen by the writer all the
-/// same.
+/// The kick in `clear` for the entry of a reader that came too late, but which the writer has seen.
 #[test]
-fn a_writer_that_waits_for_an_entry_that_came_to_nothing_is_woken() {
+fn a_reader_that_backs_out_wakes_a_writer_that_saw_its_entry() {
     let lock = leak();
     let reads = reader(1, lock);
     reads.to(Point::Light);
@@ -136,15 +135,15 @@ fn a_writer_that_waits_for_an_entry_that_came_to_nothing_is_woken() {
     assert_clean(lock);
 }
 
-/// WK, then the heavy barrier, then the look: the reader leaves between the writer's spin and its
+/// WK, then the heavy barrier, then the load: the reader leaves between the writer's spin and its
 /// increment, or just before the halt.
 #[test]
-fn a_reader_that_leaves_just_before_the_writer_sleeps_is_noticed() {
+fn a_writer_does_not_sleep_after_its_reader_has_left() {
     for point in [Point::Heavy, Point::Halt] {
         let lock = leak();
         let read = as_thread(1, || lock.read());
         if point == Point::Heavy {
-            // The first one is that of the entries.
+            // The first barrier is that of the search.
             at(point, || {});
         }
         at(point, move || as_thread(1, || unlock_read(lock, read)));
@@ -156,15 +155,15 @@ fn a_reader_that_leaves_just_before_the_writer_sleeps_is_noticed() {
     }
 }
 
-/// `id` in `outwait`: the reader leaves between the writer's look at all entries and its wait for
-/// this one.
+/// `id` in `wait_for_entry`: the reader leaves between the writer's search and its wait for the
+/// entry.
 #[test]
 fn a_writer_does_not_wait_for_an_entry_that_was_cleared_as_it_found_it() {
     let lock = leak();
     let read = lock.read();
     let entry = lock.find_entry().unwrap();
     unlock_read(lock, read);
-    assert!(lock.outwait(entry, None));
+    assert!(lock.wait_for_entry(entry, None));
     assert_eq!(halts(), 0);
 }
 
@@ -242,8 +241,8 @@ fn the_slot_of_a_thread_that_forgot_a_read_guard_is_never_given_away() {
     assert!(lock.try_write().is_none());
 }
 
-/// The id stays with the lock, and an entry that was forgotten in one lock says nothing about
-/// another. 0 is none.
+/// The id stays with the lock, and an entry that was leaked by one lock does not concern another. 0
+/// is no id.
 #[test]
 fn locks_have_different_ids() {
     let [one, two] = [leak(), leak()];
@@ -251,7 +250,7 @@ fn locks_have_different_ids() {
     assert!(two.try_write().is_some());
     unlock_write(two);
     assert!(one.try_write().is_none());
-    // All ids have been given, or nearly.
+    // The ids are about to wrap.
     Toy::tables().reader_ids.0.store(u32::MAX, Relaxed);
     let third = leak();
     let read = third.read();

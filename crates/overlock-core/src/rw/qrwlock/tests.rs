@@ -1,4 +1,4 @@
-//! Thread 0 is the director; the parts are threads 1 to 7.
+//! Thread 0 runs the script; the actors are threads 1 to 7.
 
 use std::boxed::Box;
 use std::cell::UnsafeCell;
@@ -43,7 +43,7 @@ fn writer(number: usize, lock: Lock) -> Actor {
 }
 
 #[test]
-fn the_word_tells_who_reads_who_writes_and_who_waits_to_write() {
+fn the_word_shows_readers_the_writer_and_a_waiting_writer() {
     let lock = leak();
     assert!(!lock.is_locked() && !lock.is_write_locked() && !lock.is_contended());
     lock.read();
@@ -68,8 +68,8 @@ fn the_word_tells_who_reads_who_writes_and_who_waits_to_write() {
     assert_eq!((word(lock), size_of_val(lock)), (0, 8));
 }
 
-/// I3, I4. Fails where `read` lets readers in beside `WAITING`, and ("stuck", or a wrong order)
-/// where either slow path passes the queue.
+/// I3, I4. Fails where `read` lets readers in despite `WAITING`, and ("stuck", or a wrong order)
+/// where either slow path bypasses the queue.
 #[test]
 fn readers_and_writers_are_served_in_one_order() {
     let lock = leak();
@@ -95,7 +95,7 @@ fn readers_and_writers_are_served_in_one_order() {
     assert_eq!(word(lock), READER | WAITING);
     unlock_read(lock);
     for part in parts.iter().skip(1).rev() {
-        part.to(Point::Wait); // They look, and none of them passes.
+        part.to(Point::Wait); // They poll, and none of them barges.
     }
     assert_eq!(*order.lock().unwrap(), []);
     parts.into_iter().for_each(Actor::end);
@@ -103,7 +103,7 @@ fn readers_and_writers_are_served_in_one_order() {
     assert_eq!(word(lock), 0);
 }
 
-/// Those that wait for the writer together read together.
+/// Readers that wait for a writer together read together.
 #[test]
 fn the_first_reader_of_the_queue_lets_the_next_follow() {
     let lock = leak();
@@ -170,10 +170,10 @@ fn a_reader_in_a_handler_waits_for_the_writer_that_holds_the_lock() {
     }
 }
 
-/// I1. Fails where `write_slow` takes a look at (0, 1, 0) for the lock: a handler's reader may come
-/// between.
+/// I1. Fails where `write_slow` takes a load of (0, 1, 0) for an acquisition: a handler's reader
+/// may come between.
 #[test]
-fn a_reader_between_look_and_exchange_keeps_the_writer_out() {
+fn a_reader_between_load_and_exchange_keeps_the_writer_out() {
     let lock: &'static Qrwlock<Watch> = Box::leak(Box::new(Qrwlock::create().unwrap()));
     watch(&lock.word);
     lock.read();
@@ -190,7 +190,7 @@ fn a_reader_between_look_and_exchange_keeps_the_writer_out() {
     assert_eq!((left(), watch::left()), (0, 0));
 }
 
-/// I2. Fails where `try_read` does not look at what its addition returns.
+/// I2. Fails where `try_read` ignores the result of its addition.
 #[test]
 fn an_attempt_to_read_fails_where_a_writer_is_quicker() {
     let lock: &'static Qrwlock<Watch> = Box::leak(Box::new(Qrwlock::create().unwrap()));
@@ -201,10 +201,10 @@ fn an_attempt_to_read_fails_where_a_writer_is_quicker() {
 }
 
 /// WA. Under Miri, which knows data races, this fails where the exchange of `write_slow` is
-/// Relaxed, even with an Acquire look before it. The two threads meet by relaxed flags alone, so
+/// Relaxed, even with an Acquire load before it. The two threads meet by relaxed flags alone, so
 /// nothing else orders them.
 #[test]
-fn what_a_reader_did_between_look_and_exchange_comes_before_the_writer() {
+fn a_reader_between_load_and_exchange_happens_before_the_writer() {
     struct Shared {
         lock: Qrwlock<Watch>,
         data: UnsafeCell<u32>,
@@ -257,8 +257,8 @@ fn what_a_reader_did_between_look_and_exchange_comes_before_the_writer() {
     assert_eq!(reader.join().unwrap(), 0);
 }
 
-/// `FULL`. Fails where a look or an addition does not respect it: the count comes round, and a
-/// writer gets in.
+/// `FULL`. Fails where a load or an addition does not respect it: the count wraps, and a writer
+/// gets in.
 #[test]
 fn a_reader_more_than_can_be_counted_does_not_get_in() {
     const MOST: u32 = FULL - READER;
@@ -298,13 +298,13 @@ fn the_queue_may_be_another_lock() {
 #[test]
 #[cfg(any(debug_assertions, feature = "checked"))]
 #[should_panic(expected = "unlock_read of a qrwlock without readers")]
-fn a_second_unlock_of_a_reader_is_reported() {
+fn a_second_unlock_of_a_reader_panics() {
     unlock_read(leak());
 }
 
 #[test]
 #[cfg(any(debug_assertions, feature = "checked"))]
 #[should_panic(expected = "unlock_write of a qrwlock without a writer")]
-fn a_second_unlock_of_a_writer_is_reported() {
+fn a_second_unlock_of_a_writer_panics() {
     unlock_write(leak());
 }

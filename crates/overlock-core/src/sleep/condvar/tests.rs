@@ -1,4 +1,4 @@
-//! Thread 0 is the director; the parts are threads 1 to 7.
+//! Thread 0 runs the script; the actors are threads 1 to 7.
 
 use std::boxed::Box;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::spin::Unfair;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
 
-/// A lock that lets the director look around when it has been released.
+/// A lock that stops an actor after each release.
 struct Loud(Unfair<Toy>);
 
 // SAFETY: as `Unfair`.
@@ -49,13 +49,13 @@ struct Scene {
     condvar: Condvar<Toy>,
     lock: Loud,
     token: CancelToken<Toy>,
-    /// Who is back, and whether it was notified.
+    /// The threads that are back, and whether they were notified.
     back: Mutex<Vec<(usize, bool)>>,
 }
 
 type Stage = &'static Scene;
 
-/// One whose waiters go to sleep at once.
+/// A condition variable whose waiters sleep at once.
 fn without_polls() -> Condvar<Toy> {
     let condvar = Condvar::<Toy>::create();
     condvar.skip.store(u8::MAX, Relaxed);
@@ -102,20 +102,20 @@ impl Scene {
             let (deadline, cancel) = limit();
             self.lock.lock();
             self.wait(number, deadline, cancel);
-            // The owner again, the next one called.
+            // The owner again; the next one is woken.
             Toy::heavy_barrier();
             self.unlock();
         })
     }
 
-    /// A part that waits for as long as it takes, asleep.
+    /// An actor that waits without a limit, asleep.
     fn sleeper(&'static self, number: usize) -> Actor {
         let part = self.waiter(number, || (None, false));
         part.sleep();
         part
     }
 
-    /// A part whose deadline passes in its first sleep.
+    /// An actor whose deadline passes in its first sleep.
     fn timed(&'static self, number: usize) -> Actor {
         let part = self.waiter(number, || (Some(Toy::now().plus_nanos(2).into()), false));
         part.sleep();
@@ -124,9 +124,9 @@ impl Scene {
     }
 }
 
-/// Whether thread `number` was called.
-fn called(number: usize) -> bool {
-    state(number) == CALLED
+/// Whether thread `number` was woken.
+fn woken(number: usize) -> bool {
+    state(number) == WOKEN
 }
 
 fn state(number: usize) -> u32 {
@@ -135,7 +135,7 @@ fn state(number: usize) -> u32 {
 
 /// I1. Fails where `wait_limited` releases the lock before it joins the list.
 #[test]
-fn who_gets_the_lock_finds_the_waiter_in_the_list() {
+fn the_next_owner_finds_the_waiter_in_the_list() {
     let scene = stage();
     let waiter = scene.waiter(1, || (None, false));
     waiter.to(Point::Light); // It has just released the lock.
@@ -148,7 +148,7 @@ fn who_gets_the_lock_finds_the_waiter_in_the_list() {
 
 /// Fails where `detach` does not begin with the first, or does not stop at `most`.
 #[test]
-fn each_notification_wakes_the_one_that_came_first() {
+fn each_notification_wakes_the_waiter_that_came_first() {
     let scene = stage();
     assert!(!scene.condvar.notify_one());
     let sleepers = [1, 2, 3].map(|number| scene.sleeper(number));
@@ -162,10 +162,10 @@ fn each_notification_wakes_the_one_that_came_first() {
     assert!(!scene.condvar.is_in_use());
 }
 
-/// The lock does not adopt. Fails where more than two are called at a time, and ("lost wake-up")
-/// where a waiter that is back does not call its successor.
+/// The lock does not adopt. Fails where more than two are woken at a time, and ("lost wake-up")
+/// where a waiter that is back does not wake its successor.
 #[test]
-fn those_notified_together_wake_two_at_a_time() {
+fn waiters_notified_together_wake_two_at_a_time() {
     let scene = stage();
     let [one, two, three, four, five] = [1, 2, 3, 4, 5].map(|number| scene.sleeper(number));
     scene.lock.lock();
@@ -174,26 +174,26 @@ fn those_notified_together_wake_two_at_a_time() {
     assert_eq!(scene.condvar.notify_all(), 0);
     assert_eq!(kicks() - before, 2);
     one.to(Point::Wait); // It contends for the lock.
-    assert!(called(1) && called(2) && !called(3) && !called(4));
+    assert!(woken(1) && woken(2) && !woken(3) && !woken(4));
     scene.unlock();
     one.to(Point::Heavy); // It has it.
-    assert!(called(3) && !called(4));
+    assert!(woken(3) && !woken(4));
     three.to(Point::Wait);
     one.end();
     two.to(Point::Heavy);
-    assert!(called(4));
+    assert!(woken(4));
     two.end();
-    assert!(!called(5));
+    assert!(!woken(5));
     for part in [three, four, five] {
         part.end();
     }
     assert_eq!(scene.back(), [1, 2, 3, 4, 5].map(|number| (number, true)));
 }
 
-/// I3. Fails where a notified waiter takes the guard, which nobody drops any more, or where `drain`
-/// waits for those that were notified.
+/// I3. Fails where a notified waiter takes the wait lock, which nobody releases any more, or where
+/// `drain` waits for those that were notified.
 #[test]
-fn who_notifies_all_may_destroy_it_while_it_owns_the_lock() {
+fn a_thread_that_notified_all_may_free_it_while_it_owns_the_lock() {
     for all in [false, true] {
         let scene = requeue::Adopting::new();
         let parts = [1, 2].map(|number| scene.sleeper(number));
@@ -203,7 +203,7 @@ fn who_notifies_all_may_destroy_it_while_it_owns_the_lock() {
             false => assert!(scene.condvar.notify_one() && scene.condvar.notify_one()),
         }
         scene.condvar.drain();
-        assert_eq!(halts(), 0, "it did not nap");
+        assert_eq!(halts(), 0, "it did not back off");
         core::mem::forget(scene.condvar.list.lock());
         scene.unlock();
         parts.into_iter().for_each(Actor::end);
@@ -214,7 +214,7 @@ fn who_notifies_all_may_destroy_it_while_it_owns_the_lock() {
     scene.lock.lock();
     assert_eq!(scene.condvar.notify_all(), 3);
     scene.condvar.drain();
-    assert_eq!(halts(), 0, "it did not nap");
+    assert_eq!(halts(), 0, "it did not back off");
     core::mem::forget(scene.condvar.list.lock());
     scene.unlock();
     late.sleep(); // Past its deadline.
@@ -223,14 +223,14 @@ fn who_notifies_all_may_destroy_it_while_it_owns_the_lock() {
     assert_eq!(scene.back(), [(1, true), (2, true), (3, true)]);
 }
 
-/// I2. Fails where `leave` unlinks without the guard, or `is_in_use` does not count those that
-/// leave: a waiter would touch what is gone.
+/// I2. Fails where `leave` unlinks without the wait lock, or `is_in_use` does not count waiters
+/// that leave: one would touch freed memory.
 #[test]
-fn a_waiter_that_gives_up_is_waited_for() {
+fn drain_waits_for_a_waiter_that_gives_up() {
     let scene = stage();
     let one = scene.timed(1);
     let guard = scene.condvar.list.lock();
-    one.to(Point::Wait); // Its time is over, and it waits for the guard.
+    one.to(Point::Wait); // Its deadline has passed, and it waits for the wait lock.
     drop(guard);
     assert!(!scene.condvar.notify_one());
     assert!(scene.condvar.is_in_use());
@@ -242,10 +242,10 @@ fn a_waiter_that_gives_up_is_waited_for() {
     assert_eq!(scene.back(), [(1, false)]);
 }
 
-/// Each on its own: nobody waits for an earlier batch. Fails where `detach` leaves a successor in
-/// `info` that is of another batch.
+/// Nobody waits for an earlier chain. Fails where `detach` leaves a successor of another chain in
+/// `info`.
 #[test]
-fn those_notified_one_by_one_wake_at_the_same_time() {
+fn waiters_notified_one_by_one_wake_at_the_same_time() {
     let scene = stage();
     let sleepers = [1, 2, 3, 4, 5].map(|number| scene.sleeper(number));
     scene.lock.lock();
@@ -258,15 +258,15 @@ fn those_notified_one_by_one_wake_at_the_same_time() {
     let [one, two, three, four, five] = sleepers;
     two.end();
     one.end();
-    assert!(!called(5));
+    assert!(!woken(5));
     three.end();
     four.end();
     five.end();
 }
 
-/// Fails where a waiter takes its successor from the list instead of from its batch.
+/// Fails where a waiter takes its successor from the list instead of from its chain.
 #[test]
-fn who_comes_after_a_notification_waits_for_the_next() {
+fn a_waiter_that_comes_after_a_notification_waits_for_the_next() {
     let scene = stage();
     let [one, two] = [1, 2].map(|number| scene.sleeper(number));
     assert_eq!(scene.condvar.notify_all(), 2);
@@ -275,16 +275,16 @@ fn who_comes_after_a_notification_waits_for_the_next() {
     two.end();
     three.startle();
     three.sleep();
-    assert!(!called(3) && scene.condvar.is_in_use());
+    assert!(!woken(3) && scene.condvar.is_in_use());
     assert!(scene.condvar.notify_one());
     three.end();
     assert_eq!(scene.back(), [(1, true), (2, true), (3, true)]);
 }
 
 /// I2. Fails where `wait_limited` goes on without its second sleep: those behind it would never be
-/// called.
+/// woken.
 #[test]
-fn a_notified_waiter_whose_time_is_over_keeps_its_place() {
+fn a_notified_waiter_at_its_deadline_keeps_its_place() {
     let scene = stage();
     let [one, two] = [1, 2].map(|number| scene.sleeper(number));
     let three = scene.timed(3);
@@ -304,15 +304,15 @@ fn a_notified_waiter_whose_time_is_over_keeps_its_place() {
 /// I2. Fails where `detach` does not compare: the notification would be lost to a waiter that gives
 /// up.
 #[test]
-fn a_notification_passes_a_waiter_that_is_giving_up() {
+fn a_notification_skips_a_waiter_that_is_giving_up() {
     let scene = stage();
     let one = scene.timed(1);
     let two = scene.sleeper(2);
     let guard = scene.condvar.list.lock();
-    one.to(Point::Wait); // Its time is over, and it waits for the guard.
+    one.to(Point::Wait); // Its deadline has passed, and it waits for the wait lock.
     drop(guard);
     assert!(scene.condvar.notify_one());
-    assert!(called(2));
+    assert!(woken(2));
     one.end();
     two.end();
     assert_eq!(scene.back(), [(1, false), (2, true)]);
@@ -329,14 +329,14 @@ fn a_notification_counts_until_the_waiter_leaves() {
     assert!(scene.condvar.notify_one());
     one.end();
     assert_eq!(scene.back(), [(1, true)]);
-    assert!(!called(2));
+    assert!(!woken(2));
     assert_eq!(scene.condvar.notify_all(), 1);
     two.end();
 }
 
 /// Fails where `leave` does not unlink.
 #[test]
-fn a_notification_goes_past_those_that_gave_up() {
+fn a_notification_skips_waiters_that_gave_up() {
     let scene = stage();
     let [one, two] = [1, 2].map(|number| scene.timed(number));
     let three = scene.sleeper(3);
@@ -357,14 +357,14 @@ fn a_notification_goes_past_those_that_gave_up() {
         [(3, true), (1, false), (2, false), (4, false)]
     );
     assert!(!scene.condvar.is_in_use());
-    // It can be waited for and notified as before.
+    // Waits and notifications work as before.
     let five = scene.sleeper(5);
     assert_eq!(scene.condvar.notify_all(), 1);
     five.end();
 }
 
 #[test]
-fn a_token_ends_the_waits_that_nobody_has_notified() {
+fn a_cancellation_ends_waits_that_were_not_notified() {
     let scene = stage();
     let [one, two, three] = [1, 2, 3].map(|number| {
         let part = scene.waiter(number, || (None, true));
@@ -377,7 +377,7 @@ fn a_token_ends_the_waits_that_nobody_has_notified() {
     one.end();
     three.end();
     assert_eq!(scene.back(), [(2, false), (1, true), (3, false)]);
-    // One that was cancelled before releases the lock all the same.
+    // A wait with a token cancelled before releases the lock all the same.
     let four = scene.waiter(4, || (None, true));
     four.to(Point::Light);
     assert!(!scene.lock.is_locked());
@@ -386,10 +386,10 @@ fn a_token_ends_the_waits_that_nobody_has_notified() {
     assert!(!scene.condvar.is_in_use());
 }
 
-/// Fails where `wait_limited` keeps the node while it waits for the lock: one less for the lock,
-/// and for handlers.
+/// Fails where `wait_limited` keeps the node while it waits for the lock: then the lock and
+/// handlers have one less.
 #[test]
-fn the_node_is_free_while_the_waiter_wants_the_lock() {
+fn the_node_is_free_while_the_waiter_waits_for_the_lock() {
     let scene = stage();
     let waiter = scene.sleeper(1);
     scene.lock.lock();
@@ -402,7 +402,7 @@ fn the_node_is_free_while_the_waiter_wants_the_lock() {
 }
 
 #[test]
-fn a_thread_without_a_node_wakes_for_no_reason() {
+fn a_thread_without_a_node_wakes_spuriously() {
     let scene = stage();
     scene.lock.lock();
     at(Point::Halt, || {
@@ -444,7 +444,7 @@ fn it_works_with_a_lock_whose_token_is_a_node() {
 
 /// Fails where a waiter is counted by another lock than its own.
 #[test]
-fn those_notified_together_may_wait_with_different_locks() {
+fn waiters_notified_together_may_have_different_locks() {
     let condvar: &'static Condvar<Toy> = Box::leak(Box::new(without_polls()));
     let locks: &'static [Overlock<Toy>; 2] =
         Box::leak(Box::new([Overlock::new(), Overlock::new()]));
@@ -479,7 +479,7 @@ fn those_notified_together_may_wait_with_different_locks() {
 }
 
 #[test]
-fn it_has_this_size() {
+fn eight_bytes() {
     static CONDVAR: Condvar<Toy> = Condvar::new();
     assert_eq!(size_of_val(&CONDVAR), 8);
 }

@@ -1,4 +1,4 @@
-//! In a child of fork.
+//! fork(): the mutex in the child.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -6,7 +6,7 @@ use super::{Mutex, Policy, word};
 use crate::platform::{Atomic, Platform};
 use crate::raw::RawFork;
 
-// SAFETY: the two queues, and `owner` with pick-up, are all that names a waiter's node.
+// SAFETY: only the two queues, and `owner` with pick-up, name a waiter's node.
 unsafe impl<P: Platform, Y: Policy> RawFork for Mutex<P, Y> {
     unsafe fn forget_waiters(&self) {
         let word = self.owner.load(Relaxed);

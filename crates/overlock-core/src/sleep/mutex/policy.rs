@@ -1,12 +1,12 @@
-//! The forms of the mutex that the benchmarks show side by side.
+//! The forms of the mutex, which the benchmarks compare.
 
 use core::fmt::Debug;
 
-/// How a sleeper that was woken, and did not find the mutex free, waits for it before it sleeps
-/// again.
+/// The second spin of a sleeper that was woken in vain, before it sleeps again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaiterSpin {
-    /// It watches the owner beside the head of the spin queue: at most two threads do so.
+    /// It watches the owner outside the spin queue, next to the queue's head: at most two threads
+    /// do so.
     Outside,
     /// It joins the spin queue, and watches the owner as its head.
     Inside,
@@ -18,17 +18,16 @@ pub enum WaiterSpin {
 pub trait Policy: Send + Sync + Debug + 'static {
     /// The lock's name in tables.
     const NAME: &'static str;
-    /// What a woken sleeper does.
+    /// The spin of a woken sleeper.
     const WAITER: WaiterSpin = WaiterSpin::Outside;
-    /// The longest spin, in nanoseconds: of a newcomer, its time in the spin queue included, and of
-    /// a sleeper after each wake-up. The kernel needs none, since it sees whether the owner
-    /// runs. A spin that costs as much as the sleep that it avoids loses at most half; a
+    /// The longest spin, in nanoseconds: of a newcomer, including its time in the spin queue, and
+    /// of a sleeper after each wake-up. The kernel needs no such limit, since it sees whether the
+    /// owner runs. A spin that costs as much as the sleep that it avoids loses at most half. A
     /// wake-up takes some 3 us on the same CPU and 50 us and more across CPUs.
     const SPIN_NS: u64 = 20_000;
 }
 
-/// A woken sleeper spins outside the queue: the published design (Long, 2016), and what we
-/// recommend.
+/// A woken sleeper spins outside the queue: the published design (Long, 2016), and the default.
 #[derive(Clone, Copy, Debug)]
 pub struct Outside;
 

@@ -15,9 +15,9 @@ diagram! {
         JoinBehind = "(*; W) -> (*; W): behind b",
         UnlockSleepers = "(a; W) -> (0; W)",
         TakePast = "(0; W) -> (c; W)",
-        Ask = "(a; W) -> (a; WH): b was woken in vain",
+        RequestHandoff = "(a; W) -> (a; WH): b was woken in vain",
         Handoff = "(a; WH) -> (b; WP)",
-        GiveFairly = "(a; W) -> (b; WP): a fair unlock",
+        HandoffFairly = "(a; W) -> (b; WP): a fair unlock",
         PickUp = "(b; WP) -> (b; W)",
         LeaveLast = "(*; W) -> (*; )",
         LeaveOthers = "(*; W) -> (*; W): b has left the list",
@@ -38,7 +38,7 @@ diagram! {
 }
 
 impl Step {
-    /// How a mutex is taken whose word is `seen`.
+    /// The transition that takes a mutex whose word is `seen`.
     pub(super) fn of_taking(seen: u32) -> Self {
         if seen & PICKUP != 0 {
             Step::PickUp
@@ -49,20 +49,28 @@ impl Step {
         }
     }
 
-    /// How an unlock gives the mutex to a sleeper that has `asked` for it, or has not.
-    pub(super) fn of_giving(asked: bool) -> Self {
-        if asked {
+    /// The transition of an unlock that hands off to a sleeper, which has `requested` it or not.
+    pub(super) fn of_handoff(requested: bool) -> Self {
+        if requested {
             Step::Handoff
         } else {
-            Step::GiveFairly
+            Step::HandoffFairly
         }
     }
 }
 
+/// The transitions that a mutex cannot take whose woken sleepers spin.
+const UNREACHABLE: &[&str] = &[wait_list::Step::ConditionHolds.text()];
+/// The transitions that a mutex cannot take whose woken sleepers do not spin.
+const UNREACHABLE_NO_SPIN: &[&str] = &[
+    wait_list::Step::ConditionHolds.text(),
+    Step::WokenSpinTakes.text(),
+];
+
 impl<P: Platform, Y: Policy> HasDiagram for Mutex<P, Y> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &osq::DIAGRAM, &wait_list::DIAGRAM];
     const UNREACHABLE: &'static [&'static str] = match Y::WAITER {
-        WaiterSpin::Never => &[Step::WokenSpinTakes.text(), wait_list::Step::Come.text()],
-        WaiterSpin::Outside | WaiterSpin::Inside => &[wait_list::Step::Come.text()],
+        WaiterSpin::Never => UNREACHABLE_NO_SPIN,
+        WaiterSpin::Outside | WaiterSpin::Inside => UNREACHABLE,
     };
 }

@@ -1,5 +1,5 @@
-//! Thread 0 holds the mutex at first; the others come to it. Each test of a race names what
-//! prevents it.
+//! Thread 0 holds the mutex at first; the others come to it. Each test of a race names the code
+//! that prevents it.
 
 mod races;
 mod spin;
@@ -20,7 +20,7 @@ fn leak<Y: Policy>() -> Lock<Y> {
     Box::leak(Box::new(Mutex::new()))
 }
 
-/// Thread 0 has it.
+/// A mutex that thread 0 holds.
 fn held<Y: Policy>() -> Lock<Y> {
     let lock = leak();
     lock.lock();
@@ -55,7 +55,7 @@ fn is_owner<Y: Policy>(thread: usize, lock: Lock<Y>) -> bool {
     as_thread(thread, || word::is_mine::<Toy>(word(lock)))
 }
 
-/// Thread `thread` has got it, and leaves it with nothing behind.
+/// Thread `thread` owns the mutex and unlocks it, and no waiter or flag is left.
 fn ends_with<Y: Policy>(thread: usize, lock: Lock<Y>) {
     assert!(is_owner(thread, lock));
     as_thread(thread, || unlock(lock));
@@ -81,9 +81,9 @@ fn twelve_bytes_and_one_word_on_the_fast_path() {
     assert!(lock.lock_until(Toy::now()).is_some(), "tries once");
 }
 
-/// One kick a sleeper: the look at its state in `unlock_slow`, and the change of it there.
+/// One kick a sleeper: the check of its state in `unlock_slow`, and the change of it there.
 #[test]
-fn sleepers_are_woken_in_the_order_of_their_arrival_once_each() {
+fn sleepers_are_woken_once_each_in_the_order_of_their_arrival() {
     let lock = held::<Outside>();
     let sleepers = [1, 2, 3].map(|thread| (thread, sleeper(thread, lock)));
     assert!(lock.is_contended());
@@ -93,7 +93,7 @@ fn sleepers_are_woken_in_the_order_of_their_arrival_once_each() {
         as_thread(owner, || unlock(lock));
         owner = thread;
         assert_eq!(kicks(), before + 1);
-        assert!(lock.try_lock().is_some(), "a running thread may pass");
+        assert!(lock.try_lock().is_some(), "a running thread may barge");
         unlock(lock);
         assert_eq!(kicks(), before + 1, "the first is on its way already");
         next.end();
@@ -103,10 +103,10 @@ fn sleepers_are_woken_in_the_order_of_their_arrival_once_each() {
     ends_with(3, lock);
 }
 
-/// M6. Under the guard the woken thread would run into it, and a sleeper that joins would wait for
-/// a system call.
+/// M6. Under the wait lock the woken thread would run into it, and a sleeper that joins would wait
+/// for a system call.
 #[test]
-fn a_kick_comes_when_the_guard_is_free_and_the_mutex_too() {
+fn a_kick_comes_after_the_wait_lock_and_the_mutex_are_released() {
     let lock = held::<Outside>();
     let one = sleeper(1, lock);
     at(Point::Kick, move || {
@@ -117,9 +117,9 @@ fn a_kick_comes_when_the_guard_is_free_and_the_mutex_too() {
     ends_with(1, lock);
 }
 
-/// HANDOFF in `take_or_ask`, and the look at it in `release`.
+/// HANDOFF in `take_or_request`, and the check of it in `release`.
 #[test]
-fn a_sleeper_that_was_woken_in_vain_is_given_the_mutex_next() {
+fn the_next_unlock_hands_off_to_a_sleeper_that_was_woken_in_vain() {
     let lock = held::<Outside>();
     let one = sleeper(1, lock);
     unlock(lock);
@@ -127,18 +127,21 @@ fn a_sleeper_that_was_woken_in_vain_is_given_the_mutex_next() {
     one.to(Point::Wait); // has failed and spins
     let before = kicks();
     unlock(lock);
-    assert!(word::is_given_to(word(lock), id(1)));
+    assert!(word::is_handed_to(word(lock), id(1)));
     assert_eq!(kicks(), before, "it is awake");
-    assert!(lock.try_lock().is_none(), "nobody steals what is given");
+    assert!(
+        lock.try_lock().is_none(),
+        "nobody steals a mutex that is handed off"
+    );
     assert!(as_thread(2, || lock.lock_until(Toy::now().plus_nanos(100))).is_none());
     one.to(Point::Seen); // while it spins, not in its last attempt
     one.end();
     ends_with(1, lock);
 }
 
-/// The same once it sleeps again: what it has asked for stands.
+/// The same once it sleeps again: its request stands.
 #[test]
-fn a_sleeper_that_has_asked_is_given_the_mutex_in_its_sleep() {
+fn a_request_stands_while_its_sleeper_sleeps() {
     let lock = held::<NoSpin>();
     let one = sleeper(1, lock);
     unlock(lock);
@@ -146,23 +149,23 @@ fn a_sleeper_that_has_asked_is_given_the_mutex_in_its_sleep() {
     one.sleep_before(Point::Wait);
     let before = kicks();
     unlock(lock);
-    assert!(word::is_given_to(word(lock), id(1)));
+    assert!(word::is_handed_to(word(lock), id(1)));
     assert_eq!(kicks(), before + 1);
     one.end();
     ends_with(1, lock);
 }
 
-/// `take_or_ask` after each wake-up: a sleeper that asks only once, or only before its first sleep,
-/// is robbed for ever.
+/// `take_or_request` after each wake-up: a sleeper that requests only once, or only before its
+/// first sleep, is bypassed for ever.
 #[test]
-fn thieves_at_each_wake_up_pass_a_sleeper_once() {
+fn thieves_at_each_wake_up_bypass_a_sleeper_once() {
     let lock = held::<Outside>();
     for round in 0..4 {
         let [one, two] = [1, 2].map(|thread| sleeper(thread, lock));
         let mut owner = 0;
         for (thread, next) in [(1, one), (2, two)] {
             as_thread(owner, || unlock(lock));
-            as_thread(3, || lock.try_lock()).expect("robs it while it wakes up");
+            as_thread(3, || lock.try_lock()).expect("steals it while the sleeper wakes up");
             if round % 2 == 0 {
                 next.sleep();
             } else {
@@ -178,9 +181,9 @@ fn thieves_at_each_wake_up_pass_a_sleeper_once() {
     }
 }
 
-/// The first sleeper has asked and gives up; the next one is first then.
+/// The first sleeper has requested the handoff and gives up; the next one is first then.
 #[test]
-fn what_was_asked_for_serves_the_next_sleeper() {
+fn a_handoff_request_outlives_its_sleeper_and_serves_the_next() {
     let lock = held::<NoSpin>();
     let token: &CancelToken<Toy> = Box::leak(Box::default());
     let one = actor(1, || assert!(lock.lock_cancellable(token, None).is_none()));
@@ -193,13 +196,13 @@ fn what_was_asked_for_serves_the_next_sleeper() {
     token.cancel();
     one.end();
     unlock(lock);
-    assert!(word::is_given_to(word(lock), id(2)));
+    assert!(word::is_handed_to(word(lock), id(2)));
     two.end();
     ends_with(2, lock);
 }
 
-/// `leave` in `give_up`: what is left in the list, or in the flags, makes the next unlock wake
-/// somebody who is gone.
+/// `leave` in `give_up`: an entry left in the list, or a flag, makes the next unlock wake a thread
+/// that is gone.
 #[test]
 fn a_sleeper_that_gives_up_leaves_nothing_behind() {
     let lock = held::<Outside>();
@@ -213,7 +216,7 @@ fn a_sleeper_that_gives_up_leaves_nothing_behind() {
 
 /// `take` at the start of `lock_slow`: the fast path fails on W alone.
 #[test]
-fn a_mutex_that_is_free_beside_a_sleeper_is_taken_even_after_the_deadline() {
+fn a_free_mutex_with_a_sleeper_is_taken_even_after_the_deadline() {
     let lock = held::<Outside>();
     let one = sleeper(1, lock);
     unlock(lock);
@@ -238,10 +241,10 @@ fn a_cancelled_sleeper_gives_up() {
     assert!(lock.lock_cancellable(token, None).is_some(), "tries once");
 }
 
-/// Sleepers leave from the front, the middle and the end of the list: who is the first is always
+/// Sleepers leave from the front, the middle and the end of the list: the first one is always
 /// found, and the order stays.
 #[test]
-fn those_that_stay_are_served_in_order_whoever_leaves() {
+fn sleepers_that_stay_are_served_in_order_when_others_leave() {
     let lock = held::<Outside>();
     let token: &CancelToken<Toy> = Box::leak(Box::default());
     let staying = |thread| thread == 3 || thread == 4;
@@ -272,17 +275,17 @@ fn those_that_stay_are_served_in_order_whoever_leaves() {
     ends_with(4, lock);
 }
 
-/// The pick-up flag in `is_given_to`: without it a thread that locks what it has, and wakes up,
-/// believes that it was given the mutex.
+/// The pick-up flag in `is_handed_to`. Without it a thread that locks a mutex which it owns, and
+/// wakes up, takes its own name for a handoff.
 #[test]
-fn a_thread_that_has_the_mutex_does_not_get_it_again() {
+fn an_owner_does_not_acquire_its_mutex_again() {
     let lock = held::<Outside>();
     assert!(is_owner(0, lock));
     for _ in 0..3 {
         at(Point::Halt, || kick::<Toy>(id(0)));
     }
     at(Point::Halt, || {
-        // As if told by mistake, too.
+        // And signalled, as if by mistake.
         id(0).node::<Toy>().state.store(1, Relaxed);
         kick::<Toy>(id(0));
     });
@@ -291,12 +294,12 @@ fn a_thread_that_has_the_mutex_does_not_get_it_again() {
 }
 
 #[test]
-fn a_fair_unlock_gives_the_mutex_to_the_first_sleeper() {
+fn a_fair_unlock_hands_off_to_the_first_sleeper() {
     let lock = held::<Outside>();
     let one = sleeper(1, lock);
     // SAFETY: thread 0 has it.
     unsafe { lock.unlock_fair(()) };
-    assert!(lock.try_lock().is_none() && word::is_given_to(word(lock), id(1)));
+    assert!(lock.try_lock().is_none() && word::is_handed_to(word(lock), id(1)));
     one.end();
     // SAFETY: thread 1 has it.
     as_thread(1, || unsafe { lock.unlock_fair(()) });
@@ -304,7 +307,7 @@ fn a_fair_unlock_gives_the_mutex_to_the_first_sleeper() {
 }
 
 #[test]
-fn bump_lets_a_sleeper_pass_and_costs_nothing_without_one() {
+fn bump_serves_a_sleeper_and_costs_nothing_without_one() {
     let lock = held::<Outside>();
     // SAFETY: thread 0 has it.
     unsafe { lock.bump(()) };
@@ -321,7 +324,7 @@ fn bump_lets_a_sleeper_pass_and_costs_nothing_without_one() {
 
 /// `wait_without_node`, and the reserved name.
 #[test]
-fn a_thread_without_a_slot_naps_between_attempts() {
+fn a_thread_without_a_slot_backs_off_between_attempts() {
     let lock = held::<Outside>();
     let soon = Toy::now().plus_nanos(1_000_000);
     assert!(as_thread(SLOTS, || lock.lock_until(soon)).is_none());
@@ -338,7 +341,7 @@ fn a_thread_without_a_slot_naps_between_attempts() {
 }
 
 #[test]
-fn a_thread_whose_nodes_are_all_in_use_is_no_worse_off() {
+fn a_thread_whose_nodes_are_all_in_use_backs_off_too() {
     let lock = held::<Outside>();
     as_thread(1, || {
         let guards: Vec<_> = (0..CONTEXTS)
@@ -354,14 +357,14 @@ fn a_thread_whose_nodes_are_all_in_use_is_no_worse_off() {
 #[test]
 #[cfg(any(debug_assertions, feature = "checked"))]
 #[should_panic(expected = "unlock of a mutex that is free")]
-fn an_unlock_of_a_free_mutex_is_noticed() {
+fn an_unlock_of_a_free_mutex_panics() {
     unlock(leak::<Outside>());
 }
 
 #[test]
 #[cfg(any(debug_assertions, feature = "checked"))]
 #[should_panic(expected = "by a thread that does not hold it")]
-fn an_unlock_by_another_thread_is_noticed() {
+fn an_unlock_by_another_thread_panics() {
     let lock = held::<Outside>();
     as_thread(1, || unlock(lock));
 }
@@ -369,13 +372,13 @@ fn an_unlock_by_another_thread_is_noticed() {
 #[test]
 #[cfg(any(debug_assertions, feature = "checked"))]
 #[should_panic(expected = "it would wait for ever")]
-fn a_thread_that_locks_what_it_has_is_noticed() {
+fn a_thread_that_locks_its_own_mutex_panics() {
     held::<Outside>().lock();
 }
 
-/// PICKUP is cleared by who takes the mutex: else its unlock would be taken for one by mistake.
+/// Taking the mutex clears PICKUP; else its unlock would be taken for another thread's.
 #[test]
-fn what_was_given_and_taken_is_owned_as_any_other() {
+fn a_mutex_that_was_handed_off_is_owned_like_any_other() {
     let lock = held::<Outside>();
     let one = sleeper(1, lock);
     // SAFETY: thread 0 has it.

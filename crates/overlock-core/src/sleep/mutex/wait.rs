@@ -1,4 +1,4 @@
-//! The slow paths: spinning, sleeping, giving up, and waking.
+//! Slow paths: spinning, sleeping, giving up, and waking.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -9,14 +9,14 @@ use super::word::{self, FLAGS, HANDOFF, PICKUP, WAITERS};
 use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Instant, Platform, Spin};
-use crate::sleep::wait_list::{End, Limit, WAITING, Waiter, kick, tell};
+use crate::sleep::wait_list::{End, Limit, WAITING, Waiter, kick, signal};
 use crate::stat::{self, Event};
 
 /// `Node::state` of a sleeper that was woken and has not gone back to sleep.
 const AWAKE: u32 = 1;
 
 impl<P: Platform, Y: Policy> Mutex<P, Y> {
-    /// Returns as the owner, or without the mutex once `limit` is reached.
+    /// Acquires by spinning and sleeping. Returns false once `limit` is reached.
     #[cold]
     pub(super) fn lock_slow(&self, limit: &Limit<'_, P>) -> bool {
         let for_ever = limit.is_for_ever();
@@ -43,11 +43,11 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         }
     }
 
-    /// Takes the mutex if it is free, or was given to `id`.
+    /// Takes the mutex if it is free, or handed off to `id`.
     #[inline]
     pub(super) fn take(&self, id: Option<NodeId>) -> bool {
         let mut seen = self.owner.load(Relaxed);
-        while Self::is_for(seen, id) {
+        while Self::may_take(seen, id) {
             match self.exchange(seen) {
                 Ok(_) => return true,
                 Err(now) => seen = now,
@@ -56,11 +56,11 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         false
     }
 
-    fn is_for(word: u32, id: Option<NodeId>) -> bool {
-        word::is_free(word) || id.is_some_and(|id| word::is_given_to(word, id))
+    fn may_take(word: u32, id: Option<NodeId>) -> bool {
+        word::is_free(word) || id.is_some_and(|id| word::is_handed_to(word, id))
     }
 
-    /// The caller becomes the owner of what [is for it](Self::is_for).
+    /// Makes the caller the owner of a mutex that it [may take](Self::may_take).
     fn exchange(&self, seen: u32) -> Result<u32, u32> {
         // (0; W) -> (me; W), or (me; WP) -> (me; W). MA: acquire, pairs with MU.
         let mine = word::mine::<P>() | seen & FLAGS & !PICKUP;
@@ -69,19 +69,23 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
             .inspect(|&seen| Step::of_taking(seen).taken::<P>())
     }
 
-    /// The attempt of a sleeper that was woken. If it fails, the next unlock will hand over.
-    pub(super) fn take_or_ask(&self, id: NodeId) -> bool {
+    /// The attempt of a woken sleeper. If it fails, the next unlock hands off to the sleeper.
+    pub(super) fn take_or_request(&self, id: NodeId) -> bool {
         let mut seen = self.owner.load(Relaxed);
         loop {
-            let done = if Self::is_for(seen, Some(id)) {
+            let done = if Self::may_take(seen, Some(id)) {
                 self.exchange(seen)
                     .inspect(|_| Step::WokenTakes.taken::<P>())
                     .map(|_| true)
             } else if seen & HANDOFF == 0 {
                 // (a; W) -> (a; WH). Relaxed: only the unlock has to see it, and its exchange does.
-                let asked = seen | HANDOFF;
-                let asked = self.owner.compare_exchange(seen, asked, Relaxed, Relaxed);
-                asked.inspect(|_| Step::Ask.taken::<P>()).map(|_| false)
+                let requested = seen | HANDOFF;
+                let result = self
+                    .owner
+                    .compare_exchange(seen, requested, Relaxed, Relaxed);
+                result
+                    .inspect(|_| Step::RequestHandoff.taken::<P>())
+                    .map(|_| false)
             } else {
                 return false;
             };
@@ -98,27 +102,34 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
 
     /// Watches the owner as the head of the spin queue.
     fn spin_in_queue(&self, id: Option<NodeId>, end: Instant) -> bool {
-        // The others stay away from the lock's cache line, but for the one sleeper that it may be
-        // given to.
-        let given = || id.is_some_and(|id| word::is_given_to(self.owner.load(Relaxed), id));
-        // The next one in the queue becomes its head when this one has the mutex, or is about to
+        // Others in the queue leave the lock's cache line alone, except for a sleeper that the
+        // mutex may be handed off to.
+        let handed_off = || id.is_some_and(|id| word::is_handed_to(self.owner.load(Relaxed), id));
+        // The next in the queue becomes its head once this one owns the mutex, or is about to
         // sleep.
-        let head = self.spinners.lock(Spin::Until(end), given);
+        let head = self.spinners.lock(Spin::Until(end), handed_off);
         head.is_some_and(|_head| self.spin_on_owner(id, end))
     }
 
-    /// Tries to take the mutex whenever it is for us, as long as its owner may be running.
+    /// Takes the mutex once it may, as long as the owner may be running.
     fn spin_on_owner(&self, id: Option<NodeId>, end: Instant) -> bool {
-        let mut taken = false;
-        // Relaxed: the exchange acquires.
-        let _ = P::wait_until(&self.owner, Relaxed, Spin::Until(end), |seen| {
-            taken = Self::is_for(seen, id) && self.exchange(seen).is_ok();
-            taken || P::preempted(word::cpu(seen))
-        });
-        taken
+        loop {
+            // Relaxed: the exchange acquires.
+            let polled = P::wait_until(&self.owner, Relaxed, Spin::Until(end), |seen| {
+                Self::may_take(seen, id) || P::preempted(word::cpu(seen))
+            });
+            match polled {
+                Ok(seen) if Self::may_take(seen, id) => {
+                    if self.exchange(seen).is_ok() {
+                        return true;
+                    }
+                }
+                _ => return false,
+            }
+        }
     }
 
-    /// Sleeps in the list until the mutex is ours, or `limit` is reached.
+    /// Sleeps in the list until the caller owns the mutex, or `limit` is reached.
     fn wait(&self, waiter: &Waiter<P>, limit: &Limit<'_, P>) -> bool {
         let id = waiter.id();
         self.join(waiter);
@@ -131,10 +142,12 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         }
         while !taken {
             stat::count::<P>(Event::MutexSleep);
-            if !matches!(waiter.sleep(limit), End::Told(_)) {
+            if !matches!(waiter.sleep(limit), End::Signalled(_)) {
                 return self.give_up(id);
             }
-            taken = self.take_or_ask(id) || self.spin_awake(id, limit) || self.fall_asleep(waiter);
+            taken = self.take_or_request(id)
+                || self.spin_awake(id, limit)
+                || self.prepare_to_sleep(waiter);
         }
         self.leave(&self.sleepers.lock(), id);
         true
@@ -144,7 +157,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         let list = self.sleepers.lock();
         waiter.prepare();
         list.push_back(waiter.id());
-        // (*; ) -> (*; W). Relaxed: who sees it takes the guard.
+        // (*; ) -> (*; W). Relaxed: an unlock that sees it takes the wait lock.
         if self.owner.fetch_or(WAITERS, Relaxed) & WAITERS == 0 {
             Step::JoinFirst.taken::<P>();
         } else {
@@ -167,10 +180,9 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         taken
     }
 
-    /// Says that the sleeper has to be woken again, and makes the last attempt after that: the
-    /// order is what "Why no wake-up is lost" rests on. What the sleeper has asked for stands
-    /// (M2).
-    fn fall_asleep(&self, waiter: &Waiter<P>) -> bool {
+    /// Announces that the sleeper must be woken again, and then makes the last attempt. "Why no
+    /// wake-up is lost" rests on this order. A handoff request of the sleeper stands (M2).
+    fn prepare_to_sleep(&self, waiter: &Waiter<P>) -> bool {
         let list = self.sleepers.lock();
         waiter.prepare();
         drop(list);
@@ -183,8 +195,8 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         taken
     }
 
-    /// `limit` is reached. The wake-up that came meanwhile was for all that wait, so the mutex is
-    /// taken rather than left to nobody; and what was given to us is ours.
+    /// Gives up at the limit, with a last attempt: a wake-up that came meanwhile was for all
+    /// waiters, and the mutex may be handed off to this one. Returns whether the caller owns it.
     pub(super) fn give_up(&self, id: NodeId) -> bool {
         let list = self.sleepers.lock();
         let taken = self.take(Some(id));
@@ -197,11 +209,11 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         taken
     }
 
-    /// Takes `id` out of the list, whose guard is held.
+    /// Takes `id` out of the list. The caller holds the wait lock.
     fn leave(&self, list: &Links<P>, id: NodeId) {
         list.unlink(id);
         if list.first().is_none() {
-            // (*; W..) -> (*; ). Relaxed: nobody is left to hand over to.
+            // (*; W..) -> (*; ). Relaxed: nobody is left to hand off to.
             self.owner.fetch_and(!FLAGS, Relaxed);
             Step::LeaveLast.taken::<P>();
         } else {
@@ -209,7 +221,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         }
     }
 
-    /// Attempts, with naps between them: nobody can wake this thread, or hand over to it.
+    /// Attempts, with back-off between them: nobody can wake this thread, or hand off to it.
     #[cold]
     fn wait_without_node(&self, limit: &Limit<'_, P>) -> bool {
         stat::count::<P>(Event::LockNoNode);
@@ -223,27 +235,27 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         true
     }
 
-    /// Unlocks where somebody waits, or did just now; `give`: hands over to the first sleeper even
-    /// if it has not asked.
+    /// Unlocks a mutex with waiters, or that had some just now. With `fair`, hands off to the first
+    /// sleeper even without a request.
     #[cold]
-    pub(super) fn unlock_slow(&self, give: bool) {
-        // Before the release: whoever owns the mutex next has to get past this guard before it can
-        // free the mutex (M5).
+    pub(super) fn unlock_slow(&self, fair: bool) {
+        // Before the release: the next owner has to get past this wait lock before it can free the
+        // mutex (M5).
         let list = self.sleepers.lock();
         let Some(first) = list.first() else {
-            // The last sleeper has left meanwhile. The next owner would not meet the guard.
+            // The last sleeper has left meanwhile. The next owner would not meet the wait lock.
             drop(list);
             Step::UnlockAgain.taken::<P>();
             if !self.unlock_fast() {
-                self.unlock_slow(give);
+                self.unlock_slow(fair);
             }
             return;
         };
-        self.release(first, give);
-        // One that is awake will look again before it sleeps.
+        self.release(first, fair);
+        // A sleeper that is awake makes a last attempt before it sleeps.
         let asleep = first.node::<P>().state.load(Relaxed) == WAITING;
         if asleep {
-            tell::<P>(first, AWAKE);
+            signal::<P>(first, AWAKE);
         } else {
             Step::FindAwake.taken::<P>();
         }
@@ -254,17 +266,21 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
         }
     }
 
-    /// Frees the mutex, or gives it to `first`.
-    fn release(&self, first: NodeId, give: bool) {
+    /// Frees the mutex, or hands it off to `first`.
+    fn release(&self, first: NodeId, fair: bool) {
         let mut seen = self.owner.load(Relaxed);
         loop {
-            let asked = seen & HANDOFF != 0;
-            let give = give || asked;
-            let new = if give { word::given_to(first) } else { WAITERS };
+            let requested = seen & HANDOFF != 0;
+            let hands_off = fair || requested;
+            let new = if hands_off {
+                word::handed_to(first)
+            } else {
+                WAITERS
+            };
             // (me; W) -> (0; W), or (me; WH) -> (first; WP). MU: release, pairs with MA.
             match self.owner.compare_exchange(seen, new, Release, Relaxed) {
-                Ok(_) if give => {
-                    Step::of_giving(asked).taken::<P>();
+                Ok(_) if hands_off => {
+                    Step::of_handoff(requested).taken::<P>();
                     return stat::count::<P>(Event::MutexHandoff);
                 }
                 Ok(_) => return Step::UnlockSleepers.taken::<P>(),

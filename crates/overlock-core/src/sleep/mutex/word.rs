@@ -1,13 +1,13 @@
-//! The owner word: who owns the mutex, on which CPU it was, and what its unlock has to do.
+//! The owner word: the owner, the CPU that it was on, and what its unlock has to do.
 
 use crate::node::NodeId;
 use crate::platform::{Cpu, Platform};
 
 /// The list is not empty.
 pub(super) const WAITERS: u32 = 1;
-/// The next unlock gives the mutex to the first of the list.
+/// The next unlock hands off to the first of the list.
 pub(super) const HANDOFF: u32 = 2;
-/// The mutex was given to the node in the owner's place, whose thread has not taken it yet.
+/// The mutex was handed off to the node in the owner field, whose thread has not taken it yet.
 pub(super) const PICKUP: u32 = 4;
 pub(super) const FLAGS: u32 = WAITERS | HANDOFF | PICKUP;
 
@@ -15,10 +15,10 @@ const CPU_SHIFT: u32 = 3;
 /// CPU + 1; 0 where it is not known, or too high for 13 bits.
 const CPU_MASK: u32 = 0x1fff;
 const OWNER_SHIFT: u32 = 16;
-/// Owner: a thread without a slot. No node has this name.
+/// The owner field of a thread without a slot. No node has this name.
 const ANONYMOUS: u16 = 1;
 
-/// The word of a mutex that the caller owns, without flags.
+/// Returns the word of a mutex that the caller owns, without flags.
 #[inline(always)]
 pub(super) fn mine<P: Platform>() -> u32 {
     let Cpu(cpu) = P::cpu();
@@ -26,8 +26,8 @@ pub(super) fn mine<P: Platform>() -> u32 {
     u32::from(me::<P>().unwrap_or(ANONYMOUS)) << OWNER_SHIFT | cpu << CPU_SHIFT
 }
 
-/// What an owner is called by: the first node of its slot, whichever context it locks in.
-/// [`NodeId::new`] would look at the slot's range once more, on the fast path.
+/// Returns the caller's name as an owner: the first node of its slot, in whichever context it
+/// locks. [`NodeId::new`] would check the slot's range once more, on the fast path.
 #[inline(always)]
 fn me<P: Platform>() -> Option<u16> {
     P::slot().map(|slot| (slot as u16 + 1) << 2)
@@ -59,17 +59,17 @@ pub(super) fn cpu(word: u32) -> Cpu {
     Cpu((word >> CPU_SHIFT & CPU_MASK).wrapping_sub(1))
 }
 
-/// Given to `id`, which others may stand behind.
-pub(super) fn given_to(id: NodeId) -> u32 {
+/// Returns the word of a mutex that is handed off to `id`; others may wait behind it.
+pub(super) fn handed_to(id: NodeId) -> u32 {
     u32::from(id.bits()) << OWNER_SHIFT | PICKUP | WAITERS
 }
 
-pub(super) fn is_given_to(word: u32, id: NodeId) -> bool {
+pub(super) fn is_handed_to(word: u32, id: NodeId) -> bool {
     word & PICKUP != 0 && owner(word) == id.bits()
 }
 
-/// What is left of `word` without those that waited: whoever holds the mutex. It may have been
-/// given to one that had not taken it.
+/// Returns `word` without waiters, for a child of fork: the owner, or free where the mutex was
+/// handed off to a waiter that had not taken it.
 pub(super) fn without_waiters(word: u32) -> u32 {
     if word & PICKUP == 0 { word & !FLAGS } else { 0 }
 }
@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_to_a_node_is_not_its_threads_yet() {
+    fn a_mutex_handed_off_to_a_node_is_not_its_threads_yet() {
         for context in 0..2 {
             let id = NodeId::new(3, context);
-            let word = given_to(id);
-            assert!(!is_free(word) && is_given_to(word, id));
-            assert!(!is_given_to(word, NodeId::new(3, 1 - context)));
-            assert!(!is_given_to(word & !PICKUP, id));
+            let word = handed_to(id);
+            assert!(!is_free(word) && is_handed_to(word, id));
+            assert!(!is_handed_to(word, NodeId::new(3, 1 - context)));
+            assert!(!is_handed_to(word & !PICKUP, id));
             as_thread(3, || {
                 assert!(!is_mine::<Toy>(word) && !may_be_mine::<Toy>(word))
             });

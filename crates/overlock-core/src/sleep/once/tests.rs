@@ -13,7 +13,7 @@ fn leak() -> OnceRef {
     Box::leak(Box::new(Once::new()))
 }
 
-/// One that somebody is at, whom the test plays: it drops a [`runner`].
+/// A `Once` with a run in progress, which the test ends: it drops a [`runner`].
 fn leak_running() -> OnceRef {
     Box::leak(Box::new(Once::with_state(AtomicU8::new(InProgress as u8))))
 }
@@ -26,7 +26,7 @@ fn runner(once: OnceRef, end: OnceState) -> Runner<'static, Toy> {
     }
 }
 
-/// Stops inside the work, for the director to look around.
+/// Stops inside the work, so that the script can go on.
 fn work() {
     Toy::light_barrier();
 }
@@ -35,7 +35,7 @@ fn caller(number: usize, once: OnceRef) -> Actor {
     actor(number, move || once.call_once(work))
 }
 
-/// One that insists, and must find this.
+/// A forced caller that must find this state.
 fn forcer(number: usize, once: OnceRef, found: OnceState) -> Actor {
     actor(number, move || {
         once.call_once_force(|state| {
@@ -56,7 +56,7 @@ fn panics(f: impl FnOnce()) {
     assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
 }
 
-/// One that panics in its work.
+/// A caller that panics in its work.
 fn failer(number: usize, once: OnceRef) -> Actor {
     actor(number, move || {
         panics(|| {
@@ -69,7 +69,7 @@ fn failer(number: usize, once: OnceRef) -> Actor {
 }
 
 #[test]
-fn those_that_come_while_it_runs_sleep_until_it_is_done() {
+fn callers_sleep_while_a_run_is_in_progress() {
     let once = leak();
     assert_eq!(once.state(), New);
     let runner = caller(1, once);
@@ -92,10 +92,9 @@ fn those_that_come_while_it_runs_sleep_until_it_is_done() {
     once.wait();
 }
 
-/// Fails where `become_runner` does not ask for `force`, and where a runner's `end` begins as
-/// "new".
+/// Fails where `become_runner` ignores `force`, and where a runner's `end` begins as "new".
 #[test]
-fn where_it_panics_only_those_that_insist_try_again() {
+fn only_forced_calls_run_after_a_panic() {
     let once = leak();
     failer(1, once).end();
     assert_eq!(once.state(), Poisoned);
@@ -115,7 +114,7 @@ fn where_it_panics_only_those_that_insist_try_again() {
 
 /// Fails ("lost wake-up") where a runner that panics does not wake all (its `take_all`).
 #[test]
-fn a_panic_is_heard_by_those_that_sleep() {
+fn sleepers_learn_of_a_panic() {
     let once = leak();
     let first = failer(1, once);
     first.to(Point::Light);
@@ -138,10 +137,10 @@ fn a_panic_is_heard_by_those_that_sleep() {
     stays.end();
 }
 
-/// Two that insist are woken, and a newcomer is quicker. Fails where `sleep_while` does not look
-/// again.
+/// Two forced callers are woken, and a newcomer is quicker. Fails where `sleep_while` does not
+/// check again.
 #[test]
-fn a_newcomer_may_be_quicker_than_who_was_woken() {
+fn a_newcomer_may_be_quicker_than_a_woken_caller() {
     let once = leak_running();
     let sleeper = actor(1, || once.call_once_force(|_| unreachable!("done twice")));
     sleeper.sleep();
@@ -153,9 +152,9 @@ fn a_newcomer_may_be_quicker_than_who_was_woken() {
     sleeper.end();
 }
 
-/// Fails where `wait_slow` does not sleep on "new", or goes on while another is at it.
+/// Fails where `wait_slow` does not sleep on "new", or returns while a run is in progress.
 #[test]
-fn waits_do_not_run_anything() {
+fn waits_begin_no_run() {
     let once = leak();
     let [one, two] = [actor(1, || once.wait()), actor(2, || once.wait_force())];
     one.sleep();
@@ -171,9 +170,9 @@ fn waits_do_not_run_anything() {
     four.end();
 }
 
-/// Fails where `wait_slow` goes on at "poisoned" although `force` is set.
+/// Fails where `wait_slow` returns on "poisoned" although `force` is set.
 #[test]
-fn a_wait_that_insists_sleeps_on_a_poisoned_one() {
+fn a_forced_wait_sleeps_on_a_poisoned_state() {
     let once = leak();
     failer(1, once).end();
     let waits = actor(2, || once.wait_force());
@@ -183,7 +182,7 @@ fn a_wait_that_insists_sleeps_on_a_poisoned_one() {
 }
 
 #[test]
-fn a_thread_without_a_node_looks_now_and_then() {
+fn a_thread_without_a_node_backs_off_and_checks_again() {
     let once = leak_running();
     at(Point::Halt, move || drop(runner(once, Done)));
     as_thread(SLOTS, || once.call_once(|| unreachable!("done twice")));
@@ -199,7 +198,7 @@ fn it_can_begin_done() {
 }
 
 #[test]
-fn states_are_told_apart() {
+fn states_are_distinct() {
     for state in [New, Poisoned, InProgress, Done] {
         assert_eq!(OnceState::of(state as u8), state);
         assert_eq!(
@@ -214,6 +213,6 @@ fn states_are_told_apart() {
 }
 
 #[test]
-fn it_has_this_size() {
+fn eight_bytes() {
     assert_eq!(size_of::<Once<Toy>>(), 8);
 }

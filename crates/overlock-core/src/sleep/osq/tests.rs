@@ -1,5 +1,5 @@
-//! Thread 0 is the head at first; the others come to it in the order of their numbers. What each
-//! test guards is named by step (A, B, C) or invariant.
+//! Thread 0 is the head at first; the others come to it in the order of their numbers. Each test
+//! names the step (A, B, C) or invariant that it checks.
 
 mod steps;
 
@@ -24,7 +24,7 @@ fn head(thread: usize, queue: Queue) -> Head<'static, Toy> {
     as_thread(thread, || queue.lock(Spin::Polls(1), || true)).expect("the queue is empty")
 }
 
-/// Thread `thread` stands in the queue, and does what the test says.
+/// Puts thread `thread` into the queue; the test takes its steps.
 fn waiter(thread: usize, queue: Queue) -> NodeGuard<Toy> {
     as_thread(thread, || {
         let guard = NodeGuard::new().unwrap();
@@ -45,23 +45,23 @@ fn next(thread: usize) -> Option<NodeId> {
     name(id(thread).node::<Toy>().next.load(Relaxed))
 }
 
-/// Whoever naps after the steps so far would do so for ever.
+/// Panics at the next back-off: after the steps so far it would never end.
 fn no_more_backoff() {
     at(Point::Halt, || {
-        panic!("naps, and nobody will change what it waits for")
+        panic!("backs off, and nobody will change the word that it waits for")
     });
 }
 
-/// A visitor that waits for as long as it is not told to stop; see [`visit`].
+/// The flags of a thread that waits until it is stopped; see [`waiting`].
 #[derive(Clone, Copy)]
-struct Visit {
+struct Flags {
     stop: &'static AtomicBool,
     was_head: &'static AtomicBool,
 }
 
-/// Puts a visitor on the stage. It stands at [`Point::Wait`] before each look but the first, and as
-/// the head.
-fn visit(thread: usize, queue: Queue) -> (Actor, Visit) {
+/// An actor that waits in the queue. It stops at [`Point::Wait`] before each poll but the first,
+/// and as the head.
+fn waiting(thread: usize, queue: Queue) -> (Actor, Flags) {
     let [stop, was_head] = [(); 2].map(|()| &*Box::leak(Box::new(AtomicBool::new(false))));
     let actor = actor(thread, move || {
         let head = queue.lock(Spin::Forever, || stop.load(Relaxed));
@@ -70,7 +70,7 @@ fn visit(thread: usize, queue: Queue) -> (Actor, Visit) {
             Toy::pause(1);
         }
     });
-    (actor, Visit { stop, was_head })
+    (actor, Flags { stop, was_head })
 }
 
 #[test]
@@ -94,18 +94,18 @@ fn the_head_has_the_queue_until_it_is_dropped() {
 fn waiters_become_the_head_in_the_order_of_their_arrival() {
     let queue = leak();
     let first = head(0, queue);
-    let visitors: Vec<_> = (1..5)
+    let waiters: Vec<_> = (1..5)
         .map(|thread| {
-            let (actor, visit) = visit(thread, queue);
+            let (actor, flags) = waiting(thread, queue);
             actor.to(Point::Wait);
-            (actor, visit)
+            (actor, flags)
         })
         .collect();
     drop(first);
-    for (actor, visit) in visitors {
-        assert!(!visit.was_head.load(Relaxed));
+    for (actor, flags) in waiters {
+        assert!(!flags.was_head.load(Relaxed));
         actor.to(Point::Wait);
-        assert!(visit.was_head.load(Relaxed));
+        assert!(flags.was_head.load(Relaxed));
         actor.end();
     }
     assert!(!queue.is_locked());
@@ -113,7 +113,7 @@ fn waiters_become_the_head_in_the_order_of_their_arrival() {
 
 /// A and the first half of B, `retreat`.
 #[test]
-fn the_last_in_line_leaves_and_the_one_before_it_is_the_tail_again() {
+fn the_last_waiter_leaves_and_its_predecessor_is_the_tail_again() {
     let queue = leak();
     let first = head(0, queue);
     let second = as_thread(1, || queue.lock(Spin::Forever, || true));
@@ -126,7 +126,7 @@ fn the_last_in_line_leaves_and_the_one_before_it_is_the_tail_again() {
 
 /// The second half of B, `take_next`, and C.
 #[test]
-fn one_in_the_middle_leaves_and_its_neighbours_are_linked() {
+fn a_waiter_in_the_middle_leaves_and_its_neighbours_are_linked() {
     let queue = leak();
     let first = head(0, queue);
     let [second, third] = [1, 2].map(|thread| waiter(thread, queue));
@@ -138,9 +138,9 @@ fn one_in_the_middle_leaves_and_its_neighbours_are_linked() {
     assert_eq!(halts(), 0);
 }
 
-/// The look for OURS in A: without it the queue has a head that has left.
+/// The check for OURS in A: without it the queue has a head that has left.
 #[test]
-fn the_hand_over_may_come_between_the_decision_to_leave_and_step_a() {
+fn a_handoff_between_the_decision_to_leave_and_step_a_is_accepted() {
     let queue = leak();
     let first = Cell::new(Some(head(0, queue)));
     no_more_backoff();
@@ -158,7 +158,7 @@ fn the_hand_over_may_come_between_the_decision_to_leave_and_step_a() {
 /// A waits where its exchange fails (Q5): the unlocker has taken the link and lost its CPU before
 /// OURS.
 #[test]
-fn a_late_hand_over_reaches_who_has_decided_to_leave() {
+fn a_late_handoff_reaches_a_waiter_that_has_decided_to_leave() {
     let queue = leak();
     let first = head(0, queue);
     let second = as_thread(1, || {
@@ -175,10 +175,10 @@ fn a_late_hand_over_reaches_who_has_decided_to_leave() {
     core::mem::forget(first);
 }
 
-/// A reads `wait` anew each time: the predecessor is between B and C, and the exchange belongs to
-/// the one before it then.
+/// A reads `wait` again each time: the predecessor is between B and C, and the next exchange is
+/// with the one before it.
 #[test]
-fn one_that_leaves_while_its_predecessor_leaves_gets_the_new_predecessor() {
+fn a_waiter_that_leaves_while_its_predecessor_leaves_gets_a_new_one() {
     let queue = leak();
     let first = head(0, queue);
     let second = waiter(1, queue);
@@ -198,10 +198,10 @@ fn one_that_leaves_while_its_predecessor_leaves_gets_the_new_predecessor() {
     assert!(!queue.is_locked());
 }
 
-/// B takes the link by exchange (Q4): else the successor's A succeeds on the node that leaves, and
-/// the link in C brings back one that has gone.
+/// B takes the link by exchange (Q4): otherwise the successor's A succeeds on the node that leaves,
+/// and the link in C brings back a node that has gone.
 #[test]
-fn a_successor_cannot_leave_past_one_that_has_taken_it() {
+fn a_successor_cannot_leave_once_b_has_taken_it() {
     let queue = leak();
     let first = head(0, queue);
     let [second, third] = [1, 2].map(|thread| waiter(thread, queue));
@@ -215,9 +215,9 @@ fn a_successor_cannot_leave_past_one_that_has_taken_it() {
 }
 
 /// B and unlock wait for the next link (Q3), here of an arrival that has lost its CPU before it
-/// linked. And `next` in `arrive`: other locks leave what they like in a node.
+/// linked. And `next` in `arrive`: other locks leave any value in a node.
 #[test]
-fn who_is_not_the_last_waits_for_the_link_of_who_comes_after() {
+fn an_unlock_waits_for_the_link_of_an_arrival() {
     let queue = leak();
     id(0).node::<Toy>().next.store(id(3).bits().into(), Relaxed);
     let first = head(0, queue);
@@ -229,7 +229,7 @@ fn who_is_not_the_last_waits_for_the_link_of_who_comes_after() {
     assert_eq!(id(1).node::<Toy>().wait.load(Relaxed), OURS);
 }
 
-/// `retreat` at each look of `detach`: the successor was quicker with its A, and was the last.
+/// `retreat` at each try of `detach`: the successor was quicker with its A, and was the last.
 #[test]
 fn an_unlocker_whose_successor_has_left_is_the_last_again() {
     let queue = leak();
@@ -261,10 +261,10 @@ fn an_unlocker_waits_for_a_waiter_that_is_leaving() {
     assert_ne!(second.node().wait.load(Relaxed), OURS);
 }
 
-/// The order of the two stores in C: as soon as `before` has its successor it may hand over to it,
+/// The order of the two stores in C: as soon as `before` has its successor it may hand off to it,
 /// and the other store would undo that.
 #[test]
-fn c_names_the_predecessor_before_it_can_hand_over() {
+fn c_names_the_predecessor_before_it_can_hand_off() {
     let [before, after] = [1, 2].map(|thread| NodeId::new(thread, 0));
     let [before_node, after_node] = [before, after].map(NodeId::node::<Watch>);
     watch::watch(before_node);
@@ -277,8 +277,8 @@ fn c_names_the_predecessor_before_it_can_hand_over() {
     assert_eq!(after_node.wait.load(Relaxed), OURS, "undone");
 }
 
-/// OT: a successor that links, or looks at the CPU, as soon as it finds the name meets a node of
-/// this wait. Fails where `arrive` writes `next` or `info` behind the exchange.
+/// OT: a successor that links, or loads the CPU, as soon as it finds the name meets a node of this
+/// wait. Fails where `arrive` writes `next` or `info` after the exchange.
 #[test]
 fn a_node_is_ready_before_its_name_can_be_seen() {
     let queue: &'static Osq<Watch> = Box::leak(Box::new(Osq::new()));
@@ -296,10 +296,10 @@ fn a_node_is_ready_before_its_name_can_be_seen() {
     assert_eq!(watch::left(), 0);
 }
 
-/// A, B and C of adjacent waiters, in each order in which they may get on; `steps` has the orders
-/// within the calls.
+/// A, B and C of adjacent waiters, in each order of whole calls; `steps` has the orders within
+/// them.
 #[test]
-fn adjacent_waiters_leave_at_once() {
+fn adjacent_waiters_leave_in_any_order() {
     for order in [
         [1, 2, 3],
         [1, 3, 2],
@@ -310,18 +310,18 @@ fn adjacent_waiters_leave_at_once() {
     ] {
         let queue = leak();
         let first = head(0, queue);
-        let mut visitors: Vec<_> = (1..4)
+        let mut waiters: Vec<_> = (1..4)
             .map(|thread| {
-                let (actor, visit) = visit(thread, queue);
+                let (actor, flags) = waiting(thread, queue);
                 actor.to(Point::Wait);
-                visit.stop.store(true, Relaxed);
-                Some((actor, visit))
+                flags.stop.store(true, Relaxed);
+                Some((actor, flags))
             })
             .collect();
         for thread in order {
-            let (actor, visit) = visitors[thread - 1].take().unwrap();
+            let (actor, flags) = waiters[thread - 1].take().unwrap();
             actor.end();
-            assert!(!visit.was_head.load(Relaxed));
+            assert!(!flags.was_head.load(Relaxed));
         }
         assert_eq!((tail(queue), next(0)), (Some(id(0)), None), "{order:?}");
         drop(first);
@@ -329,7 +329,7 @@ fn adjacent_waiters_leave_at_once() {
     }
 }
 
-/// `lost_its_cpu`: with everybody on one CPU the one before cannot be running.
+/// `lost_its_cpu`: with all threads on one CPU the one before cannot be running.
 #[test]
 fn nobody_waits_behind_a_thread_whose_cpu_it_runs_on() {
     let queue = leak();
@@ -346,18 +346,18 @@ fn nobody_waits_behind_a_thread_whose_cpu_it_runs_on() {
 fn the_limit_ends_a_wait() {
     let queue = leak();
     let first = head(0, queue);
-    let mut looks = 0;
+    let polls = Cell::new(0);
     for _ in 0..9 {
         at(Point::Wait, || {});
     }
     let second = as_thread(1, || {
         queue.lock(Spin::Polls(7), || {
-            looks += 1;
+            polls.set(polls.get() + 1);
             false
         })
     });
     assert!(second.is_none());
-    assert_eq!(looks, 7);
+    assert_eq!(polls.get(), 7);
     drop(first);
 }
 
@@ -374,13 +374,13 @@ fn without_a_node_nobody_queues() {
 fn a_handler_comes_and_leaves_while_its_thread_waits() {
     let queue = leak();
     let first = head(0, queue);
-    let (actor, visit) = visit(1, queue);
+    let (actor, flags) = waiting(1, queue);
     actor.to(Point::Wait);
     actor.interrupt(move || assert!(queue.lock(Spin::Forever, || true).is_none()));
     assert_eq!(tail(queue), Some(id(1)));
     drop(first);
     actor.to(Point::Wait);
-    assert!(visit.was_head.load(Relaxed));
+    assert!(flags.was_head.load(Relaxed));
     actor.end();
     assert!(!queue.is_locked());
 }

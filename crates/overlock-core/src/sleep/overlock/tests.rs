@@ -1,5 +1,5 @@
-//! Thread 0 is the director and holds the lock at first; the others come to it. Each test of a race
-//! names what prevents it.
+//! Thread 0 runs the script and holds the lock at first; the others come to it. Each test of a race
+//! names the code that prevents it.
 
 mod freed;
 mod handoff;
@@ -12,15 +12,15 @@ use crate::toy::{Point, Toy, as_thread, halts, kicks, left, took};
 
 type Lock = &'static Overlock<Toy>;
 
-/// Longer than one spin before a sleep, which ends with a distance between two polls, and shorter
+/// Longer than one spin before a sleep, including the distance between its last polls, and shorter
 /// than two.
-const A_WHILE: u64 = 2 * SPIN;
+const A_WHILE: u64 = 2 * SPIN_NS;
 
 fn leak() -> Lock {
     Box::leak(Box::new(Overlock::new()))
 }
 
-/// Thread 0 has it.
+/// A lock that thread 0 holds.
 fn held() -> Lock {
     let lock = leak();
     lock.lock();
@@ -48,7 +48,7 @@ fn sleeper(thread: usize, lock: Lock) -> Actor {
     actor
 }
 
-/// Thread `thread` sleeps for the lock, and gives up the next time that it would.
+/// Thread `thread` sleeps for the lock, and gives up instead of sleeping again.
 fn timed_sleeper(thread: usize, lock: Lock) -> Actor {
     let actor = actor(thread, move || {
         let until = Toy::now().plus_nanos(A_WHILE);
@@ -74,10 +74,10 @@ fn was(step: Step) -> bool {
     took(&DIAGRAM, step as usize)
 }
 
-/// The owner unlocks, and nothing is left behind.
+/// The owner unlocks, and no waiter or flag is left.
 fn ends(lock: Lock) {
     unlock(lock);
-    let clean = |lock| word(lock) & !(SLOW | CALM) == 0;
+    let clean = |lock| word(lock) & !(SLOW | EMPTY) == 0;
     assert!(clean(lock), "{:#x}", word(lock));
     let before = kicks();
     lock.lock();
@@ -105,7 +105,7 @@ fn four_bytes_and_no_system_call_on_the_fast_path() {
 }
 
 #[test]
-fn a_waiter_that_spins_takes_a_free_lock_and_was_never_counted() {
+fn a_spinning_waiter_takes_a_free_lock_and_is_never_counted() {
     let lock = held();
     let one = locker(1, lock);
     one.to(Point::Wait);
@@ -118,7 +118,7 @@ fn a_waiter_that_spins_takes_a_free_lock_and_was_never_counted() {
 
 /// The halt in `sleep` expects what the join wrote.
 #[test]
-fn a_release_between_the_join_and_the_sleep_is_noticed() {
+fn a_release_between_the_join_and_the_sleep_makes_the_sleep_fail() {
     let lock = held();
     let one = locker(1, lock);
     one.to(Point::Halt);
@@ -131,7 +131,7 @@ fn a_release_between_the_join_and_the_sleep_is_noticed() {
 
 /// `!(LOCKED | WAKE)` in `unlock_slow`, and the kick behind it.
 #[test]
-fn nobody_is_woken_while_one_that_was_woken_is_on_its_way() {
+fn no_sleeper_is_woken_while_a_woken_one_is_on_its_way() {
     let lock = held();
     let one = sleeper(1, lock);
     let two = sleeper(2, lock);
@@ -152,7 +152,7 @@ fn nobody_is_woken_while_one_that_was_woken_is_on_its_way() {
 
 /// WAKE in `Waiter::leave`, at an acquisition.
 #[test]
-fn whoever_was_woken_sets_wake_as_the_owner() {
+fn a_woken_sleeper_sets_wake_as_it_acquires() {
     let lock = held();
     let one = sleeper(1, lock);
     let two = sleeper(2, lock);
@@ -168,7 +168,7 @@ fn whoever_was_woken_sets_wake_as_the_owner() {
 
 /// `word | WAKE` in `Waiter::join`.
 #[test]
-fn whoever_was_woken_in_vain_sets_wake_before_it_sleeps_again() {
+fn a_sleeper_woken_in_vain_sets_wake_before_it_sleeps_again() {
     let lock = held();
     let one = sleeper(1, lock);
     unlock(lock);
@@ -183,7 +183,7 @@ fn whoever_was_woken_in_vain_sets_wake_before_it_sleeps_again() {
 
 /// WAKE in `Waiter::leave`, in `give_up`.
 #[test]
-fn whoever_was_woken_sets_wake_as_it_gives_up() {
+fn a_woken_sleeper_sets_wake_as_it_gives_up() {
     let lock = held();
     let one = timed_sleeper(1, lock);
     let two = sleeper(2, lock);
@@ -196,16 +196,15 @@ fn whoever_was_woken_sets_wake_as_it_gives_up() {
     ends(lock);
 }
 
-/// The look at `may_take` in `give_up`: the release's kick was for the leaver, and nobody else
-/// hears of it.
+/// The check of `may_take` in `give_up`: the release has kicked the leaver and nobody else.
 #[test]
-fn who_gives_up_takes_a_lock_that_it_finds_free() {
+fn a_waiter_that_gives_up_takes_a_free_lock() {
     let lock = held();
     let acquired = actor(1, move || {
         let waiter = Waiter {
             since: 0,
             counted: true,
-            heir: false,
+            target: false,
         };
         assert!(lock.give_up(&waiter));
     });
@@ -216,21 +215,21 @@ fn who_gives_up_takes_a_lock_that_it_finds_free() {
 }
 
 #[test]
-fn who_gives_up_and_is_the_last_leaves_nothing() {
+fn the_last_counted_waiter_that_gives_up_sets_empty() {
     let lock = held();
     let one = timed_sleeper(1, lock);
     one.startle();
     one.end();
-    assert_eq!(word(lock), LOCKED | SLOW | CALM);
+    assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
     let two = sleeper(2, lock);
-    assert!(!has(lock, CALM), "`!CALM` in `add_sleeper`");
+    assert!(!has(lock, EMPTY), "`!EMPTY` in `add_sleeper`");
     unlock(lock);
     two.end();
     ends(lock);
 }
 
 #[test]
-fn who_gives_up_before_it_is_counted_changes_nothing() {
+fn a_waiter_that_gives_up_uncounted_changes_nothing() {
     let lock = held();
     assert!(lock.lock_until(Toy::now().plus_nanos(10)).is_none());
     assert!(was(Step::GiveUpUncounted));
@@ -239,8 +238,8 @@ fn who_gives_up_before_it_is_counted_changes_nothing() {
 }
 
 /// WAKE in `add_sleeper`. Without it the second waiter, which joins while the first is on its way
-/// and is slow to sleep, would miss the kick that is meant for it, find the word as it wrote it,
-/// and sleep on a word without WAKE.
+/// and is slow to sleep, sleeps on a word without WAKE: it has missed its kick, and finds the word
+/// as it wrote it.
 #[test]
 fn a_waiter_that_is_slow_to_sleep_does_not_sleep_past_its_kick() {
     let lock = held();
@@ -265,15 +264,15 @@ fn a_waiter_that_is_slow_to_sleep_does_not_sleep_past_its_kick() {
     ends(lock);
 }
 
-/// CALM at `EndSlow`.
+/// EMPTY at `EndSlow`.
 #[test]
-fn slow_stays_while_somebody_is_counted() {
+fn slow_stays_set_while_a_thread_is_counted() {
     let lock = held();
     let one = sleeper(1, lock);
     unlock(lock);
     lock.lock();
     unlock(lock);
-    assert!(has(lock, SLOW), "one is counted, and on its way");
+    assert!(has(lock, SLOW), "a counted thread is on its way");
     one.end();
     assert!(has(lock, SLOW));
     unlock(lock);
@@ -282,7 +281,7 @@ fn slow_stays_while_somebody_is_counted() {
 
 /// `add_sleeper` in `adopt`.
 #[test]
-fn who_is_adopted_is_woken_by_an_unlock() {
+fn an_unlock_wakes_an_adopted_thread() {
     let lock = held();
     let one = actor(1, move || lock.lock_adopted());
     assert!(lock.adopt(NodeId::new(1, 0), || ()));
@@ -299,9 +298,9 @@ fn who_is_adopted_is_woken_by_an_unlock() {
     );
 }
 
-/// The look at the end of `adopt`.
+/// The check at the end of `adopt`.
 #[test]
-fn an_unlock_before_the_requeue_is_made_up_for() {
+fn an_adopter_kicks_after_an_unlock_that_came_before_the_requeue() {
     let lock = held();
     let before = kicks();
     assert!(lock.adopt(NodeId::new(1, 0), move || unlock(lock)));
@@ -309,29 +308,29 @@ fn an_unlock_before_the_requeue_is_made_up_for() {
     assert_eq!(kicks(), before + 3);
 }
 
-/// GIVEN in the look at the end of `adopt`. A fair unlock has kicked nobody, as neither sleeps on
-/// the lock yet; then the second adopter sets WAKE on a lock that nobody will unlock.
+/// PICKUP in the check at the end of `adopt`. A fair unlock has kicked nobody, since neither thread
+/// sleeps on the lock yet. Then the second adopter sets WAKE on a lock that nobody will unlock.
 #[test]
-fn a_fair_unlock_before_the_requeue_is_made_up_for() {
+fn an_adopter_kicks_after_a_fair_unlock_that_came_before_the_requeue() {
     let lock = held();
     let before = kicks();
     let adopted = lock.adopt(NodeId::new(1, 0), move || {
         unlock_fair(lock);
-        assert!(has(lock, LOCKED | GIVEN));
+        assert!(has(lock, LOCKED | PICKUP));
         assert!(lock.adopt(NodeId::new(2, 0), || ()));
     });
-    assert!(adopted && has(lock, LOCKED | GIVEN | WAKE));
+    assert!(adopted && has(lock, LOCKED | PICKUP | WAKE));
     // The unlock's, for nobody; two requeues', which do without on this platform; two adopters'.
     assert_eq!(kicks(), before + 5);
 }
 
 /// The limits of `add_sleeper` and `Waiter::leave`.
 #[test]
-fn a_count_that_is_full_stays_and_the_lock_goes_on() {
+fn a_saturated_count_stays_and_the_lock_works_without_it() {
     let lock = held();
     lock.word.store(LOCKED | SLOW | (MANY - SLEEPER), Relaxed);
     let one = sleeper(1, lock);
-    assert!(has(lock, MANY | WAKE), "the last that is counted");
+    assert!(has(lock, MANY | WAKE), "the last thread that is counted");
     let two = sleeper(2, lock);
     unlock(lock);
     assert_eq!(word(lock), MANY | SLOW);
@@ -345,48 +344,48 @@ fn a_count_that_is_full_stays_and_the_lock_goes_on() {
     two.end();
     three.startle();
     three.end();
-    assert!(has(lock, MANY | WAKE), "and who gives up");
+    assert!(has(lock, MANY | WAKE), "so does a leaver");
     unlock(lock);
     assert_eq!(word(lock), MANY | SLOW);
     lock.lock();
     lock.word.fetch_or(WAKE, Relaxed);
     unlock_fair(lock);
-    assert!(!lock.is_locked(), "there may be nobody to give it to");
+    assert!(!lock.is_locked(), "there may be nobody to pick it up");
 }
 
-/// Stands for the store of a release that has looked before anybody came, and for an owner that has
-/// the lock since.
-fn release_unseeing(lock: Lock, held_again: bool) {
+/// Does what the store of a restartable unlock does that loaded byte 0 before any waiter came; with
+/// `held_again` the lock has a new owner since.
+fn erase_flags(lock: Lock, held_again: bool) {
     lock.word.byte0_store(u8::from(held_again), Release);
 }
 
 /// The loop in `sleep`, whose halt expects what the join wrote.
 #[test]
-fn who_has_set_slow_and_finds_it_gone_looks_again() {
+fn a_waiter_whose_flags_were_erased_does_not_sleep() {
     for held_again in [false, true] {
         let lock = held();
         let one = locker(1, lock);
         one.to(Point::Halt);
-        release_unseeing(lock, held_again);
+        erase_flags(lock, held_again);
         if held_again {
             one.sleep();
             assert!(has(lock, LOCKED | WAKE | SLOW) && sleepers(lock) == 1);
             unlock(lock);
         }
         one.end();
-        assert_eq!(word(lock), LOCKED | CALM | (word(lock) & SLOW));
+        assert_eq!(word(lock), LOCKED | EMPTY | (word(lock) & SLOW));
         ends(lock);
     }
 }
 
 /// SLOW in `Waiter::leave`.
 #[test]
-fn who_takes_a_lock_whose_flags_are_gone_sets_them_again() {
+fn an_acquisition_sets_erased_flags_again() {
     let lock = held();
     let one = locker(1, lock);
     one.to(Point::Halt);
     let two = sleeper(2, lock);
-    release_unseeing(lock, false);
+    erase_flags(lock, false);
     one.end();
     assert!(has(lock, LOCKED | WAKE | SLOW) && sleepers(lock) == 1);
     as_thread(1, || unlock(lock));
@@ -394,17 +393,17 @@ fn who_takes_a_lock_whose_flags_are_gone_sets_them_again() {
     ends(lock);
 }
 
-/// The look at SLOW in `give_up`.
+/// The check of SLOW in `give_up`.
 #[test]
-fn who_gives_up_leaves_no_lock_whose_flags_are_gone() {
+fn a_waiter_that_gives_up_sets_erased_flags_again() {
     let lock = held();
-    // Two are counted, by an announcement that a release has taken away.
+    // Two threads are counted, and a release has erased their flags.
     lock.word.fetch_add(2 * SLEEPER, Relaxed);
     let gone = actor(1, move || {
         let waiter = Waiter {
             since: 0,
             counted: true,
-            heir: false,
+            target: false,
         };
         assert!(!lock.give_up(&waiter));
         assert!(was(Step::BeginSlow), "releases are restarted");
@@ -420,10 +419,10 @@ fn who_gives_up_leaves_no_lock_whose_flags_are_gone() {
 fn after_a_fork_only_the_owner_is_left() {
     let lock = held();
     let states = [
-        (LOCKED | WAKE | ASKED | SLOW | (3 * SLEEPER), LOCKED),
-        (LOCKED | GIVEN | CROWD | SLOW | SLEEPER, 0),
-        (LOCKED | GIVEN | ASKED | SLOW | SLEEPER, 0),
-        (SLOW | CALM, 0),
+        (LOCKED | WAKE | HANDOFF | SLOW | (3 * SLEEPER), LOCKED),
+        (LOCKED | PICKUP | APART | SLOW | SLEEPER, 0),
+        (LOCKED | PICKUP | HANDOFF | SLOW | SLEEPER, 0),
+        (SLOW | EMPTY, 0),
     ];
     for (before, after) in states {
         lock.word.store(before, Relaxed);

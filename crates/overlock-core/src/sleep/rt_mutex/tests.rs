@@ -1,5 +1,5 @@
-//! Thread 0 holds the lock at first. What the kernel does is played here, in a few lines: it has no
-//! priorities, and hands a lock to whoever came first.
+//! Thread 0 holds the lock at first. A few lines here stand for the kernel: it has no priorities,
+//! and hands off to the thread that came first.
 
 use std::boxed::Box;
 use std::collections::BTreeMap;
@@ -14,9 +14,9 @@ use crate::raw::CHECKED;
 use crate::toy::stage::actor;
 use crate::toy::{Point, Toy, as_thread, at, halts, kicks, left};
 
-/// Who sleeps for which word.
+/// The threads that sleep, with the word that they sleep for.
 static SLEEPERS: Mutex<BTreeMap<usize, Vec<u32>>> = Mutex::new(BTreeMap::new());
-/// The toy's kernel lends nothing for words in here.
+/// The words for which this kernel is [`PiError::Unavailable`].
 static NO_PI: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 /// The former id of each toy thread is this much higher.
 const BEFORE_FORK: u32 = 100;
@@ -30,7 +30,7 @@ fn address(word: &AtomicU32) -> usize {
     core::ptr::from_ref(word).addr()
 }
 
-/// Gives `word` to its first sleeper, with `mark`.
+/// Hands off `word` to its first sleeper, with `mark`.
 fn hand_off(word: &AtomicU32, mark: u32) {
     let next = sleepers(word, |waiting| {
         (!waiting.is_empty()).then(|| waiting.remove(0))
@@ -99,7 +99,7 @@ fn word(lock: Lock) -> u32 {
     lock.word.load(Relaxed)
 }
 
-/// Runs `work`, which panics where misuse is checked.
+/// Runs `work` where misuse is checked, and returns its panic message.
 fn complaint(work: impl FnOnce()) -> std::string::String {
     let panic = catch_unwind(AssertUnwindSafe(work)).unwrap_err();
     std::string::String::from(*panic.downcast_ref::<&str>().unwrap())
@@ -123,7 +123,7 @@ fn four_bytes_and_no_kernel_without_waiters() {
 }
 
 /// The exchange in `unlock` compares the whole word: were WAITERS masked, the sleepers would never
-/// be called.
+/// be woken.
 #[test]
 fn an_unlock_with_waiters_goes_to_the_kernel_and_the_first_owns_the_lock_at_once() {
     let lock = leak();
@@ -139,7 +139,7 @@ fn an_unlock_with_waiters_goes_to_the_kernel_and_the_first_owns_the_lock_at_once
     assert!(lock.is_contended());
     unlock(lock);
     assert_eq!(word(lock), 2 | WAITERS);
-    assert!(lock.try_lock().is_none(), "handed over, asleep or not");
+    assert!(lock.try_lock().is_none(), "handed off, asleep or not");
     one.end();
     assert_eq!(word(lock), 3 | WAITERS);
     two.end();
@@ -162,9 +162,9 @@ fn a_waiter_gives_up_at_its_deadline_and_its_mark_is_taken_back_by_the_unlock() 
     assert!(lock.lock_until(past).is_some(), "tries once");
 }
 
-/// The kernel decides: where the lock was handed over before the time was over, the waiter has it.
+/// The kernel decides: if it handed off before the deadline, the waiter owns the lock.
 #[test]
-fn an_unlock_just_before_the_deadline_counts() {
+fn a_waiter_accepts_a_handoff_just_before_its_deadline() {
     let lock = leak();
     lock.lock();
     at(Point::Halt, || as_thread(0, || unlock(lock)));
@@ -175,9 +175,9 @@ fn an_unlock_just_before_the_deadline_counts() {
     assert_eq!((word(lock), left()), (0, 0));
 }
 
-/// The nap and the exchange after it in `lock_slow`.
+/// The back-off and the exchange after it in `lock_slow`.
 #[test]
-fn without_the_kernels_help_it_is_still_a_lock() {
+fn waiters_back_off_where_the_kernel_cannot_help() {
     let lock = leak();
     NO_PI.lock().unwrap().push(address(&lock.word));
     lock.lock();
@@ -194,9 +194,9 @@ fn without_the_kernels_help_it_is_still_a_lock() {
     assert_eq!(word(lock), 0);
 }
 
-/// I3: without the look at OWNER_DIED in `lock_slow` the waiter would be let in.
+/// I3: without the check of OWNER_DIED in `lock_slow` the waiter would enter.
 #[test]
-fn who_gets_the_lock_of_a_dead_owner_does_not_get_in() {
+fn a_waiter_that_gets_the_lock_of_a_dead_owner_does_not_enter() {
     let lock = leak();
     lock.lock();
     at(Point::Halt, || hand_off(&lock.word, OWNER_DIED));
@@ -225,11 +225,11 @@ fn a_lock_whose_owner_is_unknown_to_the_kernel_stays_locked() {
     }
 }
 
-/// Somebody in the circle had a deadline: the naps of the one that closed it end.
+/// A thread in the cycle had a deadline: the back-off of the thread that closed the cycle ends.
 #[test]
-fn a_circle_that_is_broken_lets_the_waiter_in() {
+fn a_cycle_that_is_broken_lets_the_waiter_in() {
     let lock = leak();
-    lock.word.store(2, Relaxed); // thread 1 waits for itself, as a circle of one
+    lock.word.store(2, Relaxed); // thread 1 waits for itself, as a cycle of length one
     as_thread(1, || {
         at(Point::Halt, || lock.word.store(0, Relaxed));
         assert!(
@@ -242,7 +242,7 @@ fn a_circle_that_is_broken_lets_the_waiter_in() {
 }
 
 #[test]
-fn misuse_is_reported_where_it_is_checked_and_harmless_where_not() {
+fn misuse_panics_where_it_is_checked_and_is_harmless_where_not() {
     let lock = leak();
     lock.lock();
     if CHECKED {
@@ -264,7 +264,7 @@ fn misuse_is_reported_where_it_is_checked_and_harmless_where_not() {
 
 /// `was_before_fork` in `unlock_slow`.
 #[test]
-fn what_was_held_before_a_fork_is_unlocked_under_the_new_id() {
+fn a_lock_held_before_a_fork_is_unlocked_under_the_new_id() {
     let lock = leak();
     lock.word.store((1 + BEFORE_FORK) | WAITERS, Relaxed);
     unlock(lock);

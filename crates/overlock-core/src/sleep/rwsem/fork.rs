@@ -1,25 +1,25 @@
-//! In a child of fork.
+//! fork(): the lock in the child.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::policy::Policy;
-use super::{CALLED, HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
+use super::{HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
 use crate::platform::{Atomic, Platform};
 use crate::raw::RawForkRwLock;
 
-/// What is left of `count` without those that waited.
+/// Returns `count` without waiters.
 fn without_waiters(count: u32) -> u32 {
-    let count = count & !(WAITERS | HANDOFF | CALLED);
+    let count = count & !(WAITERS | HANDOFF | WOKEN);
     match count & (WRITER | UPGRADABLE) {
-        // I1: readers have come in vain.
+        // I1: with a writer inside, readers have come in vain.
         WRITER => count & !READERS,
-        // One that waited to be upgraded still reads.
+        // A reader that waited for its upgrade still reads.
         both if both == WRITER | UPGRADABLE => (count & !WRITER) + READER,
         _ => count,
     }
 }
 
-// SAFETY: the list and the spin queue are all that names a node.
+// SAFETY: only the list and the spin queue name a node.
 unsafe impl<P: Platform, Y: Policy> RawForkRwLock for RwSem<P, Y> {
     unsafe fn forget_waiters(&self, written: bool) {
         let count = self.count.load(Relaxed);

@@ -1,22 +1,21 @@
-//! What waiters of the reader-writer semaphore do before they sleep: the published forms, side by
-//! side.
+//! How long waiters of the reader-writer semaphore spin before they sleep: the published forms.
 
 use core::fmt::Debug;
 
-/// One answer to the question what to do with readers inside; see the [module's page](super).
+/// How waiters spin; see the [module's page](super).
 pub trait Policy: Send + Sync + Debug + 'static {
     /// The lock's name in tables.
     const NAME: &'static str;
-    /// What a writer that spins does while readers hold the lock.
+    /// How a writer spins while readers hold the lock.
     const ON_READERS: OnReaders;
-    /// A reader that came in vain keeps the lock where nobody holds it any more, though others wait
-    /// for it. And readers that meet a writer wait for it awake, all of them at once; else they
-    /// line up with the writers, one looking at the lock.
+    /// Whether a reader that came in vain keeps the lock if it is free by now, even with waiters.
+    /// Such readers also spin on a writer all at once. Otherwise they join the spin queue, whose
+    /// head alone polls the lock.
     const READERS_STEAL: bool = false;
-    /// For how long a waiter spins while writers hold the lock, in all, waiting in the queue of
-    /// spinners included.
+    /// How long a waiter spins while writers hold the lock, in all, including its time in the spin
+    /// queue.
     const SPIN_NS: u64 = 10_000;
-    /// For how long the first of the list lets others pass.
+    /// How long others may barge past the first of the list.
     const HANDOFF_NS: u64 = 4_000_000;
     /// The most readers that are woken at a time.
     const BATCH: usize = 256;
@@ -27,29 +26,28 @@ pub trait Policy: Send + Sync + Debug + 'static {
 pub enum OnReaders {
     /// It gives up.
     Sleep,
-    /// It looks at the lock for a number of turns that starts again whenever the lock's word has
-    /// changed, and for another number in all. Then nobody spins on readers until a writer has
+    /// It polls the lock a number of times, which starts again whenever the lock's word has
+    /// changed, and another number of times in all. Then nobody spins on readers until a writer has
     /// had the lock.
     Count {
-        /// Turns without a change.
+        /// Polls without a change.
         threshold: u32,
-        /// Turns in all.
+        /// Polls in all.
         most: u32,
     },
-    /// It looks at the lock for [a time](reader_spin_ns) that grows with the number of readers.
+    /// It polls the lock for [a time](reader_spin_ns) that grows with the number of readers.
     /// Then nobody spins on readers until a writer has had the lock, or all readers have left.
     Time,
 }
 
-/// How long a writer spins on so many readers: 10 us, half a microsecond more for each, 25 us at
-/// most.
+/// Returns how long a writer spins on so many readers: 10 us, half a microsecond more for each, 25
+/// us at most.
 pub const fn reader_spin_ns(readers: u32) -> u64 {
     let readers = if readers < 30 { readers } else { 30 };
     10_000 + readers as u64 * 500
 }
 
-/// Nobody spins on readers: the lock before the document, where both kinds of waiter spin on a
-/// writer.
+/// Nobody spins on readers: the lock before the document. Both kinds of waiter spin on a writer.
 #[derive(Clone, Copy, Debug)]
 pub struct None;
 
@@ -58,7 +56,7 @@ impl Policy for None {
     const ON_READERS: OnReaders = OnReaders::Sleep;
 }
 
-/// The document's: 2^10 turns without a change, 2^14 in all.
+/// The document's: 2^10 polls without a change, 2^14 in all.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted;
 
@@ -70,13 +68,12 @@ impl Policy for Counted {
     };
 }
 
-/// What was merged in the end, and what we recommend: writers spin on readers for a time (5.3),
-/// readers steal a free lock instead of lining up for it (5.11).
+/// The merged form, and the default: writers spin on readers for a time (5.3), readers steal a free
+/// lock instead of queueing for it (5.11).
 ///
-/// The kernel's readers do not spin at all since then: they are woken together, and one that gets
-/// in early by spinning only tears the group apart. Here a wake-up costs 50 us and most sections
-/// last less than one, so readers do wait for a writer awake, but together: all of them see it
-/// leave.
+/// The kernel's readers do not spin at all since then. They are woken together, and a reader that
+/// gets in early by spinning only splits the group. Here a wake-up costs 50 us and most sections
+/// last less than one. So readers do spin on a writer, but together: all of them see it leave.
 #[derive(Clone, Copy, Debug)]
 pub struct Timed;
 

@@ -1,43 +1,43 @@
-//! The waiters' side of the list: joining it, sleeping, leaving it with the lock or without.
+//! The waiters' side of the list: join, sleep, and leave with the lock or without.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::policy::Policy;
 use super::states::Step;
 use super::word::Share;
-use super::{CALLED, HANDOFF, HELD, RwSem, UPGRADABLE, WAITERS, WRITER};
+use super::{HANDOFF, HELD, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
 use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
 use crate::sleep::wait_list::{End, Limit, WAITING, Waiter, Waiters};
 use crate::stat::{self, Event};
 
-/// What a waiter wants: its node's `info`.
+/// `Node::info`: what a waiter wants.
 pub(super) const GRANTED: u32 = 0;
 pub(super) const WANTS_READ: u32 = 1;
 pub(super) const WANTS_UPGRADABLE: u32 = 2;
 pub(super) const WANTS_WRITE: u32 = 3;
 pub(super) const WANTS_UPGRADE: u32 = 4;
 
-/// What a waiter is told: it has the lock; or, a writer, that the lock is free.
+/// `Node::state` of a signalled waiter: it owns the lock; or, for a writer, the lock is free.
 pub(super) const HAS_IT: u32 = 1;
 pub(super) const MAY_TRY: u32 = 2;
 
-/// How an attempt of a queued writer ended.
+/// The result of an attempt of a queued writer.
 enum Attempt {
     Acquired,
-    /// It is the first, and from now on nobody passes it.
-    AskedForHandoff,
+    /// It is the first, and nobody bypasses it from now on.
+    RequestedHandoff,
     Failed,
 }
 
-/// What the waiter `id` wants.
+/// Returns what the waiter `id` wants.
 pub(super) fn wants<P: Platform>(id: NodeId) -> u32 {
     id.node::<P>().info.load(Relaxed)
 }
 
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
-    /// Joins the list, at its end. The caller looks at the lock afterwards (I3).
+    /// Joins the list, at its end. The caller checks the lock afterwards (I3).
     fn join(&self, list: &Links<P>, waiter: &Waiter<P>, wants: u32) {
         self.make_ready(waiter, wants);
         let first = list.first().is_none();
@@ -57,8 +57,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         waiter.node().lock.store(0, Relaxed);
     }
 
-    /// The flags that go with `id`, the first of the list, when it leaves: handoff was its own,
-    /// unless it upgrades; and with the last one both go.
+    /// Returns the flags to clear when `id`, the first of the list, leaves. Handoff was its own,
+    /// unless it upgrades. Both go with the last waiter.
     pub(super) fn flags_of(list: &Links<P>, id: NodeId) -> u32 {
         if list.last() == Some(id) {
             WAITERS | HANDOFF
@@ -69,7 +69,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Leaves the list without the lock, and wakes whoever stands first now.
+    /// Leaves the list without the lock, and wakes the next in line.
     pub(super) fn give_up(&self, list: Waiters<'_, P>, id: NodeId) {
         let flags = if list.first() == Some(id) {
             Self::flags_of(&list, id)
@@ -79,7 +79,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         list.unlink(id);
         Step::GiveUp.taken::<P>();
         if flags != 0 {
-            // Relaxed: gives nothing away. The guard orders the list.
+            // Relaxed: it publishes nothing. The wait lock orders the list.
             self.count.fetch_and(!flags, Relaxed);
         }
         self.wake(list);
@@ -93,7 +93,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         let list = self.waiters.lock();
         // RA, in `take_share`: the published lock once had no acquire here.
         if list.first().is_none() && self.take_share(share).is_ok() {
-            Step::ReadUnderGuard.taken::<P>();
+            Step::ReadUnderLock.taken::<P>();
             stat::count::<P>(Event::RwsemRlockFast);
             return true;
         }
@@ -117,16 +117,16 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         acquired
     }
 
-    /// Sleeps until granted; out of the list then, and at the limit.
+    /// Sleeps until granted, or until `limit`; the waiter is out of the list in both cases.
     fn sleep_until_granted(&self, waiter: &Waiter<P>, limit: &Limit<'_, P>) -> bool {
-        if let End::Told(_) = waiter.sleep(limit) {
+        if let End::Signalled(_) = waiter.sleep(limit) {
             return true;
         }
         let list = self.waiters.lock();
         let granted = wants::<P>(waiter.id()) == GRANTED;
         if granted {
             Step::GrantedAtLimit.taken::<P>();
-            // The waker has the node still, and is about to tell.
+            // The waker still has the node, and is about to signal.
             drop(list);
             waiter.sleep(&Limit::NONE);
         } else {
@@ -155,8 +155,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             }
             waiter.prepare();
             drop(list);
-            let asked = matches!(attempt, Attempt::AskedForHandoff);
-            if !(asked && self.spin_alone(HELD, limit)) {
+            let requested = matches!(attempt, Attempt::RequestedHandoff);
+            if !(requested && self.spin_alone(HELD, limit)) {
                 stat::count::<P>(Event::RwsemSleepWriter);
                 waiter.sleep(limit);
             }
@@ -164,21 +164,21 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// A queued writer tries to acquire the lock, under the guard, and leaves the list if it does.
+    /// Tries to acquire for a queued writer, under the wait lock. On success it leaves the list.
     fn take_queued(&self, list: &Links<P>, waiter: &Waiter<P>) -> Attempt {
         let id = waiter.id();
         let first = list.first() == Some(id);
-        let was_called = if waiter.state() == MAY_TRY { CALLED } else { 0 };
+        let was_woken = if waiter.state() == MAY_TRY { WOKEN } else { 0 };
         let mut seen = self.count.load(Relaxed);
         loop {
             let takes = first && seen & HELD == 0;
             let next = if takes {
                 // (0, 0, 0) f -> (1, 0, 0) f without our flags
-                (seen | WRITER) & !(Self::flags_of(list, id) | was_called)
+                (seen | WRITER) & !(Self::flags_of(list, id) | was_woken)
             } else {
-                // (w, u, n) called -> (w, u, n): the holder's release calls again. It must not come
-                // between look and exchange (I3).
-                seen & !was_called
+                // (w, u, n) woken -> (w, u, n): the holder's release wakes again. It must not come
+                // between load and exchange (I3).
+                seen & !was_woken
             };
             if next == seen {
                 break;
@@ -189,28 +189,28 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 .compare_exchange_weak(seen, next, Acquire, Relaxed)
             {
                 Ok(_) if takes => {
-                    Step::CalledTakes.taken::<P>();
+                    Step::WokenTakes.taken::<P>();
                     list.unlink(id);
                     self.set_owner();
                     return Attempt::Acquired;
                 }
                 Ok(_) => {
-                    Step::CalledInVain.taken::<P>();
+                    Step::WokenInVain.taken::<P>();
                     break;
                 }
                 Err(now) => seen = now,
             }
         }
-        if first && self.may_ask_for_handoff(id) {
-            self.ask_for_handoff(id);
-            return Attempt::AskedForHandoff;
+        if first && self.handoff_is_due(id) {
+            self.request_handoff(id);
+            return Attempt::RequestedHandoff;
         }
         Attempt::Failed
     }
 
-    /// Whether the first of the list, which cannot be served now, has waited for that long enough.
-    /// It counts from the first such question.
-    pub(super) fn may_ask_for_handoff(&self, first: NodeId) -> bool {
+    /// Whether the first of the list, which cannot be served now, may request the handoff. Its wait
+    /// counts from the first such call.
+    pub(super) fn handoff_is_due(&self, first: NodeId) -> bool {
         let now = (P::now().as_nanos() / 1000) as usize;
         let due = &first.node::<P>().lock;
         match due.load(Relaxed) {
@@ -219,16 +219,15 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 due.store(now.wrapping_add(wait).max(1), Relaxed);
                 false
             }
-            // Where a word of microseconds wraps (71 minutes in 32 bits) the difference tells.
+            // By the difference: microseconds in 32 bits wrap after 71 minutes.
             due => now.wrapping_sub(due) as isize >= 0,
         }
     }
 
-    pub(super) fn ask_for_handoff(&self, first: NodeId) {
-        // f -> f, handoff. Relaxed: who releases the lock later finds it, and the rest is under the
-        // guard.
+    pub(super) fn request_handoff(&self, first: NodeId) {
+        // f -> f, handoff. Relaxed: later releases find it, and the rest is under the wait lock.
         if self.count.fetch_or(HANDOFF, Relaxed) & HANDOFF == 0 {
-            Step::AskForHandoff.taken::<P>();
+            Step::RequestHandoff.taken::<P>();
             stat::count::<P>(match wants::<P>(first) {
                 WANTS_WRITE => Event::RwsemWlockHandoff,
                 _ => Event::RwsemRlockHandoff,
@@ -236,7 +235,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Naps and tries in turn: for threads beyond the slots, and for a fifth context.
+    /// Tries and backs off: for threads beyond the slots, and for a fifth context.
     #[cold]
     fn wait_without_node(limit: &Limit<'_, P>, take: impl Fn() -> bool) -> bool {
         stat::count::<P>(Event::LockNoNode);

@@ -1,65 +1,67 @@
-//! Optimistic spinning: what a waiter tries before it joins the list.
+//! Optimistic spinning, before a waiter joins the list.
 
+use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::policy::{OnReaders, Policy, reader_spin_ns};
 use super::states::Step;
 use super::word::Share;
-use super::{CALLED, DISABLED, HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
+use super::{DISABLED, HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
 use crate::platform::{Atomic, Instant, Platform, Spin};
 use crate::sleep::wait_list::Limit;
 use crate::stat::{self, Event};
 
-/// Readers that have seen a writer leave and lost the race against the next one so often queue.
-const LOSSES: u32 = 16;
+/// A reader queues once it has seen a writer leave and lost the race against the next one so often.
+const MAX_LOST_RACES: u32 = 16;
 
-/// For how much longer a spinner waits for readers.
-pub(super) struct Patience {
-    /// Turns before the next change, and in all.
-    pub(super) turns: u32,
+/// How much longer a spinner waits for readers.
+pub(super) struct SpinBudget {
+    /// Polls left until the next change, and in all.
+    pub(super) polls: u32,
     pub(super) most: u32,
-    /// The lock's word when `turns` was last set back.
+    /// The lock's word when `polls` was last set back.
     word: u32,
-    /// Where the time counts: when it is used up; since readers were first seen, without a writer
-    /// in between.
+    /// With [`OnReaders::Time`]: the end of the spin, set when readers were first seen without a
+    /// writer in between.
     until: Option<Instant>,
 }
 
-impl Patience {
-    /// A spinner's at its start; `disabled` where spinning on readers has been given up already.
+impl SpinBudget {
+    /// Returns the budget of a new spinner. It has no polls where spinning on readers is
+    /// `disabled`.
     pub(super) fn new(on_readers: OnReaders, disabled: bool) -> Self {
         let (threshold, most) = match on_readers {
             OnReaders::Count { threshold, most } => (threshold, most),
             OnReaders::Sleep | OnReaders::Time => (0, 0),
         };
-        Patience {
-            turns: if disabled { 0 } else { threshold },
+        SpinBudget {
+            polls: if disabled { 0 } else { threshold },
             most,
             word: 0,
             until: None,
         }
     }
 
-    /// How many turns the spinner may look at `word` now, without a change.
-    pub(super) fn turns_at(&mut self, word: u32, threshold: u32) -> u32 {
-        if self.turns == 0 || self.most == 0 {
+    /// Returns how many times the spinner may poll while the word stays `word`.
+    pub(super) fn polls_at(&mut self, word: u32, threshold: u32) -> u32 {
+        if self.polls == 0 || self.most == 0 {
             return 0;
         }
         if word != self.word {
-            (self.word, self.turns) = (word, threshold);
+            (self.word, self.polls) = (word, threshold);
         }
-        self.turns.min(self.most)
+        self.polls.min(self.most)
     }
 
-    /// So many of them have passed.
-    pub(super) fn passed(&mut self, turns: u32) {
-        self.turns = self.turns.saturating_sub(turns);
-        self.most = self.most.saturating_sub(turns);
+    /// Uses up so many polls.
+    pub(super) fn charge(&mut self, polls: u32) {
+        self.polls = self.polls.saturating_sub(polls);
+        self.most = self.most.saturating_sub(polls);
     }
 }
 
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
-    /// A writer's attempts before it sleeps.
+    /// Acquires for writing by spinning.
     pub(super) fn spin_write(&self, limit: &Limit<'_, P>) -> bool {
         if self.take_write() {
             stat::count::<P>(Event::RwsemOptLock);
@@ -69,7 +71,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             stat::count::<P>(Event::RwsemOptNospin);
             return false;
         }
-        let taken = self.spin_in_turn(limit, Y::ON_READERS, || self.take_write());
+        let taken = self.spin_in_queue(limit, Y::ON_READERS, || self.take_write());
         stat::count::<P>(if taken {
             Event::RwsemOptLock
         } else {
@@ -78,33 +80,32 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         taken
     }
 
-    /// A reader's attempts before it sleeps.
+    /// Acquires a share by spinning.
     pub(super) fn spin_share(&self, share: Share, limit: &Limit<'_, P>) -> bool {
         if Y::READERS_STEAL {
-            return self.outlast_writer_together(share, limit);
+            return self.spin_behind_writer(share, limit);
         }
         let take = || match self.take_share(share) {
             Ok(seen) => {
-                self.has_stolen(seen);
+                self.on_stolen(seen);
                 true
             }
             Err(_) => false,
         };
-        // The document's rule: without a spinner, and with nobody at work on the list, a reader
-        // queues at once.
+        // The document's rule: with no spinner, and the wait lock free, a reader queues at once.
         self.can_spin()
             && (self.osq.is_locked() || self.waiters.is_busy())
-            // It waits for writers only. Readers would let it in, but for those that wait.
-            && self.spin_in_turn(limit, OnReaders::Sleep, take)
+            // It waits for writers only: readers keep it out only where others wait (I5).
+            && self.spin_in_queue(limit, OnReaders::Sleep, take)
     }
 
-    /// A newcomer has taken a share without a place in the list, from `seen`.
-    pub(super) fn has_stolen(&self, seen: u32) {
+    /// Follows up on a share that a newcomer took, from `seen`, without a place in the list.
+    pub(super) fn on_stolen(&self, seen: u32) {
         stat::count::<P>(Event::RwsemRlockSteal);
-        // The first reader brings along those that queue; none do behind a writer.
-        if seen & (WAITERS | CALLED) == WAITERS && seen & READERS == 0 {
-            Step::BringAlong.taken::<P>();
-            self.wake_after();
+        // The first reader wakes the queued readers, to read with it.
+        if seen & (WAITERS | WOKEN) == WAITERS && seen & READERS == 0 {
+            Step::WakeQueuedReaders.taken::<P>();
+            self.wake_waiters();
         }
     }
 
@@ -124,28 +125,27 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         self.owner.load(Relaxed) & DISABLED != 0
     }
 
-    /// Readers do not leave in time: nobody shall spin on them.
+    /// Disables spinning on readers, which do not leave in time.
     fn disable(&self) {
-        // Unless a writer is there now. Where this comes between its acquisition and its store, the
-        // store wins.
+        // Fails where a writer is inside. Between its acquisition and its store, the store wins.
         let _ = self
             .owner
             .compare_exchange(0, DISABLED, Relaxed, Relaxed)
             .inspect(|_| Step::Disable.taken::<P>());
     }
 
-    /// The last reader has left.
-    pub(super) fn spin_again(&self) {
+    /// Enables spinning on readers again: the last one has left.
+    pub(super) fn reenable_spinning(&self) {
         if Y::ON_READERS == OnReaders::Time && self.is_disabled() {
             let _ = self
                 .owner
                 .compare_exchange(DISABLED, 0, Relaxed, Relaxed)
-                .inspect(|_| Step::SpinAgain.taken::<P>());
+                .inspect(|_| Step::Reenable.taken::<P>());
         }
     }
 
-    /// Lines up with the other spinners, and spins as the one that looks at the lock.
-    fn spin_in_turn(
+    /// Joins the spin queue, and spins as its head.
+    fn spin_in_queue(
         &self,
         limit: &Limit<'_, P>,
         on_readers: OnReaders,
@@ -157,7 +157,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             .is_some_and(|_head| self.spin(end, limit, on_readers, take))
     }
 
-    /// When a spinner that begins now gives up on writers.
+    /// Returns when a spinner that begins now gives up on writers.
     fn spin_end(limit: &Limit<'_, P>) -> Instant {
         limit.earlier(P::now().plus_nanos(Y::SPIN_NS))
     }
@@ -169,18 +169,18 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         on_readers: OnReaders,
         take: impl Fn() -> bool,
     ) -> bool {
-        let mut patience = Patience::new(on_readers, self.is_disabled());
+        let mut budget = SpinBudget::new(on_readers, self.is_disabled());
         while !take() {
             let now = P::now();
             let seen = self.count.load(Relaxed);
             let goes_on = if now >= end || seen & HANDOFF != 0 {
                 false
             } else if seen & WRITER != 0 {
-                patience.until = None;
-                self.outlast_writer(end)
+                budget.until = None;
+                self.wait_for_writer(end)
             } else if seen & READERS != 0 {
-                let goes_on = self.outlast_readers(seen, &mut patience, limit, on_readers);
-                // What was spent on readers has limits of its own.
+                let goes_on = self.wait_for_readers(seen, &mut budget, limit, on_readers);
+                // The time spent on readers has limits of its own.
                 end = end.plus_nanos(P::now().nanos_since(now));
                 goes_on && limit.reached().is_none()
             } else {
@@ -195,8 +195,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         true
     }
 
-    /// Waits while a writer that may be running holds the lock; whether it has left.
-    fn outlast_writer(&self, end: Instant) -> bool {
+    /// Waits while a writer that may be running holds the lock. Returns whether it has left.
+    fn wait_for_writer(&self, end: Instant) -> bool {
         // Relaxed: only to try again.
         P::wait_until(&self.count, Relaxed, Spin::Until(end), |seen: u32| {
             seen & WRITER == 0 || seen & HANDOFF != 0 || self.owner_lost_its_cpu()
@@ -204,32 +204,34 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         .is_ok_and(|seen| seen & WRITER == 0)
     }
 
-    /// Waits while readers hold the lock, as long as the policy says.
-    fn outlast_readers(
+    /// Waits while readers hold the lock, as long as the policy says. Returns whether to go on.
+    fn wait_for_readers(
         &self,
         seen: u32,
-        patience: &mut Patience,
+        budget: &mut SpinBudget,
         limit: &Limit<'_, P>,
         on_readers: OnReaders,
     ) -> bool {
         match on_readers {
             OnReaders::Sleep => false,
             OnReaders::Count { threshold, .. } => {
-                let turns = patience.turns_at(seen, threshold);
-                if turns == 0 {
+                let most = budget.polls_at(seen, threshold);
+                if most == 0 {
                     self.disable();
                     return false;
                 }
-                let mut looks = 0;
-                let waited = P::wait_until(&self.count, Relaxed, Spin::Polls(turns), |now: u32| {
-                    looks += 1;
+                // The document charges each poll, so the condition counts them. This is the only
+                // condition that changes anything, and nothing but the budget depends on it.
+                let polls = Cell::new(0);
+                let waited = P::wait_until(&self.count, Relaxed, Spin::Polls(most), |now: u32| {
+                    polls.set(polls.get() + 1);
                     now != seen
                 });
-                patience.passed(if waited.is_ok() { looks } else { turns });
+                budget.charge(if waited.is_ok() { polls.get() } else { most });
                 true
             }
             OnReaders::Time => {
-                let until = *patience
+                let until = *budget
                     .until
                     .get_or_insert_with(|| P::now().plus_nanos(reader_spin_ns(seen / READER)));
                 let end = limit.earlier(until);
@@ -244,24 +246,24 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Waits for a writer beside all other readers that do, and takes a share when it has left.
-    fn outlast_writer_together(&self, share: Share, limit: &Limit<'_, P>) -> bool {
+    /// Spins on a writer together with all other readers, and takes a share when it has left.
+    fn spin_behind_writer(&self, share: Share, limit: &Limit<'_, P>) -> bool {
         let mut seen = self.count.load(Relaxed);
-        // Behind an upgrade there is a reader that has not left yet.
+        // During an upgrade a reader has still to leave.
         let hopeless = seen & (HANDOFF | UPGRADABLE) != 0 || self.owner_lost_its_cpu();
         if seen & WRITER == 0 || hopeless || P::parallelism() < 2 {
             return false;
         }
         let end = Self::spin_end(limit);
-        for _ in 0..LOSSES {
-            if seen & WRITER == 0 || !self.outlast_writer(end) {
+        for _ in 0..MAX_LOST_RACES {
+            if seen & WRITER == 0 || !self.wait_for_writer(end) {
                 break;
             }
-            // It has seen a writer leave, so it may join other readers past the list (I5).
+            // It has seen a writer leave, so it may barge past the list (I5).
             match self.take_share_if(share, |now| now & HANDOFF == 0) {
                 Ok(taken) => {
                     Step::SeesWriterLeave.taken::<P>();
-                    self.has_stolen(taken);
+                    self.on_stolen(taken);
                     return true;
                 }
                 Err(now) => seen = now,
@@ -270,9 +272,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         false
     }
 
-    /// Waits awake for a while for these bits to be clear, on behalf of somebody who need not fear
-    /// that others take the lock: the first of the list that has asked for the handoff, or the
-    /// upgrader.
+    /// Spins until these bits are clear. Only for threads that nobody can bypass: the first of the
+    /// list after its handoff request, or the upgrader.
     pub(super) fn spin_alone(&self, bits: u32, limit: &Limit<'_, P>) -> bool {
         let end = Self::spin_end(limit);
         // UA: acquire, pairs with RU.

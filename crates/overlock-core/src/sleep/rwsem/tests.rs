@@ -1,5 +1,5 @@
-//! Thread 0 holds the lock at first; the others come to it. Each test of a race names what prevents
-//! it.
+//! Thread 0 holds the lock at first; the others come to it. Each test of a race names the code that
+//! prevents it.
 
 mod flags;
 mod give_up;
@@ -45,17 +45,17 @@ fn end_write<Y: Policy>(lock: Lock<Y>) {
     unsafe { lock.unlock_write(()) }
 }
 
-/// A part that reads.
+/// A thread that reads.
 fn reader<Y: Policy>(thread: usize, lock: Lock<Y>) -> Actor {
     actor(thread, move || lock.read())
 }
 
-/// A part that writes.
+/// A thread that writes.
 fn writer<Y: Policy>(thread: usize, lock: Lock<Y>) -> Actor {
     actor(thread, move || lock.write())
 }
 
-/// Both asleep already.
+/// All of them, asleep.
 fn asleep<const N: usize>(parts: [Actor; N]) -> [Actor; N] {
     parts.iter().for_each(Actor::sleep);
     parts
@@ -69,16 +69,16 @@ fn readers<Y: Policy>(lock: Lock<Y>) -> u32 {
     count(lock) / READER
 }
 
-/// `flags` are those that are set.
+/// Whether `flags`, and no others, are set.
 fn has_flags<Y: Policy>(lock: Lock<Y>, flags: u32) -> bool {
-    count(lock) & (WAITERS | HANDOFF | CALLED) == flags
+    count(lock) & (WAITERS | HANDOFF | WOKEN) == flags
 }
 
 fn state(thread: usize) -> u32 {
     NodeId::new(thread, 0).node::<Toy>().state.load(Relaxed)
 }
 
-/// Nobody holds `lock` and nothing is left of anybody.
+/// Nobody holds `lock`, and no waiter or flag is left.
 fn assert_clean<Y: Policy>(lock: Lock<Y>) {
     assert_eq!(count(lock), 0);
     assert_eq!(lock.owner.load(Relaxed) & !DISABLED, 0);
@@ -113,9 +113,9 @@ fn sixteen_bytes_and_no_calls_on_the_fast_paths() {
     assert_eq!((kicks(), halts()), (0, 0));
 }
 
-/// The owner word says where the writer acquired, and nothing once it has left.
+/// The owner word names the writer's CPU, and is 0 once it has left.
 #[test]
-fn the_owner_is_known_while_it_owns() {
+fn the_owner_word_is_set_while_a_writer_owns_the_lock() {
     let lock = leak::<Timed>();
     as_thread(5, || lock.write());
     assert_eq!(lock.owner.load(Relaxed), 6 << 1);
@@ -150,7 +150,7 @@ fn a_reader_too_many_panics() {
     lock.read();
 }
 
-/// `blocked_by` has FULL, and so has the look in `grant_shares`: without it the count might wrap
+/// `blocked_by` has FULL, and so has the check in `grant_shares`: without it the count might wrap
 /// and the lock be free.
 #[test]
 fn a_reader_too_many_waits() {
@@ -169,8 +169,8 @@ fn a_reader_too_many_waits() {
     assert_clean(lock);
 }
 
-/// `Waiter::new` and `Osq::lock` find no node: the thread naps and tries again, and a holder that
-/// leaves meanwhile lets it in.
+/// `Waiter::new` and `Osq::lock` find no node: the thread backs off and tries again, and a holder
+/// that leaves meanwhile lets it in.
 #[test]
 fn a_thread_without_a_node_gets_the_lock() {
     let lock = leak::<Timed>();
@@ -192,7 +192,7 @@ fn a_thread_without_a_node_gets_the_lock() {
     assert_clean(lock);
 }
 
-/// A reader that has counted itself in vain is gone before it has left again.
+/// A reader that has counted itself in vain, and exists only in the parent, is forgotten.
 #[test]
 fn a_child_that_writes_has_no_readers() {
     use crate::raw::RawForkRwLock;

@@ -1,4 +1,4 @@
-//! The upgradable reader: one of the readers, which can become the writer without letting go.
+//! The upgradable reader: one of the readers, which can become the writer without a release.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -31,7 +31,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         );
     }
 
-    /// The upgradable reader gives up what makes it more than `keeps`.
+    /// Reduces the upgradable reader's share to `keeps`.
     #[inline]
     fn end_upgradable(&self, keeps: u32) {
         self.assert_upgradable();
@@ -40,12 +40,12 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         let before = self.count.fetch_sub(gives, Release);
         Step::of_end_upgradable(keeps).taken::<P>();
         if before & WAITERS != 0 {
-            // There may be others of its kind, even where readers stay.
-            self.wake_after();
+            // Another upgradable reader may get in, even where readers stay.
+            self.wake_waiters();
         }
     }
 
-    /// Upgrades where there is no other reader.
+    /// Upgrades if there is no other reader.
     #[inline]
     fn upgrade_alone(&self) -> bool {
         self.assert_upgradable();
@@ -76,12 +76,12 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     #[cold]
     fn upgrade_slow(&self, limit: &Limit<'_, P>) -> bool {
         // (0, 1, n) -> (1, 1, n - 1): no further readers. Relaxed: this thread reads already, and
-        // there may be others whose release is still to come.
+        // the releases of other readers may be still to come.
         self.count.fetch_add(WRITER.wrapping_sub(READER), Relaxed);
         Step::Upgrade.taken::<P>();
         let gone = self.spin_alone(READERS, limit);
         if gone {
-            self.begin_write();
+            self.finish_upgrade();
         }
         let upgraded = gone || self.sleep_upgrade(limit);
         if upgraded {
@@ -90,19 +90,19 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         upgraded
     }
 
-    /// All others have left.
-    fn begin_write(&self) {
+    /// Completes the upgrade: all other readers have left.
+    fn finish_upgrade(&self) {
         // (1, 1, 0) -> (1, 0, 0). Relaxed: UA came before.
         self.count.fetch_and(!UPGRADABLE, Relaxed);
         Step::UpgradeSees.taken::<P>();
     }
 
-    /// The upgrade is called off: others may read again.
-    fn read_on(&self) -> u32 {
+    /// Cancels the upgrade: others may read again.
+    fn cancel_upgrade(&self) -> u32 {
         // (1, 1, n) -> (0, 1, n + 1). Relaxed: nothing was written, and this thread reads as
         // before.
         let before = self.count.fetch_add(READER.wrapping_sub(WRITER), Relaxed);
-        Step::ReadOn.taken::<P>();
+        Step::CancelUpgrade.taken::<P>();
         before
     }
 
@@ -112,14 +112,14 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         };
         let list = self.waiters.lock();
         self.make_ready(&waiter, WANTS_UPGRADE);
-        // In front (I7): whoever stands first now has to wait for it anyhow.
+        // In front (I7): the present first has to wait for it anyway.
         list.push_front(waiter.id());
         // f -> f, waiters. Relaxed: as for any waiter that joins.
         self.count.fetch_or(WAITERS, Relaxed);
         Step::JoinInFront.taken::<P>();
         self.wake(list);
         stat::count::<P>(Event::RwsemSleepWriter);
-        if let End::Told(_) = waiter.sleep(limit) {
+        if let End::Signalled(_) = waiter.sleep(limit) {
             return true;
         }
         let list = self.waiters.lock();
@@ -129,7 +129,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             drop(list);
             waiter.sleep(&Limit::NONE);
         } else {
-            self.read_on();
+            self.cancel_upgrade();
             self.give_up(list, waiter.id());
         }
         granted
@@ -141,12 +141,12 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         loop {
             // UA: acquire, pairs with RU.
             if self.count.load(Acquire) & READERS == 0 {
-                self.begin_write();
+                self.finish_upgrade();
                 return true;
             }
             if limit.reached().is_some() {
-                if self.read_on() & WAITERS != 0 {
-                    self.wake_after();
+                if self.cancel_upgrade() & WAITERS != 0 {
+                    self.wake_waiters();
                 }
                 return false;
             }
@@ -156,9 +156,9 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 }
 
-// SAFETY: upgradable goes from 0 to 1 in an exchange that expects it and writer clear, together
-// with a reader's share, and only its reader clears it. That one writes when it has seen readers 0
-// after it set writer (I1), or in an exchange that expects no reader but itself.
+// SAFETY: an exchange that expects upgradable and writer clear sets upgradable, together with a
+// reader's share, and only its reader clears it. That one writes when it has seen readers 0 after
+// it set writer (I1), or in an exchange that expects no reader but itself.
 unsafe impl<P: Platform, Y: Policy> RawUpgradeRwLock for RwSem<P, Y> {
     type Upgradable = ();
 

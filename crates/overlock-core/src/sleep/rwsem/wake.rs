@@ -1,4 +1,4 @@
-//! The wakers' side of the list: who is let in, and in which order it is told.
+//! The wakers' side of the list: which waiters get in, and the order of their signals.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -8,32 +8,33 @@ use super::queue::{
 };
 use super::states::Step;
 use super::word::{READ, UPGRADABLE_READ};
-use super::{CALLED, FULL, HANDOFF, HELD, READERS, RwSem, UPGRADABLE, WAITERS, WRITER};
+use super::{FULL, HANDOFF, HELD, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
 use crate::links::Links;
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
 use crate::sleep::batch::Batch;
-use crate::sleep::wait_list::{Waiters, kick, tell};
+use crate::sleep::wait_list::{Waiters, kick, signal};
 use crate::stat::{self, Event};
 
-/// Who is granted a share, as long as the list stays as it is: the readers of the whole list, in
-/// their order, and the first upgradable one, where there is none yet. Where the list begins with
-/// an upgradable one that has to wait, the readers up to the first writer: else those that come
-/// later would pass that writer again and again.
-struct Chosen<'a, P: Platform> {
+/// The waiters that a grant of shares lets in: the readers of the whole list, in their order, and
+/// the first upgradable one, where there is none yet.
+///
+/// Only the readers up to the first writer get in where the list begins with an upgradable one that
+/// has to wait: otherwise later readers would bypass that writer again and again.
+struct Grantees<'a, P: Platform> {
     list: &'a Links<P>,
     next: Option<NodeId>,
     left: usize,
     /// There is no upgradable reader yet.
     upgradable: bool,
     past_writers: bool,
-    /// Somebody was not chosen.
+    /// A waiter was left out.
     skipped: bool,
 }
 
-impl<'a, P: Platform> Chosen<'a, P> {
+impl<'a, P: Platform> Grantees<'a, P> {
     fn new(list: &'a Links<P>, first: NodeId, upgradable: bool, most: usize) -> Self {
-        Chosen {
+        Grantees {
             list,
             next: Some(first),
             left: most,
@@ -44,14 +45,14 @@ impl<'a, P: Platform> Chosen<'a, P> {
     }
 }
 
-/// The caller may take what this yields out of the list.
-impl<P: Platform> Iterator for Chosen<'_, P> {
+/// The caller may take the yielded nodes out of the list.
+impl<P: Platform> Iterator for Grantees<'_, P> {
     type Item = NodeId;
 
     fn next(&mut self) -> Option<NodeId> {
         while let Some(id) = self.next.filter(|_| self.left > 0) {
             self.next = self.list.after(id);
-            let chosen = match wants::<P>(id) {
+            let grantee = match wants::<P>(id) {
                 WANTS_READ => true,
                 WANTS_UPGRADABLE => core::mem::take(&mut self.upgradable),
                 _ => {
@@ -61,7 +62,7 @@ impl<P: Platform> Iterator for Chosen<'_, P> {
                     false
                 }
             };
-            if chosen {
+            if grantee {
                 self.left -= 1;
                 return Some(id);
             }
@@ -71,7 +72,7 @@ impl<P: Platform> Iterator for Chosen<'_, P> {
     }
 }
 
-/// What granting to all that are chosen does to `count`.
+/// The change of `count` by a grant to all grantees.
 struct Grant {
     adds: u32,
     number: u64,
@@ -81,17 +82,17 @@ struct Grant {
 }
 
 impl Grant {
-    fn new<P: Platform>(mut chosen: Chosen<'_, P>) -> Self {
-        let with_first = chosen.past_writers;
+    fn new<P: Platform>(mut grantees: Grantees<'_, P>) -> Self {
+        let with_first = grantees.past_writers;
         let (mut adds, mut number) = (0, 0);
-        for id in &mut chosen {
+        for id in &mut grantees {
             number += 1;
             adds += match wants::<P>(id) {
                 WANTS_READ => READ.adds,
                 _ => UPGRADABLE_READ.adds,
             };
         }
-        let clears = if chosen.next.is_none() && !chosen.skipped {
+        let clears = if grantees.next.is_none() && !grantees.skipped {
             WAITERS | HANDOFF
         } else if with_first {
             HANDOFF
@@ -108,9 +109,9 @@ impl Grant {
 }
 
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
-    /// Lets in whom the lock, as it is, can let in, and asks for the handoff on behalf of a first
-    /// that has waited for long enough. Needed after each change that may let somebody in (I3);
-    /// else it does nothing.
+    /// Lets in the waiters that the lock can serve, and requests the handoff for a first that has
+    /// waited long enough. Needed after each change that may let a waiter in (I3); harmless
+    /// otherwise.
     pub(super) fn wake(&self, list: Waiters<'_, P>) {
         let Some(first) = list.first() else { return };
         let batch = Batch::new();
@@ -118,42 +119,42 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             WANTS_WRITE => return self.wake_writer(list, first),
             WANTS_UPGRADE => {
                 self.grant_upgrade(&list, first, &batch);
-                true // Nobody passes an upgrader: it needs no handoff.
+                true // Nobody bypasses an upgrader: it needs no handoff.
             }
             _ => self.grant_shares(&list, first, &batch),
         };
         if !served {
-            self.hurry(first);
+            self.request_handoff_if_due(first);
         }
         drop(list);
         batch.wake(HAS_IT);
     }
 
-    /// The first could not be served.
-    fn hurry(&self, first: NodeId) {
-        if self.may_ask_for_handoff(first) {
-            self.ask_for_handoff(first);
+    /// Requests the handoff for a first that could not be served, once it is due.
+    fn request_handoff_if_due(&self, first: NodeId) {
+        if self.handoff_is_due(first) {
+            self.request_handoff(first);
         }
     }
 
-    /// Calls the first, a writer, where the lock is free.
+    /// Wakes the first, a writer, where the lock is free.
     fn wake_writer(&self, list: Waiters<'_, P>, first: NodeId) {
         let seen = self.count.load(Relaxed);
         if seen & HELD != 0 {
-            self.hurry(first);
-        } else if seen & CALLED == 0 {
+            self.request_handoff_if_due(first);
+        } else if seen & WOKEN == 0 {
             stat::count::<P>(Event::RwsemWakeWriter);
-            // f -> f, called. Relaxed: whoever misses it calls again, in vain.
-            self.count.fetch_or(CALLED, Relaxed);
-            Step::Call.taken::<P>();
-            // It stays in the list until it has the lock, or gives up.
-            tell::<P>(first, MAY_TRY);
+            // f -> f, woken. Relaxed: a waker that misses it wakes again, in vain.
+            self.count.fetch_or(WOKEN, Relaxed);
+            Step::WakeWriter.taken::<P>();
+            // It stays in the list until it owns the lock, or gives up.
+            signal::<P>(first, MAY_TRY);
             drop(list);
             kick::<P>(first);
         }
     }
 
-    /// Lets the upgrader write, once all other readers have left.
+    /// Grants the upgrade, once all other readers have left.
     fn grant_upgrade(&self, list: &Links<P>, first: NodeId, batch: &Batch<P>) {
         if self.count.load(Relaxed) & READERS == 0 {
             let flags = Self::flags_of(list, first);
@@ -164,27 +165,27 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Lets in the readers that are [chosen](Chosen); whether the first is among them.
+    /// Lets in the [grantees](Grantees). Returns whether the first of the list is among them.
     fn grant_shares(&self, list: &Links<P>, first: NodeId, batch: &Batch<P>) -> bool {
         let mut seen = self.count.load(Relaxed);
         loop {
             let upgradable = seen & UPGRADABLE == 0;
-            let chosen = || Chosen::new(list, first, upgradable, Y::BATCH);
+            let grantees = || Grantees::new(list, first, upgradable, Y::BATCH);
             if seen & (WRITER | FULL) != 0 {
                 return false;
             }
-            let grant = Grant::new(chosen());
+            let grant = Grant::new(grantees());
             if grant.number == 0 {
                 return false;
             }
-            // (0, u, n) f -> (0, u or 1, n + adds) f without our flags. GA: acquire, pairs with WU.
-            // All are readers before the first of them is told (I4).
+            // (0, u, n) f -> (0, u or 1, n + adds) f without their flags. GA: acquire, pairs with
+            // WU. All are readers before the first of them is signalled (I4).
             let next = (seen + grant.adds) & !grant.clears;
             match self.count.compare_exchange(seen, next, Acquire, Relaxed) {
                 Ok(_) => {
                     Step::Grant.taken::<P>();
                     stat::count_many::<P>(Event::RwsemWakeReader, grant.number);
-                    chosen().for_each(|id| Self::grant(list, id, batch));
+                    grantees().for_each(|id| Self::grant(list, id, batch));
                     return grant.with_first;
                 }
                 Err(now) => seen = now,
@@ -192,7 +193,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Moves a waiter that has been granted what it wants to those that will be told.
+    /// Moves a granted waiter to the batch of those to signal.
     fn grant(list: &Links<P>, id: NodeId, batch: &Batch<P>) {
         list.unlink(id);
         id.node::<P>().info.store(GRANTED, Relaxed);

@@ -1,20 +1,20 @@
-//! What is done to the lock's words: taking a share, taking all of it, and letting go.
+//! Changes of the lock's words: taking a share, taking it for writing, and releasing.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::policy::Policy;
 use super::states::Step;
 use super::{
-    CALLED, DISABLED, FULL, HANDOFF, HELD, READER, READERS, RwSem, UPGRADABLE, WAITERS, WRITER,
+    DISABLED, FULL, HANDOFF, HELD, READER, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER,
 };
 use crate::platform::{Atomic, Cpu, Platform};
 
 /// A way to share the lock.
 #[derive(Clone, Copy)]
 pub(super) struct Share {
-    /// What is added to `count`.
+    /// The addition to `count`.
     pub(super) adds: u32,
-    /// Where one of these is set it must wait, whatever else.
+    /// It must wait while one of these bits is set.
     pub(super) blocked_by: u32,
 }
 
@@ -28,26 +28,26 @@ pub(super) const UPGRADABLE_READ: Share = Share {
     blocked_by: WRITER | FULL | UPGRADABLE,
 };
 
-/// Whether a newcomer must not pass those that wait (I5).
+/// Whether a newcomer must not barge past the waiters (I5).
 pub(super) fn must_queue(seen: u32) -> bool {
     seen & HANDOFF != 0 || seen & WAITERS != 0 && seen & HELD != 0
 }
 
-/// The owner word of a writer that acquired on `cpu`; an unknown CPU, the largest number, becomes
-/// 0.
+/// Returns the owner word of a writer that acquired on `cpu`. An unknown CPU, the largest number,
+/// becomes 0.
 pub(super) const fn owner_on(cpu: Cpu) -> u32 {
     cpu.0.wrapping_add(1) << 1
 }
 
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
-    /// Takes a share as a newcomer; what it saw where it could not.
+    /// Takes a share as a newcomer. `Err` carries the word with which it could not.
     #[inline]
     pub(super) fn take_share(&self, share: Share) -> Result<u32, u32> {
         self.take_share_if(share, |seen| !must_queue(seen))
     }
 
-    /// Acquires for reading, beside readers that are inside also where others wait. So those that
-    /// wait may starve, and a thread may read what it reads already.
+    /// Acquires for reading if readers are inside, even where others wait. So waiters may starve,
+    /// and a thread may read what it reads already.
     pub fn try_read_along(&self) -> bool {
         let allowed = |seen| seen & READERS != 0 || !must_queue(seen);
         self.take_share_if(READ, allowed).is_ok()
@@ -98,19 +98,19 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         false
     }
 
-    /// The caller has become the writer: others may look whether it runs, and may spin again.
+    /// Publishes the writer's CPU, so that others can see whether it runs, and enables spinning.
     #[inline(always)]
     pub(super) fn set_owner(&self) {
         self.owner.store(owner_on(P::cpu()), Relaxed);
     }
 
-    /// Whether the writer that acquired the lock last is known not to run.
+    /// Whether the last writer is known not to run.
     pub(super) fn owner_lost_its_cpu(&self) -> bool {
         let owner = self.owner.load(Relaxed);
         owner > DISABLED && P::preempted(Cpu((owner >> 1) - 1))
     }
 
-    /// A reader leaves, or one that came in vain.
+    /// Takes a reader out: one that leaves, or one that came in vain.
     #[inline]
     pub(super) fn leave(&self) {
         // (w, u, n) -> (w, u, n - 1). RU: release, pairs with WA and UA.
@@ -121,16 +121,16 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// After the last reader of a lock with waiters has left, or one that came in vain.
+    /// Wakes after the last reader has left a lock with waiters, or one that came in vain.
     #[cold]
     fn readers_are_gone(&self, left: u32) {
-        self.spin_again();
-        let somebody_comes = match left & (WRITER | UPGRADABLE) {
-            WRITER => true, // And will see waiters when it leaves.
-            0 => left & CALLED != 0,
+        self.reenable_spinning();
+        let is_served = match left & (WRITER | UPGRADABLE) {
+            WRITER => true, // It will see waiters when it leaves.
+            0 => left & WOKEN != 0,
             _ => false, // An upgrader may sleep until now.
         };
-        if somebody_comes {
+        if is_served {
             Step::LastIsNotNeeded.taken::<P>();
         } else {
             Step::LastWakes.taken::<P>();
@@ -138,13 +138,13 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    /// Wakes whom a release, or a downgrade, lets in.
+    /// Wakes the waiters that a release or a downgrade lets in.
     #[cold]
-    pub(super) fn wake_after(&self) {
+    pub(super) fn wake_waiters(&self) {
         self.wake(self.waiters.lock());
     }
 
-    /// The writer lets go, keeping `share`.
+    /// Ends a write, and keeps `share`.
     #[inline]
     pub(super) fn end_write(&self, share: u32) {
         // Before the release: the next writer's own store comes after it.
@@ -153,11 +153,11 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         // GA.
         let before = self.count.fetch_add(share.wrapping_sub(WRITER), Release);
         Step::of_end(share).taken::<P>();
-        // A first that has been called is a writer: it comes, and nobody else can be let in.
-        if before & (WAITERS | CALLED) == WAITERS {
-            self.wake_after();
-        } else if before & CALLED != 0 {
-            Step::LeaveToCalled.taken::<P>();
+        // A woken first is a writer: it is on its way, and nobody else can be let in.
+        if before & (WAITERS | WOKEN) == WAITERS {
+            self.wake_waiters();
+        } else if before & WOKEN != 0 {
+            Step::LeaveToWoken.taken::<P>();
         }
     }
 

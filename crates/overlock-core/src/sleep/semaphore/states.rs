@@ -1,6 +1,6 @@
 //! The diagram of the [module's page](super) as data.
 
-use super::{GUARDED, QUEUED, Semaphore};
+use super::{QUEUED, Semaphore, WAIT_LOCK};
 use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::Platform;
 use crate::sleep::wait_list;
@@ -8,9 +8,9 @@ use crate::sleep::wait_list;
 diagram! {
     "semaphore" {
         Take = "(p, 0, 0) -> (p - n, 0, 0)",
-        GuardFirst = "(p, 0, 0) -> (p, 1, 1)",
-        Guard = "(p, 1, 0) -> (p, 1, 1)",
-        AwaitGuard = "(p, 1, 1): waits until the guard is free",
+        LockListFirst = "(p, 0, 0) -> (p, 1, 1)",
+        LockList = "(p, 1, 0) -> (p, 1, 1)",
+        AwaitList = "(p, 1, 1): waits until the wait lock is free",
         Join = "(p, 1, 1): joins the list",
         GiveUp = "(p, 1, 1): leaves the list, at its limit",
         GrantedAtLimit = "(p, 1, 1): granted just now, at its limit",
@@ -26,18 +26,18 @@ diagram! {
 }
 
 impl Step {
-    /// How permits are taken, where there are `enough`, or the guard.
+    /// The transition that takes permits, where there are `enough`, or the wait lock.
     pub(super) fn of_taking(seen: u32, enough: bool) -> Self {
         if enough {
             Step::Take
         } else if seen & QUEUED == 0 {
-            Step::GuardFirst
+            Step::LockListFirst
         } else {
-            Step::Guard
+            Step::LockList
         }
     }
 
-    /// How the guard is dropped.
+    /// The transition that releases the wait lock.
     pub(super) fn of_serving(queued: u32) -> Self {
         if queued == 0 {
             Step::NobodyLeft
@@ -46,9 +46,9 @@ impl Step {
         }
     }
 
-    /// How permits are released.
+    /// The transition that releases permits.
     pub(super) fn of_releasing(seen: u32) -> Self {
-        match seen & (QUEUED | GUARDED) {
+        match seen & (QUEUED | WAIT_LOCK) {
             0 => Step::Release,
             QUEUED => Step::ReleaseAndServe,
             _ => Step::ReleaseOnly,
@@ -58,5 +58,5 @@ impl Step {
 
 impl<P: Platform> HasDiagram for Semaphore<P> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
-    const UNREACHABLE: &'static [&'static str] = &[wait_list::Step::Come.text()];
+    const UNREACHABLE: &'static [&'static str] = &[wait_list::Step::ConditionHolds.text()];
 }

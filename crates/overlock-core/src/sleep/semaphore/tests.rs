@@ -1,4 +1,4 @@
-//! Thread 0 is the director; the parts are threads 1 to 7. The last tests script a watched
+//! Thread 0 runs the script; the actors are threads 1 to 7. The last tests watch each access to a
 //! semaphore.
 
 use std::boxed::Box;
@@ -18,14 +18,14 @@ fn leak(permits: u32) -> Sem {
     Box::leak(Box::new(Semaphore::new(permits)))
 }
 
-/// A part that acquires `n` permits, asleep.
+/// An actor that acquires `n` permits, asleep.
 fn sleeper(number: usize, semaphore: Sem, n: u32) -> Actor {
     let part = actor(number, move || semaphore.acquire_many(n));
     part.sleep();
     part
 }
 
-/// A part that wants `n` permits and gives up in its first sleep; it must (not) get them.
+/// An actor that wants `n` permits, and whose deadline passes in its first sleep.
 fn timed(number: usize, semaphore: Sem, n: u32, gets_them: bool) -> Actor {
     let part = actor(number, move || {
         let deadline = Some(Toy::now().plus_nanos(2).into());
@@ -54,7 +54,7 @@ fn permits_are_taken_and_given_back() {
         "Semaphore { available: 2, is_contended: false, .. }"
     );
     assert_eq!(size_of_val(&TWO), 12);
-    // As many as there can be, from both ends.
+    // The most permits that there can be.
     for semaphore in [leak(MAX_PERMITS), leak(0)] {
         semaphore.release_many(MAX_PERMITS - semaphore.available());
         semaphore.acquire_many(MAX_PERMITS);
@@ -66,10 +66,9 @@ fn permits_are_taken_and_given_back() {
     assert_eq!(Semaphore::<Toy>::create(3).available(), 3);
 }
 
-/// Fails where `serve` takes another one than the first, or a newcomer joins elsewhere than at the
-/// end.
+/// Fails where `serve` takes another waiter than the first, or a newcomer does not join at the end.
 #[test]
-fn a_permit_goes_to_whoever_waited_longest() {
+fn a_permit_goes_to_the_waiter_that_waited_longest() {
     for initial in [0, 1, 1000, MAX_PERMITS] {
         let semaphore = leak(initial);
         semaphore.acquire_many(initial);
@@ -94,16 +93,16 @@ fn a_permit_goes_to_whoever_waited_longest() {
     }
 }
 
-/// I3. Fails where `try_acquire_many` takes permits beside `QUEUED`, and where `serve` passes a
+/// I3. Fails where `try_acquire_many` takes permits despite `QUEUED`, and where `serve` skips a
 /// first that wants more than there are.
 #[test]
-fn who_wants_many_is_not_passed() {
+fn a_waiter_for_many_permits_is_not_bypassed() {
     let semaphore = leak(0);
     let [three, one, two] = [(1, 3), (2, 1), (3, 2)].map(|(part, n)| sleeper(part, semaphore, n));
     semaphore.release_many(2);
     assert_eq!(semaphore.available(), 2);
     assert!(!semaphore.try_acquire());
-    // None is for everybody.
+    // An acquisition of 0 permits always succeeds.
     semaphore.acquire_many(0);
     assert!(semaphore.try_acquire_many(0));
     semaphore.release_many(3);
@@ -120,7 +119,7 @@ fn who_wants_many_is_not_passed() {
 }
 
 /// Fails ("lost wake-up") where `give_up` does not serve: there are enough permits for the next.
-/// And I3: where `take_or_guard` takes permits beside `QUEUED`.
+/// And I3: where `take_or_lock_list` takes permits despite `QUEUED`.
 #[test]
 fn when_a_first_that_wanted_many_gives_up_the_next_is_served() {
     let semaphore = leak(1);
@@ -135,7 +134,7 @@ fn when_a_first_that_wanted_many_gives_up_the_next_is_served() {
 }
 
 #[test]
-fn those_that_give_up_leave_from_anywhere() {
+fn waiters_give_up_from_any_place_in_the_list() {
     let semaphore = leak(0);
     let mut parts = [1, 2, 3, 4].map(|part| Some(timed(part, semaphore, 1, false)));
     for index in [1, 3, 0] {
@@ -148,13 +147,13 @@ fn those_that_give_up_leave_from_anywhere() {
     assert!(semaphore.try_acquire());
 }
 
-/// Fails where `give_up` does not look whether the permits were granted.
+/// Fails where `give_up` does not check whether the permits were granted.
 #[test]
-fn a_permit_that_came_before_the_waiter_left_is_its_own() {
+fn a_waiter_at_its_deadline_keeps_a_granted_permit() {
     let semaphore = leak(0);
     let waiter = timed(1, semaphore, 1, true);
-    assert!(!semaphore.take_or_guard(NEVER));
-    waiter.to(Point::Wait); // Its time is over, and it waits for the guard.
+    assert!(!semaphore.take_or_lock_list(NEVER));
+    waiter.to(Point::Wait); // Its deadline has passed, and it waits for the wait lock.
     semaphore.release();
     assert_eq!(semaphore.available(), 1);
     semaphore.serve();
@@ -163,16 +162,15 @@ fn a_permit_that_came_before_the_waiter_left_is_its_own() {
     assert!(!semaphore.is_contended());
 }
 
-/// I4. Fails where `give_up` returns with permits without having been told: its node is still the
-/// batch's.
+/// I4. Fails where `give_up` returns with permits before the signal: its node is still the batch's.
 #[test]
-fn a_granted_waiter_stays_until_it_is_told() {
+fn a_granted_waiter_stays_until_it_is_signalled() {
     let semaphore = leak(0);
     let first = sleeper(1, semaphore, 1);
     let second = timed(2, semaphore, 1, true);
     let third = sleeper(3, semaphore, 1);
     let releaser = actor(4, move || semaphore.release_many(3));
-    releaser.to(Point::Kick); // It has told the first of the three.
+    releaser.to(Point::Kick); // It has signalled the first of the three.
     second.sleep();
     releaser.end();
     first.end();
@@ -181,7 +179,7 @@ fn a_granted_waiter_stays_until_it_is_told() {
 }
 
 #[test]
-fn a_token_ends_the_waits_and_not_those_that_need_no_waiting() {
+fn a_cancellation_ends_waits_and_not_acquisitions_without_a_wait() {
     let token: &'static CancelToken<Toy> = Box::leak(Box::new(CancelToken::new()));
     let semaphore = leak(0);
     let parts = [1, 2].map(|number| {
@@ -203,11 +201,11 @@ fn a_token_ends_the_waits_and_not_those_that_need_no_waiting() {
     assert!(!semaphore.is_contended());
 }
 
-/// Fails ("stuck") where `wait_for_guard` has no limit.
+/// Fails ("stuck") where `wait_for_list` has no limit.
 #[test]
-fn who_waits_for_the_guard_gives_its_cpu_to_the_holder() {
+fn a_waiter_for_the_wait_lock_gives_its_cpu_to_the_holder() {
     let semaphore = leak(0);
-    semaphore.take_or_guard(NEVER);
+    semaphore.take_or_lock_list(NEVER);
     semaphore.release(); // Does not wait.
     at(Point::Halt, || semaphore.serve());
     semaphore.acquire();
@@ -219,7 +217,7 @@ fn who_waits_for_the_guard_gives_its_cpu_to_the_holder() {
 }
 
 #[test]
-fn a_thread_without_a_node_tries_now_and_then() {
+fn a_thread_without_a_node_backs_off_between_attempts() {
     let semaphore = leak(0);
     let waiter = sleeper(1, semaphore, 1);
     at(Point::Halt, || semaphore.release()); // For the waiter.
@@ -235,7 +233,7 @@ fn a_thread_without_a_node_tries_now_and_then() {
 #[test]
 #[cfg(any(debug_assertions, feature = "checked"))]
 #[should_panic(expected = "more permits released than a semaphore holds")]
-fn one_permit_too_many_is_reported() {
+fn one_permit_too_many_panics() {
     leak(MAX_PERMITS - 1).release_many(2);
 }
 
@@ -262,8 +260,8 @@ fn watched() -> &'static Semaphore<Watch> {
     semaphore
 }
 
-/// Fails where `take_or_guard` sets its flags by anything but an exchange that expects the permits
-/// that it saw.
+/// Fails where `take_or_lock_list` sets its flags by anything but an exchange that expects the
+/// permits that it saw.
 #[test]
 fn a_release_before_the_waiter_is_announced_is_taken() {
     let semaphore = watched();
@@ -276,16 +274,16 @@ fn a_release_before_the_waiter_is_announced_is_taken() {
     );
 }
 
-/// A release while the guard is held, from another thread or from a handler on the holder itself.
-/// Fails where the release waits for the guard, and ("lost wake-up") where `serve` drops the guard
-/// without expecting what it saw.
+/// A release while the wait lock is held, by another thread or by a handler on the holder itself.
+/// Fails where the release waits for the wait lock, and ("lost wake-up") where `serve` releases it
+/// without expecting the word that it saw.
 #[test]
-fn a_release_beside_the_guard_is_served_by_its_holder() {
+fn the_holder_of_the_wait_lock_serves_a_release() {
     let semaphore = watched();
     after(Access::Exchange, || {
-        assert_eq!(semaphore.state(), QUEUED | GUARDED);
+        assert_eq!(semaphore.state(), QUEUED | WAIT_LOCK);
         semaphore.release();
-        assert_eq!(semaphore.state(), 1 << SHIFT | QUEUED | GUARDED);
+        assert_eq!(semaphore.state(), 1 << SHIFT | QUEUED | WAIT_LOCK);
     });
     semaphore.acquire();
     assert_eq!((watch::left(), halts()), (0, 0));
@@ -293,7 +291,7 @@ fn a_release_beside_the_guard_is_served_by_its_holder() {
         (semaphore.available(), semaphore.is_contended()),
         (0, false)
     );
-    // Later: between the look of `serve` and its exchange.
+    // Later: between the load of `serve` and its exchange.
     before(Access::Exchange, || {});
     before(Access::Exchange, || semaphore.release());
     semaphore.acquire();
@@ -302,7 +300,7 @@ fn a_release_beside_the_guard_is_served_by_its_holder() {
         (semaphore.available(), semaphore.is_contended()),
         (0, false)
     );
-    // And between its look and its subtraction.
+    // And between its load and its subtraction.
     before(Access::Exchange, || {});
     before(Access::Exchange, || semaphore.release());
     before(Access::Add, || semaphore.release());
@@ -314,12 +312,12 @@ fn a_release_beside_the_guard_is_served_by_its_holder() {
     );
 }
 
-/// I5. Fails where `serve` tells those granted before it drops the guard.
+/// I5. Fails where `serve` signals granted waiters before it releases the wait lock.
 #[test]
-fn a_release_touches_nothing_after_somebody_can_acquire_by_it() {
+fn a_release_touches_nothing_once_a_waiter_can_acquire_by_it() {
     let semaphore = watched();
     at(Point::Halt, || as_thread(1, || semaphore.release()));
-    // It has been told, and may be about to free the semaphore.
+    // It is signalled, and may be about to free the semaphore.
     at(Point::Kick, freed);
     semaphore.acquire();
     assert_eq!((left(), touches()), (0, Vec::new()));
@@ -334,11 +332,11 @@ fn a_release_without_waiters_touches_nothing_after_its_exchange() {
     assert_eq!((watch::left(), touches()), (0, Vec::new()));
 }
 
-/// A thread had the guard at a fork.
+/// A thread held the wait lock at a fork.
 #[test]
-fn a_guard_is_forgotten_too() {
+fn a_child_forgets_the_wait_lock() {
     let semaphore = leak(1);
-    semaphore.word.fetch_or(QUEUED | GUARDED, Relaxed);
+    semaphore.word.fetch_or(QUEUED | WAIT_LOCK, Relaxed);
     // SAFETY: there is nobody else.
     unsafe { semaphore.forget_waiters() };
     assert!(semaphore.try_acquire());

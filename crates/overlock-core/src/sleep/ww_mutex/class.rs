@@ -1,23 +1,20 @@
-//! Where stamps come from, and which rule holds between the contexts that have them.
+//! Classes: the source of stamps, and the rule between contexts.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 
-/// Which of two contexts notices that they could come to wait for each other, and when; see the
-/// [module's page](super).
+/// The rule by which a class resolves conflicts; see the [module's page](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// The older one wounds the younger. Fewer are aborted: a wounded context that does not wait
-    /// any more gets through.
+    /// any more succeeds.
     WoundWait,
-    /// The younger one aborts itself. Nobody is aborted by something that another context does
-    /// later.
+    /// The younger one aborts itself. Nothing that another context does later aborts a context.
     WaitDie,
 }
 
-/// A family of locks that are taken together: those that contexts of this class may hold at a time.
-/// Usually a static.
+/// A family of locks that are taken together, by contexts of this class. Usually a static.
 #[derive(Debug)]
 pub struct Class<P: Platform> {
     /// The latest stamp.
@@ -26,12 +23,12 @@ pub struct Class<P: Platform> {
 }
 
 impl<P: ConstPlatform> Class<P> {
-    /// A new class, with the rule wound-wait.
+    /// Returns a new class, with the rule wound-wait.
     pub const fn new() -> Self {
         Self::with_rule(Rule::WoundWait)
     }
 
-    /// A new class with this rule.
+    /// Returns a new class with this rule.
     pub const fn with_rule(rule: Rule) -> Self {
         Class {
             stamps: Zero::ZERO,
@@ -60,10 +57,10 @@ impl<P: Platform> Class<P> {
         self.rule
     }
 
-    /// A stamp for a new context, younger than all before, and never 0.
+    /// Returns a stamp for a new context, younger than all before, and never 0.
     pub(super) fn stamp(&self) -> usize {
         loop {
-            // Relaxed: the numbers are all there is.
+            // Relaxed: it publishes nothing but the number.
             match self.stamps.fetch_add(1, Relaxed).wrapping_add(1) {
                 0 => {}
                 stamp => return stamp,
@@ -78,8 +75,8 @@ impl<P: Platform> Class<P> {
 }
 
 /// Whether the context with the stamp `one` is older than that with `other`: by their distance, so
-/// that the counter may wrap. Right as long as no context lives on while half of all numbers are
-/// handed out.
+/// that the counter may wrap. Correct as long as no context lives while half of all numbers are
+/// used.
 pub(super) fn is_older(one: usize, other: usize) -> bool {
     (one.wrapping_sub(other) as isize) < 0
 }

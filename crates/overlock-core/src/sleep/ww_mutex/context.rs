@@ -1,4 +1,4 @@
-//! Contexts: what a thread takes several locks through.
+//! Contexts, through which a thread takes several locks.
 
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
@@ -14,14 +14,14 @@ use crate::raw::RawLock;
 use crate::sleep::wait_list::Waiter;
 use crate::stat::{self, Event};
 
-/// What a lock's word calls a context that has no node.
+/// The name of a context without a node, in a lock's word.
 const NO_NODE: u32 = 1;
 
 /// Why a context did not get a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The context must let go of all that it holds. Return this from the closure given to
-    /// [`acquire`], which then runs it again. Whoever goes on gets the same answer for every
+    /// The context must release all that it holds. Return this from the closure given to
+    /// [`acquire`], which then runs it again. A closure that goes on gets the same error for every
     /// lock.
     Aborted,
     /// The context holds this very lock.
@@ -45,13 +45,14 @@ impl core::error::Error for Error {}
 /// Runs `attempt`, which takes locks through the context that it is given, until it is not aborted,
 /// and returns what it returns.
 ///
-/// An attempt that ends with [`Error::Aborted`] has let go of its locks (guards do not outlive it).
-/// Before the next one begins, the context waits for the lock that the last one could not have, and
-/// holds it. The next one then gets it for the asking, in whatever place it asks. Each attempt of a
-/// context has the same stamp, and there are ever fewer that are older, so it comes to an end.
+/// An attempt that ends with [`Error::Aborted`] has released its locks (guards do not outlive it).
+/// Before the next attempt, the context acquires the lock that the last one could not have. The
+/// next attempt then gets that lock without waiting, in whatever order it takes its locks. Each
+/// attempt of a context has the same stamp, and ever fewer contexts are older, so it succeeds in
+/// the end.
 ///
-/// What `attempt` did to data before it was aborted stays done: better change nothing before all
-/// locks are there. Errors of its own it returns within `Ok`.
+/// Changes of data by an aborted attempt stay: better change nothing before all locks are held.
+/// `attempt` returns its own errors within `Ok`.
 ///
 /// # Errors
 ///
@@ -70,27 +71,26 @@ pub fn acquire<'env, P: Platform, R>(
     }
 }
 
-/// A thread that takes several locks; see [`acquire`], which makes it. The locks live at least for
-/// `'env`.
+/// A thread that takes several locks. [`acquire`] makes it. The locks live at least for `'env`.
 pub struct Context<'env, P: Platform> {
     state: State<P>,
     /// The lock for which the attempt was aborted.
     wanted: Cell<Option<&'env WwMutex<P>>>,
-    /// The same of the attempt before: held, and not asked for yet.
+    /// The wanted lock of the attempt before: held, and not taken by this attempt yet.
     first: Cell<Option<&'env WwMutex<P>>>,
 }
 
-/// What a context's guards know of it.
+/// The part of a context that its guards refer to.
 struct State<P: Platform> {
     class: &'static Class<P>,
-    /// None where the thread has no node left. Then the context never waits while it holds
-    /// something, and is aborted instead.
+    /// `None` where the thread has no node left. Then the context never waits while it holds a
+    /// lock, and is aborted instead.
     waiter: Option<Waiter<P>>,
     stamp: usize,
     acquired: Cell<usize>,
     aborted: Cell<bool>,
-    /// Without a node: the lock (a key) for which it was last aborted, and whether it holds that
-    /// one. All such contexts have the same name, and this is how one knows what is its own.
+    /// Without a node: the lock (its address) for which it was last aborted, and whether it holds
+    /// that one. All such contexts have the same name, and by this one recognises its own lock.
     watched: Cell<usize>,
     holds_watched: Cell<bool>,
 }
@@ -125,9 +125,9 @@ impl<'env, P: Platform> Context<'env, P> {
         held
     }
 
-    /// Acquires a lock that may be gone when the next attempt begins, such as one that was found in
-    /// the data of another lock. Where the context is aborted for it, the next attempt begins
-    /// after a short sleep instead of with this lock.
+    /// Acquires a lock that may be freed when the next attempt begins, such as one that was found
+    /// in the data of another lock. If the context is aborted for it, the next attempt begins after
+    /// a back-off instead of with this lock.
     ///
     /// # Errors
     ///
@@ -155,12 +155,12 @@ impl<'env, P: Platform> Context<'env, P> {
         }))
     }
 
-    /// How many locks the context holds.
+    /// The number of locks that the context holds.
     pub fn holds(&self) -> usize {
         self.state.acquired.get()
     }
 
-    /// Whether `lock` was acquired before the attempt, which asks for it now.
+    /// Whether `lock` was acquired before the attempt, which takes it now.
     fn was_first(&self, lock: &WwMutex<P>) -> bool {
         let is_first = self.first.get().is_some_and(|first| ptr::eq(first, lock));
         if is_first {
@@ -181,15 +181,15 @@ impl<'env, P: Platform> Context<'env, P> {
         if self.state.acquired.get() != 0 {
             crate::check!(
                 false,
-                "a guard of a ww_mutex was forgotten in an attempt that was aborted"
+                "a guard of a ww_mutex was leaked in an attempt that was aborted"
             );
-            // The rest of this context stays for ever, as the lock does, and another one goes on.
+            // This context's state is leaked, as the lock is, and a new one goes on.
             self.state = State::new(self.state.class);
         }
         self.state.aborted.set(false);
         match self.wanted.take() {
             Some(lock) => {
-                // It holds nothing, so it is not aborted; and the class was right.
+                // It holds nothing, so it is not aborted; and the class is the right one.
                 if self.state.lock(lock).is_ok() {
                     self.first.set(Some(lock));
                     Step::StartWithLock.taken::<P>();
@@ -212,11 +212,11 @@ impl<P: Platform> Drop for Context<'_, P> {
 impl<P: Platform> State<P> {
     fn new(class: &'static Class<P>) -> Self {
         let waiter = Waiter::<P>::new();
-        // A number that no context has used while another one has it.
+        // A number that no other living context has.
         let stamp = class.stamp();
         if let Some(waiter) = &waiter {
-            // Relaxed: nobody looks before the node's name is in a lock, which is WA's, or the
-            // guard's, to order.
+            // Relaxed: nobody loads it before the node's name is in a lock, which WA or the wait
+            // lock orders.
             waiter.node().lock.store(stamp, Relaxed);
             waiter.node().info.store(0, Relaxed);
         }
@@ -259,8 +259,8 @@ impl<P: Platform> State<P> {
         if self.acquired.get() == 0
             && let Some(waiter) = &self.waiter
         {
-            // Wounds were for what it has let go of by now (I2). Relaxed: those that set it had the
-            // guards of locks that were then released under their guards.
+            // Wounds were for locks that it has released (I2). Relaxed: they were set under wait
+            // locks, under which those locks were released later.
             waiter.node().info.store(0, Relaxed);
         }
         Ok(())
@@ -315,9 +315,9 @@ impl<P: Platform> State<P> {
         Err(Error::Aborted)
     }
 
-    /// Whether this context holds `lock`, as far as it can know.
+    /// Whether this context knows that it holds `lock`.
     fn is_own(&self, lock: &WwMutex<P>) -> bool {
-        // Relaxed: its own name was written by itself, or read under the guard.
+        // Relaxed: its own name was written by itself, or read under the wait lock.
         let word = lock.word.load(Relaxed);
         word & (LOCKED | NAME) == LOCKED | self.name()
             && (self.waiter.is_some() || self.is_watched(lock) && self.holds_watched.get())
@@ -348,14 +348,14 @@ impl<P: Platform> State<P> {
 impl<P: Platform> Drop for State<P> {
     fn drop(&mut self) {
         if self.acquired.get() != 0 {
-            // A guard was forgotten: a lock names the node for ever, so nobody may use it again.
+            // A guard was leaked: a lock names the node for ever, so nobody may use it again.
             core::mem::forget(self.waiter.take());
         }
     }
 }
 
 impl<'a, P: Platform> Held<'a, P> {
-    /// The caller has acquired `lock` without a context.
+    /// Makes the guard of a lock that the caller has acquired without a context.
     pub(super) fn without_context(lock: &'a WwMutex<P>) -> Self {
         Held { lock, state: None }
     }

@@ -1,5 +1,5 @@
-//! What one thread sees, and what it may do wrong. Those that meet are in [`scenes`], those that
-//! pass each other in [`order`], what follows an abort in [`attempts`].
+//! Single threads, and misuse. [`scenes`] has conflicts, [`order`] the order of waiters, and
+//! [`attempts`] the attempts after an abort.
 
 mod attempts;
 mod lifetime;
@@ -29,7 +29,7 @@ fn leak(class: &'static Class<Toy>) -> Lock {
     Box::leak(Box::new(WwMutex::new(class)))
 }
 
-/// So many locks of a new class.
+/// `N` locks of a new class.
 fn locks<const N: usize>(rule: Rule) -> (&'static Class<Toy>, [Lock; N]) {
     let class = class(rule);
     (class, core::array::from_fn(|_| leak(class)))
@@ -44,7 +44,7 @@ fn held_by(slot: usize) -> u32 {
     LOCKED | u32::from(NodeId::new(slot, 0).bits())
 }
 
-/// The slots of those that wait, in their order.
+/// The slots of the waiters, in their order.
 fn waiting(lock: Lock) -> Vec<usize> {
     let list = lock.waiters.lock();
     core::iter::successors(list.first(), |&id| list.after(id))
@@ -74,7 +74,7 @@ fn sizes() {
 }
 
 #[test]
-fn what_is_free_is_taken_and_given_back_without_the_guard() {
+fn a_free_lock_is_taken_and_released_without_the_wait_lock() {
     let (class, [a, b]) = locks(Rule::WoundWait);
     let guards = [a, b].map(|lock| lock.waiters.lock());
     let result = acquire(class, |ctx| {
@@ -166,10 +166,10 @@ fn stamps_wrap() {
     assert!(!is_older(3, 3));
 }
 
-/// `forget` in `Drop for State`: a lock that is held for ever names the node, so that one must not
+/// `forget` in `Drop for State`: a lock that is held for ever names the node, so the node must not
 /// serve another context.
 #[test]
-fn a_forgotten_guard_keeps_its_node() {
+fn a_leaked_guard_keeps_its_node() {
     let (class, [a, b]) = locks(Rule::WoundWait);
     let result = acquire(class, |ctx| {
         core::mem::forget(ctx.lock(a)?);
@@ -177,7 +177,7 @@ fn a_forgotten_guard_keeps_its_node() {
     });
     assert_eq!((result, free_nodes()), (Ok(()), CONTEXTS - 1));
     let result = acquire(class, |ctx| {
-        assert!(ctx.try_lock(a)?.is_none(), "somebody else's");
+        assert!(ctx.try_lock(a)?.is_none(), "another context's");
         ctx.lock(b).map(drop)
     });
     assert_eq!((result, free_nodes()), (Ok(()), CONTEXTS - 1));
@@ -185,7 +185,7 @@ fn a_forgotten_guard_keeps_its_node() {
 }
 
 #[test]
-fn unlocking_what_is_free_or_another_ones_changes_nothing() {
+fn an_unlock_of_a_free_or_foreign_lock_changes_nothing() {
     let (class, [a]) = locks(Rule::WoundWait);
     let misuse = || {
         // SAFETY: misuse, of a lock that protects nothing.
@@ -203,9 +203,9 @@ fn unlocking_what_is_free_or_another_ones_changes_nothing() {
     assert_clean(&[a]);
 }
 
-/// The look under the guard in `steal`.
+/// The check under the wait lock in `steal`.
 #[test]
-fn who_tries_and_is_slower_than_another_thief_gets_nothing() {
+fn a_thief_that_is_slower_than_another_thief_gets_nothing() {
     let (_, [a]) = locks(Rule::WoundWait);
     a.word.store(WAITERS, Relaxed);
     let guard = a.waiters.lock();

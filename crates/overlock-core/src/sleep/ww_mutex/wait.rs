@@ -1,4 +1,4 @@
-//! The slow path: what is done under the guard of a lock's list.
+//! The slow path, under the wait lock of a lock's list.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -7,23 +7,23 @@ use super::states::Step;
 use super::{LOCKED, NAME, WAITERS, WwMutex};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
-use crate::sleep::wait_list::{Limit, WAITING, Waiter, Waiters, kick, tell};
+use crate::sleep::wait_list::{Limit, WAITING, Waiter, Waiters, kick, signal};
 
-/// States of a waiter, beside `WAITING`.
-pub(super) const CALLED: u32 = 1;
-pub(super) const GIVEN: u32 = 2;
+/// `Node::state`: the states of a waiter other than `WAITING`.
+pub(super) const WOKEN: u32 = 1;
+pub(super) const GRANTED: u32 = 2;
 
 /// Bits of `Node::info`.
 pub(super) const WOUNDED: u32 = 1;
 pub(super) const HOLDS: u32 = 2;
-pub(super) const ROBBED: u32 = 4;
+pub(super) const BYPASSED: u32 = 4;
 
-/// Who wants the lock.
+/// A thread that wants the lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Party {
-    /// What the lock's word calls it.
+    /// Its name in the lock's word.
     pub(super) name: u32,
-    /// Its context's; 0 where it has none, or one without a node.
+    /// Its context's stamp; 0 where it has no context, or one without a node.
     pub(super) stamp: usize,
     pub(super) rule: Rule,
     /// Its context holds other locks.
@@ -47,80 +47,80 @@ fn info<P: Platform>(id: NodeId) -> u32 {
     id.node::<P>().info.load(Relaxed)
 }
 
-/// The lock with its guard held.
-struct Guarded<'a, P: Platform> {
+/// The lock, with its wait lock held.
+struct LockedList<'a, P: Platform> {
     lock: &'a WwMutex<P>,
     list: Waiters<'a, P>,
 }
 
 impl<P: Platform> WwMutex<P> {
-    fn guarded(&self) -> Guarded<'_, P> {
-        Guarded {
+    fn lock_list(&self) -> LockedList<'_, P> {
+        LockedList {
             list: self.waiters.lock(),
             lock: self,
         }
     }
 
-    /// Acquires the lock, waiting in the list; false where `me` has to be aborted.
+    /// Acquires the lock, waiting in the list. Returns false where `me` has to be aborted.
     #[cold]
     pub(super) fn lock_slow(&self, waiter: &Waiter<P>, me: Party) -> bool {
-        let guarded = self.guarded();
+        let locked = self.lock_list();
         // (*, *, w) -> (*, *, 1). WE: acquire, pairs with WU and with WA's release.
         if self.word.fetch_or(WAITERS, Acquire) & LOCKED == 0 {
             Step::FindFree.taken::<P>();
-            guarded.take(me);
+            locked.take(me);
             return true;
         }
-        guarded.enter(waiter, me);
+        locked.enter(waiter, me);
         Step::Wait.taken::<P>();
-        if guarded.must_give_up(waiter.id(), me) {
-            guarded.leave(waiter.id());
+        if locked.must_give_up(waiter.id(), me) {
+            locked.leave(waiter.id());
             Step::LeaveAtOnce.taken::<P>();
             return false;
         }
-        guarded.announce(waiter.id(), me);
+        locked.announce(waiter.id(), me);
         loop {
             let wounded = || me.holds && info::<P>(waiter.id()) & WOUNDED != 0;
-            // It looks again under the guard, so what it may have seen too early does no harm.
+            // It checks again under the wait lock, so a stale load does no harm.
             waiter.sleep_until(&Limit::NONE, || waiter.state() != WAITING || wounded());
-            let guarded = self.guarded();
-            if waiter.state() == GIVEN {
-                Step::Given.taken::<P>();
-                return true; // The guard was needed all the same: the unlocker is through with the lock.
+            let locked = self.lock_list();
+            if waiter.state() == GRANTED {
+                Step::Granted.taken::<P>();
+                return true; // Under the wait lock, so the unlocker is done with the lock.
             }
-            if guarded.word() & LOCKED == 0 {
-                guarded.list.unlink(waiter.id());
-                Step::CalledTakes.taken::<P>();
-                guarded.take(me);
+            if locked.word() & LOCKED == 0 {
+                locked.list.unlink(waiter.id());
+                Step::WokenTakes.taken::<P>();
+                locked.take(me);
                 return true;
             }
-            if guarded.must_give_up(waiter.id(), me) {
-                guarded.leave(waiter.id());
+            if locked.must_give_up(waiter.id(), me) {
+                locked.leave(waiter.id());
                 Step::GiveUp.taken::<P>();
                 return false;
             }
-            if waiter.state() == CALLED {
+            if waiter.state() == WOKEN {
                 // Only this waiter writes the bit, but others WOUNDED.
-                waiter.node().info.fetch_or(ROBBED, Relaxed);
+                waiter.node().info.fetch_or(BYPASSED, Relaxed);
                 waiter.prepare();
-                Step::Robbed.taken::<P>();
+                Step::Bypassed.taken::<P>();
             }
         }
     }
 
-    /// Takes a lock that is free while others are on their way to it.
+    /// Takes a free lock while waiters are on their way to it.
     #[cold]
     pub(super) fn steal(&self, me: Party) -> bool {
-        let guarded = self.guarded();
-        let free = guarded.word() == WAITERS;
+        let locked = self.lock_list();
+        let free = locked.word() == WAITERS;
         if free {
             Step::Steal.taken::<P>();
-            guarded.take(me);
+            locked.take(me);
         }
         free
     }
 
-    /// Releases what `name` holds while others wait.
+    /// Releases the lock, which `name` holds, while others wait.
     #[cold]
     pub(super) fn release_slow(&self, name: u32) {
         loop {
@@ -128,17 +128,17 @@ impl<P: Platform> WwMutex<P> {
             if word & !WAITERS != LOCKED | name {
                 crate::check!(
                     false,
-                    "unlock of a ww_mutex that somebody else holds, or nobody"
+                    "unlock of a ww_mutex that another thread holds, or nobody"
                 );
                 return;
             }
-            let guarded = self.guarded();
-            if let Some(first) = guarded.list.first() {
-                return guarded.pass_on(first);
+            let locked = self.lock_list();
+            if let Some(first) = locked.list.first() {
+                return locked.release_to(first);
             }
-            // The last waiter has left. The guard has to end before the lock is free: who gets it
-            // then may free its memory.
-            drop(guarded);
+            // The last waiter has left. The wait lock is released before the lock is free: the next
+            // owner may free its memory.
+            drop(locked);
             // (name, 1, 0) -> (-, 0, 0). WU: release, pairs with WA and WE.
             let released = self
                 .word
@@ -150,27 +150,27 @@ impl<P: Platform> WwMutex<P> {
     }
 }
 
-impl<P: Platform> Guarded<'_, P> {
+impl<P: Platform> LockedList<'_, P> {
     fn word(&self) -> u32 {
         self.lock.word.load(Relaxed)
     }
 
-    /// The word becomes `holder`, with WAITERS where there are some. I1: WAITERS is set, so nobody
-    /// else writes. Relaxed: who relies on the word takes the guard, or exchanges it for a
-    /// value that is not stored here.
+    /// Sets the word to `holder`, with WAITERS where there are some. I1: WAITERS is set, so nobody
+    /// else writes. Relaxed: other threads take the wait lock, or exchange a value that is not
+    /// stored here.
     fn set(&self, holder: u32) {
         let waiters = self.list.first().map_or(0, |_| WAITERS);
         self.lock.word.store(holder | waiters, Relaxed);
     }
 
-    /// The stamp of the context that holds the lock, and its node.
+    /// Returns the stamp of the context that holds the lock, and its node.
     fn holder(&self) -> Option<(usize, NodeId)> {
         // A name of 0 or 1 is no node's.
         let id = NodeId::from_bits((self.word() & NAME) as u16)?;
         Some((stamp::<P>(id), id))
     }
 
-    /// The contexts in the list, the oldest first.
+    /// Iterates over the contexts in the list, the oldest first.
     fn contexts(&self) -> impl Iterator<Item = (usize, NodeId)> {
         core::iter::successors(self.list.first(), |&id| self.list.after(id))
             .map(|id| (stamp::<P>(id), id))
@@ -207,7 +207,7 @@ impl<P: Platform> Guarded<'_, P> {
         }
     }
 
-    /// Whether the waiter, a context that holds other locks, might be part of a circle, and is the
+    /// Whether the waiter, a context that holds other locks, might be part of a cycle, and is the
     /// one to leave it.
     fn must_give_up(&self, id: NodeId, me: Party) -> bool {
         let (must, why) = match me.rule {
@@ -227,14 +227,14 @@ impl<P: Platform> Guarded<'_, P> {
         must
     }
 
-    /// A waiter leaves the list, and another one holds the lock (I3).
+    /// Takes a waiter out of the list, while another thread holds the lock (I3).
     fn leave(&self, id: NodeId) {
         self.list.unlink(id);
         // (n, 1, 1) -> (n, 1, *)
         self.set(self.word() & (LOCKED | NAME));
     }
 
-    /// Does what a new waiter in the list asks for by I4 and I5, and ends the guard.
+    /// Restores I4 and I5 for a new waiter in the list, and releases the wait lock.
     fn announce(self, id: NodeId, me: Party) {
         let kicked = match (me.rule, self.holder()) {
             _ if me.stamp == 0 => None,
@@ -242,18 +242,18 @@ impl<P: Platform> Guarded<'_, P> {
                 self.wound(node).inspect(|_| Step::WoundHolder.taken::<P>())
             }
             (Rule::WoundWait, _) => None,
-            // Those further behind have this one before them already (I5).
+            // Waiters further behind have this one before them already (I5).
             (Rule::WaitDie, _) => {
                 let mut behind = self.contexts().skip_while(|&(_, other)| other != id);
                 let next = behind.nth(1);
-                next.and_then(|(_, next)| self.call_if_it_holds(next))
+                next.and_then(|(_, next)| self.notify_if_it_holds(next))
             }
         };
-        self.end(kicked);
+        self.unlock_and_kick(kicked);
     }
 
-    /// Makes `me`, which is not in the list, the holder, does what that asks for by I4 and I5, and
-    /// ends the guard.
+    /// Makes `me`, which is not in the list, the holder, restores I4 and I5, and releases the wait
+    /// lock.
     fn take(self, me: Party) {
         // (-, 0, 1) -> (me, 1, *)
         self.set(LOCKED | me.name);
@@ -272,62 +272,61 @@ impl<P: Platform> Guarded<'_, P> {
             }
             // The others have that one before them already (I5).
             Rule::WaitDie => match self.contexts().next() {
-                Some((stamp, first)) if is_older(me.stamp, stamp) => self.call_if_it_holds(first),
+                Some((stamp, first)) if is_older(me.stamp, stamp) => self.notify_if_it_holds(first),
                 _ => None,
             },
         };
-        self.end(kicked);
+        self.unlock_and_kick(kicked);
     }
 
-    /// The holder's unlock: gives the lock to `first`, where it was robbed, or calls it; ends the
-    /// guard.
-    fn pass_on(self, first: NodeId) {
-        if info::<P>(first) & ROBBED == 0 {
+    /// Unlocks: hands off to `first` if it was bypassed, or wakes it. Releases the wait lock.
+    fn release_to(self, first: NodeId) {
+        if info::<P>(first) & BYPASSED == 0 {
             // (n, 1, 1) -> (-, 0, 1)
             self.set(0);
-            Step::CallFirst.taken::<P>();
-            let kicked = self.call(first);
-            return self.end(kicked);
+            Step::WakeFirst.taken::<P>();
+            let kicked = self.notify(first);
+            return self.unlock_and_kick(kicked);
         }
         self.list.unlink(first);
         let name = match stamp::<P>(first) {
             0 => Party::WITHOUT_CONTEXT.name,
             _ => u32::from(first.bits()),
         };
-        // (n, 1, 1) -> (first, 1, *). Of the contexts it is the oldest here: I4 and I5 ask for
-        // nothing.
+        // (n, 1, 1) -> (first, 1, *). It is the oldest context here, so I4 and I5 hold.
         self.set(LOCKED | name);
-        Step::Give.taken::<P>();
-        tell::<P>(first, GIVEN);
-        self.end(Some(first));
+        Step::HandOff.taken::<P>();
+        signal::<P>(first, GRANTED);
+        self.unlock_and_kick(Some(first));
     }
 
-    /// Makes a waiter look; whom to kick for it, unless it is on its way already.
-    fn call(&self, id: NodeId) -> Option<NodeId> {
+    /// Signals a waiter to check again. Returns the waiter to kick, unless it is on its way
+    /// already.
+    fn notify(&self, id: NodeId) -> Option<NodeId> {
         let asleep = id.node::<P>().state.load(Relaxed) == WAITING;
         if asleep {
-            tell::<P>(id, CALLED);
+            signal::<P>(id, WOKEN);
         }
         asleep.then_some(id)
     }
 
-    fn call_if_it_holds(&self, id: NodeId) -> Option<NodeId> {
+    fn notify_if_it_holds(&self, id: NodeId) -> Option<NodeId> {
         (info::<P>(id) & HOLDS != 0)
-            .then(|| self.call(id))
+            .then(|| self.notify(id))
             .flatten()
-            .inspect(|_| Step::CallToDie.taken::<P>())
+            .inspect(|_| Step::WakeToDie.taken::<P>())
     }
 
-    /// Wounds the context that holds the lock (I2); whom to kick for it, unless it was wounded
-    /// before. It may sleep, for another lock.
+    /// Wounds the context that holds the lock (I2). Returns the node to kick, unless it was wounded
+    /// before. It may sleep for another lock.
     fn wound(&self, holder: NodeId) -> Option<NodeId> {
-        // Relaxed: the kick that follows carries it (WK of `wait_list`).
+        // Relaxed: the kick that follows publishes it (WK of `wait_list`).
         let before = holder.node::<P>().info.fetch_or(WOUNDED, Relaxed);
         (before & WOUNDED == 0).then_some(holder)
     }
 
-    /// Ends the guard, then kicks.
-    fn end(self, kicked: Option<NodeId>) {
+    /// Releases the wait lock, then kicks.
+    fn unlock_and_kick(self, kicked: Option<NodeId>) {
         drop(self.list);
         if let Some(id) = kicked {
             kick::<P>(id);

@@ -26,10 +26,10 @@ fn an_upgradable_reader_shares_with_readers_only() {
     assert_eq!(word(lock), 0);
 }
 
-/// Fails where it does not wait for all others, where who comes meanwhile gets in, or at the limit
-/// something stays behind.
+/// Fails where the upgrader does not wait for all others, where newcomers get in meanwhile, or
+/// where a flag stays at its limit.
 #[test]
-fn it_becomes_the_writer_once_the_others_have_left() {
+fn an_upgrader_writes_once_the_other_readers_have_left() {
     let lock = leak();
     lock.upgradable();
     lock.read();
@@ -58,11 +58,10 @@ fn it_becomes_the_writer_once_the_others_have_left() {
     assert_eq!((word(lock), left()), (0, 0));
 }
 
-/// The upgrader does not wait for the gate, whose owner waits for it; and `finish_upgrade` keeps
-/// what that one has put into the word: without `FIRST` a lost wake-up, without `CLOSED` others
-/// pass.
+/// The upgrader does not wait for the gate, whose owner waits for it. And `finish_upgrade` keeps
+/// that owner's flags: without `FIRST` a wake-up is lost, without `CLOSED` others barge.
 #[test]
-fn a_writer_that_waits_does_not_stand_in_the_way_of_an_upgrade() {
+fn an_upgrade_bypasses_a_waiting_writer() {
     let lock = leak();
     lock.upgradable();
     lock.read();
@@ -93,7 +92,7 @@ fn a_writer_that_waits_does_not_stand_in_the_way_of_an_upgrade() {
 
 /// I3, in `upgrade_within`.
 #[test]
-fn an_upgrader_that_gives_up_wakes_those_that_it_has_kept_out() {
+fn an_upgrader_that_gives_up_wakes_the_readers_that_it_kept_out() {
     let lock = leak();
     lock.upgradable();
     lock.read();
@@ -104,10 +103,9 @@ fn an_upgrader_that_gives_up_wakes_those_that_it_has_kept_out() {
     assert_eq!(word(lock), 3 | UPGRADABLE);
 }
 
-/// The kick in `release_upgradable`, for all three ways in which the upgradable reader stops being
-/// it.
+/// The kick in `release_upgradable`, for all three ways to release the upgradable share.
 #[test]
-fn another_one_waits_at_the_gate_until_it_has_left() {
+fn the_next_upgradable_reader_waits_at_the_gate() {
     let ends: [fn(Lock); 3] = [
         unlock_upgradable,
         |lock| {
@@ -135,15 +133,15 @@ fn another_one_waits_at_the_gate_until_it_has_left() {
     }
 }
 
-/// "Bounds", and the kick in `take`: the one at the gate closes the lock at last, and wakes those
-/// that it has kept out.
+/// "Bounds", and the kick in `take`: the upgradable reader at the gate closes the lock in the end,
+/// and wakes the readers that it kept out.
 #[test]
-fn an_upgradable_at_the_gate_is_not_passed_for_ever() {
+fn an_upgradable_reader_at_the_gate_is_not_bypassed_for_ever() {
     let lock = leak();
     lock.upgradable();
     let waits = actor(1, move || lock.upgradable());
     waits.sleep();
-    Toy::delay(PATIENCE_NS);
+    Toy::delay(BARGE_DELAY_NS);
     while word(lock) & CLOSED == 0 {
         unlock_upgradable(lock);
         lock.word.fetch_add(READER | UPGRADABLE, Relaxed);
@@ -163,9 +161,9 @@ fn an_upgradable_at_the_gate_is_not_passed_for_ever() {
 }
 
 /// `fair`, in `end_write_slow` and in `release_upgradable`: with plain releases the attempts here
-/// get in.
+/// succeed.
 #[test]
-fn a_fair_release_gives_the_lock_to_a_sleeper() {
+fn a_fair_release_closes_the_lock_for_a_sleeper() {
     let lock = leak();
     lock.write();
     let writes = writer(1, lock);
@@ -183,7 +181,7 @@ fn a_fair_release_gives_the_lock_to_a_sleeper() {
     assert!(lock.try_upgradable().is_none());
     waits.end();
     unlock_upgradable(lock);
-    // Nobody waits: nobody is promised anything, and the lock stays open.
+    // Nobody waits: the lock stays open.
     lock.read();
     lock.write_within(Some(Instant::from_nanos(0).into()));
     // SAFETY: as above.

@@ -1,10 +1,10 @@
-//! Who is woken.
+//! Wake-ups.
 
 use super::*;
 
-/// Fails where a reader that gives up takes `OTHERS` with it: another one sleeps for ever.
+/// Fails where a reader that gives up clears `OTHERS`: another one sleeps for ever.
 #[test]
-fn who_gives_up_leaves_what_others_need() {
+fn a_reader_that_gives_up_leaves_the_flag_of_the_others() {
     for passing in ALL {
         let lock = leak();
         lock.write();
@@ -18,9 +18,9 @@ fn who_gives_up_leaves_what_others_need() {
     }
 }
 
-/// Fails where an unlock wakes one, or looks at one of the flags only.
+/// Fails where an unlock wakes one thread, or checks only one of the flags.
 #[test]
-fn one_kick_is_for_all_that_a_writer_has_kept_waiting() {
+fn an_unlock_wakes_all_that_the_writer_kept_waiting() {
     let lock = leak();
     lock.write();
     let parts = [
@@ -42,9 +42,9 @@ fn one_kick_is_for_all_that_a_writer_has_kept_waiting() {
     waits.end();
 }
 
-/// Fails where anybody goes to sleep for good beside one that has left meanwhile.
+/// Fails where a thread goes to sleep for ever although the holder has left meanwhile.
 #[test]
-fn who_is_about_to_sleep_sees_the_other_leave() {
+fn a_thread_about_to_sleep_sees_the_holder_leave() {
     for passing in ALL {
         let lock = leak();
         lock.write();
@@ -63,7 +63,8 @@ fn who_is_about_to_sleep_sees_the_other_leave() {
     assert_eq!(word(lock), WRITING);
 }
 
-/// `is_awaited`. Fails where any reader kicks, or the last one does not, or one beside a writer.
+/// `is_awaited`. Fails where any reader kicks, or the last one does not, or one behind a writer
+/// does.
 #[test]
 fn the_last_reader_kicks_the_writer_at_the_gate() {
     let lock = leak();
@@ -89,10 +90,11 @@ fn the_last_reader_kicks_the_writer_at_the_gate() {
     assert_eq!(kicks(), sofar, "nobody sleeps");
 }
 
-/// The kick in `back_out`: a reader is just finding the lock closed as the last one leaves, who
-/// does not find itself the last. And it clears what it kicks for: the next one in vain does not.
+/// The kick in `back_out`: a reader finds the lock closed just as the last one leaves, which does
+/// not find itself the last. And it clears the flags that it kicks for: the next in vain does not
+/// kick.
 #[test]
-fn a_reader_in_vain_kicks_for_the_last_one() {
+fn a_reader_that_backs_out_kicks_for_the_last_one() {
     let lock = leak();
     lock.read();
     let waits = writer(1, lock);
@@ -108,9 +110,9 @@ fn a_reader_in_vain_kicks_for_the_last_one() {
     assert_eq!(word(lock), WRITING);
 }
 
-/// I3, in `give_up`: readers that sleep because it has closed the lock.
+/// I3, in `give_up`: it wakes the readers that sleep because it closed the lock.
 #[test]
-fn a_writer_that_gives_up_wakes_those_that_it_has_kept_out() {
+fn a_writer_that_gives_up_wakes_the_readers_that_it_kept_out() {
     let lock = leak();
     lock.read();
     let reads = reader_behind(1, lock);
@@ -119,10 +121,10 @@ fn a_writer_that_gives_up_wakes_those_that_it_has_kept_out() {
     assert_eq!(word(lock), 2);
 }
 
-/// I3, in `Want::taken`: the readers that a closed lock has kept out sleep on while the writer
+/// I3, in `Want::taken`: the readers that a closed lock kept out stay asleep while the writer
 /// writes.
 #[test]
-fn readers_that_sleep_outside_a_closed_lock_are_woken_by_the_writer() {
+fn the_writers_unlock_wakes_readers_that_a_closed_lock_kept_out() {
     let lock = leak();
     lock.read();
     let waits = writer(1, lock);
@@ -143,7 +145,7 @@ fn readers_that_sleep_outside_a_closed_lock_are_woken_by_the_writer() {
 fn readers_that_come_after_a_writer_wait_for_it() {
     let lock = leak();
     lock.read();
-    AWAY_NS.iter().for_each(|_| at(Point::Wait, || {}));
+    BACKOFF_NS.iter().for_each(|_| at(Point::Wait, || {}));
     at(Point::Wait, move || {
         assert_eq!(word(lock), 1 | CLOSED);
         assert!(lock.try_read().is_none() && !lock.enter());

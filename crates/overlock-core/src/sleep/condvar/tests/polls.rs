@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A part that polls.
+/// An actor that polls.
 fn polling(scene: Stage, number: usize, limit: (Option<Deadline>, bool)) -> Actor {
     let part = scene.waiter(number, move || limit);
     part.to(Point::Wait);
@@ -10,20 +10,20 @@ fn polling(scene: Stage, number: usize, limit: (Option<Deadline>, bool)) -> Acto
     part
 }
 
-/// Fails where `call` leaves POLLING out: it would wake a thread that is awake.
+/// Fails where `wake` ignores POLLING: it would make a system call for a thread that is awake.
 #[test]
-fn who_polls_is_called_without_a_system_call() {
+fn a_polling_waiter_is_woken_without_a_system_call() {
     let scene = stage_with(Condvar::create());
     let waiter = polling(scene, 1, (None, false));
     assert!(scene.condvar.notify_one());
-    assert_eq!((kicks(), state(1)), (0, CALLED));
+    assert_eq!((kicks(), state(1)), (0, WOKEN));
     waiter.end();
     assert_eq!(scene.back(), [(1, true)]);
 }
 
 /// Fails where a lock that is held adopts a thread that is awake.
 #[test]
-fn who_polls_is_not_requeued() {
+fn a_polling_waiter_is_not_requeued() {
     let scene = requeue::Adopting::with(Condvar::create());
     let waiter = scene.waiter(1);
     waiter.to(Point::Wait);
@@ -37,7 +37,7 @@ fn who_polls_is_not_requeued() {
 
 /// ("lost wake-up") Fails where `poll` ends without the change to WAITING: nobody would kick it.
 #[test]
-fn who_has_polled_in_vain_is_woken() {
+fn a_waiter_that_polled_in_vain_is_woken() {
     let scene = stage_with(Condvar::create());
     let waiter = polling(scene, 1, (None, false));
     waiter.sleep();
@@ -54,9 +54,9 @@ fn a_deadline_ends_a_poll() {
     let scene = stage_with(Condvar::create());
     let waiter = actor(1, || {
         scene.lock.lock();
-        let deadline = Toy::now().plus_nanos(SPIN / 4);
+        let deadline = Toy::now().plus_nanos(SPIN_NS / 4);
         scene.wait(1, Some(deadline.into()), false);
-        assert!(Toy::now().nanos_since(deadline) < SPIN / 4);
+        assert!(Toy::now().nanos_since(deadline) < SPIN_NS / 4);
         scene.unlock();
     });
     waiter.end();
@@ -64,12 +64,12 @@ fn a_deadline_ends_a_poll() {
     assert_eq!(halts(), 0);
 }
 
-/// How many waits are without a poll until the next one that is not.
+/// Counts the waits without a poll until the next one that polls.
 fn skipped(condvar: &Condvar<Toy>) -> usize {
     (0..).take_while(|_| !condvar.allow_poll()).count()
 }
 
-/// What polls in vain cost.
+/// The back-off after polls in vain.
 #[test]
 fn polls_in_vain_become_rare() {
     let condvar: Condvar<Toy> = Condvar::create();
@@ -79,7 +79,7 @@ fn polls_in_vain_become_rare() {
 
 /// Fails where a notification does not see that its waiter polls.
 #[test]
-fn a_poll_that_was_not_in_vain_is_followed_by_another_one() {
+fn the_waiter_after_a_successful_poll_polls_too() {
     let scene = stage_with(Condvar::create());
     let condvar = &scene.condvar;
     let gaps = [(); 5].map(|()| skipped(condvar));

@@ -41,13 +41,13 @@ impl Adopting {
         part
     }
 
-    /// A part that notifies one, not as the owner of the lock.
+    /// An actor that notifies one waiter without owning the lock.
     pub(super) fn notifier(&'static self, number: usize) -> Actor {
         actor(number, || assert!(self.condvar.notify_one()))
     }
 }
 
-/// `adopt` in `call`: without it those behind the first are woken while the lock is held.
+/// `adopt` in `wake`: without it those behind the first are woken while the lock is held.
 #[test]
 fn the_next_is_woken_when_the_lock_is_free_again() {
     let scene = Adopting::new();
@@ -65,7 +65,7 @@ fn the_next_is_woken_when_the_lock_is_free_again() {
     // All sleep on the lock's word: one kick is for any of them.
     one.to(Point::Heavy);
     assert!(scene.lock.is_locked() && scene.lock.is_contended());
-    assert_eq!([2, 3, 4].map(state), [ADOPTED, CALLED, WAITING]);
+    assert_eq!([2, 3, 4].map(state), [ADOPTED, WOKEN, WAITING]);
     assert!(!two.is_kicked() && three.is_kicked());
     one.end();
     assert!(two.is_kicked());
@@ -73,31 +73,30 @@ fn the_next_is_woken_when_the_lock_is_free_again() {
     assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
 }
 
-/// Fails where a called waiter calls one other, or more than two, or a part of its chain is
-/// nobody's.
+/// Fails where a woken waiter wakes one other, or more than two, or loses a part of its chain.
 #[test]
-fn those_notified_together_wake_as_a_tree() {
+fn waiters_notified_together_wake_as_a_tree() {
     let scene = Adopting::new();
     let parts = [1, 2, 3, 4, 5, 6, 7].map(|number| scene.sleeper(number));
-    let is_called = || [1, 2, 3, 4, 5, 6, 7].map(called);
+    let is_woken = || [1, 2, 3, 4, 5, 6, 7].map(woken);
     let before = kicks();
     assert_eq!(scene.condvar.notify_all(), 7);
     assert_eq!(kicks() - before, 2);
     let [yes, no] = [true, false];
-    assert_eq!(is_called(), [yes, yes, no, no, no, no, no]);
+    assert_eq!(is_woken(), [yes, yes, no, no, no, no, no]);
     let [one, two, three, four, five, six, seven] = parts;
     one.end();
-    assert_eq!(is_called(), [yes, yes, yes, no, yes, no, no]);
+    assert_eq!(is_woken(), [yes, yes, yes, no, yes, no, no]);
     two.end();
-    assert_eq!(is_called(), [yes, yes, yes, yes, yes, yes, no]);
+    assert_eq!(is_woken(), [yes, yes, yes, yes, yes, yes, no]);
     three.end();
-    assert_eq!(is_called(), [yes; 7]);
+    assert_eq!(is_woken(), [yes; 7]);
     [four, five, six, seven].into_iter().for_each(Actor::end);
 }
 
-/// `requeue` in `adopt`: without it the waiter sleeps on, by its node, and the unlock wakes nobody.
+/// `requeue` in `adopt`: without it the waiter sleeps on at its node, and the unlock wakes nobody.
 #[test]
-fn who_is_notified_while_the_lock_is_held_is_woken_by_its_unlock() {
+fn an_unlock_wakes_a_waiter_that_was_notified_while_the_lock_was_held() {
     for all in [false, true] {
         let scene = Adopting::new();
         let waiter = scene.sleeper(1);
@@ -118,7 +117,7 @@ fn who_is_notified_while_the_lock_is_held_is_woken_by_its_unlock() {
 
 /// `lock_adopted` in `wait_limited`: with `lock` the sleeper that was counted would stay counted.
 #[test]
-fn an_adopted_waiter_that_wakes_by_itself_waits_as_the_sleeper_that_it_is() {
+fn an_adopted_waiter_that_wakes_spuriously_stays_counted() {
     let scene = Adopting::new();
     let waiter = scene.sleeper(1);
     scene.lock.lock();
@@ -146,11 +145,11 @@ fn an_unlock_between_the_count_and_the_requeue_is_seen() {
     assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
 }
 
-/// I4. Fails where `wait_limited` does not `await_call`: the waiter would be gone, and perhaps its
-/// lock, and a later sleep of its would be requeued. The kick in `call`: without it ("lost
-/// wake-up") a waiter that halts behind the requeue sleeps on.
+/// I4. Fails where `wait_limited` does not `await_requeue`: the waiter would be gone, and perhaps
+/// its lock, and a later sleep of its thread would be requeued. The kick in `wake`: without it
+/// ("lost wake-up") a waiter that halts after the requeue sleeps on.
 #[test]
-fn a_waiter_does_not_return_before_its_call_is_over() {
+fn a_waiter_does_not_return_before_its_requeue_is_done() {
     for unlocked in [false, true] {
         let scene = Adopting::new();
         let waiter = scene.sleeper(1);

@@ -1,5 +1,5 @@
 //! Races between two accesses to the mutex that no call to the platform separates, and accesses
-//! that come too late.
+//! after the release.
 
 use super::{Box, id};
 use crate::platform::{Atomic, Platform};
@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 type Lock = &'static Mutex<Watch>;
 
-/// Thread 0 has it, and it is watched.
+/// A watched mutex that thread 0 holds.
 fn held() -> Lock {
     let lock: Lock = Box::leak(Box::new(Mutex::new()));
     lock.lock();
@@ -28,7 +28,7 @@ fn unlock(lock: Lock) {
 
 /// `take` after `join`: the unlock came before W was set, and has woken nobody.
 #[test]
-fn an_unlock_just_before_a_sleeper_joins_is_seen_by_its_attempt_after_that() {
+fn the_attempt_after_the_join_sees_an_unlock_just_before_it() {
     let lock = held();
     before(Access::Or, move || as_thread(0, || unlock(lock)));
     as_thread(1, || lock.lock());
@@ -37,9 +37,9 @@ fn an_unlock_just_before_a_sleeper_joins_is_seen_by_its_attempt_after_that() {
     assert!(!lock.is_locked() && !lock.is_contended());
 }
 
-/// A kick is latched: the unlock comes when the sleeper has looked for the last time.
+/// A kick is latched: the unlock comes after the sleeper's last check.
 #[test]
-fn an_unlock_just_before_the_halt_ends_it() {
+fn an_unlock_just_before_the_halt_ends_the_halt() {
     let lock = held();
     at(Point::Halt, move || as_thread(0, || unlock(lock)));
     as_thread(1, || lock.lock());
@@ -47,11 +47,11 @@ fn an_unlock_just_before_the_halt_ends_it() {
     as_thread(1, || unlock(lock));
 }
 
-/// The order in `fall_asleep`, the document's third patch. The unlock comes just before the sleeper
-/// says that it has to be woken again, and does not wake it. With the last attempt before the
-/// saying it comes between the two, and the sleeper sleeps for ever.
+/// The order in `prepare_to_sleep`, the document's third patch. The unlock comes just before the
+/// sleeper announces that it must be woken again, and does not wake it. With the last attempt
+/// before the announcement, the unlock comes between the two, and the sleeper sleeps for ever.
 #[test]
-fn an_unlock_just_before_a_sleeper_says_so_is_seen_by_its_last_attempt() {
+fn the_last_attempt_sees_an_unlock_just_before_the_announcement() {
     let lock = held();
     at(Point::Halt, move || {
         as_thread(0, || {
@@ -60,7 +60,7 @@ fn an_unlock_just_before_a_sleeper_says_so_is_seen_by_its_last_attempt() {
         });
         // The sleeper fails, and spins.
         at(Point::Wait, move || {
-            // It takes the guard after that.
+            // It takes the wait lock after that.
             before(Access::Exchange, move || {
                 let before = kicks();
                 as_thread(0, || unlock(lock));
@@ -74,7 +74,7 @@ fn an_unlock_just_before_a_sleeper_says_so_is_seen_by_its_last_attempt() {
     assert!(!lock.is_locked() && !lock.is_contended());
 }
 
-/// The same unlock, but when the sleeper has said so and has made its last attempt.
+/// The same unlock, but after the announcement and the last attempt.
 #[test]
 fn an_unlock_after_the_last_attempt_wakes_the_sleeper() {
     let lock = held();
@@ -90,15 +90,15 @@ fn an_unlock_after_the_last_attempt_wakes_the_sleeper() {
     as_thread(1, || unlock(lock));
 }
 
-/// `take` in `give_up`: the wake-up of one that gives up is not lost to those behind it.
+/// `take` in `give_up`: the wake-up of a sleeper that gives up is not lost for those behind it.
 #[test]
-fn one_that_is_woken_as_its_time_ends_takes_the_free_mutex() {
+fn a_sleeper_woken_at_its_deadline_takes_the_free_mutex() {
     // SAFETY: thread 0 has it.
     let fair: fn(Lock) = |lock| unsafe { lock.unlock_fair(()) };
     for release in [unlock, fair] {
         let lock = held();
         at(Point::Halt, move || {
-            // It comes out of the halt too late, and takes the guard.
+            // It returns from the halt too late, and takes the wait lock.
             before(Access::Exchange, move || as_thread(0, || release(lock)));
         });
         let end = Watch::now().plus_nanos(1_000_000);
@@ -109,25 +109,25 @@ fn one_that_is_woken_as_its_time_ends_takes_the_free_mutex() {
     }
 }
 
-/// A handoff that is asked for between the unlock's look at the word and its exchange: the exchange
-/// fails and looks again.
+/// A handoff request between the unlock's load of the word and its exchange: the exchange fails and
+/// is tried again.
 #[test]
-fn a_request_that_comes_during_the_unlock_is_served_by_it() {
+fn an_unlock_serves_a_handoff_request_that_comes_during_it() {
     let lock = held();
     let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
     lock.join(&waiter);
     before(Access::Exchange, move || {
-        // That was the guard; the next one is the release.
+        // That was the wait lock; the next one is the release.
         before(Access::Exchange, move || {
-            as_thread(1, || assert!(!lock.take_or_ask(id(1))));
+            as_thread(1, || assert!(!lock.take_or_request(id(1))));
         });
     });
     unlock(lock);
-    assert!(word::is_given_to(lock.owner.load(Relaxed), id(1)));
+    assert!(word::is_handed_to(lock.owner.load(Relaxed), id(1)));
     assert_eq!(left(), 0);
 }
 
-/// M5, first case: the release is all that there is.
+/// M5, first case: the release is the only access.
 #[test]
 fn nothing_touches_the_mutex_after_the_fast_unlock() {
     let lock = held();
@@ -136,17 +136,17 @@ fn nothing_touches_the_mutex_after_the_fast_unlock() {
     assert_eq!((left(), touches()), (0, [].into()));
 }
 
-/// M5, second case: the guard is dropped last, after the release and with W set. And M6: the kick
-/// touches the node only.
-fn the_guard_is_the_last_that_is_touched(release: fn(Lock)) {
+/// M5, second case: the wait lock is released last, after the mutex and with W set. And M6: the
+/// kick touches the node only.
+fn the_wait_lock_is_the_last_access(release: fn(Lock)) {
     let lock = held();
     let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
     lock.join(&waiter);
     before(Access::Store, move || {
         let word = lock.owner.load(Relaxed);
-        let released = word == WAITERS || word == word::given_to(id(1));
-        assert!(released, "under the guard");
-        // Later it may wait for something else.
+        let released = word == WAITERS || word == word::handed_to(id(1));
+        assert!(released, "under the wait lock");
+        // Later the node may wait for something else.
         assert_ne!(id(1).node::<Watch>().state.load(Relaxed), WAITING);
     });
     after(Access::Store, freed);
@@ -156,19 +156,19 @@ fn the_guard_is_the_last_that_is_touched(release: fn(Lock)) {
 }
 
 #[test]
-fn the_guard_is_the_last_that_a_slow_unlock_touches() {
-    the_guard_is_the_last_that_is_touched(unlock);
+fn the_last_access_of_a_slow_unlock_is_to_the_wait_lock() {
+    the_wait_lock_is_the_last_access(unlock);
 }
 
 #[test]
-fn the_guard_is_the_last_that_a_handoff_touches() {
+fn the_last_access_of_a_handoff_is_to_the_wait_lock() {
     // SAFETY: thread 0 has it.
-    the_guard_is_the_last_that_is_touched(|lock| unsafe { lock.unlock_fair(()) });
+    the_wait_lock_is_the_last_access(|lock| unsafe { lock.unlock_fair(()) });
 }
 
-/// The `drop` of the guard in `unlock_slow` before the exchange: the last sleeper gives up between
-/// the unlock's look at W and the guard. The next owner finds W clear, and would not meet the
-/// guard.
+/// The release of the wait lock in `unlock_slow` before the exchange. The last sleeper gives up
+/// between the unlock's load of W and the wait lock. The next owner finds W clear, and would not
+/// meet the wait lock.
 #[test]
 fn an_unlock_that_finds_the_list_empty_releases_last() {
     let lock = held();
@@ -176,7 +176,7 @@ fn an_unlock_that_finds_the_list_empty_releases_last() {
     lock.join(&waiter);
     before(Access::Exchange, move || {
         assert!(!as_thread(1, || lock.give_up(id(1))));
-        // The guard, then the release.
+        // The wait lock, then the release.
         after(Access::Exchange, || after(Access::Exchange, freed));
     });
     unlock(lock);

@@ -1,4 +1,4 @@
-//! Who spins, where, and for how long.
+//! Spinning: which threads spin, where, and for how long.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn a_spin_ends_in_time() {
     ends_with(1, lock);
 }
 
-/// The look at `preempted` in `spin_on_owner`.
+/// The check of `preempted` in `spin_on_owner`.
 #[test]
 fn nobody_spins_for_an_owner_whose_cpu_it_runs_on() {
     on_cpu(3);
@@ -48,7 +48,7 @@ fn nobody_spins_for_an_owner_whose_cpu_it_runs_on() {
 }
 
 #[test]
-fn of_the_newcomers_only_the_head_of_the_spin_queue_watches_the_owner() {
+fn only_the_head_of_the_spin_queue_watches_the_owner() {
     let lock = held::<Outside>();
     let [one, two] = [1, 2].map(|thread| locker(thread, lock));
     one.to(Point::Wait);
@@ -58,7 +58,7 @@ fn of_the_newcomers_only_the_head_of_the_spin_queue_watches_the_owner() {
     two.to(Point::Wait);
     assert!(
         !lock.is_locked(),
-        "the second in the queue looks at its own node"
+        "the second in the queue polls its own node"
     );
     one.end();
     assert!(is_owner(1, lock));
@@ -71,7 +71,7 @@ fn of_the_newcomers_only_the_head_of_the_spin_queue_watches_the_owner() {
 
 /// `Outside`: two threads watch the owner, the head of the spin queue and the woken sleeper.
 #[test]
-fn a_woken_sleeper_spins_beside_the_spin_queue() {
+fn a_woken_sleeper_spins_outside_the_spin_queue() {
     let lock = held::<Outside>();
     let one = sleeper(1, lock);
     unlock(lock);
@@ -93,8 +93,8 @@ fn one_is_not_in_the_queue(lock: Lock) -> bool {
     id(2).node::<Toy>().next.load(Relaxed) == 0 && lock.spinners.is_locked()
 }
 
-/// `Inside`: it stands behind the newcomer, and leaves the queue when the mutex is given to it (the
-/// look in `spin_in_queue`; without it the mutex is nobody's until the limit).
+/// `Inside`: it stands behind the newcomer, and leaves the queue when the mutex is handed off to it
+/// (the check in `spin_in_queue`; without it nobody takes the mutex until the limit).
 #[test]
 fn a_woken_sleeper_may_join_the_spin_queue() {
     let lock = held::<Inside>();

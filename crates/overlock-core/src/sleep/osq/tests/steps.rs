@@ -1,8 +1,9 @@
 //! Every interleaving of the steps of some threads at one queue: a head that unlocks, adjacent
-//! waiters that may leave at any time, and one that arrives. Each step is one of the lock's own
-//! functions that changes one word, or C. A step that can do nothing yet (the lock would look
-//! again) is not taken, so each run comes to an end: with everybody gone and the queue empty, or
-//! somebody waits for ever.
+//! waiters that may leave at any time, and one that arrives.
+//!
+//! Each step is one of the lock's own functions that changes one word, or C. A step that can do
+//! nothing yet (the lock would poll again) is not taken. So each run ends: with all threads gone
+//! and the queue empty, or with a thread that waits for ever.
 
 use std::collections::HashSet;
 
@@ -10,22 +11,22 @@ use super::*;
 
 const MOST: usize = 6;
 
-/// Where a thread is.
+/// The place of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum At {
     Outside,
     Arrived(NodeId),
-    /// Waits; to leave is to take step A.
+    /// Waits; it leaves by step A.
     Waits,
     A(NodeId),
     B(NodeId, NodeId),
     Head,
-    /// Has taken its successor and not handed over yet.
+    /// Has taken its successor and not handed off yet.
     Unlocks(NodeId),
     Gone,
 }
 
-/// What the threads have written, and where they are.
+/// The words that the threads have written, and their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Scene {
     tail: u16,
@@ -134,10 +135,10 @@ impl World {
     }
 }
 
-/// Broken by each change to A, B, C and unlock that the other tests name, by C's stores in one but
-/// not the other word, and by an unlock or a B that does not try both ways.
+/// Fails with each change to A, B, C and unlock that the other tests name. Also fails where C
+/// stores only one of its two words, and where an unlock or B does not try both ways.
 #[test]
-fn in_every_order_of_their_steps_all_leave_and_there_is_one_head_at_a_time() {
+fn all_leave_and_there_is_one_head_at_a_time_in_every_interleaving() {
     let waiters = if cfg!(miri) { 1 } else { 3 };
     let queue = leak();
     let first = as_thread(0, || NodeGuard::new().unwrap());

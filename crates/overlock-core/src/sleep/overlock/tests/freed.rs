@@ -1,4 +1,5 @@
-//! I5: after the store or exchange by which an unlock releases or gives, nothing touches the lock.
+//! I5: nothing touches the lock after the store or exchange by which an unlock releases or hands
+//! off.
 
 use std::vec;
 use std::vec::Vec;
@@ -6,7 +7,7 @@ use std::vec::Vec;
 use super::*;
 use crate::toy::watch::{Access, Watch, after, freed, touches, watch};
 
-/// On a thread of its own: what is freed stays so.
+/// Runs on a thread of its own, since memory marked as freed stays so for the thread.
 fn is_the_last_access(word: u32, fair: bool) {
     let unlock = std::thread::spawn(move || unlock_watched(word, fair));
     assert_eq!(unlock.join().unwrap(), vec![], "{word:#x}");
@@ -18,7 +19,7 @@ fn unlock_watched(word: u32, fair: bool) -> Vec<Access> {
     watch(&lock);
     after(Access::Exchange, freed);
     if fair {
-        // SAFETY: the word says that it is held; nobody else knows of it.
+        // SAFETY: the word says that the lock is held, and no other thread knows of it.
         unsafe { lock.unlock_fair(()) };
     } else {
         // SAFETY: as above.
@@ -26,7 +27,7 @@ fn unlock_watched(word: u32, fair: bool) -> Vec<Access> {
     }
     assert_eq!(crate::toy::watch::left(), 0);
     let mut touches = touches();
-    // Miri has weak exchanges fail for no reason: then there are several.
+    // Under Miri weak exchanges fail spuriously: then there are several.
     touches.retain(|access| !cfg!(miri) || *access != Access::Exchange);
     touches
 }
@@ -50,7 +51,7 @@ fn waking_release() {
 
 #[test]
 fn handoffs() {
-    is_the_last_access(LOCKED | SLOW | WAKE | ASKED | SLEEPER, false);
-    is_the_last_access(LOCKED | SLOW | WAKE | ASKED | SLEEPER, true);
+    is_the_last_access(LOCKED | SLOW | WAKE | HANDOFF | SLEEPER, false);
+    is_the_last_access(LOCKED | SLOW | WAKE | HANDOFF | SLEEPER, true);
     is_the_last_access(LOCKED | SLOW | WAKE | SLEEPER, true);
 }

@@ -1,42 +1,41 @@
-//! The heir, fair unlocks, and newcomers that sleep apart.
+//! The handoff target, fair unlocks, and newcomers that sleep apart.
 
 use super::*;
 
-/// Thread `thread` has slept, was woken in vain after PASSED, has asked, and sleeps. Thread 0 has
-/// the lock.
-fn heir(lock: Lock, actor: &Actor) {
+/// Makes the sleeper `actor` the handoff target: it is woken in vain after HANDOFF_NS, requests the
+/// lock, and sleeps. Thread 0 has the lock.
+fn make_target(lock: Lock, actor: &Actor) {
     unlock(lock);
     lock.lock();
     actor.interrupt(|| {
-        Toy::delay(PASSED);
+        Toy::delay(HANDOFF_NS);
     });
     actor.sleep();
-    assert!(has(lock, LOCKED | ASKED) && was_not_given(lock));
+    assert!(has(lock, LOCKED | HANDOFF) && !has(lock, PICKUP));
 }
 
-fn was_not_given(lock: Lock) -> bool {
-    word(lock) & GIVEN == 0
-}
-
-/// ASKED in `Waiter::join`, the look at it in `unlock_slow`, `may_take`, and `Sleeper::Apart` for
-/// the heir.
+/// HANDOFF in `Waiter::join`, the check of it in `unlock_waking`, `may_take`, and `Sleeper::Apart`
+/// for the target.
 #[test]
-fn the_heir_is_given_the_lock_by_the_next_unlock_and_nobody_else_takes_it() {
+fn the_next_unlock_hands_off_to_the_target_and_nobody_else_takes_the_lock() {
     let lock = held();
     let one = sleeper(1, lock);
     let two = sleeper(2, lock);
-    heir(lock, &one);
+    make_target(lock, &one);
     unlock(lock);
-    assert!(has(lock, LOCKED | ASKED | GIVEN), "ASKED says whose it is");
+    assert!(
+        has(lock, LOCKED | HANDOFF | PICKUP),
+        "HANDOFF says whom it is for"
+    );
     assert!(one.is_kicked() && !two.is_kicked());
     assert!(lock.try_lock().is_none(), "a newcomer");
     two.startle();
     two.sleep();
-    assert!(has(lock, GIVEN), "another that is counted");
+    assert!(has(lock, PICKUP), "another that is counted");
     let three = sleeper(3, lock);
-    assert!(has(lock, GIVEN) && sleepers(lock) == 3);
+    assert!(has(lock, PICKUP) && sleepers(lock) == 3);
     one.end();
-    assert_eq!(word(lock) & (ASKED | GIVEN | WAKE), WAKE);
+    assert_eq!(word(lock) & (HANDOFF | PICKUP | WAKE), WAKE);
     as_thread(1, || unlock(lock));
     two.end();
     as_thread(2, || unlock(lock));
@@ -44,60 +43,60 @@ fn the_heir_is_given_the_lock_by_the_next_unlock_and_nobody_else_takes_it() {
     ends(lock);
 }
 
-/// `word & (ASKED | GIVEN) == 0` in `Waiter::join`.
+/// `word & (HANDOFF | PICKUP) == 0` in `Waiter::join`.
 #[test]
-fn one_waiter_asks_at_a_time() {
+fn one_waiter_requests_a_handoff_at_a_time() {
     let lock = held();
     let one = sleeper(1, lock);
     let two = sleeper(2, lock);
-    heir(lock, &one);
+    make_target(lock, &one);
     two.startle();
     two.interrupt(|| {
-        Toy::delay(PASSED);
+        Toy::delay(HANDOFF_NS);
     });
     two.sleep();
     unlock(lock);
     assert!(one.is_kicked() && !two.is_kicked());
     one.end();
-    assert!(!has(lock, ASKED));
+    assert!(!has(lock, HANDOFF));
     unlock(lock);
     two.end();
     ends(lock);
 }
 
-/// `!ASKED` in `Waiter::leave`.
+/// `!HANDOFF` in `Waiter::leave`.
 #[test]
-fn an_heir_that_finds_the_lock_free_takes_it_and_asks_no_more() {
+fn a_target_that_finds_the_lock_free_takes_it_and_withdraws_its_request() {
     let lock = held();
     let one = sleeper(1, lock);
-    heir(lock, &one);
-    // The unlock of an owner that was already through its look, as a sequence.
+    make_target(lock, &one);
+    // A restartable unlock that had loaded the word before the request.
     lock.word.fetch_and(!LOCKED, Relaxed);
     one.startle();
     one.end();
-    assert_eq!(word(lock) & !(SLOW | CALM), LOCKED);
+    assert_eq!(word(lock) & !(SLOW | EMPTY), LOCKED);
     ends(lock);
 }
 
-/// `!ASKED` in `Waiter::leave`: what was asked for is not given to one that has gone.
+/// `!HANDOFF` in `Waiter::leave`: the lock is not handed off to a thread that has gone.
 #[test]
-fn an_heir_that_gives_up_asks_no_more() {
+fn a_target_that_gives_up_withdraws_its_request() {
     let lock = held();
     let one = timed_sleeper(1, lock);
     let two = sleeper(2, lock);
-    // It gives up as soon as it would sleep again; so it becomes the heir by hand.
+    // A timed sleeper gives up before it would request; so the target is set up by hand.
     one.startle();
     let gone = actor(3, move || {
         let waiter = Waiter {
             since: 0,
             counted: true,
-            heir: true,
+            target: true,
         };
         assert!(!lock.give_up(&waiter));
     });
-    lock.word.fetch_add(ASKED + SLEEPER, Relaxed);
+    lock.word.fetch_add(HANDOFF + SLEEPER, Relaxed);
     gone.end();
-    assert_eq!(word(lock) & (ASKED | WAKE), WAKE);
+    assert_eq!(word(lock) & (HANDOFF | WAKE), WAKE);
     one.end();
     unlock(lock);
     assert!(two.is_kicked());
@@ -105,73 +104,74 @@ fn an_heir_that_gives_up_asks_no_more() {
     ends(lock);
 }
 
-/// The look at ASKED in `unlock_fair`.
+/// The check of HANDOFF in `unlock_fair`.
 #[test]
-fn a_fair_unlock_gives_the_lock_to_the_heir() {
+fn a_fair_unlock_hands_off_to_the_target() {
     let lock = held();
     let one = sleeper(1, lock);
     let two = sleeper(2, lock);
-    heir(lock, &one);
+    make_target(lock, &one);
     unlock_fair(lock);
-    assert!(has(lock, ASKED | GIVEN) && one.is_kicked() && !two.is_kicked());
+    assert!(has(lock, HANDOFF | PICKUP) && one.is_kicked() && !two.is_kicked());
     one.end();
     unlock(lock);
     two.end();
     ends(lock);
 }
 
-/// The look at `may_take` in `give_up`.
+/// The check of `may_take` in `give_up`.
 #[test]
-fn who_gives_up_takes_a_lock_that_it_was_given() {
-    for (given, heir) in [(GIVEN, false), (GIVEN | ASKED, true)] {
+fn a_waiter_that_gives_up_takes_a_lock_that_was_handed_off_to_it() {
+    for (handed_off, target) in [(PICKUP, false), (PICKUP | HANDOFF, true)] {
         let lock = held();
-        lock.word.store(LOCKED | given | SLOW | SLEEPER, Relaxed);
+        lock.word
+            .store(LOCKED | handed_off | SLOW | SLEEPER, Relaxed);
         let waiter = Waiter {
             since: 0,
             counted: true,
-            heir,
+            target,
         };
         assert!(lock.give_up(&waiter));
-        assert_eq!(word(lock), LOCKED | SLOW | CALM);
+        assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
         ends(lock);
     }
 }
 
 /// The same by way of a spin.
 #[test]
-fn an_heir_that_gives_up_after_it_was_given_the_lock_takes_it() {
+fn a_target_at_its_limit_takes_a_lock_that_was_handed_off_to_it() {
     let lock = held();
     let one = actor(1, move || {
-        let until = Toy::now().plus_nanos(2 * PASSED);
+        let until = Toy::now().plus_nanos(2 * HANDOFF_NS);
         assert!(lock.lock_until(until).is_some());
     });
     one.sleep();
-    heir(lock, &one);
+    make_target(lock, &one);
     unlock(lock);
     one.interrupt(|| {
-        Toy::delay(2 * PASSED);
+        Toy::delay(2 * HANDOFF_NS);
     });
     one.end();
-    assert!(has(lock, LOCKED) && word(lock) & (ASKED | GIVEN) == 0);
+    assert!(has(lock, LOCKED) && word(lock) & (HANDOFF | PICKUP) == 0);
     ends(lock);
 }
 
-/// GIVEN in `unlock_fair`, `self.counted` in `may_take`, `crowd`, and the kick in `attempt`.
+/// PICKUP in `unlock_fair`, `self.counted` in `may_take`, `sleep_apart`, and the kick in `attempt`.
 #[test]
-fn a_fair_unlock_gives_the_lock_to_a_sleeper_and_newcomers_sleep_apart() {
+fn a_fair_unlock_hands_off_to_a_sleeper_and_newcomers_sleep_apart() {
     let lock = held();
     let one = sleeper(1, lock);
     unlock_fair(lock);
-    assert!(has(lock, LOCKED | GIVEN) && !has(lock, WAKE));
+    assert!(has(lock, LOCKED | PICKUP) && !has(lock, WAKE));
     assert!(lock.try_lock().is_none());
     let new = sleeper(2, lock);
-    assert!(has(lock, CROWD) && sleepers(lock) == 1, "I4");
+    assert!(has(lock, APART) && sleepers(lock) == 1, "I4");
     assert!(!new.is_kicked());
     one.end();
-    assert!(word(lock) & (GIVEN | CROWD) == 0);
+    assert!(word(lock) & (PICKUP | APART) == 0);
     assert!(new.is_kicked());
     new.sleep();
-    assert!(has(lock, WAKE) && sleepers(lock) == 1, "as any");
+    assert!(has(lock, WAKE) && sleepers(lock) == 1, "counted now");
     unlock(lock);
     new.end();
     ends(lock);
@@ -179,19 +179,19 @@ fn a_fair_unlock_gives_the_lock_to_a_sleeper_and_newcomers_sleep_apart() {
 
 /// I4: `may_take` in `sleep`.
 #[test]
-fn a_counted_waiter_does_not_sleep_on_a_lock_that_is_given_to_any() {
+fn a_counted_waiter_does_not_sleep_on_a_lock_that_it_may_pick_up() {
     let lock = held();
     let one = locker(1, lock);
     one.to(Point::Halt);
     unlock_fair(lock); // kicks nobody
-    assert!(has(lock, GIVEN));
+    assert!(has(lock, PICKUP));
     one.end();
-    assert!(!has(lock, GIVEN));
+    assert!(!has(lock, PICKUP));
     ends(lock);
 }
 
-/// The kick in `crowd`: where sleepers are not told apart, or may be cancelled, a newcomer can take
-/// the kick of a counted one.
+/// The kick in `sleep_apart`: a newcomer can take the kick of a counted thread, where the platform
+/// does not tell sleepers apart or the sleep can be cancelled.
 #[test]
 fn a_newcomer_that_is_woken_for_another_passes_the_kick_on() {
     let lock = held();

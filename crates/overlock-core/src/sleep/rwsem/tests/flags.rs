@@ -1,4 +1,4 @@
-//! What releases and called writers say to each other, and the handoff.
+//! The flags between releases and woken writers, and the handoff.
 
 use std::rc::Rc;
 
@@ -6,14 +6,14 @@ use super::*;
 use crate::platform::Spin;
 use crate::toy::watch::{self, Access, Watch, after, before, watch};
 
-/// A release wakes the first, a writer, once; until that one has come, releases have nothing to do.
+/// A release wakes the first, a writer, once. Until that one has come, releases have nothing to do.
 #[test]
-fn a_writer_is_called_once_however_often_it_is_passed() {
+fn a_writer_is_woken_once_however_often_it_is_bypassed() {
     let lock = leak::<Timed>();
     lock.write();
     let [first] = asleep([writer(1, lock)]);
     end_write(lock);
-    assert!(has_flags(lock, WAITERS | CALLED));
+    assert!(has_flags(lock, WAITERS | WOKEN));
     assert_eq!((state(1), kicks()), (MAY_TRY, 1));
     for _ in 0..3 {
         as_thread(2, || lock.write());
@@ -28,10 +28,9 @@ fn a_writer_is_called_once_however_often_it_is_passed() {
     assert_clean(lock);
 }
 
-/// `seen & !was_called` in `take_queued`: else the release after that would leave the wake-up to
-/// it.
+/// `seen & !was_woken` in `take_queued`: otherwise the next release would leave the wake-up to it.
 #[test]
-fn a_called_writer_that_comes_too_late_is_called_again() {
+fn a_woken_writer_that_comes_too_late_is_woken_again() {
     let lock = leak::<Timed>();
     lock.write();
     let [first] = asleep([writer(1, lock)]);
@@ -46,10 +45,10 @@ fn a_called_writer_that_comes_too_late_is_called_again() {
     assert_clean(lock);
 }
 
-/// The exchange in `take_queued` expects the lock held. With a look and a plain clearing of
-/// `called` the thief's release in between, which sees `called`, wakes nobody: lost wake-up.
+/// The exchange in `take_queued` expects the lock held. With a load and a plain clearing of
+/// `woken`, the thief's release in between sees `woken` and wakes nobody: a lost wake-up.
 #[test]
-fn a_release_between_the_called_writers_look_and_its_exchange_is_not_lost() {
+fn a_release_between_the_woken_writers_load_and_its_exchange_is_not_lost() {
     let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
     lock.write();
     watch(lock);
@@ -58,7 +57,7 @@ fn a_release_between_the_called_writers_look_and_its_exchange_is_not_lost() {
         as_thread(0, || unsafe { lock.unlock_write(()) });
         as_thread(2, || lock.write());
         assert_eq!(kicks(), 1);
-        before(Access::Exchange, || {}); // The guard.
+        before(Access::Exchange, || {}); // The wait lock.
         before(Access::Exchange, || {
             // SAFETY: the thief writes.
             as_thread(2, || unsafe { lock.unlock_write(()) });
@@ -70,9 +69,9 @@ fn a_release_between_the_called_writers_look_and_its_exchange_is_not_lost() {
 }
 
 /// `readers_are_gone` in `leave`, for readers that came in vain too: the last reader leaves while
-/// one of those is added, and so sees no reason to wake anybody.
+/// one of those is counted, and so it wakes nobody.
 #[test]
-fn a_reader_that_came_in_vain_wakes_for_the_release_that_it_has_hidden() {
+fn a_reader_that_came_in_vain_wakes_for_the_release_that_it_hid() {
     let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
     lock.read();
     watch(lock);
@@ -96,10 +95,9 @@ fn a_reader_that_came_in_vain_wakes_for_the_release_that_it_has_hidden() {
     assert_eq!((left(), watch::left()), (0, 0));
 }
 
-/// The loop in `take_share_if`: a lock that is open to readers is so whatever the others do to its
-/// word meanwhile.
+/// The loop in `take_share_if`: an attempt does not fail because other readers change the word.
 #[test]
-fn an_attempt_to_read_does_not_fail_beside_another_reader() {
+fn an_attempt_to_read_does_not_fail_because_of_another_reader() {
     let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
     watch(lock);
     before(Access::Exchange, || as_thread(1, || lock.read()));
@@ -111,16 +109,16 @@ fn an_attempt_to_read_does_not_fail_beside_another_reader() {
     assert_eq!(watch::left(), 0);
 }
 
-/// I5, `must_queue`: beside readers nobody passes a waiter; a lock that is free may be taken.
+/// I5, `must_queue`: nobody joins readers past a waiter; a free lock may be taken.
 #[test]
-fn newcomers_pass_waiters_only_where_the_lock_is_free() {
+fn newcomers_barge_only_where_the_lock_is_free() {
     let lock = leak::<Timed>();
     lock.read();
     let [first] = asleep([writer(1, lock)]);
     assert!(lock.try_read().is_none() && lock.try_upgradable().is_none());
     let [second] = asleep([reader(2, lock)]);
     end_read(lock);
-    // The writer has been called; these are quicker, though others spin.
+    // The writer is woken; these are quicker, though others spin.
     let head = as_thread(4, || lock.osq.lock(Spin::Forever, || false));
     as_thread(3, || assert!(lock.try_write().is_some()));
     as_thread(3, || end_write(lock));
@@ -137,8 +135,7 @@ fn newcomers_pass_waiters_only_where_the_lock_is_free() {
     assert_clean(lock);
 }
 
-/// What a thief finds when the first has asked for the handoff: I6, in `must_queue` and
-/// `take_write`.
+/// A thief fails after the first's handoff request: I6, in `must_queue` and `take_write`.
 fn nobody_but_the_first_acquires<Y: Policy>(lock: Lock<Y>) {
     assert!(!lock.is_locked());
     assert!(lock.try_read().is_none() && lock.try_write().is_none());
@@ -149,9 +146,9 @@ fn nobody_but_the_first_acquires<Y: Policy>(lock: Lock<Y>) {
     assert!(!lock.is_locked());
 }
 
-/// `may_ask_for_handoff` in `take_queued`: the first is passed for 4 ms, then no more.
+/// `handoff_is_due` in `take_queued`: the first is bypassed for 4 ms, then no more.
 #[test]
-fn a_writer_is_passed_for_4_ms_and_no_longer() {
+fn a_writer_is_bypassed_for_4_ms_and_no_longer() {
     let lock = leak::<Timed>();
     lock.write();
     let [first] = asleep([writer(1, lock)]);
@@ -174,10 +171,11 @@ fn a_writer_is_passed_for_4_ms_and_no_longer() {
     assert_clean(lock);
 }
 
-/// `first` in `take_queued`: a writer that has waited for long enough, but behind an upgrader by
-/// now. Else handoff would be set and belong to the upgrader, and stay when the writer gives up.
+/// `first` in `take_queued`: a writer that has waited long enough, but is behind an upgrader by
+/// now. Otherwise handoff would be set and belong to the upgrader, and stay when the writer gives
+/// up.
 #[test]
-fn who_is_not_the_first_does_not_ask_for_the_handoff() {
+fn only_the_first_requests_the_handoff() {
     let lock = leak::<Timed>();
     lock.upgradable();
     lock.read();
@@ -197,10 +195,10 @@ fn who_is_not_the_first_does_not_ask_for_the_handoff() {
     assert_clean(lock);
 }
 
-/// `hurry` in `wake_writer`: thieves that always take the lock before its releaser looks keep the
-/// first from ever being called, so the releaser asks on its behalf.
+/// `request_handoff_if_due` in `wake_writer`: thieves may always take the lock before its releaser
+/// checks it, and the first is never woken. So the releaser requests the handoff for it.
 #[test]
-fn a_waker_asks_for_the_handoff_on_behalf_of_a_writer() {
+fn a_waker_requests_the_handoff_for_a_writer() {
     let lock = leak::<Timed>();
     lock.write();
     let [first] = asleep([writer(1, lock)]);
@@ -217,9 +215,9 @@ fn a_waker_asks_for_the_handoff_on_behalf_of_a_writer() {
     assert_clean(lock);
 }
 
-/// `hurry` in `wake`: the same for a reader, which never looks itself.
+/// `request_handoff_if_due` in `wake`: the same for a reader, which never checks the lock itself.
 #[test]
-fn a_waker_asks_for_the_handoff_on_behalf_of_a_reader() {
+fn a_waker_requests_the_handoff_for_a_reader() {
     let lock = leak::<Timed>();
     lock.write();
     let [first] = asleep([reader(1, lock)]);
@@ -233,9 +231,9 @@ fn a_waker_asks_for_the_handoff_on_behalf_of_a_reader() {
     assert_clean(lock);
 }
 
-/// `spin_alone` in `sleep_write`: who has asked for the handoff and runs needs no wake-up.
+/// `spin_alone` in `sleep_write`: a running writer needs no wake-up after its handoff request.
 #[test]
-fn the_first_waits_awake_for_the_handoff() {
+fn the_first_spins_for_the_handoff() {
     let lock = leak::<Timed>();
     lock.write();
     at(Point::Halt, move || {
@@ -253,10 +251,10 @@ fn the_first_waits_awake_for_the_handoff() {
     assert_clean(lock);
 }
 
-/// `seen & READERS != 0` in `try_read_along`: without it the thread that reads twice waits for a
+/// `seen & READERS != 0` in `try_read_along`: without it a thread that reads twice waits for a
 /// writer that waits for it.
 #[test]
-fn a_reader_comes_along_with_others_past_a_writer() {
+fn a_recursive_reader_barges_past_a_waiting_writer() {
     let lock = leak::<Timed>();
     lock.read();
     let [first] = asleep([writer(1, lock)]);

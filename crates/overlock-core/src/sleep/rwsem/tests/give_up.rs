@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::*;
 
-/// A part that waits at most a millisecond, and gets nothing.
-fn impatient<Y: Policy>(thread: usize, lock: Lock<Y>, writes: bool) -> Actor {
+/// A thread that waits at most a millisecond, and gets nothing.
+fn timed<Y: Policy>(thread: usize, lock: Lock<Y>, writes: bool) -> Actor {
     actor(thread, move || {
         let deadline = Toy::now().plus_nanos(1_000_000);
         let acquired = if writes {
@@ -18,17 +18,17 @@ fn impatient<Y: Policy>(thread: usize, lock: Lock<Y>, writes: bool) -> Actor {
     })
 }
 
-/// Its deadline passes, and it leaves.
+/// Lets the deadline of `part` pass: it leaves.
 fn gives_up(part: Actor) {
     part.interrupt(five_ms);
     part.startle();
     part.end();
 }
 
-/// `flags_of` and `give_up`: no flag stays where the list is empty. Handoff would keep all from a
-/// free lock.
+/// `flags_of` and `give_up`: no flag stays where the list is empty. Handoff would keep all threads
+/// from a free lock.
 #[test]
-fn who_gives_up_alone_takes_the_flags_along() {
+fn the_last_waiter_that_gives_up_clears_the_flags() {
     for (holder_writes, waiter_writes) in [(true, true), (true, false), (false, true)] {
         let lock = leak::<Timed>();
         if holder_writes {
@@ -36,7 +36,7 @@ fn who_gives_up_alone_takes_the_flags_along() {
         } else {
             lock.read();
         }
-        let part = impatient(1, lock, waiter_writes);
+        let part = timed(1, lock, waiter_writes);
         part.sleep();
         lock.wake(lock.waiters.lock());
         five_ms();
@@ -53,13 +53,12 @@ fn who_gives_up_alone_takes_the_flags_along() {
     }
 }
 
-/// `wake` in `give_up`: the first was all that the readers behind it waited for. And handoff was
-/// its own.
+/// `wake` in `give_up`: the readers behind the first waited only for it. And handoff was its own.
 #[test]
 fn a_first_that_gives_up_wakes_the_next() {
     let lock = leak::<Timed>();
     lock.read();
-    let first = impatient(1, lock, true);
+    let first = timed(1, lock, true);
     first.sleep();
     let [second, third, fourth] = asleep([reader(2, lock), writer(3, lock), reader(4, lock)]);
     lock.wake(lock.waiters.lock());
@@ -77,13 +76,13 @@ fn a_first_that_gives_up_wakes_the_next() {
 }
 
 #[test]
-fn one_that_gives_up_within_the_list_leaves_the_others_in_order() {
+fn a_waiter_that_gives_up_within_the_list_leaves_the_others_in_order() {
     let lock = leak::<Timed>();
     lock.write();
     let [first] = asleep([writer(1, lock)]);
-    let second = impatient(2, lock, false);
+    let second = timed(2, lock, false);
     second.sleep();
-    let third = impatient(3, lock, true);
+    let third = timed(3, lock, true);
     third.sleep();
     let [fourth] = asleep([writer(4, lock)]);
     gives_up(third);
@@ -97,11 +96,10 @@ fn one_that_gives_up_within_the_list_leaves_the_others_in_order() {
     assert_clean(lock);
 }
 
-/// The look at `GRANTED` in `sleep_until_granted`: the waker has granted the lock and taken the
-/// node out, and tells it later. Leaving the list once more would corrupt it, and the share would
-/// be lost.
+/// The check of `GRANTED` in `sleep_until_granted`: the waker has granted the lock and taken the
+/// node out, and signals later. To leave the list once more would corrupt it and lose the share.
 #[test]
-fn a_grant_beats_the_deadline_even_before_it_is_told() {
+fn a_grant_beats_the_deadline_even_before_the_signal() {
     let lock = leak::<Timed>();
     lock.write();
     let [one] = asleep([reader(1, lock)]);
@@ -116,7 +114,7 @@ fn a_grant_beats_the_deadline_even_before_it_is_told() {
         assert_eq!([1, 2].map(state), [HAS_IT, 0]);
         granted.interrupt(five_ms);
         granted.startle();
-        granted.sleep(); // Until it is told.
+        granted.sleep(); // Until the signal.
     });
     end_write(lock);
     one.end();
@@ -127,10 +125,10 @@ fn a_grant_beats_the_deadline_even_before_it_is_told() {
     assert_clean(lock);
 }
 
-/// `take_queued` comes before the look at the limit: a writer that has been called takes a lock
-/// that is free, however late it is.
+/// `take_queued` comes before the check of the limit: a woken writer takes a free lock, however
+/// late it is.
 #[test]
-fn a_called_writer_does_not_give_up_a_free_lock() {
+fn a_woken_writer_takes_a_free_lock_after_its_deadline() {
     let lock = leak::<Timed>();
     lock.write();
     let part = actor(1, move || {
@@ -145,17 +143,16 @@ fn a_called_writer_does_not_give_up_a_free_lock() {
     assert_clean(lock);
 }
 
-/// The same, but somebody was quicker: it leaves, and the one behind it is woken by that one's
-/// release.
+/// The same, but a thief was quicker: the writer leaves, and the thief's release wakes the next.
 #[test]
-fn a_called_writer_that_gives_up_leaves_its_call_to_the_next() {
+fn a_woken_writer_that_gives_up_leaves_the_next_to_the_thiefs_release() {
     let lock = leak::<Timed>();
     lock.write();
-    let first = impatient(1, lock, true);
+    let first = timed(1, lock, true);
     first.sleep();
     let [second] = asleep([writer(2, lock)]);
     end_write(lock);
-    assert!(has_flags(lock, WAITERS | CALLED));
+    assert!(has_flags(lock, WAITERS | WOKEN));
     lock.write();
     first.interrupt(five_ms);
     first.end();

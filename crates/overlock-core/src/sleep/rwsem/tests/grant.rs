@@ -1,12 +1,12 @@
-//! Who is granted the lock, and in which order things happen.
+//! Grants: which waiters get the lock, and the order of the steps.
 
 use super::*;
 
-/// I4, the exchange in `grant_shares` before anybody is told. The first that is told leaves at
-/// once: were the others not readers yet, the lock would be free. And the state is there before the
-/// kick.
+/// I4, the exchange in `grant_shares` before the first signal. The first that is signalled leaves
+/// at once: were the others not readers yet, the lock would be free. And the state is there before
+/// the kick.
 #[test]
-fn all_are_readers_before_the_first_is_told() {
+fn all_are_readers_before_the_first_is_signalled() {
     let lock = leak::<Timed>();
     lock.write();
     let [one, two, three] = asleep([1, 2, 3].map(|thread| reader(thread, lock)));
@@ -43,10 +43,10 @@ fn readers_are_woken_in_batches() {
     assert_clean(lock);
 }
 
-/// `past_writers` in `Chosen`: a reader need not wait for those writers that came before it, once
-/// the readers' turn has come; and the writers' turn comes after it.
+/// `past_writers` in `Grantees`: once readers are served, a reader need not wait for the writers
+/// that came before it; those are served after it.
 #[test]
-fn readers_come_with_the_first_reader_past_writers() {
+fn a_grant_to_the_first_reader_includes_readers_behind_writers() {
     let lock = leak::<Timed>();
     lock.write();
     let [one, two, three, four] = asleep([
@@ -70,7 +70,7 @@ fn readers_come_with_the_first_reader_past_writers() {
     assert_clean(lock);
 }
 
-/// A writer that is the first lets no readers past, but those that join a lock which is read.
+/// Readers do not bypass a writer that is the first, unless they join a lock which is read.
 #[test]
 fn readers_behind_a_first_writer_wait() {
     let lock = leak::<Timed>();
@@ -106,7 +106,7 @@ fn a_grant_to_the_first_ends_the_handoff() {
     assert_clean(lock);
 }
 
-/// `wake_after` in `end_write`, with a share that stays.
+/// `wake_waiters` in `end_write`, with a share that stays.
 #[test]
 fn a_downgrade_lets_the_waiting_readers_in_and_no_writer() {
     let lock = leak::<Timed>();
@@ -124,8 +124,8 @@ fn a_downgrade_lets_the_waiting_readers_in_and_no_writer() {
     assert_clean(lock);
 }
 
-/// `wake` after `join`: a reader that queues only because somebody was quicker is granted the lock
-/// on the spot.
+/// `wake` after `join`: a reader that queues only because another thread was quicker is granted the
+/// lock at once.
 #[test]
 fn a_reader_that_joins_readers_does_not_sleep() {
     let lock = leak::<TwoAtATime>();
@@ -140,21 +140,20 @@ fn a_reader_that_joins_readers_does_not_sleep() {
     assert_clean(lock);
 }
 
-/// `has_stolen`: a reader that takes a lock which is free brings along those that wait for it.
+/// `on_stolen`: a reader that takes a free lock wakes the queued readers.
 #[test]
-fn a_stealing_reader_brings_those_that_queue() {
+fn a_stealing_reader_wakes_the_queued_readers() {
     let lock = leak::<TwoAtATime>();
     lock.write();
     let parts = asleep([1, 2, 3].map(|thread| reader(thread, lock)));
     end_write(lock);
-    // The two that were granted leave at the same time as the thief comes: it has added itself, and
-    // they see it.
+    // The two granted readers leave as the thief comes: it has added itself, and they see it.
     let seen = lock.count.fetch_add(READER, Acquire);
     assert_eq!(seen, (2 * READER) | WAITERS);
     end_read(lock);
     end_read(lock);
     assert_eq!(count(lock), READER | WAITERS);
-    lock.has_stolen(WAITERS);
+    lock.on_stolen(WAITERS);
     assert_eq!(count(lock), 2 * READER);
     parts.into_iter().for_each(Actor::end);
     (0..2).for_each(|_| end_read(lock));

@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 
 use super::super::policy::{Counted, OnReaders, reader_spin_ns};
-use super::super::spin::Patience;
+use super::super::spin::SpinBudget;
 use super::*;
 use crate::platform::Spin;
 use crate::toy::on_cpu;
@@ -11,42 +11,42 @@ use crate::toy::on_cpu;
 const DOCUMENT: OnReaders = Counted::ON_READERS;
 const THRESHOLD: u32 = 1 << 10;
 
-/// The document's numbers: 2^10 turns without a change, 2^14 in all.
+/// The document's numbers: 2^10 polls without a change, 2^14 in all.
 #[test]
-fn turns_start_again_when_the_word_changes_up_to_a_maximum() {
-    let mut patience = Patience::new(DOCUMENT, false);
+fn polls_start_again_when_the_word_changes_up_to_a_maximum() {
+    let mut budget = SpinBudget::new(DOCUMENT, false);
     let mut all = 0;
     for word in 1.. {
-        let turns = patience.turns_at(word, THRESHOLD);
-        if turns == 0 {
+        let polls = budget.polls_at(word, THRESHOLD);
+        if polls == 0 {
             break;
         }
-        assert_eq!(turns, THRESHOLD.min((1 << 14) - all));
+        assert_eq!(polls, THRESHOLD.min((1 << 14) - all));
         // It changes after 1000 of them.
-        let passed = turns.min(1000);
-        patience.passed(passed);
-        all += passed;
+        let used = polls.min(1000);
+        budget.charge(used);
+        all += used;
     }
     assert_eq!(all, 1 << 14);
 }
 
 #[test]
-fn turns_without_a_change_come_to_an_end() {
-    let mut patience = Patience::new(DOCUMENT, false);
-    assert_eq!(patience.turns_at(READER, THRESHOLD), THRESHOLD);
-    patience.passed(THRESHOLD - 24);
-    assert_eq!(patience.turns_at(READER, THRESHOLD), 24);
-    patience.passed(24);
-    assert_eq!(patience.turns_at(READER, THRESHOLD), 0);
+fn polls_without_a_change_come_to_an_end() {
+    let mut budget = SpinBudget::new(DOCUMENT, false);
+    assert_eq!(budget.polls_at(READER, THRESHOLD), THRESHOLD);
+    budget.charge(THRESHOLD - 24);
+    assert_eq!(budget.polls_at(READER, THRESHOLD), 24);
+    budget.charge(24);
+    assert_eq!(budget.polls_at(READER, THRESHOLD), 0);
     // Not even a change helps then.
-    assert_eq!(patience.turns_at(2 * READER, THRESHOLD), 0);
+    assert_eq!(budget.polls_at(2 * READER, THRESHOLD), 0);
 }
 
-/// Where others have given up already it does not begin.
+/// A spinner does not begin where spinning is disabled.
 #[test]
-fn a_disabled_spinner_has_no_turns() {
-    let mut patience = Patience::new(DOCUMENT, true);
-    assert_eq!(patience.turns_at(READER, THRESHOLD), 0);
+fn a_disabled_spinner_has_no_polls() {
+    let mut budget = SpinBudget::new(DOCUMENT, true);
+    assert_eq!(budget.polls_at(READER, THRESHOLD), 0);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_time_grows_with_the_readers_up_to_25_us() {
     assert_eq!(times, [10_500, 11_000, 15_000, 25_000, 25_000, 25_000]);
 }
 
-/// A writer spins while readers hold the lock, and has it when the last one leaves.
+/// A writer spins while readers hold the lock, and takes it when the last one leaves.
 fn a_writer_outlasts_readers<Y: Policy>() {
     let lock = leak::<Y>();
     lock.read();
@@ -70,23 +70,23 @@ fn a_writer_outlasts_readers<Y: Policy>() {
 }
 
 #[test]
-fn writers_spin_on_readers_by_turns_and_by_time() {
+fn writers_spin_on_readers_by_polls_and_by_time() {
     a_writer_outlasts_readers::<Counted>();
     a_writer_outlasts_readers::<Timed>();
 }
 
-/// It would have to line up behind another spinner if it spun, and a look that is accepted at once
-/// is one too many.
+/// Asserts that `part` does not spin: it would have to queue behind another spinner, and even one
+/// poll is too many.
 fn sleeps_at_once<Y: Policy>(lock: Lock<Y>, part: &Actor) {
     let head = ManuallyDrop::new(as_thread(7, || lock.osq.lock(Spin::Forever, || false)));
     part.sleep_before(Point::Seen);
-    // Only now: where the part has failed within the queue, its head would wait for it.
+    // Only now: had the part failed within the queue, the queue's head would wait for it.
     drop(ManuallyDrop::into_inner(head));
 }
 
 /// `ON_READERS` in `can_spin`.
 #[test]
-fn a_writer_of_none_sleeps_beside_readers_but_spins_on_a_writer() {
+fn without_spinning_on_readers_a_writer_still_spins_on_a_writer() {
     let lock = leak::<policy::None>();
     lock.read();
     let part = writer(1, lock);
@@ -100,9 +100,9 @@ fn a_writer_of_none_sleeps_beside_readers_but_spins_on_a_writer() {
     assert_clean(lock);
 }
 
-/// The disable bit: set by the spinner that gave up, and `can_spin` heeds it until the owner word
-/// is a writer's. By turns it outlasts the readers, by time it goes with the last of them
-/// (`spin_again`).
+/// The disable bit: a spinner that gives up sets it, and `can_spin` heeds it until the owner word
+/// is a writer's. `Counted` keeps it when the readers leave; with `Timed` the last of them clears
+/// it (`reenable_spinning`).
 fn readers_that_stay_disable_spinning<Y: Policy>(outlasts_readers: bool) {
     let lock = leak::<Y>();
     lock.read();
@@ -127,12 +127,12 @@ fn readers_that_stay_disable_spinning<Y: Policy>(outlasts_readers: bool) {
 }
 
 #[test]
-fn spinning_in_vain_disables_it_until_a_writer_has_had_the_lock() {
+fn a_spin_in_vain_disables_spinning_until_a_writer_has_had_the_lock() {
     readers_that_stay_disable_spinning::<Counted>(true);
     readers_that_stay_disable_spinning::<Timed>(false);
 }
 
-/// `owner_lost_its_cpu`, in `can_spin` and in `outlast_writer_together`.
+/// `owner_lost_its_cpu`, in `can_spin` and in `spin_behind_writer`.
 #[test]
 fn nobody_spins_on_a_writer_whose_cpu_it_runs_on() {
     fn on_the_same_cpu<Y: Policy>(writes: bool) {
@@ -151,7 +151,7 @@ fn nobody_spins_on_a_writer_whose_cpu_it_runs_on() {
     on_the_same_cpu::<Counted>(true);
 }
 
-/// A writer is spun on for so long, and no longer.
+/// Asserts that a spin on a writer lasts as long as the policy says, and no longer.
 fn spinning_on_a_writer_takes_its_time(acquire: impl Fn(Lock)) {
     let lock = leak::<Timed>();
     acquire(lock);
@@ -179,19 +179,19 @@ fn spinning_on_a_writer_ends_after_its_time() {
     spinning_on_a_writer_takes_its_time(|lock| lock.write());
 }
 
-/// A writer that has lost its CPU between its exchange and its store of `owner` is a writer as any
-/// other: `owner_lost_its_cpu` knows nothing of it, and `count` says who holds the lock. Fails
-/// where an `owner` of 0 is taken for a writer that has left, or does not run.
+/// A writer that has lost its CPU between its exchange and its store of `owner`.
+/// `owner_lost_its_cpu` knows nothing of it, and `count` says that it holds the lock. Fails where
+/// an `owner` of 0 is taken for a writer that has left, or does not run.
 #[test]
-fn a_writer_that_has_not_said_where_it_runs_is_spun_on_as_any_other() {
+fn spinners_spin_on_a_writer_that_has_not_stored_its_cpu_yet() {
     spinning_on_a_writer_takes_its_time(|lock| lock.count.store(WRITER, Relaxed));
 }
 
-/// All readers that wait for a writer see it leave, and get in past those that queue. The first of
-/// them finds a free lock; the second finds it read, with somebody waiting: `take_share_if` without
+/// All readers that spin on a writer see it leave, and barge past the queue. The first of them
+/// finds a free lock; the second finds it read, and with a waiter: `take_share_if` without
 /// `must_queue`.
 #[test]
-fn readers_outlast_a_writer_together() {
+fn readers_spin_on_a_writer_together() {
     let lock = leak::<Timed>();
     lock.write();
     let [queued] = asleep([writer(1, lock)]);
@@ -199,7 +199,7 @@ fn readers_outlast_a_writer_together() {
     parts.iter().for_each(|part| part.to(Point::Wait));
     end_write(lock);
     parts.into_iter().for_each(Actor::end);
-    assert_eq!(count(lock), (2 * READER) | WAITERS | CALLED);
+    assert_eq!(count(lock), (2 * READER) | WAITERS | WOKEN);
     assert_eq!(halts(), 0);
     assert!(lock.try_read().is_none());
     queued.sleep();
@@ -210,15 +210,15 @@ fn readers_outlast_a_writer_together() {
     assert_clean(lock);
 }
 
-/// Not past the handoff: `allowed` in `outlast_writer_together`.
+/// Not past the handoff: `allowed` in `spin_behind_writer`.
 #[test]
-fn readers_that_outlast_a_writer_leave_the_lock_to_the_handoff() {
+fn readers_that_see_a_writer_leave_respect_the_handoff() {
     let lock = leak::<Timed>();
     lock.write();
     let [first] = asleep([writer(1, lock)]);
     let late = reader(2, lock);
     late.to(Point::Wait);
-    lock.ask_for_handoff(NodeId::new(1, 0));
+    lock.request_handoff(NodeId::new(1, 0));
     end_write(lock);
     late.sleep();
     first.end();
@@ -229,24 +229,23 @@ fn readers_that_outlast_a_writer_leave_the_lock_to_the_handoff() {
     assert_clean(lock);
 }
 
-/// The document's rule in `spin_share`: without a spinner, and with nobody at the list, a reader
-/// queues.
+/// The document's rule in `spin_share`: with no spinner, and the wait lock free, a reader queues.
 #[test]
-fn a_reader_of_the_published_forms_spins_only_beside_others() {
+fn a_reader_of_the_published_forms_spins_only_with_other_spinners() {
     let lock = leak::<Counted>();
     lock.write();
     let alone = reader(1, lock);
     alone.sleep_before(Point::Seen);
     let spinner = writer(2, lock);
     spinner.to(Point::Wait);
-    let beside = reader(3, lock);
-    beside.to(Point::Wait);
+    let second = reader(3, lock);
+    second.to(Point::Wait);
     end_write(lock);
     alone.end();
     end_read(lock);
     spinner.end();
     end_write(lock);
-    beside.end();
+    second.end();
     end_read(lock);
     assert_clean(lock);
 }

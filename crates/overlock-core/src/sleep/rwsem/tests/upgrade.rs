@@ -6,9 +6,9 @@ fn upgradable<Y: Policy>(thread: usize, lock: Lock<Y>) -> Actor {
     actor(thread, move || lock.upgradable())
 }
 
-/// A part that upgrades; it is the upgradable reader.
+/// The upgradable reader, which upgrades.
 fn upgrader<Y: Policy>(thread: usize, lock: Lock<Y>) -> Actor {
-    // SAFETY: the test says that it is.
+    // SAFETY: the test makes it the upgradable reader.
     actor(thread, move || unsafe { lock.upgrade(()) })
 }
 
@@ -23,7 +23,7 @@ fn end_upgradable<Y: Policy>(lock: Lock<Y>) {
 }
 
 #[test]
-fn an_upgradable_reader_shares_with_readers_alone() {
+fn an_upgradable_reader_shares_with_plain_readers_only() {
     let lock = leak::<Timed>();
     lock.upgradable();
     assert!(lock.is_locked() && !lock.is_write_locked());
@@ -55,7 +55,7 @@ fn an_upgradable_reader_shares_with_readers_alone() {
 /// `readers_are_gone`, and `grant_upgrade`: the last reader wakes the upgrader. Newcomers wait for
 /// it.
 #[test]
-fn an_upgrade_waits_for_the_readers_inside_and_for_nobody_else() {
+fn an_upgrade_waits_only_for_the_readers_inside() {
     let lock = leak::<Timed>();
     lock.upgradable();
     lock.read();
@@ -93,26 +93,26 @@ fn an_upgrader_that_joins_too_late_to_be_woken_does_not_sleep() {
     assert_clean(lock);
 }
 
-/// I7, and `flags_of`: an upgrader passes a writer that has asked for the handoff, and leaves it
-/// the handoff. That writer has been called, but the last reader must wake the upgrader:
-/// `readers_are_gone` looks at upgradable first.
+/// I7, and `flags_of`: an upgrader bypasses a writer with a handoff request, and leaves it the
+/// handoff. That writer is woken, but the last reader must wake the upgrader: `readers_are_gone`
+/// checks upgradable first.
 #[test]
-fn an_upgrader_comes_before_a_called_writer_and_its_handoff() {
+fn an_upgrader_comes_before_a_woken_writer_and_its_handoff() {
     let lock = leak::<Timed>();
     lock.write();
     let [first] = asleep([writer(1, lock)]);
     end_write(lock);
     lock.read(); // Steals.
-    assert!(has_flags(lock, WAITERS | CALLED));
-    lock.ask_for_handoff(NodeId::new(1, 0));
-    // The thief's second, and the upgradable reader: as if they had come before the flags.
+    assert!(has_flags(lock, WAITERS | WOKEN));
+    lock.request_handoff(NodeId::new(1, 0));
+    // A second share, and the upgradable reader: as if they had come before the flags.
     lock.count.fetch_add(READER | UPGRADABLE, Relaxed);
     let [part] = asleep([upgrader(0, lock)]);
     let before = kicks();
     end_read(lock);
     assert_eq!(kicks(), before + 1);
     part.end();
-    assert_eq!(count(lock), WRITER | WAITERS | CALLED | HANDOFF);
+    assert_eq!(count(lock), WRITER | WAITERS | WOKEN | HANDOFF);
     end_write(lock);
     assert!(lock.try_read().is_none());
     first.end();
@@ -120,10 +120,10 @@ fn an_upgrader_comes_before_a_called_writer_and_its_handoff() {
     assert_clean(lock);
 }
 
-/// `read_on` and `give_up` in `sleep_upgrade`: who gives up an upgrade is the upgradable reader as
-/// before, and readers that came meanwhile get in.
+/// `cancel_upgrade` and `give_up` in `sleep_upgrade`: after a cancelled upgrade the thread is
+/// the upgradable reader as before, and readers that came meanwhile get in.
 #[test]
-fn an_upgrade_given_up_lets_readers_in_again() {
+fn a_cancelled_upgrade_lets_readers_in_again() {
     let lock = leak::<Timed>();
     lock.upgradable();
     lock.read();
@@ -147,7 +147,7 @@ fn an_upgrade_given_up_lets_readers_in_again() {
 
 /// `Waiters` in `end_upgradable`: the next of its kind can come though readers stay.
 #[test]
-fn upgradable_readers_follow_each_other_beside_readers() {
+fn upgradable_readers_follow_each_other_while_readers_stay() {
     for keeps_reading in [false, true] {
         let lock = leak::<Timed>();
         lock.upgradable();
@@ -171,14 +171,14 @@ fn upgradable_readers_follow_each_other_beside_readers() {
     }
 }
 
-/// `past_writers` in `Chosen`: behind an upgradable reader that has to wait, readers get in up to
-/// the first writer, and none beyond: else a stream of them would keep that writer out.
+/// `past_writers` in `Grantees`: behind an upgradable reader that has to wait, readers get in up to
+/// the first writer, and none beyond. Otherwise a stream of them would keep that writer out.
 #[test]
-fn readers_pass_a_blocked_upgradable_reader_but_no_writer_behind_it() {
+fn readers_bypass_a_blocked_upgradable_reader_but_no_writer_behind_it() {
     let lock = leak::<Timed>();
     lock.upgradable();
     let [blocked] = asleep([upgradable(1, lock)]);
-    // This one is granted the lock on the spot.
+    // This one is granted the lock at once.
     as_thread(2, || lock.read());
     assert_eq!((readers(lock), halts()), (2, 0));
     let [third] = asleep([writer(3, lock)]);
@@ -186,7 +186,7 @@ fn readers_pass_a_blocked_upgradable_reader_but_no_writer_behind_it() {
     assert_eq!(readers(lock), 2);
     end_read(lock);
     end_upgradable(lock);
-    // Now its kind is free, it comes first, and all readers with it.
+    // Now it may have the upgradable share; it comes first, and all readers with it.
     blocked.end();
     fourth.end();
     assert_eq!(count(lock), (2 * READER) | UPGRADABLE | WAITERS);

@@ -1,9 +1,9 @@
-//! What follows an abort, and contexts without a node, which know no other answer.
+//! Attempts after an abort, and contexts without a node, which are always aborted.
 
 use super::*;
 
-/// Thread 1 has `lock` and lets it go when the caller of this has been aborted for it, and sleeps.
-fn let_go_later(held: Held<'static, Toy>) {
+/// Thread 1 holds a lock and releases it when the caller has been aborted for it, and sleeps.
+fn release_later(held: Held<'static, Toy>) {
     at(Point::Halt, move || as_thread(1, || drop(held)));
 }
 
@@ -15,9 +15,9 @@ fn abort_once<R>(
     mut attempt: impl FnMut(Ctx<'_>, u32) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let class = a.class.unwrap();
-    // An older context that lives in no closure, so that a step can end it.
+    // An older context outside of any closure, so that a step can end it.
     let older: Ctx<'static> = as_thread(1, || Box::leak(Box::new(Context::new(class))));
-    let_go_later(as_thread(1, || older.lock(b).unwrap()));
+    release_later(as_thread(1, || older.lock(b).unwrap()));
     let mut number = 0;
     acquire(class, |ctx| {
         number += 1;
@@ -25,8 +25,7 @@ fn abort_once<R>(
     })
 }
 
-/// `wanted`, `first`: the second attempt finds the contended lock held, and asks for it as it
-/// likes.
+/// `wanted`, `first`: the second attempt finds the contended lock held, and takes it in any order.
 #[test]
 fn after_an_abort_the_contended_lock_comes_first() {
     let (_, [a, b]) = locks(Rule::WaitDie);
@@ -46,7 +45,7 @@ fn after_an_abort_the_contended_lock_comes_first() {
 }
 
 #[test]
-fn a_contended_lock_that_nobody_asks_for_again_is_released() {
+fn a_contended_lock_that_the_next_attempt_does_not_take_is_released() {
     let (_, [a, b]) = locks(Rule::WaitDie);
     for way in 0..3 {
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -69,7 +68,7 @@ fn a_contended_lock_that_nobody_asks_for_again_is_released() {
 
 /// `release_first` in `start_over`.
 #[test]
-fn a_contended_lock_that_was_not_asked_for_before_the_next_abort_is_released() {
+fn a_contended_lock_that_was_not_taken_before_the_next_abort_is_released() {
     let (class, [a, b]) = locks(Rule::WaitDie);
     let c = leak(class);
     let older: Ctx<'static> = as_thread(1, || Box::leak(Box::new(Context::new(class))));
@@ -79,7 +78,7 @@ fn a_contended_lock_that_was_not_asked_for_before_the_next_abort_is_released() {
             1 => ctx.lock(a).and_then(|_a| ctx.lock(b).map(drop))?,
             2 => {
                 assert_eq!(ctx.lock(c).unwrap_err(), Error::Aborted);
-                let_go_later(held_c.take().unwrap());
+                release_later(held_c.take().unwrap());
                 return Err(Error::Aborted);
             }
             _ => assert_eq!((word(b), word(c)), (0, held_by(0))),
@@ -90,9 +89,9 @@ fn a_contended_lock_that_was_not_asked_for_before_the_next_abort_is_released() {
     assert_clean(&[a, b, c]);
 }
 
-/// `aborted`: the rest of the attempt gets nothing, not even what is free.
+/// `aborted`: the rest of the attempt gets nothing, not even a free lock.
 #[test]
-fn who_goes_on_after_an_abort_is_aborted_again() {
+fn an_attempt_that_goes_on_after_an_abort_is_aborted_again() {
     let (class, [a, b]) = locks(Rule::WaitDie);
     let c = leak(class);
     let result = abort_once(a, b, |ctx, number| {
@@ -110,7 +109,7 @@ fn who_goes_on_after_an_abort_is_aborted_again() {
     });
     assert_eq!(result, Ok(2));
     assert_clean(&[a, b, c]);
-    // It may also be content without that lock.
+    // It may also succeed without that lock.
     let older: Ctx<'static> = as_thread(1, || Box::leak(Box::new(Context::new(class))));
     let held = as_thread(1, || older.lock(b).unwrap());
     let result = acquire(class, |ctx| {
@@ -122,9 +121,9 @@ fn who_goes_on_after_an_abort_is_aborted_again() {
     assert_clean(&[a, b, c]);
 }
 
-/// The nap in `start_over`. The lock may be gone by then, so nothing looks at it.
+/// The back-off in `start_over`. The lock may be freed by then, so nothing touches it.
 #[test]
-fn after_an_abort_for_a_lock_that_was_found_time_passes() {
+fn a_context_backs_off_after_an_abort_for_a_found_lock() {
     let (_, [a, b]) = locks(Rule::WaitDie);
     let result = abort_once(a, b, |ctx, number| {
         assert_eq!(ctx.holds(), 0);
@@ -143,15 +142,14 @@ fn without_a_node_a_context_is_aborted_where_it_would_wait() {
         let (class, [a, b]) = locks(rule);
         let mut attempts = 0;
         let held = as_thread(1, || b.hold());
-        let_go_later(held);
+        release_later(held);
         as_thread(SLOTS, || {
             let result = acquire(class, |ctx| {
                 attempts += 1;
                 let _a = ctx.lock(a)?;
                 assert_eq!(word(a), LOCKED | 1);
                 let _b = ctx.lock(b)?;
-                // Which of two contexts without nodes holds `b` is known since this one was aborted
-                // for it.
+                // This one was aborted for `b`, so it knows which of two such contexts holds it.
                 assert_eq!(ctx.lock(b).unwrap_err(), Error::AlreadyHeld);
                 Ok(())
             });
@@ -162,10 +160,10 @@ fn without_a_node_a_context_is_aborted_where_it_would_wait() {
     }
 }
 
-/// `watched`: the first attempt cannot tell its own lock from another such context's; the second
-/// one can.
+/// `watched`: the first attempt cannot distinguish its own lock from another such context's; the
+/// second one can.
 #[test]
-fn without_a_node_a_lock_taken_twice_is_known_at_the_second_attempt() {
+fn without_a_node_the_second_attempt_detects_a_lock_taken_twice() {
     let (class, [a, b]) = locks(Rule::WoundWait);
     for found in [false, true] {
         let mut attempts = 0;
@@ -191,16 +189,16 @@ fn without_a_node_a_lock_taken_twice_is_known_at_the_second_attempt() {
     assert_clean(&[a, b]);
 }
 
-/// All three writes of `holds_watched`: what such a context has let go of, or never had, is not its
-/// own.
+/// All three writes of `holds_watched`: a lock that such a context has released, or never had, is
+/// not its own.
 #[test]
-fn without_a_node_the_locks_of_others_are_told_from_ones_own() {
+fn without_a_node_a_context_distinguishes_its_own_locks() {
     let (class, [a, b]) = locks(Rule::WoundWait);
     let c = leak(class);
     let other: Ctx<'static> = as_thread(SLOTS + 1, || Box::leak(Box::new(Context::new(class))));
     let others = |lock| as_thread(SLOTS + 1, || other.lock(lock).unwrap());
     let mut held_c = Some(others(c));
-    let_go_later(as_thread(1, || b.hold()));
+    release_later(as_thread(1, || b.hold()));
     let mut attempts = 0;
     let result = as_thread(SLOTS, || {
         acquire(class, |ctx| {
@@ -209,7 +207,7 @@ fn without_a_node_the_locks_of_others_are_told_from_ones_own() {
             if attempts < 3 {
                 drop(ctx.lock(b)?);
                 let held_b = others(b);
-                assert!(ctx.try_lock(b)?.is_none(), "it has let go of it");
+                assert!(ctx.try_lock(b)?.is_none(), "it has released it");
                 drop(held_b);
                 let _b = ctx.lock(b)?;
                 ctx.lock_found(c).map(drop)?;
@@ -224,7 +222,7 @@ fn without_a_node_the_locks_of_others_are_told_from_ones_own() {
 }
 
 #[test]
-fn a_guard_forgotten_in_an_aborted_attempt_is_reported() {
+fn a_guard_leaked_in_an_aborted_attempt_panics() {
     let (_, [a, b]) = locks(Rule::WaitDie);
     let result = catch_unwind(AssertUnwindSafe(|| {
         abort_once(a, b, |ctx, number| {

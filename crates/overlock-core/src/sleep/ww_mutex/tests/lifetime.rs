@@ -1,4 +1,4 @@
-//! What an unlock touches last: whoever gets the lock may free its memory.
+//! The last access of an unlock: the next owner may free the lock's memory.
 
 use super::*;
 use crate::toy::watch::{Access, Watch, after, freed, left, touches, watch};
@@ -14,7 +14,7 @@ fn the_unlock_ends_with_its_exchange() {
     assert_eq!((touches(), left()), (Vec::new(), 0));
 }
 
-/// The same where the last waiter has left meanwhile: the guard in `release_slow` ends before.
+/// The same where the last waiter has left meanwhile: `release_slow` releases the wait lock before.
 #[test]
 fn the_unlock_ends_with_its_exchange_where_a_waiter_has_left() {
     let lock: &'static WwMutex<Watch> = Box::leak(Box::new(WwMutex::with(None)));
@@ -22,15 +22,15 @@ fn the_unlock_ends_with_its_exchange_where_a_waiter_has_left() {
     lock.word.fetch_or(WAITERS, Relaxed);
     watch(lock);
     after(Access::Exchange, || lock.word.store(LOCKED, Relaxed)); // in vain: there is a waiter; it leaves
-    after(Access::Exchange, || {}); // takes the guard
+    after(Access::Exchange, || {}); // takes the wait lock
     after(Access::Exchange, freed);
     drop(held);
     assert_eq!((touches(), left()), (Vec::new(), 0));
 }
 
-/// With waiters it is the end of the guard.
+/// With waiters it is the release of the wait lock.
 #[test]
-fn the_unlock_ends_with_its_guard() {
+fn the_unlock_ends_with_its_wait_lock() {
     let lock: &'static WwMutex<Watch> = Box::leak(Box::new(WwMutex::with(None)));
     let held = lock.hold();
     let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());

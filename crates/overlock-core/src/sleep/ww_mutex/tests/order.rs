@@ -1,13 +1,13 @@
-//! Who comes before whom at one lock, and how it changes hands.
+//! The order of waiters at one lock, and its handoff.
 
-use super::super::wait::GIVEN;
+use super::super::wait::GRANTED;
 use super::scenes::{part, plain};
 use super::*;
-use crate::sleep::wait_list::{kick, tell};
+use crate::sleep::wait_list::{kick, signal};
 use crate::toy::stage::Actor;
 
 /// The published bug of an insertion before the first waiter: the walk in `enter` must see the
-/// first one too, and an unlock calls who is first by then, not who was.
+/// first one too, and an unlock wakes the first of that moment.
 #[test]
 fn an_older_context_enters_before_the_first_waiter() {
     for rule in RULES {
@@ -39,10 +39,10 @@ fn an_older_context_enters_before_the_first_waiter() {
     }
 }
 
-/// The first waiter was called, and robbed; then an older one enters before it. The next unlock is
-/// that one's.
+/// The first waiter was woken, and bypassed; then an older one enters before it. The next unlock
+/// serves the older one.
 #[test]
-fn an_older_context_enters_before_one_that_was_called() {
+fn an_older_context_enters_before_a_woken_one() {
     let (class, [a]) = locks(Rule::WoundWait);
     let old = part(1, class, [a]);
     let young = part(2, class, [a]);
@@ -54,16 +54,16 @@ fn an_older_context_enters_before_one_that_was_called() {
     young.sleeps();
     assert_eq!(waiting(a), [1, 2]);
     drop(second);
-    assert_eq!(word(a), WAITERS, "nobody has robbed the older one");
+    assert_eq!(word(a), WAITERS, "nobody has bypassed the older one");
     old.ends_after(1);
     assert_eq!(word(a), held_by(2), "but the younger one");
     young.ends_after(1);
     assert_clean(&[a]);
 }
 
-/// ROBBED, in `pass_on`: without it thieves can have the lock for ever.
+/// BYPASSED, in `release_to`: without it thieves can keep the lock for ever.
 #[test]
-fn who_was_robbed_once_is_given_the_lock() {
+fn an_unlock_hands_off_to_a_waiter_that_was_bypassed_once() {
     for rule in RULES {
         let (class, [a]) = locks(rule);
         let waiters = [part(1, class, [a]).actor, plain(2, a)];
@@ -84,16 +84,16 @@ fn who_was_robbed_once_is_given_the_lock() {
             assert_eq!(word(a) & !WAITERS, name);
             assert!(a.try_hold().is_none());
             waiter.to(Point::Light);
-            held = Some(leave_to_me(a, waiter));
+            held = Some(take_from(a, waiter));
         }
         drop(held);
         assert_clean(&[a]);
     }
 }
 
-/// `fetch_and` in `enter`: who was robbed of one lock has no claim to the next one.
+/// `fetch_and` in `enter`: a waiter bypassed at one lock gets no handoff of the next one.
 #[test]
-fn a_robbery_is_forgotten_with_the_wait() {
+fn bypassed_is_cleared_with_the_wait() {
     let (class, [a, b]) = locks(Rule::WoundWait);
     let waiter = part(1, class, [a, b]);
     let held = [a, b].map(WwMutex::hold);
@@ -112,14 +112,14 @@ fn a_robbery_is_forgotten_with_the_wait() {
     assert_clean(&[a, b]);
 }
 
-/// Ends the part that holds `lock`; the director takes it then, past those that wait.
-fn leave_to_me(lock: Lock, holder: Actor) -> Held<'static, Toy> {
+/// Ends the actor that holds `lock`; thread 0 takes it then, past the waiters.
+fn take_from(lock: Lock, holder: Actor) -> Held<'static, Toy> {
     holder.end();
     lock.try_hold().unwrap()
 }
 
-/// The loop in `release_slow`: the unlocker sees WAITERS, and when it has the guard the last waiter
-/// has left.
+/// The loop in `release_slow`: the unlocker sees WAITERS, and when it holds the wait lock the last
+/// waiter has left.
 #[test]
 fn a_waiter_that_leaves_during_the_unlock() {
     let (_, [a]) = locks(Rule::WoundWait);
@@ -134,20 +134,20 @@ fn a_waiter_that_leaves_during_the_unlock() {
     assert_clean(&[a]);
 }
 
-/// `release_slow` frees the lock before the guard ends; whoever gets it may free its memory, so it
-/// has to take the guard first, the waiter to whom the lock is given too.
+/// `release_slow` frees the lock before the wait lock. The next owner may free its memory, so it
+/// has to take the wait lock first, also after a handoff.
 #[test]
-fn who_is_given_the_lock_waits_for_the_guard() {
+fn a_granted_waiter_waits_for_the_wait_lock() {
     let (class, [a]) = locks(Rule::WoundWait);
     let waiter = part(1, class, [a]);
     let held = a.hold();
     waiter.sleeps();
-    // As `pass_on` does it, and stands before its end.
+    // As `release_to` does it, before its end.
     let guard = a.waiters.lock();
     let first = guard.first().unwrap();
     guard.unlink(first);
     a.word.store(held_by(1), Relaxed);
-    tell::<Toy>(first, GIVEN);
+    signal::<Toy>(first, GRANTED);
     kick::<Toy>(first);
     waiter.actor.to(Point::Wait);
     core::mem::forget(held);

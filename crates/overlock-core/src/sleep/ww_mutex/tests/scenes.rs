@@ -1,5 +1,5 @@
-//! Contexts that meet. Parts are named by age: `old` has the first stamp. A part stops where its
-//! closure calls [`mark`].
+//! Conflicts of contexts. Actors are named by age: `old` has the first stamp. An actor stops where
+//! its closure calls [`mark`].
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -8,12 +8,12 @@ use super::*;
 use crate::sleep::wait_list::WAITING;
 use crate::toy::stage::{Actor, actor};
 
-/// A place in a part's closure where the director may stop it.
+/// A place in an actor's closure where the script may stop it.
 fn mark() {
     Toy::light_barrier();
 }
 
-/// A context on the stage, and how many attempts it has made.
+/// An actor with a context, and the number of its attempts.
 pub(super) struct Part {
     pub(super) actor: Actor,
     attempts: Arc<AtomicU32>,
@@ -56,7 +56,7 @@ impl Part {
         self.actor.sleep();
     }
 
-    /// Gets all the rest, and ends.
+    /// Takes all the rest, and ends.
     pub(super) fn ends_after(self, attempts: u32) {
         self.actor.end();
         assert_eq!(self.attempts.load(Relaxed), attempts);
@@ -76,7 +76,7 @@ pub(super) fn plain(number: usize, lock: Lock) -> Actor {
 /// Without I4 (`announce`) or I5 (`must_give_up`) both sleep. The younger one has not yet come to
 /// the lock that the older one holds.
 #[test]
-fn two_that_cross_and_the_younger_one_comes_last() {
+fn two_contexts_cross_and_the_younger_one_comes_last() {
     for rule in RULES {
         let (class, [a, b]) = locks(rule);
         let old = part(1, class, [a, b]);
@@ -84,7 +84,7 @@ fn two_that_cross_and_the_younger_one_comes_last() {
         old.takes();
         young.takes();
         old.sleeps();
-        young.sleeps(); // aborted, it waits for `a` with empty hands
+        young.sleeps(); // aborted, it waits for `a` and holds nothing
         assert_eq!(waiting(a), [2]);
         old.ends_after(1);
         young.ends_after(2);
@@ -95,7 +95,7 @@ fn two_that_cross_and_the_younger_one_comes_last() {
 /// The same, and the younger one may sleep already: without the kick in `announce` it sleeps on,
 /// wounded.
 #[test]
-fn two_that_cross_and_the_older_one_comes_last() {
+fn two_contexts_cross_and_the_older_one_comes_last() {
     for rule in RULES {
         let (class, [a, b]) = locks(rule);
         let old = part(1, class, [a, b]);
@@ -104,7 +104,11 @@ fn two_that_cross_and_the_older_one_comes_last() {
         young.takes();
         young.sleeps();
         let dies = rule == Rule::WaitDie;
-        assert_eq!(word(b) & LOCKED == 0, dies, "who dies has let go of it");
+        assert_eq!(
+            word(b) & LOCKED == 0,
+            dies,
+            "a context that dies has released it"
+        );
         if dies {
             old.takes();
         } else {
@@ -118,7 +122,7 @@ fn two_that_cross_and_the_older_one_comes_last() {
 }
 
 #[test]
-fn a_wounded_context_that_need_not_wait_gets_through() {
+fn a_wounded_context_that_need_not_wait_succeeds() {
     let (class, [a, b, c]) = locks(Rule::WoundWait);
     let old = part(1, class, [a, b]);
     let young = part(2, class, [b, c]);
@@ -151,9 +155,9 @@ fn a_wound_is_for_one_attempt() {
     assert_clean(&[a, b, c]);
 }
 
-/// Who holds nothing is in no circle.
+/// A context that holds nothing is in no cycle.
 #[test]
-fn with_empty_hands_one_waits_and_neither_wounds_nor_dies() {
+fn a_context_that_holds_nothing_neither_wounds_nor_dies() {
     for rule in RULES {
         let (class, [a, b]) = locks(rule);
         let old = part(1, class, [a]);
@@ -176,7 +180,7 @@ fn with_empty_hands_one_waits_and_neither_wounds_nor_dies() {
 
 /// The same in `take`, for a younger thief.
 #[test]
-fn a_thief_is_not_wounded_for_one_that_waits_with_empty_hands() {
+fn a_thief_is_not_wounded_for_a_waiter_that_holds_nothing() {
     let (class, [a, b, c]) = locks(Rule::WoundWait);
     let old = part(1, class, [b]);
     let young = part(2, class, [a, b, c]);
@@ -197,7 +201,7 @@ fn a_thief_is_not_wounded_for_one_that_waits_with_empty_hands() {
 
 /// `take_while` in `take`: only older ones wound.
 #[test]
-fn a_thief_is_not_wounded_for_younger_ones() {
+fn a_thief_is_not_wounded_for_younger_waiters() {
     let (class, [a, b, c]) = locks(Rule::WoundWait);
     let old = part(1, class, [a, c]);
     let young = part(2, class, [b, a]);
@@ -215,9 +219,9 @@ fn a_thief_is_not_wounded_for_younger_ones() {
     assert_clean(&[a, b, c]);
 }
 
-/// `call_if_it_holds`: nobody is woken in vain.
+/// `notify_if_it_holds`: nobody is woken in vain.
 #[test]
-fn an_older_waiter_lets_those_with_empty_hands_sleep() {
+fn an_older_waiter_does_not_wake_contexts_that_hold_nothing() {
     let (class, [a]) = locks(Rule::WaitDie);
     let old = part(1, class, [a]);
     let young = part(2, class, [a]);
@@ -236,7 +240,7 @@ fn an_older_waiter_lets_those_with_empty_hands_sleep() {
 /// I4, `take`: a younger context takes the free lock while an older one that holds others is on its
 /// way to it.
 #[test]
-fn a_thief_that_is_younger_is_wounded_by_its_theft() {
+fn a_younger_thief_wounds_itself() {
     let (class, [a, b]) = locks(Rule::WoundWait);
     let old = part(1, class, [a, b]);
     let young = part(2, class, [b, a]);
@@ -245,8 +249,8 @@ fn a_thief_that_is_younger_is_wounded_by_its_theft() {
     old.sleeps();
     drop(held);
     young.takes();
-    old.sleeps(); // robbed
-    young.sleeps(); // for `a`, with empty hands
+    old.sleeps(); // bypassed
+    young.sleeps(); // for `a`, and holds nothing
     assert_eq!(word(b), held_by(1));
     old.ends_after(1);
     young.ends_after(2);
@@ -256,7 +260,7 @@ fn a_thief_that_is_younger_is_wounded_by_its_theft() {
 /// I5, `take`: the waiter behind the one that is on its way is a younger context that holds other
 /// locks, and sleeps. Then an older one takes the lock, and would wait for the sleeper.
 #[test]
-fn a_thief_that_is_older_makes_a_sleeper_die() {
+fn an_older_thief_makes_a_sleeper_die() {
     let (class, [a, b]) = locks(Rule::WaitDie);
     let old = part(1, class, [a, b]);
     let young = part(2, class, [b, a]);
@@ -265,10 +269,10 @@ fn a_thief_that_is_older_makes_a_sleeper_die() {
     first.sleep();
     young.takes();
     young.sleeps();
-    drop(held); // `first` is called
+    drop(held); // `first` is woken
     old.takes();
     old.sleeps();
-    young.sleeps(); // with empty hands
+    young.sleeps(); // and holds nothing
     first.sleep();
     old.ends_after(1);
     first.end();
@@ -290,7 +294,7 @@ fn an_older_waiter_makes_a_younger_one_behind_it_die() {
     assert_eq!(word(b), held_by(2), "it waits for a younger one");
     old.sleeps();
     assert_eq!(waiting(a), [1, 2]);
-    middle.sleeps(); // was called: dies, and waits with empty hands
+    middle.sleeps(); // was woken: dies, and waits, and holds nothing
     assert_eq!(word(b), 0);
     young.ends_after(1);
     old.ends_after(1);
