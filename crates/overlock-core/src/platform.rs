@@ -43,7 +43,7 @@ pub trait Platform: Atomics {
         word: &A,
         order: Ordering,
         limit: Spin,
-        done: impl FnMut(T) -> bool,
+        done: impl Fn(T) -> bool,
     ) -> Result<T, T>
     where
         T: Copy + Eq,

@@ -279,7 +279,7 @@ impl Platform for Explorer {
         word: &A,
         order: Ordering,
         limit: Spin,
-        mut done: impl FnMut(T) -> bool,
+        done: impl Fn(T) -> bool,
     ) -> Result<T, T>
     where
         T: Copy + Eq,

@@ -99,7 +99,7 @@ impl Platform for Shuttle {
         word: &A,
         order: Ordering,
         limit: Spin,
-        mut done: impl FnMut(T) -> bool,
+        done: impl Fn(T) -> bool,
     ) -> Result<T, T>
     where
         T: Copy + Eq,

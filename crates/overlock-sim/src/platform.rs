@@ -33,7 +33,7 @@ impl Platform for Sim {
         word: &A,
         order: Ordering,
         limit: Spin,
-        mut done: impl FnMut(T) -> bool,
+        done: impl Fn(T) -> bool,
     ) -> Result<T, T>
     where
         T: Copy + Eq,

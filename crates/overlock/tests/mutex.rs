@@ -4,7 +4,7 @@
 #[path = "common/caller.rs"]
 mod caller;
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Barrier, OnceLock, mpsc};
@@ -230,10 +230,10 @@ fn spinners_leave_the_queue_in_crowds() {
                         1 => Spin::Until(Linux::now().plus_nanos(patience * 32)),
                         _ => Spin::Forever,
                     };
-                    let mut looks = 0;
+                    let polls = Cell::new(0);
                     let head = queue.lock(limit, || {
-                        looks += 1;
-                        looks > 2 * patience
+                        polls.set(polls.get() + 1);
+                        polls.get() > 2 * patience
                     });
                     if head.is_some() {
                         heads.fetch_add(1, Ordering::Relaxed);

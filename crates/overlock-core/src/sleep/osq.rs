@@ -177,7 +177,7 @@ impl<P: Platform> Osq<P> {
     /// Each poll evaluates `stop`. The queue may still be handed off to the caller before it has
     /// left: so `Some` comes even where `stop` holds or `limit` is used up.
     #[inline]
-    pub fn lock(&self, limit: Spin, stop: impl FnMut() -> bool) -> Option<Head<'_, P>> {
+    pub fn lock(&self, limit: Spin, stop: impl Fn() -> bool) -> Option<Head<'_, P>> {
         let Some(guard) = NodeGuard::new() else {
             Step::NoNode.taken::<P>();
             return None;
@@ -234,7 +234,7 @@ impl<P: Platform> Osq<P> {
     }
 
     /// Waits for the handoff, or leaves. Returns whether the caller is the head.
-    fn wait(&self, guard: &NodeGuard<P>, limit: Spin, mut stop: impl FnMut() -> bool) -> bool {
+    fn wait(&self, guard: &NodeGuard<P>, limit: Spin, stop: impl Fn() -> bool) -> bool {
         let wait = &guard.node().wait;
         // OW: acquire, pairs with the release in `drop`.
         let polled = P::wait_until(wait, Acquire, limit, |seen: u32| {

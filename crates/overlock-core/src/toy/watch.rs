@@ -226,7 +226,7 @@ impl Platform for Watch {
         word: &A,
         order: Ordering,
         limit: Spin,
-        done: impl FnMut(T) -> bool,
+        done: impl Fn(T) -> bool,
     ) -> Result<T, T>
     where
         T: Copy + Eq,

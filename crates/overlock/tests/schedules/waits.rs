@@ -1,5 +1,6 @@
 //! Waits other than for a single lock, and several locks at once.
 
+use std::cell::Cell;
 use std::panic;
 use std::thread;
 
@@ -208,10 +209,11 @@ fn osq() {
         ];
         let mut heads = 0;
         for turn in 0..SECTIONS {
-            let (limit, mut patience) = ways[(number + turn) % 3];
+            let (limit, polls) = ways[(number + turn) % 3];
+            let left = Cell::new(polls);
             let stop = || {
-                patience -= 1;
-                patience <= 0
+                left.set(left.get() - 1);
+                left.get() <= 0
             };
             if let Some(_head) = queue.lock(limit, stop) {
                 data.add_one();

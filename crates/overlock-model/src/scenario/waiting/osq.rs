@@ -31,7 +31,7 @@ impl<W: World> Line<W> {
         }
     }
 
-    fn stay(&'static self, limit: Spin, stop: impl FnMut() -> bool) {
+    fn stay(&'static self, limit: Spin, stop: impl Fn() -> bool) {
         if let Some(head) = self.queue.lock(limit, stop) {
             change::<W>(&self.guarded);
             drop(head);
