@@ -3,9 +3,10 @@
 use core::ffi::c_int;
 
 use libc::{ETIMEDOUT, timespec};
-use overlock::core::raw::RawFork;
-use overlock::core::{Instant, Platform};
-use overlock::{Linux, core::sleep};
+use overlock::Linux;
+use overlock_core::raw::RawFork;
+use overlock_core::sleep;
+use overlock_core::{Instant, Platform};
 
 use crate::deadline::deadline;
 use crate::mutex::Mutex;

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use libc::{EINVAL, timespec};
-use overlock::Instant;
+use overlock_core::Instant;
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -3,9 +3,9 @@
 //!
 //! | C | what it is |
 //! |---|---|
-//! | `ovl_mutex_t`, `ovl_spinlock_t` | [`Overlock`](overlock::core::sleep::Overlock), whose fast path to lock is in the header too |
-//! | `ovl_rwlock_t` | [`OverlockRw`](overlock::core::rw::OverlockRw) |
-//! | `ovl_cond_t` | [`Condvar`](overlock::core::sleep::Condvar) |
+//! | `ovl_mutex_t`, `ovl_spinlock_t` | [`Overlock`](overlock_core::sleep::Overlock), whose fast path to lock is in the header too |
+//! | `ovl_rwlock_t` | [`OverlockRw`](overlock_core::rw::OverlockRw) |
+//! | `ovl_cond_t` | [`Condvar`](overlock_core::sleep::Condvar) |
 //!
 //! Every function is `extern "C"`: a panic ends the process with a message, and never crosses into
 //! C.

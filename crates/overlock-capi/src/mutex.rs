@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use libc::timespec;
-use overlock::core::raw::{RawFork, RawLock, RawTimedLock};
+use overlock_core::raw::{RawFork, RawLock, RawTimedLock};
 
 use crate::deadline::deadline;
 use crate::{or_busy, or_late};

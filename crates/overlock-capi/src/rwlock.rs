@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use libc::timespec;
-use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
+use overlock_core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
 
 use crate::deadline::deadline;
 use crate::{or_busy, or_late};

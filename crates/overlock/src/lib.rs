@@ -73,14 +73,12 @@
 //! - `lockdep`: the order of locks is validated while the program runs (`lockdep`). `lockdep_raw`:
 //!   the validator's functions alone, for locks of any kind.
 //! - `faulty`: locks that are broken on purpose, for tests of checkers.
-#![cfg(target_os = "linux")]
 
 pub mod barrier;
 pub mod cancel;
 pub mod condvar;
 mod deadline;
 pub mod guard;
-mod linux;
 pub mod lock;
 #[cfg(feature = "lockdep_raw")]
 pub mod lockdep;
@@ -99,11 +97,9 @@ pub mod ww_mutex;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use cancel::{CancelToken, Cancelled};
 pub use condvar::{Condvar, WaitTimeoutResult};
-pub use linux::Linux;
-#[doc(hidden)]
-pub use linux::{ExitKey, load::variable, syscall};
 pub use names::*;
 pub use once::{Once, OnceLock, OnceState};
-pub use overlock_core::{self as core, Instant, stat};
+pub use overlock_core::stat;
+pub use overlock_linux::Linux;
 pub use semaphore::{Permit, Semaphore};
 pub use ww_mutex::{WwMutex, WwMutexGuard};

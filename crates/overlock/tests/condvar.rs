@@ -15,20 +15,21 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use overlock::core::Platform;
-use overlock::core::raw::CreateError;
-use overlock::core::sleep::Condvar;
-use overlock::core::sleep::cancel::CancelToken;
+use overlock::Linux;
 use overlock::sleep::Overlock;
 use overlock::spin::{HybridShort, RawLock};
-use overlock::{Instant, Linux};
+use overlock_core::Instant;
+use overlock_core::Platform;
+use overlock_core::raw::CreateError;
+use overlock_core::sleep::Condvar;
+use overlock_core::sleep::cancel::CancelToken;
 
 use crew::crew;
 
 const HERD: usize = 1000;
 
 /// A lock that takes sleepers over.
-type Requeues = overlock::core::sleep::Overlock<Linux>;
+type Requeues = overlock_core::sleep::Overlock<Linux>;
 
 /// One test at a time has the CPUs.
 fn turn() -> std::sync::MutexGuard<'static, ()> {
@@ -153,7 +154,7 @@ mod ping_pongs {
             )*};
         }
 
-        overlock::core::spin_locks!(tests);
+        overlock_core::spin_locks!(tests);
     }
 
     mod sleep {
@@ -166,7 +167,7 @@ mod ping_pongs {
             )*};
         }
 
-        overlock::core::sleep_locks!(tests);
+        overlock_core::sleep_locks!(tests);
     }
 }
 

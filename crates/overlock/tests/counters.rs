@@ -172,7 +172,7 @@ macro_rules! all_locks {
     };
 }
 
-overlock::core::spin_locks!(all_locks);
+overlock_core::spin_locks!(all_locks);
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no /proc")]

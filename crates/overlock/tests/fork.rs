@@ -8,12 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use overlock::Linux;
-use overlock::core::raw::{RawFork, RawForkRwLock};
-use overlock::core::sleep::{Barrier, Condvar, Semaphore};
 use overlock::rw::{OverlockRw, PerCpuRwSem, RwSem};
 use overlock::sleep::Mutex;
 use overlock::sleep::Overlock;
 use overlock::spin::{Hybrid, HybridShort, PvQueued, RawLock};
+use overlock_core::raw::{RawFork, RawForkRwLock};
+use overlock_core::sleep::{Barrier, Condvar, Semaphore};
 
 const ROUNDS: u64 = 500;
 const THREADS: u64 = 4;

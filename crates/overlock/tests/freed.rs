@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use overlock::core::raw::RawFairLock;
 use overlock::sleep::{Overlock as Lock, RawLock};
+use overlock_core::raw::RawFairLock;
 
 const THREADS: u32 = 3;
 /// Acquisitions of a lock by each thread.

@@ -9,11 +9,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use caller::{Caller, until};
-use overlock::core::raw::{
+use overlock::{Linux, RawMutex, RawRwLock, rw, sleep, spin};
+use overlock_core::raw::{
     RawFairLock, RawFairRwLock, RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
 };
-use overlock::core::{Instant, Platform};
-use overlock::{Linux, RawMutex, RawRwLock, rw, sleep, spin};
+use overlock_core::{Instant, Platform};
 
 const SHORT: Duration = Duration::from_millis(5);
 
@@ -43,7 +43,7 @@ fn a_mutex_over_every_lock() {
             assert_eq!(lock.into_inner(), 2);
         };
     }
-    overlock::core::spin_locks!(try_all);
+    overlock_core::spin_locks!(try_all);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_rwlock_over_every_lock() {
             assert_eq!(*lock.try_write().unwrap(), 2);
         )*};
     }
-    overlock::core::rw_locks!(try_all);
+    overlock_core::rw_locks!(try_all);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn an_rwlock_with_fairness() {
 fn a_bump_lets_a_writer_in() {
     fn lets_in<R, G>(lock: &lock_api::RwLock<R, u32>, guard: G, bump: impl FnOnce(&mut G))
     where
-        R: lock_api::RawRwLock + overlock::core::raw::RawRwLock,
+        R: lock_api::RawRwLock + overlock_core::raw::RawRwLock,
         G: std::ops::Deref<Target = u32>,
     {
         let before = *guard;

@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use caller::{Caller, until};
 use overlock::Linux;
-use overlock::core::sleep::Osq;
-use overlock::core::sleep::cancel::CancelToken;
-use overlock::core::{Platform, Spin};
 use overlock::sleep::{
     Mutex, MutexInside, MutexNone, RawCancelLock, RawFairLock, RawLock, RawTimedLock,
 };
+use overlock_core::sleep::Osq;
+use overlock_core::sleep::cancel::CancelToken;
+use overlock_core::{Platform, Spin};
 
 trait Form: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux> {}
 impl<L: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux>> Form for L {}

@@ -7,9 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use overlock::Linux;
-use overlock::core::Platform;
 use overlock::sleep::{Mutex, RawFairLock, RawLock, RawTimedLock};
 use overlock::stat::{self, Event};
+use overlock_core::Platform;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 const GIVE_UP: Duration = Duration::from_secs(30);

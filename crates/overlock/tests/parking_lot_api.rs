@@ -52,7 +52,7 @@ suite!(parking_lot, parking_lot, {
 });
 
 suite!(overlock, overlock, {
-    use ::overlock::core::raw::{RawRwLock, RawUpgradeRwLock};
+    use ::overlock_core::raw::{RawRwLock, RawUpgradeRwLock};
 
     fn locked(lock: &api::Mutex<u32>) {
         api::MutexGuard::into_token(lock.lock());

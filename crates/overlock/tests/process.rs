@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use overlock::core::Platform;
 use overlock::sleep::Overlock;
 use overlock::spin::{RawTimedLock, Unfair};
 use overlock::{Linux, SpinLock};
+use overlock_core::Platform;
 
 fn gives_up_in_time<L: RawTimedLock>() {
     let lock = &L::create().unwrap();
@@ -25,7 +25,7 @@ fn gives_up_in_time<L: RawTimedLock>() {
     // SAFETY: the token is of this lock and this thread.
     unsafe { lock.unlock(token) };
     assert!(!lock.is_contended());
-    let token = lock.lock_until(overlock::Instant::from_nanos(0));
+    let token = lock.lock_until(overlock_core::Instant::from_nanos(0));
     assert!(token.is_some(), "tries once, even after the deadline");
 }
 
@@ -59,7 +59,7 @@ mod with_lock_api {
             }
         };
     }
-    overlock::core::spin_locks!(tests);
+    overlock_core::spin_locks!(tests);
 }
 
 /// While other threads fight for one lock, a child of fork takes and releases another one that was

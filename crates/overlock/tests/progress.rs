@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use common::Pair;
 use overlock::Linux;
-use overlock::core::Platform;
 use overlock::spin::RawLock;
+use overlock_core::Platform;
 use until::{Until, until_of};
 use watch::Place;
 
@@ -152,7 +152,7 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::spin_locks!(tests);
+overlock_core::spin_locks!(tests);
 
 /// The tests above run `lock_until` wherever there is one.
 #[test]

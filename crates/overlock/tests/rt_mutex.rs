@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use common::Pair;
 use overlock::Linux;
-use overlock::core::Platform;
-use overlock::core::raw::{RawLock, RawTimedLock};
-use overlock::core::sleep::RtMutex;
+use overlock_core::Platform;
+use overlock_core::raw::{RawLock, RawTimedLock};
+use overlock_core::sleep::RtMutex;
 
 type Lock = RtMutex<Linux>;
 
@@ -22,7 +22,7 @@ fn unlock<L: RawLock<Token = ()>>(lock: &L) {
     unsafe { lock.unlock(()) }
 }
 
-fn after(wait: Duration) -> overlock::Instant {
+fn after(wait: Duration) -> overlock_core::Instant {
     Linux::now().plus(wait)
 }
 

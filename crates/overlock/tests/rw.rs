@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use caller::{Caller, until};
 use overlock::Linux;
-use overlock::core::Platform;
 use overlock::rw::RawRwLock;
+use overlock_core::Platform;
 use rw::{Downgrade, Extras, FairTurn, Pair, Random, Timed, extras_of, soon};
 use watch::Place;
 
@@ -429,7 +429,7 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::rw_locks!(tests);
+overlock_core::rw_locks!(tests);
 
 /// The tests above use what each lock can do.
 #[test]

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use overlock::core::Platform;
 use overlock::{CancelToken, Condvar, Linux, Mutex, PerCpuRwLock, RwLock, Semaphore};
+use overlock_core::Platform;
 
 /// How often this thread has gone to sleep.
 fn sleeps() -> i64 {

@@ -26,8 +26,9 @@ use std::cell::UnsafeCell;
 use std::thread;
 use std::time::Duration;
 
-use overlock::core::Platform;
-use overlock::{Instant, Linux};
+use overlock::Linux;
+use overlock_core::Instant;
+use overlock_core::Platform;
 
 const THREADS: usize = 3;
 const SECTIONS: usize = 3;

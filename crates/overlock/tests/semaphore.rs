@@ -16,13 +16,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use overlock::Linux;
-use overlock::core::Platform;
-use overlock::core::sleep::cancel::CancelToken;
+use overlock_core::Platform;
+use overlock_core::sleep::cancel::CancelToken;
 
 use caller::{Caller, until};
 use crew::crew;
 
-type Semaphore = overlock::core::sleep::Semaphore<Linux>;
+type Semaphore = overlock_core::sleep::Semaphore<Linux>;
 
 /// One test at a time has the CPUs.
 fn turn() -> std::sync::MutexGuard<'static, ()> {

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use overlock::Linux;
-use overlock::core::raw::RawLock;
 use overlock::sleep::Overlock;
+use overlock_core::raw::RawLock;
 
 /// A number under a lock.
 struct Counter {

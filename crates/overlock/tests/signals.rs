@@ -170,4 +170,4 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::spin_locks!(tests);
+overlock_core::spin_locks!(tests);

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use common::Pair;
 use overlock::Linux;
-use overlock::core::Platform;
 use overlock::sleep::RawLock;
+use overlock_core::Platform;
 use until::{Until, until_of};
 use watch::Place;
 
@@ -135,7 +135,7 @@ fn gives_up_in_time<L: RawLock>(until: Option<Until<L>>) {
     // SAFETY: the token is of this lock and this thread.
     unsafe { lock.unlock(token) };
     assert_idle(lock);
-    let token = until(lock, overlock::Instant::from_nanos(0));
+    let token = until(lock, overlock_core::Instant::from_nanos(0));
     assert!(token.is_some(), "tries once, even after the deadline");
 }
 
@@ -227,5 +227,5 @@ macro_rules! tests {
 mod each {
     use super::*;
 
-    ::overlock::core::sleep_locks!(tests);
+    ::overlock_core::sleep_locks!(tests);
 }

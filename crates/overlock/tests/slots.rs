@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 
 use common::Pair;
 use overlock::Linux;
-use overlock::core::Platform;
-use overlock::core::node::NodeGuard;
 use overlock::spin::RawLock;
 use overlock::stat::{self, Event, Snapshot};
+use overlock_core::Platform;
+use overlock_core::node::NodeGuard;
 use until::{Until, until_of};
 use watch::{Place, join};
 
@@ -228,7 +228,7 @@ macro_rules! all_locks {
     };
 }
 
-overlock::core::spin_locks!(all_locks);
+overlock_core::spin_locks!(all_locks);
 
 #[test]
 fn locks_work_without_slots_and_slots_come_back() {

@@ -1,7 +1,7 @@
 //! Time for waits and holds.
 
 use overlock::Linux;
-use overlock::core::Platform;
+use overlock_core::Platform;
 
 /// Nanoseconds of the monotonic clock: it is the same for all CPUs, which a difference between two
 /// of them needs.

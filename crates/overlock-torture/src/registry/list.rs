@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use overlock::Linux;
-use overlock::core::raw::RawRwLock;
-use overlock::core::sleep::Overlock;
-use overlock::core::sleep::RtMutex;
-use overlock::core::sleep::ww_mutex::{Class, Rule};
+use overlock_core::raw::RawRwLock;
+use overlock_core::sleep::Overlock;
+use overlock_core::sleep::RtMutex;
+use overlock_core::sleep::ww_mutex::{Class, Rule};
 
 use super::Entry;
 use crate::bound::{Bound, Waiting};
@@ -115,7 +115,7 @@ fn spinning() -> Vec<Entry> {
             })),*]
         };
     }
-    overlock::core::spin_locks!(entries)
+    overlock_core::spin_locks!(entries)
 }
 
 fn sleeping() -> Vec<Entry> {
@@ -129,7 +129,7 @@ fn sleeping() -> Vec<Entry> {
             })),*]
         };
     }
-    overlock::core::sleep_locks!(entries)
+    overlock_core::sleep_locks!(entries)
 }
 
 fn reader_writer() -> Vec<Entry> {
@@ -143,7 +143,7 @@ fn reader_writer() -> Vec<Entry> {
             })),*]
         };
     }
-    overlock::core::rw_locks!(entries)
+    overlock_core::rw_locks!(entries)
 }
 
 fn rt_mutex() -> Entry {
@@ -182,7 +182,7 @@ fn types() -> Vec<Entry> {
 /// The locks that are broken on purpose.
 #[cfg(feature = "inject")]
 pub fn flaws() -> Vec<(&'static str, Entry)> {
-    use overlock::core::spin::faulty::{
+    use overlock_core::spin::faulty::{
         BustedRw, Faulty, Lingering, LostKick, NoExclusion, Relaxed, Starving,
     };
 
@@ -262,7 +262,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
     ]
 }
 
-type Make = fn(usize) -> Result<Box<dyn Subject>, overlock::core::raw::CreateError>;
+type Make = fn(usize) -> Result<Box<dyn Subject>, overlock_core::raw::CreateError>;
 
 /// A lock of overlock-core's lists by its line in [`NOTES`].
 fn noted(name: &'static str, make: Make) -> Entry {

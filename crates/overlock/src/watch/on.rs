@@ -1,13 +1,12 @@
 //! With the validator: see [`lockdep`].
 
-use std::ffi::c_void;
 use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::linux::ExitKey;
-use crate::lockdep::{self, ClassId, Held, Site};
+use overlock_lockdep::__private::{self as lockdep_types, Held};
+use overlock_lockdep::{self as lockdep, ClassId, Site};
 
 /// How a lock is acquired.
 #[derive(Clone, Copy)]
@@ -108,7 +107,7 @@ impl Key {
         if level != 0 {
             held.class = lockdep::level(held.class, level);
         }
-        lockdep::wanted(&held);
+        lockdep_types::wanted(&held);
         let token = match attempt() {
             Some(token) => token,
             None => wait(&held, lock),
@@ -134,7 +133,7 @@ impl Key {
 
 #[cold]
 fn wait<T>(held: &Held, lock: impl FnOnce() -> T) -> T {
-    lockdep::waits(held);
+    lockdep_types::waits(held);
     let token = lock();
     lockdep::end_wait(held.lock);
     token
@@ -142,7 +141,7 @@ fn wait<T>(held: &Held, lock: impl FnOnce() -> T) -> T {
 
 #[inline]
 fn acquired(held: &Held) {
-    lockdep::holds(held);
+    lockdep_types::holds(held);
 }
 
 /// The lock is about to be released.
@@ -161,16 +160,16 @@ pub(crate) fn downgrade<R>(raw: &R) {
 pub(crate) struct Paused(Option<Held>);
 
 pub(crate) fn pause<R>(raw: &R) -> Paused {
-    Paused(lockdep::pause(ptr::from_ref(raw).addr()))
+    Paused(lockdep_types::pause(ptr::from_ref(raw).addr()))
 }
 
 impl Paused {
     /// Acquires again by `lock`.
     pub(crate) fn end<T>(self, lock: impl FnOnce() -> T) -> T {
         let Some(held) = self.0 else { return lock() };
-        lockdep::wanted(&held);
+        lockdep_types::wanted(&held);
         let token = wait(&held, lock);
-        lockdep::holds(&held);
+        lockdep_types::holds(&held);
         token
     }
 }
@@ -192,28 +191,8 @@ pub(crate) fn asleep<R, T>(here: Site, raw: &R, f: impl FnOnce() -> T) -> T {
     let Paused(Some(held)) = pause(raw) else {
         return f();
     };
-    lockdep::wanted(&held);
+    lockdep_types::wanted(&held);
     let value = f();
-    lockdep::holds(&held);
+    lockdep_types::holds(&held);
     value
-}
-
-/// Ends the threads' books.
-static KEY: ExitKey = ExitKey::new(end);
-
-/// Has the validator told when this thread ends, and the process that it is a child of fork.
-pub(crate) fn hook() {
-    // SAFETY: the handler only stores to the validator's tables. Where it is refused, children see
-    // the threads of their parent.
-    let created = || _ = unsafe { libc::pthread_atfork(None, None, Some(child)) };
-    // Where it is refused the thread's end is not seen.
-    KEY.set(1, created);
-}
-
-unsafe extern "C" fn end(_: *mut c_void) {
-    lockdep::thread_exits();
-}
-
-unsafe extern "C" fn child() {
-    lockdep::fork_child();
 }

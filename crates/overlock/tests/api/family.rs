@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 
 use ::overlock::Condvar;
-use ::overlock::core::raw::{RawLock, RawRwLock};
 use ::overlock::guard::Guard;
 use ::overlock::lock::{Lock, LockGuard};
 use ::overlock::rwlock::SharedLock;
+use ::overlock_core::raw::{RawLock, RawRwLock};
 
 /// Few: strictly fair locks lose a time slice whenever the next in line is not running, and how
 /// well each lock excludes is tested elsewhere.
@@ -114,13 +114,13 @@ fn reads_and_writes<R: RawRwLock>() {
 
 macro_rules! spin {
     ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
-        mutual!($name: ::overlock::core::spin::$lock<::overlock::Linux>);
+        mutual!($name: ::overlock_core::spin::$lock<::overlock::Linux>);
     )*};
 }
 
 macro_rules! sleep {
     ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
-        mutual!($name: ::overlock::core::sleep::$lock<::overlock::Linux>);
+        mutual!($name: ::overlock_core::sleep::$lock<::overlock::Linux>);
     )*};
 }
 
@@ -150,13 +150,13 @@ macro_rules! shared {
         mod $name {
             #[test]
             fn reads_and_writes() {
-                super::reads_and_writes::<::overlock::core::$module::$lock<::overlock::Linux>>();
+                super::reads_and_writes::<::overlock_core::$module::$lock<::overlock::Linux>>();
             }
         }
     )*};
 }
 
 mutual!(rt_mutex: ::overlock::RawRtMutex);
-::overlock::core::spin_locks!(spin);
-::overlock::core::sleep_locks!(sleep);
-::overlock::core::rw_locks!(shared);
+::overlock_core::spin_locks!(spin);
+::overlock_core::sleep_locks!(sleep);
+::overlock_core::rw_locks!(shared);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use overlock::core::Deadline;
-use overlock::core::raw::{
+use overlock_core::Deadline;
+use overlock_core::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock,
     RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
 };

@@ -7,14 +7,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use overlock::core::Deadline;
-use overlock::core::raw::{
-    ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawLock, RawRwLock, RawTimedRwLock,
-    RawUpgradeRwLock,
-};
 use overlock::guard::Guard;
 use overlock::lock::Lock;
 use overlock::rwlock::SharedLock;
+use overlock_core::Deadline;
+use overlock_core::raw::{
+    ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawLock, RawRwLock, RawTimedRwLock,
+    RawUpgradeRwLock,
+};
 
 /// There is one; who drops it a second time has used one that was gone.
 struct Token;

@@ -5,11 +5,12 @@ use std::cell::UnsafeCell;
 use std::thread;
 use std::time::Duration;
 
-use overlock::core::Platform;
+use overlock::Linux;
 use overlock::rw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
-use overlock::{Instant, Linux};
+use overlock_core::Instant;
+use overlock_core::Platform;
 
 use crate::watch::Place;
 
@@ -105,7 +106,7 @@ pub struct Extras<L: RawRwLock> {
     pub fair_turns: Option<[(&'static str, FairTurn<L>); 6]>,
 }
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawRwLock]
     HasTimed, HasNoTimed, timed, RawTimedRwLock,
     Timed<L>,
@@ -186,7 +187,7 @@ macro_rules! extras_of {
             HasDowngrade as _, HasFair as _, HasNoDowngrade as _, HasNoTimed as _,
             HasNoUpgrade as _, HasNotFair as _, HasTimed as _, HasUpgrade as _,
         };
-        let probe = ::overlock::core::registry::Probe::<$lock>::new();
+        let probe = ::overlock_core::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
         crate::rw::Extras::<$lock> {
             timed: (&probe).timed(),

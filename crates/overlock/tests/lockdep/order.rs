@@ -4,7 +4,9 @@ use overlock::lockdep::{self, Nesting};
 use overlock::{Mutex, RwLock, RwLockUpgradableReadGuard};
 
 use crate::alone;
-use crate::alone::{CLASS, ORDER};
+use crate::alone::ORDER;
+
+const CLASS: &str = "possible recursive locking within a class";
 
 static A: Mutex<u32> = Mutex::named("A", 0);
 static B: Mutex<u32> = Mutex::named("B", 0);

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use overlock::{Condvar, Mutex, MutexGuard, RwLock, lockdep};
 
 use crate::alone;
-use crate::alone::{AGAIN, DEADLOCK, EXIT, ORDER, READ_AGAIN, SLEEP};
+use crate::alone::{AGAIN, DEADLOCK, EXIT, ORDER, SLEEP};
+
+const READ_AGAIN: &str = "possible deadlock of a reader with itself: a writer may come between";
 
 static A: Mutex<u32> = Mutex::named("A", 0);
 static B: Mutex<u32> = Mutex::named("B", 0);

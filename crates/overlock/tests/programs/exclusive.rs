@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ::overlock::core::raw::RawLock;
 use ::overlock::{CancelToken, Linux};
+use ::overlock_core::raw::RawLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -200,11 +200,11 @@ macro_rules! of_sleep {
     ($($name:ident: $lock:ident, $kind:ident;)*) => { tests! { $($name: ::overlock::sleep::$lock;)* } };
 }
 
-::overlock::core::spin_locks!(of_spin);
-::overlock::core::sleep_locks!(of_sleep);
+::overlock_core::spin_locks!(of_spin);
+::overlock_core::sleep_locks!(of_sleep);
 
 tests! {
     fast_queue_lazy: ::overlock::spin::LazyFastQueue;
-    rt_mutex: ::overlock::core::sleep::RtMutex<Linux>;
-    ww_mutex: ::overlock::core::sleep::WwMutex<Linux>;
+    rt_mutex: ::overlock_core::sleep::RtMutex<Linux>;
+    ww_mutex: ::overlock_core::sleep::WwMutex<Linux>;
 }

@@ -1,6 +1,6 @@
 //! What a thread holds of a reader-writer lock, and what it can turn that into.
 
-use overlock::core::raw::RawRwLock;
+use overlock_core::raw::RawRwLock;
 
 use crate::extras::{RwExtras, Upgradable};
 use crate::how::How;

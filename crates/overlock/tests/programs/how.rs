@@ -1,7 +1,8 @@
 //! How a program acquires something.
 
-use overlock::core::Platform;
-use overlock::{Instant, Linux};
+use overlock::Linux;
+use overlock_core::Instant;
+use overlock_core::Platform;
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use overlock::core::sleep::Semaphore;
 use overlock::{CancelToken, Linux};
+use overlock_core::sleep::Semaphore;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use overlock::core::raw::RawRwLock;
+use overlock_core::raw::RawRwLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -305,4 +305,4 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::rw_locks!(tests);
+overlock_core::rw_locks!(tests);

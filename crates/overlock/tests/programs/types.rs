@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use overlock::core::raw::{ConstLock, RawFairLock, RawFairRwLock, RawTimedLock};
 use overlock::guard::{Guard, MappedGuard};
 use overlock::lock::{ArcLockGuard, Lock, LockGuard, MappedLockGuard};
 use overlock::rwlock::{ReadGuard, SharedLock, UpgradableReadGuard, WriteGuard};
+use overlock_core::raw::{ConstLock, RawFairLock, RawFairRwLock, RawTimedLock};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

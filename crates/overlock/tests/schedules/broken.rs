@@ -4,7 +4,7 @@
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
 
-use overlock::core::raw::{CreateError, RawLock};
+use overlock_core::raw::{CreateError, RawLock};
 
 use crate::exclusive::excludes;
 use crate::extras::extras_of;

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use overlock::CancelToken;
-use overlock::core::raw::RawLock;
+use overlock_core::raw::RawLock;
 
 use crate::common::Pair;
 use crate::extras::{Extras, extras_of};
@@ -83,8 +83,8 @@ macro_rules! sleeping {
     )*};
 }
 
-overlock::core::spin_locks!(spinning);
-overlock::core::sleep_locks!(sleeping);
+overlock_core::spin_locks!(spinning);
+overlock_core::sleep_locks!(sleeping);
 
 spinning! {
     fast_queue_lazy: LazyFastQueue, node;

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use overlock::core::raw::RawRwLock;
+use overlock_core::raw::RawRwLock;
 
 use crate::extras::{FairRw, RwExtras, Upgrades, rw_extras_of};
 use crate::how::How;
@@ -152,4 +152,4 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::rw_locks!(tests);
+overlock_core::rw_locks!(tests);

@@ -3,11 +3,11 @@
 use std::panic;
 use std::thread;
 
-use overlock::core::Spin;
-use overlock::core::raw::RawLock;
-use overlock::core::sleep::{Barrier, Condvar, Once, Osq, Semaphore};
 use overlock::ww_mutex::{Class, Rule, WwMutex, acquire};
 use overlock::{CancelToken, Linux};
+use overlock_core::Spin;
+use overlock_core::raw::RawLock;
+use overlock_core::sleep::{Barrier, Condvar, Once, Osq, Semaphore};
 
 use crate::{Guarded, SECTIONS, THREADS, far, on_threads, soon};
 

@@ -1,0 +1,277 @@
+//! Linux threads as a [`Platform`]: a thread is a vCPU, the operating system its hypervisor.
+//!
+//! | door | what is behind it |
+//! |---|---|
+//! | `halt_as`, `halt_either`, `kick_at`, `requeue` | private futexes: [`futex`] |
+//! | `release`, `restart_releases` | a restartable sequence and `membarrier`, or a compare-exchange: [`release`] |
+//! | `yield_slice` | `sched_yield`, and what it has cost: [`turn`] |
+//! | `wait_until` | loads with PAUSE (or the target's hint) between them |
+//! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
+//! | `cpu`, `preempted` | rseq: [`rseq`] |
+//! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
+//! | `now`, `ticks` | `CLOCK_MONOTONIC`, and the time-stamp counter: [`clock`] |
+//! | `parallelism` | the affinity mask and the quotas of cgroups: [`quota`] |
+//! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
+
+mod asymmetric;
+mod barrier;
+mod clock;
+mod exit_key;
+pub mod extras;
+mod fork;
+mod futex;
+mod load;
+mod pi;
+mod quota;
+mod release;
+mod rseq;
+mod slot;
+pub mod syscall;
+mod time_slice;
+
+use std::hint;
+use std::sync::atomic::{
+    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed,
+};
+
+use overlock_core::lock_hash::Line;
+use overlock_core::node::{CONTEXTS, MAX_SLOTS, Slot};
+use overlock_core::platform::{Atomic, Kick, Sleeper};
+use overlock_core::pool::{QueueTicket, TicketPool};
+use overlock_core::waiters::{WaiterLine, WaiterTable};
+use overlock_core::{Cpu, Deadline, Instant, Platform, Spin};
+
+/// For the other crates of overlock. May change at any time.
+#[doc(hidden)]
+pub mod __private {
+    pub use super::exit_key::ExitKey;
+    pub use super::load::variable;
+    pub use super::{extras, syscall};
+    pub use crate::system_call;
+}
+
+/// Threads of a Linux process: the platform of every lock of crate overlock.
+#[derive(Clone, Copy, Debug)]
+pub struct Linux;
+
+/// Threads that have a slot at a time. Miri books every byte that a borrow covers, each time; with
+/// the full tables it does little else.
+const THREADS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
+
+/// All zero bytes, so the table takes no space in the file and only touched pages take memory.
+static SLOTS: [Slot<Linux>; THREADS] = [const { Slot::INIT }; THREADS];
+
+/// The most fast queue spinlocks that may live at a time.
+const FAST_QUEUES: usize = if cfg!(miri) { 64 } else { 1 << 16 };
+
+/// As [`SLOTS`]: all zero, and a ticket takes memory only once it is used.
+static TICKETS: [QueueTicket<Linux>; THREADS * CONTEXTS + 2 * FAST_QUEUES] =
+    [const { QueueTicket::INIT }; THREADS * CONTEXTS + 2 * FAST_QUEUES];
+static TICKET_POOL: TicketPool<Linux> = TicketPool::INIT;
+
+/// As [`SLOTS`]: all zero. A line for every eight threads.
+static WAITER_LINES: [WaiterLine<Linux>; THREADS.div_ceil(8)] =
+    [const { WaiterLine::INIT }; THREADS.div_ceil(8)];
+static WAITERS: WaiterTable<Linux> = WaiterTable::new(&WAITER_LINES);
+
+/// As [`SLOTS`]: all zero. A line for every thread, as the trait asks.
+static LOCK_HASH: [Line<Linux>; THREADS] = [const { Line::INIT }; THREADS];
+
+/// Turns between two looks at the clock while spinning towards a deadline: a clock read costs about
+/// as much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.
+const TURNS_PER_CLOCK: u32 = 16;
+
+/// How long a sleep lasts that two words can end, where the system does not wait for two.
+const POLL_NS: u64 = 1_000_000;
+
+/// A word with a cache line of its own.
+#[repr(align(128))]
+struct OwnLine(AtomicU32);
+
+static READER_IDS: OwnLine = OwnLine(AtomicU32::new(0));
+
+impl Platform for Linux {
+    type U8 = AtomicU8;
+    type U16 = AtomicU16;
+    type U32 = AtomicU32;
+    type U64 = AtomicU64;
+    type Usize = AtomicUsize;
+
+    #[inline]
+    fn wait_until<T, A>(
+        word: &A,
+        order: Ordering,
+        limit: Spin,
+        mut done: impl FnMut(T) -> bool,
+    ) -> Result<T, T>
+    where
+        T: Copy + Eq,
+        A: Atomic<T>,
+    {
+        let mut turns: u32 = 0;
+        loop {
+            let seen = word.load(order);
+            if done(seen) {
+                return Ok(seen);
+            }
+            turns = turns.wrapping_add(1);
+            match limit {
+                Spin::Forever => {}
+                Spin::Polls(most) => {
+                    if turns >= most {
+                        return Err(seen);
+                    }
+                }
+                Spin::Until(end) => {
+                    if turns.is_multiple_of(TURNS_PER_CLOCK) && Self::now() >= end {
+                        return Err(seen);
+                    }
+                }
+            }
+            hint::spin_loop();
+        }
+    }
+
+    #[inline]
+    fn pause(turns: u32) {
+        for _ in 0..turns {
+            hint::spin_loop();
+        }
+    }
+
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
+        futex::wait(word, expected, until, Sleeper::Waiter);
+    }
+
+    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
+        let woken = futex::wait(word, expected, until, sleeper);
+        time_slice::begin();
+        woken
+    }
+
+    fn halt_either(word: (&AtomicU32, u32), other: (&AtomicU32, u32), until: Option<Deadline>) {
+        if !futex::wait_either([word, other], until) {
+            let soon = Self::now().plus_nanos(POLL_NS);
+            if other.0.load(Relaxed) == other.1 {
+                let until = Deadline::earlier::<Self>(until, soon);
+                Self::halt(word.0, word.1, Some(until.into()));
+            }
+        }
+    }
+
+    fn kick(word: &AtomicU32) {
+        futex::wake(word, Kick::One);
+    }
+
+    fn kick_at(word: *const AtomicU32, whom: Kick) {
+        futex::wake(word, whom);
+    }
+
+    fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
+        futex::requeue(from, to)
+    }
+
+    #[cfg(all(
+        target_arch = "x86_64",
+        target_env = "gnu",
+        not(miri),
+        not(overlock_portable)
+    ))]
+    #[inline(always)]
+    fn release(word: &AtomicU32) -> bool {
+        release::release(word)
+    }
+
+    fn restart_releases() -> bool {
+        release::restart();
+        !futex::wake_ups_are_doubted()
+    }
+
+    #[inline]
+    fn restart_is_affordable() -> bool {
+        release::affordable()
+    }
+
+    #[inline(always)]
+    fn ticks() -> u64 {
+        clock::ticks()
+    }
+
+    #[inline(always)]
+    fn yield_slice(now: u64) -> bool {
+        time_slice::is_over(now) && time_slice::give(now)
+    }
+
+    #[inline(always)]
+    fn light_barrier() {
+        barrier::light();
+    }
+
+    fn heavy_barrier() {
+        barrier::heavy();
+    }
+
+    #[inline(always)]
+    fn cpu() -> Cpu {
+        rseq::cpu()
+    }
+
+    /// A thread that last ran on the CPU that the caller runs on has lost it to the caller.
+    #[inline]
+    fn preempted(cpu: Cpu) -> bool {
+        cpu != Cpu::UNKNOWN && cpu == rseq::cpu()
+    }
+
+    #[inline]
+    fn now() -> Instant {
+        clock::now()
+    }
+
+    fn wall_clock() -> u64 {
+        clock::wall()
+    }
+
+    #[inline]
+    fn parallelism() -> u32 {
+        quota::known()
+    }
+
+    #[inline]
+    fn slots() -> &'static [Slot<Linux>] {
+        &SLOTS
+    }
+
+    #[inline]
+    fn slots_in_use() -> usize {
+        slot::in_use()
+    }
+
+    fn reader_ids() -> &'static AtomicU32 {
+        &READER_IDS.0
+    }
+
+    #[inline]
+    fn slot() -> Option<usize> {
+        slot::current()
+    }
+
+    #[inline]
+    fn tickets() -> &'static [QueueTicket<Linux>] {
+        &TICKETS
+    }
+
+    #[inline]
+    fn ticket_pool() -> &'static TicketPool<Linux> {
+        &TICKET_POOL
+    }
+
+    #[inline]
+    fn waiters() -> &'static WaiterTable<Linux> {
+        &WAITERS
+    }
+
+    #[inline]
+    fn lock_hash() -> &'static [Line<Linux>] {
+        &LOCK_HASH
+    }
+}
