@@ -87,6 +87,7 @@ fn edge(number: u32) -> graph::Edge {
 /// What two locks of one class, held together, mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Nesting {
     /// Nothing until two threads' orders of the same locks contradict each other: such locks are
     /// followed one by one. The default.

@@ -2,7 +2,7 @@
 //! `scripts/asm` to disassemble. They have the Rust calling convention, as what inlines them does.
 
 use overlock::rw::{OverlockRw, PerCpuRwSem};
-use overlock::sleep::{Mutex, Overlock};
+use overlock::sleep::{KernelMutex as Mutex, Overlock};
 use overlock::spin::{FastQueue, Hybrid, PvTicket, Queued, Ticket};
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::spin::fast_queue::FastQueueToken;

@@ -38,11 +38,14 @@ impl BarrierWaitResult {
 }
 
 impl Barrier {
-    /// A barrier for so many threads; none is as good as one.
+    /// Returns a barrier for so many threads. For 0 or 1 nobody waits.
     #[inline]
-    pub const fn new(threads: u32) -> Self {
+    pub const fn new(threads: usize) -> Self {
+        // Linux has at most 2^22 threads, so a barrier for more than this is never complete.
+        const MOST: usize = u32::MAX as usize;
+        let threads = if threads < MOST { threads } else { MOST };
         Barrier {
-            raw: raw::Barrier::new(threads),
+            raw: raw::Barrier::new(threads as u32),
         }
     }
 

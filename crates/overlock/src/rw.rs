@@ -15,6 +15,7 @@
 //! unsafe { lock.unlock_read(token) };
 //! ```
 
+pub use overlock_core::Instant;
 pub use overlock_core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };

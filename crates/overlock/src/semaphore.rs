@@ -1,6 +1,7 @@
 //! Permits to hand out: see [`Semaphore`].
 
 use std::fmt;
+use std::panic::RefUnwindSafe;
 use std::time::{Duration, Instant};
 
 use overlock_core::sleep::semaphore as raw;
@@ -190,6 +191,9 @@ impl<'a> Permit<'a> {
         std::mem::forget(s);
     }
 }
+
+/// A panic does not leave it half changed: no code of the user's runs inside.
+impl RefUnwindSafe for Semaphore {}
 
 impl Drop for Permit<'_> {
     #[inline]

@@ -21,6 +21,7 @@
 //! [`sleep::Overlock`](crate::sleep::Overlock). Those that are strictly fair (`Ticket`, `Mcs`,
 //! `FastQueue`, `Queued`) collapse where threads outnumber CPUs.
 
+pub use overlock_core::Instant;
 pub use overlock_core::raw::{CreateError, RawLock, RawTimedLock};
 
 use crate::Linux;

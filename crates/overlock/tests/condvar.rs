@@ -162,7 +162,7 @@ mod ping_pongs {
             ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
                 #[test]
                 fn $name() {
-                    crate::ping_pong::<overlock::sleep::$lock>();
+                    crate::ping_pong::<overlock_core::sleep::$lock<overlock::Linux>>();
                 }
             )*};
         }

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use overlock::Linux;
 use overlock::rw::{OverlockRw, PerCpuRwSem, RwSem};
-use overlock::sleep::Mutex;
-use overlock::sleep::Overlock;
+use overlock::sleep::{KernelMutex as Mutex, Overlock};
 use overlock::spin::{Hybrid, HybridShort, PvQueued, RawLock};
 use overlock_core::raw::{RawFork, RawForkRwLock};
 use overlock_core::sleep::{Barrier, Condvar, Semaphore};

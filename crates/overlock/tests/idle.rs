@@ -55,7 +55,7 @@ fn blocked_threads_cost_nothing() {
     let [read_often, written_often] = [(); 2].map(|()| PerCpuRwLock::new(()));
     let semaphore = Semaphore::new(0);
     let (ready, condvar) = (Mutex::new(false), Condvar::new());
-    let barrier = Barrier::new(EACH as u32 + 1);
+    let barrier = Barrier::new(EACH + 1);
     let cancel = CancelToken::new();
     let held = Mutex::new(());
     let ways: [&(dyn Fn() + Sync); 9] = [

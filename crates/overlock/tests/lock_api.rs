@@ -63,7 +63,7 @@ fn a_mutex_with_limits_and_fairness() {
         assert!(!lock.is_locked());
     }
     works::<RawMutex>();
-    works::<sleep::Mutex>();
+    works::<sleep::KernelMutex>();
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn locks_without_tokens_over_0_4() {
     assert!(lock.is_locked());
     MutexGuard::unlock_fair(guard);
     assert!(!lock.is_locked());
-    drop(lock_api_04::Mutex::<sleep::Mutex, _>::new(1).lock());
+    drop(lock_api_04::Mutex::<sleep::KernelMutex, _>::new(1).lock());
 
     let lock = lock_api_04::RwLock::<rw::RwSem, _>::new(1);
     let reader = RwLockWriteGuard::downgrade(lock.try_write_for(SHORT).unwrap());

@@ -14,7 +14,7 @@ use std::time::Duration;
 use caller::{Caller, until};
 use overlock::Linux;
 use overlock::sleep::{
-    Mutex, MutexInside, MutexNone, RawCancelLock, RawFairLock, RawLock, RawTimedLock,
+    KernelMutex as Mutex, MutexInside, MutexNone, RawCancelLock, RawFairLock, RawLock, RawTimedLock,
 };
 use overlock_core::sleep::Osq;
 use overlock_core::sleep::cancel::CancelToken;

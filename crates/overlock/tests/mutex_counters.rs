@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use overlock::Linux;
-use overlock::sleep::{Mutex, RawFairLock, RawLock, RawTimedLock};
+use overlock::sleep::{KernelMutex as Mutex, RawFairLock, RawLock, RawTimedLock};
 use overlock::stat::{self, Event};
 use overlock_core::Platform;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

@@ -197,27 +197,27 @@ macro_rules! tests {
 
             #[test]
             fn excludes() {
-                super::excludes::<::overlock::sleep::$lock>();
+                super::excludes::<::overlock_core::sleep::$lock<::overlock::Linux>>();
             }
 
             #[test]
             fn gets_on() {
-                super::gets_on::<::overlock::sleep::$lock>(until_of!(::overlock::sleep::$lock));
+                super::gets_on::<::overlock_core::sleep::$lock<::overlock::Linux>>(until_of!(::overlock_core::sleep::$lock<::overlock::Linux>));
             }
 
             #[test]
             fn gives_up_in_time() {
-                super::gives_up_in_time::<::overlock::sleep::$lock>(until_of!(::overlock::sleep::$lock));
+                super::gives_up_in_time::<::overlock_core::sleep::$lock<::overlock::Linux>>(until_of!(::overlock_core::sleep::$lock<::overlock::Linux>));
             }
 
             #[test]
             fn serves_a_crowd() {
-                super::serves_a_crowd::<::overlock::sleep::$lock>();
+                super::serves_a_crowd::<::overlock_core::sleep::$lock<::overlock::Linux>>();
             }
 
             #[test]
             fn survives_churn() {
-                super::survives_churn::<::overlock::sleep::$lock>();
+                super::survives_churn::<::overlock_core::sleep::$lock<::overlock::Linux>>();
             }
         }
     )*};

@@ -122,7 +122,7 @@ fn sleeping() -> Vec<Entry> {
     macro_rules! entries {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
             vec![$(noted(stringify!($name), |_| {
-                let extras = exclusive_extras!(overlock::sleep::$lock);
+                let extras = exclusive_extras!(overlock_core::sleep::$lock<Linux>);
                 let freed = FREED.contains(&stringify!($name));
                 let in_handlers = TRIED_IN_HANDLERS.contains(&stringify!($name));
                 Ok(Box::new(Exclusive::new(extras, in_handlers, freed)?))
@@ -163,7 +163,7 @@ fn others() -> Vec<Entry> {
             Ok(Box::new(Shared::new(Permits::extras(), in_handlers, false)?))
         }),
         sleeper("condvar", Bound::None, "a bounded queue over overlock", |_| Ok(Box::new(Queue::<Overlock<Linux>>::new()?))),
-        sleeper("condvar_mutex", Bound::None, "a bounded queue over mutex", |_| Ok(Box::new(Queue::<overlock::sleep::Mutex>::new()?))),
+        sleeper("condvar_mutex", Bound::None, "a bounded queue over mutex", |_| Ok(Box::new(Queue::<overlock::sleep::KernelMutex>::new()?))),
         sleeper("once", Bound::None, "initialisation, with panics", |_| Ok(Box::new(Cells::new()))),
         sleeper("barrier", Bound::None, "all threads wait for each other", |threads| Ok(Box::new(Gathering::new(threads)))),
         sleeper("ww_mutex", Bound::Finite, "several locks in any order, wound-wait", |_| Ok(Box::new(Contexts::new(&WOUND_WAIT)))),

@@ -90,11 +90,12 @@ fn a_value_is_set_once_and_dropped_once() {
 #[test]
 fn nobody_passes_a_barrier_alone() {
     const ROUNDS: u32 = if cfg!(miri) { 2 } else { 20 };
-    let barrier = Barrier::new(3);
+    let threads: usize = 3; // as in std
+    let barrier = Barrier::new(threads);
     let came = AtomicU32::new(0);
     let leaders = AtomicU32::new(0);
     thread::scope(|scope| {
-        for _ in 0..3 {
+        for _ in 0..threads {
             scope.spawn(|| {
                 for round in 1..=ROUNDS {
                     came.fetch_add(1, Relaxed);
@@ -106,4 +107,13 @@ fn nobody_passes_a_barrier_alone() {
     });
     assert_eq!(leaders.into_inner(), ROUNDS);
     assert_eq!(format!("{barrier:?}"), "Barrier { .. }");
+}
+
+/// Fails where the upper half of the number is lost: then the barrier would be for none.
+#[test]
+fn a_barrier_for_more_threads_than_there_can_be_lets_nobody_pass() {
+    let barrier = &*Box::leak(Box::new(Barrier::new(1 << 32)));
+    let waiter = thread::spawn(|| barrier.wait());
+    thread::sleep(Duration::from_millis(20));
+    assert!(!waiter.is_finished());
 }

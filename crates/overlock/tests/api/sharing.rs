@@ -96,3 +96,26 @@ fn a_shared_guard_is_read_by_another_thread() {
         assert_eq!(sum.join().unwrap(), 3);
     });
 }
+
+/// Everything without data of the user's may be borrowed across `catch_unwind`. A lock with data may
+/// not, as in parking_lot: without poisoning, a panic may leave the data half changed.
+#[test]
+fn what_has_no_data_is_unwind_safe() {
+    use std::panic::{RefUnwindSafe, UnwindSafe};
+
+    fn both<T: UnwindSafe + RefUnwindSafe>() {}
+
+    both::<Barrier>();
+    both::<CancelToken>();
+    both::<Condvar>();
+    both::<Once>();
+    both::<Permit<'static>>();
+    both::<Semaphore>();
+    both::<OnceLock<u32>>();
+    both::<spin::Hybrid>();
+    both::<spin::FastQueue>();
+    both::<spin::Mcs>();
+    both::<sleep::Overlock>();
+    both::<rw::OverlockRw>();
+    both::<rw::RwSem>();
+}

@@ -190,3 +190,29 @@ fn a_permit_is_waited_for_cancelled_and_sent() {
     assert_eq!(semaphore.available_permits(), 1);
     assert!(semaphore.acquire_cancellable(&cancel).is_ok(), "tries once");
 }
+
+/// parking_lot's panics here.
+#[test]
+fn a_condvar_serves_two_mutexes_at_once() {
+    const ROUNDS: usize = if cfg!(miri) { 3 } else { 300 };
+    let locks = [Mutex::new(0), Mutex::new(0)];
+    let changed = Condvar::new();
+    thread::scope(|scope| {
+        for waiter in 0..4 {
+            let (lock, changed) = (&locks[waiter % 2], &changed);
+            scope.spawn(move || {
+                for round in 1..=ROUNDS {
+                    changed.wait_while(&mut lock.lock(), |now| *now < round);
+                }
+            });
+        }
+        for round in 1..=ROUNDS {
+            let mut guards = locks.each_ref().map(|lock| lock.lock());
+            for guard in &mut guards {
+                **guard = round;
+            }
+            changed.notify_all();
+            drop(guards);
+        }
+    });
+}

@@ -197,7 +197,7 @@ macro_rules! of_spin {
 }
 
 macro_rules! of_sleep {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { tests! { $($name: ::overlock::sleep::$lock;)* } };
+    ($($name:ident: $lock:ident, $kind:ident;)*) => { tests! { $($name: ::overlock_core::sleep::$lock<::overlock::Linux>;)* } };
 }
 
 ::overlock_core::spin_locks!(of_spin);

@@ -320,7 +320,7 @@ macro_rules! tests {
 
 tests! { mutex, op();
     overlock_mutex: overlock::RawMutex;
-    sleep_mutex: overlock::sleep::Mutex;
+    sleep_mutex: overlock::sleep::KernelMutex;
 }
 
 tests! { rwlock, rw_op();

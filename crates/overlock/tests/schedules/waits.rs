@@ -102,7 +102,7 @@ fn condvar() {
 
 #[test]
 fn condvar_mutex() {
-    tells::<overlock::sleep::Mutex>();
+    tells::<overlock::sleep::KernelMutex>();
 }
 
 /// The first thread's attempt fails, where it is the first; another one's does not.
