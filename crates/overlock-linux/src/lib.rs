@@ -1,7 +1,7 @@
 //! Threads of a Linux process as the platform of the locks of [`overlock_core`]: see [`Linux`].
 //!
-//! Crate `overlock` is what programs use. This one is apart because the validator of lock order,
-//! `overlock-lockdep`, runs on it too.
+//! Programs use crate `overlock`. The platform is a crate of its own because the validator of lock
+//! order, `overlock-lockdep`, runs on it too.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

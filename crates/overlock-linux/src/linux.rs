@@ -1,10 +1,10 @@
 //! Linux threads as a [`Platform`]: a thread is a vCPU, the operating system its hypervisor.
 //!
-//! | door | what is behind it |
+//! | operation | implementation |
 //! |---|---|
 //! | `halt_as`, `halt_either`, `kick_at`, `requeue` | private futexes: [`futex`] |
 //! | `release`, `restart_releases` | a restartable sequence and `membarrier`, or a compare-exchange: [`release`] |
-//! | `yield_slice` | `sched_yield`, and what it has cost: [`turn`] |
+//! | `yield_slice` | `sched_yield`, and its measured cost: [`time_slice`] |
 //! | `wait_until` | loads with PAUSE (or the target's hint) between them |
 //! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
 //! | `cpu`, `preempted` | rseq: [`rseq`] |
@@ -54,14 +54,14 @@ pub mod __private {
 #[derive(Clone, Copy, Debug)]
 pub struct Linux;
 
-/// Threads that have a slot at a time. Miri books every byte that a borrow covers, each time; with
-/// the full tables it does little else.
+/// Number of threads that have a slot at a time. Miri tracks every byte that a borrow covers, each
+/// time; with the full tables it does little else.
 const THREADS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
 
 /// All zero bytes, so the table takes no space in the file and only touched pages take memory.
 static SLOTS: [Slot<Linux>; THREADS] = [const { Slot::INIT }; THREADS];
 
-/// The most fast queue spinlocks that may live at a time.
+/// The largest number of fast queue spinlocks at a time.
 const FAST_QUEUES: usize = if cfg!(miri) { 64 } else { 1 << 16 };
 
 /// As [`SLOTS`]: all zero, and a ticket takes memory only once it is used.
@@ -77,11 +77,11 @@ static WAITERS: WaiterTable<Linux> = WaiterTable::new(&WAITER_LINES);
 /// As [`SLOTS`]: all zero. A line for every thread, as the trait asks.
 static LOCK_HASH: [Line<Linux>; THREADS] = [const { Line::INIT }; THREADS];
 
-/// Turns between two looks at the clock while spinning towards a deadline: a clock read costs about
-/// as much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.
-const TURNS_PER_CLOCK: u32 = 16;
+/// Polls between two clock reads while spinning towards a deadline: a clock read costs about as
+/// much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.
+const POLLS_PER_CLOCK: u32 = 16;
 
-/// How long a sleep lasts that two words can end, where the system does not wait for two.
+/// Length of a sleep on one of two words, where the system cannot wait for two.
 const POLL_NS: u64 = 1_000_000;
 
 /// A word with a cache line of its own.
@@ -108,22 +108,22 @@ impl Platform for Linux {
         T: Copy + Eq,
         A: Atomic<T>,
     {
-        let mut turns: u32 = 0;
+        let mut polls: u32 = 0;
         loop {
             let seen = word.load(order);
             if done(seen) {
                 return Ok(seen);
             }
-            turns = turns.wrapping_add(1);
+            polls = polls.wrapping_add(1);
             match limit {
                 Spin::Forever => {}
                 Spin::Polls(most) => {
-                    if turns >= most {
+                    if polls >= most {
                         return Err(seen);
                     }
                 }
                 Spin::Until(end) => {
-                    if turns.is_multiple_of(TURNS_PER_CLOCK) && Self::now() >= end {
+                    if polls.is_multiple_of(POLLS_PER_CLOCK) && Self::now() >= end {
                         return Err(seen);
                     }
                 }
@@ -133,8 +133,8 @@ impl Platform for Linux {
     }
 
     #[inline]
-    fn pause(turns: u32) {
-        for _ in 0..turns {
+    fn pause(polls: u32) {
+        for _ in 0..polls {
             hint::spin_loop();
         }
     }
@@ -216,7 +216,7 @@ impl Platform for Linux {
         rseq::cpu()
     }
 
-    /// A thread that last ran on the CPU that the caller runs on has lost it to the caller.
+    /// If a thread last ran on the CPU that the caller runs on, it has lost it to the caller.
     #[inline]
     fn preempted(cpu: Cpu) -> bool {
         cpu != Cpu::UNKNOWN && cpu == rseq::cpu()

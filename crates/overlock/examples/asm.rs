@@ -1,5 +1,5 @@
-//! The fast paths as machine code: one function a lock and operation, each a symbol of its own, for
-//! `scripts/asm` to disassemble. They have the Rust calling convention, as what inlines them does.
+//! The fast paths as machine code, for `scripts/asm` to disassemble: each lock and operation is a
+//! function and a symbol. They have the Rust calling convention, as the code has that inlines them.
 
 use overlock::rw::{OverlockRw, PerCpuRwSem};
 use overlock::sleep::{KernelMutex as Mutex, Overlock};

@@ -6,9 +6,9 @@ use overlock_core::sleep::barrier as raw;
 
 use crate::Linux;
 
-/// Lets threads go on once so many of them have come; again and again. 20 bytes.
+/// Holds threads back until so many of them have arrived, again and again. 20 bytes.
 ///
-/// What each of them did before it came is visible to all that go on.
+/// Every thread sees afterwards what each of the others did before it arrived.
 ///
 /// ```
 /// use overlock::Barrier;
@@ -25,7 +25,7 @@ pub struct Barrier {
     raw: raw::Barrier<Linux>,
 }
 
-/// Whether a thread was the last one to come to a [`Barrier`].
+/// Whether a thread was the last to arrive at a [`Barrier`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWaitResult(bool);
 

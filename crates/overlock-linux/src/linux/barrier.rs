@@ -1,10 +1,10 @@
-//! The asymmetric fence: a compiler fence on the side that runs often, `membarrier` on the other.
+//! The asymmetric fence: a compiler fence on the frequent side, `membarrier` on the other.
 //!
 //! `MEMBARRIER_CMD_PRIVATE_EXPEDITED` makes the kernel run a full fence on every CPU that is
-//! running a thread of this process; a thread that is not running passed one when it lost its
-//! CPU. So when it returns, each other thread has passed a full fence at some point of its
-//! program order since the call: the half of Dekker's pattern that the light side leaves out.
-//! Where the kernel refuses (before Linux 4.14, or a seccomp filter), both sides are full fences.
+//! running a thread of this process. A thread that is not running passed one when it lost its CPU.
+//! So when the call returns, each other thread has passed a full fence at some point of its program
+//! order since the call: the half of Dekker's pattern that the light side leaves out. If the kernel
+//! refuses (before Linux 4.14, or a seccomp filter), both sides are full fences.
 
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
@@ -14,11 +14,11 @@ use rustix::thread::MembarrierCommand;
 use super::asymmetric::Asymmetric;
 use super::{Linux, extras, futex};
 
-/// On where the light side leaves its fence out, since the heavy side runs membarrier.
+/// On while the light side leaves its fence out and the heavy side runs membarrier.
 static EXPEDITED: Asymmetric = Asymmetric::new();
 
-/// How long a light side can be on its way to the access behind it: it is some instructions long,
-/// and whoever loses its CPU there passes a fence.
+/// Upper bound for a light side's way to the access behind it. The way is some instructions long,
+/// and a thread that loses its CPU there passes a fence.
 const ON_THE_WAY_NS: u64 = 10_000_000;
 
 #[inline(always)]
@@ -34,7 +34,7 @@ fn expedite() -> bool {
     futex::membarrier(MembarrierCommand::PrivateExpedited)
 }
 
-/// Registers the process: once, at load.
+/// Registers the process, once, at load.
 pub(super) fn register() {
     if futex::membarrier(MembarrierCommand::RegisterPrivateExpedited) {
         EXPEDITED.begin();
@@ -42,20 +42,20 @@ pub(super) fn register() {
 }
 
 pub(super) fn heavy() {
-    // Where there are to be no extras, whoever said so has passed the last barrier.
+    // Without extras, the thread that gave them up has passed the last barrier.
     if EXPEDITED.needs_barrier() && extras::ask(expedite_somehow) == Some(false) {
         EXPEDITED.end(|| Linux::backoff_sleep(ON_THE_WAY_NS));
     }
     fence(Ordering::SeqCst);
 }
 
-/// At the second attempt in a child of fork on a kernel that did not pass the registration on.
-/// False where a filter was installed since.
+/// Runs membarrier; at the second attempt in a child of fork on a kernel that did not pass the
+/// registration on. False if a filter was installed since.
 fn expedite_somehow() -> bool {
     expedite() || futex::membarrier(MembarrierCommand::RegisterPrivateExpedited) && expedite()
 }
 
-/// From now on both sides are full fences. The system still grants membarrier.
+/// Makes both sides full fences. The system still grants membarrier.
 pub(super) fn give_up() {
     EXPEDITED.end(|| {
         if !expedite() {
@@ -71,8 +71,8 @@ mod tests {
 
     use super::*;
 
-    /// Store buffering with one light and one heavy side: never do both threads miss the other's
-    /// store. With the heavy barrier taken out this fails within a few thousand rounds on
+    /// Store buffering with one light and one heavy side: the two threads never both miss the
+    /// other's store. With the heavy barrier taken out this fails within a few thousand rounds on
     /// x86-64.
     #[test]
     fn light_and_heavy_together_order_like_two_full_fences() {

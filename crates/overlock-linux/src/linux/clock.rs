@@ -3,7 +3,7 @@
 
 use overlock_core::Instant;
 
-/// What one of the two clocks shows.
+/// Reads one of the two clocks.
 #[inline]
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
@@ -27,8 +27,8 @@ pub(super) fn wall() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// Nanoseconds within a factor of two: the counters of x86-64 processors run at 1 to 4 GHz, so that
-/// half of what they show does.
+/// Returns nanoseconds within a factor of two: the counters of x86-64 processors run at 1 to 4 GHz,
+/// so half of their value is returned.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub(super) fn ticks() -> u64 {

@@ -1,5 +1,5 @@
-//! A thread-specific key that is created once, by whoever needs it first: how a thread's end is
-//! seen without a thread-local that has a destructor, for which the C library may allocate.
+//! A thread-specific key that the first thread creates. It reports the end of threads without a
+//! thread-local that has a destructor, for which the C library may allocate.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::load;
 
-/// Has a function called when threads end. Creating it and setting it allocate nothing in the first
-/// 32 keys of a process, and take no lock; both may happen in handlers of signals.
+/// Calls a function at the end of threads. Creating and setting the key allocate nothing within the
+/// first 32 keys of a process, and take no lock; both may happen in signal handlers.
 #[derive(Debug)]
 pub struct ExitKey {
     /// The key (an unsigned int in every Linux libc) + 1; 0 until a thread needs it.
@@ -19,8 +19,8 @@ pub struct ExitKey {
 }
 
 impl ExitKey {
-    /// `ends` gets what the thread has [set](Self::set), and runs again for a thread that sets it
-    /// anew meanwhile.
+    /// Returns a key, not created yet. `ends` is passed the value that the thread has
+    /// [set](Self::set), and runs again for a thread that sets it meanwhile.
     pub const fn new(ends: unsafe extern "C" fn(*mut c_void)) -> ExitKey {
         ExitKey {
             key: AtomicU32::new(0),
@@ -28,10 +28,10 @@ impl ExitKey {
         }
     }
 
-    /// The key, created now if there is none; `None` where the process has no more. `created` runs
-    /// once, on the thread whose key it is.
+    /// Returns the key, and creates it if there is none; `None` if the process has no more keys.
+    /// `created` runs once, in the thread that created it.
     pub fn get(&self, created: impl FnOnce()) -> Option<libc::pthread_key_t> {
-        // Relaxed, as below: the key's number is all there is to see.
+        // Relaxed, as below: the key's number is the only data.
         match self.key.load(Relaxed) {
             0 => self.create(created),
             key => Some(key - 1),
@@ -40,7 +40,7 @@ impl ExitKey {
 
     #[cold]
     fn create(&self, created: impl FnOnce()) -> Option<libc::pthread_key_t> {
-        // What nothing refers to is left out where a static library is linked.
+        // The linker leaves unreferenced objects of a static library out.
         black_box(&load::LOADED);
         let mut key = 0;
         // SAFETY: `key` is valid for the write; `ends` has the signature of a destructor.
@@ -60,8 +60,8 @@ impl ExitKey {
         }
     }
 
-    /// Has the function called with `value`, which is not 0, when the calling thread ends. False
-    /// where that is refused.
+    /// Has the function called with `value`, which is not 0, at the calling thread's end. False if
+    /// that is refused.
     pub fn set(&self, value: usize, created: impl FnOnce()) -> bool {
         self.get(created).is_some_and(|key| {
             // SAFETY: the key was created and is never deleted.

@@ -1,8 +1,9 @@
-//! System calls beyond `futex`: asked for until the process [says](super::Linux::use_futex_alone)
-//! that it does without, by nobody after that.
+//! System calls beyond `futex`: made until the process [restricts
+//! itself](super::Linux::use_futex_alone) to that one, and never after.
 //!
-//! A filter may end who asks. So whoever asks counts itself first, and who says it waits for those:
-//! none of them is between its look at the word below and its call when the filter comes.
+//! A seccomp filter may kill a thread that makes such a call. So each caller counts itself first,
+//! and the restriction waits for the callers: when the filter comes, none of them is between its
+//! check of the word below and its call.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -11,17 +12,17 @@ use overlock_core::Platform;
 
 use super::Linux;
 
-/// In a gate: nobody asks any more. Below it, how many threads ask.
+/// In a gate: closed. The bits below count the threads inside.
 const ALONE: u32 = 1 << 31;
 
 struct Gate(AtomicU32);
 
 static GATE: Gate = Gate(AtomicU32::new(0));
 
-/// How long, and between which looks, those that ask are waited for. Each is done as soon as it has
-/// a CPU; one that a handler of a signal has interrupted, in which the process restricts itself, is
-/// not before that returns.
-const PATIENCE_NS: u64 = 1_000_000_000;
+/// Timeout of the wait for the threads inside, and the sleep between two polls. Each of them is
+/// done as soon as it has a CPU. The exception is a thread whose signal handler restricts the
+/// process: it is not done before the handler returns.
+const TIMEOUT_NS: u64 = 1_000_000_000;
 const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 impl Gate {
@@ -29,11 +30,11 @@ impl Gate {
         if !self.is_open() {
             return None;
         }
-        // Acquire: pairs with the release in `end`. What was given up before is seen by who is
-        // refused.
+        // Acquire: pairs with the release in `end`. A refused caller sees all that was given up
+        // before.
         let granted = self.0.fetch_add(1, Acquire) & ALONE == 0;
         let answer = granted.then(call);
-        // Release: pairs with the look in `end`.
+        // Release: pairs with the poll in `end`.
         self.0.fetch_sub(1, Release);
         answer
     }
@@ -46,30 +47,30 @@ impl Gate {
     fn end(&self) {
         // Release: pairs with `ask`.
         self.0.fetch_or(ALONE, Release);
-        let until = Linux::now().plus_nanos(PATIENCE_NS);
-        // Acquire: pairs with the end of `ask`.
+        let until = Linux::now().plus_nanos(TIMEOUT_NS);
+        // Acquire: pairs with the release at the end of `ask`.
         while self.0.load(Acquire) != ALONE && Linux::now() < until {
             Linux::backoff_sleep(BACKOFF_SLEEP_NS);
         }
     }
 }
 
-/// Makes system calls, unless there are to be none.
+/// Makes system calls, unless they have been given up.
 pub fn ask<T>(call: impl FnOnce() -> T) -> Option<T> {
     GATE.ask(call)
 }
 
-/// Whether there may be more than `futex`. A snapshot.
+/// Whether system calls beyond `futex` may be made. A snapshot.
 pub fn are_granted() -> bool {
     GATE.is_open()
 }
 
-/// There are no more, and when this returns nobody is at one.
+/// Closes the gate. When this returns, no thread is at such a call.
 pub(super) fn end() {
     GATE.end();
 }
 
-/// In a child of fork: those that asked are not there.
+/// After fork() in the child: forget the threads inside, which exist only in the parent.
 pub(super) fn forget_others() {
     GATE.0.fetch_and(ALONE, Relaxed);
 }
@@ -78,7 +79,7 @@ pub(super) fn forget_others() {
 mod tests {
     use super::*;
 
-    /// Fails where `ask` does not count, and where it does not look again once it has.
+    /// Fails where `ask` does not count, and where it does not recheck after it has.
     #[test]
     fn who_asks_is_waited_for_and_who_comes_later_is_refused() {
         let gate = Gate(AtomicU32::new(0));

@@ -1,7 +1,8 @@
-//! The system calls: `futex`, which is all that is needed, and `membarrier`, which may be refused.
+//! The system calls: `futex`, the only one that is necessary, and `membarrier`, which may be
+//! refused.
 //!
-//! [Raw](super::syscall), so that nothing of the C library's is called, `errno` stays what it was,
-//! and no cancellation point is passed.
+//! They are [raw](super::syscall), so no function of the C library is called, `errno` stays as it
+//! was, and no cancellation point is passed.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::AtomicU32;
@@ -17,18 +18,18 @@ pub(super) const REGISTER_RESTART: MembarrierCommand =
     MembarrierCommand::RegisterPrivateExpeditedRseq;
 pub(super) const RESTART: MembarrierCommand = MembarrierCommand::PrivateExpeditedRseq;
 
-/// Whether the system does it.
+/// Runs the command. False if the system refuses it.
 pub(super) fn membarrier(what: MembarrierCommand) -> bool {
     !cfg!(miri) && command(what).is_ok()
 }
 
-/// A wake-up may have been missed, at a refusal that nobody announced.
+/// Set when a wake-up may have been missed, at a refusal without announcement.
 static DOUBTED: AtomicBool = AtomicBool::new(false);
 
-/// How long a sleep may last from then on.
+/// Longest sleep from then on.
 const DOUBT_NS: u64 = 1_000_000_000;
 
-/// From now on each sleep ends after a second.
+/// Limits each sleep to a second from now on.
 pub(super) fn doubt_wake_ups() {
     DOUBTED.store(true, Relaxed);
 }
@@ -37,7 +38,7 @@ pub(super) fn wake_ups_are_doubted() -> bool {
     DOUBTED.load(Relaxed)
 }
 
-/// The moment, and the clock that it is a moment of.
+/// Returns the moment, and its clock.
 fn timespec(at: Deadline) -> (libc::timespec, libc::clockid_t) {
     let (nanos, clock) = match at {
         Deadline::Monotonic(at) => (at.as_nanos(), libc::CLOCK_MONOTONIC),
@@ -63,7 +64,7 @@ fn mask(sleeper: Sleeper) -> u32 {
     }
 }
 
-/// Whether it may have been kicked.
+/// Sleeps, and returns whether the thread may have been kicked.
 pub(super) fn wait(
     word: &AtomicU32,
     expected: u32,
@@ -95,7 +96,7 @@ pub(super) fn wait(
     answer == 0
 }
 
-/// Wakes those that sleep on the word at this address, which may be gone.
+/// Wakes the sleepers of the word at this address, which may be gone.
 #[allow(clippy::not_unsafe_ptr_arg_deref)] // the kernel does not
 pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
     let (most, sleeper) = match whom {
@@ -103,8 +104,8 @@ pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
         Kick::All => (i32::MAX as u32, Sleeper::Waiter),
         Kick::Apart => (i32::MAX as u32, Sleeper::Apart),
     };
-    // SAFETY: the kernel looks for sleepers by the address, and does not touch the word.
-    // (Not `word.addr()`: Miri looks by what the pointer leads to.)
+    // SAFETY: the kernel finds sleepers by the address, and does not touch the word. (Not
+    // `word.addr()`: Miri finds them by the pointer's target.)
     unsafe {
         crate::system_call!(
             libc::SYS_futex,
@@ -118,8 +119,8 @@ pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
     };
 }
 
-/// Whoever sleeps on `from` sleeps on `to` after this. False where the system refuses, and where
-/// such a sleep, which may have no end, is not to be relied on.
+/// Moves a sleeper of `from` to `to`. False if the system refuses, and while sleeps without an end
+/// are not to be relied on.
 pub(super) fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
     if wake_ups_are_doubted() {
         return false;
@@ -139,18 +140,18 @@ pub(super) fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
     moved >= 0
 }
 
-/// Not 0: the system does not let a thread sleep on two words, or is not asked to. A third word of
-/// those that do.
+/// Not 0: the system cannot let a thread sleep on two words, or is not to be called. A third word
+/// of the sleepers on two.
 static ONE_WORD: AtomicU32 = AtomicU32::new(cfg!(miri) as u32);
 
-/// From now on nobody sleeps on two words; those that do wake up.
+/// Ends sleeps on two words, and wakes those under way.
 pub(super) fn give_up() {
     ONE_WORD.store(1, Relaxed);
     wake(&ONE_WORD, Kick::All);
 }
 
-/// Sleeps until one of two words is not what is expected of it, or is kicked, or for no reason.
-/// False where the system cannot do that.
+/// Sleeps until one of two words differs from its expected value, or is kicked, or spuriously.
+/// False if the system cannot do that.
 pub(super) fn wait_either(words: [(&AtomicU32, u32); 2], until: Option<Deadline>) -> bool {
     if ONE_WORD.load(Relaxed) != 0 || wake_ups_are_doubted() {
         return false;

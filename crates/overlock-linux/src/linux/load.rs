@@ -1,5 +1,5 @@
-//! What is done once, when the program or the library is loaded, and once more where the process is
-//! about to restrict itself: no lock call asks the system for anything but to sleep and to wake.
+//! Set-up when the program or the library is loaded, and tear-down before the process restricts
+//! itself: lock calls make no system calls but to sleep and to wake.
 
 use core::ffi::{CStr, c_char};
 
@@ -23,8 +23,8 @@ pub(super) static LOADED: extern "C" fn() = {
     load
 };
 
-/// Threads that end call functions of the library that this is part of: it must not go from memory
-/// before them, whoever closes it. Takes the loader's lock, so it is for the time of loading.
+/// Exiting threads call functions of the library that contains this code, so a `dlclose` must not
+/// unmap it before. Takes the loader's lock, so it belongs to load time.
 #[cfg(all(target_env = "gnu", not(miri)))]
 fn stay_loaded() {
     use core::ffi::{c_int, c_void};
@@ -63,23 +63,23 @@ fn stay_loaded() {
     unsafe { libc::dlopen(library.name, flags) };
 }
 
-/// musl never takes a library from memory.
+/// musl never unmaps a library.
 #[cfg(not(all(target_env = "gnu", not(miri))))]
 fn stay_loaded() {}
 
 impl Linux {
-    /// From now on the locks of this process ask the system for `futex` alone: not for
-    /// `membarrier`, `sched_yield` or `futex_waitv`, which are extras. To be called before the
-    /// process puts a seccomp filter in force that refuses them, or ends who calls them. No wake-up
-    /// is missed by it. Later calls do nothing. A program that begins under such a filter says
-    /// so by the environment variable `OVERLOCK_FUTEX_ALONE=1`.
+    /// Restricts the locks of this process to the system call `futex`: no more `membarrier`,
+    /// `sched_yield` or `futex_waitv`, which are extras. Call it before the process installs a
+    /// seccomp filter that refuses them or kills for them. No wake-up is missed by it. Later calls
+    /// do nothing. A program that starts under such a filter sets the environment variable
+    /// `OVERLOCK_FUTEX_ALONE=1`.
     ///
-    /// Where a filter refuses one of them without this, the locks notice and do without from then
-    /// on; but an unlock may have been under way at that moment, so that each sleep ends after
-    /// a second from then on, and looks again.
+    /// Without this call, the locks notice a filter's refusal and do without from then on. But an
+    /// unlock may have been under way at that moment, so each later sleep ends after a second, and
+    /// the thread rechecks.
     ///
-    /// Uncontended unlocks cost a locked instruction after this. Reading a
-    /// `PerCpuRwLock` costs a fence.
+    /// Afterwards uncontended unlocks cost a locked instruction, and reading a `PerCpuRwLock` costs
+    /// a fence.
     pub fn use_futex_alone() {
         release::give_up();
         barrier::give_up();
@@ -88,17 +88,16 @@ impl Linux {
         extras::end();
     }
 
-    /// Finds out anew for how many threads there are CPUs, after the affinity or the quota of the
-    /// process has changed: the reader-writer semaphore does not spin where there is one. It
-    /// opens files, so that no lock call does this. Nothing is done after
-    /// [`use_futex_alone`](Self::use_futex_alone).
+    /// Determines anew the number of CPUs for this process, after its affinity or quota has
+    /// changed. With one CPU the reader-writer semaphore does not spin. It opens files, so no lock
+    /// call does this. It does nothing after [`use_futex_alone`](Self::use_futex_alone).
     pub fn refresh_parallelism() {
         extras::ask(quota::look);
     }
 }
 
-/// The value of an environment variable. Not by `getenv`, which a program may have replaced, nor by
-/// `std`, which copies.
+/// Returns the value of an environment variable. Does not call `getenv`, which a program may have
+/// replaced, nor `std`, which copies.
 pub fn variable(name: &CStr) -> Option<&'static CStr> {
     unsafe extern "C" {
         static environ: *const *const c_char;

@@ -1,16 +1,17 @@
 //! Priority inheritance: the kernel's PI futexes, and the thread id that their words hold.
 //!
 //! `FUTEX_LOCK_PI` counts its deadline on `CLOCK_REALTIME`, which can be set; `FUTEX_LOCK_PI2`
-//! (Linux 5.14) can count on `CLOCK_MONOTONIC`. Where there is only the first, a deadline that the
-//! clock reached too early is tried again; one that the clock was set back from comes late.
+//! (Linux 5.14) can count on `CLOCK_MONOTONIC`. With the first alone, a wait whose deadline came
+//! too early because the clock was set forward is repeated. If the clock was set back, the wait
+//! ends late.
 //!
 //! # The thread's id
 //!
-//! Asked of the kernel once a thread, and once more in a child of fork: there the thread is a copy,
-//! with another id. The copy is told by a page that the kernel empties in every child, whichever
-//! way it was forked (`MADV_WIPEONFORK`, Linux 4.14). The page holds a number that differs from
-//! that of every forebear, and each thread notes it with its id. Where the kernel cannot do this,
-//! or an emulator only says that it can, each id is asked anew.
+//! Each thread asks the kernel once for its id, and once more in a child of fork: there the thread
+//! is a copy, with another id. A page that the kernel empties in every child, for any kind of fork,
+//! distinguishes the copy (`MADV_WIPEONFORK`, Linux 4.14). The page holds a number that differs
+//! from that of every ancestor, and each thread notes it with its id. If the kernel cannot do this,
+//! or an emulator only pretends to, each call asks for the id.
 
 use std::cell::Cell;
 use std::ptr;
@@ -48,10 +49,9 @@ impl PiPlatform for Linux {
         .map_err(|error| match error {
             Errno::TIMEDOUT => PiError::Deadline,
             Errno::DEADLK => PiError::Deadlock,
-            // No such thread; a thread of the kernel's own; a thread that the kernel's waiters do
-            // not wait for.
+            // No such thread; a kernel thread; a thread that the kernel's waiters do not wait for.
             Errno::SRCH | Errno::PERM | Errno::INVAL => PiError::OwnerDied,
-            // Out of memory, or none of these futexes on this machine, or a filter.
+            // Out of memory, or no such futexes on this machine, or a filter.
             _ => PiError::Unavailable,
         })
     }
@@ -69,7 +69,7 @@ impl PiPlatform for Linux {
         }
     }
 
-    /// The thread that forked goes on in the child as its first one, whose id is the process's.
+    /// The forking thread continues in the child as its first thread, whose id is the process's.
     fn was_before_fork(_: u32) -> bool {
         let process = process();
         ask() == process && FIRST.load(Relaxed) != process
@@ -80,7 +80,7 @@ impl PiPlatform for Linux {
 static ONLY_REALTIME: AtomicBool = AtomicBool::new(false);
 
 fn lock_until(word: &AtomicU32, end: Instant) -> io::Result<()> {
-    // Relaxed: a hint, asked anew as often as need be.
+    // Relaxed: a hint, read anew as often as necessary.
     if !ONLY_REALTIME.load(Relaxed) {
         let result = futex::lock_pi2(word, futex::Flags::PRIVATE, Some(&timespec(end.as_nanos())));
         if result != Err(Errno::NOSYS) {
@@ -118,11 +118,11 @@ thread_local! {
     static MINE: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// The word that the kernel sets to 0 in a child of fork. Null until the first thread looks for it.
+/// The word that the kernel sets to 0 in a child of fork. Null until the first thread needs it.
 static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
-/// Stands in for the page where there is none: always 0, which no thread notes.
+/// Stands in for a missing page: always 0, which no thread notes.
 static NO_PAGE: AtomicU32 = AtomicU32::new(0);
-/// Numbers given to processes so far in this one's line of descent. Copied by fork, like all memory
+/// Count of the numbers given to processes in this line of descent. Copied by fork, like all memory
 /// but the page.
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
 /// The first process in that line in which a thread asked for its id: no lock was held before.
@@ -150,7 +150,7 @@ fn map() -> &'static AtomicU32 {
     unsafe { &*first }
 }
 
-/// A page of zeros that is one of zeros again in each child.
+/// Maps a page of zeros that is zeros again in each child.
 fn new_page() -> Option<*mut AtomicU32> {
     if cfg!(miri) {
         return None;
@@ -165,8 +165,8 @@ fn new_page() -> Option<*mut AtomicU32> {
     }
     // SAFETY: the advice concerns the mapping just made, which nobody else knows.
     let advise = |advice| unsafe { libc::madvise(page, size, advice) } == 0;
-    // Emulators (qemu-user up to 7.2) take any advice and ignore it: who takes one that does not
-    // exist is not believed.
+    // Emulators (qemu-user up to 7.2) accept any advice and ignore it. One that accepts an advice
+    // that does not exist is not trusted.
     if advise(-1) || !advise(libc::MADV_WIPEONFORK) {
         // SAFETY: as above.
         unsafe { libc::munmap(page, size) };
@@ -175,13 +175,13 @@ fn new_page() -> Option<*mut AtomicU32> {
     Some(page.cast())
 }
 
-/// Asks the kernel for the thread's id, and notes it where it can be told in a child of fork that
-/// it is another's.
+/// Asks the kernel for the thread's id, and notes it if a child of fork can tell that the id is
+/// another thread's.
 #[cold]
 fn ask() -> u32 {
     let id = gettid().as_raw_nonzero().get() as u32;
     if FIRST.load(Relaxed) == 0 {
-        // Fails where another thread of this process was faster.
+        // Fails if another thread of this process was faster.
         let _ = FIRST.compare_exchange(0, process(), Relaxed, Relaxed);
     }
     let page = page();
@@ -190,7 +190,7 @@ fn ask() -> u32 {
     }
     let mut number = page.load(Relaxed);
     if number == 0 {
-        // Relaxed: numbers that differ are all that is asked. Threads that meet here use up one
+        // Relaxed: distinct numbers are the only requirement. Threads that meet here use up one
         // each.
         let next = NUMBERS.fetch_add(1, Relaxed) + 1;
         number = match page.compare_exchange(0, next, Relaxed, Relaxed) {

@@ -1,11 +1,11 @@
-//! For how many threads there are CPUs: those that the calling thread may run on, or what its
+//! The number of CPUs for this process: those that the calling thread may run on, or those that its
 //! control groups grant, if that is less.
 //!
-//! The answer is that of `std::thread::available_parallelism`, which allocates to find it and
-//! passes cancellation points: not for a lock that takes the place of the C library's. Here files
-//! are read by system calls into buffers on the stack, some 3 KiB of it. As there, version 2 of
-//! cgroups counts where it is mounted at `/sys/fs/cgroup`, and names with spaces are not found.
-//! Names longer than the buffer are not found either.
+//! The answer is that of `std::thread::available_parallelism`. That function allocates and passes
+//! cancellation points, so a lock in the place of the C library's must not call it. Here system
+//! calls read files into buffers on the stack, some 3 KiB of it. As there, version 2 of cgroups
+//! counts if it is mounted at `/sys/fs/cgroup`, and names with spaces are not found. Names longer
+//! than the buffer are not found either.
 
 use std::fmt::Write;
 use std::mem::ManuallyDrop;
@@ -19,22 +19,22 @@ use rustix::{fs, io, thread};
 /// The longest path, and the longest line, that is understood.
 const LONGEST: usize = 1024;
 
-/// The answer of the last [look](look). Until the first, waiters take it that owners have a CPU of
-/// their own.
+/// The result of the last [scan](look). Before the first one, waiters assume that owners have a CPU
+/// of their own.
 static KNOWN: AtomicU32 = AtomicU32::new(2);
 
-/// What was found last: the value is all there is to see, so accesses are Relaxed.
+/// Returns the last result. The value is the only data, so accesses are Relaxed.
 #[inline]
 pub(super) fn known() -> u32 {
     KNOWN.load(Relaxed)
 }
 
-/// Finds out anew. Not in lock calls: it opens files, and takes 12 KiB of stack.
+/// Scans anew. Not in lock calls: it opens files, and takes 12 KiB of stack.
 pub(super) fn look() {
     KNOWN.store(parallelism(), Relaxed);
 }
 
-/// CPUs that the process's threads can use at a time. At least 1.
+/// Returns the number of CPUs that the process's threads can use at a time. At least 1.
 fn parallelism() -> u32 {
     let cpus = match thread::sched_getaffinity(None) {
         Ok(mask) if mask.count() > 0 => mask.count(),
@@ -47,12 +47,12 @@ fn parallelism() -> u32 {
     quota.map_or(cpus, |quota| cpus.min(quota.max(1)))
 }
 
-/// Where files come from: the kernel, or a test.
+/// Source of files: the kernel, or a test.
 trait Files {
     type File;
     fn exists(&self, path: &str) -> bool;
     fn open(&self, path: &str) -> Option<Self::File>;
-    /// Reads on; 0 at the end, and where that fails.
+    /// Reads on. Returns 0 at the end, and on failure.
     fn read(&self, file: &mut Self::File, buffer: &mut [u8]) -> usize;
 }
 
@@ -63,7 +63,7 @@ struct Open(ManuallyDrop<OwnedFd>);
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // SAFETY: the descriptor is taken once, and no more used after this.
+        // SAFETY: the descriptor is taken once, and not used after this.
         let file = unsafe { ManuallyDrop::take(&mut self.0) };
         // SAFETY: it was owned, and is open.
         unsafe { io::close(file.into_raw_fd()) }
@@ -109,7 +109,7 @@ impl Text {
         len: 0,
     };
 
-    /// These one after the other; `None` where they are too long.
+    /// Concatenates these; `None` if they are too long.
     fn of(parts: &[&str]) -> Option<Self> {
         let mut text = Text::EMPTY;
         parts
@@ -125,8 +125,7 @@ impl Text {
     }
 }
 
-/// Calls `each` with one line of the file after the other, but for those that are too long, until
-/// it has found something.
+/// Calls `each` with each line of the file until it finds something; skips lines that are too long.
 fn find_line<F: Files, T>(
     files: &F,
     path: &str,
@@ -165,10 +164,10 @@ fn find_line<F: Files, T>(
     }
 }
 
-/// The CPUs that control groups grant, rounded down; `None` where they do not say.
+/// Returns the CPUs that control groups grant, rounded down; `None` if they set no quota.
 fn quota<F: Files>(files: &F) -> Option<u32> {
     let mut group = None;
-    // A group of version 1 says that it controls CPUs, so it counts more than one of version 2.
+    // A group of version 1 names the CPU controller, so it takes precedence over one of version 2.
     let first = find_line(files, "/proc/self/cgroup", |line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let controllers = fields.next()?;
@@ -188,7 +187,7 @@ fn quota<F: Files>(files: &F) -> Option<u32> {
     }
 }
 
-/// The least quota of the group at `path` below `mount`, and of all groups that it lies in.
+/// Returns the least quota of the group at `path` below `mount`, and of its ancestors.
 fn least<F: Files>(
     files: &F,
     mount: &str,
@@ -240,7 +239,7 @@ fn quota_v1<F: Files>(files: &F, group: &str) -> Option<u32> {
             })
         })
     };
-    // Where it mostly is; else the table of mounts, which may be long.
+    // The usual place; else the table of mounts, which may be long.
     ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]
         .into_iter()
         .find_map(|mount| below(mount, group))
@@ -257,7 +256,7 @@ fn path_of(mount: &str, group: &str) -> Option<Text> {
     Text::of(&[mount, slash, group])
 }
 
-/// Where a line of the table of mounts says that `group` of version 1 is: the mount point, and the
+/// Parses a line of the table of mounts for `group` of version 1: returns the mount point, and the
 /// group's path below that.
 fn mounted<'a>(line: &'a str, group: &'a str) -> Option<(&'a str, &'a str)> {
     let mut items = line.trim().split(' ');

@@ -1,15 +1,15 @@
-//! The restartable release of the recommended mutex ([`Platform::release`]): a look and a store
+//! The restartable release of the recommended mutex ([`Platform::release`]): a load and a store
 //! that no other thread can come between.
 //!
-//! A restartable sequence (rseq(2), in Linux since 4.18) is a stretch of code that the kernel makes
-//! a thread leave for another address where the thread loses its CPU, takes a signal, or is met by
-//! `MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ` (since 5.10) within it. Here it is three steps long: it
-//! asks whether sequences have been given up, compares byte 0 of the lock with 1, and stores 0 into
-//! it. Whoever leaves it early has not stored, and goes on with the slow unlock; it does not
-//! try again, so a debugger that steps through it gets on.
+//! A restartable sequence (rseq(2), in Linux since 4.18) is a stretch of code that a thread leaves
+//! for another address if it is interrupted within. The interruption is the loss of its CPU, a
+//! signal, or `MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ` (since 5.10). Here it has three steps: it
+//! checks whether sequences have been given up, compares byte 0 of the lock with 1, and stores 0
+//! into it. A thread that leaves it early has not stored, and continues with the slow unlock. It
+//! does not try again, so a debugger that steps through it makes progress.
 //!
 //! glibc registers the area in which a thread names its sequence for each of its threads (since
-//! 2.35), and says where it lies. Elsewhere, and where the system refuses one of the two, a release
+//! 2.35), and publishes its place. Elsewhere, and if the system refuses one of the two, a release
 //! is a compare-exchange, and nobody restarts anything.
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -26,13 +26,13 @@ pub(super) use sequence::release;
 use super::asymmetric::Asymmetric;
 use super::{clock, extras, futex};
 
-/// What a release reads; in one place, since finding it may be a load.
+/// The data of a release; in one place, since finding it may be a load.
 #[repr(C)]
 struct Sequences {
-    /// On where releases are sequences. Read within the sequence: a restart after it is off is the
-    /// last that is needed. Comes first: the sequence reads its first byte.
+    /// On while releases are sequences. Read within the sequence: a restart after it is off is the
+    /// last that is needed. First field: the sequence reads its first byte.
     pair: Asymmetric,
-    /// Where a thread's area has the address of its sequence, from the thread pointer; 0: releases
+    /// Offset of the sequence's address in a thread's area, from the thread pointer; 0: releases
     /// are compare-exchanges.
     place: AtomicIsize,
 }
@@ -42,7 +42,7 @@ static SEQUENCES: Sequences = Sequences {
     place: AtomicIsize::new(0),
 };
 
-/// Restarts may take so much of the time: one in so many of what the last one took.
+/// Bounds the time for restarts: the pause after one is so many times its duration.
 const SHARE: u64 = 100;
 
 #[cfg(all(
@@ -103,7 +103,7 @@ mod sequence {
                 ".popsection",
                 place = in(reg) place,
                 word = in(reg) word.as_ptr(),
-                // Not by its name, which a library would have to keep to itself.
+                // Not by its name, which a library would have to keep local.
                 symmetric = in(reg) &raw const SEQUENCES,
                 t = out(reg) _,
                 slow = label { return false },
@@ -113,7 +113,7 @@ mod sequence {
         true
     }
 
-    /// The same without restarts.
+    /// As above, without restarts.
     #[cold]
     #[inline(never)]
     fn exchange(word: &AtomicU32) -> bool {
@@ -121,7 +121,7 @@ mod sequence {
     }
 }
 
-/// Registers the process, if there is what it takes: once, at load.
+/// Registers the process if it has the prerequisites; once, at load.
 pub(super) fn register() {
     #[cfg(all(
         target_arch = "x86_64",
@@ -132,14 +132,14 @@ pub(super) fn register() {
     if let Some(place) = super::rseq::sequence_place()
         && futex::membarrier(futex::REGISTER_RESTART)
     {
-        // Relaxed: from here on releases are sequences, and whoever restarts them knows. One that
-        // loads 0 does without.
+        // Relaxed: from here on releases are sequences, and the threads that restart them know. A
+        // release that loads 0 does without.
         SEQUENCES.pair.begin();
         SEQUENCES.place.store(place, Relaxed);
     }
 }
 
-/// From now on releases are compare-exchanges. The system still grants membarrier.
+/// Turns releases into compare-exchanges. The system still grants membarrier.
 pub(super) fn give_up() {
     SEQUENCES.pair.end(|| {
         if !restarted() {
@@ -148,8 +148,8 @@ pub(super) fn give_up() {
     });
 }
 
-/// Restarts the sequences that are under way, if the system does it: at the second attempt where a
-/// kernel did not pass the registration on to a child of fork.
+/// Restarts the sequences under way, if the system can; at the second attempt if a kernel did not
+/// pass the registration on to a child of fork.
 fn restarted() -> bool {
     futex::membarrier(futex::RESTART)
         || futex::membarrier(futex::REGISTER_RESTART) && futex::membarrier(futex::RESTART)
@@ -161,17 +161,17 @@ pub(super) fn restart() {
         return;
     }
     let start = clock::ticks();
-    // Where there are to be none, whoever said so has restarted all.
+    // Without extras, the thread that gave them up has restarted all.
     if extras::ask(restarted) == Some(false) {
-        // A filter that was installed since. Somebody may be within the sequence, and miss what the
-        // caller has written.
+        // A filter was installed since. A thread may be within the sequence, and miss the caller's
+        // store.
         SEQUENCES.pair.end(futex::doubt_wake_ups);
     }
     let end = clock::ticks();
     NEXT.store(end + SHARE * end.saturating_sub(start), Relaxed);
 }
 
-/// From when on a restart is [affordable](affordable).
+/// The time from which a restart is [affordable](affordable).
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// See [`Platform::restart_is_affordable`](overlock_core::Platform::restart_is_affordable).

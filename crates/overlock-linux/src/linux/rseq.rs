@@ -1,22 +1,21 @@
 //! The CPU that a thread runs on, from its restartable-sequences area.
 //!
-//! glibc 2.35 and later register the area for every thread and say where it lies; the kernel keeps
-//! `cpu_id` in it up to date, so reading it is one load. Elsewhere the CPU is unknown: asking the
-//! system takes longer than the fast paths that want to know it.
+//! glibc 2.35 and later register the area for every thread and publish its place. The kernel keeps
+//! `cpu_id` in it up to date, so reading it is one load. Elsewhere the CPU is unknown: a system
+//! call takes longer than the fast paths that want the answer.
 
 use core::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 use overlock_core::Cpu;
 
-/// Where `cpu_id` lies, from the thread pointer: the same in all threads. 0 until it is known, or
-/// where it is not.
+/// Offset of `cpu_id` from the thread pointer: the same in all threads. 0 if unknown.
 static PLACE: AtomicIsize = AtomicIsize::new(0);
 
-/// The CPU number of the calling thread, stale as soon as it is read; unknown before
+/// Returns the CPU number of the calling thread, stale as soon as it is read; unknown before
 /// [load](super::load).
 #[inline(always)]
 pub(super) fn cpu() -> Cpu {
-    // Relaxed: the value is all there is to see.
+    // Relaxed: the value is the only data.
     match PLACE.load(Relaxed) {
         0 => Cpu::UNKNOWN,
         // SAFETY: stored by `find`.
@@ -24,7 +23,7 @@ pub(super) fn cpu() -> Cpu {
     }
 }
 
-/// Where `rseq_cs` lies, from the thread pointer, if glibc has registered the areas.
+/// Returns the offset of `rseq_cs` from the thread pointer, if glibc has registered the areas.
 #[cfg(all(
     target_arch = "x86_64",
     target_env = "gnu",
@@ -37,7 +36,7 @@ pub(super) fn sequence_place() -> Option<isize> {
     area::place().map(|place| place + SEQUENCE)
 }
 
-/// Finds out where the areas lie.
+/// Finds the areas.
 pub(super) fn find() {
     if let Some(place) = area::place() {
         PLACE.store(place, Relaxed);
@@ -59,7 +58,7 @@ mod area {
     /// Offset of `cpu_id` in `struct rseq`, part of the kernel's ABI.
     const CPU_ID: isize = 4;
 
-    /// The address of a variable of glibc's, null where it has none of that name.
+    /// Returns the address of a variable of glibc's; null if it has none of that name.
     macro_rules! weak {
         ($name:literal) => {{
             let address: *const u8;
@@ -86,7 +85,7 @@ mod area {
         }};
     }
 
-    /// `cpu_id` of the calling thread: `u32::MAX` in one that has unregistered its area.
+    /// Returns `cpu_id` of the calling thread: `u32::MAX` if it has unregistered its area.
     ///
     /// # Safety
     ///
@@ -120,7 +119,7 @@ mod area {
         cpu
     }
 
-    /// Where `cpu_id` lies, if glibc has registered the area.
+    /// Returns the offset of `cpu_id`, if glibc has registered the area.
     pub(super) fn place() -> Option<isize> {
         let size: *const u32 = weak!("__rseq_size").cast();
         let offset: *const isize = weak!("__rseq_offset").cast();

@@ -1,14 +1,14 @@
-//! Which queue slot belongs to which thread.
+//! The queue slots of threads.
 //!
 //! A thread takes the lowest free slot when it first needs one and gives it back when it exits.
 //! Taking one is lock-free and allocates nothing, so it may happen in a signal handler: a
 //! constant-initialised thread-local, a bitmap, and a POSIX thread-specific key. The key is created
 //! at load, before the program's own, as glibc keeps the values of the first 32 keys of a process
 //! in the thread itself. (A library that is loaded later may get a later one: then glibc allocates
-//! where a thread takes its slot.)
+//! when a thread takes its slot.)
 //!
-//! Where the process has no key left, or no memory for its value, a slot stays taken when its
-//! thread has gone: some 16,000 threads can wait then.
+//! If the process has no key left, or no memory for its value, a slot stays taken when its thread
+//! has gone. Some 16,000 threads can wait before the slots run out.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -23,28 +23,29 @@ use super::{SLOTS, THREADS};
 static TAKEN: [AtomicU64; THREADS.div_ceil(64)] =
     [const { AtomicU64::new(0) }; THREADS.div_ceil(64)];
 
-/// Has slots given back.
+/// Gives slots back at the end of threads.
 static KEY: ExitKey = ExitKey::new(give);
 
-/// One more than the highest slot that a thread has ever had: where the search for those in use
-/// begins.
+/// One more than the highest slot that a thread has ever had: the search for slots in use begins
+/// there.
 static EVER: AtomicU32 = AtomicU32::new(0);
 
 /// See [`Platform::slots_in_use`](overlock_core::Platform::slots_in_use): one more than the highest
-/// slot that is taken. It falls when the threads at the top have exited; the look costs one load
-/// for 64 slots that there ever were.
+/// taken slot. It falls when the threads at the top have exited. The search costs one load for 64
+/// slots of those ever used.
 ///
-/// Why nobody is missed: a thread takes its bit, then raises `EVER`, then uses its slot. If this
-/// look comes after that use, in the order of sequentially consistent operations, its load finds
-/// that rise or a later one. All changes of `EVER` are read-modify-writes, so it acquires the rise,
-/// and the look at the bits finds the thread's: set, or cleared by its exit.
+/// Why no thread is missed: a thread sets its bit, then raises `EVER`, then uses its slot. If this
+/// search comes after that use in the SC order, its load finds that rise or a later one. All
+/// changes of `EVER` are read-modify-writes, so the load acquires the rise. The load of the bits
+/// then finds the thread's bit: set, or cleared by its exit.
 ///
-/// Why nobody is left out too soon: a bit is cleared when its thread has left the slot for good, a
-/// release that the look acquires. So who skips the slot knows of all that the thread did.
+/// Why no slot is skipped too soon: a bit is cleared when its thread has left the slot for good, a
+/// release that the search acquires. So a search that skips the slot sees everything that the
+/// thread did.
 pub(super) fn in_use() -> usize {
     // SeqCst: pairs with `take`. The canceller of a token and a waiter with a new slot meet in four
-    // sequentially consistent accesses (`CancelToken::cancel`); the first look at the slots
-    // must not come before them.
+    // SeqCst accesses (`CancelToken::cancel`); the first load of the slots must not come before
+    // them.
     let words = (EVER.load(SeqCst) as usize).div_ceil(64);
     // Acquire: pairs with `Bitmap::give`.
     for (index, bits) in TAKEN[..words].iter().enumerate().rev() {
@@ -61,7 +62,7 @@ thread_local! {
     static MINE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The calling thread's slot, taken now if it has none; `None` where all are taken.
+/// Returns the calling thread's slot, and takes one if it has none; `None` if all are taken.
 #[inline]
 pub(super) fn current() -> Option<usize> {
     match MINE.get() {
@@ -70,14 +71,14 @@ pub(super) fn current() -> Option<usize> {
     }
 }
 
-/// The slot that the calling thread has.
+/// Returns the calling thread's slot.
 pub(super) fn mine() -> Option<usize> {
     (MINE.get() as usize).checked_sub(1)
 }
 
-/// The thread that had `slot` has gone without [giving it back](give): by a fork.
+/// After fork() in the child: frees the slot of a thread that exists only in the parent.
 pub(super) fn give_anew(slot: usize) {
-    // One that its thread could not give back, or that nobody has taken, may be free already.
+    // It may be free already: never taken, or its thread could not give it back.
     TAKEN[slot / 64].fetch_and(!(1 << (slot % 64)), Relaxed);
 }
 
@@ -89,16 +90,16 @@ pub(super) fn register() {
 #[cold]
 fn take() -> Option<usize> {
     let slot = Bitmap(&TAKEN).take(THREADS)?;
-    // A handler that has interrupted this may have taken a slot already. (One that comes between
-    // this look and the store below costs a slot until the process ends, no more.)
+    // A handler that has interrupted this may have taken a slot already. (If it interrupts between
+    // this load and the store below, a slot is lost until the process ends, no more.)
     if MINE.get() != 0 {
         Bitmap(&TAKEN).give(slot);
         return current();
     }
-    // SeqCst: before whatever the thread does with the slot, pairs with `in_use`.
+    // SeqCst: before all uses of the slot, pairs with `in_use`.
     EVER.fetch_max(slot as u32 + 1, SeqCst);
     MINE.set(slot as u32 + 1);
-    // Where this is refused, the slot is never given back.
+    // If this is refused, the slot is never given back.
     KEY.set(slot + 1, || ());
     Some(slot)
 }
@@ -108,7 +109,7 @@ fn take() -> Option<usize> {
 unsafe extern "C" fn give(slot: *mut c_void) {
     let slot = slot.addr() - 1;
     MINE.set(0);
-    // A forgotten guard still uses a node of the slot: nobody may ever get it.
+    // A forgotten guard still uses a node of the slot: no other thread may ever get it.
     if SLOTS[slot].is_idle() {
         Bitmap(&TAKEN).give(slot);
     }
@@ -135,8 +136,8 @@ mod tests {
         assert!(seen.len() < FOLLOWERS / 2, "{seen:?}");
     }
 
-    /// Fails where it is one more than the highest slot that there has ever been. (Other tests run
-    /// meanwhile, and take the lowest that are free: not for ever.)
+    /// Fails where it is one more than the highest slot ever taken. (Other tests run meanwhile, and
+    /// take the lowest free slots, for a while.)
     #[test]
     fn slots_of_threads_that_are_gone_are_not_in_use() {
         const MANY: usize = if cfg!(miri) { 20 } else { 150 };
@@ -166,10 +167,10 @@ mod tests {
         panic!("{} slots in use, and {highest} is not", in_use());
     }
 
-    /// What `CancelToken::cancel` rests on. A waiter takes its slot, says what it waits for, and
-    /// looks at the token's flag; the canceller sets the flag, and looks through the slots in
-    /// use. One of the two sees the other. Where the accesses to `EVER` are Relaxed, Miri finds
-    /// a canceller that misses a new slot; x86 does not show it.
+    /// The assumption of `CancelToken::cancel`. A waiter takes its slot, publishes its token, and
+    /// loads the token's flag; the canceller sets the flag, and scans the slots in use. One of the
+    /// two sees the other. With Relaxed accesses to `EVER`, Miri finds a canceller that misses a
+    /// new slot; x86 does not show it.
     #[test]
     fn who_looks_through_the_slots_finds_a_new_one_or_is_seen_by_its_thread() {
         const ROUNDS: usize = 12;

@@ -1,13 +1,13 @@
-//! System calls by the machine's own instruction: the drop-in exports `syscall` of the C library's,
-//! and so may a program. Nothing of theirs may run in a lock call, which may itself be made by what
-//! takes their place.
+//! System calls by the machine's own instruction. The drop-in exports the C library's function
+//! `syscall`, and so may a program. No replacement of a C function may run in a lock call, since it
+//! may itself be the lock's caller.
 //!
 //! Under Miri, which knows the C library's function alone, and on machines that are not listed
 //! here, it is that function.
 
-/// What a register can hold.
+/// A value that a register can hold.
 pub trait Argument {
-    /// As the kernel gets it.
+    /// Returns the register's contents.
     fn bits(self) -> usize;
 }
 
@@ -38,10 +38,10 @@ impl<T> Argument for *mut T {
     }
 }
 
-/// Asks the system for a call of this number, with up to six arguments. What it answers: a negated
-/// errno where it refuses. `errno` stays as it was where the machine has its own instruction here.
+/// Makes the system call of this number, with up to six arguments. Returns the kernel's answer: a
+/// negated errno on failure. `errno` stays as it was on machines with an instruction here.
 ///
-/// To be used in an unsafe block, as what the kernel does with the arguments is up to the caller.
+/// For use in an unsafe block: the effect on the arguments is the caller's responsibility.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! system_call {
@@ -103,7 +103,7 @@ pub unsafe fn call(number: usize, [a, b, c, d, e, f]: [usize; 6]) -> isize {
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
 pub use libc::syscall as function;
 
-/// What the C library's function returned, as the kernel had it.
+/// Converts the C library's result to the kernel's.
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
 pub fn answer(returned: libc::c_long) -> isize {
     if returned == -1 {

@@ -1,4 +1,4 @@
-//! With the validator: see [`lockdep`].
+//! The calls with the validator: see [`lockdep`].
 
 use std::panic::Location;
 use std::ptr;
@@ -30,14 +30,15 @@ enum Origin {
     Name(&'static str),
 }
 
-/// Tells a lock's class, and the lock itself from others of the class, wherever it is moved.
+/// Identifies a lock's class, and distinguishes the lock from others of the class, wherever it is
+/// moved.
 pub(crate) struct Key {
     origin: Origin,
     /// The class in the low 16 bits, above them the lock's number; 0 until the first acquisition.
     id: AtomicU64,
 }
 
-/// Locks that have been acquired so far.
+/// Number of locks that have been acquired, plus one.
 static LOCKS: AtomicU64 = AtomicU64::new(1);
 
 impl Key {
@@ -156,7 +157,7 @@ pub(crate) fn downgrade<R>(raw: &R) {
     lockdep::downgrade(ptr::from_ref(raw).addr(), lockdep::How::SHARED);
 }
 
-/// An acquisition that is given up for a while; `None` where it was not seen.
+/// An acquisition that is released for a while; `None` if the validator has not seen it.
 pub(crate) struct Paused(Option<Held>);
 
 pub(crate) fn pause<R>(raw: &R) -> Paused {
@@ -179,7 +180,7 @@ pub(crate) fn paused<R, T>(raw: &R, f: impl FnOnce() -> T) -> T {
     pause(raw).end(f)
 }
 
-/// The line of the caller.
+/// Returns the line of the caller.
 #[track_caller]
 pub(crate) fn here() -> Site {
     Site::here()

@@ -7,7 +7,7 @@ fn kernels() -> u32 {
     gettid().as_raw_nonzero().get() as u32
 }
 
-/// Runs `work` in a child of fork; whether it said yes.
+/// Runs `work` in a child of fork, and returns whether it returned true.
 fn in_child(work: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child runs `work`, which the tests keep to system calls and plain memory, and
     // exits.
@@ -35,7 +35,7 @@ fn each_thread_has_the_kernels_id_for_it() {
     assert_eq!(Linux::thread_id(), here);
 }
 
-/// The page: with another one that fork copies, the child goes on with its parent's id.
+/// The page: with one that fork copies, the child would go on with its parent's id.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn a_forked_child_has_an_id_of_its_own_and_so_has_its_child() {
@@ -52,9 +52,9 @@ fn a_forked_child_has_an_id_of_its_own_and_so_has_its_child() {
     assert_eq!(Linux::thread_id(), parents);
 }
 
-/// Nobody takes what another thread of the process holds for its own. And numbers differ from
-/// process to process: with the same one in both, the new thread would make the copy of the forker
-/// trust the id that it has from its parent.
+/// No thread takes a lock of another thread of the process for its own. And numbers differ from
+/// process to process. With the same number in both, the new thread would make the copy of the
+/// forker trust the id from its parent.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn a_new_thread_of_a_child_was_nobody_else() {

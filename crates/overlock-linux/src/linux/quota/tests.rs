@@ -70,7 +70,7 @@ fn the_root_group_has_a_level_too() {
     );
 }
 
-/// Version 1 names its controllers, so it counts more, whatever comes first.
+/// Version 1 names its controllers, so it takes precedence in any order.
 #[test]
 fn of_version_1_where_cpus_are_controlled_by_it() {
     let files = [
