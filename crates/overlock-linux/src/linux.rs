@@ -133,8 +133,8 @@ impl Platform for Linux {
     }
 
     #[inline]
-    fn pause(polls: u32) {
-        for _ in 0..polls {
+    fn pause(pauses: u32) {
+        for _ in 0..pauses {
             hint::spin_loop();
         }
     }

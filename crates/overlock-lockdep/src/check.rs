@@ -1,4 +1,4 @@
-//! The rules, at each acquisition.
+//! The rules, checked at each acquisition.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
@@ -17,11 +17,11 @@ pub(super) fn set_nesting(nesting: Nesting) {
     NESTING.store(nesting as u8, Relaxed);
 }
 
-/// The thread is about to wait for it.
+/// The thread is about to wait for `wanted`.
 #[inline]
 pub(super) fn wanted(me: &Thread, wanted: &Held) {
     if me.depth() != 0 {
-        beside(me, wanted);
+        with_locks_held(me, wanted);
     }
     if me.signals().load(Relaxed) != 0 {
         signal::waits(me, wanted);
@@ -29,10 +29,10 @@ pub(super) fn wanted(me: &Thread, wanted: &Held) {
 }
 
 /// With locks held.
-fn beside(me: &Thread, wanted: &Held) {
+fn with_locks_held(me: &Thread, wanted: &Held) {
     let entries = me.entries();
     if let Some(entry) = entries.iter().find(|entry| entry.lock() == wanted.lock) {
-        // Taken again: what is held beside it was already, or comes after it.
+        // Acquired again: the other locks held were held before, or come after it.
         return again(me, entry, wanted);
     }
     if wanted.class == ClassId::NONE {
@@ -95,22 +95,22 @@ fn within(me: &Thread, entry: &Entry, wanted: &Held, half: Half) {
 /// Two locks of one class, held together: a hash of what they are.
 struct Pair(u64);
 
-/// What a pair is but for the lock that is held: the same for all that are.
+/// The part of a pair without the held lock: the same for all held locks.
 #[derive(Clone, Copy)]
 struct Half(u64);
 
-/// Pairs that were looked at, each at a place of its own, until another takes it. Finding the two
+/// Checked pairs, each at a place of its own, until another takes the place. Finding the two
 /// members in the table of classes takes longer.
 static PAIRS: [AtomicU64; 1 << 12] = [const { AtomicU64::new(0) }; 1 << 12];
 
-/// Odd, so that a product has all that its other factor had.
+/// Odd, so that a product keeps all bits of its other factor.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Half {
     #[inline]
     fn new(wanted: &Held) -> Half {
         let kind = u64::from(wanted.class.index()) << 8 | u64::from(wanted.how.to_bits());
-        // What was learnt of locks that are gone does not count.
+        // Dependencies of locks that are gone do not count.
         let kind = (class::forgotten() as u64) << 24 ^ kind;
         Half((kind.wrapping_mul(MIX).rotate_left(29) ^ wanted.member as u64).wrapping_mul(MIX))
     }

@@ -1,6 +1,6 @@
-//! Classes: the nodes of the dependency graph, and where a lock's class is found.
+//! Classes: the nodes of the dependency graph, and the class of each lock.
 //!
-//! A class is never taken out of the table, so what was read of one stays true. Readers take no
+//! A class is never removed from the table, so what was read of one stays true. Readers take no
 //! lock: a class is complete before its number is in the index, a lock's class before its address
 //! is in the table of locks. Writers are inside the gate.
 
@@ -14,22 +14,22 @@ use super::site::Site;
 use super::symbol;
 use super::{GATE, notice};
 
-/// A class of locks: those of one name, or initialised in one place. What lockdep learns of one it
-/// holds for true of all.
+/// A class of locks: those of one name, or initialised in one place. The validator applies what it
+/// learns of one lock to all of its class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClassId(u16);
 
 impl ClassId {
-    /// No class: such a lock is seen where it is held, and is not in the order.
+    /// No class: such a lock is tracked while it is held, and has no place in the order.
     pub const NONE: ClassId = ClassId(0);
 
-    /// A number for a lock to keep; 0 is [`ClassId::NONE`].
+    /// Returns a number for a lock to keep; 0 is [`ClassId::NONE`].
     #[inline]
     pub const fn to_bits(self) -> u32 {
         self.0 as u32
     }
 
-    /// Undoes [`to_bits`](Self::to_bits). Any other number gives some class, or none.
+    /// Inverse of [`to_bits`](Self::to_bits). Any other number gives some class, or none.
     #[inline]
     pub const fn from_bits(bits: u32) -> ClassId {
         ClassId(bits as u16 % NODES as u16)
@@ -46,33 +46,34 @@ impl ClassId {
     }
 }
 
-/// Classes, and single locks of which others of their class are held: each may be half of them.
+/// Capacity for classes, and for single locks held with others of their class: each may be half of
+/// them.
 pub(super) const NODES: usize = 1 << if cfg!(miri) { 8 } else { 14 };
 
-/// What makes a class the one it is.
+/// The identity of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
     Named(&'static str),
-    /// Initialised there.
+    /// Initialised at this place.
     Site(Site),
-    /// Initialised by a call of a C library's function, for those that are above it.
+    /// Initialised by a call of a C library's function, with these callers.
     Init(Init),
-    /// One lock that nobody initialised: a static, usually.
+    /// One lock without an initialisation: a static, usually.
     Lock(usize),
-    /// The level of a class in which locks are taken in an order that the caller knows.
+    /// A level of a class whose locks are taken in an order that the caller knows.
     Level(ClassId, u8),
-    /// One lock of a class, where two of the class are held.
+    /// One lock of a class, while two of the class are held.
     Member(ClassId, usize),
 }
 
-/// Where a lock was initialised. Many a program does it in a function of its own, for all its
-/// locks: so it makes a difference who has called that.
+/// The place of a lock's initialisation. Many programs initialise all their locks in a function of
+/// their own, so the callers of that function count too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Init {
     pub(super) site: Site,
-    /// Where the function with the site was called.
+    /// The place of the call to the function that contains the site.
     pub(super) caller: Site,
-    /// Stands for who is above.
+    /// A hash of the callers above.
     pub(super) above: u16,
 }
 
@@ -94,12 +95,12 @@ static TABLE: [Node; NODES] = [const {
     }
 }; NODES];
 
-/// Twice as many as nodes, so that a search ends soon.
+/// Twice the number of nodes, so that a search ends soon.
 static INDEX: [AtomicU16; 2 * NODES] = [const { AtomicU16::new(0) }; 2 * NODES];
 
-/// Nodes in use; the first is never one.
+/// Nodes in use; node 0 is never used.
 static COUNT: AtomicU32 = AtomicU32::new(1);
-/// Those of them that are members.
+/// Number of those that are members.
 static MEMBERS: AtomicU32 = AtomicU32::new(0);
 
 impl Node {
@@ -118,7 +119,7 @@ impl Node {
         self.kind.store(kind, Relaxed);
     }
 
-    /// `None` for one that is not used, and for a lock that is gone.
+    /// `None` for an unused node, and for a lock that is gone.
     fn get(&self) -> Option<Origin> {
         let value = self.value.load(Relaxed);
         let class = ClassId(self.parent.load(Relaxed));
@@ -168,7 +169,7 @@ fn start(origin: Origin) -> usize {
     }
 }
 
-/// The class, or where in the index it would have to be.
+/// The class, or its place in the index.
 fn search(origin: Origin) -> Result<ClassId, Option<&'static AtomicU16>> {
     let start = start(origin);
     for step in 0..INDEX.len() {
@@ -185,8 +186,8 @@ fn search(origin: Origin) -> Result<ClassId, Option<&'static AtomicU16>> {
     Err(None)
 }
 
-/// The class of that origin, a new one where there is none; [`ClassId::NONE`] where there is no
-/// room.
+/// Returns the class of that origin, a new one if there is none; [`ClassId::NONE`] if the table is
+/// full.
 pub(super) fn class_of(origin: Origin) -> ClassId {
     if let Ok(class) = search(origin) {
         return class;
@@ -204,7 +205,7 @@ pub(super) fn class_of(origin: Origin) -> ClassId {
 #[cold]
 fn add(origin: Origin, _: &Inside<'_>) -> ClassId {
     let place = match search(origin) {
-        Ok(class) => return class, // somebody was faster
+        Ok(class) => return class, // another thread was faster
         Err(None) => return ClassId::NONE,
         Err(Some(place)) => place,
     };
@@ -223,23 +224,22 @@ fn add(origin: Origin, _: &Inside<'_>) -> ClassId {
     ClassId(count as u16)
 }
 
-/// Classes that are known.
+/// Returns the number of classes.
 pub(super) fn count() -> usize {
     (COUNT.load(Relaxed) - 1 - MEMBERS.load(Relaxed)) as usize
 }
 
-/// The numbers of all nodes so far.
+/// Returns the numbers of all nodes so far.
 pub(super) fn all() -> impl Iterator<Item = u16> {
     1..COUNT.load(Relaxed) as u16
 }
 
-/// Whether a node still stands for something: what was learnt through a lock that is gone counts no
-/// longer.
+/// Whether a node still stands for something: dependencies of a lock that is gone no longer count.
 pub(super) fn is_alive(class: u16) -> bool {
     TABLE[usize::from(class)].kind.load(Relaxed) != DEAD
 }
 
-/// The class with which a level or a member is reported once.
+/// Returns the class with which a level or a member is reported once.
 pub(super) fn family(class: ClassId) -> ClassId {
     match TABLE[usize::from(class.0)].get() {
         Some(Origin::Member(class, _)) => class,
@@ -270,7 +270,7 @@ impl fmt::Debug for ClassId {
 /// Locks whose class is found by their address.
 const LOCKS: usize = 1 << if cfg!(miri) { 8 } else { 16 };
 
-/// How far from its place an address may be.
+/// The largest distance of an address from its place.
 const REACH: usize = 64;
 
 struct Place {
@@ -280,7 +280,7 @@ struct Place {
 }
 
 const EMPTY: usize = 0;
-/// Was a lock. Searches go on behind it.
+/// A removed entry. Searches continue behind it.
 const GONE: usize = 1;
 
 static PLACES: [Place; LOCKS] = [const {
@@ -307,13 +307,13 @@ fn place_of(lock: usize) -> Option<&'static Place> {
     None
 }
 
-/// The class that the lock at this address was given.
+/// Returns the class of the lock at this address, if it has one.
 #[inline]
 pub(super) fn known_class(lock: usize) -> Option<ClassId> {
     place_of(lock).map(|place| ClassId(place.class.load(Relaxed)))
 }
 
-/// Gives the lock at this address a class.
+/// Sets the class of the lock at this address.
 pub(super) fn set_class(lock: usize, class: ClassId) {
     if lock <= GONE {
         return;
@@ -336,7 +336,7 @@ pub(super) fn set_class(lock: usize, class: ClassId) {
     }
 }
 
-/// Members that are gone.
+/// Number of members that are gone.
 static FORGOTTEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Changes whenever a member is gone.
@@ -345,7 +345,7 @@ pub(super) fn forgotten() -> usize {
     FORGOTTEN.load(Relaxed)
 }
 
-/// What was learnt of the lock at this address is no longer true of what comes to lie there.
+/// Forgets the lock at this address: another one may come to lie there.
 pub(super) fn forget(lock: usize, class: ClassId) {
     let member = search(Origin::Member(class, lock)).ok();
     let place = place_of(lock);
@@ -401,7 +401,7 @@ mod tests {
 
     #[test]
     fn searches_go_on_behind_a_lock_that_is_gone() {
-        // Addresses that all want the same place.
+        // Addresses that all hash to the same place.
         let mut locks = (0x1_0000..)
             .step_by(16)
             .filter(|lock| mix(*lock) % LOCKS == 7);

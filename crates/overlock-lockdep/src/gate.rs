@@ -1,9 +1,9 @@
 //! The lock of the validator's own tables.
 //!
-//! It needs no queue node, no allocation and no thread-local memory, and is taken only where
-//! something new was seen. Its word names the process of its holder: in a child of fork the holder
-//! may not exist, and whoever finds the number of another process there takes the lock over. What a
-//! holder was writing then is unpublished and lost, no more.
+//! It needs no queue node, no allocation and no thread-local memory, and is taken only for
+//! something new. Its word names the process of its holder. In a child of fork the holder may not
+//! exist, so a thread that finds the number of another process takes the lock over. Entries that
+//! the holder was writing are unpublished and lost, no more.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -13,15 +13,15 @@ use overlock_core::{Platform, Spin};
 
 use overlock_linux::Linux;
 
-/// Looks before a waiter sleeps.
-const TURNS: u32 = 200;
+/// Polls before a waiter sleeps.
+const POLLS: u32 = 200;
 
-/// How long it sleeps: nobody wakes it, so that leaving is one store.
+/// Length of that sleep: nobody wakes the waiter, so that leaving is one store.
 const BACKOFF_SLEEP_NS: u64 = 1_000_000;
 
 pub(super) struct Gate(AtomicU32);
 
-/// Says that the caller is alone with what the gate protects.
+/// Proof that the caller has exclusive access to the protected tables.
 pub(super) struct Inside<'a>(&'a Gate);
 
 impl Gate {
@@ -37,19 +37,19 @@ impl Gate {
         }
     }
 
-    /// Gives up where somebody else stays inside for `limit`.
+    /// As [`enter`](Self::enter), but gives up if the gate stays taken for `limit`.
     pub(super) fn enter_within(&self, limit: Duration) -> Option<Inside<'_>> {
         let me = process();
         let mut end = None;
         loop {
-            let turns = Spin::Polls(TURNS);
-            let seen = Linux::wait_until(&self.0, Relaxed, turns, |seen: u32| seen != me);
+            let spin = Spin::Polls(POLLS);
+            let seen = Linux::wait_until(&self.0, Relaxed, spin, |seen: u32| seen != me);
             if let Ok(seen) = seen {
-                // Acquire: pairs with the release of the one that was inside before.
+                // Acquire: pairs with the release of the previous holder.
                 if self.0.compare_exchange(seen, me, Acquire, Relaxed).is_ok() {
                     return Some(Inside(self));
                 }
-                continue; // somebody was faster
+                continue; // another thread was faster
             }
             let now = Linux::now();
             if now >= *end.get_or_insert_with(|| now.plus(limit)) {
@@ -59,7 +59,7 @@ impl Gate {
         }
     }
 
-    /// For the child of a fork, in which nobody can be inside.
+    /// For the child of a fork, in which no thread can be inside.
     pub(super) fn reset(&self) {
         self.0.store(0, Relaxed);
     }
@@ -67,7 +67,7 @@ impl Gate {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire of the next that enters.
+        // Release: pairs with the acquire of the next holder.
         self.0.0.store(0, Release);
     }
 }

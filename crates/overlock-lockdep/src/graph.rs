@@ -1,14 +1,14 @@
 //! The order in which classes were taken: a directed graph, and the search for a way back.
 //!
-//! An edge says that its second class was asked for while its first was held, and how: whether the
-//! holder would have kept readers out, and whether the one that asked waits behind writers that
-//! only wait (published as the kernel's four kinds of dependencies, `-(EN)->` and so on). Two edges
-//! in a row can be part of a deadlock unless the first ends in a recursive reader and the second
-//! begins in a reader: readers do not block such a reader. A way on which that happens nowhere, its
-//! ends included, is *strong*; a strong way in a circle is what is reported.
+//! An edge says that its second class was requested while its first was held, and in which modes:
+//! whether the holder would have kept readers out, and whether the request waits behind writers
+//! that only wait. (The kernel publishes this as its four kinds of dependencies, `-(EN)->` and so
+//! on.) Two edges in a row can be part of a deadlock unless the first ends in a recursive reader
+//! and the second begins in a reader: readers do not block such a reader. A path without such a
+//! pair, its ends included, is *strong*. A strong cycle is reported.
 //!
-//! An edge that would close a circle is reported and does not become part of the graph, so the
-//! graph has no strong circle and one mistake is not reported again by all that follows from it.
+//! An edge that would close a cycle is reported and not added, so the graph has no strong cycle. So
+//! one mistake is not reported again by all that follows from it.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
@@ -18,7 +18,7 @@ use super::gate::Inside;
 use super::site::{How, Site};
 use super::trace::Trace;
 
-/// The most edges of a circle that a report shows.
+/// The most edges of a cycle that a report shows.
 pub(super) const SHOWN: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +27,9 @@ pub(super) struct Edge {
     pub(super) to: u16,
     pub(super) from_how: How,
     pub(super) to_how: How,
-    /// Where `from` was acquired, and where `to` was asked for.
+    /// The places where `from` was acquired and `to` was requested.
     pub(super) sites: [Site; 2],
-    /// From where: the callers of the second.
+    /// The callers of the second place.
     pub(super) trace: Trace,
     /// The next edge out of `from`, + 1.
     next: u32,
@@ -59,7 +59,7 @@ impl Edge {
     };
 }
 
-/// What an edge is to the search.
+/// The edge's identity in the search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key(u32);
 
@@ -67,18 +67,18 @@ impl Key {
     #[inline]
     pub(super) fn new(from: u16, from_how: How, to: u16, to_how: How) -> Key {
         let kind = u32::from(from_how.is_shared()) << 1 | u32::from(to_how.is_recursive());
-        // The top bit tells a key from an empty place; classes have 14 bits.
+        // The top bit distinguishes a key from an empty place; classes have 14 bits.
         Key(1 << 31 | kind << 28 | u32::from(from) << 14 | u32::from(to))
     }
 }
 
-/// What became of a new edge.
+/// Outcome of adding an edge.
 pub(super) enum Added {
-    /// It was there already, or is now, and closes no circle.
+    /// It is in the graph, and closes no cycle.
     Fine,
-    /// It closes a circle with these edges, which lead from where it ends to where it begins.
+    /// It closes a cycle with these edges, which lead from its end to its beginning.
     Circle(Path),
-    /// No room.
+    /// The graph is full.
     Full,
 }
 
@@ -103,7 +103,7 @@ impl Path {
 type State = u32;
 
 struct Scratch<const NODES: usize> {
-    /// The search in which a state was last reached, by which edge and from which state.
+    /// The search that last reached a state, by which edge and from which state.
     reached: [[u32; 2]; NODES],
     by: [[u32; 2]; NODES],
     from: [[State; 2]; NODES],
@@ -112,7 +112,7 @@ struct Scratch<const NODES: usize> {
 }
 
 pub(super) struct Graph<const NODES: usize, const EDGES: usize, const KNOWN: usize> {
-    /// All keys that need not be looked at again; a hash set.
+    /// All keys that need no second check; a hash set.
     known: [AtomicU32; KNOWN],
     known_count: AtomicU32,
     /// Edges in use. They do not change.
@@ -124,15 +124,15 @@ pub(super) struct Graph<const NODES: usize, const EDGES: usize, const KNOWN: usi
     scratch: UnsafeCell<Scratch<NODES>>,
 }
 
-// SAFETY: what is not atomic is written only by who is inside the gate, and of that others only
-// read edges whose number they got from somebody who was.
+// SAFETY: only a thread inside the gate writes what is not atomic. Of that, other threads only read
+// edges whose number they got from such a thread.
 unsafe impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Sync
     for Graph<NODES, EDGES, KNOWN>
 {
 }
 
 impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, EDGES, KNOWN> {
-    /// All zero bytes.
+    /// An empty graph: all zero bytes.
     pub(super) const fn new() -> Self {
         Graph {
             known: [const { AtomicU32::new(0) }; KNOWN],
@@ -151,7 +151,7 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         }
     }
 
-    /// An edge, of those that there is room for.
+    /// Returns an edge, of those that there is room for.
     fn place(&self, number: usize) -> *mut Edge {
         self.edges.get().cast::<Edge>().wrapping_add(number)
     }
@@ -160,19 +160,19 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         self.count.load(Relaxed) as usize
     }
 
-    /// Whether nothing new can come of this edge.
+    /// Whether this edge is known: it adds nothing.
     #[inline]
     pub(super) fn knows(&self, key: Key) -> bool {
         self.find(key).is_ok() || self.full.load(Relaxed) != 0
     }
 
-    /// Its place in the set, or where it would have to be.
+    /// Returns its place in the set, taken or free.
     #[inline]
     fn find(&self, key: Key) -> Result<(), usize> {
         let mut place = key.0.wrapping_mul(0x9e37_79b1) as usize >> 8;
         loop {
             place %= KNOWN;
-            // Relaxed: that the key is there is all there is to see.
+            // Relaxed: the presence of the key is the only data.
             match self.known[place].load(Relaxed) {
                 0 => return Err(place),
                 seen if seen == key.0 => return Ok(()),
@@ -181,7 +181,7 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         }
     }
 
-    /// False where the set is full. A quarter stays free, so that searches end.
+    /// Returns false if the set is full. A quarter stays free, so that searches end.
     fn note(&self, key: Key) -> bool {
         let count = self.known_count.load(Relaxed);
         if count as usize >= KNOWN / 4 * 3 {
@@ -202,11 +202,11 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         unsafe { *self.place(number as usize) }
     }
 
-    /// Adds an edge, unless it closes a circle.
+    /// Adds an edge, unless it closes a cycle.
     pub(super) fn add(&self, new: Edge, alive: impl Fn(u16) -> bool, _: &Inside<'_>) -> Added {
         let key = Key::new(new.from, new.from_how, new.to, new.to_how);
         if self.knows(key) {
-            return Added::Fine; // somebody was faster
+            return Added::Fine; // another thread was faster
         }
         let count = self.count.load(Relaxed) as usize;
         if count == EDGES || !self.note(key) {
@@ -218,7 +218,7 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         let closes =
             |class, as_reader: bool| class == new.from && !(as_reader && new.from_how.is_shared());
         if let Some((_, path)) = self.way((new.to, new.to_how), first, closes, alive) {
-            // Once for each pair of classes, however they are held.
+            // Once for each pair of classes, in any modes.
             for from_how in [How::EXCLUSIVE, How::SHARED] {
                 for to_how in [How::EXCLUSIVE, How::SHARED_RECURSIVE] {
                     self.note(Key::new(new.from, from_how, new.to, to_how));
@@ -232,15 +232,15 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
             *self.place(count) = Edge { next: *head, ..new };
         }
         *head = count as u32 + 1;
-        // Last, should a fork come between: an edge that is counted is complete.
+        // Last, in case of a fork in between: an edge that is counted is complete.
         self.count.store(count as u32 + 1, Relaxed);
         Added::Fine
     }
 
-    /// A strong way from a class that is asked for as `start` says to the first class for which
-    /// `is_end` says so, given whether it is only reached as a recursive reader; that class,
-    /// and the way. `is_end` sees each class that there is a way to, perhaps in both manners, until
-    /// it says so.
+    /// Finds a strong path from a class that is requested as `start` says to the first class for
+    /// which `is_end` is true. Returns that class and the path. `is_end` is passed each class with
+    /// a path to it, and whether it was only reached as a recursive reader; perhaps a class in both
+    /// modes.
     pub(super) fn leads(
         &self,
         start: (u16, How),
@@ -253,7 +253,7 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
         self.way(start, first, is_end, alive)
     }
 
-    /// As [`leads`](Self::leads). Breadth first: it is a shortest one.
+    /// As [`leads`](Self::leads). Breadth first: the path is a shortest one.
     fn way(
         &self,
         (class, how): (u16, How),
@@ -288,8 +288,8 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
                 }
                 let recursive = edge.to_how.is_recursive();
                 let at = u32::from(edge.to) << 1 | u32::from(recursive);
-                // Who has been here as one that waits behind everything has been wherever this
-                // leads.
+                // The search has been here with a request that waits behind everything, which
+                // reaches all that this one can.
                 if reached[at as usize] == search || reached[at as usize & !1] == search {
                     continue;
                 }
@@ -310,7 +310,7 @@ impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, ED
     }
 }
 
-/// From `start` to `end`, which was reached by what the tables say.
+/// Returns the path from `start` to `end`, from the tables of the search.
 fn path(end: State, start: State, by: &[u32], from: &[State]) -> Path {
     let mut path = Path {
         edges: [0; SHOWN],

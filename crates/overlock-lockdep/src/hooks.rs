@@ -1,18 +1,18 @@
-//! Ends of threads and forks, noticed without calls of the user's.
+//! Notices ends of threads and forks without calls by the user.
 
 use std::ffi::c_void;
 
 use overlock_linux::__private::ExitKey;
 
-/// Ends the threads' books.
+/// Ends the threads' records.
 static KEY: ExitKey = ExitKey::new(end);
 
-/// Has the validator told when this thread ends, and the process that it is a child of fork.
+/// Arranges for the calls at this thread's end and in children of fork.
 pub(super) fn thread_begins() {
-    // SAFETY: the handler only stores to the validator's tables. Where it is refused, children see
-    // the threads of their parent.
+    // SAFETY: the handler only stores to the validator's tables. If it is refused, children keep
+    // their parent's threads in the tables.
     let created = || _ = unsafe { libc::pthread_atfork(None, None, Some(child)) };
-    // Where it is refused the thread's end is not seen.
+    // If it is refused, the thread's end goes unnoticed.
     KEY.set(1, created);
 }
 

@@ -7,16 +7,16 @@
 //! and how to read a report: `docs/lockdep.md` in the repository.
 //!
 //! The types of crate `overlock` call it with their feature `lockdep`. The functions below serve
-//! locks of any kind, such as replaced functions of a C library. They allocate nothing, never panic,
-//! call no function of pthread, and leave `errno` alone. They may be called before `main` and in
-//! signal handlers.
+//! locks of any kind, such as replaced functions of a C library. They allocate nothing, never
+//! panic, call no function of pthread, and leave `errno` alone. They may be called before `main`
+//! and in signal handlers.
 //!
 //! # Calls around an acquisition
 //!
 //! 1. [`acquire`], before: validates the order, and reports a thread that would wait for itself
 //!    before it does.
-//! 2. Where the lock is not free: [`begin_wait`], the wait, [`end_wait`]. They report a deadlock as
-//!    it happens.
+//! 2. If the lock is not free: [`begin_wait`], the wait, [`end_wait`]. They report a deadlock as it
+//!    happens.
 //! 3. [`acquired`], after.
 //! 4. [`release`], before the lock is released.
 //!
@@ -70,68 +70,71 @@ use report::Finding;
 use thread::Held;
 use trace::Trace;
 
-/// Alone with the tables of classes and dependencies.
+/// Protects the tables of classes and dependencies.
 static GATE: Gate = Gate::new();
 
-/// Dependencies that are kept, and what is known of others.
+/// Capacity for dependencies, and for what is known of others.
 const EDGES: usize = if cfg!(miri) { 256 } else { 1 << 16 };
 
 static GRAPH: Graph<{ class::NODES }, EDGES, { 4 * EDGES }> = Graph::new();
 
-/// An edge of a path in the graph.
+/// Returns an edge of a path in the graph.
 fn edge(number: u32) -> graph::Edge {
     // SAFETY: all paths are this graph's: there is no other.
     unsafe { GRAPH.edge(number) }
 }
 
-/// What two locks of one class, held together, mean.
+/// The meaning of two locks of one class that are held together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Nesting {
-    /// Nothing until two threads' orders of the same locks contradict each other: such locks are
-    /// followed one by one. The default.
+    /// None, until two threads' orders of the same locks contradict each other: such locks are
+    /// tracked one by one. The default.
     Follow = 0,
-    /// A report, as in the kernel, unless the levels are told ([`level`]).
+    /// A report, as in the kernel, unless the caller gives the levels ([`level`]).
     Report = 1,
 }
 
-/// Decides what two locks of one class mean, from now on.
+/// Sets the meaning of two locks of one class, from now on.
 pub fn set_nesting(nesting: Nesting) {
     check::set_nesting(nesting);
 }
 
-/// Where reports go as text: a file descriptor; negative for nowhere. 2 at first.
+/// Sets the output for reports as text: a file descriptor, 2 at first; negative for none.
 pub fn set_output(fd: i32) {
     out::TEXT.store(fd, Relaxed);
 }
 
-/// From now on reports leave out callers in the object that this code is in: for a library that has
-/// nothing of the program's in it.
+/// Makes reports leave out callers in the object that contains this code: for a library without
+/// code of the program's.
 pub fn hide_own_frames() {
     trace::hide_own();
 }
 
-/// The path of a FIFO (of up to 255 bytes) for reports as text. While somebody has it open for
-/// reading they go there, and not where [`set_output`] says, and each address of code or of a lock
-/// in them is `\x1f`, the path of its object, `\x1f`, the distance from where that is loaded, in
-/// hexadecimal, `\x1f`, what would stand there otherwise, `\x1e`: for readers that know more names.
-/// To be called before there is a second thread.
+/// Sets the path of a FIFO (of up to 255 bytes) for reports as text. While a process has it open
+/// for reading, reports go there, and not to [`set_output`]'s descriptor.
+///
+/// Each address of code or of a lock in them is marked, for a reader with debug information. The
+/// mark is `\x1f`, the path of its object, `\x1f`, the offset from the object's load address in
+/// hexadecimal, `\x1f`, the unmarked text, and `\x1e`.
+///
+/// Call it before there is a second thread.
 pub fn set_reader(path: &std::ffi::CStr) {
     out::set_reader(path);
 }
 
-/// Where reports go as lines of JSON: a file descriptor; negative for nowhere, as at first.
+/// Sets the output for reports as lines of JSON: a file descriptor; negative for none, as at first.
 pub fn set_json(fd: i32) {
     out::JSON.store(fd, Relaxed);
 }
 
-/// The class of that name, of whatever address.
+/// Returns the class of that name; equal names are one class.
 pub fn class_named(name: &'static str) -> ClassId {
     class::class_of(Origin::Named(name))
 }
 
-/// The class of the locks that were initialised there. [`ClassId::NONE`] for [`Site::NONE`].
+/// Returns the class of the locks initialised at that place. [`ClassId::NONE`] for [`Site::NONE`].
 pub fn class_of_site(site: Site) -> ClassId {
     if site == Site::NONE {
         return ClassId::NONE;
@@ -139,8 +142,8 @@ pub fn class_of_site(site: Site) -> ClassId {
     class::class_of(Origin::Site(site))
 }
 
-/// The class of locks of `class` that are taken after others of it, in an order that the caller
-/// knows: 1 after 0, which is `class` itself, 2 after 1.
+/// Returns the class for locks of `class` that are taken after others of it, in an order that the
+/// caller knows: 1 after 0, which is `class` itself, 2 after 1.
 pub fn level(class: ClassId, level: u8) -> ClassId {
     if level == 0 || class == ClassId::NONE {
         return class;
@@ -148,9 +151,9 @@ pub fn level(class: ClassId, level: u8) -> ClassId {
     class::class_of(Origin::Level(class, level))
 }
 
-/// A lock is initialised at this address: its class is that of the place. Many a program has one
-/// function that initialises all locks: so where `site` is a code address, it makes a difference
-/// who has called that function, as far as a backtrace tells.
+/// A lock is initialised at this address: its class is that of the place. Many programs initialise
+/// all locks in one function. So if `site` is a code address, the callers of that function count
+/// too, as far as a backtrace shows them.
 pub fn lock_init(lock: usize, site: Site) {
     lock_destroy(lock);
     let class = match Trace::here(site).init(site) {
@@ -160,14 +163,14 @@ pub fn lock_init(lock: usize, site: Site) {
     class::set_class(lock, class);
 }
 
-/// The lock is gone; its memory may become another's.
+/// The lock is destroyed; its memory may become another's.
 pub fn lock_destroy(lock: usize) {
     let class = class::known_class(lock).unwrap_or(ClassId::NONE);
     class::forget(lock, class);
 }
 
-/// The class of the lock at this address: that of [`lock_init`], or one of its own, for a lock that
-/// came initialised.
+/// Returns the class of the lock at this address: that of [`lock_init`], or one of its own for a
+/// lock with a static initialiser.
 #[inline]
 pub fn class_of_lock(lock: usize) -> ClassId {
     match class::known_class(lock) {
@@ -202,15 +205,15 @@ pub fn acquire(lock: usize, class: ClassId, how: How, site: Site) {
 }
 
 /// The calling thread has acquired the lock.
-// Always inlined, as those below: what is held then stays in registers, and the thread's record is
-// looked up once.
+// Always inlined, as those below: the held lock's fields then stay in registers, and the thread's
+// record is found once.
 #[inline(always)]
 pub fn acquired(lock: usize, class: ClassId, how: How, site: Site) {
     __private::holds(&held(lock, class, how, site));
 }
 
-/// The calling thread is about to release the lock. Where it was not seen to acquire it, it may be
-/// another one that did.
+/// The calling thread is about to release the lock. If the validator has not seen it acquire the
+/// lock, another thread may have.
 #[inline]
 pub fn release(lock: usize) {
     if !releases(lock)
@@ -220,8 +223,8 @@ pub fn release(lock: usize) {
     }
 }
 
-/// As [`release`], of a lock that only who has acquired it may release: reports it where that is
-/// known to be another thread.
+/// As [`release`], for a lock that only its holder may release. Reports a release by a thread if
+/// another one is known to hold it.
 #[inline(always)]
 pub fn release_own(lock: usize, site: Site) {
     if !releases(lock) {
@@ -229,7 +232,7 @@ pub fn release_own(lock: usize, site: Site) {
     }
 }
 
-/// Whether the calling thread was seen to hold it.
+/// Whether the calling thread was seen to hold it, and does not any more.
 #[inline(always)]
 fn releases(lock: usize) -> bool {
     thread::enter_known().is_some_and(|me| me.release(lock))
@@ -250,7 +253,7 @@ fn release_others(lock: usize, site: Site) {
     }
 }
 
-/// The calling thread releases a lock that nobody holds: reports it.
+/// The calling thread releases a free lock: reports it.
 #[cold]
 pub fn release_free(lock: usize, class: ClassId, site: Site) {
     if let Some(me) = thread::enter() {
@@ -259,8 +262,8 @@ pub fn release_free(lock: usize, class: ClassId, site: Site) {
     }
 }
 
-/// The calling thread is about to hold the lock in another way, without waiting: a writer becomes a
-/// reader.
+/// The calling thread is about to hold the lock in another mode, without waiting: a writer becomes
+/// a reader.
 pub fn downgrade(lock: usize, how: How) {
     if let Some(me) = thread::enter_known() {
         me.change(lock, how);
@@ -283,10 +286,10 @@ pub fn end_wait(lock: usize) {
 
 /// Whether threads wait for each other now; reports it.
 pub fn check_deadlock() -> bool {
-    thread::enter().is_some_and(|me| wait::look(&me))
+    thread::enter().is_some_and(|me| wait::check(&me))
 }
 
-/// The calling thread is about to sleep, or to wait for something that is no lock. Warns if it
+/// The calling thread is about to sleep, or to wait for something other than a lock. Warns if it
 /// holds a lock other than `but` (0 for none): that of a condition variable.
 pub fn sleeps(but: usize, site: Site) {
     let Some(me) = thread::enter_known() else {
@@ -300,15 +303,15 @@ pub fn sleeps(but: usize, site: Site) {
 }
 
 /// Has each thread call `hook` when the validator first meets it, and again when it meets it after
-/// [`thread_exits`]: so that whoever calls that hears of the thread's end. It may be called in the
-/// handler of a signal. There is one hook; with the feature `lockdep` the types of this crate have
-/// set theirs, which calls [`thread_exits`].
+/// [`thread_exits`], so that the hook can arrange for that call. It may run in a signal handler.
+/// There is one hook. With the feature `hooks` it is set from the start, and calls
+/// [`thread_exits`].
 pub fn on_thread(hook: fn()) {
     thread::set_hook(hook);
 }
 
-/// The calling thread ends. Reports what it holds. Not to be followed by other calls of the thread,
-/// unless it calls this again.
+/// The calling thread ends. Reports the locks that it holds. If the thread calls other functions
+/// afterwards, it has to call this again.
 pub fn thread_exits() {
     let Some(me) = thread::enter_known() else {
         return;
@@ -319,57 +322,56 @@ pub fn thread_exits() {
     thread::give(me);
 }
 
-/// In the child of a fork: the other threads, and what they held or waited for, are not there.
+/// After fork() in the child: forget the other threads, their locks and waits.
 pub fn fork_child() {
     GATE.reset();
     report::reset();
     thread::only_this_is_left();
 }
 
-/// The calling thread enters the handler of a signal. The result is for [`exit_signal`].
+/// The calling thread enters the handler of a signal. Pass the result to [`exit_signal`].
 pub fn enter_signal(signal: i32) -> u64 {
     let Some(me) = thread::enter() else {
-        return 0; // this function or another of the validator's is what the handler has interrupted: see `thread`
+        return 0; // the handler has interrupted this function or another of the validator's: see `thread`
     };
     let before = me.signals().load(Relaxed);
-    // The child of a vfork has its parent's record, and need not come back from the handler.
+    // The child of a vfork has its parent's record, and need not return from the handler.
     if me.is_this() {
         me.signals().store(before | signal::bit(signal), Relaxed);
     }
     before
 }
 
-/// The handler ends, with what [`enter_signal`] returned.
+/// The handler ends. Takes the result of [`enter_signal`].
 pub fn exit_signal(before: u64) {
     if let Some(me) = thread::enter_known() {
         me.signals().store(before, Relaxed);
     }
 }
 
-/// The calling thread leaves the handlers that it is in by a jump.
+/// The calling thread leaves its handlers by a jump.
 pub fn leave_signals() {
     if let Some(me) = thread::enter_known() {
         me.signals().store(0, Relaxed);
     }
 }
 
-/// Mistakes found, warnings not counted. A program may end with a status that says that there were
-/// some.
+/// Returns the number of mistakes found, without warnings, for a program's exit status for example.
 pub fn reports() -> usize {
     report::counts()[0]
 }
 
-/// Warnings made: sleeping with locks held.
+/// Returns the number of warnings: sleeping with locks held.
 pub fn warnings() -> usize {
     report::counts()[1]
 }
 
-/// Classes known.
+/// Returns the number of classes.
 pub fn classes() -> usize {
     class::count()
 }
 
-/// Dependencies known.
+/// Returns the number of dependencies.
 pub fn dependencies() -> usize {
     GRAPH.edges()
 }

@@ -1,4 +1,5 @@
-//! What is said once: each kind of report for what it is about, and that a table is full.
+//! One-time messages: each kind of report once for its subject, and the notice that a table is
+//! full.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,10 +7,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::out::Out;
 
-/// Reports that were made; a power of two.
+/// Capacity for past reports; a power of two.
 const TOLD: usize = 1 << 12;
 
-/// What has been reported, as hashes that are not 0.
+/// Past reports, as hashes that are not 0.
 static TABLE: [AtomicU64; TOLD] = [const { AtomicU64::new(0) }; TOLD];
 
 fn hash(kind: u8, a: usize, b: usize) -> u64 {
@@ -27,8 +28,8 @@ fn places(hash: u64) -> impl Iterator<Item = &'static AtomicU64> {
     (0..TOLD).map(move |step| &TABLE[(hash as usize).wrapping_add(step) % TOLD])
 }
 
-/// Whether there is nothing to report: it was, or too much has been.
-pub(super) fn is_told(kind: u8, a: usize, b: usize) -> bool {
+/// Whether there is nothing to report: it was reported, or the table is full.
+pub(super) fn is_reported(kind: u8, a: usize, b: usize) -> bool {
     let hash = hash(kind, a, b);
     let end = places(hash)
         .map(|place| place.load(Relaxed))
@@ -36,7 +37,7 @@ pub(super) fn is_told(kind: u8, a: usize, b: usize) -> bool {
     end != Some(0)
 }
 
-/// Whether this is the first time. Where too much has been reported already nothing is.
+/// Whether this is the first time. False if the table is full.
 pub(super) fn first(kind: u8, a: usize, b: usize) -> bool {
     let hash = hash(kind, a, b);
     for place in places(hash) {
@@ -62,7 +63,7 @@ const TEXTS: [&str; 7] = [
     "too many classes; locks of new ones are not in the order",
     "too many single locks of classes of which several are held; the order within classes is no longer followed",
     "too many locks; the classes of new ones are not known",
-    "too many dependencies; new ones are not looked at",
+    "too many dependencies; new ones are not checked",
     "too many locks held; the newest ones of this thread are not seen",
     "too many threads; new ones are not seen",
     "too many reports; there are no more",
@@ -70,7 +71,7 @@ const TEXTS: [&str; 7] = [
 
 static SAID: AtomicU32 = AtomicU32::new(0);
 
-/// Says that a table is full, the first time.
+/// Says once that a table is full.
 #[cold]
 pub(super) fn once(what: u32) {
     if SAID.fetch_or(1 << what, Relaxed) & 1 << what == 0

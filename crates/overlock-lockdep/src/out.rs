@@ -1,4 +1,4 @@
-//! Where reports go: a reader who has asked for them, or file descriptors; through a buffer on the
+//! Output of reports: to a reader of the FIFO, or to file descriptors; through a buffer on the
 //! stack.
 
 use std::ffi::CStr;
@@ -19,13 +19,13 @@ pub(super) static TEXT: AtomicI32 = AtomicI32::new(2);
 /// Reports as lines of JSON.
 pub(super) static JSON: AtomicI32 = AtomicI32::new(-1);
 
-/// The path of the FIFO on which somebody reads reports as text, with [marks](symbol::Marks), and a
-/// zero; at first there is none.
+/// The path of the FIFO for reports as text with [marks](symbol::Marks), and a zero; empty at
+/// first.
 static READER: [AtomicU8; MOST_PATH] = [const { AtomicU8::new(0) }; MOST_PATH];
 
 const MOST_PATH: usize = 256;
 
-/// Before there is a second thread.
+/// Sets the FIFO, before there is a second thread.
 pub(super) fn set_reader(path: &CStr) {
     let path = path.to_bytes_with_nul();
     if path.len() <= MOST_PATH {
@@ -35,8 +35,8 @@ pub(super) fn set_reader(path: &CStr) {
     }
 }
 
-/// The FIFO, where somebody reads it. Not an `OwnedFd`: that is closed by the C library, which may
-/// end the thread in it.
+/// Opens the FIFO, if it has a reader. Not an `OwnedFd`: the C library closes that, which may end
+/// the thread.
 fn reader() -> Option<i32> {
     let path = READER.each_ref().map(|byte| byte.load(Relaxed));
     let path = CStr::from_bytes_until_nul(&path).ok()?;
@@ -49,20 +49,20 @@ fn reader() -> Option<i32> {
         Some(file.into_raw_fd())
     };
     extras::ask(|| {
-        // Refused where nobody reads.
+        // Refused if nobody reads.
         close(open(OFlags::WRONLY)?);
-        // Who could read it is never ended by a reader that goes.
+        // A thread that could read it gets no SIGPIPE when the reader closes.
         open(OFlags::RDWR)
     })?
 }
 
 fn close(fd: i32) {
-    // SAFETY: the caller's, who does not use it any more.
+    // SAFETY: the caller's, which does not use it any more.
     unsafe { rustix::io::close(fd) };
 }
 
-/// How long a reader may keep a thread waiting that reports, in milliseconds.
-const PATIENCE: u32 = 1_000;
+/// The longest delay by a reader for a reporting thread, in milliseconds.
+const TIMEOUT: u32 = 1_000;
 
 const BUFFER: usize = 512;
 
@@ -70,7 +70,7 @@ const BUFFER: usize = 512;
 pub(super) struct Out {
     fd: i32,
     is_readers: bool,
-    patience: u32,
+    timeout: u32,
     buffer: [u8; BUFFER],
     length: usize,
 }
@@ -84,7 +84,7 @@ impl Out {
         }
     }
 
-    /// For reports as text.
+    /// Returns the output for reports as text.
     pub(super) fn text() -> Option<Out> {
         match reader() {
             Some(reader) => Some(Out::to(reader, true)),
@@ -96,31 +96,31 @@ impl Out {
         Out {
             fd,
             is_readers,
-            patience: PATIENCE,
+            timeout: TIMEOUT,
             buffer: [0; BUFFER],
             length: 0,
         }
     }
 
-    /// Until the result is dropped, addresses have marks if the reader knows what to do with them.
+    /// Marks addresses, if the reader understands that, until the result is dropped.
     pub(super) fn marks(&self) -> symbol::Marks {
         symbol::Marks::set(self.is_readers)
     }
 
     fn flush(&mut self) {
-        // SAFETY: not -1. If it is closed the call fails; that it is not somebody else's is the
-        // business of who chose it.
+        // SAFETY: not -1. If it is closed the call fails; whoever set it answers for its being the
+        // right one.
         let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
         let mut left = &self.buffer[..self.length];
         while !left.is_empty() {
             match rustix::io::write(fd, left) {
                 Ok(written) => left = left.get(written..).unwrap_or_default(),
                 Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) if self.is_readers && self.patience > 0 => {
-                    self.patience -= 1;
+                Err(rustix::io::Errno::AGAIN) if self.is_readers && self.timeout > 0 => {
+                    self.timeout -= 1;
                     Linux::backoff_sleep(1_000_000);
                 }
-                Err(_) => break, // nobody to tell
+                Err(_) => break, // nowhere to report it
             }
         }
         self.length = 0;
@@ -152,7 +152,7 @@ impl Drop for Out {
     }
 }
 
-/// Text within a JSON string.
+/// Escapes text for a JSON string.
 pub(super) struct Escaped<T>(pub(super) T);
 
 impl<T: fmt::Display> fmt::Display for Escaped<T> {
@@ -176,7 +176,7 @@ impl<T: fmt::Display> fmt::Display for Escaped<T> {
     }
 }
 
-/// Text cut or filled to a width.
+/// Returns the width of a value as text.
 pub(super) fn width(value: impl fmt::Display) -> usize {
     struct Count(usize);
 

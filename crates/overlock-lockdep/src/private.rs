@@ -1,5 +1,6 @@
-//! What the types of crate overlock need beyond the functions of the [crate](super): a lock that
-//! moves is the same lock, so they say which it is. May change at any time.
+//! For the types of crate overlock, beyond the functions of the [crate](super). A lock that moves
+//! stays the same lock, so these calls identify it by more than its address. May change at any
+//! time.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -36,7 +37,7 @@ fn unseen() {
     }
 }
 
-/// As [`release`], for an acquisition that comes back.
+/// As [`release`](super::release), for an acquisition that will be resumed.
 pub fn pause(lock: usize) -> Option<Held> {
     thread::enter_known()?.pop(lock)
 }

@@ -1,9 +1,9 @@
-//! Reports: what was found, in the shape that users of the kernel's validator know, and as a line
-//! of JSON.
+//! Reports: a finding in the format that users of the kernel's validator know, and as a line of
+//! JSON.
 //!
-//! Nothing here allocates, and nobody who reports is inside the gate: names come from the loader,
-//! which has a lock of its own. Threads that report at the same time take turns, within limits, for
-//! the same reason.
+//! Nothing here allocates, and no reporting thread is inside the gate: names come from the loader,
+//! which has a lock of its own. For the same reason, a thread that reports waits for another report
+//! to end, but not for ever.
 
 mod json;
 mod text;
@@ -23,9 +23,9 @@ use super::trace::Trace;
 use super::wait::Circle;
 use overlock_linux::__private::extras;
 
-/// Something that is wrong, or will be.
+/// A mistake, or a future one.
 pub(super) enum Finding<'a> {
-    /// What is asked for was held somewhere where, over some steps, `held` was asked for.
+    /// The requested class was held somewhere where, over some steps, `held` was requested.
     Order {
         held: Held,
         wanted: Held,
@@ -37,10 +37,10 @@ pub(super) enum Finding<'a> {
     Again { held: Held, wanted: Held },
     /// Readers that would wait for a writer between them.
     ReadAgain { held: Held, wanted: Held },
-    /// A handler may interrupt the holder of a lock that it waits for.
+    /// A handler may interrupt the holder of a lock that the handler waits for.
     Signal { used: Held, signals: u64 },
-    /// What handlers wait for was held where, over some steps, something was asked for that they
-    /// can interrupt. `last` has completed it.
+    /// A class that handlers wait for was held where, over some steps, a class was requested that
+    /// they can interrupt. `last` has completed it.
     Chain {
         last: Held,
         waits: ClassId,
@@ -48,7 +48,7 @@ pub(super) enum Finding<'a> {
         signals: u64,
         path: &'a Path,
     },
-    /// It is about to release what it does not hold; what is known of who does.
+    /// It is about to release a lock that it does not hold; the known holder.
     Release {
         at: Held,
         holder: Option<(u32, Held)>,
@@ -57,7 +57,7 @@ pub(super) enum Finding<'a> {
     Exit { held: Held },
     /// It is about to sleep.
     Sleep { held: Held, at: Held },
-    /// Threads that wait for each other, now.
+    /// Threads that wait for each other now.
     Deadlock(&'a Circle),
 }
 
@@ -93,7 +93,7 @@ impl Finding<'_> {
         }
     }
 
-    /// Where it comes up.
+    /// The place of the finding.
     fn site(&self) -> Site {
         match self {
             Finding::Order { wanted, .. }
@@ -107,7 +107,7 @@ impl Finding<'_> {
         }
     }
 
-    /// What it is reported once for.
+    /// The identity under which it is reported once.
     fn about(&self) -> (usize, usize) {
         let family = |held: &Held| usize::from(super::class::family(held.class).index());
         match self {
@@ -136,10 +136,10 @@ fn ends(waits: ClassId, interrupts: ClassId) -> (usize, usize) {
     (waits.index().into(), interrupts.index().into())
 }
 
-/// Whether there is nothing to say of a [`Finding::Chain`] between the two.
-pub(super) fn is_told_chain(waits: ClassId, interrupts: ClassId) -> bool {
+/// Whether a [`Finding::Chain`] between the two has been reported.
+pub(super) fn is_reported_chain(waits: ClassId, interrupts: ClassId) -> bool {
     let (a, b) = ends(waits, interrupts);
-    super::notice::is_told(CHAIN, a, b)
+    super::notice::is_reported(CHAIN, a, b)
 }
 
 static REPORTS: AtomicU32 = AtomicU32::new(0);
@@ -150,17 +150,17 @@ pub(super) fn counts() -> [usize; 2] {
     [&REPORTS, &WARNINGS].map(|count| count.load(Relaxed) as usize)
 }
 
-/// Who reports.
-static TURN: Gate = Gate::new();
+/// The reporting thread.
+static REPORT: Gate = Gate::new();
 
-/// How long one waits for the other, who may be unable to go on for reasons of the program's.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// The longest wait for another report, whose thread may be stuck for reasons of the program's.
+const TIMEOUT: Duration = Duration::from_millis(200);
 
 pub(super) fn reset() {
-    TURN.reset();
+    REPORT.reset();
 }
 
-/// Reports the finding, unless there was one like it.
+/// Reports the finding, unless one like it was reported.
 #[cold]
 #[inline(never)]
 pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
@@ -175,7 +175,7 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
         _ => &REPORTS,
     };
     let trace = Trace::here(finding.site());
-    let _turn = TURN.enter_within(PATIENCE);
+    let _report = REPORT.enter_within(TIMEOUT);
     // An `Out` does not fail.
     if let Some(mut out) = Out::text() {
         let _marks = out.marks();
@@ -184,11 +184,11 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
     if let Some(mut out) = Out::new(&JSON) {
         let _ = json::write(&mut out, me, finding, name);
     }
-    // Now that it can be read: somebody may wait for the number.
+    // After the report is readable: another thread may poll the number.
     count.fetch_add(1, Relaxed);
 }
 
-/// Puts `errno` back: the functions that lock leave it alone.
+/// Restores `errno` when dropped: the functions that lock leave it alone.
 struct Errno(i32);
 
 impl Errno {
@@ -209,7 +209,7 @@ impl Drop for Errno {
     }
 }
 
-/// The calling thread's name and number.
+/// Returns the calling thread's name and number.
 struct Task(u32);
 
 impl fmt::Display for Task {

@@ -2,25 +2,25 @@
 //!
 //! A class that is waited for in the handler of a signal must not be held where that signal can
 //! arrive: the handler would wait for the thread that it interrupted. For each class two sets of
-//! signals are kept, by whether readers or others used it: those in whose handlers it was waited
-//! for, and those that were not blocked where it was acquired outside of handlers. A signal in both
-//! is reported.
+//! signals are kept, separately for readers and others. One has the signals in whose handlers it
+//! was waited for, the other those that were not blocked when it was acquired outside of handlers.
+//! A signal in both is reported.
 //!
-//! The same at one remove: a class that is waited for in the handler must not be held while one is
-//! asked for, perhaps over some steps, that is held where the signal can arrive. The handler would
-//! wait for a thread that waits for the one that it interrupted. So from each class of a handler
-//! the [graph](super::graph) is searched for such a class. Whatever may be the last that was
-//! missing brings that about: a wait in a handler, a dependency, a signal that was not blocked.
+//! The rule also holds over several steps. A class A that is waited for in the handler must not be
+//! held while a class B is requested, perhaps through others, if B is held where the signal can
+//! arrive. The handler would wait for a thread that waits for the interrupted one. So the
+//! [graph](super::graph) is searched for such a class from each class of a handler. The search runs
+//! whichever part comes last: a wait in a handler, a dependency, or a signal that was not blocked.
 //!
-//! Two threads that bring it about together do not miss each other: the one says to whom a class
-//! matters ([`matters`](Usage::matters), U1), then looks where it was
-//! acquired ([`outside`](Usage::outside), U2); the other says how it was acquired (U3), then looks
-//! to whom it matters (U4). All four are sequentially consistent, so one of them sees what the
-//! other has said. Dependencies are added and followed inside the gate.
+//! Two threads that complete it together do not miss each other. One publishes for which signals a
+//! class matters ([`matters`](Usage::matters), U1), then loads how it was acquired
+//! ([`outside`](Usage::outside), U2). The other publishes how it was acquired (U3), then loads for
+//! which signals it matters (U4). All four are sequentially consistent, so one of them sees what
+//! the other has published. Dependencies are added and followed inside the gate.
 //!
-//! Asking the kernel for the mask takes a system call. It is asked at the first acquisition of a
-//! class, where a new dependency is seen, and at each acquisition of a class that matters to a
-//! handler, until all signals in question were seen.
+//! The signal mask costs a system call. It is read at the first acquisition of a class, at a new
+//! dependency, and at each acquisition of a class that matters to a handler, until all signals in
+//! question were seen.
 
 use std::cell::Cell;
 use std::fmt::{self, Write};
@@ -36,17 +36,18 @@ use super::thread::{Held, Thread};
 use super::{GATE, GRAPH};
 
 struct Usage {
-    /// What [`acquired`] has to look at: [`ASKED`], [`MATTERS`].
+    /// Reasons for [`acquired`] to check the class: [`ASKED`], [`MATTERS`].
     flags: AtomicU8,
-    /// Signals in whose handlers it was waited for: as one that only writers block, and otherwise.
+    /// Signals in whose handlers it was waited for: in a mode that only writers block, and
+    /// otherwise.
     inside: [AtomicU64; 2],
-    /// Signals that could arrive where it was acquired: as a reader, and otherwise.
+    /// Signals that could arrive when it was acquired: as a reader, and otherwise.
     outside: [AtomicU64; 2],
-    /// Signals whose handlers wait for it, or for what leads to it.
+    /// Signals whose handlers wait for it, or for a class that leads to it.
     matters: AtomicU64,
 }
 
-/// The mask was asked for once.
+/// The mask was read once.
 const ASKED: u8 = 1;
 /// [`Usage::matters`] is not empty.
 const MATTERS: u8 = 2;
@@ -68,7 +69,7 @@ fn usage(class: ClassId) -> &'static Usage {
 }
 
 impl Usage {
-    /// The signals by which a holder's handler would wait for the holder.
+    /// Returns the signals by which a holder's handler would wait for the holder.
     fn conflicts(&self) -> u64 {
         let [reads, waits] = [0, 1].map(|index| self.inside[index].load(Relaxed));
         // U2
@@ -76,8 +77,8 @@ impl Usage {
         waits & (read | held) | reads & held
     }
 
-    /// The signals that could arrive where it was acquired so that one waits that asks for it: as a
-    /// recursive reader or otherwise.
+    /// Returns the signals that could arrive at an acquisition which blocks a requester: a
+    /// recursive reader, or any other.
     fn open(&self, as_reader: bool) -> u64 {
         // U2
         let [read, held] = [0, 1].map(|index| self.outside[index].load(SeqCst));
@@ -85,7 +86,7 @@ impl Usage {
     }
 
     fn matters_to(&self, signals: u64) {
-        // Relaxed: one that comes too late for this asks when it acquires the class the next time.
+        // Relaxed: a thread that misses this checks at its next acquisition of the class.
         self.flags.fetch_or(MATTERS, Relaxed);
         // U1
         self.matters.fetch_or(signals, SeqCst);
@@ -121,13 +122,13 @@ pub(super) fn waits(me: &Thread, wanted: &Held) {
 #[inline]
 pub(super) fn acquired(me: &Thread, held: &Held) {
     if usage(held.class).flags.load(Relaxed) != ASKED {
-        look(me, held);
+        check(me, held);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn look(me: &Thread, held: &Held) {
+fn check(me: &Thread, held: &Held) {
     let usage = usage(held.class);
     let seen = usage.outside[usize::from(!held.how.is_shared())].load(Relaxed);
     let asked = usage.flags.load(Relaxed) & ASKED != 0;
@@ -136,12 +137,12 @@ fn look(me: &Thread, held: &Held) {
     }
 }
 
-/// Asks what could arrive.
+/// Reads which signals could arrive.
 #[cold]
 #[inline(never)]
 pub(super) fn ask(me: &Thread, held: &Held) {
     if held.class == ClassId::NONE || me.signals().load(Relaxed) != 0 {
-        return; // in a handler: what it interrupted is looked at where that was acquired
+        return; // in a handler: the interrupted code's locks were checked when they were acquired
     }
     let usage = usage(held.class);
     let index = usize::from(!held.how.is_shared());
@@ -156,7 +157,7 @@ pub(super) fn ask(me: &Thread, held: &Held) {
     }
 }
 
-/// Looks for all that a handler's wait may lead to; `last` is what was still missing.
+/// Checks all that a handler's wait may lead to; `last` is the part that was missing.
 pub(super) fn chains(me: &Thread, last: &Held) {
     if HANDLERS.load(Relaxed) {
         for class in class::all().map(ClassId::from_index) {
@@ -167,9 +168,9 @@ pub(super) fn chains(me: &Thread, last: &Held) {
 
 fn chains_of(me: &Thread, class: ClassId, last: &Held) {
     let start = usage(class);
-    // One that waits behind all is looked for first: it finds what the other would.
+    // A request that waits behind everything is searched first: it finds all that the other would.
     for (index, how) in [(1, How::EXCLUSIVE), (0, How::SHARED_RECURSIVE)] {
-        // What is held where the signal can arrive has been reported for that.
+        // A class held where the signal can arrive has been reported for that.
         let signals = start.inside[index].load(Relaxed) & !start.conflicts();
         if signals == 0 {
             continue;
@@ -179,9 +180,9 @@ fn chains_of(me: &Thread, class: ClassId, last: &Held) {
             let usage = &TABLE[usize::from(end)];
             usage.matters_to(signals);
             arrive.set(signals & usage.open(as_reader) & !usage.conflicts());
-            arrive.get() != 0 && !report::is_told_chain(class, ClassId::from_index(end))
+            arrive.get() != 0 && !report::is_reported_chain(class, ClassId::from_index(end))
         };
-        // Until there are no more that are not reported yet; by then all that matter are marked.
+        // Until all are reported; by then all that matter are marked.
         loop {
             let found = GRAPH.leads(
                 (class.index(), how),
@@ -215,14 +216,14 @@ fn judge(me: &Thread, used: &Held) {
     }
 }
 
-/// The signals that the thread has blocked.
+/// Returns the signals that the thread has blocked.
 fn blocked() -> u64 {
     let mut blocked = 0u64;
     if cfg!(miri) {
         return blocked;
     }
-    // Past the C library, whose function the caller may have replaced. Not by its function: that
-    // takes a set of another size. SAFETY: reads the mask into the 8 bytes that the size says.
+    // By a system call: the program may have replaced the C library's function, which takes a set
+    // of another size besides. SAFETY: reads the mask into the 8 bytes that the size says.
     unsafe {
         overlock_linux::__private::system_call!(
             libc::SYS_rt_sigprocmask,
@@ -235,7 +236,7 @@ fn blocked() -> u64 {
     blocked
 }
 
-/// The numbers of signals.
+/// Returns the numbers of signals.
 pub(super) fn list(out: &mut Out, signals: u64) -> fmt::Result {
     out.write_char(' ')?;
     for signal in (1..=64).filter(|signal| signals & bit(*signal) != 0) {

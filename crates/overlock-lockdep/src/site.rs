@@ -1,4 +1,4 @@
-//! Places in the program, and ways to hold a lock: the words of the interface.
+//! Places in the program, and ways to hold a lock: the vocabulary of the interface.
 
 use std::fmt;
 use std::panic::Location;
@@ -11,7 +11,7 @@ use super::trace::Trace;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Site(usize);
 
-/// Tells a `Location`'s address from a code address. No address of a process has it.
+/// Distinguishes a `Location`'s address from a code address. No address of a process has it.
 const LOCATION: usize = 1 << (usize::BITS - 1);
 
 impl Site {
@@ -23,19 +23,20 @@ impl Site {
         Site(address & !LOCATION)
     }
 
-    /// A line of a source file.
+    /// Returns a line of a source file.
     pub fn location(location: &'static Location<'static>) -> Site {
         Site(ptr::from_ref(location).expose_provenance() | LOCATION)
     }
 
-    /// The line of the caller.
+    /// Returns the line of the caller.
     #[inline]
     #[track_caller]
     pub fn here() -> Site {
         Site::location(Location::caller())
     }
 
-    /// Where it is unknown, who has called what this is part of, as far as a backtrace tells.
+    /// Returns the place, or if unknown the caller of the object with this code, as far as a
+    /// backtrace shows.
     pub(super) fn or_caller(self) -> Site {
         match self {
             Site::NONE => Trace::here(Site::NONE).caller(),
@@ -47,7 +48,7 @@ impl Site {
         self.0
     }
 
-    /// Undoes [`to_bits`](Self::to_bits).
+    /// Inverse of [`to_bits`](Self::to_bits).
     pub(super) const fn from_bits(bits: usize) -> Site {
         Site(bits)
     }
@@ -84,22 +85,22 @@ const TRYING: u8 = 4;
 const REENTRANT: u8 = 8;
 
 impl How {
-    /// Alone: mutexes and writers.
+    /// Exclusively: mutexes and writers.
     pub const EXCLUSIVE: How = How(0);
-    /// Together with other readers; waits behind a writer that waits. So a thread that reads
-    /// already must not read again.
+    /// Together with other readers; waits behind a waiting writer. So a thread that reads already
+    /// must not read again.
     pub const SHARED: How = How(SHARED);
-    /// Together with other readers; waits only for a writer that holds the lock, as glibc's default
-    /// rwlocks do.
+    /// Together with other readers; waits only for a writer that holds the lock, as with glibc's
+    /// default rwlocks.
     pub const SHARED_RECURSIVE: How = How(SHARED | RECURSIVE);
 
-    /// Without waiting, or with a limit: such an acquisition ends by itself, so nothing can come of
-    /// its place in the order. What is acquired while it is held still counts.
+    /// Without waiting, or with a limit. Such an acquisition ends by itself, so its place in the
+    /// order is harmless. Acquisitions while it is held still count.
     pub const fn trying(self) -> How {
         How(self.0 | TRYING)
     }
 
-    /// Of a lock that counts: its holder may acquire it again.
+    /// Of a recursive lock: its holder may acquire it again.
     pub const fn reentrant(self) -> How {
         How(self.0 | REENTRANT)
     }
@@ -117,7 +118,7 @@ impl How {
         self.0 & TRYING != 0
     }
 
-    /// Whether `self`, by a thread that holds the same lock as `held` says, is fine.
+    /// Whether a thread that holds the same lock as `held` says may acquire it as `self` says.
     pub(super) const fn may_follow(self, held: How) -> bool {
         self.0 & REENTRANT != 0 || self.is_trying() || self.is_recursive() && held.is_shared()
     }

@@ -1,6 +1,6 @@
-//! Addresses as people read them, without allocating: `object(symbol+0x12)`, by what the object
-//! exports or else by what [its file](symtab) has for debuggers; or `object+0x1234` where neither
-//! knows. `addr2line -fie object 0x1234` says more, and so does a reader of [`Marks`].
+//! Addresses in readable form, without allocation: `object(symbol+0x12)`, by the object's exports
+//! or else by [its file's](symtab) debug symbols; `object+0x1234` if neither has a name. `addr2line
+//! -fie object 0x1234` says more, and so does a reader of [`Marks`].
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -12,7 +12,7 @@ use std::ptr;
 use super::symtab;
 use overlock_linux::__private::extras;
 
-/// A code address: what follows a call.
+/// A code address: the one after a call.
 #[derive(Clone, Copy)]
 pub(super) struct Code(pub(super) usize);
 
@@ -22,7 +22,7 @@ pub(super) struct Data(pub(super) usize);
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What was called may never return: then the address is that of the next function.
+        // The called function may never return: then the address is that of the next function.
         show(self.0, self.0.saturating_sub(1), f)
     }
 }
@@ -38,10 +38,10 @@ thread_local! {
     static MARKED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// While there is one, what the calling thread writes of an address can be told from the rest, by
-/// who has a file's debug information: a unit separator, the path of the object, another one, the
-/// distance from the object's beginning, in hexadecimal, another one, and what stands there
-/// otherwise, up to a record separator.
+/// While one exists, the calling thread marks addresses, for a reader with a file's debug
+/// information. A mark is a unit separator, the path of the object, a unit separator, the offset
+/// from the object's beginning in hexadecimal, a unit separator, the unmarked text, and a record
+/// separator.
 pub(super) struct Marks {
     before: bool,
 }
@@ -67,10 +67,10 @@ fn show(address: usize, within: usize, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     let Some(info) = look_up(within) else {
         return write!(f, "{address:#x}");
     };
-    // SAFETY: the loader's name for an object that is loaded; or null, which is looked at.
+    // SAFETY: the loader's name for an object that is loaded; or null, which is checked.
     let path = unsafe { name(info.dli_fname) }.unwrap_or_default();
     let base = info.dli_fbase.addr();
-    // What lies at a relative path may be another file for who reads this.
+    // A relative path may name another file for the reader.
     let is_known = path.starts_with(b"/") || is_main(base);
     if !MARKED.get() || !is_known || !extras::are_granted() {
         return plain(&info, address, within, f);
@@ -103,7 +103,7 @@ fn plain(
     within: usize,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    // SAFETY: the loader's name for an object that is loaded; or null, which is looked at first.
+    // SAFETY: the loader's name for an object that is loaded; or null, which is checked first.
     let object = unsafe { name(info.dli_fname) }.unwrap_or(b"?");
     let object = object.rsplit(|byte| *byte == b'/').next();
     text(object.unwrap_or(b"?"), f)?;
@@ -126,7 +126,7 @@ fn symbol(name: &[u8], address: usize, begin: usize, f: &mut fmt::Formatter<'_>)
 
 fn in_file(info: &libc::Dl_info, base: usize, within: usize) -> Option<symtab::Symbol> {
     if is_main(base) {
-        // The loader has the program's name as it was started with, which is not where it is.
+        // The loader has the program's name as it was started, which need not be its path.
         return symtab::find(c"/proc/self/exe", base, within);
     }
     if info.dli_fname.is_null() {
@@ -137,7 +137,7 @@ fn in_file(info: &libc::Dl_info, base: usize, within: usize) -> Option<symtab::S
     symtab::find(path, base, within)
 }
 
-/// Where the object begins that the address is in.
+/// Returns the beginning of the object that contains the address.
 pub(super) fn base_of(address: usize) -> Option<usize> {
     look_up(address).map(|info| info.dli_fbase.addr())
 }
@@ -192,7 +192,7 @@ mod tests {
             own.starts_with("overlock_lockdep-") && own.contains("HERE") && own.ends_with("+0x0)"),
             "{own}"
         );
-        // What is in an object and in no symbol of it: its header.
+        // Part of an object and of no symbol: its header.
         let headers = base_of(ptr::from_ref(&HERE).addr()).unwrap();
         let own = Data(headers + 8).to_string();
         assert!(

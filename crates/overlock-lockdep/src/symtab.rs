@@ -1,10 +1,10 @@
 //! Names that an object has for debuggers only: those of static functions and variables. They are
 //! not loaded with it, so they are read from its file, in pieces, when a report is made.
 //!
-//! Another file may have taken the object's place since it was loaded. So the file has to begin as
-//! the object in memory does, which includes where its parts are and, as linkers place it, its
-//! build id. What the file says else is not trusted: whatever it is, reading it ends, and gives a
-//! name or none.
+//! Another file may have replaced the object's since it was loaded. So the file has to begin as the
+//! object in memory does. That part includes the places of its segments and, as linkers place it,
+//! its build id. Nothing else in the file is trusted: with any contents, reading it ends, and gives
+//! a name or none.
 
 use std::ffi::CStr;
 use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
@@ -17,14 +17,14 @@ use overlock_linux::__private::extras;
 /// The longest name that is kept; C++ has longer ones.
 const LONGEST: usize = 256;
 
-/// How much of an object and its file is compared.
+/// Length of the compared part of an object and its file.
 const BEGINNING: usize = 1024;
 
-/// A symbol that an address is in.
+/// A symbol that contains an address.
 pub(super) struct Symbol {
     name: [u8; LONGEST],
     length: usize,
-    /// Where it begins.
+    /// Its beginning.
     pub(super) address: usize,
 }
 
@@ -34,7 +34,7 @@ impl Symbol {
     }
 }
 
-/// The symbol at `address`, in the object that was loaded from `path` to `base`.
+/// Returns the symbol at `address`, in the object that was loaded from `path` to `base`.
 pub(super) fn find(path: &CStr, base: usize, address: usize) -> Option<Symbol> {
     let file = Object::open(path)?;
     let memory = Object::open(c"/proc/self/mem")?;
@@ -46,7 +46,7 @@ pub(super) fn find(path: &CStr, base: usize, address: usize) -> Option<Symbol> {
     if !is_ours || head != loaded {
         return None;
     }
-    // How far it was loaded from where the file says.
+    // The distance between the load address and the file's.
     let bias = base.wrapping_sub(file.lowest(&head)?);
     let symbols = file.section(&head, |_, kind| kind == SYMBOLS)?;
     let names = file.section(&head, |number, _| number == u64::from(symbols.link))?;
@@ -68,7 +68,7 @@ const CLASS_64: u8 = 2;
 const LOAD: u32 = 1;
 /// A section's type: symbols.
 const SYMBOLS: u32 = 2;
-/// A symbol's types: a variable, a function, a function that is chosen when it is loaded.
+/// A symbol's types: a variable, a function, a function resolved at load time (ifunc).
 const KINDS: [u8; 3] = [1, 2, 10];
 
 const SEGMENT: usize = 56;
@@ -82,8 +82,8 @@ struct Section {
     link: u32,
 }
 
-/// A file; or memory as one, which fails where there is none. Not an `OwnedFd`: that is closed by
-/// the C library, which may end the thread in it.
+/// A file; or memory as one, which fails if there is none. Not an `OwnedFd`: the C library closes
+/// that, which may end the thread.
 struct Object(RawFd);
 
 impl Drop for Object {
@@ -119,13 +119,13 @@ impl Object {
         if !extras::are_granted() {
             return None;
         }
-        // Not to wait, should it be a pipe by now.
+        // No blocking, in case it is a pipe by now.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let opened = open(path, flags, Mode::empty()).ok()?;
         Some(Object(opened.into_raw_fd()))
     }
 
-    /// As much as there is, up to the length of `bytes`.
+    /// Reads as much as there is, up to the length of `bytes`.
     fn read_some(&self, bytes: &mut [u8], offset: u64) -> Option<usize> {
         // SAFETY: it is open until `self` is dropped.
         let fd = unsafe { BorrowedFd::borrow_raw(self.0) };
@@ -137,7 +137,7 @@ impl Object {
         (self.read_some(&mut bytes, offset)? == N).then_some(bytes)
     }
 
-    /// The lowest address that the file says, from which `base` is.
+    /// The lowest address in the file, which is loaded to `base`.
     fn lowest(&self, head: &[u8]) -> Option<usize> {
         let (table, count) = (u64_at(head, 32), u16_at(head, 56));
         let segments = (0..u64::from(count))
@@ -149,7 +149,7 @@ impl Object {
         Some(lowest as usize & !(page - 1))
     }
 
-    /// The first section that `is_it` finds by its number and type.
+    /// Returns the first section that `is_it` accepts by its number and type.
     fn section(&self, head: &[u8], is_it: impl Fn(u64, u32) -> bool) -> Option<Section> {
         let (table, count) = (u64_at(head, 40), u16_at(head, 60));
         (0..u64::from(count)).find_map(|number| {
@@ -163,7 +163,7 @@ impl Object {
         })
     }
 
-    /// Where a symbol begins that `address` is in, and where its name is.
+    /// Returns the beginning of a symbol that contains `address`, and the place of its name.
     fn symbol(&self, symbols: &Section, address: u64) -> Option<(u64, u32)> {
         let mut done = 0;
         while done < symbols.size {
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(symbol.address, address() - 4);
     }
 
-    /// Fails where the file is not compared with what was loaded.
+    /// Fails where the file is not compared with the loaded object.
     #[test]
     fn a_file_that_is_another_one_or_none_has_no_names() {
         let base = base_of(address()).unwrap();
@@ -232,7 +232,7 @@ mod tests {
         }
         assert!(find(c"/proc/self/exe", 0, address()).is_none());
         assert!(find(c"/proc/self/exe", base, 0).is_none());
-        // The same file but for a byte at its beginning: somebody has built it anew.
+        // The same file but for a byte at its beginning, as after a rebuild.
         let mut bytes = std::fs::read("/proc/self/exe").unwrap();
         let path = std::env::temp_dir().join(format!("overlock-symtab-{}", std::process::id()));
         let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!((same, other), (true, false));
     }
 
-    /// Whatever tables a file has, reading them ends.
+    /// With any tables in a file, reading them ends.
     #[test]
     fn tables_that_make_no_sense_are_read_to_some_end() {
         let mut file = vec![0xffu8; 4096];

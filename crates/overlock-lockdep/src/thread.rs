@@ -1,15 +1,17 @@
-//! What each thread holds and waits for.
+//! The locks that each thread holds and waits for.
 //!
 //! A thread takes a record when it first meets the validator and gives it back in
-//! [`thread_exits`](super::thread_exits). Only the thread itself writes its record, but for locks
-//! of its that others release; they read it when they look for a deadlock.
+//! [`thread_exits`](super::thread_exits). Only the thread itself writes its record, except that
+//! other threads remove locks of its that they release. They read it when they search for a
+//! deadlock.
 //!
-//! - T1: what the stack shows as held is held: an entry is written after the lock was acquired and
-//!   cleared before it is released, by the thread, or by the one that releases what is not its own.
-//! - T2: entries at and above `depth` are empty. One that is released below the top, or by another
-//!   thread, leaves a hole, which goes with the top. So no entry ever moves.
-//! - T3: a signal handler that interrupts the thread inside the validator finds `busy` set, and
-//!   what it acquires is not seen. It releases the same within, so nothing is left over.
+//! - T1: a lock that the stack shows as held is held. An entry is written after the lock was
+//!   acquired and cleared before it is released, by the thread, or by the one that releases it in
+//!   its place.
+//! - T2: entries at and above `depth` are empty. An entry that is released below the top, or by
+//!   another thread, leaves a hole, which goes with the top. So no entry ever moves.
+//! - T3: a signal handler that interrupts the thread inside the validator finds `busy` set, and its
+//!   acquisitions are not seen. It releases them before it returns, so nothing is left over.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
@@ -23,14 +25,14 @@ pub(super) use table::{
     Entered, UNSEEN, all, enter, enter_known, give, is_idle, lose, only_this_is_left, set_hook,
 };
 
-/// The most locks that a thread can be seen to hold.
+/// The largest number of locks that a thread can be seen to hold.
 pub(super) const DEPTH: usize = 64;
 
-/// The most threads that are seen at a time.
+/// The largest number of threads that are seen at a time.
 pub(super) const THREADS: usize = if cfg!(miri) { 16 } else { 4096 };
 
-/// A held lock as others see it. Passed by reference on the way of each acquisition: a copy is
-/// loaded in wider pieces than the original was just stored in, and processors wait for that.
+/// A held lock as other threads see it. Passed by reference at each acquisition: a copy is loaded
+/// in wider pieces than the original was just stored in, which stalls the processor.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     /// Its address.
@@ -41,7 +43,7 @@ pub struct Held {
     pub class: ClassId,
     /// How it is held.
     pub how: How,
-    /// Where it was acquired.
+    /// The place of its acquisition.
     pub site: Site,
 }
 
@@ -50,8 +52,8 @@ pub(super) struct Entry {
     lock: AtomicUsize,
     member: AtomicUsize,
     site: AtomicUsize,
-    /// The class, how it is held (from bit 16), and acquisitions beyond the first (from bit 32),
-    /// of locks that count.
+    /// The class, how it is held (from bit 16), and acquisitions beyond the first (from bit 32), of
+    /// recursive locks.
     rest: AtomicU64,
 }
 
@@ -75,7 +77,8 @@ impl Entry {
 
     #[inline]
     pub(super) fn get(&self) -> Option<Held> {
-        // Acquire: pairs with `push`, so that the rest belongs to this lock (for other threads).
+        // Acquire: pairs with `push`, so that the other fields belong to this lock (for other
+        // threads).
         let lock = self.lock.load(Acquire);
         if lock == 0 {
             return None;
@@ -100,7 +103,7 @@ fn rest(class: ClassId, how: How) -> u64 {
     u64::from(class.index()) | u64::from(how.to_bits()) << 16
 }
 
-/// What a thread waits for.
+/// A thread's wait.
 pub(super) struct Wait {
     /// 0 for nothing. Written last.
     pub(super) lock: AtomicUsize,
@@ -169,18 +172,18 @@ impl Thread {
         &self.signals
     }
 
-    /// What the thread holds, oldest first, holes included.
+    /// Returns the entries of held locks, oldest first, holes included.
     #[inline]
     pub(super) fn entries(&self) -> &[Entry] {
         &self.held[..self.depth()]
     }
 
-    /// What the thread holds, oldest first.
+    /// Returns the held locks, oldest first.
     pub(super) fn held(&self) -> impl Iterator<Item = Held> {
         self.entries().iter().filter_map(Entry::get)
     }
 
-    /// As [`held`](Self::held), for other threads: a depth that they see may be stale.
+    /// As [`held`](Self::held), for other threads: the depth that they see may be stale.
     pub(super) fn held_by_other(&self) -> impl Iterator<Item = Held> {
         self.held.iter().filter_map(Entry::get)
     }
@@ -192,7 +195,7 @@ impl Thread {
             .rposition(|entry| entry.lock() == lock)
     }
 
-    /// Notes an acquisition. False where there is no room.
+    /// Records an acquisition. Returns false if there is no room.
     #[inline]
     pub(super) fn push(&self, held: &Held) -> bool {
         let depth = self.depth();
@@ -203,7 +206,7 @@ impl Thread {
             return true;
         }
         let Some(entry) = self.held.get(depth) else {
-            self.trim(); // for the next: others may have released what is on top
+            self.trim(); // for the next: other threads may have released the entries on top
             return false;
         };
         entry.member.store(held.member, Relaxed);
@@ -215,15 +218,15 @@ impl Thread {
         true
     }
 
-    /// Takes back an acquisition: what it was, unless there are more of the same lock, or it was
-    /// not seen.
+    /// Removes an acquisition. Returns it, unless there are more of the same lock, or it was not
+    /// seen.
     #[inline]
     pub(super) fn pop(&self, lock: usize) -> Option<Held> {
         let index = self.find(lock)?;
         self.take_back(index)
     }
 
-    /// As [`pop`](Self::pop): whether it was seen.
+    /// As [`pop`](Self::pop). Returns whether it was seen.
     #[inline]
     pub(super) fn release(&self, lock: usize) -> bool {
         match self.find(lock) {
@@ -251,7 +254,7 @@ impl Thread {
         held
     }
 
-    /// Takes the holes on top away.
+    /// Removes the holes on top.
     #[inline]
     fn trim(&self) {
         let mut depth = self.depth();
@@ -261,8 +264,8 @@ impl Thread {
         self.depth.store(depth as u32, Relaxed);
     }
 
-    /// For another thread, which is about to release what this one holds alone: that is no longer
-    /// so. What it was, if it was seen.
+    /// For another thread, which is about to release a lock that this one holds exclusively:
+    /// removes the acquisition, and returns it if it was seen.
     fn lose(&self, lock: usize) -> Option<Held> {
         let is_it = |entry: &&Entry| entry.lock() == lock;
         let entry = self.held.iter().find(is_it)?;
@@ -270,7 +273,7 @@ impl Thread {
         if held.lock != lock || held.how.is_shared() {
             return None;
         }
-        // Relaxed: it is only taken away, and fails where the thread itself has done so.
+        // Relaxed: it is only removed, and fails if the thread itself has done so.
         let lost = entry.lock.compare_exchange(lock, 0, Relaxed, Relaxed);
         lost.is_ok().then_some(held)
     }

@@ -1,8 +1,8 @@
-//! Who called: a few return addresses, for what is noted once or reported.
+//! Callers: a few return addresses, for what is noted once or reported.
 //!
-//! Frame pointers cannot be relied on in programs as they are, so this is the unwinder's work,
-//! which allocates nothing and takes microseconds. It may take the loader's lock, which a thread
-//! may hold while it waits for the gate; so nobody who is inside the gate comes here.
+//! Not all programs have frame pointers, so this is the unwinder's work, which allocates nothing
+//! and takes microseconds. It may take the loader's lock, which a thread may hold while it waits
+//! for the gate. So no thread that is inside the gate calls this.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -13,16 +13,16 @@ use super::class::Init;
 use super::site::Site;
 use super::symbol;
 
-/// How many callers are kept.
+/// Number of callers that are kept.
 const CALLERS: usize = 16;
 
-/// How many above the caller of an initialisation make a class another one.
+/// Number of callers above an initialisation's that distinguish classes.
 const ABOVE: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trace([usize; CALLERS]);
 
-/// The unwinder's state: its own affair.
+/// The unwinder's opaque state.
 #[repr(C)]
 struct Context(c_void);
 
@@ -38,8 +38,7 @@ struct Filling {
     trace: Trace,
     length: usize,
     skip: usize,
-    /// The caller to begin with, where it comes: 0 once it has come, or where it is not a code
-    /// address.
+    /// The caller to begin with: 0 once it has been found, or if it is not a code address.
     first: usize,
 }
 
@@ -74,7 +73,7 @@ extern "C" fn each(context: *mut Context, data: *mut c_void) -> c_int {
 impl Trace {
     pub(super) const NONE: Trace = Trace([0; CALLERS]);
 
-    /// The callers of the caller, from `site` on if that is one of the first.
+    /// Returns the callers of the caller, from `site` on if that is one of the first.
     #[inline(never)]
     pub(super) fn here(site: Site) -> Trace {
         let mut filling = Filling {
@@ -93,8 +92,8 @@ impl Trace {
         filling.trace
     }
 
-    /// The first caller that is not part of the object that this code is in: [`Site::NONE`] where
-    /// all are.
+    /// Returns the first caller outside of the object that contains this code: [`Site::NONE`] if
+    /// there is none.
     pub(super) fn caller(&self) -> Site {
         let own = symbol::base_of(each as *const () as usize);
         let addresses = self.0.into_iter().take_while(|address| *address != 0);
@@ -102,7 +101,7 @@ impl Trace {
         others.next().map_or(Site::NONE, Site::code)
     }
 
-    /// Who is above `site`, where that is the first and has a caller.
+    /// Returns the callers above `site`, if that is the first and has a caller.
     pub(super) fn init(&self, site: Site) -> Option<Init> {
         let [first, caller, above @ ..] = &self.0;
         if *first != site.to_bits() || *caller == 0 {
@@ -129,7 +128,7 @@ impl Trace {
     }
 }
 
-/// The object that this code is in has nothing of the program's.
+/// The object that contains this code has no code of the program's.
 static HIDDEN: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn hide_own() {

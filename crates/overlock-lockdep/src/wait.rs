@@ -1,12 +1,13 @@
-//! Who waits for whom, now: real deadlocks.
+//! Threads that wait for each other now: real deadlocks.
 //!
-//! A thread says what it waits for before it looks whether that closes a circle. Each says it in
-//! one total order, so the last one of a circle to say so sees all the others: a deadlock is found
-//! as it happens, by the thread that completes it, and without a clock.
+//! A thread publishes its wait before it checks whether that closes a cycle. All publish in one
+//! total order, so the last thread of a cycle sees all the others. A deadlock is found as it
+//! happens, by the thread that completes it, and without a clock.
 //!
-//! It is no false alarm: what is shown as held is held (T1 of [`thread`](super::thread)), a waiting
-//! thread's locks do not change (unless another releases them, which is a mistake of its own), and
-//! the numbers of the waits were the same before and after, so at one moment all of them waited.
+//! There are no false alarms. A lock shown as held is held (T1 of [`thread`](super::thread)). A
+//! waiting thread's locks do not change (unless another thread releases them, which is a mistake of
+//! its own). The numbers of the waits were the same before and after, so at one moment all of them
+//! waited.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
@@ -19,17 +20,17 @@ use super::site::{How, Site};
 use super::thread::{self, Entered, Held, THREADS, Thread};
 use overlock_linux::Linux;
 
-/// The most threads of a circle.
+/// The largest number of threads in a cycle.
 const LONGEST: usize = 32;
 
-/// A circle of threads: each waits for the next, the last for the first.
+/// A cycle of threads: each waits for the next, the last for the first.
 pub(super) struct Circle {
     /// The thread, and the number of its wait.
     threads: [(u16, u32); LONGEST],
     length: usize,
 }
 
-/// A thread of a circle.
+/// A thread of a cycle.
 pub(super) struct Waiter {
     pub(super) thread: &'static Thread,
     pub(super) wants: Held,
@@ -39,10 +40,10 @@ pub(super) struct Waiter {
 }
 
 impl Thread {
-    /// What it waits for, and the number of the wait.
+    /// Returns the lock that it waits for, and the number of the wait.
     fn waits_for(&self) -> Option<(Held, u32)> {
         let number = self.wait.number.load(Acquire); // pairs with `begin`: the rest is that wait's, or a later one's
-        // SeqCst: pairs with `begin` in the other threads of a circle: one of them sees all.
+        // SeqCst: pairs with `begin` in the other threads of a cycle: one of them sees all.
         match self.wait.lock.load(SeqCst) {
             0 => None,
             lock => Some((
@@ -58,8 +59,8 @@ impl Thread {
         }
     }
 
-    /// Whether `self` has to do something before one that waits as `wanted` says since `since` gets
-    /// its lock.
+    /// Whether `self` has to act before a thread gets its lock that waits as `wanted` says since
+    /// `since`.
     fn blocks(&self, wanted: &Held, since: u64) -> bool {
         let holds = |held: Held| {
             held.lock == wanted.lock && !(held.how.is_shared() && wanted.how.is_shared())
@@ -67,7 +68,7 @@ impl Thread {
         if self.held_by_other().any(holds) {
             return true;
         }
-        // Readers wait behind a writer that came before.
+        // Readers wait behind a writer that arrived before.
         wanted.how.is_shared()
             && !wanted.how.is_recursive()
             && self.waits_for().is_some_and(|(other, _)| {
@@ -91,7 +92,7 @@ pub(super) fn begin(me: &Entered, wanted: &Held) {
     wait.number.fetch_add(1, AcqRel);
     // SeqCst: pairs with `waits_for`.
     wait.lock.store(wanted.lock, SeqCst);
-    // Who holds nothing holds nobody up.
+    // A thread without locks blocks nobody.
     if me.depth() != 0
         && let Some(circle) = search(me)
     {
@@ -106,8 +107,8 @@ pub(super) fn end(me: &Entered, lock: usize) {
     }
 }
 
-/// Looks for circles through any thread; whether there was one.
-pub(super) fn look(me: &Entered) -> bool {
+/// Searches for cycles through any thread. Returns whether there was one.
+pub(super) fn check(me: &Entered) -> bool {
     let mut found = false;
     for thread in thread::all() {
         if thread.waits_for().is_some()
@@ -120,7 +121,7 @@ pub(super) fn look(me: &Entered) -> bool {
     found
 }
 
-/// A circle of waits through `first`, by depth.
+/// Searches for a cycle of waits through `first`, depth first.
 fn search(first: &Thread) -> Option<Circle> {
     let all = thread::all();
     let mut seen = [0u64; THREADS.div_ceil(64)];
@@ -128,7 +129,7 @@ fn search(first: &Thread) -> Option<Circle> {
         threads: [(0, 0); LONGEST],
         length: 0,
     };
-    // Where the search among those that block each thread goes on.
+    // The next candidate among those that block each thread.
     let mut next = [0u16; LONGEST];
     let start = all.iter().position(|thread| ptr::eq(thread, first))?;
     circle.threads[0] = (start as u16, first.waits_for()?.1);
@@ -192,7 +193,7 @@ impl Circle {
         })
     }
 
-    /// The same for the same threads and waits, whoever finds it.
+    /// The same for the same threads and waits, whichever thread finds it.
     pub(super) fn about(&self) -> (usize, usize) {
         let all = self.threads().iter();
         all.fold((0, 0), |(a, b), (thread, number)| {
@@ -208,8 +209,8 @@ impl Circle {
 mod tests {
     use super::*;
 
-    /// A thread that waited when it was looked at, and waits again: it may have let go in between
-    /// what blocked another.
+    /// A thread that waited when it was read, and waits again: in between it may have released the
+    /// lock that blocked another.
     #[test]
     fn a_circle_counts_only_if_all_its_threads_waited_all_the_time() {
         let lock = 0x7000;

@@ -20,7 +20,7 @@
 //! - A child of fork finds every object usable, as POSIX has it: [`fork`].
 //! - What these functions call is never one that the program may have replaced by its own, or
 //!   another of these by its exported name: whatever takes their place may call them. `build.rs`
-//!   has the linker see to the latter, and [system calls](overlock_linux::__private::syscall) are our own.
+//!   has the linker see to the latter, and system calls are our own.
 //! - Errors are those of POSIX, and where it leaves a choice, glibc's.
 //!
 //! # What decides what happens

@@ -49,7 +49,7 @@ impl Barrier {
         }
     }
 
-    /// Waits until as many threads as the barrier is for have come.
+    /// Waits until as many threads have arrived as the barrier is for.
     #[inline]
     pub fn wait(&self) -> BarrierWaitResult {
         BarrierWaitResult(self.raw.wait())

@@ -177,7 +177,7 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     }
 
     /// As [`lock`](Self::lock), for a thread that holds other locks of the same class which come
-    /// before this one. `level` is 1 for the second lock, 2 for the third. It tells the feature
+    /// before this one. `level` is 1 for the second lock, 2 for the third. It informs the feature
     /// `lockdep` that the caller knows an order among them. Without the feature it is the same as
     /// `lock`.
     ///

@@ -18,6 +18,7 @@
 //!     let _b = b.lock();
 //! }
 //! assert_eq!(lockdep::reports(), 0);
+//!
 //! {
 //!     let _b = b.lock();
 //!     let _a = a.lock(); // reported; no second thread is needed

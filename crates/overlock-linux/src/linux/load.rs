@@ -18,7 +18,7 @@ pub(super) static LOADED: extern "C" fn() = {
         }
         release::register();
         barrier::register();
-        quota::look();
+        quota::scan();
     }
     load
 };
@@ -92,7 +92,7 @@ impl Linux {
     /// changed. With one CPU the reader-writer semaphore does not spin. It opens files, so no lock
     /// call does this. It does nothing after [`use_futex_alone`](Self::use_futex_alone).
     pub fn refresh_parallelism() {
-        extras::ask(quota::look);
+        extras::ask(quota::scan);
     }
 }
 

@@ -19,7 +19,7 @@ use rustix::{fs, io, thread};
 /// The longest path, and the longest line, that is understood.
 const LONGEST: usize = 1024;
 
-/// The result of the last [scan](look). Before the first one, waiters assume that owners have a CPU
+/// The result of the last [scan](scan). Before the first one, waiters assume that owners have a CPU
 /// of their own.
 static KNOWN: AtomicU32 = AtomicU32::new(2);
 
@@ -30,7 +30,7 @@ pub(super) fn known() -> u32 {
 }
 
 /// Scans anew. Not in lock calls: it opens files, and takes 12 KiB of stack.
-pub(super) fn look() {
+pub(super) fn scan() {
     KNOWN.store(parallelism(), Relaxed);
 }
 

@@ -172,7 +172,7 @@ mod tests {
     /// two sees the other. With Relaxed accesses to `EVER`, Miri finds a canceller that misses a
     /// new slot; x86 does not show it.
     #[test]
-    fn who_looks_through_the_slots_finds_a_new_one_or_is_seen_by_its_thread() {
+    fn a_scan_of_the_slots_finds_a_new_one_or_is_seen_by_its_thread() {
         const ROUNDS: usize = 12;
         let flags: [AtomicU32; ROUNDS] = [const { AtomicU32::new(0) }; ROUNDS];
         // All stay until the end, so that each takes a slot that nobody has had.

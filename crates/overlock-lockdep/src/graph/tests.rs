@@ -16,7 +16,7 @@ fn edge(from: u16, from_how: How, to: u16, to_how: How) -> Edge {
     )
 }
 
-/// What is told of each new edge: `Some` with the length of the way back.
+/// Result for each new edge: `Some` with the length of the path back.
 fn add(graph: &Small, new: Edge) -> Option<usize> {
     let gate = Gate::new();
     match graph.add(new, |_| true, &gate.enter()) {
@@ -54,7 +54,7 @@ impl Naive {
         if self.0.iter().any(|edge| kind(edge) == kind(&new)) {
             return None;
         }
-        // Walks by length, as where they end and how that was reached.
+        // Walks by length, as their ends and how those were reached.
         let mut ends = vec![(new.to, new.to_how.is_recursive())];
         for length in 1..=2 * NODES {
             let mut next = Vec::new();
@@ -132,7 +132,7 @@ fn a_full_graph_takes_no_more() {
     assert!(matches!(add(0, 1), Added::Fine));
     assert!(matches!(add(1, 2), Added::Fine));
     assert!(matches!(add(2, 3), Added::Full));
-    // Nobody need try again, nor search.
+    // No thread need try again, nor search.
     assert!(graph.knows(Key::new(3, x, 4, x)));
     assert_eq!(graph.edges(), 2);
 }

@@ -110,7 +110,7 @@ fn object(out: &mut Out, held: &Held) -> fmt::Result {
     )
 }
 
-/// The dependencies of a way, from its beginning.
+/// The dependencies of a path, from its beginning.
 fn chain(out: &mut Out, path: &Path) -> fmt::Result {
     out.write_str(",\"chain\":[")?;
     for (index, edge) in path.edges().iter().map(|number| edge(*number)).enumerate() {

@@ -128,7 +128,7 @@ pub(super) fn write(
     writeln!(out, "{THICK}")
 }
 
-/// A lock, how it is held, and since where.
+/// A lock, how it is held, and the place of its acquisition.
 struct Line<'a>(&'a Held);
 
 impl Display for Line<'_> {
@@ -167,7 +167,7 @@ fn callers(out: &mut Out, title: &str, trace: &Trace) -> fmt::Result {
     callers.try_for_each(|caller| writeln!(out, "  {caller}"))
 }
 
-/// The dependencies of a circle, the newest first.
+/// The dependencies of a cycle, the newest first.
 fn chain(out: &mut Out, held: &Held, wanted: &Held, path: &Path) -> fmt::Result {
     writeln!(out, "\nthe dependencies, newest first:")?;
     writeln!(
@@ -197,7 +197,7 @@ fn chain(out: &mut Out, held: &Held, wanted: &Held, path: &Path) -> fmt::Result 
     )
 }
 
-/// The dependencies of a way, the newest first.
+/// The dependencies of a path, the newest first.
 fn edges(out: &mut Out, path: &Path) -> fmt::Result {
     for (number, edge) in path
         .edges()
@@ -231,13 +231,13 @@ fn edges(out: &mut Out, path: &Path) -> fmt::Result {
     Ok(())
 }
 
-/// Behind which class the last one of a way is taken, where all of it is shown.
+/// The class behind which the last one of a path is taken, if all of it is shown.
 fn middle(path: &Path) -> Option<ClassId> {
     let last = path.edges().last().map(|number| edge(*number))?;
     (path.length() == path.edges().len()).then(|| ends(&last)[0])
 }
 
-/// Heads the columns, with what leads from `first` to `middle`.
+/// Heads the columns, with the path from `first` to `middle`.
 fn between(out: &mut Out, first: ClassId, middle: ClassId, path: &Path) -> fmt::Result {
     writeln!(out, "\nwhat can happen:")?;
     if middle == first {
@@ -262,7 +262,7 @@ fn scenario(out: &mut Out, steps: &[(usize, &str, &dyn Display)]) -> fmt::Result
 /// A step in which a handler begins.
 const SIGNAL: &str = "<signal>";
 
-/// What each of two CPUs does, in columns.
+/// The steps of two CPUs, in columns.
 fn columns(out: &mut Out, steps: &[(usize, &str, &dyn Display)]) -> fmt::Result {
     let left = steps.iter().filter(|step| step.0 == 0);
     let left = left

@@ -1,4 +1,4 @@
-//! The threads' records, and whose is whose.
+//! The threads' records, and their owners.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -9,7 +9,7 @@ use rustix::thread::gettid;
 
 use super::{Held, THREADS, Thread};
 
-/// All zero bytes, so that only what is used takes memory.
+/// All zero bytes, so that only used records take memory.
 static TABLE: [Thread; THREADS] = [const { Thread::INIT }; THREADS];
 
 /// One more than the highest record that was ever in use.
@@ -25,27 +25,27 @@ static WITHOUT: Thread = Thread {
 };
 
 thread_local! {
-    /// The thread's record, once it has looked for one; [`WITHOUT`] where none was free.
+    /// The thread's record, once it has looked for one; [`WITHOUT`] if none was free.
     static MINE: Cell<Option<&'static Thread>> = const { Cell::new(None) };
 }
 
 /// All records that may be in use.
 pub(in super::super) fn all() -> &'static [Thread] {
-    // Acquire: pairs with `take`; a thread that is seen to hold or wait for something is in this
+    // Acquire: pairs with `take`; a thread that is seen to hold or wait for a lock is in this
     // range.
     let in_use = IN_USE.load(Acquire);
     &TABLE[..in_use.min(THREADS)]
 }
 
-/// The lock is about to be released by a thread that was not seen to acquire it. The number of the
-/// one that was seen to hold it alone, and how that did.
+/// A thread that was not seen to acquire the lock is about to release it. Returns the number of the
+/// thread that was seen to hold it exclusively, and its acquisition.
 pub(in super::super) fn lose(lock: usize) -> Option<(u32, Held)> {
     all()
         .iter()
         .find_map(|thread| Some((thread.id(), thread.lose(lock)?)))
 }
 
-/// The calling thread's record, and alone with it: no handler touches it until this is dropped
+/// The calling thread's record, with exclusive access: no handler touches it until this is dropped
 /// (T3).
 pub(in super::super) struct Entered(&'static Thread);
 
@@ -61,8 +61,7 @@ impl std::ops::Deref for Entered {
 impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
-        // SeqCst, for the compiler only: the thread's own handlers are all that there is to keep
-        // out.
+        // SeqCst, for the compiler only: there are only the thread's own handlers to keep out.
         compiler_fence(SeqCst);
         self.0.busy.store(false, Relaxed);
     }
@@ -83,7 +82,7 @@ pub(in super::super) fn enter_known() -> Option<Entered> {
     MINE.get()?.enter()
 }
 
-/// Whether the calling thread holds nothing, is not in a handler, and so has nothing to look at.
+/// Whether the calling thread holds nothing and is not in a handler, and so has nothing to check.
 #[inline]
 pub(in super::super) fn is_idle() -> bool {
     MINE.get()
@@ -136,7 +135,7 @@ fn take() -> &'static Thread {
     thread
 }
 
-/// What a thread calls that has taken a record: a `fn()`.
+/// The hook of threads that take a record: a `fn()`.
 static HOOK: AtomicPtr<()> = AtomicPtr::new({
     #[cfg(feature = "hooks")]
     let hook: fn() = crate::hooks::thread_begins;
@@ -146,18 +145,18 @@ static HOOK: AtomicPtr<()> = AtomicPtr::new({
 });
 
 pub(in super::super) fn set_hook(hook: fn()) {
-    // Relaxed, as below: there is nothing to see but the address.
+    // Relaxed, as below: the address is the only data.
     HOOK.store(hook as *mut (), Relaxed);
 }
 
 fn hook() {
     let hook = HOOK.load(Relaxed);
-    // SAFETY: nothing but such functions is ever stored.
+    // SAFETY: only such functions are ever stored.
     let hook = unsafe { mem::transmute::<*mut (), fn()>(hook) };
     hook();
 }
 
-/// The thread is gone: its record is free, and a lock that it still takes finds it another one.
+/// The thread ends: its record becomes free. If it still takes a lock, it gets another record.
 pub(in super::super) fn give(thread: Entered) {
     thread.clear();
     let record = thread.0;
@@ -167,7 +166,7 @@ pub(in super::super) fn give(thread: Entered) {
     record.id.store(0, Release);
 }
 
-/// In the child of a fork: the calling thread is another one for the kernel, and the only one.
+/// After fork() in the child: the calling thread has another id, and is the only one.
 pub(in super::super) fn only_this_is_left() {
     let mine = MINE.get();
     for thread in all() {

@@ -249,7 +249,7 @@ fn too_many_dependencies_are_said_once_and_do_no_harm() {
         take(0x100, classes[1], X);
         take(0x200, classes[0], X);
     });
-    said.is(&["too many dependencies; new ones are not looked at"]);
+    said.is(&["too many dependencies; new ones are not checked"]);
 }
 
 #[test]

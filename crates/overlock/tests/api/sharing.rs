@@ -97,8 +97,8 @@ fn a_shared_guard_is_read_by_another_thread() {
     });
 }
 
-/// Everything without data of the user's may be borrowed across `catch_unwind`. A lock with data may
-/// not, as in parking_lot: without poisoning, a panic may leave the data half changed.
+/// Everything without data of the user's may be borrowed across `catch_unwind`. As in parking_lot, a
+/// lock with data may not: without poisoning, a panic may leave the data half changed.
 #[test]
 fn what_has_no_data_is_unwind_safe() {
     use std::panic::{RefUnwindSafe, UnwindSafe};
