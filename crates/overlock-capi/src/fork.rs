@@ -1,5 +1,5 @@
-//! Children of fork: a handler repairs the platform's tables as soon as the child runs. Each lock has
-//! an `after_fork` of its own.
+//! Children of fork: a handler repairs the platform's tables as soon as the child runs. Each lock
+//! has an `after_fork` of its own.
 
 use overlock::Linux;
 

@@ -1,5 +1,5 @@
-//! The validator of lock order. What it has seen is the process's, so each scene is a process of
-//! its own: this program, started again.
+//! The validator of lock order. Its tables belong to the process, so each scene is a process of its
+//! own: this program, started again.
 
 #[path = "lockdep/alone.rs"]
 mod alone;

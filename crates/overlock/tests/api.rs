@@ -1,6 +1,6 @@
-//! The types beyond what parking_lot has too (`parking_lot_api.rs`): what guards do with their
+//! The types beyond their common part with parking_lot (`parking_lot_api.rs`): the guards'
 //! acquisitions, what may be shared and sent, any raw lock with data, cancellation, condition
-//! variables with any lock, semaphores, what happens once.
+//! variables with any lock, semaphores, one-time execution.
 
 // With the feature `lockdep` an acquisition is first tried, then waited for.
 #[cfg(not(feature = "lockdep"))]

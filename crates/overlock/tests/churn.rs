@@ -1,4 +1,4 @@
-//! Threads that lock once and exit, 100,000 of them: slots come back.
+//! 100,000 threads lock once and exit: their slots become free again.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! A process with several threads forks while they fight for a lock. The child, in which there is
-//! one thread, goes on with it: unlocks what it held, and starts threads that fight for it again.
+//! A process with several threads forks while they contend for a lock. The child, with one thread,
+//! continues to use it: unlocks what it held, and starts threads that contend for it again.
 
 use std::cell::{Cell, UnsafeCell};
 use std::hint;
@@ -17,10 +17,10 @@ use overlock_core::sleep::{Barrier, Condvar, Semaphore};
 const ROUNDS: u64 = 500;
 const THREADS: u64 = 4;
 
-/// Forks; the child ends with `work`, which says whether all went well.
+/// Forks; the child exits with the result of `work`.
 fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child does what this file says, with a C library whose allocator bears a fork,
-    // and exits.
+    // SAFETY: the child runs this file's code, with a C library whose allocator supports fork, and
+    // exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: ends a child that hangs.
@@ -29,7 +29,7 @@ fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
         // used.
         unsafe { Linux::after_fork() };
         let failed = i32::from(!work());
-        // SAFETY: ends the child at once: its other threads' destructors are nobody's.
+        // SAFETY: ends the child at once, without destructors of other threads.
         unsafe { libc::_exit(failed) };
     }
     assert!(child > 0);
@@ -49,7 +49,7 @@ struct Counter<L> {
     count: UnsafeCell<u64>,
 }
 
-// SAFETY: the count is touched only by who holds the lock.
+// SAFETY: only the lock's holder touches the count.
 unsafe impl<L: Sync> Sync for Counter<L> {}
 
 impl<L> Counter<L> {
@@ -72,9 +72,8 @@ fn fight(step: impl Fn() + Sync) {
     });
 }
 
-/// Threads do `step` again and again. Meanwhile this one acquires with `hold` and forks, several
-/// times. Child and parent release what was held with `release`; the child has to `forget` before
-/// that.
+/// Threads run `step` again and again. Meanwhile this one acquires with `hold` and forks, several
+/// times. Child and parent release with `release`; the child has to `forget` before that.
 fn fork_while_they_fight(
     step: impl Fn() + Sync,
     hold: impl Fn(),
@@ -122,7 +121,7 @@ fn goes_on<L: RawLock<Token = ()> + RawFork>() {
         count: UnsafeCell::new(0),
     };
     let lock = &counter.lock;
-    // SAFETY: called by who has locked it.
+    // SAFETY: called by the thread that has locked it.
     let release = || unsafe { lock.unlock(()) };
     let well = fork_while_they_fight(
         || {
@@ -163,7 +162,7 @@ fn pv_queued() {
     goes_on::<PvQueued>();
 }
 
-/// Readers and writers, and the forking thread one of either.
+/// Readers and writers contend, and the forking thread is one of either.
 fn goes_on_rw<L: RawForkRwLock>() {
     let counter = &Counter {
         lock: L::create().unwrap(),
@@ -176,9 +175,9 @@ fn goes_on_rw<L: RawForkRwLock>() {
         // SAFETY: just acquired.
         unsafe { lock.unlock_write(token) }
     };
-    let turn = AtomicU32::new(0);
+    let iteration = AtomicU32::new(0);
     let either = || {
-        if turn.fetch_add(1, SeqCst).is_multiple_of(4) {
+        if iteration.fetch_add(1, SeqCst).is_multiple_of(4) {
             return write();
         }
         let token = lock.read();
@@ -231,7 +230,7 @@ fn percpu_rwsem() {
     goes_on_rw::<PerCpuRwSem>();
 }
 
-/// Threads wait when the process forks, and in the child nobody does.
+/// Threads wait when the process forks; the child has no waiters.
 #[test]
 fn what_has_no_owner() {
     let lock = &Overlock::new();

@@ -1,9 +1,10 @@
-//! A lock whose memory goes as soon as nobody has it or waits for it, though the unlock of an
-//! earlier owner has not returned. POSIX allows that of a mutex, and the recommended one bears it.
+//! A lock whose memory is unmapped as soon as nobody holds it or waits for it, though the unlock of
+//! an earlier owner has not returned. POSIX allows that for a mutex, and the recommended one
+//! supports it.
 //!
 //! The time between a release and the end of its unlock is some nanoseconds. So signals interrupt
-//! the threads all the time, and stay: owners lose their CPU, others sleep, and unlocks have
-//! somebody to wake.
+//! the threads all the time, for long: owners lose their CPU, others sleep, and unlocks have
+//! waiters to wake.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
@@ -15,11 +16,11 @@ use overlock_core::raw::RawFairLock;
 
 const THREADS: u32 = 3;
 /// Acquisitions of a lock by each thread.
-const VISITS: u32 = 3;
+const USES: u32 = 3;
 const PAGE: usize = 4096;
 const PAGES: usize = 256;
 
-/// Pages that fault where they are touched after they have been closed, one lock in each.
+/// Pages that fault if they are touched after they have been closed, one lock in each.
 struct Pages(*mut u8);
 
 // SAFETY: an address.
@@ -78,9 +79,10 @@ fn install_handler() {
     assert_eq!(installed, 0);
 }
 
-/// Stays in a section: mostly not at all, sometimes until others sleep, ask, or are late.
-fn stay(turn: u32) {
-    let micros = match turn % 512 {
+/// Stays in a section: mostly for no time, sometimes until others sleep, begin to wait, or are
+/// late.
+fn stay(seed: u32) {
+    let micros = match seed % 512 {
         0 => 700,
         1..=8 => 80,
         9..=64 => 8,
@@ -90,17 +92,17 @@ fn stay(turn: u32) {
     spin_for(micros);
 }
 
-/// One thread's visits to `lock`; whoever comes last of all closes the page.
-fn visit(pages: &Pages, page: usize, lock: *const Lock, visits: &AtomicU32, mut turn: u32) {
-    for _ in 0..VISITS {
+/// One thread's uses of `lock`; the last user of all closes the page.
+fn use_lock(pages: &Pages, page: usize, lock: *const Lock, uses: &AtomicU32, mut seed: u32) {
+    for _ in 0..USES {
         // Scrambled, so that each kind of stay meets each other one.
-        turn = turn.wrapping_mul(0x9e37_79b9).rotate_left(11);
-        // SAFETY: the page is open until the last visit ends, and this one has begun.
+        seed = seed.wrapping_mul(0x9e37_79b9).rotate_left(11);
+        // SAFETY: the page is open until the last use ends, and this one has begun.
         let lock = unsafe { &*lock };
         lock.lock();
-        stay(turn);
-        let last = visits.fetch_add(1, SeqCst) + 1 == THREADS * VISITS;
-        if turn & 0x700 == 0 {
+        stay(seed);
+        let last = uses.fetch_add(1, SeqCst) + 1 == THREADS * USES;
+        if seed & 0x700 == 0 {
             // SAFETY: locked above.
             unsafe { lock.unlock_fair(()) }
         } else {
@@ -113,7 +115,7 @@ fn visit(pages: &Pages, page: usize, lock: *const Lock, visits: &AtomicU32, mut 
     }
 }
 
-/// All visits to the locks on new pages.
+/// All uses of the locks on new pages.
 fn batch(number: usize) {
     let pages = &Pages::new();
     for page in 0..PAGES {
@@ -129,14 +131,14 @@ fn batch(number: usize) {
                 scope.spawn(move || {
                     // SAFETY: has no preconditions.
                     name.store(unsafe { libc::pthread_self() } as usize, SeqCst);
-                    for (page, [arrived, visits]) in here.iter().enumerate() {
+                    for (page, [arrived, uses]) in here.iter().enumerate() {
                         let lock = pages.lock(page);
                         arrived.fetch_add(1, SeqCst);
                         while arrived.load(SeqCst) < THREADS {
                             thread::yield_now();
                         }
-                        let turn = (number * PAGES + page) as u32 * 8 + thread;
-                        visit(pages, page, lock, visits, turn);
+                        let seed = (number * PAGES + page) as u32 * 8 + thread;
+                        use_lock(pages, page, lock, uses, seed);
                     }
                 })
             })
@@ -153,7 +155,7 @@ fn batch(number: usize) {
     });
     let missed = here
         .iter()
-        .filter(|[_, visits]| visits.load(SeqCst) != THREADS * VISITS);
+        .filter(|[_, uses]| uses.load(SeqCst) != THREADS * USES);
     assert_eq!(missed.count(), 0);
 }
 

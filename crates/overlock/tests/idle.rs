@@ -1,5 +1,5 @@
 //! Blocked threads cost nothing: many wait in each way for seconds, and none of them runs. Alone in
-//! its binary, as it looks at what the whole process uses.
+//! its binary, as it measures the whole process.
 #![cfg(not(miri))]
 
 use std::mem::MaybeUninit;
@@ -22,7 +22,7 @@ fn usage(who: i32) -> libc::rusage {
     unsafe { usage.assume_init() }
 }
 
-/// What all threads but this one have used: switches, and microseconds.
+/// Usage of all threads but this one: switches, and microseconds.
 fn used() -> (i64, i64) {
     let sum = |who| {
         let usage = usage(who);
@@ -35,7 +35,7 @@ fn used() -> (i64, i64) {
     loop {
         let mine = sum(libc::RUSAGE_THREAD);
         let all = sum(libc::RUSAGE_SELF);
-        // If this thread is preempted between the two, that is not the others' switch.
+        // If this thread is preempted between the two calls, that is not the others' switch.
         if sum(libc::RUSAGE_THREAD).0 == mine.0 {
             return (all.0 - mine.0, all.1 - mine.1);
         }
@@ -88,7 +88,7 @@ fn blocked_threads_cost_nothing() {
                 }
             }
         }
-        // On a busy machine they may take a while to get there.
+        // On a busy machine they may need a while to begin.
         let mut before = used();
         for _ in 0..60 {
             thread::sleep(Duration::from_secs(1));

@@ -1,5 +1,5 @@
-//! The traits of lock_api that raw locks have, 0.5 and 0.4: they do what their names say, and are
-//! there where they are due.
+//! The traits of lock_api for raw locks, 0.5 and 0.4: they do what their names say, and exist for
+//! the locks that should have them.
 #![cfg(feature = "lock_api")]
 
 #[path = "common/caller.rs"]
@@ -21,7 +21,7 @@ fn soon() -> Instant {
     Linux::now().plus(SHORT)
 }
 
-/// Holds up to the moment at which a wait that began before must have ended.
+/// Holds up to the moment by which an earlier wait must have ended.
 fn takes_time<V>(f: impl FnOnce() -> V) -> V {
     let start = std::time::Instant::now();
     let value = f();
@@ -153,8 +153,8 @@ fn an_rwlock_with_fairness() {
     works::<RawRwLock>();
 }
 
-/// A writer that waits is let in by each of them, and the guard is that of another acquisition
-/// afterwards: `bump_shared` and its kind, and the token that `renew` keeps.
+/// Each of them lets a waiting writer in, and the guard is that of another acquisition afterwards:
+/// `bump_shared` and its kind, and the token that `renew` keeps.
 #[test]
 fn a_bump_lets_a_writer_in() {
     fn lets_in<R, G>(lock: &lock_api::RwLock<R, u32>, guard: G, bump: impl FnOnce(&mut G))
@@ -165,7 +165,7 @@ fn a_bump_lets_a_writer_in() {
         let before = *guard;
         let writer = &OnceLock::new();
         std::thread::scope(|scope| {
-            // Dropped where this panics, or the writer would wait for ever.
+            // Dropped if this panics, or the writer would wait for ever.
             let mut guard = guard;
             scope.spawn(|| {
                 let _ = writer.set(Caller::here());
@@ -184,7 +184,7 @@ fn a_bump_lets_a_writer_in() {
     lets_in(&lock, lock.upgradable_read(), bump);
 }
 
-/// The traits follow from the locks' own, whatever those have.
+/// The traits follow from the locks' own traits.
 #[test]
 fn traits_where_they_are_due() {
     fn timed<R: RawTimedLock + lock_api::RawMutexTimed>() {}

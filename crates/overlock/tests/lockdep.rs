@@ -1,4 +1,4 @@
-//! The validator of lock order, by the types. What it has seen is the process's, so each scene is a
+//! The validator of lock order, by the types. Its tables belong to the process, so each scene is a
 //! process of its own: this program, started again.
 #![cfg(feature = "lockdep")]
 

@@ -1,4 +1,4 @@
-//! What the mutex promises beyond exclusion, and its spin queue, on real threads.
+//! The mutex's promises beyond exclusion, and its spin queue, on real threads.
 #![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
 #[path = "common/caller.rs"]
@@ -23,7 +23,7 @@ use overlock_core::{Platform, Spin};
 trait Form: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux> {}
 impl<L: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux>> Form for L {}
 
-/// Sleepers leave by a token, and the one that has none gets the mutex.
+/// Sleepers leave by a token, and the one without a token gets the mutex.
 fn cancels<L: Form>() {
     let lock = &L::create().unwrap();
     let token = &CancelToken::<Linux>::new();
@@ -78,7 +78,7 @@ fn hands_over<L: Form>() {
     assert!(came_between, "{} was taken back", L::NAME);
 }
 
-/// Sleepers enter in the order in which they came, when nobody passes them.
+/// Sleepers enter in the order of their arrival if nobody bypasses them.
 fn first_come_first_served<L: Form>() {
     let lock = &L::create().unwrap();
     let (sender, receiver) = mpsc::channel();
@@ -135,8 +135,8 @@ fn map<L: Form>(users: u32) -> *mut Shared<L> {
 }
 
 /// The last user unmaps the mutex as soon as its own unlock has returned, as C programs may: a load
-/// after the kick in an unlock before it is a segmentation fault here. What comes closer to the
-/// release is for core's tests.
+/// after the kick in an earlier unlock is a segmentation fault here. Core's tests cover the code
+/// closer to the release.
 fn may_be_freed_by_the_last_user<L: Form>() {
     const USERS: usize = 3;
     const ROUNDS: usize = 2_000;
@@ -208,8 +208,8 @@ macro_rules! tests {
 
 tests!(outside: Mutex, inside: MutexInside, none: MutexNone);
 
-/// Threads come to the spin queue and leave after no time, some time, or as its head, all at once;
-/// there is one head at a time, and at the end nobody is left.
+/// Threads enter the spin queue and leave at once, after some time, or as its head, all at the same
+/// time. There is one head at a time, and at the end the queue is empty.
 #[test]
 fn spinners_leave_the_queue_in_crowds() {
     const THREADS: u64 = 6;

@@ -1,5 +1,5 @@
-//! The mutex's counters say what happened. Alone in its binary, and one test: the counters are the
-//! whole process's.
+//! The mutex's counters count what happened. Alone in its binary, and one test: the counters are
+//! those of the whole process.
 #![cfg(all(feature = "stat", not(miri)))]
 
 use std::sync::atomic::{AtomicBool, Ordering};

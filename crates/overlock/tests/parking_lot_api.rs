@@ -1,9 +1,9 @@
 //! Programs written for parking_lot: one body of code that uses every public method of the types
-//! that both crates have, compiled and run for each of the two. What parking_lot has in addition is
-//! listed on overlock's own page.
+//! that both crates have, compiled and run for each of the two. overlock's own page lists the rest
+//! of parking_lot.
 
-/// The same files, once for each crate. What a test releases by force it has acquired by one of the
-/// three functions; how a token is got is each crate's own affair.
+/// The same files, once for each crate. A test acquires by one of the three functions before it
+/// releases by force, since each crate gets tokens in its own way.
 macro_rules! suite {
     ($module:ident, $api:ident, { $($tokens:item)* }) => {
         mod $module {

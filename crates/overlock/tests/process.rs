@@ -62,8 +62,9 @@ mod with_lock_api {
     overlock_core::spin_locks!(tests);
 }
 
-/// While other threads fight for one lock, a child of fork takes and releases another one that was
-/// free, one that its own thread held, and a new one: no table of the process is left locked.
+/// While other threads contend for one lock, a child of fork takes and releases other locks: one
+/// that was free, one that its own thread held, and a new one. No table of the process is left
+/// locked.
 #[test]
 fn a_forked_child_has_no_use_for_its_parents_threads() {
     static BUSY: SpinLock<u64> = SpinLock::new(0);

@@ -1,13 +1,11 @@
-//! Random programs of lock operations: alone, each result is compared with that of a simple
-//! reference; together, on up to four threads, their total effect is checked. Where one fails it is
-//! made smaller, and printed with the command that runs it again.
+//! Random programs of lock operations. Alone, each result is compared with that of a simple
+//! reference; together, on up to four threads, their total effect is checked. A program that fails
+//! is shrunk, and printed with the command that runs it again.
 //!
-//! `PROPTEST_CASES` says how many programs each test runs, or `OVERLOCK_PROGRAMS_SECONDS` for how
-//! long; without them a test ends after a tenth of a second, or 64 programs.
+//! `PROPTEST_CASES` sets the number of programs of each test, or `OVERLOCK_PROGRAMS_SECONDS` its
+//! duration; without them a test ends after a tenth of a second, or 64 programs.
 #![cfg(not(miri))] // proptest takes minutes there
 
-#[path = "common/crew.rs"]
-mod crew;
 #[path = "programs/exclusive.rs"]
 mod exclusive;
 #[path = "programs/extras.rs"]
@@ -28,3 +26,5 @@ mod shared;
 mod types;
 #[path = "common/watch.rs"]
 mod watch;
+#[path = "common/workers.rs"]
+mod workers;

@@ -33,7 +33,7 @@ fn wait_for(flag: &AtomicBool) {
 }
 
 /// Puts the calling thread onto the first CPU that the process may use, with a real-time priority.
-/// False where it may not.
+/// False if that is not permitted.
 fn take_part(priority: i32) -> bool {
     let all = rustix::thread::sched_getaffinity(None).unwrap();
     let first = (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu));
@@ -50,9 +50,9 @@ fn take_part(priority: i32) -> bool {
 /// How long the thread in the middle runs, if nobody stops it.
 const HOG: Duration = Duration::from_secs(1);
 
-/// Three threads on one CPU: `low` holds the lock; `middle` takes the CPU and keeps it until `high`
-/// is through; `high` comes to the lock when `middle` has begun. Returns how long `high` has
-/// waited; `None` where real-time priorities are not permitted.
+/// Three threads on one CPU. `low` holds the lock. `middle` takes the CPU and keeps it until `high`
+/// is through. `high` requests the lock when `middle` has begun. Returns how long `high` has
+/// waited; `None` if real-time priorities are not permitted.
 fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
     let [held, hogging, through, refused] = [const { AtomicBool::new(false) }; 4];
     let [held, hogging, through, refused] = [&held, &hogging, &through, &refused];
@@ -61,11 +61,11 @@ fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
         if !take_part(priority) {
             refused.store(true, Release);
         }
-        // Who has no priority yet would not run beside `middle`, and come to the lock when that has
-        // given up.
+        // A thread without its priority would not run beside `middle`, and would request the lock
+        // after that has given up.
         ready.wait();
         // At its own priority from here on: a sleeper with a higher one runs as soon as its timer
-        // is over.
+        // expires.
         cue.is_none_or(|cue| {
             while !cue.load(Acquire) && !refused.load(Acquire) {
                 thread::sleep(Duration::from_millis(1));
@@ -103,8 +103,8 @@ fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
     })
 }
 
-/// `lock_pi` in the slow path. The same with a lock that lends nothing shows that the scene is what
-/// it says.
+/// `lock_pi` in the slow path. The run with a lock without inheritance shows that the scene inverts
+/// priorities.
 #[test]
 fn an_owner_of_low_priority_is_not_held_up_while_one_of_high_priority_waits() {
     let Some(waited) = inversion(&Lock::new()) else {
@@ -119,8 +119,8 @@ fn an_owner_of_low_priority_is_not_held_up_while_one_of_high_priority_waits() {
 /// How long threads meet at the lock.
 const ENOUGH: Duration = Duration::from_millis(300);
 
-/// A waiter whose time is over just when the lock comes to it has it or has it not: none is lost,
-/// and none is given twice.
+/// A waiter whose deadline passes just when the lock is handed off to it has it or has it not: none
+/// is lost, and none is given twice.
 #[test]
 fn deadlines_and_unlocks_that_meet() {
     const THREADS: u64 = 6;
@@ -132,7 +132,7 @@ fn deadlines_and_unlocks_that_meet() {
                     let mut done = 0;
                     let start = Instant::now();
                     for i in (0..).take_while(|_| start.elapsed() < ENOUGH) {
-                        // The hold time, near enough, is when unlocks come.
+                        // About the hold time: the time of unlocks.
                         let wait = Duration::from_nanos((i * 7919 + thread * 104_729) % 60_000);
                         let begin = Linux::now();
                         match pair.lock.lock_until(begin.plus(wait)) {
@@ -187,8 +187,8 @@ fn waiters_are_served_one_after_another() {
     assert!(!pair.lock.is_locked());
 }
 
-/// The kernel notices the circle; the thread with the deadline breaks it, and the other one goes
-/// on.
+/// The kernel notices the cycle; the thread with the deadline breaks it, and the other one
+/// continues.
 #[test]
 fn a_circle_with_a_deadline_in_it_is_broken() {
     let [a, b] = &[Lock::new(), Lock::new()];
@@ -204,7 +204,7 @@ fn a_circle_with_a_deadline_in_it_is_broken() {
         while !b.is_contended() && !gone_on.load(Acquire) {
             thread::sleep(Duration::from_millis(1));
         }
-        // Closes the circle, and naps until it is open.
+        // Closes the cycle, and backs off until it is open.
         assert!(a.lock_until(after(Duration::from_secs(20))).is_some());
         unlock(a);
         unlock(b);
@@ -253,8 +253,8 @@ fn a_circle_and_a_thread_that_locks_what_it_holds_are_reported() {
     unlock(a);
 }
 
-/// I3: the look at OWNER_DIED after `lock_pi`. The kernel gives the lock of a thread that has ended
-/// to a waiter, who must not get in: whoever leaks a guard may use the data for ever.
+/// I3: the check of OWNER_DIED after `lock_pi`. The kernel hands the lock of a thread that has
+/// ended off to a waiter, which must not enter: the leaked guard's data stays in use for ever.
 #[test]
 fn a_leaked_lock_stays_locked_when_its_thread_ends() {
     let lock = &Lock::new();
@@ -320,8 +320,8 @@ fn signals_do_not_end_a_wait() {
     assert!(!lock.is_locked());
 }
 
-/// The word holds ids, and a child's thread has another one than the thread that it is a copy of.
-/// Were the id noted before the fork used on, the kernel would refuse the child's unlock, and its
+/// The word holds ids, and a child's thread has another id than the thread that it is a copy of. If
+/// the id from before the fork were used, the kernel would refuse the child's unlock, and its
 /// second thread would wait for ever.
 #[test]
 fn a_forked_child_locks_under_its_own_id() {
@@ -331,11 +331,11 @@ fn a_forked_child_locks_under_its_own_id() {
     FREE.lock();
     unlock(&FREE);
     HELD.lock();
-    // SAFETY: the child locks, unlocks, starts a thread and exits; glibc sees to it that a thread
-    // can be started.
+    // SAFETY: the child locks, unlocks, starts a thread and exits; glibc supports starting a thread
+    // there.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // Were it stuck, this ends it.
+        // Ends it if it is stuck.
         // SAFETY: no preconditions.
         unsafe { libc::alarm(10) };
         unlock(&HELD);

@@ -2,8 +2,8 @@
 //! seeds, each of which is another schedule and another choice of the old values that weak memory
 //! allows. `scripts/miri --seeds 64` does so.
 //!
-//! What can be done with a lock beside locking it is done too, by turns. `rt_mutex` is left out:
-//! Miri does not have the kernel's futexes with priority inheritance.
+//! Operations other than locking are covered too, one after the other. `rt_mutex` is left out: Miri
+//! does not have the kernel's futexes with priority inheritance.
 
 mod common;
 #[allow(dead_code)] // the rest is for programs.rs
@@ -38,12 +38,12 @@ fn far() -> Instant {
     Linux::now().plus(Duration::from_secs(1000))
 }
 
-/// A deadline that some meet and some do not: Miri's clock counts what all the threads do.
+/// A deadline that some threads meet and some do not: Miri's clock counts the work of all threads.
 fn soon() -> Instant {
     Linux::now().plus_nanos(500_000)
 }
 
-/// Runs `part` on so many threads, and adds up what they say.
+/// Runs `part` on so many threads, and returns the sum of their results.
 fn on_threads(threads: usize, part: impl Fn(usize) -> usize + Copy + Send) -> usize {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..threads)
@@ -54,10 +54,10 @@ fn on_threads(threads: usize, part: impl Fn(usize) -> usize + Copy + Send) -> us
     })
 }
 
-/// A number that is guarded by what is tested.
+/// A number under the tested lock.
 struct Guarded(UnsafeCell<usize>);
 
-// SAFETY: what is tested says who may read it, and who may write it.
+// SAFETY: the tested lock decides who may read it, and who may write it.
 unsafe impl Sync for Guarded {}
 
 impl Guarded {
@@ -66,12 +66,12 @@ impl Guarded {
     }
 
     /// The caller may read it.
-    fn look(&self) -> usize {
+    fn get(&self) -> usize {
         // SAFETY: the caller's promise.
         unsafe { *self.0.get() }
     }
 
-    /// The caller is alone.
+    /// The caller has exclusive access.
     fn add_one(&self) {
         // SAFETY: the caller's promise.
         unsafe { *self.0.get() += 1 }

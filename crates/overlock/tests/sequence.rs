@@ -1,7 +1,7 @@
-//! The unlock of the recommended mutex is a restartable sequence where Linux has them: what happens
-//! to one that is stepped through, and to threads that fight for the lock while the process gives
-//! the sequences up. Each in a child process: a tracer stops a whole thread, and what is given up
-//! is gone for good.
+//! The unlock of the recommended mutex is a restartable sequence where Linux has them. One test
+//! single-steps through it; in another, threads contend for the lock while the process gives the
+//! sequences up. Each runs in a child process: a tracer stops a whole thread, and sequences are
+//! given up for good.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::cell::UnsafeCell;
@@ -20,7 +20,7 @@ struct Counter {
     count: UnsafeCell<u64>,
 }
 
-// SAFETY: the count is touched only by who holds the lock.
+// SAFETY: only the lock's holder touches the count.
 unsafe impl Sync for Counter {}
 
 impl Counter {
@@ -49,10 +49,10 @@ impl Counter {
     }
 }
 
-/// Forks; the child ends with `work`, which says whether all went well.
+/// Forks; the child exits with the result of `work`.
 fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child does what this file says, with a C library whose allocator bears a fork,
-    // and exits.
+    // SAFETY: the child runs this file's code, with a C library whose allocator supports fork, and
+    // exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: ends a child that hangs.
@@ -67,7 +67,7 @@ fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
     child
 }
 
-/// Waits until the child stops or ends; how.
+/// Waits until the child stops or ends, and returns its status.
 fn wait_for(child: libc::pid_t) -> libc::c_int {
     let mut status = -1;
     // SAFETY: `status` is valid for the write.
@@ -77,8 +77,8 @@ fn wait_for(child: libc::pid_t) -> libc::c_int {
 
 const STEPPED: u64 = 100;
 
-/// The thread stops, for its tracer, before and after it has unlocked so many times; another one
-/// may fight for the lock.
+/// The thread stops, for its tracer, before and after so many unlocks; another one may contend for
+/// the lock.
 fn be_stepped(contended: bool) -> bool {
     let (counter, ends, others) = (Counter::new(), AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -102,7 +102,7 @@ fn be_stepped(contended: bool) -> bool {
     counter.count() == STEPPED + others.load(Relaxed)
 }
 
-/// An unlock that begins anew after each step would never end.
+/// An unlock that restarted after each step would never end.
 fn is_stepped_to_its_end(contended: bool) {
     let child = in_child(|| be_stepped(contended));
     let status = wait_for(child);

@@ -1,9 +1,9 @@
 //! Signal handlers that use locks.
 //!
-//! - A thread waits for a lock; handlers interrupt it, three deep, and a fourth one beyond what
-//!   there are queue nodes for, and each takes and releases a contended lock of the same kind.
-//! - Handlers interrupt threads anywhere, also at work on a lock's queue, and try to take that same
-//!   lock.
+//! - A thread waits for a lock; handlers interrupt it, nested three deep, and a fourth one without
+//!   a queue node left. Each takes and releases a contended lock of the same kind.
+//! - Handlers interrupt threads anywhere, also within a lock's queue operations, and try to take
+//!   that same lock.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -12,8 +12,8 @@ use std::{ptr, thread};
 
 use overlock::spin::RawLock;
 
-/// One handler at a time in the process: tests of different locks take turns.
-static TURN: Mutex<()> = Mutex::new(());
+/// One handler at a time in the process: tests of different locks run one by one.
+static SERIAL: Mutex<()> = Mutex::new(());
 static LOCK: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 static ENTER: AtomicUsize = AtomicUsize::new(0);
 static DEPTH: AtomicU32 = AtomicU32::new(0);
@@ -28,7 +28,7 @@ extern "C" fn handler(_: libc::c_int) {
     enter();
 }
 
-/// What the handler does: goes on nesting from inside, then takes the lock that others fight for.
+/// Runs in the handler: nests further from inside, then takes the contended lock.
 fn enter<L: RawLock>() {
     if DEPTH.fetch_add(1, Ordering::AcqRel) + 1 < NESTED {
         // SAFETY: raises a signal whose handler is this one; SA_NODEFER lets it nest.
@@ -42,7 +42,7 @@ fn enter<L: RawLock>() {
     unsafe { lock.unlock(token) };
 }
 
-/// From now on the handler does `enter` with `lock`.
+/// Makes the handler run `enter` with `lock`.
 fn install<L>(lock: &L, enter: fn()) {
     LOCK.store(ptr::from_ref(lock).cast_mut().cast(), Ordering::Release);
     ENTER.store(enter as usize, Ordering::Release);
@@ -55,8 +55,7 @@ fn install<L>(lock: &L, enter: fn()) {
     assert_eq!(installed, 0);
 }
 
-/// What the handler does in [`tries`]. A thread that it has interrupted may hold the lock, so it
-/// must not wait.
+/// Runs in the handler of [`tries`]. The interrupted thread may hold the lock, so it must not wait.
 fn try_once<L: RawLock>() {
     // SAFETY: the test keeps the lock alive until after the last signal.
     let lock = unsafe { &*LOCK.load(Ordering::Acquire).cast::<L>() };
@@ -72,11 +71,13 @@ fn spend(micros: u64) {
     while Instant::now() < end {}
 }
 
-/// Sections are long enough for waiters to sleep, so that there are queues to be at work on.
+/// Sections are long enough for waiters to sleep, so that there are queues to interrupt.
 fn tries<L: RawLock>() {
     const WORKERS: usize = 3;
 
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _serial = SERIAL
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     let lock = L::create().unwrap();
     install(&lock, try_once::<L>);
     HANDLED.store(0, Ordering::Release);
@@ -125,7 +126,9 @@ fn tries<L: RawLock>() {
 }
 
 fn nests<L: RawLock>() {
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _serial = SERIAL
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     let [outer, inner] = [L::create().unwrap(), L::create().unwrap()];
     install(&inner, enter::<L>);
     for _ in 0..3 {

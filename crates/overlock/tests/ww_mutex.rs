@@ -1,6 +1,6 @@
 //! Several locks at once: the shapes of the kernel's selftest (mutual exclusion, the same lock
 //! twice, two and more that cross, stress in order, reordered, with single locks), under both
-//! rules. Whoever is stuck fails the test.
+//! rules. A stuck thread fails the test.
 
 #[path = "common/watch.rs"]
 mod watch;
@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use overlock::ww_mutex::{Class, Context, Error, Rule, WwMutex, WwMutexGuard, acquire};
-use watch::Place;
+use watch::ThreadState;
 
 static WOUND_WAIT: Class = Class::new();
 static WAIT_DIE: Class = Class::with_rule(Rule::WaitDie);
@@ -57,7 +57,7 @@ impl Random {
 enum Stress {
     /// The same order in each attempt.
     InOrder,
-    /// The lock that was contended is asked for first.
+    /// The contended lock is requested first.
     Reorder,
     /// One lock at a time, with a context or without.
     Single,
@@ -70,13 +70,13 @@ enum Stress {
 const LOCKS: usize = if cfg!(miri) { 5 } else { 16 };
 const THREADS: usize = if cfg!(miri) { 3 } else { 32 };
 const SETS: usize = if cfg!(miri) { 3 } else { 300 };
-/// On a busy machine each change of thread takes a while; so much for each stress.
+/// Time for each stress: on a busy machine each change of thread takes a while.
 const ENOUGH: Duration = Duration::from_millis(if cfg!(miri) { 10 } else { 400 });
 
 struct Trial {
     class: &'static Class,
     pairs: &'static [Pair; LOCKS],
-    places: [Place; THREADS],
+    states: [ThreadState; THREADS],
     /// Locks taken, over all sections.
     taken: AtomicU64,
     aborts: AtomicU64,
@@ -98,7 +98,7 @@ impl Trial {
                 Stress::Single => 1,
                 _ => 2 + random.below(4),
             });
-            self.places[number].waits(false);
+            self.states[number].waits(false);
             if stress == Stress::Single && random.once_in(2) {
                 let held = self.pairs[order[0]].lock();
                 section(&mut [held], || {});
@@ -106,7 +106,7 @@ impl Trial {
                 self.take(number, order.clone(), stress, &mut random);
             }
             self.taken.fetch_add(order.len() as u64, Relaxed);
-            self.places[number].is_outside();
+            self.states[number].is_outside();
         }
     }
 
@@ -141,7 +141,7 @@ impl Trial {
                     thread::yield_now();
                 }
             }
-            self.places[number].is_inside();
+            self.states[number].is_inside();
             let pauses = random.once_in(8);
             section(&mut held, || {
                 if pauses {
@@ -161,7 +161,7 @@ impl Trial {
     }
 }
 
-/// Runs `attempt` in a context inside of so many others, which take up the thread's nodes.
+/// Runs `attempt` in a context inside of so many others, which use up the thread's nodes.
 fn inside_of(
     others: u32,
     class: &'static Class,
@@ -185,14 +185,14 @@ fn survives(stress: Stress) {
         let trial: &'static Trial = Box::leak(Box::new(Trial {
             class,
             pairs: pairs(class),
-            places: Default::default(),
+            states: Default::default(),
             taken: AtomicU64::new(0),
             aborts: AtomicU64::new(0),
         }));
         let threads = (0..THREADS)
             .map(|number| thread::spawn(move || trial.work(number, stress)))
             .collect();
-        watch::join("ww_mutex", &trial.places, threads);
+        watch::join("ww_mutex", &trial.states, threads);
         let counts = trial.pairs.iter().map(|pair| pair.lock()[1]);
         assert_eq!(counts.sum::<u64>(), trial.taken.load(Relaxed));
         assert!(trial.pairs.iter().all(|pair| !pair.is_contended()));
@@ -270,7 +270,7 @@ fn each_excludes_each() {
     }
 }
 
-/// One thread for each lock. Each takes its own; when all have, each asks for its neighbour's.
+/// One thread for each lock. Each takes its own; when all have, each requests its neighbour's.
 /// Returns how often each was aborted, the oldest first.
 fn circle<const N: usize>(class: &'static Class) -> [u64; N] {
     let pairs = pairs::<N>(class);
@@ -326,13 +326,13 @@ fn two_that_cross_and_many() {
     }
 }
 
-/// Whoever does without the lock goes on, and lets the other one through by its end.
+/// A thread that can do without the lock continues, and lets the other one through by its end.
 #[test]
 fn two_that_cross_and_one_does_without() {
     for class in CLASSES {
         let [a, b] = pairs::<2>(class);
         let [first, both] = &[const { Barrier::new(2) }; 2];
-        // The one that begins later has the younger context.
+        // The context that begins later is the younger one.
         let cross = |begins_first: bool, own: &'static Pair, other: &'static Pair| {
             let begin = || {
                 first.wait();

@@ -4,11 +4,11 @@ use std::process::Command;
 
 const SCENE: &str = "OVERLOCK_LOCKDEP_SCENE";
 
-/// What a scene wrote to standard error.
+/// A scene's output on standard error.
 pub struct Said(pub String);
 
 impl Said {
-    /// The titles of the reports.
+    /// Returns the titles of the reports.
     pub fn titles(&self) -> Vec<&str> {
         let lines = self.0.lines();
         lines

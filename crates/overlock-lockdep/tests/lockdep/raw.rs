@@ -101,7 +101,7 @@ fn locks_initialised_in_one_place_are_a_class_until_they_are_destroyed() {
             assert_eq!(lockdep::class_of_lock(lock), lockdep::class_of_site(place));
         }
         chain(&[(0x100, X), (0x200, X)]);
-        // The same address, another lock: its order is not that of the one that was there.
+        // The same address, another lock: it has no order with the earlier one.
         lockdep::lock_destroy(0x100);
         lockdep::lock_init(0x100, place);
         chain(&[(0x200, X), (0x100, X)]);
@@ -112,7 +112,7 @@ fn locks_initialised_in_one_place_are_a_class_until_they_are_destroyed() {
     said.is(&[ORDER]);
 }
 
-/// Runs `scene` on a thread that then stays as it is, while this one goes on.
+/// Runs `scene` on a thread that then stays as it is, while this one continues.
 fn stays(scene: fn()) {
     let (done, is_done) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -145,14 +145,14 @@ fn readers_wait_for_a_writer_that_waits_unless_they_only_wait_for_holders() {
             take(0x200, ClassId::NONE, X);
             waits(0x100, S);
         });
-        // A reader that was there before the writer.
+        // A reader from before the writer.
         take(0x500, ClassId::NONE, S);
         stays(|| {
             take(0x600, ClassId::NONE, X);
             waits(0x500, S);
         });
         stays(|| waits(0x500, X));
-        // This thread waits for two that can go on.
+        // This thread waits for two that can continue.
         for can_go_on in [0x400, 0x600] {
             waits(can_go_on, X);
             lockdep::end_wait(can_go_on);
@@ -245,7 +245,7 @@ fn too_many_dependencies_are_said_once_and_do_no_harm() {
             }
         }
         assert_eq!(lockdep::dependencies(), 65536);
-        // What is known is still followed.
+        // Known classes are still tracked.
         take(0x100, classes[1], X);
         take(0x200, classes[0], X);
     });

@@ -1,4 +1,4 @@
-//! Releases of what is not held. The locks are numbers here.
+//! Releases of locks that are not held. The locks are numbers here.
 
 use overlock_lockdep::{self as lockdep, ClassId, Site};
 
@@ -25,7 +25,7 @@ fn own() {
     lockdep::release_own(LOCK, Site::here());
 }
 
-/// Fails where the holder's record still says that it holds it: then it takes it again, and ends
+/// Fails where the holder's record still holds the lock: then the holder takes it again, and ends
 /// with it held.
 #[test]
 fn a_stranger_that_releases_a_lock_is_reported_and_the_holder_holds_it_no_more() {
@@ -83,7 +83,7 @@ fn nor_are_locks_beyond_those_that_a_thread_can_be_seen_to_hold() {
     said.is(&["too many locks held; the newest ones of this thread are not seen"]);
 }
 
-/// Fails where what others have released stays in the way.
+/// Fails where entries that others have released stay in the way.
 #[test]
 fn locks_that_are_handed_on_leave_room_for_more() {
     let said = alone!(|| {

@@ -42,7 +42,7 @@ fn a_lock_of_a_handler_is_fine_where_the_signal_is_blocked() {
         with_handler(0x100, X, X);
         assert_eq!(lockdep::reports(), 0);
         block(libc::SIG_UNBLOCK);
-        // Where it is held, not where the handler is.
+        // In the place where it is held, not where the handler is.
         chain(&[(0x100, X)]);
     });
     said.is(&[SIGNAL]);
@@ -65,21 +65,21 @@ fn in_handler(f: impl FnOnce()) {
     lockdep::exit_signal(before);
 }
 
-/// Where SIGUSR1 cannot arrive.
+/// Blocks SIGUSR1 around the code.
 fn blocked(f: impl FnOnce()) {
     block(libc::SIG_BLOCK);
     f();
     block(libc::SIG_UNBLOCK);
 }
 
-/// What the scene adds to the reports.
+/// Number of reports that the scene adds.
 fn reported(scene: impl FnOnce()) -> usize {
     let before = lockdep::reports();
     scene();
     lockdep::reports() - before
 }
 
-/// Fails where one of the three ways to complete it does not look for it.
+/// Fails where one of the three ways to complete it does not check for it.
 #[test]
 fn what_a_handler_waits_for_must_not_be_held_while_one_is_asked_for_that_it_can_interrupt() {
     let said = alone!(|| {
@@ -96,7 +96,7 @@ fn what_a_handler_waits_for_must_not_be_held_while_one_is_asked_for_that_it_can_
         let [a, b] = [0x120, 0x220];
         in_handler(|| chain(&[(a, X)]));
         blocked(|| chain(&[(a, X), (b, X)]));
-        // By now the mask has been asked for.
+        // By now the mask has been read.
         blocked(|| chain(&[(b, X)]));
         assert_eq!(reported(|| chain(&[(b, X)])), 1);
 
@@ -141,15 +141,15 @@ fn what_is_only_held_where_the_signal_is_blocked_or_was_tried_is_no_part_of_it()
         // Another signal than the handler's.
         let before = lockdep::enter_signal(libc::SIGUSR2);
         lockdep::exit_signal(before);
-        // What the handler only tries.
+        // A lock that the handler only tries.
         in_handler(|| chain(&[(d, X.trying())]));
         blocked(|| chain(&[(d, X), (c, X)]));
     });
     said.is(&[]);
 }
 
-/// Of the four locks' manners: the handler's wait, how its lock is held, how the other is asked
-/// for, and how it is held.
+/// For all modes of the four locks: the handler's wait, how its lock is held, how the other is
+/// requested, and how it is held.
 #[test]
 fn readers_block_no_readers_that_wait_for_holders_only() {
     let said = alone!(|| {
@@ -177,8 +177,8 @@ fn readers_block_no_readers_that_wait_for_holders_only() {
     said.is(&[]);
 }
 
-/// A lock of a handler that is held where the signal arrives is reported for that, not for what it
-/// leads to.
+/// A lock of a handler that is held where the signal can arrive is reported for that, not for what
+/// it leads to.
 #[test]
 fn one_mistake_is_one_report() {
     let said = alone!(|| {

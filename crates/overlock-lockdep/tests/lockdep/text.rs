@@ -4,7 +4,7 @@ use overlock_lockdep::{self as lockdep, How, Site};
 
 use crate::alone;
 
-/// Without what differs from run to run: numbers of threads, and the backtraces.
+/// Removes what differs from run to run: numbers of threads, and the backtraces.
 fn steady(text: &str) -> String {
     let traced = |line: &str| line.contains("+0x") || line.contains("backtrace:");
     let lines = text.lines().filter(|line| !traced(line));

@@ -1,5 +1,5 @@
-//! What each operation of the guards does with its acquisition: nothing is released twice, nothing
-//! in the wrong way, nothing is forgotten. Guards: G2 of the module `guard`.
+//! The effect of each operation of the guards on its acquisition: nothing is released twice or in
+//! the wrong way, and nothing is forgotten. Guards: G2 of the module `guard`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn shared() -> SharedLock<Ledger, Pair> {
     SharedLock::new((1, 2))
 }
 
-/// The books of a lock.
+/// The records of a lock.
 trait Books {
     fn books(&self) -> &Ledger;
 
@@ -34,7 +34,7 @@ trait Books {
 
 impl<T: ?Sized> Books for Lock<Ledger, T> {
     fn books(&self) -> &Ledger {
-        // SAFETY: only the books are looked at.
+        // SAFETY: only the records are read.
         unsafe { self.raw() }
     }
 }
@@ -236,7 +236,7 @@ fn an_arc_outlives_the_release() {
     drop(lock);
     let guard = same.lock_arc();
     drop(same);
-    // The books, and so the raw lock, are still there when it is released.
+    // The records, and so the raw lock, still exist when it is released.
     drop(guard);
     let shared = Arc::new(shared());
     let same = Guard::into_arc(ArcWriteGuard::downgrade(shared.write_arc()));

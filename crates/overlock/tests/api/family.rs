@@ -10,8 +10,8 @@ use ::overlock::lock::{Lock, LockGuard};
 use ::overlock::rwlock::SharedLock;
 use ::overlock_core::raw::{RawLock, RawRwLock};
 
-/// Few: strictly fair locks lose a time slice whenever the next in line is not running, and how
-/// well each lock excludes is tested elsewhere.
+/// Few: strictly fair locks lose a time slice whenever the next in line is not running, and other
+/// tests cover exclusion.
 const THREADS: usize = 2;
 const TIMES: usize = if cfg!(miri) { 5 } else { 50 };
 
@@ -50,8 +50,8 @@ fn is_released<R: RawLock>() {
     assert_eq!(*guard, 3);
 }
 
-/// Threads take turns: the condition variable releases and acquires every kind of lock with the
-/// tokens that it has.
+/// Threads alternate: the condition variable releases and acquires every kind of lock with its
+/// tokens.
 fn waits<R: RawLock>() {
     const ROUNDS: usize = 3;
     let turn = Lock::from_raw(R::create().expect("a ticket is left"), 0);

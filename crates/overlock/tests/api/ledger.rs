@@ -1,5 +1,5 @@
-//! A raw lock that keeps books: every acquisition has a token of its own, which must come back
-//! once, to the operation that fits how it is held. One thread plays; nothing waits.
+//! A raw lock that records its acquisitions: each has a token of its own, which must come back
+//! once, to the operation that fits its mode. One thread uses it; nothing waits.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -75,24 +75,24 @@ impl Ledger {
         token
     }
 
-    /// Makes all that need not succeed fail from now on.
+    /// Makes all attempts fail from now on.
     pub fn refuse(&self, refuses: bool) {
         self.book(|book| book.refuses = refuses);
     }
 
-    /// How the lock is held now.
+    /// Returns how the lock is held now.
     pub fn held(&self) -> Vec<How> {
         self.book(|book| book.held.values().copied().collect())
     }
 
-    /// What was done since the last look.
+    /// Returns the operations since the last call.
     pub fn done(&self) -> Vec<&'static str> {
         self.book(|book| std::mem::take(&mut book.log))
     }
 }
 
-// SAFETY: not exclusive at all, but only one thread ever plays, and it looks at the books, not at
-// the data.
+// SAFETY: not exclusive at all, but only one thread ever uses it, and reads the records, not the
+// data.
 unsafe impl RawLock for Ledger {
     type Token = Token;
 

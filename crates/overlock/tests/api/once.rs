@@ -39,8 +39,8 @@ fn a_panic_does_not_count() {
     assert_eq!(cell.get_or_init(|| 1), &1);
 }
 
-/// Those that wait for a value that is not set in the end: one of them tries, the others wait on.
-/// `OnceLock` insists, to set its value and to wait.
+/// Threads wait for a value that is not set in the end: one of them tries, the others wait on.
+/// `OnceLock` forces, to set its value and to wait.
 #[test]
 fn a_panic_is_not_heard_of_by_those_that_wait() {
     static CELL: OnceLock<u32> = OnceLock::new();
@@ -58,7 +58,7 @@ fn a_panic_is_not_heard_of_by_those_that_wait() {
     let waits = [(); 2].map(|()| thread::spawn(|| CELL.wait()));
     let tries = [(); 2].map(|()| thread::spawn(|| CELL.get_or_init(|| 1)));
     assert!(fails.join().is_err());
-    // First those that do not wait for ever where this goes wrong.
+    // First those that do not wait for ever if this goes wrong.
     for value in tries.into_iter().chain(waits) {
         assert_eq!(value.join().unwrap(), &1);
     }
@@ -109,7 +109,7 @@ fn nobody_passes_a_barrier_alone() {
     assert_eq!(format!("{barrier:?}"), "Barrier { .. }");
 }
 
-/// Fails where the upper half of the number is lost: then the barrier would be for none.
+/// Fails where the upper half of the number is lost: then the barrier is for none.
 #[test]
 fn a_barrier_for_more_threads_than_there_can_be_lets_nobody_pass() {
     let barrier = &*Box::leak(Box::new(Barrier::new(1 << 32)));

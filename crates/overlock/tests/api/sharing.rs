@@ -1,5 +1,5 @@
-//! What may be shared and sent, and what must not be. Guards: the `unsafe impl`s of `Sync`, and the
-//! marker that keeps guards from being `Send`.
+//! The types' `Send` and `Sync`. Guards: the `unsafe impl`s of `Sync`, and the marker that keeps
+//! guards from being `Send`.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -86,7 +86,7 @@ fn guards_are_shared_where_their_data_and_their_lock_are() {
     }
 }
 
-/// A guard may be looked at by others while its thread holds it.
+/// Other threads may read a guard while its thread holds it.
 #[test]
 fn a_shared_guard_is_read_by_another_thread() {
     let lock = Arc::new(Mutex::new(vec![1, 2]));
@@ -97,8 +97,8 @@ fn a_shared_guard_is_read_by_another_thread() {
     });
 }
 
-/// Everything without data of the user's may be borrowed across `catch_unwind`. As in parking_lot, a
-/// lock with data may not: without poisoning, a panic may leave the data half changed.
+/// Types without user data may be borrowed across `catch_unwind`. As in parking_lot, a lock with
+/// data may not: without poisoning, a panic may leave the data half changed.
 #[test]
 fn what_has_no_data_is_unwind_safe() {
     use std::panic::{RefUnwindSafe, UnwindSafe};

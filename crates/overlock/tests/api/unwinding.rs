@@ -1,4 +1,4 @@
-//! A raw lock that panics where a guard would be left without a token ends the process. Guards:
+//! If a raw lock panics and would leave a guard without a token, the process aborts. Guards:
 //! `or_abort` of the module `guard`, in `released_by`, `with_token`, `with_upgraded` and
 //! `while_writer`.
 
@@ -16,7 +16,7 @@ use overlock_core::raw::{
     RawUpgradeRwLock,
 };
 
-/// There is one; who drops it a second time has used one that was gone.
+/// There is one; a second drop is the use of a token that was gone.
 struct Token;
 
 impl Drop for Token {
@@ -72,7 +72,7 @@ unsafe impl RawFairLock for Once {
 }
 
 /// Can be acquired by an upgradable reader. `UP` says whether that one can become the writer, and
-/// nobody can go back.
+/// no writer can go back.
 struct Upgrades<const UP: bool>;
 
 impl<const UP: bool> ConstLock for Upgrades<UP> {

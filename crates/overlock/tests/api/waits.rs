@@ -31,7 +31,7 @@ fn a_waiter_is_cancelled_and_the_lock_goes_on() {
     });
     assert_eq!(lock.lock_cancellable(&cancel).err(), Some(Cancelled));
     drop(held);
-    // Tries once, whatever the token says.
+    // Tries once, with any state of the token.
     *lock.lock_cancellable(&cancel).unwrap() += 1;
     assert_eq!(lock.into_inner(), 1);
     assert_eq!(Cancelled.to_string(), "the wait was cancelled");
@@ -100,8 +100,7 @@ fn a_condvar_takes_any_guard() {
     assert_eq!(lock.into_inner(), 1);
 }
 
-/// Many more threads than CPUs, sections that are left in the middle of a time slice, waiters that
-/// give up.
+/// Many more threads than CPUs, sections that lose the CPU, waiters that give up.
 #[test]
 fn counts_under_overcommit() {
     const THREADS: usize = if cfg!(miri) { 3 } else { 32 };
@@ -141,7 +140,7 @@ fn counts_under_overcommit() {
     assert!(!lock.is_contended());
 }
 
-/// As many permits come back in `Permit`'s `drop` as were taken; none with `forget`.
+/// `Permit`'s `drop` returns as many permits as were taken; none after `forget`.
 #[test]
 fn permits_are_handed_out_and_come_back() {
     static SEMAPHORE: Semaphore = Semaphore::new(3);

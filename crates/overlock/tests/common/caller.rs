@@ -1,19 +1,19 @@
-//! Whether a thread that has called a lock waits in it, by what the operating system says of the
+//! Whether a thread that has called a lock waits in it, from the operating system's view of the
 //! thread. A test that sleeps "long enough" instead fails on a busy machine.
-#![allow(dead_code)] // what one of the binaries needs, another one does not
+#![allow(dead_code)] // each binary uses a part
 
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No code takes so long between its decision to lock and the first try, in CPU time, page faults
-/// included.
+/// An upper bound for the CPU time between a thread's decision to lock and its first attempt, page
+/// faults included.
 const BEYOND_FIRST_TRY: Duration = Duration::from_micros(200);
-/// Naps in a spin queue are shorter.
+/// Backoff sleeps in a spin queue are shorter.
 const LONGER_THAN_A_NAP: Duration = Duration::from_millis(10);
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// A thread that is about to lock, as others see it.
+/// A thread that is about to lock, as other threads see it.
 #[derive(Clone, Copy)]
 pub struct Caller {
     task: libc::pid_t,
@@ -55,12 +55,13 @@ impl Caller {
         stat.unwrap().rsplit(") ").next().unwrap().starts_with('S')
     }
 
-    /// Whether it is certainly past its first try at a lock that is held, and so in the slow path.
+    /// Whether it is certainly past its first attempt at a lock that is held, and so in the slow
+    /// path.
     pub fn is_waiting(self) -> bool {
         cpu_time(self.clock) > self.called + BEYOND_FIRST_TRY || self.sleeps()
     }
 
-    /// Whether it sleeps in the lock until somebody wakes it, or the deadline comes. Takes a while.
+    /// Whether it sleeps in the lock until it is woken, or its deadline passes. Takes a while.
     pub fn is_asleep(self) -> bool {
         let before = cpu_time(self.clock);
         thread::sleep(LONGER_THAN_A_NAP);
@@ -68,8 +69,8 @@ impl Caller {
     }
 }
 
-/// Waits until the thread that sets `caller` before it locks is as `is` says. False if it is not
-/// after ten seconds: a test that panicked inside of a scope, with the lock held, would hang.
+/// Waits until the thread that sets `caller` before it locks is as `is` says. False after ten
+/// seconds: a test that panicked inside of a scope, with the lock held, would hang.
 #[must_use]
 pub fn until(caller: &OnceLock<Caller>, is: fn(Caller) -> bool) -> bool {
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! What the behaviour tests share.
+//! Common parts of the behaviour tests.
 
 use std::cell::UnsafeCell;
 
@@ -10,7 +10,7 @@ pub struct Pair<L> {
     numbers: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: the numbers are touched only by whoever holds the lock.
+// SAFETY: only the lock's holder touches the numbers.
 unsafe impl<L: RawLock> Sync for Pair<L> {}
 
 impl<L: RawLock> Pair<L> {
@@ -28,7 +28,7 @@ impl<L: RawLock> Pair<L> {
         unsafe { self.lock.unlock(token) };
     }
 
-    /// What a section does inside. The caller holds the lock.
+    /// The section's body. The caller holds the lock.
     pub fn change(&self, inside: impl FnOnce()) {
         // SAFETY: the caller's promise.
         let numbers = unsafe { &mut *self.numbers.get() };

@@ -1,5 +1,5 @@
-//! What the tests of reader-writer locks share: data under such a lock, and what a lock can do
-//! beyond [`RawRwLock`], found by the compiler: the registry does not say.
+//! Common parts of the reader-writer locks' tests: data under such a lock, and the lock's abilities
+//! beyond [`RawRwLock`]. The compiler finds these, as the registry does not list them.
 
 use std::cell::UnsafeCell;
 use std::thread;
@@ -12,7 +12,7 @@ use overlock::rw::{
 use overlock_core::Instant;
 use overlock_core::Platform;
 
-use crate::watch::Place;
+use crate::watch::ThreadState;
 
 /// Two numbers that are equal whenever nobody writes.
 pub struct Pair<L> {
@@ -20,7 +20,7 @@ pub struct Pair<L> {
     numbers: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: the numbers are written only by who holds the lock alone, and read only by who holds it.
+// SAFETY: the numbers are written only by an exclusive holder, and read only by a holder.
 unsafe impl<L: RawRwLock> Sync for Pair<L> {}
 
 impl<L: RawRwLock> Pair<L> {
@@ -31,9 +31,8 @@ impl<L: RawRwLock> Pair<L> {
         }
     }
 
-    /// What a reader sees, before and after `inside`: nobody has written meanwhile. The caller
-    /// holds the lock.
-    pub fn look(&self, inside: impl FnOnce()) -> u64 {
+    /// Reads before and after `inside`: nobody has written meanwhile. The caller holds the lock.
+    pub fn inspect(&self, inside: impl FnOnce()) -> u64 {
         let pointer = self.numbers.get();
         // SAFETY: the caller holds the lock.
         let before = unsafe { (*pointer)[0] };
@@ -49,10 +48,10 @@ impl<L: RawRwLock> Pair<L> {
         after
     }
 
-    /// One write, with `inside` between its halves; how many there have been. The caller holds the
-    /// lock alone.
+    /// One write, with `inside` between its halves. Returns the number of writes so far. The caller
+    /// holds the lock exclusively.
     pub fn change(&self, inside: impl FnOnce()) -> u64 {
-        // SAFETY: the caller holds the lock alone.
+        // SAFETY: the caller holds the lock exclusively.
         let numbers = unsafe { &mut *self.numbers.get() };
         numbers[0] += 1;
         inside();
@@ -78,7 +77,7 @@ impl<L: RawRwLock> Pair<L> {
 
     pub fn count(&self) -> u64 {
         let token = self.lock.read();
-        let count = self.look(|| {});
+        let count = self.inspect(|| {});
         self.end_read(token);
         count
     }
@@ -91,19 +90,19 @@ pub struct Timed<L: RawRwLock> {
 
 pub type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLock>::Read;
 
-/// A visit that begins as the lock's upgradable reader; how often it wrote.
-pub type Visit<L> = fn(&Pair<L>, &Place, &mut Random) -> u64;
+/// A section that begins as the lock's upgradable reader; returns the number of its writes.
+pub type Section<L> = fn(&Pair<L>, &ThreadState, &mut Random) -> u64;
 
-/// Acquires the lock, calls the first function, lets go fairly and acquires it again, calls the
-/// second, and leaves.
-pub type FairTurn<L> = fn(&L, &dyn Fn(), &dyn Fn());
+/// Acquires the lock, calls the first function, releases fairly and acquires again, calls the
+/// second, and releases.
+pub type FairRelock<L> = fn(&L, &dyn Fn(), &dyn Fn());
 
-/// What a lock can do beyond [`RawRwLock`].
+/// The abilities of a lock beyond [`RawRwLock`].
 pub struct Extras<L: RawRwLock> {
     pub timed: Option<Timed<L>>,
     pub downgrade: Option<Downgrade<L>>,
-    pub upgradable_visit: Option<Visit<L>>,
-    pub fair_turns: Option<[(&'static str, FairTurn<L>); 6]>,
+    pub upgradable_section: Option<Section<L>>,
+    pub fair_relocks: Option<[(&'static str, FairRelock<L>); 6]>,
 }
 
 ::overlock_core::abilities! {
@@ -115,9 +114,9 @@ pub struct Extras<L: RawRwLock> {
         write: L::write_until
     };
     HasDowngrade, HasNoDowngrade, downgrade, RawDowngradeRwLock, Downgrade<L>, L::downgrade;
-    HasUpgrade, HasNoUpgrade, upgradable_visit, RawUpgradeRwLock, Visit<L>, upgradable_visit::<L>;
-    HasFair, HasNotFair, fair_turns, RawFairRwLock,
-    [(&'static str, FairTurn<L>); 6],
+    HasUpgrade, HasNoUpgrade, upgradable_section, RawUpgradeRwLock, Section<L>, upgradable_section::<L>;
+    HasFair, HasNotFair, fair_relocks, RawFairRwLock,
+    [(&'static str, FairRelock<L>); 6],
     [
         ("unlock_read_fair", |lock, before, after| {
             let token = lock.read();
@@ -188,12 +187,12 @@ macro_rules! extras_of {
             HasNoUpgrade as _, HasNotFair as _, HasTimed as _, HasUpgrade as _,
         };
         let probe = ::overlock_core::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
         crate::rw::Extras::<$lock> {
             timed: (&probe).timed(),
             downgrade: (&probe).downgrade(),
-            upgradable_visit: (&probe).upgradable_visit(),
-            fair_turns: (&probe).fair_turns(),
+            upgradable_section: (&probe).upgradable_section(),
+            fair_relocks: (&probe).fair_relocks(),
         }
     }};
 }
@@ -204,33 +203,33 @@ pub fn soon(random: &mut Random) -> Instant {
     Linux::now().plus_nanos(random.below(300_000))
 }
 
-/// Acquires as the upgradable reader, by one of the ways, perhaps upgrades, by one of the ways, and
-/// leaves, by one of the ways. What it reads stays true until it writes.
-fn upgradable_visit<L: RawUpgradeRwLock>(
+/// Acquires as the upgradable reader, perhaps upgrades, and releases, each in one of the ways. The
+/// data that it reads stays the same until it writes.
+fn upgradable_section<L: RawUpgradeRwLock>(
     pair: &Pair<L>,
-    place: &Place,
+    state: &ThreadState,
     random: &mut Random,
 ) -> u64 {
     let lock = &pair.lock;
     let token = match random.below(3) {
         0 => lock.try_upgradable(),
         1 => {
-            place.waits(true);
+            state.waits(true);
             lock.upgradable_until(soon(random))
         }
         _ => {
-            place.waits(false);
+            state.waits(false);
             Some(lock.upgradable())
         }
     };
     let Some(token) = token else { return 0 };
-    place.is_inside();
-    let seen = pair.look(|| random.pause(64));
+    state.is_inside();
+    let seen = pair.inspect(|| random.pause(64));
     let upgraded = match random.below(5) {
         0 => {
             // SAFETY: the token of each call is that of the call before, here and below.
             let token = unsafe { lock.downgrade_upgradable(token) };
-            assert_eq!(pair.look(|| random.pause(64)), seen, "{}", L::NAME);
+            assert_eq!(pair.inspect(|| random.pause(64)), seen, "{}", L::NAME);
             pair.end_read(token);
             return 0;
         }
@@ -238,25 +237,25 @@ fn upgradable_visit<L: RawUpgradeRwLock>(
         // SAFETY: as above.
         2 => unsafe { lock.try_upgrade(token) },
         3 => {
-            place.waits(true);
+            state.waits(true);
             let deadline = soon(random);
             // SAFETY: as above.
             unsafe { lock.upgrade_until(token, deadline) }
         }
         _ => {
-            place.waits(false);
+            state.waits(false);
             // SAFETY: as above.
             Ok(unsafe { lock.upgrade(token) })
         }
     };
-    place.is_inside();
+    state.is_inside();
     match upgraded {
         Ok(token) => {
             assert_eq!(pair.change(|| random.pause(64)), seen + 1, "{}", L::NAME);
             if random.once_in(2) {
                 // SAFETY: as above.
                 let token = unsafe { lock.downgrade_to_upgradable(token) };
-                assert_eq!(pair.look(|| random.pause(64)), seen + 1, "{}", L::NAME);
+                assert_eq!(pair.inspect(|| random.pause(64)), seen + 1, "{}", L::NAME);
                 // SAFETY: as above.
                 unsafe { lock.unlock_upgradable(token) };
             } else {
@@ -265,7 +264,7 @@ fn upgradable_visit<L: RawUpgradeRwLock>(
             1
         }
         Err(token) => {
-            assert_eq!(pair.look(|| {}), seen, "{}", L::NAME);
+            assert_eq!(pair.inspect(|| {}), seen, "{}", L::NAME);
             // SAFETY: as above.
             unsafe { lock.unlock_upgradable(token) };
             0
@@ -284,12 +283,12 @@ impl Random {
         (self.0 >> 16) % limit
     }
 
-    /// Whether to do what is done once in `times`.
+    /// True once in `times`, on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// A short pause: none, or the CPU given away for a moment or for a while.
+    /// A short pause: none, or the CPU yielded for a moment or for a while.
     pub fn pause(&mut self, seldom: u64) {
         if self.once_in(seldom) {
             thread::yield_now();

@@ -1,5 +1,5 @@
-//! `lock_until` of the locks that have it, found by the compiler: the registry does not say which
-//! have.
+//! `lock_until` of the locks that have it. The compiler finds these, as the registry does not list
+//! them.
 
 use overlock::spin::{RawLock, RawTimedLock};
 use overlock_core::Instant;

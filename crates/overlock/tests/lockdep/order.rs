@@ -57,7 +57,7 @@ fn one_order_is_no_alarm() {
         both(&A, &B);
         both(&B, &C);
         both(&A, &C);
-        // Released the other way round, which orders nothing.
+        // Released in the other order, which orders nothing.
         let a = A.lock();
         let c = C.lock();
         drop(a);

@@ -1,5 +1,4 @@
-//! What is wrong without a second class: recursion, sleep, ends of threads, and deadlocks that
-//! happen.
+//! Mistakes with one class: recursion, sleep, ends of threads, and deadlocks that happen.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -14,7 +13,7 @@ const READ_AGAIN: &str = "possible deadlock of a reader with itself: a writer ma
 static A: Mutex<u32> = Mutex::named("A", 0);
 static B: Mutex<u32> = Mutex::named("B", 0);
 
-/// Waits until somebody has reported; a test that fails should not hang.
+/// Waits for so many reports; a test that fails should not hang.
 fn until_reports(count: usize) {
     let end = Instant::now() + Duration::from_secs(20);
     while lockdep::reports() < count && Instant::now() < end {
@@ -166,7 +165,7 @@ fn the_child_of_a_fork_goes_on_alone() {
         assert_eq!(libc::WEXITSTATUS(status), 1);
     });
     said.is(&[ORDER]);
-    // The thread is another one there.
+    // The thread has another id there.
     let child = said.0.lines().find_map(|line| line.strip_prefix("child "));
     said.has(&format!("/{} is trying", child.unwrap()));
 }

@@ -16,7 +16,7 @@ fn what_debug_shows() {
     drop(writer);
 }
 
-/// Those that a lock makes out of what it protects; what must not be there is checked in api.rs.
+/// Traits that a lock derives from its data; api.rs checks that others are absent.
 #[test]
 fn what_can_be_shared_and_sent() {
     fn both<T: Send + Sync>() {}
@@ -42,7 +42,7 @@ fn what_can_be_shared_and_sent() {
     shown::<api::RwLockUpgradableReadGuard<'_, u32>>();
 }
 
-/// What can be looked at after a panic.
+/// Types that may be used after a panic.
 #[test]
 fn what_is_unwind_safe() {
     use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -51,7 +51,7 @@ fn what_is_unwind_safe() {
     safe::<api::Once>();
 }
 
-/// A guard of a longer borrow, or of a longer-lived part, goes where a shorter one is asked for.
+/// A guard of a longer borrow, or of a longer-lived part, is accepted for a shorter one.
 #[test]
 fn what_shrinks() {
     fn shorter<'a>(guard: api::MutexGuard<'static, u32>, _: &'a u32) -> api::MutexGuard<'a, u32> {

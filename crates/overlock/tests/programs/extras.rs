@@ -1,5 +1,5 @@
-//! What a lock can do beyond `RawLock` and `RawRwLock`, found by the compiler: the registry does
-//! not say.
+//! The abilities of a lock beyond `RawLock` and `RawRwLock`. The compiler finds these, as the
+//! registry does not list them.
 
 use std::any::Any;
 
@@ -42,7 +42,7 @@ pub struct Fair<L: RawLock> {
     };
 }
 
-/// What a [`RawLock`] can do.
+/// The abilities of a [`RawLock`].
 pub struct Extras<L: RawLock> {
     pub until: Option<Until<L>>,
     pub cancellable: Option<Cancellable<L>>,
@@ -50,8 +50,8 @@ pub struct Extras<L: RawLock> {
 }
 
 impl<L: RawLock> Extras<L> {
-    /// Acquires as `how` says, as far as the lock can. What cannot be had (not `may_wait`) is only
-    /// tried.
+    /// Acquires as `how` says, as far as the lock can. If it may not wait (`may_wait`), it only
+    /// tries.
     pub fn acquire(
         &self,
         lock: &L,
@@ -76,7 +76,7 @@ impl<L: RawLock> Extras<L> {
     }
 }
 
-/// Who gives up does so at its deadline.
+/// A thread that gives up does so at its deadline.
 pub fn assert_in_time(lock: &str, acquired: bool, deadline: Instant) {
     assert!(acquired || Linux::now() >= deadline, "{lock} gave up early");
 }
@@ -90,7 +90,7 @@ macro_rules! extras_of {
             HasUntil as _,
         };
         let probe = ::overlock_core::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
         crate::extras::Extras::<$lock> {
             until: (&probe).until(),
             cancellable: (&probe).cancellable(),
@@ -123,7 +123,7 @@ pub type Upgradable = Box<dyn Any>;
 /// The writer, or still the upgradable reader.
 type Upgraded<L> = Result<<L as RawRwLock>::Write, Upgradable>;
 
-/// What a [`RawUpgradeRwLock`] does. Each function wants a token of its lock and thread.
+/// The functions of a [`RawUpgradeRwLock`]. Each takes a token of its lock and thread.
 pub struct Upgrades<L: RawRwLock> {
     pub acquire: fn(&L, How, bool) -> Option<Upgradable>,
     pub unlock: unsafe fn(&L, Upgradable),
@@ -178,7 +178,7 @@ fn own<T: 'static>(token: Upgradable) -> T {
     };
 }
 
-/// What a [`RawFairRwLock`] does; as for [`Upgrades`].
+/// The functions of a [`RawFairRwLock`]; as for [`Upgrades`].
 pub struct FairRw<L: RawRwLock> {
     pub unlock_read: unsafe fn(&L, L::Read),
     pub unlock_write: unsafe fn(&L, L::Write),
@@ -204,7 +204,7 @@ pub struct FairRw<L: RawRwLock> {
     };
 }
 
-/// What a [`RawRwLock`] can do beyond that.
+/// The abilities of a [`RawRwLock`] beyond that.
 pub struct RwExtras<L: RawRwLock> {
     pub until: Option<(ReadUntil<L>, WriteUntil<L>)>,
     pub downgrade: Option<Downgrade<L>>,
@@ -249,7 +249,7 @@ macro_rules! rw_extras_of {
             HasNoRwUntil as _, HasNoUpgrades as _, HasRwUntil as _, HasUpgrades as _,
         };
         let probe = ::overlock_core::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
         crate::extras::RwExtras::<$lock> {
             until: (&probe).rw_until(),
             downgrade: (&probe).downgrade(),

@@ -1,4 +1,4 @@
-//! What a thread holds of a reader-writer lock, and what it can turn that into.
+//! A thread's acquisitions of a reader-writer lock, and their conversions.
 
 use overlock_core::raw::RawRwLock;
 
@@ -12,7 +12,7 @@ pub enum Token<L: RawRwLock> {
     Upgradable(Upgradable),
 }
 
-/// A lock, what it can do, and acquisitions of it by this thread.
+/// A lock, its abilities, and acquisitions of it by this thread.
 pub struct Hands<'a, L: RawRwLock> {
     pub lock: &'a L,
     pub extras: &'a RwExtras<L>,

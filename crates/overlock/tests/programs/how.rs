@@ -1,4 +1,4 @@
-//! How a program acquires something.
+//! Ways to acquire.
 
 use overlock::Linux;
 use overlock_core::Instant;
@@ -7,14 +7,14 @@ use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// For as long as it takes. Alone, what cannot be had is only tried.
+    /// Without a limit. Alone, it only tries if it would wait.
     Wait,
     Try,
     /// With a deadline that has passed.
     Past,
     /// With a deadline so many microseconds from now.
     Soon(u16),
-    /// With a token that somebody may cancel.
+    /// With a token that may be cancelled.
     Cancellable,
 }
 
@@ -29,7 +29,7 @@ pub fn how() -> impl Strategy<Value = How> {
 }
 
 impl How {
-    /// Where there is one.
+    /// If there is one.
     pub fn deadline(self) -> Option<Instant> {
         match self {
             How::Past => Some(Instant::from_nanos(0)),
@@ -39,7 +39,7 @@ impl How {
     }
 }
 
-/// What a thread does inside.
+/// A thread's pause inside.
 #[derive(Clone, Copy, Debug)]
 pub enum Pause {
     None,

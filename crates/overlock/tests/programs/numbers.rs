@@ -1,4 +1,4 @@
-//! What the locks protect here.
+//! The data under the locks.
 
 use std::cell::UnsafeCell;
 
@@ -10,7 +10,7 @@ pub struct Numbers {
     numbers: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: callers say that nobody else is there.
+// SAFETY: callers guarantee that nobody else has access.
 unsafe impl Sync for Numbers {}
 // SAFETY: plain numbers.
 unsafe impl Send for Numbers {}
@@ -23,12 +23,12 @@ impl Numbers {
         }
     }
 
-    /// How many changes there have been, before `pause` and after it.
+    /// Returns the number of changes, read before `pause` and after it.
     ///
     /// # Safety
     ///
     /// The lock keeps writers out.
-    pub unsafe fn look(&self, pause: Pause) -> u64 {
+    pub unsafe fn inspect(&self, pause: Pause) -> u64 {
         let numbers = self.numbers.get();
         // SAFETY: valid, and the caller's promise.
         let before = unsafe { (*numbers)[0] };
@@ -39,7 +39,7 @@ impl Numbers {
         after
     }
 
-    /// One change, with `pause` between its halves; how many there have been.
+    /// Makes one change, with `pause` between its halves, and returns the number of changes.
     ///
     /// # Safety
     ///

@@ -15,19 +15,18 @@ use proptest::arbitrary::any;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
-/// How long a test goes on where nobody says how many programs it shall run, or for how long:
-/// strictly fair locks lose a time slice whenever the next in line is not running.
+/// The default duration of a test: strictly fair locks lose a time slice whenever the next in line
+/// is not running.
 const ENOUGH: Duration = Duration::from_millis(100);
-/// And how many programs it runs then at most.
+/// The default limit of programs.
 const CASES: u32 = 64;
-/// Seconds for which each test goes on, where `PROPTEST_CASES` does not say how many programs it
-/// shall run.
+/// Seconds for each test, unless `PROPTEST_CASES` gives the number of programs.
 const SECONDS: &str = "OVERLOCK_PROGRAMS_SECONDS";
-/// How long a program that fails is made smaller: one that fails now and then would be for ever.
+/// Time to shrink a program that fails: one that fails now and then would be shrunk for ever.
 const SHRINKING_MS: u32 = 20_000;
 
-/// Calls `property` with programs, which panics where one of them goes wrong. Each runs on a thread
-/// of its own: what it forgets when it panics takes that thread's queue nodes along.
+/// Calls `property` with programs; it panics if one of them goes wrong. Each runs on a thread of
+/// its own: a panic's forgotten guards keep that thread's queue nodes.
 pub fn check<S: Strategy>(programs: S, property: impl Fn(&S::Value) + Sync)
 where
     S::Value: Debug + Sync,
@@ -46,12 +45,12 @@ where
     }
 }
 
-/// Whether somebody says how many programs a test shall run.
+/// Whether the number of programs of a test is given.
 fn says_cases() -> bool {
     env::var_os("PROPTEST_CASES").is_some()
 }
 
-/// The same, for as long as it is told. How many programs it has run.
+/// As above, for the given time. Returns the number of programs that it has run.
 fn check_for<S: Strategy>(
     time: Option<Duration>,
     programs: S,
@@ -88,7 +87,7 @@ where
     }
 }
 
-/// As many programs as `config` says, or until the time is over.
+/// Runs as many programs as `config` says, or until the time is over.
 fn round<S: Strategy>(
     config: Config,
     seed: u64,
@@ -104,7 +103,7 @@ fn round<S: Strategy>(
     let result = TestRunner::new(config).run(programs, |program| {
         if failed.get() || in_time() {
             ran.set(ran.get() + 1);
-            // Stays set where the property panics.
+            // Stays set if the property panics.
             let before = failed.replace(true);
             let result = thread::scope(|scope| scope.spawn(|| property(&program)).join());
             result.unwrap_or_else(|panic| resume_unwind(panic));

@@ -8,17 +8,17 @@ use overlock_core::sleep::Semaphore;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::crew::crew;
 use crate::extras::assert_in_time;
 use crate::how::{How, Pause, how, pause};
 use crate::runner::check;
+use crate::workers::workers;
 
 type Raw = Semaphore<Linux>;
 
-/// More than any program has out.
+/// More than any program takes.
 const MOST: u32 = 6;
 
-/// Acquires as `how` says, and where it may not wait only tries.
+/// Acquires as `how` says, and if it may not wait only tries.
 fn acquire(semaphore: &Raw, n: u32, how: How, cancel: &CancelToken, may_wait: bool) -> bool {
     match (how, how.deadline()) {
         (_, Some(deadline)) => {
@@ -79,45 +79,45 @@ fn alone() {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Visit {
+enum Section {
     /// Acquires, pauses, releases.
-    Use(u32, How, Pause),
-    /// Ends the waits of those that wait with the token, now and later.
+    Permits(u32, How, Pause),
+    /// Ends the waits with the token, now and later.
     Cancel,
 }
 
-fn visit() -> impl Strategy<Value = Visit> {
+fn section() -> impl Strategy<Value = Section> {
     prop_oneof![
-        20 => (0..=MOST, how(), pause()).prop_map(|(n, how, pause)| Visit::Use(n, how, pause)),
-        1 => Just(Visit::Cancel),
+        20 => (0..=MOST, how(), pause()).prop_map(|(n, how, pause)| Section::Permits(n, how, pause)),
+        1 => Just(Section::Cancel),
     ]
 }
 
-/// Never are more permits out than there are, and at the end all are back.
+/// There are never more permits out than exist, and at the end all are back.
 #[test]
 fn together() {
-    check(vec(vec(visit(), 0..10), 2..=4), |programs| {
+    check(vec(vec(section(), 0..10), 2..=4), |programs| {
         let semaphore = Arc::new(Raw::new(MOST));
         let shared = semaphore.clone();
         let cancel = Arc::new(CancelToken::new());
         let out = Arc::new(AtomicU32::new(0));
         let programs = programs.clone();
-        crew("the semaphore", programs.len(), move |thread, place| {
-            for &visit in &programs[thread] {
-                let Visit::Use(n, how, pause) = visit else {
+        workers("the semaphore", programs.len(), move |thread, state| {
+            for &section in &programs[thread] {
+                let Section::Permits(n, how, pause) = section else {
                     cancel.cancel();
                     continue;
                 };
-                place.waits(how.deadline().is_some());
+                state.waits(how.deadline().is_some());
                 if acquire(&shared, n, how, &cancel, true) {
-                    place.is_inside();
+                    state.is_inside();
                     let others = out.fetch_add(n, Relaxed);
                     assert!(others + n <= MOST, "{others} and {n} are out");
                     pause.take();
                     out.fetch_sub(n, Relaxed);
                     shared.release_many(n);
                 }
-                place.is_outside();
+                state.is_outside();
             }
         });
         assert_eq!(semaphore.available(), MOST);

@@ -1,4 +1,4 @@
-//! Programs for the types that people use: their guards, and the data behind them.
+//! Programs for the types: their guards, and the data behind them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::runner::check;
 /// A guard can be mapped to a part of it.
 type Data = [u32; 2];
 
-/// How to acquire: what cannot be had is only tried.
+/// Ways to acquire; without waiting, it only tries.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Wait,
@@ -157,7 +157,7 @@ enum RwOp {
     Read(Way),
     Write(Way),
     Upgradable(Way),
-    /// The rest is done to one of the guards, if it is of the kind.
+    /// The rest applies to one of the guards, if it is of the kind.
     Set(usize, u32),
     SetUpgraded(usize, u32),
     Upgrade(usize, Way),

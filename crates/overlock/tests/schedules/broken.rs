@@ -1,5 +1,5 @@
-//! A lock that is broken on purpose: who does not find what is wrong with it proves nothing by
-//! finding the others in order.
+//! A faulty lock: a checker that does not detect its fault proves nothing when it passes the
+//! others.
 
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use crate::extras::extras_of;
 /// Miri has to.
 struct ReleasesNothing(AtomicBool);
 
-// SAFETY: there is none: what was written inside may be seen late.
+// SAFETY: there is none: writes inside may be seen late.
 unsafe impl RawLock for ReleasesNothing {
     type Token = ();
     const NAME: &'static str = "releases_nothing";
