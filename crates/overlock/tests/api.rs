@@ -19,3 +19,15 @@ mod sharing;
 mod unwinding;
 #[path = "api/waits.rs"]
 mod waits;
+
+/// Does not compile where the crate's root has a name of std's prelude or of `std::time`.
+#[test]
+fn a_glob_import_hides_no_name_of_std() {
+    use std::time::*;
+
+    #[allow(unused_imports)] // its names are only there to collide
+    use overlock::*;
+
+    assert!(Instant::now() + Duration::from_secs(1) > Instant::now());
+    assert_eq!(core::hint::black_box(1), 1);
+}
