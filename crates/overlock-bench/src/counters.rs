@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use overlock::core::stat::{self, BUCKETS, Event, Histogram, Latency};
+use overlock_core::stat::{self, BUCKETS, Event, Histogram, Latency};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 

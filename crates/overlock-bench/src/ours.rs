@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-use overlock::core::raw::RawLock;
+use overlock_core::raw::RawLock;
 
 use crate::lock::{BenchLock, CreateError};
 

@@ -1,10 +1,10 @@
-/* What a lock and its unlock cost where nobody else wants it, beside glibc's: rounds that take turns in one thread, their medians, and the medians
+/* Measures an uncontended lock and unlock, next to glibc's. Each round runs all locks in one thread. Prints the medians of the rounds, and the medians
  * of their ratios to pthread_mutex in the same round.
  *
  *     cc -O2 uncontended.c $(pkg-config --cflags --libs overlock) -o uncontended
  *
- * Another thread exists and sleeps: a process that has never had one is not what locks are for, and glibc leaves atomic instructions out there.
- * With an argument there is none.
+ * A second thread exists and sleeps: glibc leaves atomic instructions out in a process that has never had one. With an argument there is no second
+ * thread.
  */
 #define _GNU_SOURCE
 #include <overlock.h>
@@ -15,7 +15,7 @@
 
 enum { ROUNDS = 201, PAIRS = 100000 };
 
-/* Each lock on lines of its own. */
+/* Each lock on cache lines of its own. */
 #define ALONE __attribute__((aligned(128)))
 static struct { pthread_mutex_t lock; } ALONE glibc = { PTHREAD_MUTEX_INITIALIZER };
 static struct { pthread_spinlock_t lock; } ALONE glibc_spin;

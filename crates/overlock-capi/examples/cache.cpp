@@ -1,4 +1,4 @@
-// A cache that is mostly read, and a sum that threads add to.
+// A cache that is mostly read, and a sum of all threads.
 //
 //     c++ -std=c++14 -O2 cache.cpp $(pkg-config --cflags --libs overlock) -o cache
 #include <overlock.hpp>

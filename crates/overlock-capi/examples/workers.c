@@ -1,4 +1,4 @@
-/* Workers take jobs from a queue until it is closed; a limit on each wait lets them tell that nothing came.
+/* Workers take jobs from a queue until it is closed. Each wait has a limit, so they notice a queue that stays empty.
  *
  *     cc -O2 workers.c $(pkg-config --cflags --libs overlock) -o workers
  */
@@ -13,7 +13,7 @@ static ovl_mutex_t lock = OVL_MUTEX_INIT;
 static ovl_cond_t filled = OVL_COND_INIT, drained = OVL_COND_INIT;
 static int jobs[ROOM], length, closed;
 
-/* How much has been done, by jobs' last digits: mostly read. */
+/* Work done, by the jobs' last digits: mostly read. */
 static ovl_rwlock_t done_lock = OVL_RWLOCK_INIT;
 static long done[10];
 
@@ -24,7 +24,7 @@ static struct timespec in_a_second(void) {
     return time;
 }
 
-/* 0 where the queue is closed and empty. */
+/* 0 if the queue is closed and empty. */
 static int take_job(void) {
     int job = 0;
     ovl_mutex_lock(&lock);

@@ -4,7 +4,7 @@
 //     std::lock_guard<overlock::mutex> guard(lock);
 //
 // C++11. The functions do what those of std's classes with the same names do; overlock.h says more. Nothing throws, nothing is
-// allocated, and the constructors are constant expressions, so that statics are ready before anything runs.
+// allocated, and the constructors are constant expressions, so statics are ready before any code runs.
 #ifndef OVERLOCK_HPP
 #define OVERLOCK_HPP
 
@@ -18,7 +18,7 @@ namespace overlock {
 
 namespace detail {
 
-// The moment that is so much later, as overlock.h's functions want it: std::chrono::steady_clock is CLOCK_MONOTONIC. Never early.
+// Now plus the timeout, for overlock.h's functions: std::chrono::steady_clock is CLOCK_MONOTONIC. Never early.
 template <class Rep, class Period>
 timespec after(const std::chrono::duration<Rep, Period>& timeout) {
     using clock = std::chrono::steady_clock;
@@ -39,7 +39,7 @@ timespec after(const std::chrono::duration<Rep, Period>& timeout) {
     return at;
 }
 
-// Has `attempt` try until a moment of any clock. Where that clock is set meanwhile, it tries again.
+// Calls `attempt` with a moment of any clock, and again if that clock is set meanwhile.
 template <class Clock, class Duration, class Attempt>
 bool until(const std::chrono::time_point<Clock, Duration>& end, Attempt attempt) {
     do {
@@ -127,7 +127,7 @@ private:
     ovl_rwlock_t raw_;
 };
 
-// ovl_cond_t. May be destroyed when all that wait have been notified.
+// ovl_cond_t. May be destroyed when all waiters have been notified.
 class condition_variable {
 public:
     typedef ovl_cond_t* native_handle_type;

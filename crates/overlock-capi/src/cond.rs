@@ -3,9 +3,10 @@
 use core::ffi::c_int;
 
 use libc::{ETIMEDOUT, timespec};
-use overlock::core::raw::RawFork;
-use overlock::core::{Instant, Platform};
-use overlock::{Linux, core::sleep};
+use overlock::Linux;
+use overlock_core::raw::RawFork;
+use overlock_core::sleep;
+use overlock_core::{Instant, Platform};
 
 use crate::deadline::deadline;
 use crate::mutex::Mutex;
@@ -17,7 +18,7 @@ pub type Cond = sleep::Condvar<Linux>;
 ///
 /// # Safety
 ///
-/// Memory for a condition variable, that nobody uses as one.
+/// Memory for a condition variable, not in use as one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_cond_init(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise.
@@ -25,12 +26,11 @@ pub unsafe extern "C" fn ovl_cond_init(cond: *mut Cond) -> c_int {
     0
 }
 
-/// `ovl_cond_destroy`: waits until those that give up have left. The caller may own the mutex.
+/// `ovl_cond_destroy`: waits until threads that give up have left. The caller may own the mutex.
 ///
 /// # Safety
 ///
-/// A condition variable that nobody waits for who was not notified, and that nobody uses
-/// afterwards.
+/// A condition variable whose waiters have all been notified, and that is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_cond_destroy(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise.
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn ovl_cond_destroy(cond: *mut Cond) -> c_int {
 pub unsafe extern "C" fn ovl_cond_after_fork(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise.
     let cond = unsafe { &*cond };
-    // SAFETY: the caller's promise; the tables were put in order before fork returned.
+    // SAFETY: the caller's promise; `Linux::after_fork` ran before fork returned.
     unsafe { cond.forget_waiters() };
     0
 }
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn ovl_cond_timedwait(
     };
     // SAFETY: the caller's promise.
     let notified = unsafe { wait(cond, mutex, Some(until)) };
-    // Without a notification before its time: for no reason, as any wait may end.
+    // Without a notification and early: a spurious wake-up, which any wait may have.
     if notified || Linux::now() < until {
         0
     } else {
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn ovl_cond_timedwait(
     }
 }
 
-/// Whether it was notified.
+/// Waits, and returns whether it was notified.
 ///
 /// # Safety
 ///

@@ -3,15 +3,15 @@
 use core::ffi::c_int;
 
 use libc::{EINVAL, timespec};
-use overlock::Instant;
+use overlock_core::Instant;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The moment that `at` points to; one before the clock's start is its start.
+/// Returns the moment that `at` points to; one before the clock's start becomes its start.
 ///
 /// # Errors
 ///
-/// `EINVAL` where `at` is null, or the nanoseconds are not below a second.
+/// `EINVAL` if `at` is null, or the nanoseconds are not below a second.
 ///
 /// # Safety
 ///

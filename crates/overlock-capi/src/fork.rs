@@ -1,5 +1,5 @@
-//! Children of fork: the platform's tables are put in order as soon as the child runs, each lock by
-//! its own `after_fork`.
+//! Children of fork: a handler repairs the platform's tables as soon as the child runs. Each lock
+//! has an `after_fork` of its own.
 
 use overlock::Linux;
 
@@ -10,8 +10,8 @@ extern "C" fn register() {
         // callers of fork for the rest.
         unsafe { Linux::after_fork() };
     }
-    // SAFETY: the handler has the type that is asked for, and the library is never unloaded. It
-    // fails only without memory; children are then as they would be without it.
+    // SAFETY: the handler has the required type, and the library is never unloaded. The call fails
+    // only without memory; children then lack the repair.
     unsafe { libc::pthread_atfork(None, None, Some(child)) };
 }
 

@@ -1,6 +1,6 @@
-//! What the header's inline functions rely on. The header asserts its half, and `tests/header.rs`
-//! compares the two. Beside the sizes: the byte of a mutex at its address is 0 while the mutex is
-//! free, and an owner makes it 1.
+//! The layout that the header's inline functions rely on. The header asserts its half, and
+//! `tests/header.rs` compares the two. In addition to the sizes, the byte of a mutex at its address
+//! is 0 while the mutex is free, and an owner makes it 1.
 
 use crate::cond::Cond;
 use crate::mutex::Mutex;

@@ -1,14 +1,14 @@
-//! The locks of overlock for C and C++: what is behind `include/overlock.h`, which documents every
-//! function.
+//! The locks of overlock for C and C++: the implementation of `include/overlock.h`, which documents
+//! every function.
 //!
-//! | C | what it is |
+//! | C | Rust |
 //! |---|---|
-//! | `ovl_mutex_t`, `ovl_spinlock_t` | [`Overlock`](overlock::core::sleep::Overlock), whose fast path to lock is in the header too |
-//! | `ovl_rwlock_t` | [`OverlockRw`](overlock::core::rw::OverlockRw) |
-//! | `ovl_cond_t` | [`Condvar`](overlock::core::sleep::Condvar) |
+//! | `ovl_mutex_t`, `ovl_spinlock_t` | [`Overlock`](overlock_core::sleep::Overlock), whose fast path to lock is in the header too |
+//! | `ovl_rwlock_t` | [`OverlockRw`](overlock_core::rw::OverlockRw) |
+//! | `ovl_cond_t` | [`Condvar`](overlock_core::sleep::Condvar) |
 //!
-//! Every function is `extern "C"`: a panic ends the process with a message, and never crosses into
-//! C.
+//! Every function is `extern "C"`: a panic aborts the process with a message, and never crosses
+//! into C.
 #![cfg(target_os = "linux")]
 
 pub mod cond;
@@ -41,12 +41,12 @@ pub extern "C" fn ovl_use_futex_alone() -> c_int {
     0
 }
 
-/// 0, or `EBUSY` where an attempt failed.
+/// Returns 0, or `EBUSY` if an attempt failed.
 fn or_busy(acquired: bool) -> c_int {
     if acquired { 0 } else { EBUSY }
 }
 
-/// 0, or `ETIMEDOUT` where a wait ended without success.
+/// Returns 0, or `ETIMEDOUT` if a wait ended without success.
 fn or_late(acquired: bool) -> c_int {
     if acquired { 0 } else { ETIMEDOUT }
 }

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use libc::timespec;
-use overlock::core::raw::{RawFork, RawLock, RawTimedLock};
+use overlock_core::raw::{RawFork, RawLock, RawTimedLock};
 
 use crate::deadline::deadline;
 use crate::{or_busy, or_late};
@@ -15,7 +15,7 @@ pub type Mutex = overlock::sleep::Overlock;
 ///
 /// # Safety
 ///
-/// Memory for a mutex, that nobody uses as one.
+/// Memory for a mutex, not in use as one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_mutex_init(mutex: *mut Mutex) -> c_int {
     // SAFETY: the caller's promise.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn ovl_mutex_init(mutex: *mut Mutex) -> c_int {
 ///
 /// # Safety
 ///
-/// A mutex that nobody uses afterwards, if this succeeds.
+/// A mutex that is not used afterwards, if this succeeds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_mutex_destroy(mutex: *mut Mutex) -> c_int {
     // SAFETY: the caller's promise.
@@ -44,12 +44,12 @@ pub unsafe extern "C" fn ovl_mutex_destroy(mutex: *mut Mutex) -> c_int {
 pub unsafe extern "C" fn ovl_mutex_after_fork(mutex: *mut Mutex) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &*mutex };
-    // SAFETY: the caller's promise; the tables were put in order before fork returned.
+    // SAFETY: the caller's promise; `Linux::after_fork` ran before fork returned.
     unsafe { lock.forget_waiters() };
     0
 }
 
-/// `ovl_mutex_lock`, and what the one in the header does where the lock is not free.
+/// `ovl_mutex_lock`, and the slow path of the one in the header.
 ///
 /// # Safety
 ///
@@ -90,15 +90,15 @@ pub unsafe extern "C" fn ovl_mutex_timedlock(mutex: *mut Mutex, at: *const times
     }
 }
 
-/// `ovl_mutex_unlock`, and what the one in the header does where somebody may have to be woken.
+/// `ovl_mutex_unlock`.
 ///
 /// # Safety
 ///
 /// A mutex that the calling thread has acquired, and has not released since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_mutex_unlock(mutex: *mut Mutex) -> c_int {
-    // SAFETY: the caller's promise. Another thread may free the memory while this returns; until
-    // the release, it may not.
+    // SAFETY: the caller's promise. Another thread may free the memory while this returns, but not
+    // before the release.
     let lock = unsafe { &*mutex };
     // SAFETY: the caller's promise.
     unsafe { lock.unlock(()) };

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use libc::timespec;
-use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
+use overlock_core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
 
 use crate::deadline::deadline;
 use crate::{or_busy, or_late};
@@ -15,7 +15,7 @@ pub type RwLock = overlock::RawRwLock;
 ///
 /// # Safety
 ///
-/// Memory for a lock, that nobody uses as one.
+/// Memory for a lock, not in use as one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_rwlock_init(rwlock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn ovl_rwlock_init(rwlock: *mut RwLock) -> c_int {
 ///
 /// # Safety
 ///
-/// A lock that nobody uses afterwards, if this succeeds.
+/// A lock that is not used afterwards, if this succeeds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_rwlock_destroy(rwlock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn ovl_rwlock_destroy(rwlock: *mut RwLock) -> c_int {
 pub unsafe extern "C" fn ovl_rwlock_after_fork(rwlock: *mut RwLock, written: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &*rwlock };
-    // SAFETY: the caller's promise; the tables were put in order before fork returned.
+    // SAFETY: the caller's promise; `Linux::after_fork` ran before fork returned.
     unsafe { lock.forget_waiters(written != 0) };
     0
 }

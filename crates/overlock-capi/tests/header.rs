@@ -1,5 +1,4 @@
-//! The header against the library: what it declares, its numbers, and the code that it is compiled
-//! to.
+//! The header against the library: its declarations, numbers, and machine code.
 
 mod common;
 
@@ -55,7 +54,7 @@ fn zeroed_memory_is_a_new_lock() {
     same(Cond::new());
 }
 
-/// How C writes a type.
+/// The name of a type in C.
 trait InC {
     const NAME: &'static str;
 }

@@ -1,4 +1,4 @@
-//! What scripts/install installs is what a program needs: the commands of docs/c-api.md build the
+//! scripts/install installs all that a program needs: the commands of docs/c-api.md build the
 //! examples from there.
 
 mod common;

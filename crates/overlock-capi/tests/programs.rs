@@ -1,4 +1,4 @@
-//! C and C++ programs with the locks: what the functions return, exclusion, lifetime, waiting.
+//! C and C++ programs with the locks: results, exclusion, lifetime, waiting.
 
 mod common;
 
@@ -52,14 +52,14 @@ fn a_child_of_fork_goes_on_with_what_others_waited_for() {
     check("forks");
 }
 
-/// Fails (SIGSYS) where something but `futex` is still asked for.
+/// Fails (SIGSYS) where a system call but `futex` is still made.
 #[test]
 fn threads_contend_under_a_filter_that_kills() {
     check("sandbox");
 }
 
-/// Fails where threads without a thread-specific key get no slot: they wake up at once, for
-/// nothing.
+/// Fails where threads without a thread-specific key get no slot: they wake up at once,
+/// spuriously.
 #[test]
 fn waiters_sleep_where_the_process_has_no_keys_left() {
     let workshop = Workshop::new();
@@ -69,8 +69,8 @@ fn waiters_sleep_where_the_process_has_no_keys_left() {
     succeed(Command::new(program).arg(library));
 }
 
-/// Fails where a library that the locks are part of goes from memory while a thread's end still has
-/// to be noticed.
+/// Fails where a library with the locks is unmapped before the end of a thread that it has to
+/// notice.
 #[test]
 fn a_library_with_the_locks_stays_loaded_when_it_is_closed() {
     let workshop = Workshop::new();

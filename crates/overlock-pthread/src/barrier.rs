@@ -31,9 +31,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use libc::{EINVAL, PTHREAD_PROCESS_PRIVATE};
 use overlock::Linux;
-use overlock::core::Platform;
-use overlock::core::raw::RawFork;
-use overlock::core::sleep::Barrier;
+use overlock_core::Platform;
+use overlock_core::raw::RawFork;
+use overlock_core::sleep::Barrier;
 use overlock_stat::Kind;
 
 use crate::site::{Site, with_site};

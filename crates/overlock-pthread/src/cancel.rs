@@ -32,9 +32,9 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicUsize, fence};
 
 use overlock::Linux;
-use overlock::core::Platform;
-use overlock::core::node::MAX_SLOTS;
-use overlock::core::sleep::cancel::CancelToken;
+use overlock_core::Platform;
+use overlock_core::node::MAX_SLOTS;
+use overlock_core::sleep::cancel::CancelToken;
 
 use crate::{futex, real};
 

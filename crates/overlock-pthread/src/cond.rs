@@ -23,9 +23,9 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, ETIMEDOUT, clockid_t, timespec};
 use overlock::Linux;
-use overlock::core::Deadline;
-use overlock::core::raw::RawFork;
-use overlock::core::sleep::Condvar;
+use overlock_core::Deadline;
+use overlock_core::raw::RawFork;
+use overlock_core::sleep::Condvar;
 use overlock_stat::Kind;
 
 use crate::mutex::{Mutex, raw::Any};

@@ -16,7 +16,7 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use overlock::variable;
+use overlock_linux::__private::variable;
 
 use crate::fork;
 

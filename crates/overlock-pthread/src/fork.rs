@@ -10,7 +10,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock::Linux;
-use overlock::core::{Platform, Spin};
+use overlock_core::{Platform, Spin};
 
 use crate::{cond, config, order, stat};
 

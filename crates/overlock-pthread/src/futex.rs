@@ -17,7 +17,7 @@ pub const ALL: c_int = c_int::MAX;
 pub fn wake(address: usize, most: c_int) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the kernel looks for sleepers by the address, and does not touch the word.
-    unsafe { overlock::system_call!(libc::SYS_futex, address, operation, most) };
+    unsafe { overlock_linux::__private::system_call!(libc::SYS_futex, address, operation, most) };
 }
 
 /// Sleeps while the word holds `expected`, until an absolute time of `CLOCK_REALTIME` or

@@ -21,7 +21,7 @@
 //! - A child of fork() finds every object usable, as POSIX demands: [`fork`].
 //! - These functions call no function that the program may replace, nor each other by their
 //!   exported names: a replacement may call them in turn. `build.rs` binds calls within the
-//!   library, and [system calls](overlock::syscall) do not go through the C library.
+//!   library, and system calls do not go through the C library.
 //! - Errors are those of POSIX, and glibc's where POSIX leaves a choice.
 //!
 //! # Configuration

@@ -36,8 +36,8 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EPERM, ETIMEDOUT};
-use overlock::core::Deadline;
-use overlock::core::raw::{RawFork, RawLock, RawTimedLock};
+use overlock_core::Deadline;
+use overlock_core::raw::{RawFork, RawLock, RawTimedLock};
 
 use crate::order::{self, How};
 use crate::site::Site;

@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 use libc::EBUSY;
 pub(crate) use overlock::lockdep::How;
 use overlock::lockdep::{self, Site as CodeSite};
-use overlock::{ExitKey, variable};
+use overlock_linux::__private::{ExitKey, variable};
 
 use crate::config;
 use crate::site::Site;

@@ -44,10 +44,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use libc::{EBUSY, EDEADLK};
 use overlock::Linux;
-use overlock::core::Deadline;
-use overlock::core::rw::OverlockRw;
-use overlock::core::rw::overlock_rw::{BARGE_DELAY_NS, Passing};
-use overlock::core::sleep::RwSem;
+use overlock_core::Deadline;
+use overlock_core::rw::OverlockRw;
+use overlock_core::rw::overlock_rw::{BARGE_DELAY_NS, Passing};
+use overlock_core::sleep::RwSem;
 
 use crate::order::{self, How};
 use crate::site::Site;

@@ -11,7 +11,8 @@ use core::mem::transmute;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
-use overlock::{Linux, system_call};
+use overlock::Linux;
+use overlock_linux::__private::system_call;
 
 use crate::{real, stat};
 

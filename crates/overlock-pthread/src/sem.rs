@@ -58,7 +58,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use libc::{CLOCK_MONOTONIC, EINTR, EOVERFLOW, ETIMEDOUT, clockid_t, timespec};
 use overlock::Linux;
-use overlock::core::{Deadline, Platform};
+use overlock_core::{Deadline, Platform};
 use overlock_stat::Kind;
 
 use crate::site::Site;

@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use libc::EBUSY;
 use overlock::Linux;
-use overlock::core::{Platform, Spin};
+use overlock_core::{Platform, Spin};
 use overlock_stat::Kind;
 
 use crate::site::{Site, with_site};

@@ -1,7 +1,7 @@
 //! Deadlines as callers give them.
 
 use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, c_int, clockid_t, timespec};
-use overlock::core::{Deadline, Instant};
+use overlock_core::{Deadline, Instant};
 
 const SECOND: i64 = 1_000_000_000;
 

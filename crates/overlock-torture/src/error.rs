@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use overlock::core::raw::CreateError;
+use overlock_core::raw::CreateError;
 
 /// Why a run ended without a result.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ mod select;
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use overlock::core::raw::CreateError;
+use overlock_core::raw::CreateError;
 
 use crate::bound::{Bound, Waiting};
 use crate::subject::Subject;

@@ -4,7 +4,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use overlock::Linux;
-use overlock::core::Platform;
+use overlock_core::Platform;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 

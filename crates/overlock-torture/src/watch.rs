@@ -20,7 +20,7 @@
 use std::time::{Duration, Instant};
 
 use overlock::Linux;
-use overlock::core::Platform;
+use overlock_core::Platform;
 
 #[cfg(doc)]
 use crate::bound::Bound;

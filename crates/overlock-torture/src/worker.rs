@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use overlock::core::Platform;
-use overlock::{CancelToken, Instant, Linux};
+use overlock::{CancelToken, Linux};
+use overlock_core::Instant;
+use overlock_core::Platform;
 
 use crate::job::{Job, Wish};
 use crate::ledger::{Ledger, Torn, WORDS};

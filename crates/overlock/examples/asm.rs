@@ -1,11 +1,11 @@
-//! The fast paths as machine code: one function a lock and operation, each a symbol of its own, for
-//! `scripts/asm` to disassemble. They have the Rust calling convention, as what inlines them does.
+//! The fast paths as machine code, for `scripts/asm` to disassemble: each lock and operation is a
+//! function and a symbol. They have the Rust calling convention, as the code has that inlines them.
 
-use overlock::core::raw::{RawLock, RawRwLock};
-use overlock::core::spin::fast_queue::FastQueueToken;
 use overlock::rw::{OverlockRw, PerCpuRwSem};
-use overlock::sleep::{Mutex, Overlock};
+use overlock::sleep::{KernelMutex as Mutex, Overlock};
 use overlock::spin::{FastQueue, Hybrid, PvTicket, Queued, Ticket};
+use overlock_core::raw::{RawLock, RawRwLock};
+use overlock_core::spin::fast_queue::FastQueueToken;
 
 /// An operation of a trait that acquires a lock, the one that releases it, and the token between
 /// them, by the names given.

@@ -1,4 +1,4 @@
-//! What an uncontended acquisition and release take, with and without the feature `lockdep`.
+//! Measures an uncontended acquisition and release, with and without the feature `lockdep`.
 //!
 //! ```sh
 //! cargo run --release -p overlock --example lockdep_cost

@@ -6,9 +6,9 @@ use overlock_core::sleep::barrier as raw;
 
 use crate::Linux;
 
-/// Lets threads go on once so many of them have come; again and again. 20 bytes.
+/// Holds threads back until so many of them have arrived, again and again. 20 bytes.
 ///
-/// What each of them did before it came is visible to all that go on.
+/// Every thread sees afterwards what each of the others did before it arrived.
 ///
 /// ```
 /// use overlock::Barrier;
@@ -25,7 +25,7 @@ pub struct Barrier {
     raw: raw::Barrier<Linux>,
 }
 
-/// Whether a thread was the last one to come to a [`Barrier`].
+/// Whether a thread was the last to arrive at a [`Barrier`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWaitResult(bool);
 
@@ -38,15 +38,18 @@ impl BarrierWaitResult {
 }
 
 impl Barrier {
-    /// A barrier for so many threads; none is as good as one.
+    /// Returns a barrier for so many threads. For 0 or 1 nobody waits.
     #[inline]
-    pub const fn new(threads: u32) -> Self {
+    pub const fn new(threads: usize) -> Self {
+        // Linux has at most 2^22 threads, so a barrier for more than this is never complete.
+        const MOST: usize = u32::MAX as usize;
+        let threads = if threads < MOST { threads } else { MOST };
         Barrier {
-            raw: raw::Barrier::new(threads),
+            raw: raw::Barrier::new(threads as u32),
         }
     }
 
-    /// Waits until as many threads as the barrier is for have come.
+    /// Waits until as many threads have arrived as the barrier is for.
     #[inline]
     pub fn wait(&self) -> BarrierWaitResult {
         BarrierWaitResult(self.raw.wait())

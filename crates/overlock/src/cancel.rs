@@ -1,17 +1,17 @@
-//! Waits that others can end: see [`CancelToken`].
+//! Waits that other threads can end: see [`CancelToken`].
 
 use std::fmt;
 
 use crate::Linux;
 
-/// Ends the waits that were given it: see
+/// Ends the waits that it is passed to: see
 /// [`Lock::lock_cancellable`](crate::lock::Lock::lock_cancellable). Once cancelled it stays so.
 ///
 /// Any number of threads may wait with one token, for different locks. Cancelling is safe in a
-/// signal handler, and takes some microseconds: it looks at the queue nodes of all threads.
+/// signal handler, and takes some microseconds: it scans the queue nodes of all threads.
 pub type CancelToken = overlock_core::sleep::cancel::CancelToken<Linux>;
 
-/// A wait was ended by its [`CancelToken`].
+/// A wait ended by its [`CancelToken`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 

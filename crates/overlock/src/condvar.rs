@@ -1,4 +1,4 @@
-//! Waiting for a condition on what a lock protects: see [`Condvar`].
+//! Waiting for a condition on the data of a lock: see [`Condvar`].
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -15,15 +15,14 @@ use crate::{Linux, deadline, watch};
 /// [`Mutex`](crate::Mutex), a [`SpinLock`](crate::SpinLock), an [`RtMutex`](crate::RtMutex), or an
 /// `Arc` of one. 8 bytes.
 ///
-/// Threads that wait at the same time may do so with different locks.
+/// Threads may wait with different locks at the same time.
 ///
-/// A waiter polls for up to 20 us before it sleeps, rarely where that is in vain.
+/// A waiter polls for up to 20 us before it sleeps. After polls in vain it polls less often.
 ///
-/// Each notification wakes the one that has waited longest, and [`notify_all`](Self::notify_all)
-/// wakes waiters as they get the lock, not all of them at once. A wait ends without a notification
-/// only where a thread has no queue node left (more than 16383 threads), so use
-/// [`wait_while`](Self::wait_while), as with any condition variable. What a notifier did before it
-/// notified is visible to whom it notified.
+/// Each notification wakes the longest waiter. [`notify_all`](Self::notify_all) does not wake all
+/// waiters at once, but each as it gets the lock. A wait ends without a notification only for a
+/// thread without a queue node (more than 16383 threads), so use [`wait_while`](Self::wait_while),
+/// as with any condition variable. A notified thread sees everything that its notifier did before.
 ///
 /// ```
 /// use overlock::{Condvar, Mutex};
@@ -57,7 +56,7 @@ pub struct Condvar {
     raw: raw::Condvar<Linux>,
 }
 
-/// Whether a wait with a limit was ended by it.
+/// Whether a wait ended at its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitTimeoutResult(bool);
 
@@ -70,7 +69,7 @@ impl WaitTimeoutResult {
 }
 
 impl Condvar {
-    /// A new condition variable that nobody waits for.
+    /// Returns a condition variable without waiters.
     #[inline]
     pub const fn new() -> Self {
         Condvar {
@@ -78,14 +77,14 @@ impl Condvar {
         }
     }
 
-    /// Notifies the waiter that has waited longest; whether there was one. The caller need not hold
-    /// the lock.
+    /// Notifies the longest waiter, and returns whether there was one. The caller need not hold the
+    /// lock.
     #[inline]
     pub fn notify_one(&self) -> bool {
         self.raw.notify_one()
     }
 
-    /// Notifies all waiters; how many there were. The caller need not hold the lock.
+    /// Notifies all waiters, and returns their number. The caller need not hold the lock.
     #[inline]
     pub fn notify_all(&self) -> usize {
         self.raw.notify_all()
@@ -100,7 +99,7 @@ impl Condvar {
     }
 
     /// Waits as [`wait`](Self::wait) does until `condition` is false. Does not wait if it is false
-    /// already.
+    /// at once.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_while<P, R, F>(&self, guard: &mut Guard<P, Exclusive<R>>, mut condition: F)
@@ -216,7 +215,7 @@ impl Condvar {
         WaitTimeoutResult(false)
     }
 
-    /// Whether it was notified. The guard has the lock again, whatever the answer.
+    /// Returns whether it was notified. The guard has the lock again either way.
     #[cfg_attr(feature = "lockdep", track_caller)]
     fn wait_limited<P: Place<Raw = R>, R: RawLock>(
         &self,

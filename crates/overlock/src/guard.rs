@@ -1,7 +1,7 @@
-//! Guards: written once, for every lock with data and every way to hold one.
+//! Guards: one generic type for every lock with data and every way to hold it.
 //!
-//! A [`Guard`] is made of a [`Place`], where its lock is found, and a [`Mode`], which says how its
-//! acquisition shares the lock. The names that people type are aliases:
+//! A [`Guard`] consists of a [`Place`], which holds or references the lock, and a [`Mode`], which
+//! says how the acquisition shares it. The usual names are aliases:
 //!
 //! | name | place | mode |
 //! |---|---|---|
@@ -11,16 +11,16 @@
 //! | [`RwLockWriteGuard`](crate::RwLockWriteGuard) | `&RwLock<T>` | [`Write`](crate::rwlock::Write) |
 //! | [`RwLockUpgradableReadGuard`](crate::RwLockUpgradableReadGuard) | `&RwLock<T>` | [`Upgradable`](crate::rwlock::Upgradable) |
 //!
-//! Those of readers and writers exist for `Arc` too. A guard that is [mapped](Guard::map) to a part
-//! of the data is a [`MappedGuard`], or a [`MappedReadGuard`].
+//! The guards of readers and writers exist for `Arc` too. A guard that is [mapped](Guard::map) to a
+//! part of the data is a [`MappedGuard`], or a [`MappedReadGuard`].
 //!
-//! # What a guard keeps
+//! # Invariants
 //!
-//! - G1: while a guard lives its lock is acquired in the guard's mode, by the thread that the guard
-//!   is on; no guard is `Send`.
-//! - G2: the guard has that acquisition's token, and nobody else has. What takes the token out
-//!   either ends the guard or puts another one in before anybody sees the guard again; where that
-//!   is impossible since the lock has panicked, the process ends.
+//! - G1: while a guard lives, its lock is acquired in the guard's mode, by the thread that owns the
+//!   guard; no guard is `Send`.
+//! - G2: the guard owns that acquisition's token, and nobody else has it. An operation that takes
+//!   the token out either ends the guard or puts another token in before anybody sees the guard
+//!   again. If the lock panics in between, that is impossible, and the process aborts.
 
 mod fair;
 mod mapped;
@@ -37,8 +37,8 @@ pub use fair::Fair;
 pub use mapped::{MappedGuard, MappedReadGuard};
 
 pub(crate) mod sealed {
-    /// Keeps the traits of guards to this crate's types: `unsafe` code relies on what their
-    /// implementations do.
+    /// Keeps the traits of guards to this crate's types: `unsafe` code relies on their
+    /// implementations.
     pub trait Sealed {}
 }
 
@@ -54,7 +54,7 @@ pub trait Guarded: sealed::Sealed {
     fn parts(&self) -> (&Self::Raw, *mut Self::Data);
 }
 
-/// How a guard holds on to its lock: by a reference, or by an [`Arc`]. Sealed.
+/// How a guard keeps its lock: by a reference, or by an [`Arc`]. Sealed.
 pub trait Place: sealed::Sealed {
     /// The lock without its data.
     type Raw;
@@ -71,7 +71,7 @@ pub trait Place: sealed::Sealed {
 pub trait Mode: sealed::Sealed {
     /// The lock without its data.
     type Raw;
-    /// What the acquisition hands to its release.
+    /// The token of an acquisition, which its release takes.
     type Token;
 
     #[doc(hidden)]
@@ -115,11 +115,11 @@ impl<L: Guarded + ?Sized> Place for Arc<L> {
 ///
 /// A panic while a guard is alive releases the lock, no more: nothing is poisoned.
 ///
-/// What a guard can do beside giving access are associated functions, not methods, so that they
-/// hide nothing of the data. They are called by a name that says the mode, as in
-/// `MutexGuard::map(guard, ...)`: `map` of a reader is another one than `map` of a writer.
+/// All operations but access are associated functions, not methods, so that they hide nothing of
+/// the data. They are called by a name that says the mode, as in `MutexGuard::map(guard, ...)`: a
+/// reader's `map` differs from a writer's.
 ///
-/// Guards stay on the thread that locked:
+/// Guards stay on the thread that acquired the lock:
 ///
 /// ```compile_fail,E0277
 /// let lock = overlock::Mutex::new(0);
@@ -153,8 +153,8 @@ pub struct Guard<P: Place<Raw = M::Raw>, M: Mode> {
 // lock); nobody gets at the token.
 unsafe impl<P: Place<Raw = M::Raw, Data: Sync> + Sync, M: Mode> Sync for Guard<P, M> {}
 
-/// Runs `f`, which leaves a guard without its token meanwhile, and ends the process where it
-/// unwinds (G2). Locks only panic on misuse.
+/// Runs `f`, which leaves a guard without its token for a while, and aborts the process if it
+/// unwinds (G2). Locks panic on misuse only.
 #[inline]
 pub(crate) fn or_abort<V>(f: impl FnOnce() -> V) -> V {
     struct Abort;
@@ -227,8 +227,7 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
         self.token = ManuallyDrop::new(token);
     }
 
-    /// Does something with the acquisition that needs its token and leaves another one, and a
-    /// result.
+    /// Runs `f`, which consumes the token and returns another one, and a result.
     #[inline]
     pub(crate) fn with_token<V>(
         &mut self,
@@ -297,8 +296,8 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
 }
 
 impl<L: Guarded<Raw = M::Raw> + ?Sized, M: Mode> Guard<&L, M> {
-    /// Leaves the lock acquired, for somebody who will release it without a guard: the token is
-    /// what [`force_unlock`](crate::lock::Lock::force_unlock) and its kind ask for.
+    /// Leaves the lock acquired, for a later release without a guard. The token is for
+    /// [`force_unlock`](crate::lock::Lock::force_unlock) and its kind.
     ///
     /// ```
     /// use overlock::{Mutex, MutexGuard};
@@ -317,7 +316,7 @@ impl<L: Guarded<Raw = M::Raw> + ?Sized, M: Mode> Guard<&L, M> {
 }
 
 impl<'a, L: Guarded<Raw = M::Raw> + ?Sized, M: Alone> Guard<&'a L, M> {
-    /// Leaves the lock locked for good, and the data to the caller.
+    /// Leaves the lock acquired for ever, and the data to the caller.
     #[inline]
     pub fn leak(s: Self) -> &'a mut L::Data {
         let data = s.data();

@@ -1,9 +1,9 @@
 //! Locks that stay fast when there are more threads than CPUs.
 //!
-//! A spinlock collapses as soon as its holder loses its CPU; a mutex that wakes a waiter at each
+//! A spinlock collapses as soon as its holder loses its CPU. A mutex that wakes a waiter at each
 //! unlock pays for a wake-up at each change of owner. [`Mutex`] does neither. Its waiters spin for
-//! some microseconds, then sleep, and cost nothing while they do. Those that run pass those that
-//! sleep, up to a bound. To unlock takes no locked instruction.
+//! some microseconds, then sleep, and cost nothing while they do. Running threads bypass sleeping
+//! ones, up to a bound. An uncontended unlock executes no locked instruction.
 //!
 //! ```
 //! use overlock::Mutex;
@@ -18,49 +18,49 @@
 //! assert_eq!(queue.lock().len(), 16);
 //! ```
 //!
-//! # What to take
+//! # Choosing a type
 //!
 //! | type | for |
 //! |---|---|
-//! | [`Mutex`] | what one thread at a time may touch; [`SpinLock`] is the same |
-//! | [`RwLock`] | what is read by many and written by one |
-//! | [`PerCpuRwLock`] | what is read all the time and hardly ever written |
-//! | [`Condvar`] | waiting until what a lock protects has changed |
-//! | [`RtMutex`] | threads with real-time priorities: who waits lends the holder its priority |
+//! | [`Mutex`] | data for one thread at a time. [`SpinLock`] is an alias |
+//! | [`RwLock`] | data that many threads read and some write |
+//! | [`PerCpuRwLock`] | data that is read all the time and hardly ever written |
+//! | [`Condvar`] | waiting until the data under a lock has changed |
+//! | [`RtMutex`] | threads with real-time priorities: a waiter lends the holder its priority |
 //! | [`WwMutex`] | several locks at once, taken in any order, without deadlock |
-//! | [`Semaphore`] | so many at a time |
-//! | [`Barrier`], [`Once`], [`OnceLock`] | waiting for each other, or for the first |
+//! | [`Semaphore`] | a limited number of threads at a time |
+//! | [`Barrier`], [`Once`], [`OnceLock`] | waiting for each other, or for the first thread |
 //! | [`CancelToken`] | ending waits from outside |
 //!
-//! The types have the shape of parking_lot's, so `use overlock as parking_lot` is often all that
-//! there is to a trial; see [below](#coming-from-parking_lot). They are made from one source each,
-//! for any raw lock: [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The raw locks are
-//! in [`sleep`], [`rw`], and [`spin`], which has the whole family of the kernel's spinlocks. They
-//! are written once for every platform, in [`overlock_core`]; [`Linux`] is the platform here.
+//! The types have the shape of parking_lot's, so `use overlock as parking_lot` is often enough for
+//! a trial; see [below](#coming-from-parking_lot). Three generic types serve every raw lock:
+//! [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The raw locks are in [`sleep`],
+//! [`rw`], and [`spin`], which has the whole family of the kernel's spinlocks. Crate
+//! [`overlock_core`] has them for any platform; here the platform is [`Linux`].
 //!
 //! # System calls
 //!
-//! The locks need `futex`. `membarrier`, `sched_yield` and `futex_waitv` are extras. A program that
-//! puts a seccomp filter in force which does not allow them calls [`Linux::use_futex_alone`]
-//! before.
+//! The locks need `futex`. `membarrier`, `sched_yield` and `futex_waitv` are extras. A program
+//! calls [`Linux::use_futex_alone`] before it installs a seccomp filter that refuses the extras.
 //!
 //! # Coming from parking_lot
 //!
-//! Names, methods and guards are those of parking_lot 0.13, with the types of their arguments. What
-//! is different:
+//! Names, methods, guards and argument types are those of parking_lot 0.13. The differences are:
 //!
-//! - A lock's raw form has tokens of its own: [`force_unlock`](lock::Lock::force_unlock) and its
-//!   kind take one. `lock_api` is not part of these types: where a function asks for a
-//!   `lock_api::Mutex`, give it one over a lock of [`spin`].
-//! - Guards of `Arc`s and serde's traits (feature `serde`) are there; guards are never `Send`.
-//! - Not there: `ReentrantMutex`, `RecursiveRwLock` (0.12's `read_recursive`), `FairMutex` (for
-//!   strict order take [`lock::Lock`] over [`spin::Ticket`] or [`spin::Mcs`], and mind what they
-//!   say about overcommit), `RawCondvar`, and the features `deadlock_detection`, `owning_ref` and
-//!   `send_guard`.
-//! - There in addition: [`lock_cancellable`](lock::Lock::lock_cancellable),
+//! - A raw lock has its own token type, which [`force_unlock`](lock::Lock::force_unlock) and its
+//!   kind take. `lock_api` is not part of these types: a function that asks for a `lock_api::Mutex`
+//!   gets one over a lock of [`spin`].
+//! - Guards of `Arc`s and serde's traits (feature `serde`) exist. Guards are never `Send`.
+//! - Missing are `ReentrantMutex`, `RecursiveRwLock` (0.12's `read_recursive`), `FairMutex`,
+//!   `RawCondvar`, and the features `deadlock_detection`, `owning_ref` and `send_guard`. For strict
+//!   FIFO order take [`lock::Lock`] over [`spin::Ticket`] or [`spin::Mcs`], which collapse under
+//!   overcommit.
+//! - Additions are [`lock_cancellable`](lock::Lock::lock_cancellable),
 //!   [`is_contended`](lock::Lock::is_contended), [`into_token`](guard::Guard::into_token),
 //!   [`leak`](guard::Guard::leak) of writers, [`PerCpuRwLock`], [`RtMutex`], [`Semaphore`],
-//!   [`OnceLock`], [`Barrier`]; a [`Condvar`] takes the guard of any lock, and of an `Arc` of one.
+//!   [`OnceLock`] and [`Barrier`].
+//! - A [`Condvar`] takes the guard of any lock, and of an `Arc` of one. Threads may wait with
+//!   different mutexes at a time; parking_lot panics then.
 //!
 //! # Features
 //!
@@ -70,17 +70,15 @@
 //!   data.
 //! - `stat`: counters and latency histograms ([`stat`]).
 //! - `checked`: misuse that is otherwise silent panics, as it does in debug builds.
-//! - `lockdep`: the order of locks is validated while the program runs (`lockdep`). `lockdep_raw`:
+//! - `lockdep`: the types report their acquisitions to a validator of lock order. `lockdep_raw`:
 //!   the validator's functions alone, for locks of any kind.
-//! - `faulty`: locks that are broken on purpose, for tests of checkers.
-#![cfg(target_os = "linux")]
+//! - `faulty`: locks with injected faults, for tests of checkers.
 
 pub mod barrier;
 pub mod cancel;
 pub mod condvar;
 mod deadline;
 pub mod guard;
-mod linux;
 pub mod lock;
 #[cfg(feature = "lockdep_raw")]
 pub mod lockdep;
@@ -99,11 +97,9 @@ pub mod ww_mutex;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use cancel::{CancelToken, Cancelled};
 pub use condvar::{Condvar, WaitTimeoutResult};
-pub use linux::Linux;
-#[doc(hidden)]
-pub use linux::{ExitKey, load::variable, syscall};
 pub use names::*;
 pub use once::{Once, OnceLock, OnceState};
-pub use overlock_core::{self as core, Instant, stat};
+pub use overlock_core::stat;
+pub use overlock_linux::Linux;
 pub use semaphore::{Permit, Semaphore};
 pub use ww_mutex::{WwMutex, WwMutexGuard};

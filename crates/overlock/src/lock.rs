@@ -1,7 +1,7 @@
 //! Mutual exclusion: one lock with data, over any of the family's raw locks.
 //!
 //! [`Mutex`](crate::Mutex), [`SpinLock`](crate::SpinLock) and [`RtMutex`](crate::RtMutex) are
-//! aliases of [`Lock`]. What a lock can do follows from the traits of its raw lock:
+//! aliases of [`Lock`]. Its methods depend on the traits of the raw lock:
 //!
 //! | trait | what it brings |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | [`RawCancelLock`] | `lock_cancellable` |
 //! | [`ConstLock`] | `new` in constants, `From`, `Default` |
 //!
-//! So any lock of [`spin`](crate::spin) can be had with data:
+//! So any lock of [`spin`](crate::spin) can protect data:
 //!
 //! ```
 //! use overlock::lock::Lock;
@@ -39,17 +39,17 @@ use crate::guard::{Guard, Guarded, Place, sealed};
 use crate::watch::{self, How, Key};
 use crate::{Linux, deadline};
 
-/// A mutual-exclusion lock with the data that it protects, over the raw lock `R`. People type
+/// A mutual-exclusion lock with the data that it protects, over the raw lock `R`. The usual name is
 /// [`Mutex`](crate::Mutex).
 ///
 /// Acquiring has acquire ordering, releasing has release ordering, and each release synchronises
-/// with the acquisition that follows it. How long a waiter may wait, and who may pass it, is the
-/// raw lock's affair.
+/// with the acquisition that follows it. The raw lock determines how long a waiter may wait, and
+/// who may bypass it.
 ///
-/// A thread that locks what it holds already waits for ever; so may a signal handler that locks
-/// what the thread that it interrupted holds, waits for, or is releasing. (With a spinning raw
-/// lock, [`Mutex`](crate::Mutex) and [`SpinLock`](crate::SpinLock) included, a handler may always
-/// try, and release what it got.) A guard that is forgotten leaves the lock locked.
+/// A thread that locks what it holds already waits for ever. So may a signal handler that locks
+/// what the interrupted thread holds, waits for, or is releasing. With a spinning raw lock,
+/// [`Mutex`](crate::Mutex) and [`SpinLock`](crate::SpinLock) included, a handler may always try,
+/// and release what it got. A forgotten guard leaves the lock acquired.
 pub struct Lock<R, T: ?Sized> {
     raw: R,
     key: Key,
@@ -72,16 +72,16 @@ impl<R, T: ?Sized> Guarded for Lock<R, T> {
 }
 
 impl<R: ConstLock, T> Lock<R, T> {
-    /// A new, unlocked lock around `data`.
+    /// Returns a new, unlocked lock around `data`.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub const fn new(data: T) -> Self {
         Self::from_raw(R::INIT, data)
     }
 
-    /// As [`new`](Self::new), with a name, which is what reports of the feature `lockdep` say, and
-    /// the class that they reason about: locks of one name are taken in one order. Without the
-    /// feature the same as `new`.
+    /// As [`new`](Self::new), with a name for the feature `lockdep`. The name appears in reports
+    /// and is the lock's class: locks of one name are taken in one order. Without the feature it is
+    /// the same as `new`.
     #[inline]
     pub const fn named(name: &'static str, data: T) -> Self {
         Lock {
@@ -93,7 +93,7 @@ impl<R: ConstLock, T> Lock<R, T> {
 }
 
 impl<R, T> Lock<R, T> {
-    /// A lock out of its parts: for raw locks that are not constants.
+    /// Returns a lock made of its parts, for raw locks that are not constants.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub const fn from_raw(raw: R, data: T) -> Self {
@@ -104,13 +104,13 @@ impl<R, T> Lock<R, T> {
         }
     }
 
-    /// The data, out of the lock.
+    /// Consumes the lock and returns the data.
     #[inline]
     pub fn into_inner(self) -> T {
         self.data.into_inner()
     }
 
-    /// The lock's parts. The raw lock is locked if a guard was forgotten.
+    /// Returns the lock's parts. The raw lock is locked if a guard was forgotten.
     #[inline]
     pub fn into_inner_with_raw(self) -> (R, T) {
         (self.raw, self.data.into_inner())
@@ -118,23 +118,23 @@ impl<R, T> Lock<R, T> {
 }
 
 impl<R, T: ?Sized> Lock<R, T> {
-    /// The data: the borrow checker knows that nobody else is there.
+    /// Returns the data: the mutable borrow proves that nobody else has access.
     #[inline]
     pub const fn get_mut(&mut self) -> &mut T {
         self.data.get_mut()
     }
 
-    /// A pointer to the data, for those that hold the lock by other means than a guard.
+    /// Returns a pointer to the data, for a holder of the lock without a guard.
     #[inline]
     pub const fn data_ptr(&self) -> *mut T {
         self.data.get()
     }
 
-    /// The raw lock.
+    /// Returns the raw lock.
     ///
     /// # Safety
     ///
-    /// The caller unlocks only what it has locked itself through the raw lock, or whose guard it
+    /// The caller unlocks only its own acquisitions through the raw lock, or those whose guard it
     /// has forgotten.
     #[inline]
     pub const unsafe fn raw(&self) -> &R {
@@ -143,7 +143,7 @@ impl<R, T: ?Sized> Lock<R, T> {
 }
 
 impl<R: RawLock, T: ?Sized> Lock<R, T> {
-    /// The guard of what was just acquired.
+    /// Returns the guard of a new acquisition.
     ///
     /// # Safety
     ///
@@ -168,7 +168,7 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
         (self.key).attempt(&self.raw, How::Exclusive, || self.raw.try_lock())
     }
 
-    /// Acquires the lock, waiting for as long as it takes.
+    /// Acquires the lock, and waits as long as necessary.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn lock(&self) -> LockGuard<'_, R, T> {
@@ -176,9 +176,10 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
         unsafe { Self::guard(self, self.acquire(0)) }
     }
 
-    /// As [`lock`](Self::lock), where the thread holds other locks of the same class that come
-    /// before: `level` is 1 for the second, 2 for the third. It tells the feature `lockdep`
-    /// that the caller knows an order among them. Without it the same as `lock`.
+    /// As [`lock`](Self::lock), for a thread that holds other locks of the same class which come
+    /// before this one. `level` is 1 for the second lock, 2 for the third. It informs the feature
+    /// `lockdep` that the caller knows an order among them. Without the feature it is the same as
+    /// `lock`.
     ///
     /// ```
     /// use overlock::Mutex;
@@ -203,8 +204,8 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
         unsafe { Self::guard(self, self.acquire(level)) }
     }
 
-    /// Acquires the lock if that needs no waiting. May fail where another thread is just acquiring
-    /// or releasing it.
+    /// Acquires the lock if that needs no waiting. May fail while another thread acquires or
+    /// releases it.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock(&self) -> Option<LockGuard<'_, R, T>> {
@@ -213,20 +214,20 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
         Some(unsafe { Self::guard(self, token) })
     }
 
-    /// Whether somebody holds the lock. A snapshot: it may be stale when it arrives.
+    /// Whether the lock is held. A snapshot: it may be stale on return.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.raw.is_locked()
     }
 
-    /// Whether somebody waits for the lock. A snapshot; waiters that still spin may not show.
+    /// Whether a thread waits for the lock. A snapshot; spinning waiters may not show.
     #[inline]
     pub fn is_contended(&self) -> bool {
         self.raw.is_contended()
     }
 
-    /// A guard for what the caller holds already: through [`raw`](Self::raw), or since it forgot
-    /// the guard.
+    /// Returns a guard for an acquisition that the caller holds already: through
+    /// [`raw`](Self::raw), or since it forgot the guard.
     ///
     /// # Safety
     ///
@@ -238,12 +239,12 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
         unsafe { Self::guard(self, token) }
     }
 
-    /// Releases the lock without a guard: after the guard was forgotten.
+    /// Releases an acquisition whose guard was forgotten.
     ///
     /// # Safety
     ///
-    /// As for [`make_guard_unchecked`](Self::make_guard_unchecked); no reference to the data is
-    /// left.
+    /// As for [`make_guard_unchecked`](Self::make_guard_unchecked); no reference to the data
+    /// remains.
     #[inline]
     pub unsafe fn force_unlock(&self, token: R::Token) {
         watch::release(&self.raw);
@@ -253,8 +254,7 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
 }
 
 impl<R: RawFairLock, T: ?Sized> Lock<R, T> {
-    /// As [`force_unlock`](Self::force_unlock); where a waiter sleeps for the lock, gives it to
-    /// that one.
+    /// As [`force_unlock`](Self::force_unlock), but hands the lock off to a waiter if one sleeps.
     ///
     /// # Safety
     ///
@@ -268,7 +268,7 @@ impl<R: RawFairLock, T: ?Sized> Lock<R, T> {
 }
 
 impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
-    /// Looks at the clock only where the lock is not free.
+    /// Reads the clock only if the lock is not free.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_until(&self, deadline: impl FnOnce() -> overlock_core::Instant) -> Option<R::Token> {
@@ -285,7 +285,7 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
         self.raw.lock_until(deadline())
     }
 
-    /// Acquires the lock unless `timeout` passes first. Tries at least once; never gives up before.
+    /// Acquires the lock unless `timeout` passes first. Tries at least once; never gives up early.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock_for(&self, timeout: Duration) -> Option<LockGuard<'_, R, T>> {
@@ -294,8 +294,7 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
         Some(unsafe { Self::guard(self, token) })
     }
 
-    /// Acquires the lock unless `deadline` passes first. Tries at least once; never gives up
-    /// before.
+    /// Acquires the lock unless `deadline` passes first. Tries at least once; never gives up early.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_lock_until(&self, deadline: Instant) -> Option<LockGuard<'_, R, T>> {
@@ -306,8 +305,8 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
 }
 
 impl<R: RawCancelLock<Linux>, T: ?Sized> Lock<R, T> {
-    /// Acquires the lock unless `cancel` is cancelled first, from any thread or from a signal
-    /// handler. Tries at least once, even where it has been cancelled already.
+    /// Acquires the lock unless `cancel` is cancelled first, by any thread or by a signal handler.
+    /// Tries at least once, even if it has been cancelled already.
     ///
     /// ```
     /// use overlock::{CancelToken, Mutex};

@@ -1,5 +1,4 @@
-//! The names that people type: aliases of the generic locks and guards, over the raw locks that we
-//! recommend.
+//! The usual names: aliases of the generic locks and guards, over the raw locks that we recommend.
 
 use overlock_core::rw::{OverlockRw, PerCpuRwSem};
 use overlock_core::sleep;
@@ -22,16 +21,16 @@ pub type RawRwLock = OverlockRw<Linux>;
 /// The raw lock of [`PerCpuRwLock`]: [`overlock_core::rw::percpu_rwsem`].
 pub type RawPerCpuRwLock = PerCpuRwSem<Linux>;
 
-/// A mutual-exclusion lock that stays fast when there are more threads than CPUs. The one to take.
+/// A mutual-exclusion lock that stays fast when there are more threads than CPUs. The default
+/// choice.
 ///
-/// A waiter spins for some microseconds, then sleeps, and costs nothing while it does. Those that
-/// run pass those that sleep, up to a bound ([`overlock_core::sleep::overlock`]). Locking is one
-/// compare-exchange. Unlocking is a load and a store that nothing can come between (a restartable
-/// sequence; where there is none, a compare-exchange). Neither is a call. 4 bytes beside the data.
+/// A waiter spins for some microseconds, then sleeps, and costs nothing while it does. Running
+/// threads bypass sleeping ones, up to a bound ([`overlock_core::sleep::overlock`]). Locking is one
+/// compare-exchange. Unlocking is a load and a store in a restartable sequence, or a
+/// compare-exchange where there are none. Neither is a call. 4 bytes beside the data.
 ///
-/// Its methods are those of [`Lock`], which also says what they order and what goes wrong; the
-/// guard is a [`MutexGuard`]. There is no poisoning: a panic while a guard is alive releases the
-/// lock.
+/// Its methods are those of [`Lock`], with their orderings and errors; the guard is a
+/// [`MutexGuard`]. There is no poisoning: a panic while a guard is alive releases the lock.
 ///
 /// ```
 /// use overlock::Mutex;
@@ -50,18 +49,18 @@ pub type RawPerCpuRwLock = PerCpuRwSem<Linux>;
 /// assert_eq!(*COUNTS.lock(), [4000, 4000]);
 /// ```
 ///
-/// What waits with it: a [`Condvar`](crate::Condvar). Where others must have their turn:
-/// [`MutexGuard::unlock_fair`], [`MutexGuard::bump`] ([docs](guard::Guard::bump)). What ends a
-/// wait: [`Lock::try_lock_for`], [`Lock::lock_cancellable`].
+/// [`Condvar`](crate::Condvar) waits with it. [`MutexGuard::unlock_fair`] and [`MutexGuard::bump`]
+/// ([docs](guard::Guard::bump)) let other threads have the lock in between. [`Lock::try_lock_for`]
+/// and [`Lock::lock_cancellable`] wait with a limit.
 pub type Mutex<T> = Lock<RawMutex, T>;
 
-/// [`Mutex`], for those that look for a spinlock.
+/// An alias of [`Mutex`], for users who look for a spinlock. Its waiters spin first, then sleep.
 ///
-/// It is the same type on purpose. What a spinlock is taken for, cheap locking around a few
-/// instructions, [`Mutex`] does: it spins first, and it costs no more when nobody waits. What only
-/// spins hangs on a holder that has lost its CPU, so there is nothing that a type of its own could
-/// promise. As one type, a `&SpinLock<T>` goes wherever a `&Mutex<T>` does, a
-/// [`Condvar`](crate::Condvar) included. Locks that do only spin are in [`spin`](crate::spin).
+/// A spinlock stands for cheap locking around a few instructions, and [`Mutex`] offers that: it
+/// spins first, and costs no more without contention. A lock whose waiters only spin hangs when its
+/// holder loses its CPU, so a type of its own could promise nothing more. As one type, a
+/// `&SpinLock<T>` goes wherever a `&Mutex<T>` does, a [`Condvar`](crate::Condvar) included. Module
+/// [`spin`](crate::spin) has locks that only spin.
 ///
 /// ```
 /// use overlock::SpinLock;
@@ -88,14 +87,15 @@ pub type ArcMutexGuard<R, T> = ArcLockGuard<R, T>;
 /// A mutual-exclusion lock for threads with real-time priorities: while a thread waits, the holder
 /// runs with at least its priority.
 ///
-/// Without that, a holder of low priority is kept from running by threads of medium priority, and a
-/// waiter of high priority waits for them all. The kernel does the lending (a PI futex), and gives
-/// the lock to the waiter of the highest priority. Elsewhere [`Mutex`] is much faster: here each
-/// release with waiters is a system call and a wake-up. 4 bytes beside the data.
+/// Without that, threads of medium priority keep a holder of low priority from running, and a
+/// waiter of high priority waits for them all. The kernel lends the priority (a PI futex), and
+/// hands the lock off to the waiter of the highest priority. [`Mutex`] is much faster where that is
+/// not needed: here each release with waiters is a system call and a wake-up. 4 bytes beside the
+/// data.
 ///
-/// Debug builds and the `checked` feature panic where a thread locks what it holds, or where
-/// threads wait for each other in a circle ([`overlock_core::sleep::rt_mutex`]). Its methods are
-/// those of [`Lock`].
+/// Debug builds and the `checked` feature panic if a thread locks what it holds, or if threads wait
+/// for each other in a cycle ([`overlock_core::sleep::rt_mutex`]). Its methods are those of
+/// [`Lock`].
 ///
 /// ```
 /// use overlock::RtMutex;
@@ -112,14 +112,14 @@ pub type RtMutexGuard<'a, T> = LockGuard<'a, RawRtMutex, T>;
 /// The guard of a part of an [`RtMutex`]'s data: see [`MappedGuard`](guard::MappedGuard).
 pub type MappedRtMutexGuard<'a, T> = MappedLockGuard<'a, RawRtMutex, T>;
 
-/// A reader-writer lock that stays fast when there are more threads than CPUs. The one to take.
+/// A reader-writer lock that stays fast when there are more threads than CPUs. The default choice.
 ///
-/// Readers share a count, by one atomic addition each. Whoever cannot come in spins for some
+/// Readers share a count, by one atomic addition each. A thread that has to wait spins for some
 /// microseconds, then sleeps. Neither readers nor writers starve
 /// ([`overlock_core::rw::overlock_rw`]). 8 bytes beside the data.
 ///
-/// Its methods are those of [`SharedLock`], which also says what they order and what goes wrong.
-/// There is no poisoning: a panic while a guard is alive releases the lock.
+/// Its methods are those of [`SharedLock`], with their orderings and errors. There is no poisoning:
+/// a panic while a guard is alive releases the lock.
 ///
 /// ```
 /// use overlock::RwLock;
@@ -131,20 +131,19 @@ pub type MappedRtMutexGuard<'a, T> = MappedLockGuard<'a, RawRtMutex, T>;
 /// assert_eq!((one, other), (1, Some("ada")));
 /// ```
 ///
-/// The two `read`s above do not overlap. Those of one thread never should: a writer may come
-/// between, and then it waits for the first, the second for it, and nothing moves any more.
+/// The two `read`s above do not overlap. Those of one thread never should: a writer may arrive in
+/// between. It waits for the first `read`, the second waits for the writer, and that is a deadlock.
 ///
-/// Where others must have their turn: `unlock_fair` and `bump` of all three guards
-/// ([docs](guard::Guard::unlock_fair)). What ends a wait: [`SharedLock::try_write_for`] and its
-/// kind.
+/// `unlock_fair` and `bump` of all three guards ([docs](guard::Guard::unlock_fair)) let other
+/// threads have the lock in between. [`SharedLock::try_write_for`] and its kind wait with a limit.
 pub type RwLock<T> = SharedLock<RawRwLock, T>;
 
-/// A reader-writer lock for what is read all the time and hardly ever written.
+/// A reader-writer lock for data that is read all the time and hardly ever written, such as a
+/// configuration or a routing table.
 ///
-/// A reader touches only memory of its own thread; a writer looks at the memory of all threads,
-/// which takes it some microseconds. Readers of a [`RwLock`] share a line, and slow each other down
-/// where they do little inside. Take this one where the data is a configuration or a routing table.
-/// 12 bytes beside the data. It has no upgradable readers.
+/// A reader touches only memory of its own thread. A writer reads the memory of all threads, which
+/// takes it some microseconds. Readers of a [`RwLock`] share a cache line, and slow each other down
+/// in short sections. 12 bytes beside the data. It has no upgradable readers.
 ///
 /// ```
 /// use overlock::PerCpuRwLock;

@@ -1,4 +1,4 @@
-//! Doing something once: see [`Once`], and [`OnceLock`] for something that has a result.
+//! One-time execution: [`Once`], and [`OnceLock`] for a value.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -12,10 +12,10 @@ pub use overlock_core::sleep::once::OnceState;
 
 use crate::Linux;
 
-/// Does something once, whoever comes first; the others wait for it. 8 bytes.
+/// Runs a function once, in the first thread that calls; the others wait for it. 8 bytes.
 ///
-/// Once it is done, a call is one load with acquire ordering: what was done is visible. Waiters
-/// sleep, and are all woken at the end.
+/// Once it is done, a call is one load with acquire ordering, which makes the function's writes
+/// visible. Waiters sleep, and are all woken at the end.
 ///
 /// ```
 /// use overlock::Once;
@@ -27,8 +27,8 @@ use crate::Linux;
 /// assert!(START.is_completed());
 /// ```
 ///
-/// As the standard library's and parking_lot's, it is poisoned by a panic: others must not take for
-/// granted what was only half done. From then on all panic that ask for it, until somebody insists:
+/// As the standard library's and parking_lot's, it is poisoned by a panic: other threads must not
+/// rely on work that is half done. From then on every call panics, until one insists:
 ///
 /// ```
 /// use overlock::{Once, OnceState};
@@ -50,7 +50,7 @@ pub struct Once {
 }
 
 impl Once {
-    /// Nothing was done yet.
+    /// Returns a `Once` whose function has not run.
     #[inline]
     pub const fn new() -> Self {
         Once {
@@ -58,7 +58,7 @@ impl Once {
         }
     }
 
-    /// What there was to do is done already.
+    /// Returns a `Once` that is completed already.
     #[inline]
     pub const fn new_completed() -> Self {
         Once {
@@ -66,12 +66,12 @@ impl Once {
         }
     }
 
-    /// Calls `f`, unless that was done; waits where another thread is at it. A panic of `f` is
-    /// passed on.
+    /// Calls `f` unless that was done. Waits while another thread does it. Propagates a panic of
+    /// `f`.
     ///
     /// # Panics
     ///
-    /// Where an earlier attempt has panicked, one that this call waited for included, and none has
+    /// If an earlier attempt has panicked, including one that this call waited for, and none has
     /// succeeded since.
     #[inline]
     #[track_caller]
@@ -79,37 +79,37 @@ impl Once {
         self.raw.call_once(f);
     }
 
-    /// As [`call_once`](Self::call_once), but tries again where earlier attempts have panicked. `f`
-    /// is told whether the last one has.
+    /// As [`call_once`](Self::call_once), but tries again after panics. `f` learns whether the last
+    /// attempt has panicked.
     #[inline]
     pub fn call_once_force<F: FnOnce(OnceState)>(&self, f: F) {
         self.raw.call_once_force(f);
     }
 
-    /// Waits until another thread has done it; what was done is visible.
+    /// Waits until another thread has done it. The function's writes are visible afterwards.
     ///
     /// # Panics
     ///
-    /// Where an attempt has panicked, before or during the wait, and none has succeeded since.
+    /// If an attempt has panicked, before or during the wait, and none has succeeded since.
     #[inline]
     #[track_caller]
     pub fn wait(&self) {
         self.raw.wait();
     }
 
-    /// As [`wait`](Self::wait), but waits on where attempts panic.
+    /// As [`wait`](Self::wait), but keeps waiting when attempts panic.
     #[inline]
     pub fn wait_force(&self) {
         self.raw.wait_force();
     }
 
-    /// How far it has come. A snapshot, but [`Done`](OnceState::Done) is for good.
+    /// Returns the state. A snapshot, but [`Done`](OnceState::Done) is final.
     #[inline]
     pub fn state(&self) -> OnceState {
         self.raw.state()
     }
 
-    /// Whether it was done; if so, what was done is visible.
+    /// Whether it was done. If so, the function's writes are visible.
     #[inline]
     pub fn is_completed(&self) -> bool {
         self.raw.is_done()
@@ -124,8 +124,8 @@ impl fmt::Debug for Once {
     }
 }
 
-/// A value that is set once, by whoever comes first, and then read without a lock. 8 bytes beside
-/// the value.
+/// A value that the first thread sets and that is then read without a lock. 8 bytes beside the
+/// value.
 ///
 /// ```
 /// use overlock::OnceLock;
@@ -137,25 +137,24 @@ impl fmt::Debug for Once {
 /// assert_eq!(NAME.get_or_init(|| "second".into()), "first");
 /// ```
 ///
-/// The methods are those of the standard library's. Nothing is poisoned: where setting it panics,
-/// it stays unset.
+/// The methods are those of the standard library's. There is no poisoning: if setting it panics, it
+/// stays unset.
 pub struct OnceLock<T> {
     once: Once,
-    /// Written by who runs `once`; holds a value once that is completed (I1). Read-only from then
-    /// on, but for an owner.
+    /// Written by the thread that runs `once`; holds a value once that is completed (I1). Read-only
+    /// from then on, except for an owner.
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: whoever comes first sends the value (`T: Send`: another thread may drop it), all share
-// it.
+// SAFETY: the first thread sends the value (`T: Send`: another thread may drop it), all share it.
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 
-// What a panic can leave behind is an unset value.
+// A panic leaves an unset value at worst.
 impl<T: UnwindSafe> UnwindSafe for OnceLock<T> {}
 impl<T: UnwindSafe + RefUnwindSafe> RefUnwindSafe for OnceLock<T> {}
 
 impl<T> OnceLock<T> {
-    /// A value that is not set yet.
+    /// Returns an unset value.
     #[inline]
     pub const fn new() -> Self {
         OnceLock {
@@ -164,7 +163,7 @@ impl<T> OnceLock<T> {
         }
     }
 
-    /// The value, if it is set. Does not wait.
+    /// Returns the value, if it is set. Does not wait.
     #[inline]
     pub fn get(&self) -> Option<&T> {
         let value = self.value.get().cast::<T>();
@@ -172,7 +171,7 @@ impl<T> OnceLock<T> {
         (self.once.is_completed()).then(|| unsafe { &*value })
     }
 
-    /// The value, if it is set.
+    /// Returns the value, if it is set.
     #[inline]
     pub fn get_mut(&mut self) -> Option<&mut T> {
         let set = self.once.is_completed();
@@ -180,11 +179,11 @@ impl<T> OnceLock<T> {
         set.then(|| unsafe { self.value.get_mut().assume_init_mut() })
     }
 
-    /// The value; where it is not set, that of `f`. Waits where another thread is about to set it.
-    /// A panic of `f` is passed on, the value stays unset, and whoever waits or comes tries
-    /// again.
+    /// Returns the value. If it is unset, sets it to the result of `f`; waits while another thread
+    /// does.
     ///
-    /// `f` must not ask for this value: it would wait for itself, for ever.
+    /// A panic of `f` is propagated and leaves the value unset; waiters and later callers try
+    /// again. `f` must not ask for this value: it would wait for itself, for ever.
     #[inline]
     pub fn get_or_init<F: FnOnce() -> T>(&self, f: F) -> &T {
         self.once.call_once_force(|_| {
@@ -196,7 +195,7 @@ impl<T> OnceLock<T> {
         unsafe { &*self.value.get().cast::<T>() }
     }
 
-    /// The value. Waits until another thread has set it, where it is not set.
+    /// Returns the value. Waits until another thread has set it.
     #[inline]
     pub fn wait(&self) -> &T {
         self.once.wait_force();
@@ -204,11 +203,11 @@ impl<T> OnceLock<T> {
         unsafe { &*self.value.get().cast::<T>() }
     }
 
-    /// Sets the value. Waits where another thread is about to.
+    /// Sets the value. Waits while another thread sets it.
     ///
     /// # Errors
     ///
-    /// `value` itself, where there is one already.
+    /// `value` itself, if there is one already.
     #[inline]
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
@@ -230,7 +229,7 @@ impl<T> OnceLock<T> {
         set.then(|| unsafe { taken.value.get_mut().assume_init_read() })
     }
 
-    /// The value, if it is set.
+    /// Returns the value, if it is set.
     #[inline]
     pub fn into_inner(mut self) -> Option<T> {
         self.take()

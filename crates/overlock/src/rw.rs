@@ -1,7 +1,7 @@
 //! Every reader-writer lock of the family, for threads of a Linux process.
 //!
-//! What each of them is, its states and its bounds: [`overlock_core::rw`] and
-//! [`overlock_core::sleep`]. They are used by hand, through [`RawRwLock`] and the traits beside it:
+//! Their states and bounds: [`overlock_core::rw`] and [`overlock_core::sleep`]. They are used by
+//! hand, through [`RawRwLock`] and the traits beside it:
 //!
 //! ```
 //! use overlock::rw::{RawDowngradeRwLock, RawRwLock, RwSem};
@@ -15,6 +15,7 @@
 //! unsafe { lock.unlock_read(token) };
 //! ```
 
+pub use overlock_core::Instant;
 pub use overlock_core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };

@@ -2,7 +2,7 @@
 //! locks.
 //!
 //! [`RwLock`](crate::RwLock) and [`PerCpuRwLock`](crate::PerCpuRwLock) are aliases of
-//! [`SharedLock`]. What a lock can do follows from the traits of its raw lock:
+//! [`SharedLock`]. Its methods depend on the traits of the raw lock:
 //!
 //! | trait | what it brings |
 //! |---|---|
@@ -33,16 +33,16 @@ pub use upgradable::Upgradable;
 use crate::guard::{Guarded, sealed};
 use crate::watch::Key;
 
-/// A reader-writer lock with the data that it protects, over the raw lock `R`. People type
+/// A reader-writer lock with the data that it protects, over the raw lock `R`. The usual name is
 /// [`RwLock`](crate::RwLock).
 ///
 /// Acquiring has acquire ordering, releasing has release ordering. A writer's release synchronises
-/// with every acquisition that follows it, a reader's with the next writer's. How long somebody may
-/// wait, and who may pass whom, is the raw lock's affair.
+/// with every acquisition that follows it, a reader's with the next writer's. The raw lock
+/// determines how long a waiter may wait, and who may bypass it.
 ///
-/// A thread that reads must not read again before it has released, nor write: a writer that has
-/// come meanwhile waits for the first, and the second waits for that writer. A guard that is
-/// forgotten leaves the lock locked.
+/// A thread that reads must not read again before it has released, nor write. A writer that arrives
+/// in between waits for the first acquisition, and the second waits for that writer. A forgotten
+/// guard leaves the lock acquired.
 pub struct SharedLock<R, T: ?Sized> {
     raw: R,
     key: Key,
@@ -66,7 +66,7 @@ impl<R, T: ?Sized> Guarded for SharedLock<R, T> {
 }
 
 impl<R: ConstLock, T> SharedLock<R, T> {
-    /// A new, unlocked lock around `data`.
+    /// Returns a new, unlocked lock around `data`.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub const fn new(data: T) -> Self {
@@ -86,7 +86,7 @@ impl<R: ConstLock, T> SharedLock<R, T> {
 }
 
 impl<R, T> SharedLock<R, T> {
-    /// A lock out of its parts: for raw locks that are not constants.
+    /// Returns a lock made of its parts, for raw locks that are not constants.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub const fn from_raw(raw: R, data: T) -> Self {
@@ -97,13 +97,13 @@ impl<R, T> SharedLock<R, T> {
         }
     }
 
-    /// The data, out of the lock.
+    /// Consumes the lock and returns the data.
     #[inline]
     pub fn into_inner(self) -> T {
         self.data.into_inner()
     }
 
-    /// The lock's parts. The raw lock is locked if a guard was forgotten.
+    /// Returns the lock's parts. The raw lock is locked if a guard was forgotten.
     #[inline]
     pub fn into_inner_with_raw(self) -> (R, T) {
         (self.raw, self.data.into_inner())
@@ -111,23 +111,23 @@ impl<R, T> SharedLock<R, T> {
 }
 
 impl<R, T: ?Sized> SharedLock<R, T> {
-    /// The data: the borrow checker knows that nobody else is there.
+    /// Returns the data: the mutable borrow proves that nobody else has access.
     #[inline]
     pub const fn get_mut(&mut self) -> &mut T {
         self.data.get_mut()
     }
 
-    /// A pointer to the data, for those that hold the lock by other means than a guard.
+    /// Returns a pointer to the data, for a holder of the lock without a guard.
     #[inline]
     pub const fn data_ptr(&self) -> *mut T {
         self.data.get()
     }
 
-    /// The raw lock.
+    /// Returns the raw lock.
     ///
     /// # Safety
     ///
-    /// The caller unlocks only what it has locked itself through the raw lock, or whose guard it
+    /// The caller unlocks only its own acquisitions through the raw lock, or those whose guard it
     /// has forgotten.
     #[inline]
     pub const unsafe fn raw(&self) -> &R {
@@ -136,7 +136,7 @@ impl<R, T: ?Sized> SharedLock<R, T> {
 }
 
 impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
-    /// Whether anybody holds the lock. A snapshot: it may be stale when it arrives.
+    /// Whether the lock is held. A snapshot: it may be stale on return.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.raw.is_locked()
@@ -148,8 +148,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         self.raw.is_write_locked()
     }
 
-    /// Whether somebody sleeps for the lock. A snapshot; waiters that spin, or were woken and are
-    /// on their way, may not show.
+    /// Whether a thread sleeps for the lock. A snapshot. Misses waiters that spin, and woken ones
+    /// that have not acquired yet.
     #[inline]
     pub fn is_contended(&self) -> bool {
         self.raw.is_contended()

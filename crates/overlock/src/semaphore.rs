@@ -1,6 +1,7 @@
-//! Permits to hand out: see [`Semaphore`].
+//! Counting permits: see [`Semaphore`].
 
 use std::fmt;
+use std::panic::RefUnwindSafe;
 use std::time::{Duration, Instant};
 
 use overlock_core::sleep::semaphore as raw;
@@ -8,11 +9,12 @@ use overlock_core::sleep::semaphore as raw;
 use crate::cancel::{CancelToken, Cancelled};
 use crate::{Linux, deadline};
 
-/// A counting semaphore: so many threads at a time, first come, first served. 12 bytes.
+/// A counting semaphore: limits the number of threads at a time, first come, first served. 12
+/// bytes.
 ///
-/// Nobody passes a waiter, neither where permits are free nor where it wants more of them than
-/// those behind it. Acquiring has acquire ordering, releasing has release ordering: who acquires a
-/// permit sees what was done before it was released.
+/// Nobody bypasses a waiter, not even one that wants more permits than are free. Acquiring has
+/// acquire ordering, releasing has release ordering: a thread that acquires a permit sees
+/// everything that was done before its release.
 ///
 /// ```
 /// use overlock::Semaphore;
@@ -32,7 +34,7 @@ pub struct Semaphore {
 
 /// Permits of a [`Semaphore`]; released when dropped.
 ///
-/// It may be sent to another thread: permits belong to whoever has them.
+/// It may be sent to another thread: permits belong to their owner, not to a thread.
 #[must_use = "the permits are released as soon as this is dropped"]
 #[clippy::has_significant_drop]
 #[derive(Debug)]
@@ -42,14 +44,14 @@ pub struct Permit<'a> {
 }
 
 impl Semaphore {
-    /// The most permits that there can be.
+    /// The largest number of permits.
     pub const MAX_PERMITS: u32 = raw::MAX_PERMITS;
 
-    /// A new semaphore with this many permits.
+    /// Returns a semaphore with this many permits.
     ///
     /// # Panics
     ///
-    /// Where that is more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+    /// If that is more than [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[inline]
     pub const fn new(permits: u32) -> Self {
         Semaphore {
@@ -65,13 +67,13 @@ impl Semaphore {
         }
     }
 
-    /// Takes one permit, waiting for as long as it takes.
+    /// Takes one permit, and waits as long as necessary.
     #[inline]
     pub fn acquire(&self) -> Permit<'_> {
         self.acquire_many(1)
     }
 
-    /// Takes one permit if there is one and nobody waits. Safe in a signal handler.
+    /// Takes one permit if one is free and nobody waits. Safe in a signal handler.
     #[inline]
     pub fn try_acquire(&self) -> Option<Permit<'_>> {
         self.try_acquire_many(1)
@@ -103,8 +105,7 @@ impl Semaphore {
         }
     }
 
-    /// Takes so many permits, all at once, waiting for as long as it takes; those that come later
-    /// wait behind it.
+    /// Takes so many permits at once, and waits as long as necessary; later threads wait behind it.
     ///
     /// For more than [`MAX_PERMITS`](Self::MAX_PERMITS) it waits for ever; debug builds and the
     /// `checked` feature panic.
@@ -114,7 +115,7 @@ impl Semaphore {
         self.permit(permits)
     }
 
-    /// Takes so many permits, if there are as many and nobody waits. Safe in a signal handler.
+    /// Takes so many permits if they are free and nobody waits. Safe in a signal handler.
     #[inline]
     pub fn try_acquire_many(&self, permits: u32) -> Option<Permit<'_>> {
         self.raw
@@ -148,23 +149,23 @@ impl Semaphore {
             .then(|| self.permit(permits))
     }
 
-    /// Adds permits: new ones, or those of a [`Permit`] that was [forgotten](Permit::forget). Never
-    /// waits; safe in a signal handler.
+    /// Adds permits: new ones, or those of a [forgotten](Permit::forget) [`Permit`]. Never waits;
+    /// safe in a signal handler.
     ///
-    /// Those beyond [`MAX_PERMITS`](Self::MAX_PERMITS) are lost; debug builds and the `checked`
+    /// Permits beyond [`MAX_PERMITS`](Self::MAX_PERMITS) are lost; debug builds and the `checked`
     /// feature panic.
     #[inline]
     pub fn add_permits(&self, permits: u32) {
         self.raw.release_many(permits);
     }
 
-    /// How many permits are free. A snapshot: it may be stale when it arrives.
+    /// Returns the number of free permits. A snapshot: it may be stale on return.
     #[inline]
     pub fn available_permits(&self) -> u32 {
         self.raw.available()
     }
 
-    /// Whether somebody waits. A snapshot.
+    /// Whether a thread waits. A snapshot.
     #[inline]
     pub fn is_contended(&self) -> bool {
         self.raw.is_contended()
@@ -172,24 +173,27 @@ impl Semaphore {
 }
 
 impl<'a> Permit<'a> {
-    /// The semaphore that the permits are of.
+    /// Returns the permits' semaphore.
     #[inline]
     pub fn semaphore(s: &Self) -> &'a Semaphore {
         s.semaphore
     }
 
-    /// How many permits it is.
+    /// Returns their number.
     #[inline]
     pub fn permits(s: &Self) -> u32 {
         s.permits
     }
 
-    /// Takes the permits out of circulation, until somebody [adds](Semaphore::add_permits) them.
+    /// Takes the permits out of circulation, until they are [added](Semaphore::add_permits) again.
     #[inline]
     pub fn forget(s: Self) {
         std::mem::forget(s);
     }
 }
+
+/// A panic does not leave it half changed: no user code runs inside.
+impl RefUnwindSafe for Semaphore {}
 
 impl Drop for Permit<'_> {
     #[inline]

@@ -1,5 +1,5 @@
-//! Locks are written as their data is, and read as a new, unlocked lock around it. Writing acquires
-//! the lock, so it waits; a thread that holds the lock already must not.
+//! A lock is serialised as its data, and deserialised as a new, unlocked lock around it.
+//! Serialising acquires the lock and may wait; a thread that holds the lock must not do it.
 
 use overlock_core::raw::{ConstLock, RawLock, RawRwLock};
 use serde_core::{Deserialize, Deserializer, Serialize, Serializer};

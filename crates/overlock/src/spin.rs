@@ -1,8 +1,7 @@
 //! Every spinlock of the family, for threads of a Linux process.
 //!
-//! What each of them is, its states and its bounds: [`overlock_core::spin`]. They protect data
-//! inside `lock_api::Mutex` (feature `lock_api`, on by default), or are used by hand through
-//! [`RawLock`]:
+//! Their states and bounds: [`overlock_core::spin`]. They protect data inside `lock_api::Mutex`
+//! (feature `lock_api`, on by default), or are used by hand through [`RawLock`]:
 #![cfg_attr(feature = "lock_api", doc = "```")]
 #![cfg_attr(not(feature = "lock_api"), doc = "```ignore")]
 //! use overlock::spin::{Hybrid, RawLock};
@@ -17,10 +16,11 @@
 //! unsafe { RawLock::unlock(&lock, token) };
 //! ```
 //!
-//! What [`SpinLock`](crate::SpinLock) is made of is not here, since its waiters sleep in the end:
-//! [`sleep::Overlock`](crate::sleep::Overlock). Those that are strictly fair (`Ticket`, `Mcs`,
-//! `FastQueue`, `Queued`) collapse where threads outnumber CPUs.
+//! The raw lock of [`SpinLock`](crate::SpinLock) is not here, since its waiters sleep in the end:
+//! [`sleep::Overlock`](crate::sleep::Overlock). The strictly fair locks (`Ticket`, `Mcs`,
+//! `FastQueue`, `Queued`) collapse when threads outnumber CPUs.
 
+pub use overlock_core::Instant;
 pub use overlock_core::raw::{CreateError, RawLock, RawTimedLock};
 
 use crate::Linux;

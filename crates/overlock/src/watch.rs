@@ -1,5 +1,5 @@
-//! What the locks with data tell the validator of lock order. Without the feature `lockdep` that is
-//! nothing: all of this is then empty, and inlined.
+//! Calls of the locks with data to the validator of lock order. Without the feature `lockdep` all
+//! functions are empty, and inlined.
 
 #[cfg(not(feature = "lockdep"))]
 mod off;

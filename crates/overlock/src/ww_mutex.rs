@@ -23,26 +23,26 @@
 //! assert_eq!(accounts.map(WwMutex::into_inner), [80, 40, 0]);
 //! ```
 //!
-//! Where two threads could come to wait for each other, one of them is *aborted*: its `lock`
-//! returns [`Error::Aborted`], the `?` leaves the closure, which drops its guards, and [`acquire`]
-//! runs it again, as soon as the lock that it could not have is there. Each time its turn comes
-//! nearer, so it gets through. So:
+//! If two threads are about to wait for each other, one of them is *aborted*. Its `lock` returns
+//! [`Error::Aborted`], the `?` leaves the closure, which drops its guards, and [`acquire`] runs it
+//! again. The next attempt begins as soon as it has the lock that it was refused. A context keeps
+//! its age, so in the end it is the oldest, and gets through. This leads to four rules:
 //!
-//! - Take all locks before you change anything. What was changed before an abort stays changed.
-//! - A closure must be able to run again. What it has to say beside the two errors of [`acquire`]
-//!   it returns within `Ok`.
+//! - Take all locks before you change anything. Changes before an abort stay.
+//! - A closure must be able to run again. It returns its own errors within `Ok`: [`acquire`] has
+//!   but two.
 //! - The locks that are taken together have one [`Class`]. A lock of another one is refused.
-//! - Where locks are found behind others, take them with [`Context::lock_found`].
+//! - Take locks that are found in the data of others with [`Context::lock_found`].
 //!
-//! Nothing of this helps a thread that waits in other ways for what it holds itself: in a
+//! None of this helps a thread that waits in another way for a lock that it holds itself: in a
 //! [`lock`](WwMutex::lock) without a context, or in another context that it has opened inside of
 //! the first.
 //!
-//! What happens at the lock, and why there is no deadlock: [`overlock_core::sleep::ww_mutex`].
+//! [`overlock_core::sleep::ww_mutex`] has the algorithm, and the proof that there is no deadlock.
 //!
 //! # What the compiler refuses
 //!
-//! A guard that leaves its attempt:
+//! A guard must not leave its attempt:
 //!
 //! ```compile_fail
 //! # use overlock::ww_mutex::{self, Class, WwMutex};
@@ -51,7 +51,7 @@
 //! let guard = ww_mutex::acquire(&CLASS, |ctx| ctx.lock(&lock));
 //! ```
 //!
-//! A lock that would be gone before the next attempt begins with it:
+//! A lock must outlive the attempt, as the next one may begin with it:
 //!
 //! ```compile_fail
 //! # use overlock::ww_mutex::{self, Class, WwMutex};
@@ -94,24 +94,24 @@ unsafe impl<T: ?Sized + Send> Sync for WwMutex<T> {}
 
 /// Access to the data of a [`WwMutex`]; releases the lock when dropped.
 ///
-/// Not `Send`: the thread that locked unlocks.
+/// Not `Send`: the thread that acquired it releases it.
 #[must_use = "the lock is released as soon as the guard is dropped"]
 pub struct WwMutexGuard<'a, T: ?Sized> {
     data: &'a UnsafeCell<T>,
-    /// The lock of the data, by whose drop it is released.
+    /// The acquisition, whose drop releases the lock.
     _held: raw::Held<'a, Linux>,
 }
 
 // SAFETY: a shared guard gives shared access to the data, and to nothing else.
 unsafe impl<T: ?Sized + Sync> Sync for WwMutexGuard<'_, T> {}
 
-/// What a thread takes several locks through, in one attempt of [`acquire`]. The locks live at
-/// least for `'env`.
+/// Context of one attempt of [`acquire`]: a thread takes several locks through it. The locks live
+/// at least for `'env`.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a, 'env>(&'a raw::Context<'env, Linux>);
 
-/// Runs `attempt`, which takes locks through the context that it is given, until it is not aborted,
-/// and returns what it returns. See the [module's page](self).
+/// Runs `attempt` until it is not aborted, and returns its result. It takes locks through the
+/// context that it is passed. See the [module's page](self).
 ///
 /// # Errors
 ///
@@ -125,7 +125,7 @@ pub fn acquire<'env, R>(
 }
 
 impl<'a, 'env> Context<'a, 'env> {
-    /// Acquires `lock`, waiting for as long as it takes, unless the context has to be aborted.
+    /// Acquires `lock`, and waits as long as necessary, unless the context has to be aborted.
     ///
     /// # Errors
     ///
@@ -135,9 +135,9 @@ impl<'a, 'env> Context<'a, 'env> {
         self.0.lock(&lock.raw).map(|held| lock.guard(held))
     }
 
-    /// Acquires a lock that may be gone when the next attempt begins, such as one that was found in
-    /// the data of another. Where the context is aborted for it, the next attempt begins after
-    /// a short sleep instead of with this lock.
+    /// Acquires a lock that may be gone when the next attempt begins, such as one in the data of
+    /// another lock. If the context is aborted for it, the next attempt begins after a short sleep
+    /// instead of with this lock.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -176,7 +176,7 @@ impl<'a, 'env> Context<'a, 'env> {
     ///
     /// # Errors
     ///
-    /// See [`Error`]; [`Error::Aborted`] only where the context is aborted already.
+    /// See [`Error`]; [`Error::Aborted`] only if the context is aborted already.
     #[inline]
     pub fn try_lock<'l, T: ?Sized>(
         self,
@@ -190,15 +190,15 @@ impl<'a, 'env> Context<'a, 'env> {
         Ok(held.map(|held| lock.guard(held)))
     }
 
-    /// How many locks the context holds; the one for which it was last aborted counts though it was
-    /// not asked for yet.
+    /// Returns the number of locks that the context holds. The lock for which it was last aborted
+    /// counts, even before the attempt asks for it.
     pub fn holds(self) -> usize {
         self.0.holds()
     }
 }
 
 impl<T> WwMutex<T> {
-    /// A new, unlocked lock around `data`, for contexts of `class`.
+    /// Returns a new, unlocked lock around `data`, for contexts of `class`.
     pub const fn new(class: &'static Class, data: T) -> Self {
         WwMutex {
             raw: raw::WwMutex::new(class),
@@ -206,37 +206,37 @@ impl<T> WwMutex<T> {
         }
     }
 
-    /// The data, out of the lock.
+    /// Consumes the lock and returns the data.
     pub fn into_inner(self) -> T {
         self.data.into_inner()
     }
 }
 
 impl<T: ?Sized> WwMutex<T> {
-    /// Acquires this lock alone, waiting for as long as it takes. A thread that holds it already,
-    /// in a context or without, waits for ever, and nobody sees to the order of such locks.
+    /// Acquires this lock without a context, and waits as long as necessary. A thread that holds it
+    /// already waits for ever, and nothing detects cycles of such locks.
     #[inline]
     pub fn lock(&self) -> WwMutexGuard<'_, T> {
         self.guard(self.raw.hold())
     }
 
-    /// Acquires this lock alone if it is free; does not wait.
+    /// Acquires this lock without a context if it is free; does not wait.
     #[inline]
     pub fn try_lock(&self) -> Option<WwMutexGuard<'_, T>> {
         self.raw.try_hold().map(|held| self.guard(held))
     }
 
-    /// The data: the borrow checker knows that nobody else is there.
+    /// Returns the data: the mutable borrow proves that nobody else has access.
     pub fn get_mut(&mut self) -> &mut T {
         self.data.get_mut()
     }
 
-    /// Whether somebody holds the lock. A snapshot: it may be stale when it arrives.
+    /// Whether the lock is held. A snapshot: it may be stale on return.
     pub fn is_locked(&self) -> bool {
         self.raw.is_locked()
     }
 
-    /// Whether somebody waits for the lock. A snapshot, as [`is_locked`](Self::is_locked).
+    /// Whether a thread waits for the lock. A snapshot, as [`is_locked`](Self::is_locked).
     pub fn is_contended(&self) -> bool {
         self.raw.is_contended()
     }

@@ -1,8 +1,8 @@
-//! The types that parking_lot lacks, or that go beyond it (`parking_lot_api.rs` has the rest).
-//! Covers the guards' acquisitions, `Send` and `Sync`, raw locks with data, cancellation, condition
-//! variables with any lock, semaphores and `Once`.
+//! The types beyond their common part with parking_lot (`parking_lot_api.rs`): the guards'
+//! acquisitions, what may be shared and sent, any raw lock with data, cancellation, condition
+//! variables with any lock, semaphores, one-time execution.
 
-// With the feature `lockdep` an acquisition tries first, then waits.
+// With the feature `lockdep` an acquisition is first tried, then waited for.
 #[cfg(not(feature = "lockdep"))]
 #[path = "api/books.rs"]
 mod books;
@@ -19,3 +19,15 @@ mod sharing;
 mod unwinding;
 #[path = "api/waits.rs"]
 mod waits;
+
+/// Does not compile where the crate's root has a name of std's prelude or of `std::time`.
+#[test]
+fn a_glob_import_hides_no_name_of_std() {
+    use std::time::*;
+
+    #[allow(unused_imports)] // its names are only there to collide
+    use overlock::*;
+
+    assert!(Instant::now() + Duration::from_secs(1) > Instant::now());
+    assert_eq!(core::hint::black_box(1), 1);
+}

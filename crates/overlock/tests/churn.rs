@@ -1,4 +1,4 @@
-//! 100,000 threads lock once and exit: their slots are reused.
+//! 100,000 threads lock once and exit: their slots become free again.
 
 mod common;
 

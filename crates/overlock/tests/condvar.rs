@@ -1,10 +1,10 @@
 //! The core condition variable on real threads, with every mutual-exclusion lock.
 #![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
-#[path = "common/crew.rs"]
-mod crew;
 #[path = "common/watch.rs"]
 mod watch;
+#[path = "common/workers.rs"]
+mod workers;
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -15,39 +15,42 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use overlock::core::Platform;
-use overlock::core::raw::CreateError;
-use overlock::core::sleep::Condvar;
-use overlock::core::sleep::cancel::CancelToken;
+use overlock::Linux;
 use overlock::sleep::Overlock;
 use overlock::spin::{HybridShort, RawLock};
-use overlock::{Instant, Linux};
+use overlock_core::Instant;
+use overlock_core::Platform;
+use overlock_core::raw::CreateError;
+use overlock_core::sleep::Condvar;
+use overlock_core::sleep::cancel::CancelToken;
 
-use crew::crew;
+use workers::workers;
 
 const HERD: usize = 1000;
 
-/// A lock that adopts sleepers.
-type Requeues = overlock::core::sleep::Overlock<Linux>;
+/// A lock to which sleepers can be requeued.
+type Requeues = overlock_core::sleep::Overlock<Linux>;
 
-/// Serialises the tests, so that each has all CPUs.
-fn turn() -> std::sync::MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+/// One test at a time has the CPUs.
+fn serial() -> std::sync::MutexGuard<'static, ()> {
+    static SERIAL: Mutex<()> = Mutex::new(());
+    SERIAL
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// For threads that are not scoped: see `crew`.
+/// For threads that are not scoped: see `workers`.
 fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-/// Data behind a lock: as little of a mutex as these tests need.
+/// Data behind a lock: the part of a mutex that these tests need.
 struct Guarded<T, L> {
     lock: L,
     data: UnsafeCell<T>,
 }
 
-// SAFETY: only the lock's owner accesses the data.
+// SAFETY: only the lock's holder touches the data.
 unsafe impl<T: Send, L: RawLock> Sync for Guarded<T, L> {}
 
 struct Guard<'a, T, L: RawLock> {
@@ -121,20 +124,20 @@ impl<T, L: RawLock> Drop for Guard<'_, T, L> {
 /// Two threads alternate, each waking the other and then waiting for it.
 fn ping_pong<L: RawLock>() {
     const ROUNDS: usize = 100;
-    let _turn = turn();
+    let _serial = serial();
     let count = leak(Guarded::<_, L>::new(0));
     let changed = leak(Condvar::<Linux>::new());
-    crew(L::NAME, 2, |parity, place| {
+    workers(L::NAME, 2, |parity, state| {
         let mut count = count.lock();
         while *count < ROUNDS {
             if *count % 2 == parity {
                 *count += 1;
                 changed.notify_one();
-                place.is_outside();
+                state.is_outside();
             } else {
-                place.waits(false);
+                state.waits(false);
                 count.wait(changed);
-                place.is_inside();
+                state.is_inside();
             }
         }
     });
@@ -153,7 +156,7 @@ mod ping_pongs {
             )*};
         }
 
-        overlock::core::spin_locks!(tests);
+        overlock_core::spin_locks!(tests);
     }
 
     mod sleep {
@@ -161,20 +164,20 @@ mod ping_pongs {
             ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
                 #[test]
                 fn $name() {
-                    crate::ping_pong::<overlock::sleep::$lock>();
+                    crate::ping_pong::<overlock_core::sleep::$lock<overlock::Linux>>();
                 }
             )*};
         }
 
-        overlock::core::sleep_locks!(tests);
+        overlock_core::sleep_locks!(tests);
     }
 }
 
-/// Four producers and four consumers pass each item once.
+/// Four producers and four consumers, each item once.
 fn bounded_queue<L: RawLock>() {
     const ITEMS: u64 = 2000;
     const PRODUCERS: u64 = 4;
-    let _turn = turn();
+    let _serial = serial();
     let queue = leak(Guarded::<_, L>::new(VecDeque::with_capacity(4)));
     let [not_full, not_empty] = leak([const { Condvar::<Linux>::new() }; 2]);
     let sum = leak(AtomicU64::new(0));
@@ -184,7 +187,7 @@ fn bounded_queue<L: RawLock>() {
             queue.wait(not_full);
         }
         queue.push_back(producer * ITEMS + item);
-        // Notifies with the lock held, and without it.
+        // With the lock, and without it.
         if item.is_multiple_of(2) {
             not_empty.notify_one();
         } else {
@@ -204,16 +207,16 @@ fn bounded_queue<L: RawLock>() {
         not_full.notify_one();
         sum.fetch_add(item, Relaxed);
     };
-    crew(L::NAME, 2 * PRODUCERS as usize, move |number, place| {
+    workers(L::NAME, 2 * PRODUCERS as usize, move |number, state| {
         let number = number as u64;
         for item in 0..ITEMS {
-            place.waits(false);
+            state.waits(false);
             if number < PRODUCERS {
                 produce(number, item);
             } else {
                 consume();
             }
-            place.is_outside();
+            state.is_outside();
         }
     });
     let all = PRODUCERS * ITEMS;
@@ -228,7 +231,7 @@ fn a_queue_passes_each_item_once() {
     bounded_queue::<Requeues>();
 }
 
-/// Counts the threads in its `lock` at the same time.
+/// Counts the threads in its `lock`, and keeps the maximum.
 struct Counting {
     lock: Overlock,
     now: AtomicUsize,
@@ -268,37 +271,37 @@ unsafe impl RawLock for Counting {
     }
 }
 
-/// Fails where a signalled thread signals more than one other, or before it has the lock.
+/// Fails where a notified thread wakes more than one other, or before it has the lock.
 #[test]
 fn a_broadcast_to_a_thousand_sets_two_at_a_time_on_the_lock() {
-    let _turn = turn();
-    let state = leak(Guarded::<_, Counting>::new((0, false)));
+    let _serial = serial();
+    let herd = leak(Guarded::<_, Counting>::new((0, false)));
     let go = leak(Condvar::<Linux>::new());
-    crew("a broadcast", HERD + 1, |number, place| {
+    workers("a broadcast", HERD + 1, |number, state| {
         if number < HERD {
-            let mut state = state.lock();
-            state.0 += 1;
-            place.waits(false);
-            while !state.1 {
-                state.wait(go);
+            let mut seen = herd.lock();
+            seen.0 += 1;
+            state.waits(false);
+            while !seen.1 {
+                seen.wait(go);
             }
-            state.0 -= 1;
-            place.is_outside();
+            seen.0 -= 1;
+            state.is_outside();
             return;
         }
-        // A thread that has counted itself has joined by the time that the lock is free.
-        while state.lock().0 < HERD {
+        // A waiter that has counted itself has joined by the time that the lock is free.
+        while herd.lock().0 < HERD {
             thread::sleep(Duration::from_millis(1));
         }
-        let mut held = state.lock();
-        state.lock.most.store(0, Relaxed);
+        let mut held = herd.lock();
+        herd.lock.most.store(0, Relaxed);
         held.1 = true;
         assert_eq!(go.notify_all(), HERD);
         assert_eq!(go.notify_all(), 0);
     });
-    // One for each chain, and one that has the lock and has signalled the next.
-    assert!(state.lock.most.load(Relaxed) <= 3);
-    assert_eq!(state.lock().0, 0);
+    // One for each chain, and one that has the lock and has woken the next.
+    assert!(herd.lock.most.load(Relaxed) <= 3);
+    assert_eq!(herd.lock().0, 0);
     assert!(!go.is_in_use());
 }
 
@@ -311,7 +314,7 @@ fn random(seed: &mut u64, below: u64) -> u64 {
 }
 
 /// Waiters with deadlines that pass while they are being notified. Fails where a notification is
-/// lost to a waiter that gives up, or a waiter reports another's notification.
+/// lost to a waiter that gives up, or one waiter reports another's.
 #[test]
 fn every_notification_is_one_waiters() {
     notifications::<Overlock>();
@@ -321,7 +324,7 @@ fn every_notification_is_one_waiters() {
 fn notifications<L: RawLock>() {
     const NOTIFIERS: usize = 2;
     const ROUNDS: u64 = 3000;
-    let _turn = turn();
+    let _serial = serial();
     let ended = leak(Guarded::<_, L>::new(0));
     let condvar = leak(Condvar::<Linux>::new());
     let [sent, received] = leak([const { AtomicUsize::new(0) }; 2]);
@@ -345,22 +348,22 @@ fn notifications<L: RawLock>() {
         drop(held);
         Linux::pause(random(seed, 500) as u32);
     };
-    crew(
+    workers(
         "a wait with a deadline",
         6 + NOTIFIERS,
-        move |number, place| {
+        move |number, state| {
             let mut seed = number as u64 * 2 + 1;
             if number < NOTIFIERS {
                 for _ in 0..ROUNDS {
                     notify(&mut seed);
-                    place.is_outside();
+                    state.is_outside();
                 }
                 *ended.lock() += 1;
             } else {
-                place.waits(true);
+                state.waits(true);
                 while wait(&mut seed) {
-                    place.is_outside();
-                    place.waits(true);
+                    state.is_outside();
+                    state.waits(true);
                 }
             }
         },
@@ -370,8 +373,8 @@ fn notifications<L: RawLock>() {
 }
 
 #[test]
-fn a_cancel_token_ends_all_waits() {
-    let _turn = turn();
+fn a_token_ends_all_waits() {
+    let _serial = serial();
     let waiting = &Guarded::<_, Overlock>::new(0);
     let condvar = &Condvar::<Linux>::new();
     let token = &CancelToken::<Linux>::new();

@@ -1,5 +1,5 @@
-//! Each slow acquisition is counted once, as queued, stolen or pending, and fast ones not at all.
-//! Alone in its binary, since the counters are process-wide.
+//! Each slow acquisition is counted once, as queued or as stolen (or as pending), and fast ones not
+//! at all. Alone in its binary: the counters are those of the whole process.
 #![cfg(feature = "stat")]
 
 #[path = "common/caller.rs"]
@@ -16,16 +16,16 @@ use caller::{Caller, until};
 use common::Pair;
 use overlock::spin::RawLock;
 use overlock::stat::{self, Event, Latency};
-use watch::{Place, join};
+use watch::{ThreadState, join};
 
 const WAITERS: usize = 4;
 const ROUNDS: usize = 6;
-/// Time after which the head of a paravirtual queue sleeps: it polls 2^15 times, a few ms.
+/// By then the head of a paravirtual queue sleeps: 2^15 polls, a few ms.
 const HEAD_SLEEPS: Duration = Duration::from_millis(20);
-/// How long two threads contend for a lock.
+/// Duration of the exchange of a lock between two threads.
 const TRAFFIC: Duration = Duration::from_millis(100);
 
-/// The counter of an acquisition beyond the fast path.
+/// The event for an acquisition beyond the fast path.
 #[derive(Clone, Copy)]
 enum Slow {
     Nothing,
@@ -44,23 +44,23 @@ fn slow(lock: &str) -> Slow {
     }
 }
 
-/// `WAITERS` threads wait: one by one with `HEAD_SLEEPS` after the first, or all at once.
+/// Lets `WAITERS` threads wait: one by one with `HEAD_SLEEPS` after the first, or all at once.
 fn round<L: RawLock>(one_by_one: bool) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
-    let places: &'static [Place; WAITERS] = Box::leak(Box::default());
+    let states: &'static [ThreadState; WAITERS] = Box::leak(Box::default());
     let callers: &'static [OnceLock<Caller>; WAITERS] = Box::leak(Box::default());
     let wait = |caller| assert!(until(caller, Caller::is_waiting), "{}: no waiter", L::NAME);
     let token = pair.lock.try_lock().unwrap();
     let mut threads = Vec::new();
     for number in 0..WAITERS {
         threads.push(thread::spawn(move || {
-            let place = &places[number];
-            place.waits(false);
+            let state = &states[number];
+            state.waits(false);
             let _ = callers[number].set(Caller::here());
             let token = pair.lock.lock();
-            place.is_inside();
+            state.is_inside();
             pair.section(token, || {});
-            place.is_outside();
+            state.is_outside();
         }));
         if one_by_one {
             wait(&callers[number]);
@@ -71,7 +71,7 @@ fn round<L: RawLock>(one_by_one: bool) {
     }
     callers.iter().for_each(wait);
     pair.section(token, || {});
-    join(L::NAME, places, threads);
+    join(L::NAME, states, threads);
 }
 
 fn slow_ones_are_counted_once<L: RawLock>() {
@@ -104,25 +104,25 @@ fn slow_ones_are_counted_once<L: RawLock>() {
     assert_eq!(now.count(Event::LockNoNode), 0, "{}", L::NAME);
 }
 
-/// Two threads contend for the lock at times: no acquisition counts twice, and redundant counters
-/// agree.
+/// Two threads that meet in the lock now and then: no acquisition counts twice, and counters for
+/// the same thing agree.
 fn traffic_adds_up<L: RawLock>() {
     stat::reset();
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
-    let places: &'static [Place; 2] = Box::leak(Box::default());
-    let threads = places.iter().map(|place| {
+    let states: &'static [ThreadState; 2] = Box::leak(Box::default());
+    let threads = states.iter().map(|state| {
         thread::spawn(move || {
             let begin = Instant::now();
             while begin.elapsed() < TRAFFIC {
-                place.waits(false);
+                state.waits(false);
                 let token = pair.lock.lock();
-                place.is_inside();
+                state.is_inside();
                 pair.section(token, || {});
-                place.is_outside();
+                state.is_outside();
             }
         })
     });
-    join(L::NAME, places, threads.collect());
+    join(L::NAME, states, threads.collect());
     let now = stat::snapshot();
     let count = |event| now.count(event);
     let slow = [
@@ -131,7 +131,7 @@ fn traffic_adds_up<L: RawLock>() {
         Event::LockPending,
     ];
     let slow: u64 = slow.into_iter().map(count).sum();
-    let all: u64 = places.iter().map(Place::done).sum();
+    let all: u64 = states.iter().map(ThreadState::done).sum();
     assert!(slow <= all, "{}: {slow} of {all}", L::NAME);
     if let "pv_queued" | "hybrid" | "hybrid_short" = L::NAME {
         let latency = |latency| now.histogram(latency).count();
@@ -172,7 +172,7 @@ macro_rules! all_locks {
     };
 }
 
-overlock::core::spin_locks!(all_locks);
+overlock_core::spin_locks!(all_locks);
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no /proc")]

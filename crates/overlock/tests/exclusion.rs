@@ -1,5 +1,4 @@
-//! Mutual exclusion of every lock, on real threads, with holders that are preempted in their
-//! critical sections.
+//! Every lock excludes, on real threads, with holders that lose their CPU inside.
 
 mod common;
 
@@ -12,7 +11,7 @@ use overlock::spin::RawLock;
 
 const THREADS: u64 = 4;
 const SECTIONS: u64 = 2_000;
-/// Strictly fair locks lose a time slice whenever the next waiter is preempted.
+/// Strictly fair locks lose a time slice whenever the next in line is not running.
 const ENOUGH: Duration = Duration::from_secs(2);
 
 fn excludes<L: RawLock>() {
@@ -62,4 +61,4 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::spin_locks!(tests);
+overlock_core::spin_locks!(tests);

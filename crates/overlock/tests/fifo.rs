@@ -1,5 +1,5 @@
-//! The locks that promise first come, first served: threads queue one by one behind a holder, and
-//! must enter in that order.
+//! The locks that promise first come, first served, measured: threads line up one by one behind a
+//! holder, and enter in that order.
 
 #[path = "common/caller.rs"]
 mod caller;

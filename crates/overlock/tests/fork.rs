@@ -1,5 +1,5 @@
-//! A process forks while its threads contend for a lock. The child, in which there is one thread,
-//! continues with the lock: it releases what it held, and starts threads that contend for it again.
+//! A process with several threads forks while they contend for a lock. The child, with one thread,
+//! continues to use it: unlocks what it held, and starts threads that contend for it again.
 
 use std::cell::{Cell, UnsafeCell};
 use std::hint;
@@ -8,29 +8,28 @@ use std::thread;
 use std::time::Duration;
 
 use overlock::Linux;
-use overlock::core::raw::{RawFork, RawForkRwLock};
-use overlock::core::sleep::{Barrier, Condvar, Semaphore};
 use overlock::rw::{OverlockRw, PerCpuRwSem, RwSem};
-use overlock::sleep::Mutex;
-use overlock::sleep::Overlock;
+use overlock::sleep::{KernelMutex as Mutex, Overlock};
 use overlock::spin::{Hybrid, HybridShort, PvQueued, RawLock};
+use overlock_core::raw::{RawFork, RawForkRwLock};
+use overlock_core::sleep::{Barrier, Condvar, Semaphore};
 
 const ROUNDS: u64 = 500;
 const THREADS: u64 = 4;
 
-/// Forks. The child exits with the result of `work`: whether it succeeded.
+/// Forks; the child exits with the result of `work`.
 fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child runs the code of this file, with a C library whose allocator supports
-    // fork(), and exits.
+    // SAFETY: the child runs this file's code, with a C library whose allocator supports fork, and
+    // exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: kills a child that hangs.
+        // SAFETY: ends a child that hangs.
         unsafe { libc::alarm(60) };
         // SAFETY: the child has one thread, and each lock below forgets its waiters before it is
         // used.
         unsafe { Linux::after_fork() };
         let failed = i32::from(!work());
-        // SAFETY: ends the child at once: the destructors of its other threads must not run.
+        // SAFETY: ends the child at once, without destructors of other threads.
         unsafe { libc::_exit(failed) };
     }
     assert!(child > 0);
@@ -50,7 +49,7 @@ struct Counter<L> {
     count: UnsafeCell<u64>,
 }
 
-// SAFETY: only the lock's owner accesses the count.
+// SAFETY: only the lock's holder touches the count.
 unsafe impl<L: Sync> Sync for Counter<L> {}
 
 impl<L> Counter<L> {
@@ -64,7 +63,7 @@ impl<L> Counter<L> {
     }
 }
 
-/// Runs `step` on several threads, `ROUNDS` times each.
+/// `step` on several threads, `ROUNDS` times each.
 fn fight(step: impl Fn() + Sync) {
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -73,8 +72,8 @@ fn fight(step: impl Fn() + Sync) {
     });
 }
 
-/// Threads repeat `step`. Meanwhile this thread acquires with `hold` and forks, several times.
-/// Child and parent release with `release`; the child has to `forget` before that.
+/// Threads run `step` again and again. Meanwhile this one acquires with `hold` and forks, several
+/// times. Child and parent release with `release`; the child has to `forget` before that.
 fn fork_while_they_fight(
     step: impl Fn() + Sync,
     hold: impl Fn(),
@@ -94,7 +93,7 @@ fn fork_while_they_fight(
         let children = (0..20).map(|round| {
             thread::sleep(Duration::from_micros(200));
             hold();
-            // Some or all threads sleep by then.
+            // Some sleep by then, or all.
             thread::sleep(Duration::from_micros(200 * round));
             let child = in_child(|| {
                 let held = forget();
@@ -122,7 +121,7 @@ fn goes_on<L: RawLock<Token = ()> + RawFork>() {
         count: UnsafeCell::new(0),
     };
     let lock = &counter.lock;
-    // SAFETY: the caller has locked it.
+    // SAFETY: called by the thread that has locked it.
     let release = || unsafe { lock.unlock(()) };
     let well = fork_while_they_fight(
         || {
@@ -163,7 +162,7 @@ fn pv_queued() {
     goes_on::<PvQueued>();
 }
 
-/// Readers and writers; the forking thread is one of either.
+/// Readers and writers contend, and the forking thread is one of either.
 fn goes_on_rw<L: RawForkRwLock>() {
     let counter = &Counter {
         lock: L::create().unwrap(),
@@ -176,9 +175,9 @@ fn goes_on_rw<L: RawForkRwLock>() {
         // SAFETY: just acquired.
         unsafe { lock.unlock_write(token) }
     };
-    let turn = AtomicU32::new(0);
+    let iteration = AtomicU32::new(0);
     let either = || {
-        if turn.fetch_add(1, SeqCst).is_multiple_of(4) {
+        if iteration.fetch_add(1, SeqCst).is_multiple_of(4) {
             return write();
         }
         let token = lock.read();
@@ -200,7 +199,7 @@ fn goes_on_rw<L: RawForkRwLock>() {
     );
     assert!(well, "{}, writing", L::NAME);
     let read = Cell::new(None);
-    // Other readers' shares would never be released in the child.
+    // Other readers would read for ever in the child.
     let well = fork_while_they_fight(
         write,
         || read.set(Some(lock.read())),
@@ -231,9 +230,9 @@ fn percpu_rwsem() {
     goes_on_rw::<PerCpuRwSem>();
 }
 
-/// Threads wait when the process forks, and in the child none does.
+/// Threads wait when the process forks; the child has no waiters.
 #[test]
-fn condition_variables_semaphores_and_barriers() {
+fn what_has_no_owner() {
     let lock = &Overlock::new();
     let condvar = &Condvar::<Linux>::new();
     let semaphore = &Semaphore::<Linux>::new(1);

@@ -1,28 +1,29 @@
-//! A lock is freed as soon as no thread holds it or waits for it, though the unlock of an earlier
-//! owner has not returned. POSIX allows that of a mutex, and the recommended one supports it.
+//! A lock whose memory is unmapped as soon as nobody holds it or waits for it, though the unlock of
+//! an earlier owner has not returned. POSIX allows that for a mutex, and the recommended one
+//! supports it.
 //!
-//! The time between a release and the return of its unlock is some nanoseconds. So signals
-//! interrupt the threads all the time, and the handlers take a while: owners are preempted, others
-//! sleep, and unlocks have a waiter to wake.
+//! The time between a release and the end of its unlock is some nanoseconds. So signals interrupt
+//! the threads all the time, for long: owners lose their CPU, others sleep, and unlocks have
+//! waiters to wake.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use overlock::core::raw::RawFairLock;
 use overlock::sleep::{Overlock as Lock, RawLock};
+use overlock_core::raw::RawFairLock;
 
 const THREADS: u32 = 3;
 /// Acquisitions of a lock by each thread.
-const VISITS: u32 = 3;
+const USES: u32 = 3;
 const PAGE: usize = 4096;
 const PAGES: usize = 256;
 
-/// Pages with one lock each, which fault on access after they have been closed.
+/// Pages that fault if they are touched after they have been closed, one lock in each.
 struct Pages(*mut u8);
 
-// SAFETY: it is only an address.
+// SAFETY: an address.
 unsafe impl Sync for Pages {}
 
 impl Pages {
@@ -44,7 +45,7 @@ impl Pages {
 
     fn close(&self, page: usize) {
         let start = self.0.wrapping_add(page * PAGE).cast();
-        // SAFETY: no thread may read or write the page any more; that is what the test checks.
+        // SAFETY: nobody reads or writes the page any more; that is what is tested.
         let closed = unsafe { libc::mprotect(start, PAGE, libc::PROT_NONE) };
         assert_eq!(closed, 0);
     }
@@ -78,10 +79,10 @@ fn install_handler() {
     assert_eq!(installed, 0);
 }
 
-/// Spends time in a critical section: mostly none, sometimes until others sleep, request the
-/// handoff, or reach their deadline.
-fn stay(turn: u32) {
-    let micros = match turn % 512 {
+/// Stays in a section: mostly for no time, sometimes until others sleep, begin to wait, or are
+/// late.
+fn stay(seed: u32) {
+    let micros = match seed % 512 {
         0 => 700,
         1..=8 => 80,
         9..=64 => 8,
@@ -91,17 +92,17 @@ fn stay(turn: u32) {
     spin_for(micros);
 }
 
-/// One thread's visits to `lock`; the last of all visits closes the page.
-fn visit(pages: &Pages, page: usize, lock: *const Lock, visits: &AtomicU32, mut turn: u32) {
-    for _ in 0..VISITS {
-        // Scrambled, so that each kind of section meets each other kind.
-        turn = turn.wrapping_mul(0x9e37_79b9).rotate_left(11);
-        // SAFETY: the page is open until the last visit ends, and this one has begun.
+/// One thread's uses of `lock`; the last user of all closes the page.
+fn use_lock(pages: &Pages, page: usize, lock: *const Lock, uses: &AtomicU32, mut seed: u32) {
+    for _ in 0..USES {
+        // Scrambled, so that each kind of stay meets each other one.
+        seed = seed.wrapping_mul(0x9e37_79b9).rotate_left(11);
+        // SAFETY: the page is open until the last use ends, and this one has begun.
         let lock = unsafe { &*lock };
         lock.lock();
-        stay(turn);
-        let last = visits.fetch_add(1, SeqCst) + 1 == THREADS * VISITS;
-        if turn & 0x700 == 0 {
+        stay(seed);
+        let last = uses.fetch_add(1, SeqCst) + 1 == THREADS * USES;
+        if seed & 0x700 == 0 {
             // SAFETY: locked above.
             unsafe { lock.unlock_fair(()) }
         } else {
@@ -114,7 +115,7 @@ fn visit(pages: &Pages, page: usize, lock: *const Lock, visits: &AtomicU32, mut 
     }
 }
 
-/// Runs all visits to the locks on new pages.
+/// All uses of the locks on new pages.
 fn batch(number: usize) {
     let pages = &Pages::new();
     for page in 0..PAGES {
@@ -130,14 +131,14 @@ fn batch(number: usize) {
                 scope.spawn(move || {
                     // SAFETY: has no preconditions.
                     name.store(unsafe { libc::pthread_self() } as usize, SeqCst);
-                    for (page, [arrived, visits]) in here.iter().enumerate() {
+                    for (page, [arrived, uses]) in here.iter().enumerate() {
                         let lock = pages.lock(page);
                         arrived.fetch_add(1, SeqCst);
                         while arrived.load(SeqCst) < THREADS {
                             thread::yield_now();
                         }
-                        let turn = (number * PAGES + page) as u32 * 8 + thread;
-                        visit(pages, page, lock, visits, turn);
+                        let seed = (number * PAGES + page) as u32 * 8 + thread;
+                        use_lock(pages, page, lock, uses, seed);
                     }
                 })
             })
@@ -145,7 +146,7 @@ fn batch(number: usize) {
         while workers.iter().any(|worker| !worker.is_finished()) {
             for name in names.iter().map(|name| name.load(SeqCst)) {
                 if name != 0 {
-                    // SAFETY: the thread has not been joined; if it has exited, this has no effect.
+                    // SAFETY: it has not been joined; once it has ended this does nothing.
                     unsafe { libc::pthread_kill(name as libc::pthread_t, libc::SIGUSR1) };
                 }
             }
@@ -154,12 +155,12 @@ fn batch(number: usize) {
     });
     let missed = here
         .iter()
-        .filter(|[_, visits]| visits.load(SeqCst) != THREADS * VISITS);
+        .filter(|[_, uses]| uses.load(SeqCst) != THREADS * USES);
     assert_eq!(missed.count(), 0);
 }
 
 #[test]
-fn no_unlock_accesses_a_lock_that_another_thread_has_freed() {
+fn nobody_touches_a_lock_that_another_thread_has_freed() {
     install_handler();
     (0..80).for_each(batch);
 }

@@ -1,5 +1,5 @@
-//! Blocked threads take no CPU time: many wait in each way for seconds, and none of them runs.
-//! Alone in its binary, since it measures the whole process.
+//! Blocked threads cost nothing: many wait in each way for seconds, and none of them runs. Alone in
+//! its binary, as it measures the whole process.
 #![cfg(not(miri))]
 
 use std::mem::MaybeUninit;
@@ -22,7 +22,7 @@ fn usage(who: i32) -> libc::rusage {
     unsafe { usage.assume_init() }
 }
 
-/// Returns the context switches and microseconds of CPU time of all threads but this one.
+/// Usage of all threads but this one: switches, and microseconds.
 fn used() -> (i64, i64) {
     let sum = |who| {
         let usage = usage(who);
@@ -35,27 +35,27 @@ fn used() -> (i64, i64) {
     loop {
         let mine = sum(libc::RUSAGE_THREAD);
         let all = sum(libc::RUSAGE_SELF);
-        // A preemption of this thread between the two calls would count as the others' switch.
+        // If this thread is preempted between the two calls, that is not the others' switch.
         if sum(libc::RUSAGE_THREAD).0 == mine.0 {
             return (all.0 - mine.0, all.1 - mine.1);
         }
     }
 }
 
-/// Ends the process: a panic would wait in `thread::scope` for threads that are never woken.
+/// Ends the process: a panic would wait in `thread::scope` for threads that nobody wakes.
 fn give_up(why: &str) -> ! {
     eprintln!("{why}");
     process::abort()
 }
 
 #[test]
-fn blocked_threads_take_no_cpu_time() {
+fn blocked_threads_cost_nothing() {
     let mutex = Mutex::new(());
     let [read, written] = [(); 2].map(|()| RwLock::new(()));
     let [read_often, written_often] = [(); 2].map(|()| PerCpuRwLock::new(()));
     let semaphore = Semaphore::new(0);
     let (ready, condvar) = (Mutex::new(false), Condvar::new());
-    let barrier = Barrier::new(EACH as u32 + 1);
+    let barrier = Barrier::new(EACH + 1);
     let cancel = CancelToken::new();
     let held = Mutex::new(());
     let ways: [&(dyn Fn() + Sync); 9] = [
@@ -88,7 +88,7 @@ fn blocked_threads_take_no_cpu_time() {
                 }
             }
         }
-        // On a busy machine they may take a while to block.
+        // On a busy machine they may need a while to begin.
         let mut before = used();
         for _ in 0..60 {
             thread::sleep(Duration::from_secs(1));

@@ -1,5 +1,5 @@
-//! The traits of lock_api, 0.5 and 0.4: raw locks behave as the traits say, and implement those
-//! that they can.
+//! The traits of lock_api for raw locks, 0.5 and 0.4: they do what their names say, and exist for
+//! the locks that should have them.
 #![cfg(feature = "lock_api")]
 
 #[path = "common/caller.rs"]
@@ -9,11 +9,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use caller::{Caller, until};
-use overlock::core::raw::{
+use overlock::{Linux, RawMutex, RawRwLock, rw, sleep, spin};
+use overlock_core::raw::{
     RawFairLock, RawFairRwLock, RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
 };
-use overlock::core::{Instant, Platform};
-use overlock::{Linux, RawMutex, RawRwLock, rw, sleep, spin};
+use overlock_core::{Instant, Platform};
 
 const SHORT: Duration = Duration::from_millis(5);
 
@@ -21,7 +21,7 @@ fn soon() -> Instant {
     Linux::now().plus(SHORT)
 }
 
-/// Runs `f`, and returns only after a wait that began before it must have ended.
+/// Holds up to the moment by which an earlier wait must have ended.
 fn takes_time<V>(f: impl FnOnce() -> V) -> V {
     let start = std::time::Instant::now();
     let value = f();
@@ -43,7 +43,7 @@ fn a_mutex_over_every_lock() {
             assert_eq!(lock.into_inner(), 2);
         };
     }
-    overlock::core::spin_locks!(try_all);
+    overlock_core::spin_locks!(try_all);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_mutex_with_limits_and_fairness() {
         assert!(!lock.is_locked());
     }
     works::<RawMutex>();
-    works::<sleep::Mutex>();
+    works::<sleep::KernelMutex>();
 }
 
 #[test]
@@ -82,11 +82,11 @@ fn an_rwlock_over_every_lock() {
             assert_eq!(*lock.try_write().unwrap(), 2);
         )*};
     }
-    overlock::core::rw_locks!(try_all);
+    overlock_core::rw_locks!(try_all);
 }
 
 #[test]
-fn an_rwlock_with_all_traits() {
+fn an_rwlock_with_all_that_there_is() {
     fn works<R>()
     where
         R: lock_api::RawRwLockTimed<Duration = Duration, Instant = Instant>
@@ -153,19 +153,19 @@ fn an_rwlock_with_fairness() {
     works::<RawRwLock>();
 }
 
-/// Each bump lets a waiting writer in, and the guard then holds a new acquisition: `bump_shared`
-/// and its variants, and the token that `renew` keeps.
+/// Each of them lets a waiting writer in, and the guard is that of another acquisition afterwards:
+/// `bump_shared` and its kind, and the token that `renew` keeps.
 #[test]
 fn a_bump_lets_a_writer_in() {
     fn lets_in<R, G>(lock: &lock_api::RwLock<R, u32>, guard: G, bump: impl FnOnce(&mut G))
     where
-        R: lock_api::RawRwLock + overlock::core::raw::RawRwLock,
+        R: lock_api::RawRwLock + overlock_core::raw::RawRwLock,
         G: std::ops::Deref<Target = u32>,
     {
         let before = *guard;
         let writer = &OnceLock::new();
         std::thread::scope(|scope| {
-            // Dropped on a panic, or the writer would wait for ever.
+            // Dropped if this panics, or the writer would wait for ever.
             let mut guard = guard;
             scope.spawn(|| {
                 let _ = writer.set(Caller::here());
@@ -184,9 +184,9 @@ fn a_bump_lets_a_writer_in() {
     lets_in(&lock, lock.upgradable_read(), bump);
 }
 
-/// The traits follow from those of the lock, whichever it has.
+/// The traits follow from the locks' own traits.
 #[test]
-fn locks_implement_the_traits_that_they_can() {
+fn traits_where_they_are_due() {
     fn timed<R: RawTimedLock + lock_api::RawMutexTimed>() {}
     fn fair<R: RawFairLock + lock_api::RawMutexFair>() {}
     fn timed_rw<R: RawTimedRwLock + lock_api::RawRwLockTimed>() {}
@@ -213,7 +213,7 @@ fn locks_without_tokens_over_0_4() {
     assert!(lock.is_locked());
     MutexGuard::unlock_fair(guard);
     assert!(!lock.is_locked());
-    drop(lock_api_04::Mutex::<sleep::Mutex, _>::new(1).lock());
+    drop(lock_api_04::Mutex::<sleep::KernelMutex, _>::new(1).lock());
 
     let lock = lock_api_04::RwLock::<rw::RwSem, _>::new(1);
     let reader = RwLockWriteGuard::downgrade(lock.try_write_for(SHORT).unwrap());

@@ -13,17 +13,17 @@ use std::time::Duration;
 
 use caller::{Caller, until};
 use overlock::Linux;
-use overlock::core::sleep::Osq;
-use overlock::core::sleep::cancel::CancelToken;
-use overlock::core::{Platform, Spin};
 use overlock::sleep::{
-    Mutex, MutexInside, MutexNone, RawCancelLock, RawFairLock, RawLock, RawTimedLock,
+    KernelMutex as Mutex, MutexInside, MutexNone, RawCancelLock, RawFairLock, RawLock, RawTimedLock,
 };
+use overlock_core::sleep::Osq;
+use overlock_core::sleep::cancel::CancelToken;
+use overlock_core::{Platform, Spin};
 
 trait Form: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux> {}
 impl<L: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux>> Form for L {}
 
-/// Sleepers leave by a cancel token, and the one without a token gets the mutex.
+/// Sleepers leave by a token, and the one without a token gets the mutex.
 fn cancels<L: Form>() {
     let lock = &L::create().unwrap();
     let token = &CancelToken::<Linux>::new();
@@ -51,8 +51,8 @@ fn cancels<L: Form>() {
     assert!(lock.is_locked() && !lock.is_contended());
 }
 
-/// A thread that has unlocked fairly cannot take the lock back.
-fn hands_off<L: Form>() {
+/// A fair unlock cannot be undone by the thread that made it.
+fn hands_over<L: Form>() {
     let lock = &L::create().unwrap();
     let inside = &AtomicBool::new(false);
     let caller = &OnceLock::new();
@@ -78,7 +78,7 @@ fn hands_off<L: Form>() {
     assert!(came_between, "{} was taken back", L::NAME);
 }
 
-/// Sleepers enter in the order of their arrival, without barging.
+/// Sleepers enter in the order of their arrival if nobody bypasses them.
 fn first_come_first_served<L: Form>() {
     let lock = &L::create().unwrap();
     let (sender, receiver) = mpsc::channel();
@@ -109,7 +109,7 @@ fn first_come_first_served<L: Form>() {
     );
 }
 
-/// A mutex, and the number of its remaining users, on pages of their own.
+/// A mutex, and the number of threads that still use it, on pages of their own.
 struct Shared<L> {
     lock: L,
     users: UnsafeCell<u32>,
@@ -122,7 +122,7 @@ fn map<L: Form>(users: u32) -> *mut Shared<L> {
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
     );
-    // SAFETY: new pages, at an address of the kernel's choice.
+    // SAFETY: new pages, wherever there is room.
     let page = unsafe { libc::mmap(ptr::null_mut(), PAGE, access, kind, -1, 0) };
     assert_ne!(page, libc::MAP_FAILED);
     assert!(size_of::<Shared<L>>() <= PAGE);
@@ -134,9 +134,9 @@ fn map<L: Form>(users: u32) -> *mut Shared<L> {
     shared
 }
 
-/// The last user unmaps the mutex as soon as its own unlock has returned, as C programs may. A load
-/// after the kick in an earlier unlock is a segmentation fault here. The tests of overlock-core
-/// cover accesses closer to the release.
+/// The last user unmaps the mutex as soon as its own unlock has returned, as C programs may: a load
+/// after the kick in an earlier unlock is a segmentation fault here. Core's tests cover the code
+/// closer to the release.
 fn may_be_freed_by_the_last_user<L: Form>() {
     const USERS: usize = 3;
     const ROUNDS: usize = 2_000;
@@ -164,7 +164,7 @@ fn may_be_freed_by_the_last_user<L: Form>() {
             unsafe { lock.unlock(()) };
             if last {
                 freed.fetch_add(1, Ordering::Relaxed);
-                // SAFETY: no thread uses the lock any more, and only this thread unmaps it.
+                // SAFETY: nobody calls the lock any more, and nobody else unmaps it.
                 unsafe { libc::munmap(page.cast(), PAGE) };
             }
             end.wait();
@@ -189,8 +189,8 @@ macro_rules! tests {
             }
 
             #[test]
-            fn hands_off() {
-                super::hands_off::<$lock>();
+            fn hands_over() {
+                super::hands_over::<$lock>();
             }
 
             #[test]
@@ -208,8 +208,8 @@ macro_rules! tests {
 
 tests!(outside: Mutex, inside: MutexInside, none: MutexNone);
 
-/// Many threads enter the spin queue and leave it after no time, some time, or as its head. There
-/// is one head at a time, and at the end the queue is empty.
+/// Threads enter the spin queue and leave at once, after some time, or as its head, all at the same
+/// time. There is one head at a time, and at the end the queue is empty.
 #[test]
 fn spinners_leave_the_queue_in_crowds() {
     const THREADS: u64 = 6;

@@ -1,5 +1,5 @@
-//! The mutex's counters count what happens. Alone in its binary, and one test, since the counters
-//! are process-wide.
+//! The mutex's counters count what happened. Alone in its binary, and one test: the counters are
+//! those of the whole process.
 #![cfg(all(feature = "stat", not(miri)))]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,9 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use overlock::Linux;
-use overlock::core::Platform;
-use overlock::sleep::{Mutex, RawFairLock, RawLock, RawTimedLock};
+use overlock::sleep::{KernelMutex as Mutex, RawFairLock, RawLock, RawTimedLock};
 use overlock::stat::{self, Event};
+use overlock_core::Platform;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 const GIVE_UP: Duration = Duration::from_secs(30);
@@ -18,7 +18,7 @@ fn count(event: Event) -> u64 {
     stat::snapshot().count(event)
 }
 
-/// Waits until `happened` returns true.
+/// Waits for it.
 fn happens(what: &str, mut happened: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !happened() {
@@ -47,7 +47,7 @@ fn lock_once(lock: &Mutex, limit: Duration) {
 }
 
 #[test]
-fn each_event_is_counted() {
+fn what_happens_is_counted() {
     stat::enable(true);
     let lock = &Mutex::new();
     lock_once(lock, GIVE_UP);
@@ -68,7 +68,7 @@ fn each_event_is_counted() {
     assert_eq!(count(Event::MutexOptLock), 0);
 
     let Some([here, there]) = two_cpus() else {
-        return; // no thread spins while the owner runs
+        return; // nobody spins while the owner runs
     };
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn each_event_is_counted() {
     });
 }
 
-/// Sets the flag when dropped.
+/// Sets what it refers to.
 struct OnDrop<'a>(&'a AtomicBool);
 
 impl Drop for OnDrop<'_> {

@@ -1,9 +1,9 @@
-//! Programs written for parking_lot: one source that uses every public method of the types that
-//! both crates have, compiled and run with each of the two. overlock's own documentation lists what
-//! only parking_lot has.
+//! Programs written for parking_lot: one body of code that uses every public method of the types
+//! that both crates have, compiled and run for each of the two. overlock's own page lists the rest
+//! of parking_lot.
 
-/// Includes the same files once for each crate. A forced release in a test belongs to an
-/// acquisition by one of the three functions; each crate gets tokens in its own way.
+/// The same files, once for each crate. A test acquires by one of the three functions before it
+/// releases by force, since each crate gets tokens in its own way.
 macro_rules! suite {
     ($module:ident, $api:ident, { $($tokens:item)* }) => {
         mod $module {
@@ -52,7 +52,7 @@ suite!(parking_lot, parking_lot, {
 });
 
 suite!(overlock, overlock, {
-    use ::overlock::core::raw::{RawRwLock, RawUpgradeRwLock};
+    use ::overlock_core::raw::{RawRwLock, RawUpgradeRwLock};
 
     fn locked(lock: &api::Mutex<u32>) {
         api::MutexGuard::into_token(lock.lock());

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use overlock::core::Platform;
 use overlock::sleep::Overlock;
 use overlock::spin::{RawTimedLock, Unfair};
 use overlock::{Linux, SpinLock};
+use overlock_core::Platform;
 
 fn gives_up_in_time<L: RawTimedLock>() {
     let lock = &L::create().unwrap();
@@ -25,7 +25,7 @@ fn gives_up_in_time<L: RawTimedLock>() {
     // SAFETY: the token is of this lock and this thread.
     unsafe { lock.unlock(token) };
     assert!(!lock.is_contended());
-    let token = lock.lock_until(overlock::Instant::from_nanos(0));
+    let token = lock.lock_until(overlock_core::Instant::from_nanos(0));
     assert!(token.is_some(), "tries once, even after the deadline");
 }
 
@@ -59,14 +59,14 @@ mod with_lock_api {
             }
         };
     }
-    overlock::core::spin_locks!(tests);
+    overlock_core::spin_locks!(tests);
 }
 
-/// While other threads contend for one lock, a child of fork() takes and releases another lock that
-/// was free, one that its own thread held, and a new one. Fails where a table of the process is
-/// left locked.
+/// While other threads contend for one lock, a child of fork takes and releases other locks: one
+/// that was free, one that its own thread held, and a new one. No table of the process is left
+/// locked.
 #[test]
-fn a_forked_child_does_not_depend_on_its_parents_threads() {
+fn a_forked_child_has_no_use_for_its_parents_threads() {
     static BUSY: SpinLock<u64> = SpinLock::new(0);
     static QUIET: SpinLock<u64> = SpinLock::new(0);
     static STOP: AtomicBool = AtomicBool::new(false);

@@ -1,13 +1,11 @@
 //! Random programs of lock operations. Alone, each result is compared with that of a simple
-//! reference; together, on up to four threads, their total effect is checked. A failing program is
-//! shrunk, and printed with the command that runs it again.
+//! reference; together, on up to four threads, their total effect is checked. A program that fails
+//! is shrunk, and printed with the command that runs it again.
 //!
 //! `PROPTEST_CASES` sets the number of programs of each test, or `OVERLOCK_PROGRAMS_SECONDS` its
-//! duration. Without them a test ends after a tenth of a second, or 64 programs.
+//! duration; without them a test ends after a tenth of a second, or 64 programs.
 #![cfg(not(miri))] // proptest takes minutes there
 
-#[path = "common/crew.rs"]
-mod crew;
 #[path = "programs/exclusive.rs"]
 mod exclusive;
 #[path = "programs/extras.rs"]
@@ -28,3 +26,5 @@ mod shared;
 mod types;
 #[path = "common/watch.rs"]
 mod watch;
+#[path = "common/workers.rs"]
+mod workers;

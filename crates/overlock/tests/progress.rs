@@ -1,6 +1,6 @@
-//! 16 threads on 2 CPUs, with holders and waiters that are preempted or yield. Every lock makes
-//! progress, and the last waiters of a round get it, too. These show a lost wake-up: while other
-//! threads come and go, their unlocks compensate for it.
+//! 16 threads on 2 CPUs, with holders and waiters that lose or yield their CPU. Every lock makes
+//! progress, and a last waiter gets it after the others have left. The second part detects a lost
+//! wake-up: before that, unlocks of other threads make up for it.
 
 mod common;
 #[path = "common/until.rs"]
@@ -14,29 +14,28 @@ use std::time::{Duration, Instant};
 
 use common::Pair;
 use overlock::Linux;
-use overlock::core::Platform;
 use overlock::spin::RawLock;
+use overlock_core::Platform;
 use until::{Until, until_of};
-use watch::Place;
+use watch::ThreadState;
 
 const THREADS: usize = if cfg!(miri) { 4 } else { 16 };
-/// Threads leave one after another at the end of a round; many rounds have many last waiters.
+/// A round ends with its threads leaving, one after another; many rounds, many last waiters.
 const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 2 } else { 40 });
-/// A round that has begun is completed; a strictly fair lock takes up to 200 ms until all have
-/// left.
+/// A round that has begun continues; a strictly fair lock takes up to 200 ms to let all leave.
 const ROUNDS: Duration = Duration::from_millis(if cfg!(miri) { 2 } else { 700 });
 const SECTION: Duration = Duration::from_nanos(40);
 const DEADLINES_NS: u64 = 300_000;
 
-/// Serialises the tests, so that each lock has all CPUs.
-static TURN: Mutex<()> = Mutex::new(());
+/// One lock at a time has the CPUs.
+static SERIAL: Mutex<()> = Mutex::new(());
 
 struct Trial<L> {
     pair: Pair<L>,
-    places: [Place; THREADS],
+    states: [ThreadState; THREADS],
 }
 
-/// Xorshift: the same numbers in each run.
+/// Xorshift: the same from run to run, as far as threads are.
 struct Random(u64);
 
 impl Random {
@@ -47,12 +46,12 @@ impl Random {
         (self.0 >> 16) % limit
     }
 
-    /// Returns true once in `times` calls on average.
+    /// True once in `times`, on average.
     fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// Pauses shortly: not at all, or with a yield or a sleep.
+    /// A short pause: none, or the CPU yielded for a moment or for a while.
     fn pause(&mut self, seldom: u64) {
         if self.once_in(seldom) {
             thread::yield_now();
@@ -63,7 +62,12 @@ impl Random {
 }
 
 impl<L: RawLock> Trial<L> {
-    fn acquire(&self, place: &Place, until: Option<Until<L>>, random: &mut Random) -> L::Token {
+    fn acquire(
+        &self,
+        state: &ThreadState,
+        until: Option<Until<L>>,
+        random: &mut Random,
+    ) -> L::Token {
         if random.once_in(8)
             && let Some(token) = self.pair.lock.try_lock()
         {
@@ -71,39 +75,38 @@ impl<L: RawLock> Trial<L> {
         }
         while let Some(until) = until.filter(|_| random.once_in(3)) {
             let deadline = Linux::now().plus_nanos(random.below(DEADLINES_NS));
-            place.waits(true);
+            state.waits(true);
             match until(&self.pair.lock, deadline) {
                 Some(token) => return token,
                 None => {
                     assert!(Linux::now() >= deadline, "{} gave up early", L::NAME);
-                    place.is_outside();
+                    state.is_outside();
                 }
             }
         }
-        place.waits(false);
+        state.waits(false);
         self.pair.lock.lock()
     }
 
     fn work(&self, number: usize, until: Option<Until<L>>, round: u64) {
-        let place = &self.places[number];
+        let state = &self.states[number];
         let mut random = Random((round << 32 | number as u64) * 2 + 1);
         let begin = Instant::now();
         while begin.elapsed() < ROUND {
-            let token = self.acquire(place, until, &mut random);
-            place.is_inside();
+            let token = self.acquire(state, until, &mut random);
+            state.is_inside();
             self.pair.section(token, || {
                 let begin = Instant::now();
                 while begin.elapsed() < SECTION {}
                 random.pause(64);
             });
-            place.is_outside();
+            state.is_outside();
             random.pause(16);
         }
     }
 }
 
-/// Restricts this thread, and those that it creates, to the first two CPUs that the process may
-/// use.
+/// Restricts this thread, and those that it creates, to the first two CPUs of the process.
 fn take_two_cpus() {
     static TWO: OnceLock<rustix::thread::CpuSet> = OnceLock::new();
     if cfg!(miri) {
@@ -122,19 +125,21 @@ fn take_two_cpus() {
 }
 
 fn gets_on<L: RawLock>(until: Option<Until<L>>) {
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _serial = SERIAL
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     take_two_cpus();
-    // Leaked: if a thread is stuck, the test ends before the thread.
+    // Leaked: if a thread is stuck the test ends before it does.
     let trial: &'static Trial<L> = Box::leak(Box::new(Trial {
         pair: Pair::new(),
-        places: Default::default(),
+        states: Default::default(),
     }));
     let begin = Instant::now();
     for round in 1.. {
         let threads = (0..THREADS)
             .map(|number| thread::spawn(move || trial.work(number, until, round)))
             .collect();
-        watch::join(L::NAME, &trial.places, threads);
+        watch::join(L::NAME, &trial.states, threads);
         assert!(!trial.pair.lock.is_locked(), "{}", L::NAME);
         assert!(!trial.pair.lock.is_contended(), "{}", L::NAME);
 
@@ -154,9 +159,9 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::spin_locks!(tests);
+overlock_core::spin_locks!(tests);
 
-/// The tests above use `lock_until` of every lock that has it.
+/// The tests above run `lock_until` of the locks that have it.
 #[test]
 fn deadlines_are_found() {
     assert!(until_of!(overlock::sleep::Overlock).is_some());

@@ -1,4 +1,4 @@
-//! The mutex with priority inheritance, on the kernel's PI futexes, which Miri does not support.
+//! The mutex with priority inheritance, on the kernel's PI futexes, of which Miri knows nothing.
 #![cfg(not(miri))]
 
 mod common;
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use common::Pair;
 use overlock::Linux;
-use overlock::core::Platform;
-use overlock::core::raw::{RawLock, RawTimedLock};
-use overlock::core::sleep::RtMutex;
+use overlock_core::Platform;
+use overlock_core::raw::{RawLock, RawTimedLock};
+use overlock_core::sleep::RtMutex;
 
 type Lock = RtMutex<Linux>;
 
@@ -22,7 +22,7 @@ fn unlock<L: RawLock<Token = ()>>(lock: &L) {
     unsafe { lock.unlock(()) }
 }
 
-fn after(wait: Duration) -> overlock::Instant {
+fn after(wait: Duration) -> overlock_core::Instant {
     Linux::now().plus(wait)
 }
 
@@ -32,8 +32,8 @@ fn wait_for(flag: &AtomicBool) {
     }
 }
 
-/// Binds the calling thread to the first CPU that the process may use, with a real-time priority.
-/// Returns false if that is not permitted.
+/// Puts the calling thread onto the first CPU that the process may use, with a real-time priority.
+/// False if that is not permitted.
 fn take_part(priority: i32) -> bool {
     let all = rustix::thread::sched_getaffinity(None).unwrap();
     let first = (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu));
@@ -47,12 +47,12 @@ fn take_part(priority: i32) -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) == 0 }
 }
 
-/// How long the middle thread runs, unless it is stopped.
+/// How long the thread in the middle runs, if nobody stops it.
 const HOG: Duration = Duration::from_secs(1);
 
-/// Three threads on one CPU: `low` holds the lock, `middle` takes the CPU until `high` is done, and
-/// `high` requests the lock when `middle` has begun. Returns how long `high` has waited; `None` if
-/// real-time priorities are not permitted.
+/// Three threads on one CPU. `low` holds the lock. `middle` takes the CPU and keeps it until `high`
+/// is through. `high` requests the lock when `middle` has begun. Returns how long `high` has
+/// waited; `None` if real-time priorities are not permitted.
 fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
     let [held, hogging, through, refused] = [const { AtomicBool::new(false) }; 4];
     let [held, hogging, through, refused] = [&held, &hogging, &through, &refused];
@@ -61,10 +61,10 @@ fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
         if !take_part(priority) {
             refused.store(true, Release);
         }
-        // A thread without a priority would not run while `middle` does, and would reach the lock
-        // only after that.
+        // A thread without its priority would not run beside `middle`, and would request the lock
+        // after that has given up.
         ready.wait();
-        // From here on at its own priority: a sleeper of higher priority runs as soon as its timer
+        // At its own priority from here on: a sleeper with a higher one runs as soon as its timer
         // expires.
         cue.is_none_or(|cue| {
             while !cue.load(Acquire) && !refused.load(Acquire) {
@@ -94,7 +94,7 @@ fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
             part(10, None);
             lock.lock();
             held.store(true, Release);
-            // Is preempted here by `middle`. A sleep would not do: `high` might run first.
+            // Loses the CPU in here, to `middle`. A sleep would not do: `high` might come first.
             let begin = Instant::now();
             while !hogging.load(Acquire) && !refused.load(Acquire) && begin.elapsed() < 4 * HOG {}
             unlock(lock);
@@ -103,8 +103,8 @@ fn inversion<L: RawLock<Token = ()>>(lock: &L) -> Option<Duration> {
     })
 }
 
-/// `lock_pi` in the slow path. A lock without priority inheritance confirms that the scene is one
-/// of priority inversion.
+/// `lock_pi` in the slow path. The run with a lock without inheritance shows that the scene inverts
+/// priorities.
 #[test]
 fn an_owner_of_low_priority_is_not_held_up_while_one_of_high_priority_waits() {
     let Some(waited) = inversion(&Lock::new()) else {
@@ -116,11 +116,11 @@ fn an_owner_of_low_priority_is_not_held_up_while_one_of_high_priority_waits() {
     assert!(without > HOG / 2, "{without:?}");
 }
 
-/// How long the threads contend for the lock.
+/// How long threads meet at the lock.
 const ENOUGH: Duration = Duration::from_millis(300);
 
-/// A waiter whose deadline passes when it gets the lock either has it or not: no acquisition
-/// is lost, and none is granted twice.
+/// A waiter whose deadline passes just when the lock is handed off to it has it or has it not: none
+/// is lost, and none is given twice.
 #[test]
 fn deadlines_and_unlocks_that_meet() {
     const THREADS: u64 = 6;
@@ -132,7 +132,7 @@ fn deadlines_and_unlocks_that_meet() {
                     let mut done = 0;
                     let start = Instant::now();
                     for i in (0..).take_while(|_| start.elapsed() < ENOUGH) {
-                        // Unlocks come at about multiples of the hold time.
+                        // About the hold time: the time of unlocks.
                         let wait = Duration::from_nanos((i * 7919 + thread * 104_729) % 60_000);
                         let begin = Linux::now();
                         match pair.lock.lock_until(begin.plus(wait)) {
@@ -187,10 +187,10 @@ fn waiters_are_served_one_after_another() {
     assert!(!pair.lock.is_locked());
 }
 
-/// The kernel detects the deadlock; the thread with the deadline breaks it, and the other one goes
-/// on.
+/// The kernel notices the cycle; the thread with the deadline breaks it, and the other one
+/// continues.
 #[test]
-fn a_deadline_breaks_a_deadlock() {
+fn a_circle_with_a_deadline_in_it_is_broken() {
     let [a, b] = &[Lock::new(), Lock::new()];
     let gone_on = &AtomicBool::new(false);
     b.lock();
@@ -204,7 +204,7 @@ fn a_deadline_breaks_a_deadlock() {
         while !b.is_contended() && !gone_on.load(Acquire) {
             thread::sleep(Duration::from_millis(1));
         }
-        // Completes the cycle, and backs off until it is broken.
+        // Closes the cycle, and backs off until it is open.
         assert!(a.lock_until(after(Duration::from_secs(20))).is_some());
         unlock(a);
         unlock(b);
@@ -214,7 +214,7 @@ fn a_deadline_breaks_a_deadlock() {
 
 #[test]
 #[cfg_attr(not(debug_assertions), ignore)]
-fn deadlocks_and_recursive_locking_panic() {
+fn a_circle_and_a_thread_that_locks_what_it_holds_are_reported() {
     fn complaint(lock: &'static Lock) -> String {
         let panic = thread::spawn(|| lock.lock()).join().unwrap_err();
         panic.downcast_ref::<&str>().unwrap().to_string()
@@ -231,7 +231,7 @@ fn deadlocks_and_recursive_locking_panic() {
             .unwrap()
             .contains("that it holds")
     );
-    // Its thread has exited, and `b` is locked for ever.
+    // Its thread has ended and `b` is locked for good.
     assert!(complaint(b).contains("has ended"));
 
     let c: &'static Lock = Box::leak(Box::new(Lock::new()));
@@ -254,7 +254,7 @@ fn deadlocks_and_recursive_locking_panic() {
 }
 
 /// I3: the check of OWNER_DIED after `lock_pi`. The kernel hands the lock of a thread that has
-/// exited to a waiter, which must not enter: a leaked guard may be used for ever.
+/// ended off to a waiter, which must not enter: the leaked guard's data stays in use for ever.
 #[test]
 fn a_leaked_lock_stays_locked_when_its_thread_ends() {
     let lock = &Lock::new();
@@ -320,8 +320,8 @@ fn signals_do_not_end_a_wait() {
     assert!(!lock.is_locked());
 }
 
-/// The word holds thread ids, and a child's thread has another id than the thread it was copied
-/// from. With the id cached before the fork, the kernel would refuse the child's unlock, and its
+/// The word holds ids, and a child's thread has another id than the thread that it is a copy of. If
+/// the id from before the fork were used, the kernel would refuse the child's unlock, and its
 /// second thread would wait for ever.
 #[test]
 fn a_forked_child_locks_under_its_own_id() {
@@ -331,11 +331,12 @@ fn a_forked_child_locks_under_its_own_id() {
     FREE.lock();
     unlock(&FREE);
     HELD.lock();
-    // SAFETY: the child locks, unlocks, starts a thread and exits; glibc makes sure that a thread
-    // can be started.
+    // SAFETY: the child locks, unlocks, starts a thread and exits; glibc supports starting a thread
+    // there.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // Kills a child that hangs. SAFETY: no preconditions.
+        // Ends it if it is stuck.
+        // SAFETY: no preconditions.
         unsafe { libc::alarm(10) };
         unlock(&HELD);
         FREE.lock();

@@ -16,18 +16,18 @@ use std::time::{Duration, Instant};
 
 use caller::{Caller, until};
 use overlock::Linux;
-use overlock::core::Platform;
 use overlock::rw::RawRwLock;
-use rw::{Downgrade, Extras, FairTurn, Pair, Random, Timed, extras_of, soon};
-use watch::Place;
+use overlock_core::Platform;
+use rw::{Downgrade, Extras, FairRelock, Pair, Random, Timed, extras_of, soon};
+use watch::ThreadState;
 
-/// Threads leave one after another at the end of a round; many rounds have many last waiters.
+/// A round ends with its threads leaving, one after another; many rounds, many last waiters.
 const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 10_000 } else { 20 });
-const VISITS: u64 = if cfg!(miri) { 30 } else { 1 << 40 };
+const SECTIONS: u64 = if cfg!(miri) { 30 } else { 1 << 40 };
 const ROUNDS: u64 = if cfg!(miri) { 1 } else { 10 };
 
-/// Returns numbers of threads: many, and so many that not all sleeping readers are woken at once. A
-/// lock whose waiters spin in a queue does not suit more threads than CPUs.
+/// Many threads: sleeping readers are not all woken at once. A lock whose waiters spin in a queue
+/// is not for more threads than CPUs.
 fn threads(lock: &str) -> (usize, usize) {
     match lock {
         "qrwlock" => (3, 3),
@@ -36,35 +36,37 @@ fn threads(lock: &str) -> (usize, usize) {
     }
 }
 
-/// Serialises the tests, so that each has all CPUs.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+/// One test at a time has the CPUs.
+fn serial() -> MutexGuard<'static, ()> {
+    static SERIAL: Mutex<()> = Mutex::new(());
+    SERIAL
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 struct Trial<L> {
     pair: Pair<L>,
-    places: Vec<Place>,
+    states: Vec<ThreadState>,
     ends: AtomicBool,
 }
 
 impl<L: RawRwLock> Trial<L> {
-    /// Leaked: if a thread is stuck, the test ends before the thread.
+    /// Leaked: if a thread is stuck the test ends before it does.
     fn new(threads: usize) -> &'static Self {
         Box::leak(Box::new(Trial {
             pair: Pair::new(),
-            places: (0..threads).map(|_| Place::default()).collect(),
+            states: (0..threads).map(|_| ThreadState::default()).collect(),
             ends: AtomicBool::new(false),
         }))
     }
 
-    /// Runs all parts at once, and waits for them.
-    fn run(&'static self, part: impl Fn(usize, &'static Place) + Clone + Send + 'static) {
-        let threads = self.places.iter().enumerate().map(|(number, place)| {
+    /// Runs all parts at once, and joins them.
+    fn run(&'static self, part: impl Fn(usize, &'static ThreadState) + Clone + Send + 'static) {
+        let threads = self.states.iter().enumerate().map(|(number, state)| {
             let part = part.clone();
-            thread::spawn(move || part(number, place))
+            thread::spawn(move || part(number, state))
         });
-        watch::join(L::NAME, &self.places, threads.collect());
+        watch::join(L::NAME, &self.states, threads.collect());
     }
 
     fn assert_idle(&self) {
@@ -73,7 +75,7 @@ impl<L: RawRwLock> Trial<L> {
         assert!(!self.pair.lock.is_contended(), "{}", L::NAME);
     }
 
-    fn read(&self, place: &Place, timed: Option<&Timed<L>>, random: &mut Random) -> L::Read {
+    fn read(&self, state: &ThreadState, timed: Option<&Timed<L>>, random: &mut Random) -> L::Read {
         if random.once_in(8)
             && let Some(token) = self.pair.lock.try_read()
         {
@@ -81,18 +83,23 @@ impl<L: RawRwLock> Trial<L> {
         }
         while let Some(timed) = timed.filter(|_| random.once_in(3)) {
             let deadline = soon(random);
-            place.waits(true);
+            state.waits(true);
             match (timed.read)(&self.pair.lock, deadline) {
                 Some(token) => return token,
                 None => assert!(Linux::now() >= deadline, "{} gave up early", L::NAME),
             }
-            place.is_outside();
+            state.is_outside();
         }
-        place.waits(false);
+        state.waits(false);
         self.pair.lock.read()
     }
 
-    fn write(&self, place: &Place, timed: Option<&Timed<L>>, random: &mut Random) -> L::Write {
+    fn write(
+        &self,
+        state: &ThreadState,
+        timed: Option<&Timed<L>>,
+        random: &mut Random,
+    ) -> L::Write {
         if random.once_in(8)
             && let Some(token) = self.pair.lock.try_write()
         {
@@ -100,32 +107,32 @@ impl<L: RawRwLock> Trial<L> {
         }
         while let Some(timed) = timed.filter(|_| random.once_in(3)) {
             let deadline = soon(random);
-            place.waits(true);
+            state.waits(true);
             match (timed.write)(&self.pair.lock, deadline) {
                 Some(token) => return token,
                 None => assert!(Linux::now() >= deadline, "{} gave up early", L::NAME),
             }
-            place.is_outside();
+            state.is_outside();
         }
-        place.waits(false);
+        state.waits(false);
         self.pair.lock.write()
     }
 
-    /// Makes one acquisition of any kind. Returns the number of writes.
-    fn visit(&self, place: &Place, extras: &Extras<L>, random: &mut Random) -> u64 {
+    /// Performs one acquisition of any kind, and returns the number of its writes.
+    fn section(&self, state: &ThreadState, extras: &Extras<L>, random: &mut Random) -> u64 {
         let pair = &self.pair;
-        if let Some(visit) = extras.upgradable_visit.filter(|_| random.once_in(4)) {
-            return visit(pair, place, random);
+        if let Some(section) = extras.upgradable_section.filter(|_| random.once_in(4)) {
+            return section(pair, state, random);
         }
         if random.once_in(4) {
-            let token = self.write(place, extras.timed.as_ref(), random);
-            place.is_inside();
+            let token = self.write(state, extras.timed.as_ref(), random);
+            state.is_inside();
             let count = pair.change(|| random.pause(64));
             match extras.downgrade.filter(|_| random.once_in(2)) {
                 Some(downgrade) => {
                     // SAFETY: the token is of this lock and this thread.
                     let token = unsafe { downgrade(&pair.lock, token) };
-                    let now = pair.look(|| random.pause(16));
+                    let now = pair.inspect(|| random.pause(16));
                     assert_eq!(now, count, "a writer came between, {}", L::NAME);
                     pair.end_read(token);
                 }
@@ -133,33 +140,33 @@ impl<L: RawRwLock> Trial<L> {
             }
             return 1;
         }
-        let token = self.read(place, extras.timed.as_ref(), random);
-        place.is_inside();
-        pair.look(|| random.pause(32));
+        let token = self.read(state, extras.timed.as_ref(), random);
+        state.is_inside();
+        pair.inspect(|| random.pause(32));
         pair.end_read(token);
         0
     }
 }
 
-/// Readers, writers and others, with holders and waiters that are preempted or yield: writers
-/// exclude, and no thread waits for ever. A lost wake-up shows when the other threads have left.
+/// Readers, writers and the rest, with holders and waiters that lose or yield their CPU: writers
+/// exclude, and nobody waits for ever. A lost wake-up shows when the others have left.
 fn excludes_and_gets_on<L: RawRwLock>(extras: fn() -> Extras<L>) {
-    let _turn = turn();
+    let _serial = serial();
     static WROTE: AtomicUsize = AtomicUsize::new(0);
     WROTE.store(0, Relaxed);
     let trial = Trial::<L>::new(threads(L::NAME).0);
     for round in 1..=ROUNDS {
-        trial.run(move |number, place| {
+        trial.run(move |number, state| {
             let extras = extras();
             let mut random = Random((round << 32 | number as u64) * 2 + 1);
             let begin = Instant::now();
             let mut wrote = 0;
-            for visit in 0.. {
-                if visit >= VISITS || begin.elapsed() >= ROUND {
+            for section in 0.. {
+                if section >= SECTIONS || begin.elapsed() >= ROUND {
                     break;
                 }
-                wrote += trial.visit(place, &extras, &mut random);
-                place.is_outside();
+                wrote += trial.section(state, &extras, &mut random);
+                state.is_outside();
                 random.pause(16);
             }
             WROTE.fetch_add(wrote as usize, Relaxed);
@@ -174,16 +181,16 @@ fn excludes_and_gets_on<L: RawRwLock>(extras: fn() -> Extras<L>) {
     );
 }
 
-/// All readers hold the lock at once: none leaves before the last has arrived.
+/// All readers are inside at once: none leaves before the last has arrived.
 fn readers_share<L: RawRwLock>() {
-    let _turn = turn();
+    let _serial = serial();
     static INSIDE: AtomicUsize = AtomicUsize::new(0);
     INSIDE.store(0, Relaxed);
     let trial = Trial::<L>::new(4);
-    trial.run(|_, place| {
-        place.waits(false);
+    trial.run(|_, state| {
+        state.waits(false);
         let token = trial.pair.lock.read();
-        place.is_inside();
+        state.is_inside();
         INSIDE.fetch_add(1, Relaxed);
         while INSIDE.load(Relaxed) < 4 {
             thread::yield_now();
@@ -225,10 +232,10 @@ fn tries<L: RawRwLock>() {
     }
 }
 
-/// A waiter that gives up leaves the lock's state unchanged, whatever it waited for.
+/// A thread that gives up leaves nothing behind, in any mode.
 fn deadlines_pass<L: RawRwLock>(timed: Option<Timed<L>>) {
     let Some(timed) = timed else { return };
-    let _turn = turn();
+    let _serial = serial();
     let trial = Trial::<L>::new(4);
     let lock = &trial.pair.lock;
     let token = lock.write();
@@ -264,14 +271,14 @@ fn deadlines_pass<L: RawRwLock>(timed: Option<Timed<L>>) {
     trial.assert_idle();
 }
 
-/// A downgrade lets waiting readers in.
+/// A writer that lets readers in lets waiting ones in.
 fn downgrade_lets_readers_in<L: RawRwLock>(downgrade: Option<Downgrade<L>>) {
     let Some(downgrade) = downgrade else { return };
-    let _turn = turn();
+    let _serial = serial();
     static INSIDE: AtomicUsize = AtomicUsize::new(0);
     INSIDE.store(0, Relaxed);
     let trial = Trial::<L>::new(4);
-    trial.run(move |number, place| {
+    trial.run(move |number, state| {
         let lock = &trial.pair.lock;
         if number == 0 {
             let token = lock.write();
@@ -287,7 +294,7 @@ fn downgrade_lets_readers_in<L: RawRwLock>(downgrade: Option<Downgrade<L>>) {
             while !trial.ends.load(Relaxed) {
                 thread::yield_now();
             }
-            place.waits(false);
+            state.waits(false);
             let token = lock.read();
             INSIDE.fetch_add(1, Relaxed);
             trial.pair.end_read(token);
@@ -296,14 +303,15 @@ fn downgrade_lets_readers_in<L: RawRwLock>(downgrade: Option<Downgrade<L>>) {
     trial.assert_idle();
 }
 
-/// After a fair unlock a sleeping writer gets the lock before the next acquisition of the same
-/// thread. The lock's `unlock_write_fair`, and the default methods of `RawFairRwLock`.
-fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTurn<L>); 6]>) {
-    let _turn = turn();
-    for (name, fair_turn) in turns.into_iter().flatten() {
+/// A lock that was released fairly is not taken back: a writer that sleeps for it precedes the next
+/// acquisition of the releasing thread. The lock's `unlock_write_fair`, and the default methods of
+/// `RawFairRwLock`.
+fn fairness_lets_a_writer_in<L: RawRwLock>(relocks: Option<[(&'static str, FairRelock<L>); 6]>) {
+    let _serial = serial();
+    for (name, fair_relock) in relocks.into_iter().flatten() {
         let trial = Trial::<L>::new(2);
         let writer: &'static _ = Box::leak(Box::new(OnceLock::new()));
-        trial.run(move |number, place| {
+        trial.run(move |number, state| {
             let lock = &trial.pair.lock;
             if number == 0 {
                 let wait_for_sleeper = || {
@@ -311,30 +319,30 @@ fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTur
                     assert!(until(writer, Caller::is_asleep), "{}", L::NAME);
                     assert!(lock.is_contended());
                 };
-                let look = || {
-                    let writes = trial.pair.look(|| {});
+                let inspect = || {
+                    let writes = trial.pair.inspect(|| {});
                     assert_eq!(writes, 1, "{}: {name} was taken back", L::NAME);
                 };
-                fair_turn(lock, &wait_for_sleeper, &look);
+                fair_relock(lock, &wait_for_sleeper, &inspect);
             } else {
                 while !trial.ends.load(Relaxed) {
                     thread::yield_now();
                 }
-                place.waits(false);
+                state.waits(false);
                 let _ = writer.set(Caller::here());
                 let token = lock.write();
                 trial.pair.change(|| {});
                 trial.pair.end_write(token);
-                place.is_outside();
+                state.is_outside();
             }
         });
         trial.assert_idle();
     }
 }
 
-/// More readers than are woken at a time wait for one writer, with a few writers among them.
+/// More readers than are woken at a time wait for one writer, and a few writers among them.
 fn a_crowd_gets_in<L: RawRwLock>() {
-    let _turn = turn();
+    let _serial = serial();
     let crowd = threads(L::NAME).1;
     let trial = Trial::<L>::new(crowd);
     let token = trial.pair.lock.write();
@@ -347,21 +355,21 @@ fn a_crowd_gets_in<L: RawRwLock>() {
     });
     thread::scope(|scope| {
         let all = scope.spawn(|| {
-            trial.run(move |number, place| {
+            trial.run(move |number, state| {
                 begun.fetch_add(1, Relaxed);
-                place.waits(false);
+                state.waits(false);
                 if number % 100 == 50 {
                     let token = trial.pair.lock.write();
-                    place.is_inside();
+                    state.is_inside();
                     trial.pair.change(|| {});
                     trial.pair.end_write(token);
                 } else {
                     let token = trial.pair.lock.read();
-                    place.is_inside();
-                    trial.pair.look(|| {});
+                    state.is_inside();
+                    trial.pair.inspect(|| {});
                     trial.pair.end_read(token);
                 }
-                place.is_outside();
+                state.is_outside();
             });
         });
         opener.join().unwrap();
@@ -406,7 +414,7 @@ macro_rules! tests {
             #[test]
             #[cfg_attr(miri, ignore = "it asks the operating system")]
             fn fairness_lets_a_writer_in() {
-                super::fairness_lets_a_writer_in::<Lock>(extras_of!(Lock).fair_turns);
+                super::fairness_lets_a_writer_in::<Lock>(extras_of!(Lock).fair_relocks);
             }
 
             #[test]
@@ -427,14 +435,14 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::rw_locks!(tests);
+overlock_core::rw_locks!(tests);
 
-/// The tests above use all operations of each lock.
+/// The tests above use all abilities of each lock.
 #[test]
 fn extras_are_found() {
     let extras = extras_of!(overlock::rw::RwSem);
     assert!(extras.timed.is_some());
     assert!(extras.downgrade.is_some());
-    assert!(extras.upgradable_visit.is_some());
-    assert!(extras_of!(overlock::rw::OverlockRw).fair_turns.is_some());
+    assert!(extras.upgradable_section.is_some());
+    assert!(extras_of!(overlock::rw::OverlockRw).fair_relocks.is_some());
 }

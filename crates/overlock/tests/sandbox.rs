@@ -1,5 +1,5 @@
-//! First uses in a process with threads, and a filter that kills the process at any system call of
-//! ours but `futex`. Alone in its binary, since both are process-wide.
+//! First uses in a process with threads, and a filter that kills for any system call of ours but
+//! `futex`. Alone in its binary: both concern the whole process.
 #![cfg(not(miri))]
 
 use std::mem::MaybeUninit;
@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use overlock::core::Platform;
 use overlock::{CancelToken, Condvar, Linux, Mutex, PerCpuRwLock, RwLock, Semaphore};
+use overlock_core::Platform;
 
-/// Returns how often this thread has gone to sleep.
+/// Number of times that this thread has gone to sleep.
 fn sleeps() -> i64 {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: valid for the write.
@@ -21,7 +21,7 @@ fn sleeps() -> i64 {
     unsafe { usage.assume_init() }.ru_nvcsw
 }
 
-/// Makes each of these calls kill the process.
+/// Installs a filter that kills for these calls.
 fn forbid(calls: &[libc::c_long]) {
     let step = |code: u32, yes, no, k| libc::sock_filter {
         code: code as u16,
@@ -69,8 +69,8 @@ fn forbid(calls: &[libc::c_long]) {
     assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Fails (SIGSYS) where a thread is about to make another call when the filter is installed, or
-/// makes one later. Fails also where a first use registers something, which takes milliseconds.
+/// Fails (SIGSYS) where a thread is on its way to another call when the filter is installed, or
+/// makes one later; and where a first use registers something, which takes milliseconds.
 #[test]
 fn locks_work_under_a_filter_that_kills() {
     let mutex = Mutex::new(0);
@@ -118,7 +118,7 @@ fn locks_work_under_a_filter_that_kills() {
             libc::SYS_membarrier,
             libc::SYS_sched_yield,
             libc::SYS_futex_waitv,
-            // The standard library gets the affinity of each new thread, but opens no files.
+            // The standard library reads the affinity of each new thread, but opens no files.
             libc::SYS_openat,
         ]);
         Linux::refresh_parallelism();

@@ -1,9 +1,9 @@
-//! A few acquisitions of each lock on two or three threads: small enough for Miri to run on many
-//! seeds. Each seed is another schedule and another choice of the old values that weak memory
+//! Each lock, a few acquisitions on two or three threads: small enough for Miri to run on many
+//! seeds, each of which is another schedule and another choice of the old values that weak memory
 //! allows. `scripts/miri --seeds 64` does so.
 //!
-//! The operations beyond locking alternate, too. `rt_mutex` is left out: Miri lacks the kernel's
-//! futexes with priority inheritance.
+//! Operations other than locking are covered too, one after the other. `rt_mutex` is left out: Miri
+//! does not have the kernel's futexes with priority inheritance.
 
 mod common;
 #[allow(dead_code)] // the rest is for programs.rs
@@ -26,24 +26,24 @@ use std::cell::UnsafeCell;
 use std::thread;
 use std::time::Duration;
 
-use overlock::core::Platform;
-use overlock::{Instant, Linux};
+use overlock::Linux;
+use overlock_core::Instant;
+use overlock_core::Platform;
 
 const THREADS: usize = 3;
 const SECTIONS: usize = 3;
 
-/// Returns a deadline that never comes.
+/// A deadline that never comes.
 fn far() -> Instant {
     Linux::now().plus(Duration::from_secs(1000))
 }
 
-/// Returns a deadline that some acquisitions meet: Miri's clock advances with the steps of all
-/// threads.
+/// A deadline that some threads meet and some do not: Miri's clock counts the work of all threads.
 fn soon() -> Instant {
     Linux::now().plus_nanos(500_000)
 }
 
-/// Runs `part` on this many threads, and returns the sum of the results.
+/// Runs `part` on so many threads, and returns the sum of their results.
 fn on_threads(threads: usize, part: impl Fn(usize) -> usize + Copy + Send) -> usize {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..threads)
@@ -54,10 +54,10 @@ fn on_threads(threads: usize, part: impl Fn(usize) -> usize + Copy + Send) -> us
     })
 }
 
-/// A number that the object under test protects.
+/// A number under the tested lock.
 struct Guarded(UnsafeCell<usize>);
 
-// SAFETY: the object under test orders reads and writes.
+// SAFETY: the tested lock decides who may read it, and who may write it.
 unsafe impl Sync for Guarded {}
 
 impl Guarded {
@@ -66,7 +66,7 @@ impl Guarded {
     }
 
     /// The caller may read it.
-    fn look(&self) -> usize {
+    fn get(&self) -> usize {
         // SAFETY: the caller's promise.
         unsafe { *self.0.get() }
     }

@@ -2,10 +2,10 @@
 
 #[path = "common/caller.rs"]
 mod caller;
-#[path = "common/crew.rs"]
-mod crew;
 #[path = "common/watch.rs"]
 mod watch;
+#[path = "common/workers.rs"]
+mod workers;
 
 use std::cell::UnsafeCell;
 use std::ptr;
@@ -16,21 +16,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use overlock::Linux;
-use overlock::core::Platform;
-use overlock::core::sleep::cancel::CancelToken;
+use overlock_core::Platform;
+use overlock_core::sleep::cancel::CancelToken;
 
 use caller::{Caller, until};
-use crew::crew;
+use workers::workers;
 
-type Semaphore = overlock::core::sleep::Semaphore<Linux>;
+type Semaphore = overlock_core::sleep::Semaphore<Linux>;
 
-/// Serialises the tests, so that each has all CPUs.
-fn turn() -> std::sync::MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+/// One test at a time has the CPUs.
+fn serial() -> std::sync::MutexGuard<'static, ()> {
+    static SERIAL: Mutex<()> = Mutex::new(());
+    SERIAL
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// For threads that are not scoped: see `crew`.
+/// For threads that are not scoped: see `workers`.
 fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
@@ -46,40 +48,40 @@ fn random(seed: &mut u64, below: u64) -> u64 {
 /// Data that one side of a pair of semaphores owns at a time.
 struct Shared<T>(UnsafeCell<T>);
 
-// SAFETY: in each test the semaphores order the accesses.
+// SAFETY: each test alternates between the owners.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
-/// SA and SR: under Miri this fails if one of them is Relaxed.
+/// SA and SR: under Miri this fails where one of them is Relaxed.
 #[test]
-fn two_threads_alternate() {
+fn two_threads_take_turns() {
     const ROUNDS: usize = if cfg!(miri) { 30 } else { 5000 };
-    let _turn = turn();
+    let _serial = serial();
     let turns = leak([Semaphore::new(1), Semaphore::new(0)]);
     let count = leak(Shared(UnsafeCell::new(0)));
-    crew("two threads", 2, |side, place| {
+    workers("two threads", 2, |side, state| {
         for round in 0..ROUNDS {
-            place.waits(false);
+            state.waits(false);
             turns[side].acquire();
-            place.is_inside();
-            // SAFETY: there is one permit for both sides, and this thread has it.
+            state.is_inside();
+            // SAFETY: there is one permit for both sides, and it is here.
             let count = unsafe { &mut *count.0.get() };
             assert_eq!(*count, 2 * round + side);
             *count += 1;
             turns[1 - side].release();
-            place.is_outside();
+            state.is_outside();
         }
     });
     assert_eq!([turns[0].available(), turns[1].available()], [1, 0]);
 }
 
-/// Acquisitions of one and of several permits, with deadlines, a cancel token, and attempts. Fails
-/// where permits are lost or created, or more are taken than exist.
+/// Acquisitions of one and of several permits, with deadlines, a token, and attempts. Fails where
+/// permits are lost or made, and where more are out than there are.
 #[test]
 fn permits_are_neither_lost_nor_made() {
     const PERMITS: u32 = 4;
     const THREADS: usize = if cfg!(miri) { 3 } else { 8 };
     const ROUNDS: u32 = if cfg!(miri) { 20 } else { 2000 };
-    let _turn = turn();
+    let _serial = serial();
     let semaphore = leak(Semaphore::new(PERMITS));
     let token = leak(CancelToken::<Linux>::new());
     let out = leak(AtomicU32::new(0));
@@ -105,19 +107,19 @@ fn permits_are_neither_lost_nor_made() {
         assert!(acquired || may_fail, "it gave up early");
         acquired
     };
-    crew("a semaphore", THREADS, move |number, place| {
+    workers("a semaphore", THREADS, move |number, state| {
         let mut seed = number as u64 * 2 + 1;
         for round in 0..ROUNDS {
             let n = 1 + random(&mut seed, PERMITS.into()) as u32;
-            place.waits(true);
+            state.waits(true);
             if acquire(n, &mut seed) {
-                place.is_inside();
+                state.is_inside();
                 assert!(out.fetch_add(n, Relaxed) + n <= PERMITS);
                 Linux::pause(random(&mut seed, 200) as u32);
                 out.fetch_sub(n, Relaxed);
                 semaphore.release_many(n);
             }
-            place.is_outside();
+            state.is_outside();
             if number == 0 && round == ROUNDS / 2 {
                 token.cancel();
             }
@@ -127,12 +129,12 @@ fn permits_are_neither_lost_nor_made() {
     assert!(!semaphore.is_contended());
 }
 
-/// Fails where waiters are not served in the order of their arrival: those for one permit must not
-/// bypass those for two.
+/// Fails where the waiters are served in another order than that of their arrival; those of one
+/// permit do not bypass those of two.
 #[test]
 #[cfg_attr(miri, ignore = "it goes by the clock")]
-fn waiters_are_served_first_come_first_served() {
-    let _turn = turn();
+fn first_come_first_served() {
+    let _serial = serial();
     let semaphore = &Semaphore::new(0);
     let order = &Mutex::new(Vec::new());
     let callers = &[const { OnceLock::new() }; 4];
@@ -145,7 +147,7 @@ fn waiters_are_served_first_come_first_served() {
             });
             until(&callers[number], Caller::is_asleep)
         });
-        // The number of served waiters after each permit.
+        // Number of waiters served after each permit.
         for served in [1, 1, 2, 3, 3, 4] {
             semaphore.release();
             let begin = Instant::now();
@@ -163,8 +165,8 @@ fn waiters_are_served_first_come_first_served() {
     );
 }
 
-/// The thread that acquires frees the semaphore while the release that let it in may still be under
-/// way. Under Miri, and with an address sanitizer, this fails where the release accesses the
+/// A thread acquires and frees the semaphore while the release of its permit may still be under
+/// way. Under Miri, and with an address sanitizer, this fails where the release touches the
 /// semaphore after that.
 #[test]
 fn who_acquires_the_last_permit_may_free_the_semaphore() {
@@ -173,7 +175,7 @@ fn who_acquires_the_last_permit_may_free_the_semaphore() {
     // SAFETY: the pointer is to a semaphore, which any thread may use.
     unsafe impl Send for Sent {}
 
-    let _turn = turn();
+    let _serial = serial();
     for round in 0..ROUNDS {
         let semaphore = Box::into_raw(Box::new(Semaphore::new(0)));
         let releaser = Sent(semaphore);
@@ -187,7 +189,7 @@ fn who_acquires_the_last_permit_may_free_the_semaphore() {
         }
         // SAFETY: it is freed below.
         unsafe { (*semaphore).acquire() };
-        // SAFETY: made from a box above, and this thread has the only permit that ever exists.
+        // SAFETY: made from a box above, and the only permit that there will ever be is ours.
         drop(unsafe { Box::from_raw(semaphore) });
         thread.join().unwrap();
     }
@@ -202,18 +204,18 @@ extern "C" fn release(_: libc::c_int) {
     HANDLED.fetch_add(1, Relaxed);
 }
 
-/// A signal handler releases a semaphore that the interrupted thread is working on, with its wait
-/// lock held. Fails where a release waits for the wait lock.
+/// A handler releases the semaphore that the interrupted thread works on, the wait lock included.
+/// Fails where a release waits for the wait lock.
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no signals")]
 fn a_handler_may_release() {
     const SIGNALS: u32 = 300;
-    let _turn = turn();
+    let _serial = serial();
     // SAFETY: an all-zero sigaction is valid.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = release as extern "C" fn(libc::c_int) as usize;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: `action` is valid, and the handler only releases.
+    // SAFETY: `action` is valid, and the handler does no more than release.
     let installed = unsafe { libc::sigaction(libc::SIGUSR2, &action, ptr::null_mut()) };
     assert_eq!(installed, 0);
     let (sender, receiver) = channel();
@@ -222,9 +224,9 @@ fn a_handler_may_release() {
         // SAFETY: no preconditions.
         sender.send(unsafe { libc::pthread_self() }).unwrap();
         let mut got = 0;
-        // Enters and leaves the wait list all the time.
+        // Enters and leaves the list all the time.
         while !ENDED.load(Relaxed) || SIGNALLED.available() > 0 {
-            // In the past by the time of the check.
+            // Past by the time that it is checked.
             let deadline = Linux::now();
             got += u32::from(SIGNALLED.acquire_until(deadline));
         }
@@ -232,7 +234,7 @@ fn a_handler_may_release() {
     });
     let thread = receiver.recv().unwrap();
     for signal in 0..SIGNALS {
-        // SAFETY: the thread is alive: it exits only after this.
+        // SAFETY: the thread is alive: it ends when it is signalled.
         assert_eq!(unsafe { libc::pthread_kill(thread, libc::SIGUSR2) }, 0);
         let begin = Instant::now();
         while HANDLED.load(Relaxed) == signal {

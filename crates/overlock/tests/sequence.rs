@@ -1,6 +1,7 @@
-//! The unlock of the recommended mutex is a restartable sequence (rseq) where Linux supports them.
-//! Tests single-stepping through it, and contention while the process abandons the sequences. Each
-//! runs in a child process: a tracer stops whole threads, and abandoned sequences do not come back.
+//! The unlock of the recommended mutex is a restartable sequence where Linux has them. One test
+//! single-steps through it; in another, threads contend for the lock while the process gives the
+//! sequences up. Each runs in a child process: a tracer stops a whole thread, and sequences are
+//! given up for good.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::cell::UnsafeCell;
@@ -10,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use overlock::Linux;
-use overlock::core::raw::RawLock;
 use overlock::sleep::Overlock;
+use overlock_core::raw::RawLock;
 
 /// A number under a lock.
 struct Counter {
@@ -19,7 +20,7 @@ struct Counter {
     count: UnsafeCell<u64>,
 }
 
-// SAFETY: only the lock's owner accesses the count.
+// SAFETY: only the lock's holder touches the count.
 unsafe impl Sync for Counter {}
 
 impl Counter {
@@ -48,13 +49,13 @@ impl Counter {
     }
 }
 
-/// Forks. The child exits with the result of `work`: whether it succeeded.
+/// Forks; the child exits with the result of `work`.
 fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child runs the code of this file, with a C library whose allocator supports
-    // fork(), and exits.
+    // SAFETY: the child runs this file's code, with a C library whose allocator supports fork, and
+    // exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: kills a child that hangs.
+        // SAFETY: ends a child that hangs.
         unsafe { libc::alarm(60) };
         // SAFETY: the child has one thread, and has no lock yet.
         unsafe { Linux::after_fork() };
@@ -66,7 +67,7 @@ fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
     child
 }
 
-/// Waits until the child stops or exits. Returns its status.
+/// Waits until the child stops or ends, and returns its status.
 fn wait_for(child: libc::pid_t) -> libc::c_int {
     let mut status = -1;
     // SAFETY: `status` is valid for the write.
@@ -76,8 +77,8 @@ fn wait_for(child: libc::pid_t) -> libc::c_int {
 
 const STEPPED: u64 = 100;
 
-/// The thread stops, for its tracer, before and after a number of unlocks; another thread may
-/// contend for the lock.
+/// The thread stops, for its tracer, before and after so many unlocks; another one may contend for
+/// the lock.
 fn be_stepped(contended: bool) -> bool {
     let (counter, ends, others) = (Counter::new(), AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -101,12 +102,12 @@ fn be_stepped(contended: bool) -> bool {
     counter.count() == STEPPED + others.load(Relaxed)
 }
 
-/// An unlock that restarts after each step would never end.
+/// An unlock that restarted after each step would never end.
 fn is_stepped_to_its_end(contended: bool) {
     let child = in_child(|| be_stepped(contended));
     let status = wait_for(child);
     if !libc::WIFSTOPPED(status) {
-        // A sandbox that forbids tracing.
+        // A sandbox that allows no tracing.
         assert_eq!(status, 0);
         return;
     }
@@ -132,12 +133,12 @@ fn is_stepped_to_its_end(contended: bool) {
 }
 
 #[test]
-fn unlocks_can_be_single_stepped() {
+fn stepping_through_unlocks_gets_on() {
     is_stepped_to_its_end(false);
 }
 
 #[test]
-fn contended_unlocks_can_be_single_stepped() {
+fn stepping_through_unlocks_gets_on_beside_another_thread() {
     is_stepped_to_its_end(true);
 }
 
@@ -145,7 +146,7 @@ const THREADS: u64 = 8;
 const ROUNDS: u64 = 5_000;
 
 #[test]
-fn sequences_can_be_abandoned_under_contention() {
+fn sequences_are_given_up_while_threads_fight() {
     for pause in [0, 1, 3, 10] {
         let child = in_child(|| {
             let counter = Counter::new();

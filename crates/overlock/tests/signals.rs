@@ -1,9 +1,9 @@
 //! Signal handlers that use locks.
 //!
-//! - A thread waits for a lock, and nested handlers interrupt it: three for which there are queue
-//!   nodes, and a fourth one without. Each takes and releases a contended lock of the same kind.
-//! - Handlers interrupt threads anywhere, also while they work on a lock's queue, and try to take
-//!   the same lock.
+//! - A thread waits for a lock; handlers interrupt it, nested three deep, and a fourth one without
+//!   a queue node left. Each takes and releases a contended lock of the same kind.
+//! - Handlers interrupt threads anywhere, also within a lock's queue operations, and try to take
+//!   that same lock.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -12,14 +12,14 @@ use std::{ptr, thread};
 
 use overlock::spin::RawLock;
 
-/// The process has one handler at a time, so the tests are serialised.
-static TURN: Mutex<()> = Mutex::new(());
+/// One handler at a time in the process: tests of different locks run one by one.
+static SERIAL: Mutex<()> = Mutex::new(());
 static LOCK: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 static ENTER: AtomicUsize = AtomicUsize::new(0);
 static DEPTH: AtomicU32 = AtomicU32::new(0);
 static HANDLED: AtomicU32 = AtomicU32::new(0);
 
-/// Contexts of a thread: its code and four nested handlers; the last one has no node.
+/// Contexts of a thread: its code and four nested handlers; the last has no node.
 const NESTED: u32 = 4;
 
 extern "C" fn handler(_: libc::c_int) {
@@ -28,7 +28,7 @@ extern "C" fn handler(_: libc::c_int) {
     enter();
 }
 
-/// The handler: raises the next nested signal, then takes the contended lock.
+/// Runs in the handler: nests further from inside, then takes the contended lock.
 fn enter<L: RawLock>() {
     if DEPTH.fetch_add(1, Ordering::AcqRel) + 1 < NESTED {
         // SAFETY: raises a signal whose handler is this one; SA_NODEFER lets it nest.
@@ -42,7 +42,7 @@ fn enter<L: RawLock>() {
     unsafe { lock.unlock(token) };
 }
 
-/// Makes the handler call `enter` with `lock` from now on.
+/// Makes the handler run `enter` with `lock`.
 fn install<L>(lock: &L, enter: fn()) {
     LOCK.store(ptr::from_ref(lock).cast_mut().cast(), Ordering::Release);
     ENTER.store(enter as usize, Ordering::Release);
@@ -50,12 +50,12 @@ fn install<L>(lock: &L, enter: fn()) {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as extern "C" fn(libc::c_int) as usize;
     action.sa_flags = libc::SA_NODEFER | libc::SA_RESTART;
-    // SAFETY: `action` is valid, and the handler only runs code of this file.
+    // SAFETY: `action` is valid, and the handler does only what this file says.
     let installed = unsafe { libc::sigaction(libc::SIGUSR1, &action, ptr::null_mut()) };
     assert_eq!(installed, 0);
 }
 
-/// The handler of [`tries`]. The interrupted thread may hold the lock, so it must not wait.
+/// Runs in the handler of [`tries`]. The interrupted thread may hold the lock, so it must not wait.
 fn try_once<L: RawLock>() {
     // SAFETY: the test keeps the lock alive until after the last signal.
     let lock = unsafe { &*LOCK.load(Ordering::Acquire).cast::<L>() };
@@ -71,11 +71,13 @@ fn spend(micros: u64) {
     while Instant::now() < end {}
 }
 
-/// Critical sections are long enough for waiters to sleep, so that there are queues to work on.
+/// Sections are long enough for waiters to sleep, so that there are queues to interrupt.
 fn tries<L: RawLock>() {
     const WORKERS: usize = 3;
 
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _serial = SERIAL
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     let lock = L::create().unwrap();
     install(&lock, try_once::<L>);
     HANDLED.store(0, Ordering::Release);
@@ -102,7 +104,7 @@ fn tries<L: RawLock>() {
                     spend(30);
                     // SAFETY: the token is of this lock and this thread.
                     unsafe { lock.unlock(token) };
-                    // At times the lock is free.
+                    // Now and then the lock is free.
                     spend(round % 4 * 30);
                 }
                 gone.wait();
@@ -124,7 +126,9 @@ fn tries<L: RawLock>() {
 }
 
 fn nests<L: RawLock>() {
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _serial = SERIAL
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     let [outer, inner] = [L::create().unwrap(), L::create().unwrap()];
     install(&inner, enter::<L>);
     for _ in 0..3 {
@@ -169,4 +173,4 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::spin_locks!(tests);
+overlock_core::spin_locks!(tests);

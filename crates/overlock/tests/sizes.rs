@@ -1,6 +1,6 @@
-//! The size of every type that people name: docs/sizes.md says the same, and a change here is a
-//! change of the interface.
-// With the feature `lockdep` a lock knows where it was made.
+//! The size of every named type: docs/sizes.md says the same, and a change here is a change of the
+//! interface.
+// With the feature `lockdep` a lock stores its place of creation.
 #![cfg(all(target_pointer_width = "64", not(feature = "lockdep")))]
 
 use std::mem::{needs_drop, size_of};
@@ -9,8 +9,7 @@ use std::sync::atomic::AtomicU8;
 use overlock::lock::Lock;
 use overlock::{spin, *};
 
-/// A type for each of the file's rows, and what else a user pays: nothing is allocated, so nothing
-/// is dropped.
+/// A type for each row of the file. Nothing is allocated, so nothing is dropped.
 macro_rules! sizes {
     ($($size:literal: $($type:ty),+;)*) => {$($(
         assert_eq!(size_of::<$type>(), $size, stringify!($type));
@@ -51,7 +50,7 @@ fn the_others() {
     }
 }
 
-/// What the page says of others, for comparison.
+/// The page's sizes of other crates' types, for comparison.
 #[test]
 fn other_crates() {
     sizes! {

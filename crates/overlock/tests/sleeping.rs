@@ -1,5 +1,5 @@
-//! The mutual-exclusion locks whose waiters sleep, on real threads: exclusion, progress, deadlines,
-//! 10,000 waiters at one lock, and short-lived threads.
+//! The mutual-exclusion locks whose waiters sleep, on real threads: they exclude and make progress,
+//! waiters give up in time, 10,000 waiters at one lock are all served, and threads come and go.
 #![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
 mod common;
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use common::Pair;
 use overlock::Linux;
-use overlock::core::Platform;
 use overlock::sleep::RawLock;
+use overlock_core::Platform;
 use until::{Until, until_of};
-use watch::Place;
+use watch::ThreadState;
 
 const SECTIONS: u64 = 1_000;
 const THREADS: usize = 12;
@@ -30,10 +30,12 @@ const SMALL_STACK: usize = 64 << 10;
 const CHURN: u64 = 4_000;
 const AT_A_TIME: u64 = 8;
 
-/// Serialises the tests, so that each has all CPUs and the system's threads.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+/// One test at a time has the CPUs, or the system's threads.
+fn serial() -> MutexGuard<'static, ()> {
+    static SERIAL: Mutex<()> = Mutex::new(());
+    SERIAL
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Fails where it returns at once.
@@ -48,7 +50,7 @@ fn assert_idle<L: RawLock>(lock: &L) {
     assert!(!lock.is_locked() && !lock.is_contended(), "{}", L::NAME);
 }
 
-/// Holders that are preempted in their critical sections; fast paths, attempts and waits.
+/// Holders that lose their CPU inside; fast paths, attempts and waits.
 fn excludes<L: RawLock>() {
     let pair = &Pair::<L>::new();
     let start = &Barrier::new(4);
@@ -75,25 +77,25 @@ fn excludes<L: RawLock>() {
     assert_idle(&pair.lock);
 }
 
-/// Many threads with and without deadlines. Then they leave one after another, and no other unlock
-/// compensates for a lost wake-up.
+/// Many threads with and without deadlines; then they leave one after another, and no other thread
+/// makes up for a lost wake-up.
 fn gets_on<L: RawLock>(until: Option<Until<L>>) {
-    let _turn = turn();
-    // Leaked: if a thread is stuck, the test ends before the thread.
+    let _serial = serial();
+    // Leaked: if a thread is stuck the test ends before it does.
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
-    let places: &'static [Place; THREADS] = Box::leak(Box::default());
+    let states: &'static [ThreadState; THREADS] = Box::leak(Box::default());
     let work = move |number: usize| {
-        let place = &places[number];
+        let state = &states[number];
         let begin = Instant::now();
-        for turn in number as u64.. {
+        for iteration in number as u64.. {
             if begin.elapsed() > TRAFFIC {
                 break;
             }
-            let limit = until.filter(|_| turn % 3 == 0);
-            place.waits(limit.is_some());
+            let limit = until.filter(|_| iteration % 3 == 0);
+            state.waits(limit.is_some());
             let token = match limit {
                 Some(until) => {
-                    let end = Linux::now().plus_nanos(turn * 7919 % DEADLINES_NS);
+                    let end = Linux::now().plus_nanos(iteration * 7919 % DEADLINES_NS);
                     let token = until(&pair.lock, end);
                     let early = token.is_none() && Linux::now() < end;
                     assert!(!early, "{} gave up early", L::NAME);
@@ -102,18 +104,18 @@ fn gets_on<L: RawLock>(until: Option<Until<L>>) {
                 None => Some(pair.lock.lock()),
             };
             if let Some(token) = token {
-                place.is_inside();
+                state.is_inside();
                 pair.section(token, || {
-                    if turn % 64 == 0 {
+                    if iteration % 64 == 0 {
                         thread::yield_now();
                     }
                 });
             }
-            place.is_outside();
+            state.is_outside();
         }
     };
     let threads = (0..THREADS).map(|number| thread::spawn(move || work(number)));
-    watch::join(L::NAME, places, threads.collect());
+    watch::join(L::NAME, states, threads.collect());
     assert!(pair.count() > 0);
     assert_idle(&pair.lock);
 }
@@ -135,13 +137,13 @@ fn gives_up_in_time<L: RawLock>(until: Option<Until<L>>) {
     // SAFETY: the token is of this lock and this thread.
     unsafe { lock.unlock(token) };
     assert_idle(lock);
-    let token = until(lock, overlock::Instant::from_nanos(0));
+    let token = until(lock, overlock_core::Instant::from_nanos(0));
     assert!(token.is_some(), "tries once, even after the deadline");
 }
 
 /// As many waiters as there may be threads: each is served once.
 fn serves_a_crowd<L: RawLock>() {
-    let _turn = turn();
+    let _serial = serial();
     let pair = &Pair::<L>::new();
     let waiting = &AtomicUsize::new(0);
     let token = pair.lock.lock();
@@ -155,7 +157,7 @@ fn serves_a_crowd<L: RawLock>() {
                 pair.section(token, || {});
             });
             if waiter.is_err() {
-                break; // all that this machine has
+                break; // the limit of this machine
             }
             crowd += 1;
         }
@@ -172,9 +174,9 @@ fn serves_a_crowd<L: RawLock>() {
     assert_idle(&pair.lock);
 }
 
-/// Threads that lock once and exit: their nodes are reused.
+/// Threads lock once and exit: their nodes become free again.
 fn survives_churn<L: RawLock>() {
-    let _turn = turn();
+    let _serial = serial();
     let pair = &Pair::<L>::new();
     for _ in 0..CHURN / AT_A_TIME {
         thread::scope(|scope| {
@@ -197,35 +199,35 @@ macro_rules! tests {
 
             #[test]
             fn excludes() {
-                super::excludes::<::overlock::sleep::$lock>();
+                super::excludes::<::overlock_core::sleep::$lock<::overlock::Linux>>();
             }
 
             #[test]
             fn gets_on() {
-                super::gets_on::<::overlock::sleep::$lock>(until_of!(::overlock::sleep::$lock));
+                super::gets_on::<::overlock_core::sleep::$lock<::overlock::Linux>>(until_of!(::overlock_core::sleep::$lock<::overlock::Linux>));
             }
 
             #[test]
             fn gives_up_in_time() {
-                super::gives_up_in_time::<::overlock::sleep::$lock>(until_of!(::overlock::sleep::$lock));
+                super::gives_up_in_time::<::overlock_core::sleep::$lock<::overlock::Linux>>(until_of!(::overlock_core::sleep::$lock<::overlock::Linux>));
             }
 
             #[test]
             fn serves_a_crowd() {
-                super::serves_a_crowd::<::overlock::sleep::$lock>();
+                super::serves_a_crowd::<::overlock_core::sleep::$lock<::overlock::Linux>>();
             }
 
             #[test]
             fn survives_churn() {
-                super::survives_churn::<::overlock::sleep::$lock>();
+                super::survives_churn::<::overlock_core::sleep::$lock<::overlock::Linux>>();
             }
         }
     )*};
 }
 
-/// In a module, since one of the locks has the name of the crate.
+/// In a module: one of the locks has the name of the crate.
 mod each {
     use super::*;
 
-    ::overlock::core::sleep_locks!(tests);
+    ::overlock_core::sleep_locks!(tests);
 }

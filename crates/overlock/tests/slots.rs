@@ -1,6 +1,6 @@
-//! All queue slots of the process are taken. Threads without one lock and unlock every lock, and
-//! threads that start after slots were returned have nodes again. Alone in its binary, since the
-//! slots are process-wide.
+//! All queue slots of the process are taken: threads without one lock and unlock every lock, and
+//! later threads have nodes again after slots were given back. Alone in its binary: the slots are
+//! those of the whole process.
 
 mod common;
 #[path = "common/until.rs"]
@@ -17,22 +17,22 @@ use std::time::{Duration, Instant};
 
 use common::Pair;
 use overlock::Linux;
-use overlock::core::Platform;
-use overlock::core::node::NodeGuard;
 use overlock::spin::RawLock;
 use overlock::stat::{self, Event, Snapshot};
+use overlock_core::Platform;
+use overlock_core::node::NodeGuard;
 use until::{Until, until_of};
-use watch::{Place, join};
+use watch::{ThreadState, join};
 
-/// Threads that keep their slot until they have to end.
+/// Threads that keep their slot until they are stopped.
 const OWNERS: usize = 6;
-/// Number of threads that wait for one lock at a time, and of `OWNERS` that compete with them.
+/// Threads that wait for one lock at a time, and those of `OWNERS` that compete with them.
 const WAITERS: usize = 4;
 const RIVALS: usize = 2;
 const SECTIONS: u64 = if cfg!(miri) { 5 } else { 500 };
-/// Strictly fair locks lose a time slice whenever the next waiter is preempted.
+/// Strictly fair locks lose a time slice whenever the next in line is not running.
 const ENOUGH: Duration = Duration::from_millis(150);
-/// How long a holder waits for waiters to appear in the counters.
+/// How long a holder polls the counters for waiters.
 const SHOWS: Duration = Duration::from_secs(10);
 
 /// A snapshot adds up 170,000 counters: seconds under Miri.
@@ -60,14 +60,14 @@ impl Owner {
     }
 }
 
-/// Takes a slot out of use for good, at the cost of a short-lived thread: the thread forgets what
-/// it holds, and a slot whose nodes may still be queued is not reused. (16,000 simultaneous threads
-/// would need more memory maps than Linux allows by default.)
+/// Takes a slot out of use for good, at the price of a short-lived thread: it forgets its guard,
+/// and a slot whose nodes may still stand in a queue is never reused. (16,000 threads at a time
+/// would want more memory maps than Linux grants by default.)
 fn use_up_one() -> Option<usize> {
     let thread = thread::spawn(|| {
-        let claim = NodeGuard::<Linux>::new()?;
-        let slot = claim.id().slot();
-        mem::forget(claim);
+        let guard = NodeGuard::<Linux>::new()?;
+        let slot = guard.id().slot();
+        mem::forget(guard);
         Some(slot)
     });
     thread.join().unwrap()
@@ -79,17 +79,17 @@ enum Nodes {
     All,
 }
 
-/// Returns the expected `LockNoNode` after `WAITERS` threads and their holder have locked a lock
-/// once, and how many of these appear while the holder has it.
+/// Returns the count of `LockNoNode` after `WAITERS` threads and the holder before them have locked
+/// a lock once, and the count that shows while the holder is inside.
 fn no_node(lock: &str, nodes: Nodes) -> (RangeInclusive<u64>, u64) {
     let waiters = WAITERS as u64;
     match (nodes, lock) {
         (Nodes::All, _) | (_, "ticket" | "backoff_ticket" | "unfair") => (0..=0, 0),
-        // Owners need a node, too.
+        // Owners need a node too.
         (_, "mcs" | "fast_queue") => (waiters + 1..=waiters + 1, waiters + 1),
         // One waiter is the pending one.
         (_, "queued") => (waiters - 1..=waiters - 1, waiters - 1),
-        // Counts each sleep that it cannot make.
+        // Counts each sleep that it has to forgo.
         (_, "pv_ticket" | "pv_ticket_small" | "pv_ticket_tail_flag") => {
             (waiters..=u64::MAX, waiters)
         }
@@ -101,23 +101,23 @@ fn counted() -> u64 {
     stat::snapshot().count(Event::LockNoNode)
 }
 
-/// Threads wait for a lock that the caller holds; with the counter, it is certain that they wait.
+/// Threads that wait for a lock that the caller holds: the counter proves that they do.
 fn wait_for_holder<L: RawLock>(nodes: Nodes) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
-    let places: &'static [Place; WAITERS] = Box::leak(Box::default());
+    let states: &'static [ThreadState; WAITERS] = Box::leak(Box::default());
     let (due, inside) = no_node(L::NAME, nodes);
     if COUNTS {
         stat::reset();
     }
     let token = pair.lock.lock();
-    let threads = places.iter().map(|place| {
+    let threads = states.iter().map(|state| {
         thread::spawn(move || {
             assert_eq!(Linux::slot().is_some(), nodes == Nodes::All, "{}", L::NAME);
-            place.waits(false);
+            state.waits(false);
             let token = pair.lock.lock();
-            place.is_inside();
+            state.is_inside();
             pair.section(token, || {});
-            place.is_outside();
+            state.is_outside();
         })
     });
     let threads = threads.collect();
@@ -129,7 +129,7 @@ fn wait_for_holder<L: RawLock>(nodes: Nodes) {
         thread::sleep(Duration::from_millis(1));
     }
     pair.section(token, || {});
-    join(L::NAME, places, threads);
+    join(L::NAME, states, threads);
     if COUNTS {
         let now = counted();
         assert!(due.contains(&now), "{}: {now}, not {due:?}", L::NAME);
@@ -141,8 +141,8 @@ fn wait_for_holder<L: RawLock>(nodes: Nodes) {
     assert!(!pair.lock.is_locked() && !pair.lock.is_contended());
 }
 
-/// Without nodes, too, slow = queued + stolen if the lock has an unfair mode. In the others these
-/// are separate.
+/// Without nodes too, slow = queued + stolen if there is an unfair mode. In the others these count
+/// apart.
 fn slow_ones_add_up(lock: &str, now: &Snapshot) {
     let queued = now.count(Event::LockSlowpath);
     let stolen = now.count(Event::PvLockStealing);
@@ -159,31 +159,31 @@ fn slow_ones_add_up(lock: &str, now: &Snapshot) {
     }
 }
 
-/// Threads with and without a slot at one lock, with all kinds of acquisitions.
+/// Threads with and without a slot at one lock, all ways of acquiring mixed.
 fn exclude<L: RawLock>(until: Option<Until<L>>, owners: &[Owner]) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
-    let places: &'static [Place; WAITERS + RIVALS] = Box::leak(Box::default());
+    let states: &'static [ThreadState; WAITERS + RIVALS] = Box::leak(Box::default());
     let work = move |number: usize| {
-        let place = &places[number];
+        let state = &states[number];
         let begin = Instant::now();
         for turn in 0..SECTIONS {
             if begin.elapsed() > ENOUGH {
                 break;
             }
-            place.waits(false);
+            state.waits(false);
             let token = match ((turn + number as u64) % 4, until) {
                 (0, _) => pair.lock.try_lock(),
                 (1, Some(until)) => until(&pair.lock, Linux::now().plus_nanos(turn % 64 * 1000)),
                 _ => None,
             };
             let token = token.unwrap_or_else(|| pair.lock.lock());
-            place.is_inside();
+            state.is_inside();
             pair.section(token, || {
                 if turn % 50 == number as u64 {
                     thread::yield_now();
                 }
             });
-            place.is_outside();
+            state.is_outside();
         }
     };
     let threads = (0..WAITERS)
@@ -205,10 +205,10 @@ fn exclude<L: RawLock>(until: Option<Until<L>>, owners: &[Owner]) {
             thread::spawn(move || ended.recv().unwrap())
         }))
         .collect();
-    join(L::NAME, places, threads);
+    join(L::NAME, states, threads);
     assert_eq!(
         pair.count(),
-        places.iter().map(Place::done).sum::<u64>(),
+        states.iter().map(ThreadState::done).sum::<u64>(),
         "{}",
         L::NAME
     );
@@ -227,7 +227,7 @@ macro_rules! all_locks {
     };
 }
 
-overlock::core::spin_locks!(all_locks);
+overlock_core::spin_locks!(all_locks);
 
 #[test]
 fn locks_work_without_slots_and_slots_come_back() {
@@ -255,7 +255,7 @@ fn locks_work_without_slots_and_slots_come_back() {
         drop(owner.jobs);
         owner.thread.join().unwrap();
     }
-    // Threads that had no slot get one now; and the waits below are not counted as without a node.
+    // Threads without a node are not left out; and those below count no wait without a node.
     assert!(Linux::slot().is_some());
     wait_for_every_holder(Nodes::All);
 }

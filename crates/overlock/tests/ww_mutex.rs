@@ -1,6 +1,6 @@
-//! Several locks at once, in the scenes of the kernel's selftest: mutual exclusion, the same lock
-//! twice, cycles of two and more, and stress in order, reordered, and with single locks. Under both
-//! rules; a stuck thread fails the test.
+//! Several locks at once: the shapes of the kernel's selftest (mutual exclusion, the same lock
+//! twice, two and more that cross, stress in order, reordered, with single locks), under both
+//! rules. A stuck thread fails the test.
 
 #[path = "common/watch.rs"]
 mod watch;
@@ -12,13 +12,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use overlock::ww_mutex::{Class, Context, Error, Rule, WwMutex, WwMutexGuard, acquire};
-use watch::Place;
+use watch::ThreadState;
 
 static WOUND_WAIT: Class = Class::new();
 static WAIT_DIE: Class = Class::with_rule(Rule::WaitDie);
 const CLASSES: [&Class; 2] = [&WOUND_WAIT, &WAIT_DIE];
 
-/// Two numbers that are equal whenever no thread holds the lock.
+/// Two numbers that are equal whenever nobody is inside.
 type Pair = WwMutex<[u64; 2]>;
 
 fn pairs<const N: usize>(class: &'static Class) -> &'static [Pair; N] {
@@ -27,7 +27,7 @@ fn pairs<const N: usize>(class: &'static Class) -> &'static [Pair; N] {
     })))
 }
 
-/// Runs one critical section with all of these locks held.
+/// One section with all of these held.
 fn section(held: &mut [WwMutexGuard<'_, [u64; 2]>], inside: impl FnOnce()) {
     held.iter_mut().for_each(|numbers| numbers[0] += 1);
     inside();
@@ -37,7 +37,7 @@ fn section(held: &mut [WwMutexGuard<'_, [u64; 2]>], inside: impl FnOnce()) {
     }
 }
 
-/// Xorshift: the same numbers in each run.
+/// Xorshift: the same from run to run, as far as threads are.
 struct Random(u64);
 
 impl Random {
@@ -57,27 +57,27 @@ impl Random {
 enum Stress {
     /// The same order in each attempt.
     InOrder,
-    /// The contended lock is taken first.
+    /// The contended lock is requested first.
     Reorder,
     /// One lock at a time, with a context or without.
     Single,
-    /// Like `InOrder`, without a queue node: inside four other contexts.
+    /// As in order, without a queue node: inside four other contexts.
     WithoutNode,
-    /// Like `InOrder`, by `lock_found`, which does not wait for the contended lock.
+    /// As in order, by `lock_found`: the contended lock is not waited for.
     Found,
 }
 
 const LOCKS: usize = if cfg!(miri) { 5 } else { 16 };
 const THREADS: usize = if cfg!(miri) { 3 } else { 32 };
 const SETS: usize = if cfg!(miri) { 3 } else { 300 };
-/// Duration of each stress test; on a busy machine each context switch takes a while.
+/// Time for each stress: on a busy machine each change of thread takes a while.
 const ENOUGH: Duration = Duration::from_millis(if cfg!(miri) { 10 } else { 400 });
 
 struct Trial {
     class: &'static Class,
     pairs: &'static [Pair; LOCKS],
-    places: [Place; THREADS],
-    /// Locks taken in all critical sections.
+    states: [ThreadState; THREADS],
+    /// Locks taken, over all sections.
     taken: AtomicU64,
     aborts: AtomicU64,
 }
@@ -98,7 +98,7 @@ impl Trial {
                 Stress::Single => 1,
                 _ => 2 + random.below(4),
             });
-            self.places[number].waits(false);
+            self.states[number].waits(false);
             if stress == Stress::Single && random.once_in(2) {
                 let held = self.pairs[order[0]].lock();
                 section(&mut [held], || {});
@@ -106,7 +106,7 @@ impl Trial {
                 self.take(number, order.clone(), stress, &mut random);
             }
             self.taken.fetch_add(order.len() as u64, Relaxed);
-            self.places[number].is_outside();
+            self.states[number].is_outside();
         }
     }
 
@@ -141,14 +141,14 @@ impl Trial {
                     thread::yield_now();
                 }
             }
-            self.places[number].is_inside();
+            self.states[number].is_inside();
             let pauses = random.once_in(8);
             section(&mut held, || {
                 if pauses {
                     thread::yield_now();
                 }
             });
-            // In random order.
+            // In any order.
             while !held.is_empty() {
                 drop(held.swap_remove(random.below(held.len())));
             }
@@ -161,7 +161,7 @@ impl Trial {
     }
 }
 
-/// Runs `attempt` in a context inside of this many others, which use up the thread's nodes.
+/// Runs `attempt` in a context inside of so many others, which use up the thread's nodes.
 fn inside_of(
     others: u32,
     class: &'static Class,
@@ -185,19 +185,19 @@ fn survives(stress: Stress) {
         let trial: &'static Trial = Box::leak(Box::new(Trial {
             class,
             pairs: pairs(class),
-            places: Default::default(),
+            states: Default::default(),
             taken: AtomicU64::new(0),
             aborts: AtomicU64::new(0),
         }));
         let threads = (0..THREADS)
             .map(|number| thread::spawn(move || trial.work(number, stress)))
             .collect();
-        watch::join("ww_mutex", &trial.places, threads);
+        watch::join("ww_mutex", &trial.states, threads);
         let counts = trial.pairs.iter().map(|pair| pair.lock()[1]);
         assert_eq!(counts.sum::<u64>(), trial.taken.load(Relaxed));
         assert!(trial.pairs.iter().all(|pair| !pair.is_contended()));
         let aborts = trial.aborts.load(Relaxed);
-        // Under Miri there is too little contention.
+        // Too few meet under Miri.
         assert!(
             cfg!(miri) || (aborts > 0) == (stress != Stress::Single),
             "{aborts} aborts"
@@ -234,9 +234,9 @@ fn inside(mut held: WwMutexGuard<'_, [u64; 2]>) {
     section(std::slice::from_mut(&mut held), thread::yield_now);
 }
 
-/// With and without contexts, waiting and trying.
+/// With and without contexts, by waiting and by trying.
 #[test]
-fn all_combinations_exclude_each_other() {
+fn each_excludes_each() {
     for class in CLASSES {
         let [pair] = pairs::<1>(class);
         let ways: [&(dyn Fn() -> bool + Sync); 4] = [
@@ -270,8 +270,8 @@ fn all_combinations_exclude_each_other() {
     }
 }
 
-/// One thread for each lock. Each takes its own; then each requests its neighbour's. Returns how
-/// often each was aborted, the oldest first.
+/// One thread for each lock. Each takes its own; when all have, each requests its neighbour's.
+/// Returns how often each was aborted, the oldest first.
 fn circle<const N: usize>(class: &'static Class) -> [u64; N] {
     let pairs = pairs::<N>(class);
     let begun = AtomicU64::new(0);
@@ -306,7 +306,7 @@ fn circle<const N: usize>(class: &'static Class) -> [u64; N] {
 }
 
 #[test]
-fn cycles_of_two_and_more() {
+fn two_that_cross_and_many() {
     for class in CLASSES {
         for _ in 0..if cfg!(miri) { 2 } else { 30 } {
             assert_eq!(circle::<2>(class), [0, 1]);
@@ -326,13 +326,13 @@ fn cycles_of_two_and_more() {
     }
 }
 
-/// The thread that gives up the lock goes on, and lets the other one proceed at its end.
+/// A thread that can do without the lock continues, and lets the other one through by its end.
 #[test]
-fn a_cycle_of_two_in_which_one_gives_up() {
+fn two_that_cross_and_one_does_without() {
     for class in CLASSES {
         let [a, b] = pairs::<2>(class);
         let [first, both] = &[const { Barrier::new(2) }; 2];
-        // The thread that begins later has the younger context.
+        // The context that begins later is the younger one.
         let cross = |begins_first: bool, own: &'static Pair, other: &'static Pair| {
             let begin = || {
                 first.wait();
@@ -358,11 +358,11 @@ fn a_cycle_of_two_in_which_one_gives_up() {
     }
 }
 
-/// A child of fork() locks and unlocks locks that were free, and those that its own thread held.
-/// Locks hold names of nodes, which the copy of a thread has, too.
+/// A child of fork locks and unlocks what nobody else used, and what its own thread held: names in
+/// locks are those of nodes, which the copy of a thread has too.
 #[test]
 #[cfg_attr(miri, ignore)]
-fn a_forked_child_can_use_its_contexts() {
+fn a_forked_child_goes_on_with_its_contexts() {
     let [a, b] = pairs::<2>(&WOUND_WAIT);
     let status = acquire(&WOUND_WAIT, |ctx| {
         let held = ctx.lock(a)?;

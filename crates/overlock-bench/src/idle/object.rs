@@ -136,13 +136,12 @@ impl Blocking for Semaphore {
 
 /// A barrier that opens when the owner comes too.
 macro_rules! barriers {
-    ($($name:ident($barrier:ty), $count:expr;)*) => {$(
+    ($($name:ident($barrier:ty);)*) => {$(
         struct $name($barrier);
 
         impl $name {
             fn create(threads: usize) -> Result<Box<dyn Blocking>, CreateError> {
-                let count = $count;
-                Ok(Box::new(Self(<$barrier>::new(count(threads + 1)))))
+                Ok(Box::new(Self(<$barrier>::new(threads + 1))))
             }
         }
 
@@ -160,8 +159,8 @@ macro_rules! barriers {
 }
 
 barriers! {
-    OurBarrier(overlock::Barrier), |count| u32::try_from(count).unwrap_or(u32::MAX);
-    StdBarrier(std::sync::Barrier), |count| count;
+    OurBarrier(overlock::Barrier);
+    StdBarrier(std::sync::Barrier);
 }
 
 #[cfg(target_env = "gnu")]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-use overlock::core::raw::RawRwLock;
+use overlock_core::raw::RawRwLock;
 
 use crate::lock::{BenchRwLock, CreateError};
 

@@ -5,7 +5,7 @@
 //! line below.
 
 use overlock::Linux;
-use overlock::core::raw::{RawLock, RawRwLock};
+use overlock_core::raw::{RawLock, RawRwLock};
 
 use super::{Entry, Family, Kind};
 use crate::lock::{AllAlone, BenchCondvar, BenchLock, BenchRwLock};
@@ -69,14 +69,14 @@ fn exclusive() -> Vec<Entry> {
         Entry::noted(L::NAME, Rounds::exclusive::<Ours<L>>(), simulated).shaped::<Ours<L>>()
     }
     macro_rules! spin {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock::core::spin::$lock<Linux>, overlock::core::spin::$lock<Sim>>()),*] };
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock_core::spin::$lock<Linux>, overlock_core::spin::$lock<Sim>>()),*] };
     }
     macro_rules! sleep {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock::core::sleep::$lock<Linux>, overlock::core::sleep::$lock<Sim>>()),*] };
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock_core::sleep::$lock<Linux>, overlock_core::sleep::$lock<Sim>>()),*] };
     }
     let mut all = Vec::new();
-    all.extend(overlock::core::sleep_locks!(sleep));
-    all.extend(overlock::core::spin_locks!(spin));
+    all.extend(overlock_core::sleep_locks!(sleep));
+    all.extend(overlock_core::spin_locks!(spin));
     all.extend(exclusive_types());
     all.extend(exclusive_peers());
     all
@@ -128,10 +128,10 @@ fn reader_writer() -> Vec<Entry> {
         )
     }
     macro_rules! entries {
-        ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock::core::$module::$lock<Linux>, overlock::core::$module::$lock<Sim>>()),*] };
+        ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock_core::$module::$lock<Linux>, overlock_core::$module::$lock<Sim>>()),*] };
     }
     let mut all = Vec::new();
-    all.extend(overlock::core::rw_locks!(entries));
+    all.extend(overlock_core::rw_locks!(entries));
     all.extend(reader_writer_types());
     all.extend(reader_writer_peers());
     all

@@ -19,7 +19,7 @@ use crate::interrupt::Interrupt;
 
 /// Whether the locks look for misuse, which costs time: a `cargo run` of the whole workspace builds
 /// them so, as its other members need them.
-pub const CHECKED: bool = overlock::core::raw::CHECKED;
+pub const CHECKED: bool = overlock_core::raw::CHECKED;
 
 /// Enough for every workload here, and little enough for thousands of threads.
 const STACK: usize = 256 * 1024;

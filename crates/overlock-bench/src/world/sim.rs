@@ -16,8 +16,8 @@ use overlock_sim::trace::Mark;
 use overlock_sim::word::U64;
 use overlock_sim::{Sim, Time};
 
-use overlock::core::platform::Atomic;
-use overlock::core::raw::{RawLock, RawRwLock};
+use overlock_core::platform::Atomic;
+use overlock_core::raw::{RawLock, RawRwLock};
 
 use super::{Crew, Team, Word, Work, Worker, World};
 use crate::error::Error;

@@ -11,8 +11,7 @@ pub fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A scratch directory with the libraries in it, by the names that they have when they are
-/// installed.
+/// A scratch directory with the libraries, by their installed names.
 pub struct Workshop(tempfile::TempDir);
 
 /// A library to link to.
@@ -91,7 +90,7 @@ pub fn succeed(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs it, whatever comes of it.
+/// Runs it, with any outcome.
 pub fn run(command: &mut Command) -> Output {
     command
         .output()

@@ -1,4 +1,4 @@
-/* What the test programs share. */
+/* Helpers of the test programs. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Ends the program with a message where the condition does not hold. */
+/* Ends the program with a message if the condition does not hold. */
 #define CHECK(condition) \
     do { \
         if (!(condition)) { \
@@ -21,7 +21,7 @@ static inline long long now_ns(void) {
     return (long long)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* The moment that comes so many milliseconds later. */
+/* The moment so many milliseconds from now. */
 static inline struct timespec later(int milliseconds) {
     long long at = now_ns() + milliseconds * 1000000LL;
     struct timespec time;

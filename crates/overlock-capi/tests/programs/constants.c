@@ -1,4 +1,4 @@
-/* Prints what the header's inline functions rely on, as words for tests/header.rs. */
+/* Prints the layout that the header's inline functions rely on, as words for tests/header.rs. */
 #include <overlock.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Threads count under every lock. A part of them calls the library where the others inline: both are the same lock. */
+/* Threads count under every lock. Some of them call the library, the others inline: both are the same lock. */
 #define _GNU_SOURCE
 #include <overlock.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@ static ovl_spinlock_t spinlock = OVL_SPINLOCK_INIT;
 static ovl_rwlock_t rwlock = OVL_RWLOCK_INIT;
 static pthread_mutex_t glibc = PTHREAD_MUTEX_INITIALIZER;
 
-/* Plain: what a torn or lost write would show. */
+/* Plain, to show torn and lost writes. */
 static struct { long left, middle, right; } by_mutex, by_spinlock, by_rwlock;
 static long by_glibc, timeouts;
 
@@ -60,7 +60,7 @@ static void *count(void *argument) {
         COUNT(by_spinlock);
         ovl_spinlock_unlock(&spinlock);
 
-        /* Mostly read at first, so that readers come without counting, then written. */
+        /* Mostly read at first, so that readers enter without counting, then written. */
         if (i > ROUNDS / 2 && i % 8 == 0) {
             ovl_rwlock_wrlock(&rwlock);
             COUNT(by_rwlock);

@@ -1,4 +1,4 @@
-/* What every function returns, and that static locks, zeroed and initialised ones are the same. */
+/* The results of every function; static, zeroed and initialised locks behave the same. */
 #define _GNU_SOURCE
 #include <overlock.h>
 #include <pthread.h>
@@ -102,7 +102,7 @@ int main(void) {
         CHECK(ovl_mutex_destroy(&mutex) == 0 && ovl_spinlock_destroy(&spinlock) == 0);
         CHECK(ovl_rwlock_destroy(&rwlock) == 0 && ovl_cond_destroy(&cond) == 0);
 
-        /* The second round begins with rubbish that was initialised. */
+        /* The second round begins with garbage that was initialised. */
         memset(&mutex, 0x5a, sizeof mutex);
         memset(&spinlock, 0x5a, sizeof spinlock);
         memset(&rwlock, 0x5a, sizeof rwlock);

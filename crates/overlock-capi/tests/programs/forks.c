@@ -1,4 +1,4 @@
-/* A child of fork goes on with what its parent's threads waited for. */
+/* A child of fork uses the locks that its parent's threads waited for. */
 #define _GNU_SOURCE
 #include <overlock.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ static void *wait_for_signal(void *nothing) {
     return nothing;
 }
 
-/* Starts a thread for each thing to wait for. */
+/* Starts a waiter for each lock. */
 static void start(pthread_t *threads) {
     CHECK(pthread_create(&threads[0], NULL, wait_for_mutex, NULL) == 0);
     CHECK(pthread_create(&threads[1], NULL, wait_to_write, &read_lock) == 0);
@@ -50,7 +50,7 @@ static void start(pthread_t *threads) {
     usleep(30000);
 }
 
-/* Releases everything, and sees the threads end. */
+/* Releases everything, and joins the threads. */
 static void finish(pthread_t *threads) {
     ovl_mutex_unlock(&mutex);
     ovl_rwlock_rdunlock(&read_lock);

@@ -7,7 +7,7 @@ static ovl_cond_t cond = OVL_COND_INIT;
 
 int work(void);
 
-/* The calling thread waits, as one that its end has to be noticed of. */
+/* The calling thread waits, so that the library has to notice its end. */
 int work(void) {
     struct timespec soon;
     clock_gettime(CLOCK_MONOTONIC, &soon);

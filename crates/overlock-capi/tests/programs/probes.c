@@ -1,4 +1,4 @@
-/* The inline functions, for tests/header.rs to look at their code. */
+/* The inline functions, for tests/header.rs to inspect their code. */
 #include <overlock.h>
 
 int probe_lock(ovl_mutex_t *mutex);

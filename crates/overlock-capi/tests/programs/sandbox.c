@@ -1,4 +1,4 @@
-/* Threads contend while a filter comes that ends who makes a system call that locks make beyond futex, or opens a file. */
+/* Threads contend while a filter is installed that kills for opening a file, and for all system calls of the locks but futex. */
 #define _GNU_SOURCE
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,4 +1,4 @@
-/* A thread ends when the library with the locks that it has waited for has been closed. */
+/* A thread waits for a lock of a library, and ends after the library has been closed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

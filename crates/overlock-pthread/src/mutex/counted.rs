@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
-use overlock::core::raw::RawLock;
+use overlock_core::raw::RawLock;
 use overlock_stat::Kind;
 
 use super::functions::lock_generally;

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
 use libc::{EBUSY, EINVAL, EPERM, clockid_t, timespec};
-use overlock::core::raw::RawLock;
+use overlock_core::raw::RawLock;
 
 use super::counted::lock_counted;
 use super::raw::raw;

@@ -6,8 +6,8 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use overlock::Linux;
-use overlock::core::raw::{CreateError, RawLock};
-use overlock::core::{Platform, sleep};
+use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::{Platform, sleep};
 
 use super::Mutex;
 use crate::site::Site;

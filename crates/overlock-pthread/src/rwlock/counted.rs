@@ -5,8 +5,8 @@
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
-use overlock::core::Deadline;
-use overlock::core::sleep::RwSem;
+use overlock_core::Deadline;
+use overlock_core::sleep::RwSem;
 use overlock_stat::Kind;
 
 use super::functions::{rdlock_generally, wrlock_generally};

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
-use overlock::core::Deadline;
+use overlock_core::Deadline;
 
 use super::{Attributes, Recommended, RwLock, counted};
 use crate::site::{Site, at_cache_line, with_site};

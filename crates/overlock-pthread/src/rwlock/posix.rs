@@ -1,14 +1,14 @@
-//! The recommended lock as `pthread_rwlock_t`: [`overlock_rw`](overlock::core::rw::overlock_rw),
+//! The recommended lock as `pthread_rwlock_t`: [`overlock_rw`](overlock_core::rw::overlock_rw),
 //! with the errors of POSIX.
 
 use core::ffi::c_int;
 
 use libc::{EAGAIN, EBUSY, ETIMEDOUT};
 use overlock::Linux;
-use overlock::core::Deadline;
-use overlock::core::raw::{RawForkRwLock, RawRwLock};
-use overlock::core::rw::OverlockRw;
-use overlock::core::rw::overlock_rw::Refused;
+use overlock_core::Deadline;
+use overlock_core::raw::{RawForkRwLock, RawRwLock};
+use overlock_core::rw::OverlockRw;
+use overlock_core::rw::overlock_rw::Refused;
 
 use super::{Backend, Passing};
 

@@ -9,9 +9,9 @@ use core::sync::atomic::AtomicU32;
 
 use libc::{EBUSY, ETIMEDOUT};
 use overlock::Linux;
-use overlock::core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
-use overlock::core::sleep::RwSem;
-use overlock::core::{Deadline, Platform};
+use overlock_core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
+use overlock_core::sleep::RwSem;
+use overlock_core::{Deadline, Platform};
 
 use super::{BARGE_DELAY_NS, Backend, Passing};
 

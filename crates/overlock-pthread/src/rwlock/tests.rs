@@ -2,7 +2,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use libc::{EAGAIN, EBUSY, ETIMEDOUT};
-use overlock::core::Platform;
+use overlock_core::Platform;
 
 use super::*;
 

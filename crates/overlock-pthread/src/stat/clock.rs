@@ -1,7 +1,7 @@
 //! The clock for wait and hold times.
 
 use overlock::Linux;
-use overlock::core::Platform;
+use overlock_core::Platform;
 
 /// Returns nanoseconds of the monotonic clock, which is the same for all CPUs: the two times of a
 /// difference may be taken on different ones.

@@ -10,7 +10,7 @@ use core::ffi::CStr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
-use overlock::system_call;
+use overlock_linux::__private::system_call;
 use overlock_stat::{Module, Table};
 
 use super::{clock, table};

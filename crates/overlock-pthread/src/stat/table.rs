@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
-use overlock::{system_call, variable};
+use overlock_linux::__private::{system_call, variable};
 use overlock_stat::{FAILED, MAGIC, PREFIX, Path, Table, VERSION};
 
 use super::{clock, flight, modules};

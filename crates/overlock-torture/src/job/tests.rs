@@ -50,7 +50,7 @@ pub fn entry(bound: Bound) -> &'static Entry {
     made(bound, |_| Ok(Box::new(Fake::default())))
 }
 
-type Make = fn(usize) -> Result<Box<dyn Subject>, overlock::core::raw::CreateError>;
+type Make = fn(usize) -> Result<Box<dyn Subject>, overlock_core::raw::CreateError>;
 
 fn made(bound: Bound, make: Make) -> &'static Entry {
     Box::leak(Box::new(Entry {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use overlock::Linux;
-use overlock::core::raw::RawRwLock;
-use overlock::core::sleep::Overlock;
-use overlock::core::sleep::RtMutex;
-use overlock::core::sleep::ww_mutex::{Class, Rule};
+use overlock_core::raw::RawRwLock;
+use overlock_core::sleep::Overlock;
+use overlock_core::sleep::RtMutex;
+use overlock_core::sleep::ww_mutex::{Class, Rule};
 
 use super::Entry;
 use crate::bound::{Bound, Waiting};
@@ -115,21 +115,21 @@ fn spinning() -> Vec<Entry> {
             })),*]
         };
     }
-    overlock::core::spin_locks!(entries)
+    overlock_core::spin_locks!(entries)
 }
 
 fn sleeping() -> Vec<Entry> {
     macro_rules! entries {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
             vec![$(noted(stringify!($name), |_| {
-                let extras = exclusive_extras!(overlock::sleep::$lock);
+                let extras = exclusive_extras!(overlock_core::sleep::$lock<Linux>);
                 let freed = FREED.contains(&stringify!($name));
                 let in_handlers = TRIED_IN_HANDLERS.contains(&stringify!($name));
                 Ok(Box::new(Exclusive::new(extras, in_handlers, freed)?))
             })),*]
         };
     }
-    overlock::core::sleep_locks!(entries)
+    overlock_core::sleep_locks!(entries)
 }
 
 fn reader_writer() -> Vec<Entry> {
@@ -143,7 +143,7 @@ fn reader_writer() -> Vec<Entry> {
             })),*]
         };
     }
-    overlock::core::rw_locks!(entries)
+    overlock_core::rw_locks!(entries)
 }
 
 fn rt_mutex() -> Entry {
@@ -163,7 +163,7 @@ fn others() -> Vec<Entry> {
             Ok(Box::new(Shared::new(Permits::extras(), in_handlers, false)?))
         }),
         sleeper("condvar", Bound::None, "a bounded queue over overlock", |_| Ok(Box::new(Queue::<Overlock<Linux>>::new()?))),
-        sleeper("condvar_mutex", Bound::None, "a bounded queue over mutex", |_| Ok(Box::new(Queue::<overlock::sleep::Mutex>::new()?))),
+        sleeper("condvar_mutex", Bound::None, "a bounded queue over mutex", |_| Ok(Box::new(Queue::<overlock::sleep::KernelMutex>::new()?))),
         sleeper("once", Bound::None, "initialisation, with panics", |_| Ok(Box::new(Cells::new()))),
         sleeper("barrier", Bound::None, "all threads wait for each other", |threads| Ok(Box::new(Gathering::new(threads)))),
         sleeper("ww_mutex", Bound::Finite, "several locks in any order, wound-wait", |_| Ok(Box::new(Contexts::new(&WOUND_WAIT)))),
@@ -182,7 +182,7 @@ fn types() -> Vec<Entry> {
 /// The locks that are broken on purpose.
 #[cfg(feature = "inject")]
 pub fn flaws() -> Vec<(&'static str, Entry)> {
-    use overlock::core::spin::faulty::{
+    use overlock_core::spin::faulty::{
         BustedRw, Faulty, Lingering, LostKick, NoExclusion, Relaxed, Starving,
     };
 
@@ -262,7 +262,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
     ]
 }
 
-type Make = fn(usize) -> Result<Box<dyn Subject>, overlock::core::raw::CreateError>;
+type Make = fn(usize) -> Result<Box<dyn Subject>, overlock_core::raw::CreateError>;
 
 /// A lock of overlock-core's lists by its line in [`NOTES`].
 fn noted(name: &'static str, make: Make) -> Entry {

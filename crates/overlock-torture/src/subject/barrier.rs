@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use overlock::Linux;
-use overlock::core::sleep::barrier::Barrier;
+use overlock_core::sleep::barrier::Barrier;
 
 use super::Subject;
 use crate::job::Wish;

@@ -9,8 +9,8 @@ use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use overlock::Linux;
-use overlock::core::raw::{CreateError, RawLock};
-use overlock::core::sleep::condvar::Condvar;
+use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::sleep::condvar::Condvar;
 
 use super::Subject;
 use super::exclusive::counts;

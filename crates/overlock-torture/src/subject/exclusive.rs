@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Debug};
 
-use overlock::core::Deadline;
-use overlock::core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
-use overlock::{CancelToken, Instant, Linux};
+use overlock::{CancelToken, Linux};
+use overlock_core::Deadline;
+use overlock_core::Instant;
+use overlock_core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 
 use super::Subject;
 use super::mortal::{LOCK as MORTAL, Mortals};
@@ -41,7 +42,7 @@ pub struct ExclusiveExtras<L: RawLock> {
     pub fair: Option<(UnlockFair<L>, Bump<L>)>,
 }
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawLock]
     HasUntil, NoUntil, until, RawTimedLock, Until<L>, L::lock_until;
     HasCancel, NoCancel, cancellable, RawCancelLock<Linux>, Cancellable<L>, L::lock_cancellable;
@@ -55,7 +56,7 @@ macro_rules! exclusive_extras {
         use crate::subject::exclusive::{
             HasCancel as _, HasFair as _, HasUntil as _, NoCancel as _, NoFair as _, NoUntil as _,
         };
-        let probe = ::overlock::core::registry::Probe::<$lock>::new();
+        let probe = ::overlock_core::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
         crate::subject::ExclusiveExtras::<$lock> {
             until: (&probe).until(),

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use overlock::core::raw::{CreateError, RawLock, RawRwLock};
+use overlock_core::raw::{CreateError, RawLock, RawRwLock};
 
 use crate::place::Op;
 use crate::plan::{How, Pause, Side, Step, Then};

@@ -1,9 +1,9 @@
 //! A semaphore as a reader-writer lock: a reader takes one permit, a writer all of them.
 
-use overlock::core::Deadline;
-use overlock::core::raw::{CreateError, RawRwLock, RawTimedRwLock};
-use overlock::core::sleep::semaphore::Semaphore;
 use overlock::{CancelToken, Linux};
+use overlock_core::Deadline;
+use overlock_core::raw::{CreateError, RawRwLock, RawTimedRwLock};
+use overlock_core::sleep::semaphore::Semaphore;
 
 use super::shared::{Cancellable, SharedExtras, Timed};
 

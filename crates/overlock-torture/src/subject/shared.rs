@@ -5,7 +5,7 @@ mod upgrade;
 
 use std::fmt::{self, Debug};
 
-use overlock::core::raw::{CreateError, RawRwLock};
+use overlock_core::raw::{CreateError, RawRwLock};
 
 use super::Subject;
 use super::exclusive::{counts, unused};

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use overlock::Linux;
-use overlock::core::raw::RawLock;
-use overlock::core::sleep::ww_mutex::{self, Class, Context, Error, WwMutex};
+use overlock_core::raw::RawLock;
+use overlock_core::sleep::ww_mutex::{self, Class, Context, Error, WwMutex};
 
 use super::Subject;
 use super::exclusive::{counts, unused};

@@ -1,4 +1,4 @@
-//! Guards that let go in favour of those that wait.
+//! Guards that release in favour of waiters.
 
 use std::sync::Arc;
 
@@ -6,10 +6,9 @@ use overlock_core::raw::RawFairRwLock;
 
 use super::{Alone, Guard, Guarded, MappedGuard, MappedReadGuard, Mode, Place};
 
-/// A [`Mode`] whose holder can give the lock to those that wait for it.
-/// [`Exclusive`](crate::lock::Exclusive) is one where the raw lock is a
-/// [`RawFairLock`](overlock_core::raw::RawFairLock), the other three where it is a
-/// [`RawFairRwLock`]. Sealed.
+/// A [`Mode`] whose holder can hand the lock off to a waiter. [`Exclusive`](crate::lock::Exclusive)
+/// is one if the raw lock is a [`RawFairLock`](overlock_core::raw::RawFairLock), the other three if
+/// it is a [`RawFairRwLock`]. Sealed.
 pub trait Fair: Mode {
     /// # Safety
     ///
@@ -25,12 +24,12 @@ pub trait Fair: Mode {
 }
 
 impl<P: Place<Raw = M::Raw>, M: Fair> Guard<P, M> {
-    /// Releases the lock; where a waiter sleeps for it, gives it to that one, past everybody else.
+    /// Releases the lock, and hands it off to a waiter if one sleeps, ahead of everybody else.
     ///
-    /// Costs a wake-up during which nobody is inside. Worth it where one thread would take the lock
-    /// again and again, and others need it in between; the bound on their waiting times holds
-    /// without it. What readers release goes to a writer when the last of them has left. Those
-    /// that wait for an upgradable reader are woken, and may still be passed by a writer.
+    /// It costs a wake-up during which nobody is in the critical section. Worth it where one thread
+    /// takes the lock again and again, and others need it in between. The bound on waiting times
+    /// holds without it. A reader's release hands off to a writer once the last reader has left.
+    /// Waiters for an upgradable reader are woken, and a writer may still bypass them.
     #[inline]
     pub fn unlock_fair(s: Self) {
         let (place, token) = s.into_parts();
@@ -51,7 +50,7 @@ impl<P: Place<Raw = M::Raw>, M: Fair> Guard<P, M> {
         )
     }
 
-    /// Lets waiters have the lock, if any sleep for it, and acquires it again in the same mode. The
+    /// Hands the lock off to waiters, if any sleep, and acquires it again in the same mode. The
     /// guard is borrowed mutably, so that no reference into the data can be kept meanwhile.
     ///
     /// ```
@@ -83,7 +82,7 @@ impl<L: Guarded<Raw = M::Raw> + ?Sized, M: Fair> Guard<Arc<L>, M> {
 }
 
 impl<T: ?Sized, M: Alone + Fair> MappedGuard<'_, T, M> {
-    /// Releases the lock; where a waiter sleeps for it, gives it to that one, past everybody else.
+    /// Releases the lock, and hands it off to a waiter if one sleeps, ahead of everybody else.
     #[inline]
     pub fn unlock_fair(s: Self) {
         s.held.release_fair();
@@ -91,7 +90,7 @@ impl<T: ?Sized, M: Alone + Fair> MappedGuard<'_, T, M> {
 }
 
 impl<R: RawFairRwLock, T: ?Sized> MappedReadGuard<'_, R, T> {
-    /// Releases the lock; a writer that waits for it has it when the last reader has left.
+    /// Releases the lock. A waiting writer gets it when the last reader has left.
     #[inline]
     pub fn unlock_fair(s: Self) {
         s.held.release_fair();

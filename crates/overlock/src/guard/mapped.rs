@@ -1,10 +1,9 @@
 //! Guards of a part of the data.
 //!
-//! They keep a pointer to the part instead of the lock, so nothing that would release and acquire
-//! again can be done with them: the part might be gone by then. The pointers are raw: a reference
-//! that is handed to a function by value must stay valid until the function returns, and `drop`
-//! releases the lock before it does. They also make the guards not `Send`, as the marker of a
-//! [`Guard`] does.
+//! They keep a pointer to the part instead of the lock. So they have no operation that releases and
+//! acquires again: the part might be gone by then. The pointers are raw: a reference that is passed
+//! to a function by value must stay valid until the function returns, and `drop` releases the lock
+//! earlier. Raw pointers also make the guards not `Send`, as the marker of a [`Guard`] does.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -23,7 +22,7 @@ pub(super) struct Held<'a, M: Mode> {
 }
 
 impl<'a, M: Mode> Held<'a, M> {
-    /// From a guard, which ends without a release.
+    /// Consumes a guard without a release.
     #[inline]
     fn of<L: Guarded<Raw = M::Raw> + ?Sized>(guard: Guard<&'a L, M>) -> Self {
         let (lock, token) = guard.into_parts();
@@ -33,7 +32,7 @@ impl<'a, M: Mode> Held<'a, M> {
         }
     }
 
-    /// Releases in favour of those that wait.
+    /// Releases in favour of waiters.
     #[inline]
     pub(super) fn release_fair(self)
     where
@@ -57,7 +56,7 @@ impl<M: Mode> Drop for Held<'_, M> {
     }
 }
 
-/// An acquired lock, and access to a part of its data, alone; releases the lock when dropped.
+/// An acquired lock, and exclusive access to a part of its data; releases the lock when dropped.
 ///
 /// Made by [`Guard::map`] and its kind. [`MappedMutexGuard`](crate::MappedMutexGuard) and
 /// [`MappedRwLockWriteGuard`](crate::MappedRwLockWriteGuard) are aliases.
@@ -97,7 +96,7 @@ impl<'a, L: Guarded<Raw = M::Raw> + ?Sized, M: Alone> Guard<&'a L, M> {
         unsafe { MappedGuard::narrow(s, part) }
     }
 
-    /// The same for a part that may not be there.
+    /// As [`map`](Self::map), for a part that may be missing.
     ///
     /// # Errors
     ///
@@ -110,7 +109,7 @@ impl<'a, L: Guarded<Raw = M::Raw> + ?Sized, M: Alone> Guard<&'a L, M> {
         Self::try_map_or_err(s, |data| f(data).ok_or(())).map_err(|(s, ())| s)
     }
 
-    /// The same where there is more to say about why it is not there.
+    /// As [`try_map`](Self::try_map), where `f` also returns the reason for the absence.
     ///
     /// # Errors
     ///
@@ -159,7 +158,7 @@ impl<'a, T: ?Sized, M: Alone> MappedGuard<'a, T, M> {
         MappedGuard { held: s.held, part }
     }
 
-    /// The same for a part that may not be there.
+    /// As [`map`](Self::map), for a part that may be missing.
     ///
     /// # Errors
     ///
@@ -172,7 +171,7 @@ impl<'a, T: ?Sized, M: Alone> MappedGuard<'a, T, M> {
         Self::try_map_or_err(s, |data| f(data).ok_or(())).map_err(|(s, ())| s)
     }
 
-    /// The same where there is more to say about why it is not there.
+    /// As [`try_map`](Self::try_map), where `f` also returns the reason for the absence.
     ///
     /// # Errors
     ///
@@ -253,7 +252,7 @@ impl<'a, L: Guarded<Raw = R> + ?Sized, R: RawRwLock> Guard<&'a L, Read<R>> {
         }
     }
 
-    /// The same for a part that may not be there.
+    /// As [`map`](Self::map), for a part that may be missing.
     ///
     /// # Errors
     ///
@@ -266,7 +265,7 @@ impl<'a, L: Guarded<Raw = R> + ?Sized, R: RawRwLock> Guard<&'a L, Read<R>> {
         Self::try_map_or_err(s, |data| f(data).ok_or(())).map_err(|(s, ())| s)
     }
 
-    /// The same where there is more to say about why it is not there.
+    /// As [`try_map`](Self::try_map), where `f` also returns the reason for the absence.
     ///
     /// # Errors
     ///
@@ -300,7 +299,7 @@ impl<'a, R: RawRwLock, T: ?Sized> MappedReadGuard<'a, R, T> {
         MappedReadGuard { held: s.held, part }
     }
 
-    /// The same for a part that may not be there.
+    /// As [`map`](Self::map), for a part that may be missing.
     ///
     /// # Errors
     ///
@@ -313,7 +312,7 @@ impl<'a, R: RawRwLock, T: ?Sized> MappedReadGuard<'a, R, T> {
         Self::try_map_or_err(s, |data| f(data).ok_or(())).map_err(|(s, ())| s)
     }
 
-    /// The same where there is more to say about why it is not there.
+    /// As [`try_map`](Self::try_map), where `f` also returns the reason for the absence.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What the guards of a [`Lock`] can do beside what [every guard](crate::guard) can.
+//! The operations of a [`Lock`]'s guards beyond those of [every guard](crate::guard).
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -10,14 +10,14 @@ use super::Lock;
 use crate::guard::{Alone, Fair, Guard, MappedGuard, Mode, sealed};
 use crate::watch;
 
-/// The one mode of a [`Lock`]: its holder is alone.
+/// The one mode of a [`Lock`]: exclusive access.
 #[derive(Debug)]
 pub struct Exclusive<R>(PhantomData<R>, Infallible);
 
 /// The guard of a [`Lock`].
 pub type LockGuard<'a, R, T> = Guard<&'a Lock<R, T>, Exclusive<R>>;
 
-/// The guard of a [`Lock`], which it keeps alive.
+/// The guard of a [`Lock`] which it keeps alive.
 pub type ArcLockGuard<R, T> = Guard<Arc<Lock<R, T>>, Exclusive<R>>;
 
 /// The guard of a part of a [`Lock`]'s data.
@@ -58,7 +58,7 @@ impl<R: RawFairLock> Fair for Exclusive<R> {
 }
 
 impl<'a, R: RawLock, T: ?Sized> Guard<&'a Lock<R, T>, Exclusive<R>> {
-    /// The lock that the guard is of.
+    /// Returns the guard's lock.
     #[inline]
     pub fn mutex(s: &Self) -> &'a Lock<R, T> {
         s.place()
@@ -66,7 +66,7 @@ impl<'a, R: RawLock, T: ?Sized> Guard<&'a Lock<R, T>, Exclusive<R>> {
 }
 
 impl<R: RawLock, T: ?Sized> Guard<Arc<Lock<R, T>>, Exclusive<R>> {
-    /// The lock that the guard is of.
+    /// Returns the guard's lock.
     #[inline]
     pub fn mutex(s: &Self) -> &Arc<Lock<R, T>> {
         s.place()

@@ -58,7 +58,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         (self.key).attempt(&self.raw, How::Exclusive, || self.raw.try_write())
     }
 
-    /// Acquires the lock together with other readers, waiting for as long as it takes. The calling
+    /// Acquires the lock together with other readers, and waits as long as necessary. The calling
     /// thread must not read already.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
@@ -67,8 +67,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::reader(self, self.acquire_read(0)) }
     }
 
-    /// As [`read`](Self::read), where the thread holds other locks of the same class that come
-    /// before: see [`lock_nested`](crate::lock::Lock::lock_nested).
+    /// As [`read`](Self::read), for a thread that holds other locks of the same class which come
+    /// before this one: see [`lock_nested`](crate::lock::Lock::lock_nested).
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn read_nested(&self, level: u8) -> ReadGuard<'_, R, T> {
@@ -76,7 +76,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::reader(self, self.acquire_read(level)) }
     }
 
-    /// The same if that needs no waiting.
+    /// As [`read`](Self::read), if that needs no waiting.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_read(&self) -> Option<ReadGuard<'_, R, T>> {
@@ -85,7 +85,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         Some(unsafe { Self::reader(self, token) })
     }
 
-    /// Acquires the lock alone, waiting for as long as it takes.
+    /// Acquires the lock exclusively, and waits as long as necessary.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn write(&self) -> WriteGuard<'_, R, T> {
@@ -93,8 +93,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::writer(self, self.acquire_write(0)) }
     }
 
-    /// As [`write`](Self::write), where the thread holds other locks of the same class that come
-    /// before: see [`lock_nested`](crate::lock::Lock::lock_nested).
+    /// As [`write`](Self::write), for a thread that holds other locks of the same class which come
+    /// before this one: see [`lock_nested`](crate::lock::Lock::lock_nested).
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn write_nested(&self, level: u8) -> WriteGuard<'_, R, T> {
@@ -102,7 +102,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::writer(self, self.acquire_write(level)) }
     }
 
-    /// The same if that needs no waiting.
+    /// As [`write`](Self::write), if that needs no waiting.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_write(&self) -> Option<WriteGuard<'_, R, T>> {
@@ -145,8 +145,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         Some(unsafe { Self::writer(Arc::clone(self), token) })
     }
 
-    /// A guard for what the caller reads already: through [`raw`](Self::raw), or since it forgot
-    /// the guard.
+    /// Returns a guard for a reader's acquisition that the caller holds already: through
+    /// [`raw`](Self::raw), or since it forgot the guard.
     ///
     /// # Safety
     ///
@@ -158,7 +158,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::reader(self, token) }
     }
 
-    /// A guard for what the caller holds as the writer already.
+    /// Returns a guard for a writer's acquisition that the caller holds already.
     ///
     /// # Safety
     ///
@@ -205,7 +205,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     /// # Safety
     ///
     /// As for [`make_read_guard_unchecked`](Self::make_read_guard_unchecked); no reference to the
-    /// data that came from the guard is left.
+    /// data from that guard remains.
     #[inline]
     pub unsafe fn force_unlock_read(&self, token: R::Read) {
         watch::release(&self.raw);
@@ -218,7 +218,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     /// # Safety
     ///
     /// As for [`make_write_guard_unchecked`](Self::make_write_guard_unchecked); no reference to the
-    /// data is left.
+    /// data remains.
     #[inline]
     pub unsafe fn force_unlock_write(&self, token: R::Write) {
         watch::release(&self.raw);
@@ -228,8 +228,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
 }
 
 impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
-    /// As [`force_unlock_read`](Self::force_unlock_read); a writer that waits for the lock has it
-    /// when the last reader has left.
+    /// As [`force_unlock_read`](Self::force_unlock_read), but a waiting writer gets the lock when
+    /// the last reader has left.
     ///
     /// # Safety
     ///
@@ -241,8 +241,8 @@ impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { self.raw.unlock_read_fair(token) };
     }
 
-    /// As [`force_unlock_write`](Self::force_unlock_write); where a waiter sleeps for the lock,
-    /// gives it to that one.
+    /// As [`force_unlock_write`](Self::force_unlock_write), but hands the lock off to a waiter if
+    /// one sleeps.
     ///
     /// # Safety
     ///
@@ -255,8 +255,8 @@ impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
     }
 }
 
-/// All of these try at least once, and never give up before their limit. They look at the clock
-/// only where the lock cannot be had at once.
+/// Acquisitions with a limit. All of them try at least once, and never give up early. They read the
+/// clock only if the lock is not available at once.
 impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]

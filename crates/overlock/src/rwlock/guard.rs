@@ -1,4 +1,4 @@
-//! What the guards of readers and writers can do beside what [every guard](crate::guard) can.
+//! The operations of readers' and writers' guards beyond those of [every guard](crate::guard).
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -12,11 +12,11 @@ use crate::watch;
 
 pub use crate::guard::MappedReadGuard;
 
-/// The mode of a reader: together with other readers.
+/// The mode of a reader: shared with other readers.
 #[derive(Debug)]
 pub struct Read<R>(PhantomData<R>, Infallible);
 
-/// The mode of a writer: alone.
+/// The mode of a writer: exclusive.
 #[derive(Debug)]
 pub struct Write<R>(PhantomData<R>, Infallible);
 
@@ -109,7 +109,7 @@ impl<R: RawFairRwLock> Fair for Write<R> {
 }
 
 impl<'a, R, T: ?Sized, M: Mode<Raw = R>> Guard<&'a SharedLock<R, T>, M> {
-    /// The lock that the guard is of.
+    /// Returns the guard's lock.
     #[inline]
     pub fn rwlock(s: &Self) -> &'a SharedLock<R, T> {
         s.place()
@@ -117,7 +117,7 @@ impl<'a, R, T: ?Sized, M: Mode<Raw = R>> Guard<&'a SharedLock<R, T>, M> {
 }
 
 impl<R, T: ?Sized, M: Mode<Raw = R>> Guard<Arc<SharedLock<R, T>>, M> {
-    /// The lock that the guard is of.
+    /// Returns the guard's lock.
     #[inline]
     pub fn rwlock(s: &Self) -> &Arc<SharedLock<R, T>> {
         s.place()
@@ -125,7 +125,7 @@ impl<R, T: ?Sized, M: Mode<Raw = R>> Guard<Arc<SharedLock<R, T>>, M> {
 }
 
 impl<P: Place<Raw = R>, R: RawDowngradeRwLock> Guard<P, Write<R>> {
-    /// Turns the writer into a reader; no writer comes between.
+    /// Turns the writer into a reader, without letting a writer in between.
     ///
     /// ```
     /// use overlock::{RwLock, RwLockWriteGuard};
@@ -149,7 +149,7 @@ impl<P: Place<Raw = R>, R: RawDowngradeRwLock> Guard<P, Write<R>> {
 }
 
 impl<P: Place<Raw = R>, R: RawUpgradeRwLock> Guard<P, Write<R>> {
-    /// Turns the writer into the upgradable reader; no writer comes between.
+    /// Turns the writer into the upgradable reader, without letting a writer in between.
     #[inline]
     pub fn downgrade_to_upgradable(s: Self) -> Guard<P, Upgradable<R>> {
         let (place, token) = s.into_parts();

@@ -13,8 +13,8 @@ use crate::deadline;
 use crate::guard::{Fair, Guard, Mode, Place, or_abort, sealed};
 use crate::watch::{self, How};
 
-/// The mode of a reader that can become the writer: together with plain readers, one of its kind at
-/// a time.
+/// The mode of a reader that can become the writer: shared with plain readers, one of its kind at a
+/// time.
 #[derive(Debug)]
 pub struct Upgradable<R>(PhantomData<R>, Infallible);
 
@@ -51,8 +51,8 @@ impl<R: RawFairRwLock> Fair for Upgradable<R> {
     }
 }
 
-/// Upgradable readers share the lock with plain readers and exclude each other; so one that finds
-/// it must write can upgrade without letting a writer in between.
+/// Upgradable readers share the lock with plain readers and exclude each other. So one that must
+/// write can upgrade without letting a writer in between.
 ///
 /// ```
 /// use overlock::{RwLock, RwLockUpgradableReadGuard};
@@ -78,7 +78,7 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Guard::new(place, token) }
     }
 
-    /// For the validator a writer: there is one at a time, and readers wait behind it once it
+    /// The validator sees a writer: there is one at a time, and readers wait behind it once it
     /// upgrades.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
@@ -116,7 +116,7 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         self.raw.upgradable_until(limit())
     }
 
-    /// Acquires the lock as its upgradable reader, waiting for as long as it takes.
+    /// Acquires the lock as its upgradable reader, and waits as long as necessary.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn upgradable_read(&self) -> UpgradableReadGuard<'_, R, T> {
@@ -124,7 +124,7 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::upgrader(self, self.acquire_upgradable()) }
     }
 
-    /// The same if that needs no waiting.
+    /// As [`upgradable_read`](Self::upgradable_read), if that needs no waiting.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read(&self) -> Option<UpgradableReadGuard<'_, R, T>> {
@@ -133,7 +133,8 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         Some(unsafe { Self::upgrader(self, token) })
     }
 
-    /// The same unless `timeout` passes first. Tries at least once.
+    /// As [`upgradable_read`](Self::upgradable_read), unless `timeout` passes first. Tries at least
+    /// once.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read_for(
@@ -145,7 +146,8 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         Some(unsafe { Self::upgrader(self, token) })
     }
 
-    /// The same unless `deadline` passes first. Tries at least once.
+    /// As [`upgradable_read`](Self::upgradable_read), unless `deadline` passes first. Tries at
+    /// least once.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_upgradable_read_until(
@@ -201,7 +203,7 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         Some(unsafe { Self::upgrader(Arc::clone(self), token) })
     }
 
-    /// A guard for what the caller holds as the upgradable reader already.
+    /// Returns a guard for an upgradable reader's acquisition that the caller holds already.
     ///
     /// # Safety
     ///
@@ -216,7 +218,8 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Self::upgrader(self, token) }
     }
 
-    /// The same, with a guard that keeps the lock alive.
+    /// As [`make_upgradable_guard_unchecked`](Self::make_upgradable_guard_unchecked), with a guard
+    /// that keeps the lock alive.
     ///
     /// # Safety
     ///
@@ -231,11 +234,11 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     }
 }
 
-/// What became of an attempt to upgrade: the writer's token, or the old one.
+/// Result of an attempt to upgrade: the writer's token, or the old one.
 type Upgraded<R> = Result<<R as RawRwLock>::Write, <R as RawUpgradeRwLock>::Upgradable>;
 
 impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
-    /// Becomes the writer: waits until all readers have left; no writer comes between.
+    /// Becomes the writer: waits until all readers have left, without letting a writer in between.
     ///
     /// A thread that has a reader's guard as well waits for itself, for ever.
     #[inline]
@@ -249,40 +252,40 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         unsafe { Guard::new(place, token) }
     }
 
-    /// The same if that needs no waiting.
+    /// As [`upgrade`](Self::upgrade), if that needs no waiting.
     ///
     /// # Errors
     ///
-    /// The guard itself, if somebody reads.
+    /// The guard itself, if a reader holds the lock.
     #[inline]
     pub fn try_upgrade(s: Self) -> Result<Guard<P, Write<R>>, Self> {
         // SAFETY: `upgraded_by` passes the guard's own acquisition.
         s.upgraded_by(|raw, token| unsafe { raw.try_upgrade(token) })
     }
 
-    /// The same unless `timeout` passes first. Tries at least once.
+    /// As [`upgrade`](Self::upgrade), unless `timeout` passes first. Tries at least once.
     ///
     /// # Errors
     ///
-    /// The guard itself, if somebody still reads.
+    /// The guard itself, if a reader still holds the lock.
     #[inline]
     pub fn try_upgrade_for(s: Self, timeout: Duration) -> Result<Guard<P, Write<R>>, Self> {
         // SAFETY: `upgraded_by` passes the guard's own acquisition.
         s.upgraded_by(|raw, token| unsafe { raw.upgrade_until(token, deadline::after(timeout)) })
     }
 
-    /// The same unless `deadline` passes first. Tries at least once.
+    /// As [`upgrade`](Self::upgrade), unless `deadline` passes first. Tries at least once.
     ///
     /// # Errors
     ///
-    /// The guard itself, if somebody still reads.
+    /// The guard itself, if a reader still holds the lock.
     #[inline]
     pub fn try_upgrade_until(s: Self, deadline: Instant) -> Result<Guard<P, Write<R>>, Self> {
         // SAFETY: `upgraded_by` passes the guard's own acquisition.
         s.upgraded_by(|raw, token| unsafe { raw.upgrade_until(token, deadline::at(deadline)) })
     }
 
-    /// Becomes a plain reader, so that there can be another upgradable one; no writer comes
+    /// Becomes a plain reader, which makes room for another upgradable one. No writer comes
     /// between.
     #[inline]
     pub fn downgrade(s: Self) -> Guard<P, Read<R>> {
@@ -294,8 +297,8 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         unsafe { Guard::new(place, token) }
     }
 
-    /// Becomes the writer for as long as `f` takes, which may wait for readers to leave, and the
-    /// upgradable reader again afterwards, even if `f` panics; no writer comes between.
+    /// Becomes the writer while `f` runs, and the upgradable reader again afterwards, even if `f`
+    /// panics. It may wait for readers to leave. No writer comes between.
     ///
     /// ```
     /// let lock = overlock::RwLock::new(1);
@@ -312,14 +315,16 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         self.while_writer(token, f)
     }
 
-    /// The same if that needs no waiting; `None`, without `f`, if somebody reads.
+    /// As [`with_upgraded`](Self::with_upgraded), if that needs no waiting; `None`, without a call
+    /// of `f`, if a reader holds the lock.
     #[inline]
     pub fn try_with_upgraded<Ret, F: FnOnce(&mut P::Data) -> Ret>(&mut self, f: F) -> Option<Ret> {
         // SAFETY: `with_upgraded_by` passes the guard's own acquisition.
         self.with_upgraded_by(|raw, token| unsafe { raw.try_upgrade(token) }, f)
     }
 
-    /// The same unless `timeout` passes first. Tries at least once.
+    /// As [`with_upgraded`](Self::with_upgraded), unless `timeout` passes first. Tries at least
+    /// once.
     #[inline]
     pub fn try_with_upgraded_for<Ret, F: FnOnce(&mut P::Data) -> Ret>(
         &mut self,
@@ -333,7 +338,8 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         )
     }
 
-    /// The same unless `deadline` passes first. Tries at least once.
+    /// As [`with_upgraded`](Self::with_upgraded), unless `deadline` passes first. Tries at least
+    /// once.
     #[inline]
     pub fn try_with_upgraded_until<Ret, F: FnOnce(&mut P::Data) -> Ret>(
         &mut self,

@@ -7,7 +7,7 @@ pub(crate) enum How {
     Shared,
 }
 
-/// Tells a lock's class.
+/// Identifies a lock's class.
 pub(crate) struct Key;
 
 impl Key {
@@ -54,7 +54,7 @@ pub(crate) fn release<R>(_: &R) {}
 #[inline(always)]
 pub(crate) fn downgrade<R>(_: &R) {}
 
-/// An acquisition that is given up for a while.
+/// An acquisition that is released for a while.
 pub(crate) struct Paused;
 
 #[inline(always)]

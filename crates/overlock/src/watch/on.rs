@@ -1,13 +1,12 @@
-//! With the validator: see [`lockdep`].
+//! The calls with the validator: see [`lockdep`].
 
-use std::ffi::c_void;
 use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::linux::ExitKey;
-use crate::lockdep::{self, ClassId, Held, Site};
+use overlock_lockdep::__private::{self as lockdep_types, Held};
+use overlock_lockdep::{self as lockdep, ClassId, Site};
 
 /// How a lock is acquired.
 #[derive(Clone, Copy)]
@@ -31,14 +30,15 @@ enum Origin {
     Name(&'static str),
 }
 
-/// Tells a lock's class, and the lock itself from others of the class, wherever it is moved.
+/// Identifies a lock's class, and distinguishes the lock from others of the class, wherever it is
+/// moved.
 pub(crate) struct Key {
     origin: Origin,
     /// The class in the low 16 bits, above them the lock's number; 0 until the first acquisition.
     id: AtomicU64,
 }
 
-/// Locks that have been acquired so far.
+/// Number of locks that have been acquired, plus one.
 static LOCKS: AtomicU64 = AtomicU64::new(1);
 
 impl Key {
@@ -108,7 +108,7 @@ impl Key {
         if level != 0 {
             held.class = lockdep::level(held.class, level);
         }
-        lockdep::wanted(&held);
+        lockdep_types::wanted(&held);
         let token = match attempt() {
             Some(token) => token,
             None => wait(&held, lock),
@@ -134,7 +134,7 @@ impl Key {
 
 #[cold]
 fn wait<T>(held: &Held, lock: impl FnOnce() -> T) -> T {
-    lockdep::waits(held);
+    lockdep_types::waits(held);
     let token = lock();
     lockdep::end_wait(held.lock);
     token
@@ -142,7 +142,7 @@ fn wait<T>(held: &Held, lock: impl FnOnce() -> T) -> T {
 
 #[inline]
 fn acquired(held: &Held) {
-    lockdep::holds(held);
+    lockdep_types::holds(held);
 }
 
 /// The lock is about to be released.
@@ -157,20 +157,20 @@ pub(crate) fn downgrade<R>(raw: &R) {
     lockdep::downgrade(ptr::from_ref(raw).addr(), lockdep::How::SHARED);
 }
 
-/// An acquisition that is given up for a while; `None` where it was not seen.
+/// An acquisition that is released for a while; `None` if the validator has not seen it.
 pub(crate) struct Paused(Option<Held>);
 
 pub(crate) fn pause<R>(raw: &R) -> Paused {
-    Paused(lockdep::pause(ptr::from_ref(raw).addr()))
+    Paused(lockdep_types::pause(ptr::from_ref(raw).addr()))
 }
 
 impl Paused {
     /// Acquires again by `lock`.
     pub(crate) fn end<T>(self, lock: impl FnOnce() -> T) -> T {
         let Some(held) = self.0 else { return lock() };
-        lockdep::wanted(&held);
+        lockdep_types::wanted(&held);
         let token = wait(&held, lock);
-        lockdep::holds(&held);
+        lockdep_types::holds(&held);
         token
     }
 }
@@ -180,7 +180,7 @@ pub(crate) fn paused<R, T>(raw: &R, f: impl FnOnce() -> T) -> T {
     pause(raw).end(f)
 }
 
-/// The line of the caller.
+/// Returns the line of the caller.
 #[track_caller]
 pub(crate) fn here() -> Site {
     Site::here()
@@ -192,28 +192,8 @@ pub(crate) fn asleep<R, T>(here: Site, raw: &R, f: impl FnOnce() -> T) -> T {
     let Paused(Some(held)) = pause(raw) else {
         return f();
     };
-    lockdep::wanted(&held);
+    lockdep_types::wanted(&held);
     let value = f();
-    lockdep::holds(&held);
+    lockdep_types::holds(&held);
     value
-}
-
-/// Ends the threads' books.
-static KEY: ExitKey = ExitKey::new(end);
-
-/// Has the validator told when this thread ends, and the process that it is a child of fork.
-pub(crate) fn hook() {
-    // SAFETY: the handler only stores to the validator's tables. Where it is refused, children see
-    // the threads of their parent.
-    let created = || _ = unsafe { libc::pthread_atfork(None, None, Some(child)) };
-    // Where it is refused the thread's end is not seen.
-    KEY.set(1, created);
-}
-
-unsafe extern "C" fn end(_: *mut c_void) {
-    lockdep::thread_exits();
-}
-
-unsafe extern "C" fn child() {
-    lockdep::fork_child();
 }

@@ -1,5 +1,5 @@
-//! The acquisition of a guard under each operation: it is never released twice, never in the wrong
-//! mode, and never lost. Checks G2 of the module `guard`.
+//! The effect of each operation of the guards on its acquisition: nothing is released twice or in
+//! the wrong way, and nothing is forgotten. Guards: G2 of the module `guard`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn shared() -> SharedLock<Ledger, Pair> {
     SharedLock::new((1, 2))
 }
 
-/// Access to the recorded operations of a lock.
+/// The records of a lock.
 trait Books {
     fn books(&self) -> &Ledger;
 
@@ -65,7 +65,7 @@ fn a_guard_releases_what_it_has() {
     let lock = self::lock();
     let token = Guard::into_token(lock.lock());
     lock.expect(&["lock"], &[Locked]);
-    // SAFETY: the token of the leaked guard.
+    // SAFETY: the token of the guard that is gone.
     drop(unsafe { lock.make_guard_unchecked(token) });
     lock.expect(&["unlock"], &[]);
     let token = Guard::into_token(lock.lock());
@@ -76,7 +76,7 @@ fn a_guard_releases_what_it_has() {
 
 /// `released_by` and its `Again`, `with_token`.
 #[test]
-fn a_guard_gets_a_new_token_after_a_temporary_release() {
+fn a_guard_gets_a_new_token_where_it_lets_go_for_a_while() {
     let lock = lock();
     let mut guard = lock.lock();
     Guard::unlocked(&mut guard, || lock.expect(&["lock", "unlock"], &[]));
@@ -91,9 +91,9 @@ fn a_guard_gets_a_new_token_after_a_temporary_release() {
     lock.expect(&["unlock"], &[]);
 }
 
-/// The implementations of `Fair` for `Read`, `Write` and `Upgradable`, which must not be confused.
+/// The implementations of `Fair` for `Read`, `Write` and `Upgradable`, which must not be mixed up.
 #[test]
-fn readers_and_writers_unlock_fairly() {
+fn readers_and_writers_let_go_fairly() {
     fn all<M>(
         acquire: impl Fn(&SharedLock<Ledger, Pair>) -> Guard<&SharedLock<Ledger, Pair>, M>,
         arc: impl Fn(&Arc<SharedLock<Ledger, Pair>>) -> Guard<Arc<SharedLock<Ledger, Pair>>, M>,
@@ -143,7 +143,7 @@ fn readers_and_writers_unlock_fairly() {
     MappedGuard::unlock_fair(WriteGuard::map(lock.write(), |pair| &mut pair.0));
     lock.expect(&["write", "unlock_write_fair"], &[]);
     let token = Guard::into_token(lock.read());
-    // SAFETY: the token of the leaked guard, here and below.
+    // SAFETY: the token of the guard that is gone, here and below.
     unsafe { lock.force_unlock_read_fair(token) };
     lock.expect(&["read", "unlock_read_fair"], &[]);
     let token = Guard::into_token(lock.write());
@@ -152,9 +152,9 @@ fn readers_and_writers_unlock_fairly() {
     lock.expect(&["write", "unlock_write_fair"], &[]);
 }
 
-/// The initial attempts in `acquire_until`, `read_before`, `write_before`, `upgradable_before`.
+/// The first attempts in `acquire_until`, `read_before`, `write_before`, `upgradable_before`.
 #[test]
-fn the_clock_is_read_only_if_a_lock_is_not_free() {
+fn the_clock_is_asked_only_where_a_lock_is_not_free() {
     let (lock, shared) = (lock(), shared());
     drop(lock.try_lock_for(Duration::ZERO));
     lock.expect(&["try_lock", "unlock"], &[]);
@@ -175,7 +175,7 @@ fn the_clock_is_read_only_if_a_lock_is_not_free() {
 
 /// `Held::of`, which must not release, and `Held`'s `drop`, which must.
 #[test]
-fn a_mapped_guard_takes_over_the_acquisition() {
+fn a_mapped_guard_takes_the_acquisition_over() {
     let lock = lock();
     let guard = LockGuard::map(lock.lock(), |pair| &mut pair.1);
     let guard = MappedGuard::map(guard, |part| part);
@@ -222,7 +222,7 @@ fn a_mapped_guard_takes_over_the_acquisition() {
     shared.expect(&["unlock_read", "write", "unlock_write"], &[]);
 }
 
-/// `into_arc`, `into_arc_fair`; and the order in `drop`: the `Arc` is dropped last.
+/// `into_arc`, `into_arc_fair`; and the order in `drop`: the `Arc` goes last.
 #[test]
 fn an_arc_outlives_the_release() {
     let lock = Arc::new(lock());
@@ -236,7 +236,7 @@ fn an_arc_outlives_the_release() {
     drop(lock);
     let guard = same.lock_arc();
     drop(same);
-    // The raw lock and its records still exist at the release.
+    // The records, and so the raw lock, still exist when it is released.
     drop(guard);
     let shared = Arc::new(shared());
     let same = Guard::into_arc(ArcWriteGuard::downgrade(shared.write_arc()));
@@ -246,7 +246,7 @@ fn an_arc_outlives_the_release() {
 
 /// The raw operations that `downgrade`, `downgrade_to_upgradable`, `upgrade` call.
 #[test]
-fn a_downgraded_writer_is_released_in_its_new_mode() {
+fn a_writer_is_released_as_what_it_has_become() {
     let lock = shared();
     let reader = WriteGuard::downgrade(lock.write());
     lock.expect(&["write", "downgrade"], &[Read]);
@@ -276,7 +276,7 @@ fn a_downgraded_writer_is_released_in_its_new_mode() {
 
 /// `put_token` in `with_upgraded_by`, and the `Err` of `upgraded_by`.
 #[test]
-fn an_upgradable_reader_keeps_its_acquisition_if_it_cannot_upgrade() {
+fn an_upgradable_reader_keeps_its_acquisition_where_it_cannot_upgrade() {
     let lock = shared();
     let upgradable = lock.upgradable_read();
     lock.books().refuse(true);
@@ -307,7 +307,7 @@ fn an_upgradable_reader_keeps_its_acquisition_if_it_cannot_upgrade() {
 
 /// `Back` in `while_writer`.
 #[test]
-fn an_upgradable_reader_is_downgraded_after_it_was_the_writer() {
+fn an_upgradable_reader_is_one_again_after_it_was_the_writer() {
     let lock = shared();
     let mut upgradable = lock.upgradable_read();
     let look = |_: &mut Pair| assert_eq!(lock.books().held(), [Write]);

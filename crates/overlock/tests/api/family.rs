@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 
 use ::overlock::Condvar;
-use ::overlock::core::raw::{RawLock, RawRwLock};
 use ::overlock::guard::Guard;
 use ::overlock::lock::{Lock, LockGuard};
 use ::overlock::rwlock::SharedLock;
+use ::overlock_core::raw::{RawLock, RawRwLock};
 
-/// Few: strictly fair locks lose a time slice whenever the next waiter is preempted. Other tests
-/// check the exclusion of each lock at length.
+/// Few: strictly fair locks lose a time slice whenever the next in line is not running, and other
+/// tests cover exclusion.
 const THREADS: usize = 2;
 const TIMES: usize = if cfg!(miri) { 5 } else { 50 };
 
@@ -50,7 +50,7 @@ fn is_released<R: RawLock>() {
     assert_eq!(*guard, 3);
 }
 
-/// Two threads alternate: the condition variable releases and acquires every kind of lock with its
+/// Threads alternate: the condition variable releases and acquires every kind of lock with its
 /// tokens.
 fn waits<R: RawLock>() {
     const ROUNDS: usize = 3;
@@ -114,13 +114,13 @@ fn reads_and_writes<R: RawRwLock>() {
 
 macro_rules! spin {
     ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
-        mutual!($name: ::overlock::core::spin::$lock<::overlock::Linux>);
+        mutual!($name: ::overlock_core::spin::$lock<::overlock::Linux>);
     )*};
 }
 
 macro_rules! sleep {
     ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
-        mutual!($name: ::overlock::core::sleep::$lock<::overlock::Linux>);
+        mutual!($name: ::overlock_core::sleep::$lock<::overlock::Linux>);
     )*};
 }
 
@@ -150,13 +150,13 @@ macro_rules! shared {
         mod $name {
             #[test]
             fn reads_and_writes() {
-                super::reads_and_writes::<::overlock::core::$module::$lock<::overlock::Linux>>();
+                super::reads_and_writes::<::overlock_core::$module::$lock<::overlock::Linux>>();
             }
         }
     )*};
 }
 
 mutual!(rt_mutex: ::overlock::RawRtMutex);
-::overlock::core::spin_locks!(spin);
-::overlock::core::sleep_locks!(sleep);
-::overlock::core::rw_locks!(shared);
+::overlock_core::spin_locks!(spin);
+::overlock_core::sleep_locks!(sleep);
+::overlock_core::rw_locks!(shared);

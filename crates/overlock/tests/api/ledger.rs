@@ -1,16 +1,16 @@
-//! A raw lock that records its operations: every acquisition has a token of its own, which must be
-//! returned once, to the operation that fits its mode. For a single thread; it never waits.
+//! A raw lock that records its acquisitions: each has a token of its own, which must come back
+//! once, to the operation that fits its mode. One thread uses it; nothing waits.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use overlock::core::Deadline;
-use overlock::core::raw::{
+use overlock_core::Deadline;
+use overlock_core::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock,
     RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
 };
 
-/// The mode of an acquisition.
+/// How an acquisition is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     Locked,
@@ -34,7 +34,7 @@ struct Book {
 pub struct Ledger(Mutex<Book>);
 
 impl ConstLock for Ledger {
-    #[allow(clippy::declare_interior_mutable_const)] // each use makes a new one, as intended
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
     const INIT: Self = Ledger(Mutex::new(Book {
         last: 0,
         held: BTreeMap::new(),
@@ -75,12 +75,12 @@ impl Ledger {
         token
     }
 
-    /// Makes all operations that may fail do so from now on.
+    /// Makes all attempts fail from now on.
     pub fn refuse(&self, refuses: bool) {
         self.book(|book| book.refuses = refuses);
     }
 
-    /// Returns the modes of the present acquisitions.
+    /// Returns how the lock is held now.
     pub fn held(&self) -> Vec<How> {
         self.book(|book| book.held.values().copied().collect())
     }
@@ -91,7 +91,7 @@ impl Ledger {
     }
 }
 
-// SAFETY: not exclusive at all, but only one thread uses it, and it reads the records, not the
+// SAFETY: not exclusive at all, but only one thread ever uses it, and reads the records, not the
 // data.
 unsafe impl RawLock for Ledger {
     type Token = Token;

@@ -1,4 +1,4 @@
-//! `Send` and `Sync` of all types. Checks the `unsafe impl`s of `Sync`, and the marker that keeps
+//! The types' `Send` and `Sync`. Guards: the `unsafe impl`s of `Sync`, and the marker that keeps
 //! guards from being `Send`.
 
 use std::cell::Cell;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use overlock::*;
 
-/// Has a method for types that are not `Send` and one for those that are: compiles ("type
-/// annotations needed" otherwise) only if exactly one of the two fits.
+/// Has a method for types that are not `Send` and one for those that are: does not compile ("type
+/// annotations needed") unless exactly one of the two fits.
 trait NotSend<A> {
     fn not_send() {}
 }
@@ -71,7 +71,7 @@ fn guards_stay_on_their_thread() {
 }
 
 #[test]
-fn guards_are_sync_if_their_data_and_their_lock_are() {
+fn guards_are_shared_where_their_data_and_their_lock_are() {
     check! {
         sync: MutexGuard<'static, u32>, ArcMutexGuard<RawMutex, u32>, RwLockReadGuard<'static, u32>;
         sync: RwLockWriteGuard<'static, u32>, RwLockUpgradableReadGuard<'static, u32>, Permit<'static>;
@@ -80,13 +80,13 @@ fn guards_are_sync_if_their_data_and_their_lock_are() {
         not_sync: MutexGuard<'static, SyncOnly>, ArcMutexGuard<RawMutex, SyncOnly>;
         not_sync: RwLockReadGuard<'static, SyncOnly>, RwLockWriteGuard<'static, SyncOnly>;
         not_sync: MappedMutexGuard<'static, Cell<u32>>, MappedRwLockReadGuard<'static, Cell<u32>>;
-        // These give no access to the lock.
+        // Nothing leads from these to the lock.
         sync: MappedMutexGuard<'static, SyncOnly>, MappedRwLockReadGuard<'static, SyncOnly>;
         sync: MappedRwLockWriteGuard<'static, SyncOnly>;
     }
 }
 
-/// Another thread may read through a guard while its own thread holds it.
+/// Other threads may read a guard while its thread holds it.
 #[test]
 fn a_shared_guard_is_read_by_another_thread() {
     let lock = Arc::new(Mutex::new(vec![1, 2]));
@@ -95,4 +95,27 @@ fn a_shared_guard_is_read_by_another_thread() {
         let sum = scope.spawn(|| guard.iter().sum::<i32>());
         assert_eq!(sum.join().unwrap(), 3);
     });
+}
+
+/// Types without user data may be borrowed across `catch_unwind`. As in parking_lot, a lock with
+/// data may not: without poisoning, a panic may leave the data half changed.
+#[test]
+fn what_has_no_data_is_unwind_safe() {
+    use std::panic::{RefUnwindSafe, UnwindSafe};
+
+    fn both<T: UnwindSafe + RefUnwindSafe>() {}
+
+    both::<Barrier>();
+    both::<CancelToken>();
+    both::<Condvar>();
+    both::<Once>();
+    both::<Permit<'static>>();
+    both::<Semaphore>();
+    both::<OnceLock<u32>>();
+    both::<spin::Hybrid>();
+    both::<spin::FastQueue>();
+    both::<spin::Mcs>();
+    both::<sleep::Overlock>();
+    both::<rw::OverlockRw>();
+    both::<rw::RwSem>();
 }

@@ -1,4 +1,4 @@
-//! The process aborts if a raw lock panics where a guard would be left without a token. Checks
+//! If a raw lock panics and would leave a guard without a token, the process aborts. Guards:
 //! `or_abort` of the module `guard`, in `released_by`, `with_token`, `with_upgraded` and
 //! `while_writer`.
 
@@ -7,16 +7,16 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use overlock::core::Deadline;
-use overlock::core::raw::{
-    ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawLock, RawRwLock, RawTimedRwLock,
-    RawUpgradeRwLock,
-};
 use overlock::guard::Guard;
 use overlock::lock::Lock;
 use overlock::rwlock::SharedLock;
+use overlock_core::Deadline;
+use overlock_core::raw::{
+    ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawLock, RawRwLock, RawTimedRwLock,
+    RawUpgradeRwLock,
+};
 
-/// A token that exists once: a second drop is a use after the first one.
+/// There is one; a second drop is the use of a token that was gone.
 struct Token;
 
 impl Drop for Token {
@@ -32,7 +32,7 @@ impl Drop for Token {
 struct Once(AtomicU32);
 
 impl ConstLock for Once {
-    #[allow(clippy::declare_interior_mutable_const)] // each use makes a new one, as intended
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
     const INIT: Self = Once(AtomicU32::new(0));
 }
 
@@ -71,15 +71,15 @@ unsafe impl RawFairLock for Once {
     unsafe fn unlock_fair(&self, _: Token) {}
 }
 
-/// Can be acquired by one upgradable reader. `UP` says whether it can upgrade; a writer cannot
-/// downgrade.
+/// Can be acquired by an upgradable reader. `UP` says whether that one can become the writer, and
+/// no writer can go back.
 struct Upgrades<const UP: bool>;
 
 impl<const UP: bool> ConstLock for Upgrades<UP> {
     const INIT: Self = Upgrades;
 }
 
-// SAFETY: there are no readers, and one upgradable reader.
+// SAFETY: nobody reads, and there is one upgradable reader.
 unsafe impl<const UP: bool> RawRwLock for Upgrades<UP> {
     type Read = Infallible;
     type Write = Token;

@@ -1,5 +1,5 @@
-//! Waits that end before the lock is free, condition variables with guards other than `MutexGuard`,
-//! and permits, on real threads.
+//! Waits that end before the lock is free, condition variables with more than a `MutexGuard`,
+//! permits; on real threads.
 
 use std::sync::Arc;
 use std::thread;
@@ -16,9 +16,9 @@ fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// The initial attempt in `lock_cancellable`, and the token that it passes on.
+/// The first attempt in `lock_cancellable`, and the token that it passes on.
 #[test]
-fn a_cancelled_waiter_leaves_the_lock_usable() {
+fn a_waiter_is_cancelled_and_the_lock_goes_on() {
     let lock = Mutex::new(0);
     let cancel = CancelToken::new();
     assert!(lock.lock_cancellable(&cancel).is_ok());
@@ -31,7 +31,7 @@ fn a_cancelled_waiter_leaves_the_lock_usable() {
     });
     assert_eq!(lock.lock_cancellable(&cancel).err(), Some(Cancelled));
     drop(held);
-    // Tries once, even if the token is cancelled.
+    // Tries once, with any state of the token.
     *lock.lock_cancellable(&cancel).unwrap() += 1;
     assert_eq!(lock.into_inner(), 1);
     assert_eq!(Cancelled.to_string(), "the wait was cancelled");
@@ -100,7 +100,7 @@ fn a_condvar_takes_any_guard() {
     assert_eq!(lock.into_inner(), 1);
 }
 
-/// Many more threads than CPUs, critical sections that are preempted, waiters that give up.
+/// Many more threads than CPUs, sections that lose the CPU, waiters that give up.
 #[test]
 fn counts_under_overcommit() {
     const THREADS: usize = if cfg!(miri) { 3 } else { 32 };
@@ -140,9 +140,9 @@ fn counts_under_overcommit() {
     assert!(!lock.is_contended());
 }
 
-/// `Permit`'s `drop` returns as many permits as were taken; `forget` returns none.
+/// `Permit`'s `drop` returns as many permits as were taken; none after `forget`.
 #[test]
-fn permits_are_taken_and_returned() {
+fn permits_are_handed_out_and_come_back() {
     static SEMAPHORE: Semaphore = Semaphore::new(3);
     let one = SEMAPHORE.acquire();
     let two = SEMAPHORE.acquire_many(2);
@@ -188,4 +188,30 @@ fn a_permit_is_waited_for_cancelled_and_sent() {
     });
     assert_eq!(semaphore.available_permits(), 1);
     assert!(semaphore.acquire_cancellable(&cancel).is_ok(), "tries once");
+}
+
+/// parking_lot's panics here.
+#[test]
+fn a_condvar_serves_two_mutexes_at_once() {
+    const ROUNDS: usize = if cfg!(miri) { 3 } else { 300 };
+    let locks = [Mutex::new(0), Mutex::new(0)];
+    let changed = Condvar::new();
+    thread::scope(|scope| {
+        for waiter in 0..4 {
+            let (lock, changed) = (&locks[waiter % 2], &changed);
+            scope.spawn(move || {
+                for round in 1..=ROUNDS {
+                    changed.wait_while(&mut lock.lock(), |now| *now < round);
+                }
+            });
+        }
+        for round in 1..=ROUNDS {
+            let mut guards = locks.each_ref().map(|lock| lock.lock());
+            for guard in &mut guards {
+                **guard = round;
+            }
+            changed.notify_all();
+            drop(guards);
+        }
+    });
 }

@@ -1,18 +1,19 @@
-//! Whether a thread that has called a lock waits in it, by the operating system's data on the
+//! Whether a thread that has called a lock waits in it, from the operating system's view of the
 //! thread. A test that sleeps "long enough" instead fails on a busy machine.
-#![allow(dead_code)] // each binary needs a part of it
+#![allow(dead_code)] // each binary uses a part
 
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// CPU time within which a thread certainly reaches its first attempt, page faults included.
+/// An upper bound for the CPU time between a thread's decision to lock and its first attempt, page
+/// faults included.
 const BEYOND_FIRST_TRY: Duration = Duration::from_micros(200);
 /// Backoff sleeps in a spin queue are shorter.
 const LONGER_THAN_A_NAP: Duration = Duration::from_millis(10);
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// A thread that is about to lock, as seen by others.
+/// A thread that is about to lock, as other threads see it.
 #[derive(Clone, Copy)]
 pub struct Caller {
     task: libc::pid_t,
@@ -32,7 +33,7 @@ fn cpu_time(clock: libc::clockid_t) -> Duration {
 }
 
 impl Caller {
-    /// Returns the calling thread, which calls the lock next.
+    /// The calling thread, which calls the lock next.
     pub fn here() -> Self {
         let mut clock = 0;
         // SAFETY: no preconditions.
@@ -54,12 +55,13 @@ impl Caller {
         stat.unwrap().rsplit(") ").next().unwrap().starts_with('S')
     }
 
-    /// Whether it is past its first attempt at a held lock, and so in the slow path.
+    /// Whether it is certainly past its first attempt at a lock that is held, and so in the slow
+    /// path.
     pub fn is_waiting(self) -> bool {
         cpu_time(self.clock) > self.called + BEYOND_FIRST_TRY || self.sleeps()
     }
 
-    /// Whether it sleeps in the lock until a wake-up or its deadline. Takes a while.
+    /// Whether it sleeps in the lock until it is woken, or its deadline passes. Takes a while.
     pub fn is_asleep(self) -> bool {
         let before = cpu_time(self.clock);
         thread::sleep(LONGER_THAN_A_NAP);
@@ -67,8 +69,8 @@ impl Caller {
     }
 }
 
-/// Waits until `is` holds for the thread, which sets `caller` before it locks. Returns false after
-/// ten seconds: a panic inside of a scope, with the lock held, would hang.
+/// Waits until the thread that sets `caller` before it locks is as `is` says. False after ten
+/// seconds: a test that panicked inside of a scope, with the lock held, would hang.
 #[must_use]
 pub fn until(caller: &OnceLock<Caller>, is: fn(Caller) -> bool) -> bool {
     let begin = Instant::now();

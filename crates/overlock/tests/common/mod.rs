@@ -1,16 +1,16 @@
-//! Shared code of the behaviour tests.
+//! Common parts of the behaviour tests.
 
 use std::cell::UnsafeCell;
 
 use overlock::spin::RawLock;
 
-/// Two numbers that are equal whenever no thread holds the lock.
+/// Two numbers that are equal whenever nobody is inside the lock.
 pub struct Pair<L> {
     pub lock: L,
     numbers: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: only the lock's owner accesses the numbers.
+// SAFETY: only the lock's holder touches the numbers.
 unsafe impl<L: RawLock> Sync for Pair<L> {}
 
 impl<L: RawLock> Pair<L> {
@@ -21,15 +21,14 @@ impl<L: RawLock> Pair<L> {
         }
     }
 
-    /// Runs one critical section with `token`, an acquisition of this pair's lock, and detects torn
-    /// writes.
+    /// One section, after `token` was got from this pair's lock: finds torn writes.
     pub fn section(&self, token: L::Token, inside: impl FnOnce()) {
         self.change(inside);
         // SAFETY: the token is of this lock and this thread.
         unsafe { self.lock.unlock(token) };
     }
 
-    /// Changes the numbers, with `inside` in between. The caller holds the lock.
+    /// The section's body. The caller holds the lock.
     pub fn change(&self, inside: impl FnOnce()) {
         // SAFETY: the caller's promise.
         let numbers = unsafe { &mut *self.numbers.get() };

@@ -1,25 +1,26 @@
-//! Shared code of the tests of reader-writer locks: data under such a lock, and the operations of a
-//! lock beyond [`RawRwLock`]. The compiler finds these, since the registry does not list them.
+//! Common parts of the reader-writer locks' tests: data under such a lock, and the lock's abilities
+//! beyond [`RawRwLock`]. The compiler finds these, as the registry does not list them.
 
 use std::cell::UnsafeCell;
 use std::thread;
 use std::time::Duration;
 
-use overlock::core::Platform;
+use overlock::Linux;
 use overlock::rw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
-use overlock::{Instant, Linux};
+use overlock_core::Instant;
+use overlock_core::Platform;
 
-use crate::watch::Place;
+use crate::watch::ThreadState;
 
-/// Two numbers that are equal whenever no thread writes.
+/// Two numbers that are equal whenever nobody writes.
 pub struct Pair<L> {
     pub lock: L,
     numbers: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: only the writer writes the numbers, and only holders of the lock read them.
+// SAFETY: the numbers are written only by an exclusive holder, and read only by a holder.
 unsafe impl<L: RawRwLock> Sync for Pair<L> {}
 
 impl<L: RawRwLock> Pair<L> {
@@ -30,9 +31,8 @@ impl<L: RawRwLock> Pair<L> {
         }
     }
 
-    /// Reads the numbers before and after `inside`, and checks that no write came between. The
-    /// caller holds the lock.
-    pub fn look(&self, inside: impl FnOnce()) -> u64 {
+    /// Reads before and after `inside`: nobody has written meanwhile. The caller holds the lock.
+    pub fn inspect(&self, inside: impl FnOnce()) -> u64 {
         let pointer = self.numbers.get();
         // SAFETY: the caller holds the lock.
         let before = unsafe { (*pointer)[0] };
@@ -48,10 +48,10 @@ impl<L: RawRwLock> Pair<L> {
         after
     }
 
-    /// Writes once, with `inside` between the halves. Returns the number of writes so far. The
-    /// caller holds the lock exclusively.
+    /// One write, with `inside` between its halves. Returns the number of writes so far. The caller
+    /// holds the lock exclusively.
     pub fn change(&self, inside: impl FnOnce()) -> u64 {
-        // SAFETY: the caller holds the lock alone.
+        // SAFETY: the caller holds the lock exclusively.
         let numbers = unsafe { &mut *self.numbers.get() };
         numbers[0] += 1;
         inside();
@@ -77,7 +77,7 @@ impl<L: RawRwLock> Pair<L> {
 
     pub fn count(&self) -> u64 {
         let token = self.lock.read();
-        let count = self.look(|| {});
+        let count = self.inspect(|| {});
         self.end_read(token);
         count
     }
@@ -90,22 +90,22 @@ pub struct Timed<L: RawRwLock> {
 
 pub type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLock>::Read;
 
-/// Acquires as the upgradable reader, and may write. Returns the number of writes.
-pub type Visit<L> = fn(&Pair<L>, &Place, &mut Random) -> u64;
+/// A section that begins as the lock's upgradable reader; returns the number of its writes.
+pub type Section<L> = fn(&Pair<L>, &ThreadState, &mut Random) -> u64;
 
-/// Acquires the lock, calls the first function, releases the lock fairly and acquires it again,
-/// calls the second function, and releases the lock.
-pub type FairTurn<L> = fn(&L, &dyn Fn(), &dyn Fn());
+/// Acquires the lock, calls the first function, releases fairly and acquires again, calls the
+/// second, and releases.
+pub type FairRelock<L> = fn(&L, &dyn Fn(), &dyn Fn());
 
-/// The operations of a lock beyond [`RawRwLock`].
+/// The abilities of a lock beyond [`RawRwLock`].
 pub struct Extras<L: RawRwLock> {
     pub timed: Option<Timed<L>>,
     pub downgrade: Option<Downgrade<L>>,
-    pub upgradable_visit: Option<Visit<L>>,
-    pub fair_turns: Option<[(&'static str, FairTurn<L>); 6]>,
+    pub upgradable_section: Option<Section<L>>,
+    pub fair_relocks: Option<[(&'static str, FairRelock<L>); 6]>,
 }
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawRwLock]
     HasTimed, HasNoTimed, timed, RawTimedRwLock,
     Timed<L>,
@@ -114,9 +114,9 @@ pub struct Extras<L: RawRwLock> {
         write: L::write_until
     };
     HasDowngrade, HasNoDowngrade, downgrade, RawDowngradeRwLock, Downgrade<L>, L::downgrade;
-    HasUpgrade, HasNoUpgrade, upgradable_visit, RawUpgradeRwLock, Visit<L>, upgradable_visit::<L>;
-    HasFair, HasNotFair, fair_turns, RawFairRwLock,
-    [(&'static str, FairTurn<L>); 6],
+    HasUpgrade, HasNoUpgrade, upgradable_section, RawUpgradeRwLock, Section<L>, upgradable_section::<L>;
+    HasFair, HasNotFair, fair_relocks, RawFairRwLock,
+    [(&'static str, FairRelock<L>); 6],
     [
         ("unlock_read_fair", |lock, before, after| {
             let token = lock.read();
@@ -186,50 +186,50 @@ macro_rules! extras_of {
             HasDowngrade as _, HasFair as _, HasNoDowngrade as _, HasNoTimed as _,
             HasNoUpgrade as _, HasNotFair as _, HasTimed as _, HasUpgrade as _,
         };
-        let probe = ::overlock::core::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference makes method lookup try twice
+        let probe = ::overlock_core::registry::Probe::<$lock>::new();
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
         crate::rw::Extras::<$lock> {
             timed: (&probe).timed(),
             downgrade: (&probe).downgrade(),
-            upgradable_visit: (&probe).upgradable_visit(),
-            fair_turns: (&probe).fair_turns(),
+            upgradable_section: (&probe).upgradable_section(),
+            fair_relocks: (&probe).fair_relocks(),
         }
     }};
 }
 pub(crate) use extras_of;
 
-/// Returns a deadline less than 0.3 ms from now: some acquisitions meet it, some do not.
+/// A deadline below 0.3 ms from now: some are met, some are not.
 pub fn soon(random: &mut Random) -> Instant {
     Linux::now().plus_nanos(random.below(300_000))
 }
 
-/// Acquires as the upgradable reader, may upgrade, and releases, each by a random operation. Checks
-/// that no other thread writes in between.
-fn upgradable_visit<L: RawUpgradeRwLock>(
+/// Acquires as the upgradable reader, perhaps upgrades, and releases, each in one of the ways. The
+/// data that it reads stays the same until it writes.
+fn upgradable_section<L: RawUpgradeRwLock>(
     pair: &Pair<L>,
-    place: &Place,
+    state: &ThreadState,
     random: &mut Random,
 ) -> u64 {
     let lock = &pair.lock;
     let token = match random.below(3) {
         0 => lock.try_upgradable(),
         1 => {
-            place.waits(true);
+            state.waits(true);
             lock.upgradable_until(soon(random))
         }
         _ => {
-            place.waits(false);
+            state.waits(false);
             Some(lock.upgradable())
         }
     };
     let Some(token) = token else { return 0 };
-    place.is_inside();
-    let seen = pair.look(|| random.pause(64));
+    state.is_inside();
+    let seen = pair.inspect(|| random.pause(64));
     let upgraded = match random.below(5) {
         0 => {
             // SAFETY: the token of each call is that of the call before, here and below.
             let token = unsafe { lock.downgrade_upgradable(token) };
-            assert_eq!(pair.look(|| random.pause(64)), seen, "{}", L::NAME);
+            assert_eq!(pair.inspect(|| random.pause(64)), seen, "{}", L::NAME);
             pair.end_read(token);
             return 0;
         }
@@ -237,25 +237,25 @@ fn upgradable_visit<L: RawUpgradeRwLock>(
         // SAFETY: as above.
         2 => unsafe { lock.try_upgrade(token) },
         3 => {
-            place.waits(true);
+            state.waits(true);
             let deadline = soon(random);
             // SAFETY: as above.
             unsafe { lock.upgrade_until(token, deadline) }
         }
         _ => {
-            place.waits(false);
+            state.waits(false);
             // SAFETY: as above.
             Ok(unsafe { lock.upgrade(token) })
         }
     };
-    place.is_inside();
+    state.is_inside();
     match upgraded {
         Ok(token) => {
             assert_eq!(pair.change(|| random.pause(64)), seen + 1, "{}", L::NAME);
             if random.once_in(2) {
                 // SAFETY: as above.
                 let token = unsafe { lock.downgrade_to_upgradable(token) };
-                assert_eq!(pair.look(|| random.pause(64)), seen + 1, "{}", L::NAME);
+                assert_eq!(pair.inspect(|| random.pause(64)), seen + 1, "{}", L::NAME);
                 // SAFETY: as above.
                 unsafe { lock.unlock_upgradable(token) };
             } else {
@@ -264,7 +264,7 @@ fn upgradable_visit<L: RawUpgradeRwLock>(
             1
         }
         Err(token) => {
-            assert_eq!(pair.look(|| {}), seen, "{}", L::NAME);
+            assert_eq!(pair.inspect(|| {}), seen, "{}", L::NAME);
             // SAFETY: as above.
             unsafe { lock.unlock_upgradable(token) };
             0
@@ -272,7 +272,7 @@ fn upgradable_visit<L: RawUpgradeRwLock>(
     }
 }
 
-/// Xorshift: the same numbers in each run.
+/// Xorshift: the same from run to run, as far as threads are.
 pub struct Random(pub u64);
 
 impl Random {
@@ -283,12 +283,12 @@ impl Random {
         (self.0 >> 16) % limit
     }
 
-    /// Returns true once in `times` calls on average.
+    /// True once in `times`, on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// Pauses shortly: not at all, or with a yield or a sleep.
+    /// A short pause: none, or the CPU yielded for a moment or for a while.
     pub fn pause(&mut self, seldom: u64) {
         if self.once_in(seldom) {
             thread::yield_now();

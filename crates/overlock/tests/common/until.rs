@@ -1,12 +1,12 @@
-//! `lock_until` of the locks that have it. The compiler finds it, since the registry does not list
-//! it.
+//! `lock_until` of the locks that have it. The compiler finds these, as the registry does not list
+//! them.
 
-use overlock::Instant;
 use overlock::spin::{RawLock, RawTimedLock};
+use overlock_core::Instant;
 
 pub type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawLock]
     Timed, Untimed, until, RawTimedLock, Until<L>, L::lock_until;
 }
@@ -16,8 +16,8 @@ macro_rules! until_of {
     ($lock:ty) => {{
         #[allow(unused_imports)] // each lock needs one of the two
         use crate::until::{Timed as _, Untimed as _};
-        #[allow(clippy::needless_borrow)] // the second reference makes method lookup try twice
-        (&::overlock::core::registry::Probe::<$lock>::new()).until()
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+        (&::overlock_core::registry::Probe::<$lock>::new()).until()
     }};
 }
 pub(crate) use until_of;

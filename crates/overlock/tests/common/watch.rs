@@ -1,26 +1,26 @@
-//! Joins threads, and fails instead of hanging if they make no progress.
+//! Joins threads, and fails instead of hanging if they make no more progress.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Without an acquisition for this long, the threads are stuck. On a busy machine with 16 runnable
-/// threads per CPU each thread still runs about every 100 ms.
+/// Without an acquisition for so long, the threads are stuck: on a busy machine with 16 runnable
+/// threads a CPU each of them still runs every 100 ms or so.
 const STUCK: Duration = Duration::from_secs(10);
 
 const LOCK: u64 = 1;
 const LOCK_UNTIL: u64 = 2;
 const INSIDE: u64 = 3;
 
-/// The progress of one thread, as seen by others.
+/// The progress of one thread, for others to see.
 #[derive(Default)]
-pub struct Place {
+pub struct ThreadState {
     doing: AtomicU64,
     /// Acquisitions, and waits that ended at their deadline.
     done: AtomicU64,
 }
 
-impl Place {
+impl ThreadState {
     pub fn waits(&self, with_deadline: bool) {
         let doing = if with_deadline { LOCK_UNTIL } else { LOCK };
         self.doing.store(doing, Relaxed);
@@ -49,9 +49,9 @@ impl Place {
     }
 }
 
-/// Waits for the threads, one for each of the places. Panics with one of them, or if none makes
-/// progress. They are not scoped: a scope would wait for a stuck thread for ever.
-pub fn join(lock: &str, places: &[Place], mut threads: Vec<JoinHandle<()>>) {
+/// Joins the threads, and panics with one of them, or if none makes progress. They are not scoped:
+/// a scope would wait for a stuck one for ever.
+pub fn join(lock: &str, states: &[ThreadState], mut threads: Vec<JoinHandle<()>>) {
     let mut last = 0;
     let mut since = Instant::now();
     while !threads.is_empty() {
@@ -63,28 +63,28 @@ pub fn join(lock: &str, places: &[Place], mut threads: Vec<JoinHandle<()>>) {
                 std::panic::resume_unwind(panic);
             }
         }
-        let done = places.iter().map(Place::done).sum();
+        let done = states.iter().map(ThreadState::done).sum();
         if done != last {
             (last, since) = (done, Instant::now());
         } else if since.elapsed() > STUCK {
-            panic!("{lock}: {}", report(places, done, threads.len()));
+            panic!("{lock}: {}", report(states, done, threads.len()));
         }
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-fn report(places: &[Place], done: u64, left: usize) -> String {
-    let places: Vec<_> = places
+fn report(states: &[ThreadState], done: u64, left: usize) -> String {
+    let states: Vec<_> = states
         .iter()
         .enumerate()
-        .filter_map(|(thread, place)| {
-            let done = place.done();
-            let doing = place.describe()?;
+        .filter_map(|(thread, state)| {
+            let done = state.done();
+            let doing = state.describe()?;
             Some(format!("thread {thread} {doing} after {done} sections"))
         })
         .collect();
     format!(
         "no progress for {STUCK:?} after {done} sections, {left} threads left: {}",
-        places.join(", ")
+        states.join(", ")
     )
 }

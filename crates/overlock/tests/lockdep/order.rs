@@ -1,10 +1,12 @@
-//! The order of lock classes, by the crate's own types.
+//! The order of classes, by the crate's own types.
 
 use overlock::lockdep::{self, Nesting};
 use overlock::{Mutex, RwLock, RwLockUpgradableReadGuard};
 
 use crate::alone;
-use crate::alone::{CLASS, ORDER};
+use crate::alone::ORDER;
+
+const CLASS: &str = "possible recursive locking within a class";
 
 static A: Mutex<u32> = Mutex::named("A", 0);
 static B: Mutex<u32> = Mutex::named("B", 0);
@@ -16,7 +18,7 @@ fn both(first: &Mutex<u32>, second: &Mutex<u32>) {
 }
 
 #[test]
-fn an_inversion_by_one_thread_is_reported() {
+fn two_orders_of_two_locks_are_found_by_one_thread() {
     let said = alone!(|| {
         both(&A, &B);
         both(&A, &B);
@@ -29,7 +31,7 @@ fn an_inversion_by_one_thread_is_reported() {
 }
 
 #[test]
-fn an_inversion_by_two_threads_is_reported() {
+fn and_by_two() {
     let said = alone!(|| {
         std::thread::spawn(|| both(&A, &B)).join().unwrap();
         std::thread::spawn(|| both(&B, &A)).join().unwrap();
@@ -38,7 +40,7 @@ fn an_inversion_by_two_threads_is_reported() {
 }
 
 #[test]
-fn a_cycle_of_three_locks_is_reported() {
+fn three_orders_that_make_a_circle() {
     let said = alone!(|| {
         both(&A, &B);
         both(&B, &C);
@@ -50,12 +52,12 @@ fn a_cycle_of_three_locks_is_reported() {
 }
 
 #[test]
-fn a_consistent_order_is_not_reported() {
+fn one_order_is_no_alarm() {
     let said = alone!(|| {
         both(&A, &B);
         both(&B, &C);
         both(&A, &C);
-        // Released in another order, which adds no dependency.
+        // Released in the other order, which orders nothing.
         let a = A.lock();
         let c = C.lock();
         drop(a);
@@ -66,7 +68,7 @@ fn a_consistent_order_is_not_reported() {
 }
 
 #[test]
-fn trylocks_add_no_dependency_on_held_locks_but_are_held_themselves() {
+fn locks_that_were_only_tried_are_not_behind_others_but_others_are_behind_them() {
     let said = alone!(|| {
         both(&A, &B);
         let b = B.lock();
@@ -102,7 +104,7 @@ fn each_pair_of_classes_is_reported_once() {
 }
 
 #[test]
-fn a_reported_inversion_causes_no_further_reports() {
+fn a_mistake_is_not_reported_again_by_what_follows_from_it() {
     let said = alone!(|| {
         both(&A, &B);
         both(&B, &A);
@@ -113,13 +115,13 @@ fn a_reported_inversion_causes_no_further_reports() {
     said.is(&[ORDER]);
 }
 
-/// Made on one line, so they are of one class.
+/// Made on one line, so that they are of one class.
 fn of_one_class() -> [Mutex<u32>; 3] {
     [1, 2, 3].map(Mutex::new)
 }
 
 #[test]
-fn locks_of_one_class_are_ordered_individually() {
+fn locks_of_one_class_are_followed_one_by_one() {
     let said = alone!(|| {
         let locks = of_one_class();
         both(&locks[0], &locks[2]);
@@ -131,7 +133,7 @@ fn locks_of_one_class_are_ordered_individually() {
 }
 
 #[test]
-fn new_locks_at_the_same_addresses_have_no_order() {
+fn others_that_come_to_lie_where_they_lay_are_not_taken_for_them() {
     let said = alone!(|| {
         for turn in 0..8 {
             let locks = Box::new(of_one_class());
@@ -142,7 +144,7 @@ fn new_locks_at_the_same_addresses_have_no_order() {
 }
 
 #[test]
-fn nesting_without_a_level_is_reported_if_configured() {
+fn locks_of_one_class_are_a_mistake_if_the_program_says_so_and_does_not_say_the_level() {
     let said = alone!(|| {
         lockdep::set_nesting(Nesting::Report);
         let locks = of_one_class();
@@ -158,7 +160,7 @@ fn nesting_without_a_level_is_reported_if_configured() {
 }
 
 #[test]
-fn nesting_levels_are_ordered() {
+fn levels_have_an_order_too() {
     let said = alone!(|| {
         let locks = of_one_class();
         {
@@ -172,7 +174,7 @@ fn nesting_levels_are_ordered() {
 }
 
 #[test]
-fn reacquiring_a_lock_depends_on_the_locks_held_meanwhile() {
+fn a_lock_that_is_given_up_for_a_while_comes_back_behind_what_is_held() {
     let said = alone!(|| {
         use overlock::MutexGuard;
         let mut a = A.lock();
@@ -185,7 +187,7 @@ fn reacquiring_a_lock_depends_on_the_locks_held_meanwhile() {
 }
 
 #[test]
-fn an_upgrade_depends_on_the_locks_held() {
+fn an_upgrade_waits_for_readers_with_what_is_held() {
     let said = alone!(|| {
         let lock = RwLock::named("data", 0);
         let upgradable = lock.upgradable_read();
@@ -199,7 +201,7 @@ fn an_upgrade_depends_on_the_locks_held() {
 }
 
 #[test]
-fn readers_are_ordered_like_mutexes() {
+fn readers_order_as_mutexes_do_since_they_wait_behind_writers() {
     let said = alone!(|| {
         let (a, b) = (RwLock::named("a", 0), RwLock::named("b", 0));
         {

@@ -1,4 +1,4 @@
-//! Mistakes with a single class: recursion, sleeps, exits of threads; and actual deadlocks.
+//! Mistakes with one class: recursion, sleep, ends of threads, and deadlocks that happen.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use overlock::{Condvar, Mutex, MutexGuard, RwLock, lockdep};
 
 use crate::alone;
-use crate::alone::{AGAIN, DEADLOCK, EXIT, ORDER, READ_AGAIN, SLEEP};
+use crate::alone::{AGAIN, DEADLOCK, EXIT, ORDER, SLEEP};
+
+const READ_AGAIN: &str = "possible deadlock of a reader with itself: a writer may come between";
 
 static A: Mutex<u32> = Mutex::named("A", 0);
 static B: Mutex<u32> = Mutex::named("B", 0);
 
-/// Waits for this many reports; a test that fails should not hang.
+/// Waits for so many reports; a test that fails should not hang.
 fn until_reports(count: usize) {
     let end = Instant::now() + Duration::from_secs(20);
     while lockdep::reports() < count && Instant::now() < end {
@@ -20,7 +22,7 @@ fn until_reports(count: usize) {
 }
 
 #[test]
-fn a_self_deadlock_is_reported_before_the_wait() {
+fn a_thread_that_waits_for_itself_is_reported_before_it_does() {
     let said = alone!(|| {
         std::thread::spawn(|| {
             let _a = A.lock();
@@ -32,7 +34,7 @@ fn a_self_deadlock_is_reported_before_the_wait() {
 }
 
 #[test]
-fn a_trylock_of_a_held_lock_is_not_reported() {
+fn trying_what_one_holds_is_no_mistake() {
     let said = alone!(|| {
         let _a = A.lock();
         assert!(A.try_lock().is_none());
@@ -42,7 +44,7 @@ fn a_trylock_of_a_held_lock_is_not_reported() {
 }
 
 #[test]
-fn a_nested_reader_is_reported_even_if_it_succeeds() {
+fn a_reader_within_a_reader_is_reported_though_it_gets_through() {
     let said = alone!(|| {
         let lock = RwLock::new(0);
         let _one = lock.read();
@@ -52,7 +54,7 @@ fn a_nested_reader_is_reported_even_if_it_succeeds() {
 }
 
 #[test]
-fn locks_held_at_a_threads_exit_are_reported() {
+fn what_is_held_at_a_threads_end_is_reported() {
     let said = alone!(|| {
         let thread = std::thread::spawn(|| std::mem::forget(A.lock()));
         thread.join().unwrap();
@@ -64,7 +66,7 @@ fn locks_held_at_a_threads_exit_are_reported() {
 }
 
 #[test]
-fn waits_for_conditions_with_another_lock_held_are_reported() {
+fn a_wait_for_a_condition_with_another_lock_held_is_a_warning_and_so_is_its_order() {
     let said = alone!(|| {
         let condition = Condvar::new();
         let short = Duration::from_millis(1);
@@ -89,7 +91,7 @@ fn a_deadlock_is_reported_by_the_thread_that_completes_it() {
                 let _second = second.lock();
             });
         }
-        // The inversion, and the deadlock.
+        // The order of the two, and the deadlock.
         until_reports(2);
     });
     let mut titles = said.titles();
@@ -98,13 +100,13 @@ fn a_deadlock_is_reported_by_the_thread_that_completes_it() {
     let report = said.0.split(DEADLOCK).nth(1).unwrap();
     assert_eq!(report.matches("has waited for").count(), 2, "{report}");
     for lock in ["(A){exclusive}", "(B){exclusive}"] {
-        // One thread waits for it, the other holds it.
+        // One thread wants it, the other holds it.
         assert_eq!(report.matches(lock).count(), 2, "{report}");
     }
 }
 
 #[test]
-fn contention_is_not_reported_as_a_deadlock() {
+fn contention_is_no_deadlock() {
     let said = alone!(|| {
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -124,13 +126,13 @@ fn contention_is_not_reported_as_a_deadlock() {
 }
 
 #[test]
-fn mapped_and_forced_guards_are_released() {
+fn a_guard_that_is_mapped_or_ended_by_other_means_is_released() {
     let said = alone!(|| {
         for _ in 0..2 {
             drop(MutexGuard::map(A.lock(), |number| number));
             MutexGuard::unlock_fair(A.lock());
             MutexGuard::into_token(A.lock());
-            // SAFETY: the token, a unit, of the guard above.
+            // SAFETY: the token, which is nothing, of the guard that is gone.
             unsafe { A.force_unlock(()) };
             let mut guard = A.lock();
             MutexGuard::bump(&mut guard);
@@ -142,10 +144,10 @@ fn mapped_and_forced_guards_are_released() {
 }
 
 #[test]
-fn a_child_of_fork_keeps_its_own_records_only() {
+fn the_child_of_a_fork_goes_on_alone() {
     let said = alone!(|| {
         let lock = B.lock();
-        // SAFETY: the child only takes its own locks, and exits.
+        // SAFETY: the child only takes locks of its own, and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
             eprintln!("child {}", std::process::id());
@@ -163,7 +165,7 @@ fn a_child_of_fork_keeps_its_own_records_only() {
         assert_eq!(libc::WEXITSTATUS(status), 1);
     });
     said.is(&[ORDER]);
-    // The child's thread has another id.
+    // The thread has another id there.
     let child = said.0.lines().find_map(|line| line.strip_prefix("child "));
     said.has(&format!("/{} is trying", child.unwrap()));
 }

@@ -1,7 +1,7 @@
 // Included by parking_lot_api.rs: the traits.
 
 #[test]
-fn debug_output() {
+fn what_debug_shows() {
     let lock = api::Mutex::new(vec![1]);
     assert_eq!(format!("{lock:?}"), "Mutex { data: [1] }");
     let guard = lock.lock();
@@ -16,9 +16,9 @@ fn debug_output() {
     drop(writer);
 }
 
-/// Depends on the protected data; api.rs checks the types that must not be `Send` or `Sync`.
+/// Traits that a lock derives from its data; api.rs checks that others are absent.
 #[test]
-fn types_are_send_and_sync() {
+fn what_can_be_shared_and_sent() {
     fn both<T: Send + Sync>() {}
     fn sync<T: Sync>() {}
     fn shown<T: Debug + Display>() {}
@@ -44,16 +44,16 @@ fn types_are_send_and_sync() {
 
 /// Types that may be used after a panic.
 #[test]
-fn types_are_unwind_safe() {
+fn what_is_unwind_safe() {
     use std::panic::{RefUnwindSafe, UnwindSafe};
     fn safe<T: UnwindSafe + RefUnwindSafe>() {}
     safe::<api::Condvar>();
     safe::<api::Once>();
 }
 
-/// Covariance: a guard with a longer lifetime can be used as one with a shorter lifetime.
+/// A guard of a longer borrow, or of a longer-lived part, is accepted for a shorter one.
 #[test]
-fn lifetimes_are_covariant() {
+fn what_shrinks() {
     fn shorter<'a>(guard: api::MutexGuard<'static, u32>, _: &'a u32) -> api::MutexGuard<'a, u32> {
         guard
     }
@@ -68,7 +68,7 @@ fn lifetimes_are_covariant() {
 
 #[cfg(feature = "serde")]
 #[test]
-fn serde_round_trip() {
+fn what_is_written_is_read_again() {
     let lock = api::Mutex::new(vec![1, 2]);
     assert_eq!(serde_json::to_string(&lock).unwrap(), "[1,2]");
     let lock: api::Mutex<Vec<u32>> = serde_json::from_str("[3]").unwrap();

@@ -20,7 +20,7 @@ fn a_mutex_in_a_static() {
 fn a_mutex_and_its_owner() {
     let mut lock = api::Mutex::new(String::from("a"));
     lock.get_mut().push('b');
-    // SAFETY: no other thread uses it.
+    // SAFETY: nobody else is there.
     unsafe { (*lock.data_ptr()).push('c') };
     assert_eq!(lock.into_inner(), "abc");
     let (raw, data) = api::Mutex::from(7).into_inner_with_raw();
@@ -49,12 +49,12 @@ fn a_mutex_is_tried() {
 }
 
 #[test]
-#[allow(clippy::let_unit_value)] // one of the two crates has a token that is no unit
+#[allow(clippy::let_unit_value)] // one of the two crates has a token to speak of
 fn a_mutex_by_force() {
     let lock = api::Mutex::new(1);
     let token = locked(&lock);
     assert!(lock.is_locked());
-    // SAFETY: the token is used once, here and below.
+    // SAFETY: nobody else uses the token, here and below.
     unsafe { lock.force_unlock(token) };
     assert!(!lock.is_locked());
     let token = locked(&lock);
@@ -65,7 +65,7 @@ fn a_mutex_by_force() {
     // SAFETY: as above.
     drop(unsafe { lock.make_guard_unchecked(token) });
     assert!(!lock.is_locked());
-    // SAFETY: the raw lock is not used.
+    // SAFETY: the raw lock is only looked at.
     let _raw: &api::RawMutex = unsafe { lock.raw() };
 }
 

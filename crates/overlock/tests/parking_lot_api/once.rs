@@ -58,7 +58,7 @@ fn a_once_is_poisoned_by_a_panic() {
 }
 
 #[test]
-fn a_panic_is_reported_to_waiters() {
+fn a_panic_is_heard_by_those_that_wait() {
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
     let once = api::Once::new();
     let begun = AtomicU32::new(0);

@@ -21,7 +21,7 @@ fn an_rwlock_in_a_static() {
 fn an_rwlock_and_its_owner() {
     let mut lock = api::RwLock::new(String::from("a"));
     lock.get_mut().push('b');
-    // SAFETY: no other thread uses it.
+    // SAFETY: nobody else is there.
     unsafe { (*lock.data_ptr()).push('c') };
     assert_eq!(lock.into_inner(), "abc");
     let (raw, data) = api::RwLock::from(7).into_inner_with_raw();
@@ -64,12 +64,12 @@ fn readers_share_and_writers_exclude() {
 }
 
 #[test]
-#[allow(clippy::let_unit_value)] // as with mutexes: one of the two crates may have a token that is no unit
+#[allow(clippy::let_unit_value)] // as with mutexes: one of the two crates may have a token to speak of
 fn an_rwlock_by_force() {
     let lock = api::RwLock::new(1);
     let token = read(&lock);
     assert!(lock.is_locked());
-    // SAFETY: the token is used once, here and below.
+    // SAFETY: nobody else uses the token, here and below.
     unsafe { lock.force_unlock_read(token) };
     let token = written(&lock);
     assert!(lock.is_locked_exclusive());
@@ -97,7 +97,7 @@ fn an_rwlock_by_force() {
     // SAFETY: as above.
     drop(unsafe { shared.make_arc_write_guard_unchecked(token) });
     assert!(!shared.is_locked());
-    // SAFETY: the raw lock is not used.
+    // SAFETY: the raw lock is only looked at.
     let _raw: &api::RawRwLock = unsafe { shared.raw() };
 }
 

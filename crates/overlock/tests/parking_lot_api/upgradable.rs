@@ -1,7 +1,7 @@
 // Included by parking_lot_api.rs: upgradable readers of `RwLock`.
 
 #[test]
-fn an_upgradable_reader_excludes_writers_and_other_upgradable_readers() {
+fn an_upgradable_reader_excludes_writers_and_its_kind() {
     let lock = api::RwLock::new(1);
     let reader: api::RwLockUpgradableReadGuard<'_, u32> = lock.upgradable_read();
     assert!(lock.is_locked());
@@ -84,7 +84,7 @@ fn an_upgradable_reader_becomes_the_writer_and_back() {
 }
 
 #[test]
-fn an_upgradable_reader_upgrades_for_a_closure() {
+fn an_upgradable_reader_is_the_writer_for_a_while() {
     let lock = api::RwLock::new(1);
     let mut upgradable = lock.upgradable_read();
     let add = |data: &mut u32| {
@@ -113,12 +113,12 @@ fn an_upgradable_reader_upgrades_for_a_closure() {
 }
 
 #[test]
-#[allow(clippy::let_unit_value)] // as with mutexes: one of the two crates may have a token that is no unit
+#[allow(clippy::let_unit_value)] // as with mutexes: one of the two crates may have a token to speak of
 fn an_upgradable_reader_by_force() {
     let lock = Arc::new(api::RwLock::new(1));
     let token = upgradable(&lock);
     assert!(lock.is_locked());
-    // SAFETY: the token is used once, here and below.
+    // SAFETY: nobody else uses the token, here and below.
     drop(unsafe { lock.make_upgradable_guard_unchecked(token) });
     let token = upgradable(&lock);
     // SAFETY: as above.

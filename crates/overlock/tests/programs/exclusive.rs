@@ -1,20 +1,20 @@
-//! Programs for mutual-exclusion locks.
+//! Programs for the locks that one thread holds at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ::overlock::core::raw::RawLock;
 use ::overlock::{CancelToken, Linux};
+use ::overlock_core::raw::RawLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::crew::crew;
 use crate::extras::{Extras, extras_of};
 use crate::how::{How, Pause, how, pause};
 use crate::numbers::Numbers;
 use crate::runner::check;
+use crate::workers::workers;
 
-/// Locks of a single-threaded program: each may take a queue node.
+/// Locks that a program uses by itself: each may take a queue node.
 const LOCKS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Compares with the reference: a lock is held, or it can be acquired.
+/// The reference: a lock is held or not, and can be had if not.
 fn alone<L: RawLock>(extras: &Extras<L>, program: &[(usize, Op)]) {
     let create = || L::create().expect("the lock can be created");
     let locks: [(L, Option<L::Token>); LOCKS] = std::array::from_fn(|_| (create(), None));
@@ -69,7 +69,7 @@ fn alone<L: RawLock>(extras: &Extras<L>, program: &[(usize, Op)]) {
     }
 }
 
-// In these three functions callers pass the token of their acquisition of `lock`, by this thread.
+// In the three: callers pass the token of their acquisition of `lock`, by this thread.
 
 fn unlock<L: RawLock>(lock: &L, token: L::Token) {
     // SAFETY: as said above.
@@ -92,59 +92,59 @@ fn bump<L: RawLock>(extras: &Extras<L>, lock: &L, token: L::Token) -> L::Token {
     }
 }
 
-/// An operation of a thread on a shared lock.
+/// A thread's operations on a lock that others use too.
 #[derive(Clone, Copy, Debug)]
-enum Visit {
-    /// Acquires, pauses, bumps the lock if `bump` says so, pauses, and releases.
+enum Section {
+    /// Acquires, pauses, lets others in for a moment if it says so, pauses, and releases.
     Lock {
         how: How,
         inside: Pause,
         bumps: bool,
         fair: bool,
     },
-    /// Cancels the waits with the token, present and later ones.
+    /// Ends the waits with the token, now and later.
     Cancel,
 }
 
-fn visit() -> impl Strategy<Value = Visit> {
+fn section() -> impl Strategy<Value = Section> {
     let lock =
         (how(), pause(), any::<bool>(), any::<bool>()).prop_map(|(how, inside, bumps, fair)| {
-            Visit::Lock {
+            Section::Lock {
                 how,
                 inside,
                 bumps,
                 fair,
             }
         });
-    prop_oneof![20 => lock, 1 => Just(Visit::Cancel)]
+    prop_oneof![20 => lock, 1 => Just(Section::Cancel)]
 }
 
-/// Checks exclusion, that no section is lost, that each failed acquisition has a reason, and that
-/// the lock is free at the end.
-fn together<L: RawLock>(extras: fn() -> Extras<L>, programs: &[Vec<Visit>]) {
+/// Nobody is inside with another thread, no section is lost, a thread that gives up has a reason,
+/// and the lock is free at the end.
+fn together<L: RawLock>(extras: fn() -> Extras<L>, programs: &[Vec<Section>]) {
     let lock = Arc::new(L::create().expect("the lock can be created"));
     let numbers = Arc::new(Numbers::new(L::NAME));
     let cancel = Arc::new(CancelToken::new());
     let sections = Arc::new(AtomicU64::new(0));
     let shared = (lock.clone(), numbers.clone(), sections.clone());
     let programs = programs.to_vec();
-    crew(L::NAME, programs.len(), move |thread, place| {
+    workers(L::NAME, programs.len(), move |thread, state| {
         let (lock, numbers, sections) = &shared;
         let extras = extras();
-        for &visit in &programs[thread] {
-            let Visit::Lock {
+        for &section in &programs[thread] {
+            let Section::Lock {
                 how,
                 inside,
                 bumps,
                 fair,
-            } = visit
+            } = section
             else {
                 cancel.cancel();
                 continue;
             };
-            place.waits(how.deadline().is_some());
+            state.waits(how.deadline().is_some());
             if let Some(mut token) = extras.acquire(lock, how, &cancel, true) {
-                place.is_inside();
+                state.is_inside();
                 if bumps {
                     // SAFETY: this thread holds the lock, and no other does: here and below.
                     unsafe { numbers.change(inside) };
@@ -160,12 +160,12 @@ fn together<L: RawLock>(extras: fn() -> Extras<L>, programs: &[Vec<Visit>]) {
                 }
                 sections.fetch_add(1, Relaxed);
             }
-            place.is_outside();
+            state.is_outside();
         }
     });
     assert!(!lock.is_locked() && !lock.is_contended(), "{}", L::NAME);
     // SAFETY: the threads have ended.
-    let count = unsafe { numbers.look(Pause::None) };
+    let count = unsafe { numbers.inspect(Pause::None) };
     assert_eq!(count, sections.load(Relaxed), "{}", L::NAME);
 }
 
@@ -184,7 +184,7 @@ macro_rules! tests {
 
             #[test]
             fn together() {
-                check(vec(vec(visit(), 0..8), 2..=4), |programs| {
+                check(vec(vec(section(), 0..8), 2..=4), |programs| {
                     super::together(|| extras_of!($lock), programs);
                 });
             }
@@ -197,14 +197,14 @@ macro_rules! of_spin {
 }
 
 macro_rules! of_sleep {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { tests! { $($name: ::overlock::sleep::$lock;)* } };
+    ($($name:ident: $lock:ident, $kind:ident;)*) => { tests! { $($name: ::overlock_core::sleep::$lock<::overlock::Linux>;)* } };
 }
 
-::overlock::core::spin_locks!(of_spin);
-::overlock::core::sleep_locks!(of_sleep);
+::overlock_core::spin_locks!(of_spin);
+::overlock_core::sleep_locks!(of_sleep);
 
 tests! {
     fast_queue_lazy: ::overlock::spin::LazyFastQueue;
-    rt_mutex: ::overlock::core::sleep::RtMutex<Linux>;
-    ww_mutex: ::overlock::core::sleep::WwMutex<Linux>;
+    rt_mutex: ::overlock_core::sleep::RtMutex<Linux>;
+    ww_mutex: ::overlock_core::sleep::WwMutex<Linux>;
 }

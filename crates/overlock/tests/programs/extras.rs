@@ -1,27 +1,28 @@
-//! The operations of a lock beyond `RawLock` and `RawRwLock`. The compiler finds them, since the
+//! The abilities of a lock beyond `RawLock` and `RawRwLock`. The compiler finds these, as the
 //! registry does not list them.
 
 use std::any::Any;
 
-use overlock::core::raw::{
+use overlock::{CancelToken, Linux};
+use overlock_core::Instant;
+use overlock_core::raw::{
     RawCancelLock, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock,
     RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
 };
-use overlock::core::{Deadline, Platform};
-use overlock::{CancelToken, Instant, Linux};
+use overlock_core::{Deadline, Platform};
 
 use crate::how::How;
 
 type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawLock]
     HasUntil, HasNoUntil, until, RawTimedLock, Until<L>, L::lock_until;
 }
 
 type Cancellable<L> = fn(&L, &CancelToken, Option<Deadline>) -> Option<<L as RawLock>::Token>;
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawLock]
     HasCancel, HasNoCancel, cancellable, RawCancelLock<Linux>, Cancellable<L>, L::lock_cancellable;
 }
@@ -31,7 +32,7 @@ pub struct Fair<L: RawLock> {
     pub bump: unsafe fn(&L, L::Token) -> L::Token,
 }
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawLock]
     HasFair, HasNoFair, fair, RawFairLock,
     Fair<L>,
@@ -41,7 +42,7 @@ pub struct Fair<L: RawLock> {
     };
 }
 
-/// The operations of a [`RawLock`] beyond that trait.
+/// The abilities of a [`RawLock`].
 pub struct Extras<L: RawLock> {
     pub until: Option<Until<L>>,
     pub cancellable: Option<Cancellable<L>>,
@@ -49,7 +50,8 @@ pub struct Extras<L: RawLock> {
 }
 
 impl<L: RawLock> Extras<L> {
-    /// Acquires as `how` says, as far as the lock can. Only tries if it must not wait.
+    /// Acquires as `how` says, as far as the lock can. If it may not wait (`may_wait`), it only
+    /// tries.
     pub fn acquire(
         &self,
         lock: &L,
@@ -74,7 +76,7 @@ impl<L: RawLock> Extras<L> {
     }
 }
 
-/// Checks that a failed acquisition has reached its deadline.
+/// A thread that gives up does so at its deadline.
 pub fn assert_in_time(lock: &str, acquired: bool, deadline: Instant) {
     assert!(acquired || Linux::now() >= deadline, "{lock} gave up early");
 }
@@ -87,8 +89,8 @@ macro_rules! extras_of {
             HasCancel as _, HasFair as _, HasNoCancel as _, HasNoFair as _, HasNoUntil as _,
             HasUntil as _,
         };
-        let probe = ::overlock::core::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference makes method lookup try twice
+        let probe = ::overlock_core::registry::Probe::<$lock>::new();
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
         crate::extras::Extras::<$lock> {
             until: (&probe).until(),
             cancellable: (&probe).cancellable(),
@@ -101,7 +103,7 @@ pub(crate) use extras_of;
 type ReadUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Read>;
 type WriteUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Write>;
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawRwLock]
     HasRwUntil, HasNoRwUntil, rw_until, RawTimedRwLock,
     (ReadUntil<L>, WriteUntil<L>),
@@ -110,18 +112,18 @@ type WriteUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Write>;
 
 type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLock>::Read;
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawRwLock]
     HasDowngrade, HasNoDowngrade, downgrade, RawDowngradeRwLock, Downgrade<L>, L::downgrade;
 }
 
-/// An upgradable reader's token of any type.
+/// An upgradable reader's token, of whatever type it is.
 pub type Upgradable = Box<dyn Any>;
 
-/// The writer's token, or still the upgradable reader's.
+/// The writer, or still the upgradable reader.
 type Upgraded<L> = Result<<L as RawRwLock>::Write, Upgradable>;
 
-/// The operations of a [`RawUpgradeRwLock`]. Each takes a token of its lock and thread.
+/// The functions of a [`RawUpgradeRwLock`]. Each takes a token of its lock and thread.
 pub struct Upgrades<L: RawRwLock> {
     pub acquire: fn(&L, How, bool) -> Option<Upgradable>,
     pub unlock: unsafe fn(&L, Upgradable),
@@ -134,7 +136,7 @@ fn own<T: 'static>(token: Upgradable) -> T {
     *token.downcast().expect("a token of this lock")
 }
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawRwLock]
     HasUpgrades, HasNoUpgrades, upgrades, RawUpgradeRwLock<Upgradable: 'static>,
     Upgrades<L>,
@@ -176,7 +178,7 @@ fn own<T: 'static>(token: Upgradable) -> T {
     };
 }
 
-/// The operations of a [`RawFairRwLock`], like [`Upgrades`].
+/// The functions of a [`RawFairRwLock`]; as for [`Upgrades`].
 pub struct FairRw<L: RawRwLock> {
     pub unlock_read: unsafe fn(&L, L::Read),
     pub unlock_write: unsafe fn(&L, L::Write),
@@ -186,7 +188,7 @@ pub struct FairRw<L: RawRwLock> {
     pub bump_upgradable: unsafe fn(&L, Upgradable) -> Upgradable,
 }
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawRwLock]
     HasFairRw, HasNoFairRw, fair_rw, RawFairRwLock<Upgradable: 'static>,
     FairRw<L>,
@@ -202,7 +204,7 @@ pub struct FairRw<L: RawRwLock> {
     };
 }
 
-/// The operations of a [`RawRwLock`] beyond that trait.
+/// The abilities of a [`RawRwLock`] beyond that.
 pub struct RwExtras<L: RawRwLock> {
     pub until: Option<(ReadUntil<L>, WriteUntil<L>)>,
     pub downgrade: Option<Downgrade<L>>,
@@ -246,8 +248,8 @@ macro_rules! rw_extras_of {
             HasDowngrade as _, HasFairRw as _, HasNoDowngrade as _, HasNoFairRw as _,
             HasNoRwUntil as _, HasNoUpgrades as _, HasRwUntil as _, HasUpgrades as _,
         };
-        let probe = ::overlock::core::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference makes method lookup try twice
+        let probe = ::overlock_core::registry::Probe::<$lock>::new();
+        #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
         crate::extras::RwExtras::<$lock> {
             until: (&probe).rw_until(),
             downgrade: (&probe).downgrade(),

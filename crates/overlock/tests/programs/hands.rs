@@ -1,6 +1,6 @@
-//! Acquisitions of a reader-writer lock by a thread, and their conversions.
+//! A thread's acquisitions of a reader-writer lock, and their conversions.
 
-use overlock::core::raw::RawRwLock;
+use overlock_core::raw::RawRwLock;
 
 use crate::extras::{RwExtras, Upgradable};
 use crate::how::How;
@@ -12,7 +12,7 @@ pub enum Token<L: RawRwLock> {
     Upgradable(Upgradable),
 }
 
-/// A lock with its operations, of which this thread has acquisitions.
+/// A lock, its abilities, and acquisitions of it by this thread.
 pub struct Hands<'a, L: RawRwLock> {
     pub lock: &'a L,
     pub extras: &'a RwExtras<L>,
@@ -71,7 +71,7 @@ impl<L: RawRwLock> Hands<'_, L> {
         }
     }
 
-    /// Downgrades a writer or an upgradable reader to a reader.
+    /// A reader, of a writer or an upgradable reader.
     pub fn downgrade(&self, token: Token<L>) -> Token<L> {
         let Hands { lock, extras } = self;
         match (token, extras.downgrade, &extras.upgrades) {

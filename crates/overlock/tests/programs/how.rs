@@ -1,17 +1,18 @@
-//! Kinds of acquisitions of a program.
+//! Ways to acquire.
 
-use overlock::core::Platform;
-use overlock::{Instant, Linux};
+use overlock::Linux;
+use overlock_core::Instant;
+use overlock_core::Platform;
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Waits without limit; in a single-threaded program, only tries if the lock is not free.
+    /// Without a limit. Alone, it only tries if it would wait.
     Wait,
     Try,
-    /// With a deadline in the past.
+    /// With a deadline that has passed.
     Past,
-    /// With a deadline this many microseconds from now.
+    /// With a deadline so many microseconds from now.
     Soon(u16),
     /// With a token that may be cancelled.
     Cancellable,
@@ -28,7 +29,7 @@ pub fn how() -> impl Strategy<Value = How> {
 }
 
 impl How {
-    /// Returns the deadline, if there is one.
+    /// If there is one.
     pub fn deadline(self) -> Option<Instant> {
         match self {
             How::Past => Some(Instant::from_nanos(0)),
@@ -38,7 +39,7 @@ impl How {
     }
 }
 
-/// A thread's pause within a critical section.
+/// A thread's pause inside.
 #[derive(Clone, Copy, Debug)]
 pub enum Pause {
     None,

@@ -4,13 +4,13 @@ use std::cell::UnsafeCell;
 
 use crate::how::Pause;
 
-/// Two numbers that are equal whenever no thread writes.
+/// Two numbers that are equal whenever nobody writes.
 pub struct Numbers {
     lock: &'static str,
     numbers: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: callers promise exclusive access.
+// SAFETY: callers guarantee that nobody else has access.
 unsafe impl Sync for Numbers {}
 // SAFETY: plain numbers.
 unsafe impl Send for Numbers {}
@@ -23,12 +23,12 @@ impl Numbers {
         }
     }
 
-    /// Returns the number of changes, and checks that it is the same before and after `pause`.
+    /// Returns the number of changes, read before `pause` and after it.
     ///
     /// # Safety
     ///
-    /// The lock excludes writers.
-    pub unsafe fn look(&self, pause: Pause) -> u64 {
+    /// The lock keeps writers out.
+    pub unsafe fn inspect(&self, pause: Pause) -> u64 {
         let numbers = self.numbers.get();
         // SAFETY: valid, and the caller's promise.
         let before = unsafe { (*numbers)[0] };
@@ -39,11 +39,11 @@ impl Numbers {
         after
     }
 
-    /// Changes the numbers, with `pause` between the halves. Returns the number of changes.
+    /// Makes one change, with `pause` between its halves, and returns the number of changes.
     ///
     /// # Safety
     ///
-    /// The lock excludes all others.
+    /// The lock keeps all others out.
     pub unsafe fn change(&self, pause: Pause) -> u64 {
         // SAFETY: the caller's promise.
         let numbers = unsafe { &mut *self.numbers.get() };

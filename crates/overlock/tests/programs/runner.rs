@@ -15,18 +15,18 @@ use proptest::arbitrary::any;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
-/// Duration of a test if neither variable is set: strictly fair locks lose a time slice whenever
-/// the next waiter is preempted.
+/// The default duration of a test: strictly fair locks lose a time slice whenever the next in line
+/// is not running.
 const ENOUGH: Duration = Duration::from_millis(100);
-/// The largest number of programs in that time.
+/// The default limit of programs.
 const CASES: u32 = 64;
-/// Environment variable with the duration of each test in seconds, without `PROPTEST_CASES`.
+/// Seconds for each test, unless `PROPTEST_CASES` gives the number of programs.
 const SECONDS: &str = "OVERLOCK_PROGRAMS_SECONDS";
-/// Time limit for shrinking a failing program: one that fails rarely would be shrunk for ever.
+/// Time to shrink a program that fails: one that fails now and then would be shrunk for ever.
 const SHRINKING_MS: u32 = 20_000;
 
-/// Calls `property`, which panics on failure, with programs. Each call runs on a thread of its own:
-/// the queue nodes of acquisitions that are lost in a panic are that thread's.
+/// Calls `property` with programs; it panics if one of them goes wrong. Each runs on a thread of
+/// its own: a panic's forgotten guards keep that thread's queue nodes.
 pub fn check<S: Strategy>(programs: S, property: impl Fn(&S::Value) + Sync)
 where
     S::Value: Debug + Sync,
@@ -45,12 +45,12 @@ where
     }
 }
 
-/// Whether the environment sets the number of programs.
+/// Whether the number of programs of a test is given.
 fn says_cases() -> bool {
     env::var_os("PROPTEST_CASES").is_some()
 }
 
-/// Does the same for a given time. Returns the number of programs that it has run.
+/// As above, for the given time. Returns the number of programs that it has run.
 fn check_for<S: Strategy>(
     time: Option<Duration>,
     programs: S,
@@ -60,8 +60,7 @@ where
     S::Value: Debug + Sync,
 {
     let mut config = Config {
-        // A seed would not help: programs with threads fail at random, and the others are printed
-        // in full.
+        // A seed says more: programs of threads fail now and then, and others are printed in full.
         failure_persistence: None,
         max_shrink_time: SHRINKING_MS,
         max_shrink_iters: 1 << 20,
@@ -128,7 +127,7 @@ fn name() -> String {
 }
 
 #[test]
-fn a_test_with_a_duration_runs_different_programs() {
+fn given_time_a_test_uses_it_for_other_programs() {
     let time = Duration::from_millis(200);
     let (begin, seen) = (Instant::now(), Mutex::new(BTreeSet::new()));
     let ran = check_for(Some(time), any::<u64>(), |&program| {

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use overlock::core::sleep::Semaphore;
 use overlock::{CancelToken, Linux};
+use overlock_core::sleep::Semaphore;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::crew::crew;
 use crate::extras::assert_in_time;
 use crate::how::{How, Pause, how, pause};
 use crate::runner::check;
+use crate::workers::workers;
 
 type Raw = Semaphore<Linux>;
 
-/// More permits than any program has taken at a time.
+/// More than any program takes.
 const MOST: u32 = 6;
 
-/// Acquires as `how` says; only tries if it must not wait.
+/// Acquires as `how` says, and if it may not wait only tries.
 fn acquire(semaphore: &Raw, n: u32, how: How, cancel: &CancelToken, may_wait: bool) -> bool {
     match (how, how.deadline()) {
         (_, Some(deadline)) => {
@@ -52,7 +52,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Compares with the reference: a number.
+/// The reference: a number.
 #[test]
 fn alone() {
     check((0..=MOST, vec(op(), 0..60)), |(permits, program)| {
@@ -79,45 +79,45 @@ fn alone() {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Visit {
+enum Section {
     /// Acquires, pauses, releases.
-    Use(u32, How, Pause),
-    /// Cancels the waits with the token, present and later ones.
+    Permits(u32, How, Pause),
+    /// Ends the waits with the token, now and later.
     Cancel,
 }
 
-fn visit() -> impl Strategy<Value = Visit> {
+fn section() -> impl Strategy<Value = Section> {
     prop_oneof![
-        20 => (0..=MOST, how(), pause()).prop_map(|(n, how, pause)| Visit::Use(n, how, pause)),
-        1 => Just(Visit::Cancel),
+        20 => (0..=MOST, how(), pause()).prop_map(|(n, how, pause)| Section::Permits(n, how, pause)),
+        1 => Just(Section::Cancel),
     ]
 }
 
-/// No more permits are taken than exist, and at the end all are returned.
+/// There are never more permits out than exist, and at the end all are back.
 #[test]
 fn together() {
-    check(vec(vec(visit(), 0..10), 2..=4), |programs| {
+    check(vec(vec(section(), 0..10), 2..=4), |programs| {
         let semaphore = Arc::new(Raw::new(MOST));
         let shared = semaphore.clone();
         let cancel = Arc::new(CancelToken::new());
         let out = Arc::new(AtomicU32::new(0));
         let programs = programs.clone();
-        crew("the semaphore", programs.len(), move |thread, place| {
-            for &visit in &programs[thread] {
-                let Visit::Use(n, how, pause) = visit else {
+        workers("the semaphore", programs.len(), move |thread, state| {
+            for &section in &programs[thread] {
+                let Section::Permits(n, how, pause) = section else {
                     cancel.cancel();
                     continue;
                 };
-                place.waits(how.deadline().is_some());
+                state.waits(how.deadline().is_some());
                 if acquire(&shared, n, how, &cancel, true) {
-                    place.is_inside();
+                    state.is_inside();
                     let others = out.fetch_add(n, Relaxed);
                     assert!(others + n <= MOST, "{others} and {n} are out");
                     pause.take();
                     out.fetch_sub(n, Relaxed);
                     shared.release_many(n);
                 }
-                place.is_outside();
+                state.is_outside();
             }
         });
         assert_eq!(semaphore.available(), MOST);

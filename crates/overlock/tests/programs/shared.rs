@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use overlock::core::raw::RawRwLock;
+use overlock_core::raw::RawRwLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::crew::crew;
 use crate::extras::{RwExtras, rw_extras_of};
 use crate::hands::{Hands, Token};
 use crate::how::{How, Pause, how, pause};
 use crate::numbers::Numbers;
 use crate::runner::check;
-use crate::watch::Place;
+use crate::watch::ThreadState;
+use crate::workers::workers;
 
-/// Enough reads to make a lock switch to visible readers, if it does so.
+/// Enough reads for a lock whose readers become visible to make them so.
 const MANY: u32 = 2_100;
 
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +23,14 @@ enum Op {
     Read(How),
     Write(How),
     Upgradable(How),
-    /// The following apply to one of the acquisitions, if its mode fits.
+    /// The rest applies to one of the acquisitions, if it is of the kind.
     Unlock(usize),
     UnlockFair(usize),
     Bump(usize),
     Downgrade(usize),
     DowngradeToUpgradable(usize),
     Upgrade(usize, How),
-    /// Reads and unlocks, many times.
+    /// Reads and releases, many times.
     ReadMany,
 }
 
@@ -50,7 +50,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The reference: the numbers of holders in each mode.
+/// The reference: the number of holders, and their modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Model {
     readers: usize,
@@ -85,7 +85,7 @@ fn alone<L: RawRwLock>(extras: &RwExtras<L>, program: &[Op]) {
         let take = |held: &mut Vec<Token<L>>, which: usize| {
             (!held.is_empty()).then(|| held.swap_remove(which % held.len()))
         };
-        // An acquisition that is possible at once must succeed, any other must fail.
+        // An acquisition that is possible at once must succeed, and another must not.
         let (expected, got) = match op {
             Op::Read(how) => {
                 let free = !model.writer;
@@ -147,7 +147,7 @@ fn alone<L: RawRwLock>(extras: &RwExtras<L>, program: &[Op]) {
             "{}: {model:?}",
             L::NAME
         );
-        // A reader that has given up may count as contention until the writer leaves.
+        // A reader that has given up may show until the writer leaves.
         assert!(
             model.writer || !lock.is_contended(),
             "{}: nobody waits",
@@ -159,7 +159,7 @@ fn alone<L: RawRwLock>(extras: &RwExtras<L>, program: &[Op]) {
     assert!(!lock.is_locked(), "{}", L::NAME);
 }
 
-/// A conversion of an acquisition, if its mode fits.
+/// A thread's operation on an acquisition, if it is of the kind.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Bump,
@@ -175,20 +175,20 @@ enum Kind {
     Upgradable,
 }
 
-/// An operation of a thread on a shared lock: it acquires, makes the steps with a pause after each,
-/// and releases.
+/// A thread's operations on a lock that others use too: it acquires, runs the steps, with a pause
+/// after each, and releases.
 #[derive(Clone, Debug)]
-struct Visit {
+struct Section {
     kind: Kind,
     how: How,
     steps: Vec<Step>,
     inside: Pause,
     fair: bool,
-    /// The number of repetitions.
+    /// Repeats, so often.
     times: u32,
 }
 
-fn visit() -> impl Strategy<Value = Visit> {
+fn section() -> impl Strategy<Value = Section> {
     let kind = prop_oneof![
         3 => Just(Kind::Read),
         2 => Just(Kind::Write),
@@ -203,9 +203,9 @@ fn visit() -> impl Strategy<Value = Visit> {
     let times = prop_oneof![20 => Just(1), 1 => Just(MANY)];
     let parts = (kind, how(), vec(step, 0..4), pause(), any::<bool>(), times);
     parts.prop_map(|(kind, how, steps, inside, fair, times)| {
-        // Only readers repeat often, and then without pauses.
+        // Only readers repeat, and make no pause then.
         let crowd = times > 1;
-        Visit {
+        Section {
             kind: if crowd { Kind::Read } else { kind },
             how,
             steps: if crowd { Vec::new() } else { steps },
@@ -216,71 +216,76 @@ fn visit() -> impl Strategy<Value = Visit> {
     })
 }
 
-/// Makes one visit. Returns the number of writes.
-fn pay<L: RawRwLock>(hands: &Hands<L>, numbers: &Numbers, visit: &Visit, place: &Place) -> u64 {
+/// One section; returns the number of its writes.
+fn pay<L: RawRwLock>(
+    hands: &Hands<L>,
+    numbers: &Numbers,
+    section: &Section,
+    state: &ThreadState,
+) -> u64 {
     let Hands { lock, extras } = hands;
-    place.waits(visit.how.deadline().is_some());
-    let token = match visit.kind {
-        Kind::Read => extras.read(lock, visit.how, true).map(Token::Read),
-        Kind::Write => extras.write(lock, visit.how, true).map(Token::Write),
-        Kind::Upgradable => hands.upgradable(visit.how, true),
+    state.waits(section.how.deadline().is_some());
+    let token = match section.kind {
+        Kind::Read => extras.read(lock, section.how, true).map(Token::Read),
+        Kind::Write => extras.write(lock, section.how, true).map(Token::Write),
+        Kind::Upgradable => hands.upgradable(section.how, true),
     };
     let mut writes = 0;
     if let Some(mut token) = token {
         // SAFETY: the lock is held, exclusively if the token says so: here and below.
-        let look = |token: &Token<L>| match token {
+        let inspect = |token: &Token<L>| match token {
             // SAFETY: as above.
-            Token::Write(_) => unsafe { (numbers.change(visit.inside), 1) },
+            Token::Write(_) => unsafe { (numbers.change(section.inside), 1) },
             // SAFETY: as above.
-            _ => unsafe { (numbers.look(visit.inside), 0) },
+            _ => unsafe { (numbers.inspect(section.inside), 0) },
         };
-        place.is_inside();
-        let (mut seen, wrote) = look(&token);
+        state.is_inside();
+        let (mut seen, wrote) = inspect(&token);
         writes += wrote;
-        for &step in &visit.steps {
-            // No other thread writes in between, except for `Bump`.
+        for &step in &section.steps {
+            // Except with `Bump`, nobody else writes in between.
             let lets_in = matches!(step, Step::Bump);
-            place.waits(false);
+            state.waits(false);
             token = match step {
                 Step::Bump => hands.bump(token),
                 Step::Downgrade => hands.downgrade(token),
                 Step::DowngradeToUpgradable => hands.downgrade_to_upgradable(token),
                 Step::Upgrade(how) => hands.upgrade(token, how, true),
             };
-            place.is_inside();
-            let (now, wrote) = look(&token);
+            state.is_inside();
+            let (now, wrote) = inspect(&token);
             assert!(lets_in || now == seen + wrote, "{}: {step:?}", L::NAME);
             (seen, writes) = (now, writes + wrote);
         }
-        hands.unlock(token, visit.fair);
+        hands.unlock(token, section.fair);
     }
-    place.is_outside();
+    state.is_outside();
     writes
 }
 
-fn together<L: RawRwLock>(extras: fn() -> RwExtras<L>, programs: &[Vec<Visit>]) {
+fn together<L: RawRwLock>(extras: fn() -> RwExtras<L>, programs: &[Vec<Section>]) {
     let lock = Arc::new(L::create().expect("the lock can be created"));
     let numbers = Arc::new(Numbers::new(L::NAME));
     let writes = Arc::new(AtomicU64::new(0));
     let shared = (lock.clone(), numbers.clone(), writes.clone());
     let programs = programs.to_vec();
-    crew(L::NAME, programs.len(), move |thread, place| {
+    workers(L::NAME, programs.len(), move |thread, state| {
         let (lock, numbers, writes) = &shared;
         let extras = &extras();
         let hands = Hands {
             lock: &**lock,
             extras,
         };
-        for visit in &programs[thread] {
-            for _ in 0..visit.times {
-                writes.fetch_add(pay(&hands, numbers, visit, place), Relaxed);
+        for section in &programs[thread] {
+            for _ in 0..section.times {
+                writes.fetch_add(pay(&hands, numbers, section, state), Relaxed);
             }
         }
     });
     assert!(!lock.is_locked() && !lock.is_write_locked(), "{}", L::NAME);
     assert!(!lock.is_contended(), "{}", L::NAME);
     // SAFETY: the threads have ended.
-    let count = unsafe { numbers.look(Pause::None) };
+    let count = unsafe { numbers.inspect(Pause::None) };
     assert_eq!(count, writes.load(Relaxed), "{}", L::NAME);
 }
 
@@ -297,7 +302,7 @@ macro_rules! tests {
 
             #[test]
             fn together() {
-                check(vec(vec(visit(), 0..8), 2..=4), |programs| {
+                check(vec(vec(section(), 0..8), 2..=4), |programs| {
                     super::together(|| rw_extras_of!(overlock::rw::$lock), programs);
                 });
             }
@@ -305,4 +310,4 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::rw_locks!(tests);
+overlock_core::rw_locks!(tests);

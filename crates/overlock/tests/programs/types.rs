@@ -1,12 +1,12 @@
-//! Programs for the public types: their guards and data.
+//! Programs for the types: their guards, and the data behind them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use overlock::core::raw::{ConstLock, RawFairLock, RawFairRwLock, RawTimedLock};
 use overlock::guard::{Guard, MappedGuard};
 use overlock::lock::{ArcLockGuard, Lock, LockGuard, MappedLockGuard};
 use overlock::rwlock::{ReadGuard, SharedLock, UpgradableReadGuard, WriteGuard};
+use overlock_core::raw::{ConstLock, RawFairLock, RawFairRwLock, RawTimedLock};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::runner::check;
 /// A guard can be mapped to a part of it.
 type Data = [u32; 2];
 
-/// A kind of acquisition; only tries if the lock is not free.
+/// Ways to acquire; without waiting, it only tries.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Wait,
@@ -42,7 +42,7 @@ enum Op {
     Map(usize),
     Set(u32),
     Bump,
-    /// Sets the data in an inner critical section, while the guard is unlocked.
+    /// Sets the data in a section of its own, within the guard's.
     Unlocked(u32),
     Drop,
     UnlockFair,
@@ -157,7 +157,7 @@ enum RwOp {
     Read(Way),
     Write(Way),
     Upgradable(Way),
-    /// The following apply to one of the guards, if its kind fits.
+    /// The rest applies to one of the guards, if it is of the kind.
     Set(usize, u32),
     SetUpgraded(usize, u32),
     Upgrade(usize, Way),
@@ -320,7 +320,7 @@ macro_rules! tests {
 
 tests! { mutex, op();
     overlock_mutex: overlock::RawMutex;
-    sleep_mutex: overlock::sleep::Mutex;
+    sleep_mutex: overlock::sleep::KernelMutex;
 }
 
 tests! { rwlock, rw_op();

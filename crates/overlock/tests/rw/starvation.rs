@@ -1,38 +1,38 @@
-//! No starvation while other threads keep the lock busy.
+//! Nobody waits for ever while others keep the lock busy.
 
 use super::*;
 
-/// How long one thread holds the lock in these tests.
+/// How long one thread holds the lock while others must not starve.
 const HOLD: Duration = Duration::from_micros(500);
-/// All locks promise some ms; the machine may be busy.
+/// A generous bound: no lock promises more than some ms, and the machine may be busy.
 const STARVED: Duration = Duration::from_secs(2);
 
-/// Returns the longest wait of thread 0 while other threads keep the lock busy.
+/// The longest wait of thread 0 while others keep the lock busy.
 fn longest_wait<L: RawRwLock>(
     wait: impl Fn(&Pair<L>) + Clone + Send + 'static,
     others: impl Fn(&Pair<L>, usize) + Clone + Send + 'static,
 ) {
-    let _turn = turn();
+    let _serial = serial();
     static LONGEST_US: AtomicU32 = AtomicU32::new(0);
     LONGEST_US.store(0, Relaxed);
     let trial = Trial::<L>::new(4);
     let begin = Instant::now();
-    trial.run(move |number, place| {
+    trial.run(move |number, state| {
         if number > 0 {
             while !trial.ends.load(Relaxed) && begin.elapsed() < 2 * STARVED {
-                place.waits(false);
+                state.waits(false);
                 others(&trial.pair, number);
-                place.is_outside();
+                state.is_outside();
             }
             return;
         }
         thread::sleep(4 * HOLD);
         for _ in 0..if cfg!(miri) { 1 } else { 10 } {
-            place.waits(false);
+            state.waits(false);
             let begin = Instant::now();
             wait(&trial.pair);
             LONGEST_US.fetch_max(begin.elapsed().as_micros() as u32, Relaxed);
-            place.is_outside();
+            state.is_outside();
             thread::sleep(HOLD);
         }
         trial.ends.store(true, Relaxed);
@@ -41,8 +41,8 @@ fn longest_wait<L: RawRwLock>(
     assert!(longest < STARVED, "{}: waited for {longest:?}", L::NAME);
 }
 
-/// Each reader releases when the next one has arrived, or after a while: as long as readers are
-/// admitted, the lock is never free.
+/// Each reader leaves when the next one has arrived, or after a while: as long as readers are let
+/// in, there is always one.
 pub(super) fn writers_do_not_starve<L: RawRwLock>() {
     static ARRIVALS: AtomicUsize = AtomicUsize::new(0);
     let write = |pair: &Pair<L>| {
@@ -54,7 +54,7 @@ pub(super) fn writers_do_not_starve<L: RawRwLock>() {
         let token = pair.lock.read();
         let arrival = ARRIVALS.fetch_add(1, Relaxed);
         let begin = Instant::now();
-        pair.look(|| {
+        pair.inspect(|| {
             while ARRIVALS.load(Relaxed) == arrival + 1 && begin.elapsed() < HOLD {
                 thread::yield_now();
             }
@@ -63,11 +63,11 @@ pub(super) fn writers_do_not_starve<L: RawRwLock>() {
     });
 }
 
-/// Writers that reacquire at once, and yield in their critical sections.
+/// Writers that come back at once, and yield their CPU inside.
 pub(super) fn readers_do_not_starve<L: RawRwLock>() {
     let read = |pair: &Pair<L>| {
         let token = pair.lock.read();
-        pair.look(|| {});
+        pair.inspect(|| {});
         pair.end_read(token);
     };
     longest_wait::<L>(read, |pair, number| {

@@ -1,18 +1,19 @@
-//! A faulty lock: a test setup that does not detect its fault proves nothing about the other locks.
+//! A faulty lock: a checker that does not detect its fault proves nothing when it passes the
+//! others.
 
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
 
-use overlock::core::raw::{CreateError, RawLock};
+use overlock_core::raw::{CreateError, RawLock};
 
 use crate::exclusive::excludes;
 use crate::extras::extras_of;
 
-/// Excludes, but the release orders nothing, like `Relaxed` of core's `faulty`: x86 does not show
-/// it, Miri has to.
+/// Excludes, but the release orders nothing, as `Relaxed` of core's `faulty`: x86 does not show it,
+/// Miri has to.
 struct ReleasesNothing(AtomicBool);
 
-// SAFETY: it is not sound: writes inside may become visible late.
+// SAFETY: there is none: writes inside may be seen late.
 unsafe impl RawLock for ReleasesNothing {
     type Token = ();
     const NAME: &'static str = "releases_nothing";
@@ -26,7 +27,7 @@ unsafe impl RawLock for ReleasesNothing {
         }
     }
     fn try_lock(&self) -> Option<()> {
-        // Acquire; its partner is missing.
+        // Acquire, and its partner is missing.
         (!self.0.swap(true, Acquire)).then_some(())
     }
     unsafe fn unlock(&self, (): ()) {

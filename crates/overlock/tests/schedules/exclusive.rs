@@ -1,18 +1,23 @@
-//! The mutual-exclusion locks.
+//! The locks that exclude.
 
 use std::thread;
 use std::time::Duration;
 
 use overlock::CancelToken;
-use overlock::core::raw::RawLock;
+use overlock_core::raw::RawLock;
 
 use crate::common::Pair;
 use crate::extras::{Extras, extras_of};
 use crate::{SECTIONS, THREADS, far, on_threads, soon};
 
-/// Locks by the operation that `turn` selects, as far as the lock has it.
-fn lock<L: RawLock>(lock: &L, turn: usize, extras: &Extras<L>, cancel: &CancelToken) -> L::Token {
-    let token = match (turn % 4, extras.until, extras.cancellable) {
+/// Locks in the given way, as far as the lock can.
+fn lock<L: RawLock>(
+    lock: &L,
+    iteration: usize,
+    extras: &Extras<L>,
+    cancel: &CancelToken,
+) -> L::Token {
+    let token = match (iteration % 4, extras.until, extras.cancellable) {
         (1, Some(lock_until), _) => Some(lock_until(lock, far()).expect("there is time")),
         (2, _, Some(lock_cancellable)) => lock_cancellable(lock, cancel, None),
         (3, Some(lock_until), _) => lock_until(lock, soon()),
@@ -21,10 +26,9 @@ fn lock<L: RawLock>(lock: &L, turn: usize, extras: &Extras<L>, cancel: &CancelTo
     token.unwrap_or_else(|| lock.lock())
 }
 
-/// Runs one critical section, which ends by the operation that `turn` selects, as far as the lock
-/// has it.
-fn section<L: RawLock>(pair: &Pair<L>, token: L::Token, turn: usize, extras: &Extras<L>) {
-    match (turn % 3, &extras.fair) {
+/// One section, which ends in the given way, as far as the lock can.
+fn section<L: RawLock>(pair: &Pair<L>, token: L::Token, iteration: usize, extras: &Extras<L>) {
+    match (iteration % 3, &extras.fair) {
         (1, Some(fair)) => {
             // The others go to sleep.
             pair.change(|| thread::sleep(Duration::from_millis(1)));
@@ -46,13 +50,13 @@ pub fn excludes<L: RawLock>(extras: fn() -> Extras<L>) {
     let cancel = &CancelToken::new();
     let changes = on_threads(THREADS, |number| {
         let extras = extras();
-        let before = |turn| usize::from(turn % 3 == 2 && extras.fair.is_some());
+        let before = |iteration| usize::from(iteration % 3 == 2 && extras.fair.is_some());
         let mut changes = 0;
-        for turn in number..number + SECTIONS {
-            let token = lock(&pair.lock, turn, &extras, cancel);
-            section(pair, token, turn, &extras);
-            changes += 1 + before(turn);
-            if turn == 0 {
+        for iteration in number..number + SECTIONS {
+            let token = lock(&pair.lock, iteration, &extras, cancel);
+            section(pair, token, iteration, &extras);
+            changes += 1 + before(iteration);
+            if iteration == 0 {
                 cancel.cancel();
             }
         }
@@ -79,13 +83,13 @@ macro_rules! sleeping {
     ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
         #[test]
         fn $name() {
-            excludes(|| extras_of!(overlock::sleep::$lock));
+            excludes(|| extras_of!(overlock_core::sleep::$lock<overlock::Linux>));
         }
     )*};
 }
 
-overlock::core::spin_locks!(spinning);
-overlock::core::sleep_locks!(sleeping);
+overlock_core::spin_locks!(spinning);
+overlock_core::sleep_locks!(sleeping);
 
 spinning! {
     fast_queue_lazy: LazyFastQueue, node;

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use overlock::core::raw::RawRwLock;
+use overlock_core::raw::RawRwLock;
 
 use crate::extras::{FairRw, RwExtras, Upgrades, rw_extras_of};
 use crate::how::How;
@@ -19,32 +19,32 @@ impl<L: RawRwLock> Shared<L> {
         unsafe { self.lock.unlock_read(token) };
     }
 
-    /// Reads by the operation that `turn` selects, as far as the lock has it.
-    fn read(&self, turn: usize, extras: &RwExtras<L>) -> usize {
+    /// Reads in the given way, as far as the lock can.
+    fn read(&self, iteration: usize, extras: &RwExtras<L>) -> usize {
         let lock = &self.lock;
-        if let (0, Some(upgrades)) = (turn % 3, &extras.upgrades) {
+        if let (0, Some(upgrades)) = (iteration % 3, &extras.upgrades) {
             let token = (upgrades.acquire)(lock, How::Wait, true).expect("it waits");
             thread::yield_now();
-            let seen = self.data.look();
+            let seen = self.data.get();
             // SAFETY: the token is of this lock and this thread, here and below.
             unsafe { (upgrades.unlock)(lock, token) };
             return seen;
         }
-        let token = match (turn % 3, extras.until) {
+        let token = match (iteration % 3, extras.until) {
             (1, Some((read_until, _))) => Some(read_until(lock, far()).expect("there is time")),
             (2, Some((read_until, _))) => read_until(lock, soon()),
             _ => None,
         };
         let token = token.unwrap_or_else(|| lock.read());
         thread::yield_now();
-        let seen = self.data.look();
-        match (turn % 3, &extras.fair) {
+        let seen = self.data.get();
+        match (iteration % 3, &extras.fair) {
             // SAFETY: as above.
             (1, Some(fair)) => unsafe { (fair.unlock_read)(lock, token) },
             (2, Some(fair)) => {
                 // SAFETY: as above.
                 let token = unsafe { (fair.bump_read)(lock, token) };
-                assert!(self.data.look() >= seen, "a write was undone");
+                assert!(self.data.get() >= seen, "a write was undone");
                 self.end_read(token);
             }
             _ => self.end_read(token),
@@ -52,13 +52,13 @@ impl<L: RawRwLock> Shared<L> {
         seen
     }
 
-    /// Writes once by the operation that `turn` selects, as far as the lock has it.
-    fn write(&self, turn: usize, extras: &RwExtras<L>) {
+    /// Writes once, in the given way, as far as the lock can.
+    fn write(&self, iteration: usize, extras: &RwExtras<L>) {
         let lock = &self.lock;
-        if let (1, Some(upgrades)) = (turn % 3, &extras.upgrades) {
+        if let (1, Some(upgrades)) = (iteration % 3, &extras.upgrades) {
             return self.upgrade(upgrades, extras.fair.as_ref());
         }
-        let token = match (turn % 3, extras.until) {
+        let token = match (iteration % 3, extras.until) {
             (2, Some((_, write_until))) => Some(write_until(lock, far()).expect("there is time")),
             (_, Some((_, write_until))) => write_until(lock, soon()),
             _ => None,
@@ -66,19 +66,19 @@ impl<L: RawRwLock> Shared<L> {
         let token = token.unwrap_or_else(|| lock.write());
         thread::yield_now();
         self.data.add_one();
-        let written = self.data.look();
-        match (turn % 3, extras.downgrade, &extras.fair) {
+        let written = self.data.get();
+        match (iteration % 3, extras.downgrade, &extras.fair) {
             (2, _, Some(fair)) => {
                 // SAFETY: as above.
                 let token = unsafe { (fair.bump_write)(lock, token) };
-                assert!(self.data.look() >= written, "a write was undone");
+                assert!(self.data.get() >= written, "a write was undone");
                 // SAFETY: as above.
                 unsafe { (fair.unlock_write)(lock, token) };
             }
             (_, Some(downgrade), _) => {
                 // SAFETY: as above.
                 let token = unsafe { downgrade(lock, token) };
-                assert_eq!(self.data.look(), written, "a writer came between");
+                assert_eq!(self.data.get(), written, "a writer came between");
                 self.end_read(token);
             }
             // SAFETY: as above.
@@ -86,13 +86,14 @@ impl<L: RawRwLock> Shared<L> {
         }
     }
 
-    /// Upgrades, writes once, downgrades to the upgradable reader, and then to a reader.
+    /// Writes once, as the upgradable reader that becomes the writer; then it is the upgradable
+    /// reader, and a reader.
     fn upgrade(&self, upgrades: &Upgrades<L>, fair: Option<&FairRw<L>>) {
         let lock = &self.lock;
         let acquire = |how| (upgrades.acquire)(lock, how, true);
         let upgradable = acquire(How::Soon(500)).or_else(|| acquire(How::Wait));
         let mut upgradable = upgradable.expect("it waits");
-        let seen = self.data.look();
+        let seen = self.data.get();
         thread::yield_now();
         let mut ways = [How::Try, How::Soon(500), How::Wait].into_iter();
         let token = loop {
@@ -103,19 +104,19 @@ impl<L: RawRwLock> Shared<L> {
                 Err(token) => upgradable = token,
             }
         };
-        assert_eq!(self.data.look(), seen, "a writer came between");
+        assert_eq!(self.data.get(), seen, "a writer came between");
         self.data.add_one();
         // SAFETY: as above.
         let mut upgradable = unsafe { (upgrades.downgrade_write)(lock, token) };
-        assert_eq!(self.data.look(), seen + 1, "a writer came between");
+        assert_eq!(self.data.get(), seen + 1, "a writer came between");
         if let Some(fair) = fair {
             // SAFETY: as above.
             upgradable = unsafe { (fair.bump_upgradable)(lock, upgradable) };
         }
-        let seen = self.data.look();
+        let seen = self.data.get();
         // SAFETY: as above.
         let token = unsafe { (upgrades.downgrade)(lock, upgradable) };
-        assert_eq!(self.data.look(), seen, "a writer came between");
+        assert_eq!(self.data.get(), seen, "a writer came between");
         self.end_read(token);
     }
 }
@@ -151,4 +152,4 @@ macro_rules! tests {
     )*};
 }
 
-overlock::core::rw_locks!(tests);
+overlock_core::rw_locks!(tests);

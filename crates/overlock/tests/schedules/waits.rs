@@ -1,18 +1,18 @@
-//! Waits other than for a single lock, and several locks at once.
+//! Waits other than those for one lock.
 
 use std::cell::Cell;
 use std::panic;
 use std::thread;
 
-use overlock::core::Spin;
-use overlock::core::raw::RawLock;
-use overlock::core::sleep::{Barrier, Condvar, Once, Osq, Semaphore};
 use overlock::ww_mutex::{Class, Rule, WwMutex, acquire};
 use overlock::{CancelToken, Linux};
+use overlock_core::Spin;
+use overlock_core::raw::RawLock;
+use overlock_core::sleep::{Barrier, Condvar, Once, Osq, Semaphore};
 
 use crate::{Guarded, SECTIONS, THREADS, far, on_threads, soon};
 
-/// A thread with both permits writes, a thread with one reads.
+/// A holder of both permits writes, a holder of one reads.
 #[test]
 fn semaphore() {
     let semaphore = &Semaphore::<Linux>::new(2);
@@ -20,8 +20,8 @@ fn semaphore() {
     let data = &Guarded::new();
     let writes = on_threads(THREADS, |number| {
         let mut writes = 0;
-        for turn in number..number + SECTIONS {
-            let alone = match turn % 4 {
+        for iteration in number..number + SECTIONS {
+            let alone = match iteration % 4 {
                 0 => semaphore.acquire_many_limited(2, Some(soon().into()), None),
                 1 => semaphore.try_acquire_many(2),
                 2 => semaphore.acquire_many_limited(2, Some(far().into()), Some(cancel)),
@@ -36,43 +36,42 @@ fn semaphore() {
                 writes += 1;
             }
             semaphore.acquire();
-            assert!(data.look() >= writes);
+            assert!(data.get() >= writes);
             semaphore.release();
-            if turn == 0 {
+            if iteration == 0 {
                 cancel.cancel();
             }
         }
         writes
     });
-    assert_eq!(data.look(), writes);
+    assert_eq!(data.get(), writes);
     assert_eq!(
         (semaphore.available(), semaphore.is_contended()),
         (2, false)
     );
 }
 
-/// Threads alternate, and each notifies all. Then the first produces things, and notifies one
-/// waiter for each.
-fn tells<L: RawLock>() {
+/// Threads alternate, and each notifies all; then the first adds items, and notifies one for each.
+fn notifies<L: RawLock>() {
     let lock = &L::create().unwrap();
-    let [turns, things] = &[const { Condvar::<Linux>::new() }; 2];
+    let [turned, things] = &[const { Condvar::<Linux>::new() }; 2];
     let [turn, put, taken] = &[const { Guarded::new() }; 3];
     let cancel = &CancelToken::new();
     on_threads(THREADS, |number| {
         let mut token = lock.lock();
         let mut waits = number;
-        while turn.look() != number {
+        while turn.get() != number {
             let (deadline, cancel) = match waits % 3 {
                 0 => (Some(soon().into()), None),
                 1 => (None, None),
                 _ => (Some(far().into()), Some(cancel)),
             };
             // SAFETY: the token is of this lock and this thread, here and below.
-            token = unsafe { turns.wait_limited(lock, token, deadline, cancel) }.0;
+            token = unsafe { turned.wait_limited(lock, token, deadline, cancel) }.0;
             waits += 1;
         }
         turn.add_one();
-        turns.notify_all();
+        turned.notify_all();
         if number == 0 {
             cancel.cancel();
             for _ in 1..THREADS {
@@ -83,7 +82,7 @@ fn tells<L: RawLock>() {
                 token = lock.lock();
             }
         } else {
-            while put.look() == taken.look() {
+            while put.get() == taken.get() {
                 // SAFETY: as above.
                 token = unsafe { things.wait(lock, token) };
             }
@@ -93,21 +92,21 @@ fn tells<L: RawLock>() {
         unsafe { lock.unlock(token) };
         0
     });
-    assert_eq!([turn, put, taken].map(Guarded::look), [3, 2, 2]);
-    assert!(!turns.is_in_use() && !things.is_in_use() && !lock.is_locked());
+    assert_eq!([turn, put, taken].map(Guarded::get), [3, 2, 2]);
+    assert!(!turned.is_in_use() && !things.is_in_use() && !lock.is_locked());
 }
 
 #[test]
 fn condvar() {
-    tells::<overlock::sleep::Overlock>();
+    notifies::<overlock::sleep::Overlock>();
 }
 
 #[test]
 fn condvar_mutex() {
-    tells::<overlock::sleep::Mutex>();
+    notifies::<overlock::sleep::KernelMutex>();
 }
 
-/// The attempt of the first thread fails if it is the first of all; those of others do not.
+/// The first thread's attempt fails, if it is the first; another one's does not.
 #[test]
 fn once() {
     let once = &Once::<Linux>::new();
@@ -117,7 +116,7 @@ fn once() {
         if number == 0 {
             let failed = panic::catch_unwind(panic::AssertUnwindSafe(fails)).is_err();
             once.wait_force();
-            assert_eq!(data.look(), 1);
+            assert_eq!(data.get(), 1);
             return usize::from(failed);
         }
         let mut after = 0;
@@ -125,15 +124,15 @@ fn once() {
             after = usize::from(before.is_poisoned());
             data.add_one();
         });
-        assert_eq!(data.look(), 1);
+        assert_eq!(data.get(), 1);
         once.wait();
         after
     });
-    // The thread that succeeds sees the failure, if there was one.
+    // The thread that succeeded learnt of the failure, if there was one.
     assert!(attempts % 2 == 0 && once.is_done());
 }
 
-/// Writes of each thread before a barrier are visible to the others after it.
+/// Each thread reads after a barrier what the others wrote before it.
 #[test]
 fn barrier() {
     let barrier = &Barrier::<Linux>::new(THREADS as u32);
@@ -143,7 +142,7 @@ fn barrier() {
         for round in 1..=SECTIONS {
             data[number].add_one();
             leads += usize::from(barrier.wait());
-            assert_eq!(data.each_ref().map(Guarded::look), [round; THREADS]);
+            assert_eq!(data.each_ref().map(Guarded::get), [round; THREADS]);
             leads += usize::from(barrier.wait());
         }
         leads
@@ -155,17 +154,17 @@ fn barrier() {
 fn crosses(class: &'static Class) {
     let locks = &[(); 2].map(|()| WwMutex::new(class, 0));
     on_threads(THREADS, |number| {
-        for turn in 0..2 {
+        for iteration in 0..2 {
             let [first, second] = [&locks[number % 2], &locks[(number + 1) % 2]];
             if number == 2 {
-                match first.try_lock().filter(|_| turn == 0) {
+                match first.try_lock().filter(|_| iteration == 0) {
                     Some(mut held) => *held += 1,
                     None => *first.lock() += 1,
                 }
                 continue;
             }
             let both = acquire(class, |ctx| {
-                let mut first = match turn {
+                let mut first = match iteration {
                     0 => ctx.lock(first)?,
                     _ => ctx.lock_found(first)?,
                 };
@@ -196,7 +195,7 @@ fn ww_mutex_wait_die() {
     crosses(&CLASS);
 }
 
-/// Threads become the head, or leave: at once, by themselves, or after a number of polls.
+/// Threads become the head, or leave: at once, by themselves, or after so many polls.
 #[test]
 fn osq() {
     let queue = &Osq::<Linux>::new();
@@ -208,8 +207,8 @@ fn osq() {
             (Spin::Forever, 64),
         ];
         let mut heads = 0;
-        for turn in 0..SECTIONS {
-            let (limit, polls) = ways[(number + turn) % 3];
+        for iteration in 0..SECTIONS {
+            let (limit, polls) = ways[(number + iteration) % 3];
             let left = Cell::new(polls);
             let stop = || {
                 left.set(left.get() - 1);
@@ -223,6 +222,6 @@ fn osq() {
         }
         heads
     });
-    assert_eq!(data.look(), heads);
+    assert_eq!(data.get(), heads);
     assert!(heads > 0 && !queue.is_locked());
 }

@@ -3,7 +3,7 @@ use crate::measure;
 use crate::plan::Plan;
 use crate::registry::{Family, select};
 use crate::workload::Workload;
-use overlock::core::diagram::{Diagram, Transition};
+use overlock_core::diagram::{Diagram, Transition};
 
 /// What a round of that lock tells, and its operations: six vCPUs on two CPUs that want nothing
 /// else.

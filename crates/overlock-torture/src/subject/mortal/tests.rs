@@ -3,7 +3,7 @@
 use std::thread;
 
 use overlock::rw::OverlockRw;
-use overlock::sleep::Mutex;
+use overlock::sleep::KernelMutex as Mutex;
 
 use super::*;
 use crate::job::Job;

@@ -1,12 +1,13 @@
 //! What a reader-writer lock can do beyond its raw trait, found by the compiler: the lists of locks
 //! do not say.
 
-use overlock::core::raw::{
+use overlock::CancelToken;
+use overlock::rw::OverlockRw;
+use overlock_core::Instant;
+use overlock_core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
-use overlock::core::rw::overlock_rw::Passing;
-use overlock::rw::OverlockRw;
-use overlock::{CancelToken, Instant};
+use overlock_core::rw::overlock_rw::Passing;
 
 use super::upgrade::{fair_visit, visit};
 use super::{Inner, Shared};
@@ -69,7 +70,7 @@ pub struct SharedExtras<L: RawRwLock> {
     pub most_readers: Option<u64>,
 }
 
-::overlock::core::abilities! {
+::overlock_core::abilities! {
     [L: RawRwLock]
     HasTimed, NoTimed, timed, RawTimedRwLock,
     Timed<L>,
@@ -99,7 +100,7 @@ macro_rules! shared_extras {
             HasDowngrade as _, HasFair as _, HasPast as _, HasTimed as _, HasUpgrade as _,
             NoDowngrade as _, NoFair as _, NoPast as _, NoTimed as _, NoUpgrade as _,
         };
-        let probe = ::overlock::core::registry::Probe::<$lock>::new();
+        let probe = ::overlock_core::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
         crate::subject::SharedExtras::<$lock> {
             timed: (&probe).timed(),

@@ -1,6 +1,6 @@
 //! Visits that begin as the lock's upgradable reader.
 
-use overlock::core::raw::{RawFairRwLock, RawUpgradeRwLock};
+use overlock_core::raw::{RawFairRwLock, RawUpgradeRwLock};
 
 use super::{Inner, Shared};
 use crate::ledger::Torn;

@@ -1,0 +1,235 @@
+//! Linux threads as a [`Platform`]: a thread is a vCPU, the operating system its hypervisor.
+//!
+//! | operation | implementation |
+//! |---|---|
+//! | `halt_as`, `halt_either`, `kick_at`, `requeue` | private futexes: [`futex`] |
+//! | `release`, `restart_releases` | a restartable sequence and `membarrier`, or a compare-exchange: [`release`] |
+//! | `yield_slice` | `sched_yield`, and its measured cost: [`time_slice`] |
+//! | `wait_until` | loads with PAUSE (or the target's hint) between them |
+//! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
+//! | `cpu`, `preempted` | rseq: [`rseq`] |
+//! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
+//! | `now`, `ticks` | `CLOCK_MONOTONIC`, and the time-stamp counter: [`clock`] |
+//! | `parallelism` | the affinity mask and the quotas of cgroups: [`quota`] |
+//! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
+
+mod asymmetric;
+mod barrier;
+mod clock;
+mod exit_key;
+pub mod extras;
+mod fork;
+mod futex;
+mod load;
+mod pi;
+mod quota;
+mod release;
+mod rseq;
+mod slot;
+pub mod syscall;
+mod time_slice;
+
+use std::hint;
+use std::sync::atomic::{
+    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed,
+};
+
+use overlock_core::node::MAX_SLOTS;
+use overlock_core::platform::{Atomic, Kick, Sleeper};
+use overlock_core::tables::{Storage, Tables};
+use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
+
+/// For the other crates of overlock. May change at any time.
+#[doc(hidden)]
+pub mod __private {
+    pub use super::exit_key::ExitKey;
+    pub use super::load::variable;
+    pub use super::{extras, syscall};
+    pub use crate::system_call;
+}
+
+/// Threads of a Linux process: the platform of every lock of crate overlock.
+#[derive(Clone, Copy, Debug)]
+pub struct Linux;
+
+/// Number of threads that have a slot at a time. Miri tracks every byte that a borrow covers, each
+/// time; with the full tables it does little else.
+const THREADS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
+
+/// The largest number of fast queue spinlocks at a time.
+const FAST_QUEUES: usize = if cfg!(miri) { 64 } else { 1 << 16 };
+
+/// All zero bytes, so the tables take no space in the file, and only touched pages take memory.
+static STORAGE: Storage<Linux, THREADS, { THREADS.div_ceil(8) }, { 2 * FAST_QUEUES }> =
+    Storage::INIT;
+
+/// Polls between two clock reads while spinning towards a deadline: a clock read costs about as
+/// much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.
+const POLLS_PER_CLOCK: u32 = 16;
+
+/// Length of a sleep on one of two words, where the system cannot wait for two.
+const POLL_NS: u64 = 1_000_000;
+
+impl Atomics for Linux {
+    type U8 = AtomicU8;
+    type U16 = AtomicU16;
+    type U32 = AtomicU32;
+    type U64 = AtomicU64;
+    type Usize = AtomicUsize;
+}
+
+impl Platform for Linux {
+    #[inline]
+    fn wait_until<T, A>(
+        word: &A,
+        order: Ordering,
+        limit: Spin,
+        done: impl Fn(T) -> bool,
+    ) -> Result<T, T>
+    where
+        T: Copy + Eq,
+        A: Atomic<T>,
+    {
+        let mut polls: u32 = 0;
+        loop {
+            let seen = word.load(order);
+            if done(seen) {
+                return Ok(seen);
+            }
+            polls = polls.wrapping_add(1);
+            match limit {
+                Spin::Forever => {}
+                Spin::Polls(most) => {
+                    if polls >= most {
+                        return Err(seen);
+                    }
+                }
+                Spin::Until(end) => {
+                    if polls.is_multiple_of(POLLS_PER_CLOCK) && Self::now() >= end {
+                        return Err(seen);
+                    }
+                }
+            }
+            hint::spin_loop();
+        }
+    }
+
+    #[inline]
+    fn pause(pauses: u32) {
+        for _ in 0..pauses {
+            hint::spin_loop();
+        }
+    }
+
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
+        futex::wait(word, expected, until, Sleeper::Waiter);
+    }
+
+    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
+        let woken = futex::wait(word, expected, until, sleeper);
+        time_slice::begin();
+        woken
+    }
+
+    fn halt_either(word: (&AtomicU32, u32), other: (&AtomicU32, u32), until: Option<Deadline>) {
+        if !futex::wait_either([word, other], until) {
+            let soon = Self::now().plus_nanos(POLL_NS);
+            if other.0.load(Relaxed) == other.1 {
+                let until = Deadline::earlier::<Self>(until, soon);
+                Self::halt(word.0, word.1, Some(until.into()));
+            }
+        }
+    }
+
+    fn kick(word: &AtomicU32) {
+        futex::wake(word, Kick::One);
+    }
+
+    fn kick_at(word: *const AtomicU32, whom: Kick) {
+        futex::wake(word, whom);
+    }
+
+    fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
+        futex::requeue(from, to)
+    }
+
+    #[cfg(all(
+        target_arch = "x86_64",
+        target_env = "gnu",
+        not(miri),
+        not(overlock_portable)
+    ))]
+    #[inline(always)]
+    fn release(word: &AtomicU32) -> bool {
+        release::release(word)
+    }
+
+    fn restart_releases() -> bool {
+        release::restart();
+        !futex::wake_ups_are_doubted()
+    }
+
+    #[inline]
+    fn restart_is_affordable() -> bool {
+        release::affordable()
+    }
+
+    #[inline(always)]
+    fn ticks() -> u64 {
+        clock::ticks()
+    }
+
+    #[inline(always)]
+    fn yield_slice(now: u64) -> bool {
+        time_slice::is_over(now) && time_slice::give(now)
+    }
+
+    #[inline(always)]
+    fn light_barrier() {
+        barrier::light();
+    }
+
+    fn heavy_barrier() {
+        barrier::heavy();
+    }
+
+    #[inline(always)]
+    fn cpu() -> Cpu {
+        rseq::cpu()
+    }
+
+    /// If a thread last ran on the CPU that the caller runs on, it has lost it to the caller.
+    #[inline]
+    fn preempted(cpu: Cpu) -> bool {
+        cpu != Cpu::UNKNOWN && cpu == rseq::cpu()
+    }
+
+    #[inline]
+    fn now() -> Instant {
+        clock::now()
+    }
+
+    fn wall_clock() -> u64 {
+        clock::wall()
+    }
+
+    #[inline]
+    fn parallelism() -> u32 {
+        quota::known()
+    }
+
+    #[inline(always)]
+    fn tables() -> Tables<Linux> {
+        Tables::new(&STORAGE)
+    }
+
+    #[inline]
+    fn slots_in_use() -> usize {
+        slot::in_use()
+    }
+
+    #[inline]
+    fn slot() -> Option<usize> {
+        slot::current()
+    }
+}

@@ -1,0 +1,108 @@
+//! A thread-specific key that the first thread creates. It reports the end of threads without a
+//! thread-local that has a destructor, for which the C library may allocate.
+
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::ptr;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::load;
+
+/// Calls a function at the end of threads. Creating and setting the key allocate nothing within the
+/// first 32 keys of a process, and take no lock; both may happen in signal handlers.
+#[derive(Debug)]
+pub struct ExitKey {
+    /// The key (an unsigned int in every Linux libc) + 1; 0 until a thread needs it.
+    key: AtomicU32,
+    ends: unsafe extern "C" fn(*mut c_void),
+}
+
+impl ExitKey {
+    /// Returns a key, not created yet. `ends` is passed the value that the thread has
+    /// [set](Self::set), and runs again for a thread that sets it meanwhile.
+    pub const fn new(ends: unsafe extern "C" fn(*mut c_void)) -> ExitKey {
+        ExitKey {
+            key: AtomicU32::new(0),
+            ends,
+        }
+    }
+
+    /// Returns the key, and creates it if there is none; `None` if the process has no more keys.
+    /// `created` runs once, in the thread that created it.
+    pub fn get(&self, created: impl FnOnce()) -> Option<libc::pthread_key_t> {
+        // Relaxed, as below: the key's number is the only data.
+        match self.key.load(Relaxed) {
+            0 => self.create(created),
+            key => Some(key - 1),
+        }
+    }
+
+    #[cold]
+    fn create(&self, created: impl FnOnce()) -> Option<libc::pthread_key_t> {
+        // The linker leaves unreferenced objects of a static library out.
+        black_box(&load::LOADED);
+        let mut key = 0;
+        // SAFETY: `key` is valid for the write; `ends` has the signature of a destructor.
+        if unsafe { libc::pthread_key_create(&mut key, Some(self.ends)) } != 0 {
+            return None;
+        }
+        match self.key.compare_exchange(0, key + 1, Relaxed, Relaxed) {
+            Ok(_) => {
+                created();
+                Some(key)
+            }
+            Err(first) => {
+                // SAFETY: created above, and nobody else knows it.
+                unsafe { libc::pthread_key_delete(key) };
+                Some(first - 1)
+            }
+        }
+    }
+
+    /// Has the function called with `value`, which is not 0, at the calling thread's end. False if
+    /// that is refused.
+    pub fn set(&self, value: usize, created: impl FnOnce()) -> bool {
+        self.get(created).is_some_and(|key| {
+            // SAFETY: the key was created and is never deleted.
+            unsafe { libc::pthread_setspecific(key, ptr::without_provenance(value)) == 0 }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicUsize;
+    use std::thread;
+
+    use super::*;
+
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    static KEY: ExitKey = ExitKey::new(ends);
+
+    unsafe extern "C" fn ends(value: *mut c_void) {
+        SEEN.fetch_add(value.addr(), Relaxed);
+    }
+
+    #[test]
+    fn whoever_comes_first_creates_it_and_each_end_is_seen() {
+        const THREADS: usize = 4;
+        let (created, meet) = (AtomicU32::new(0), Barrier::new(THREADS));
+        thread::scope(|scope| {
+            for value in 1..=THREADS {
+                let (created, meet) = (&created, &meet);
+                // Joined by hand: a scope ends before the threads' destructors have run.
+                let run = move || {
+                    meet.wait();
+                    let created = || _ = created.fetch_add(1, Relaxed);
+                    assert!(KEY.set(value, created));
+                };
+                let thread = scope.spawn(run);
+                scope.spawn(move || thread.join().unwrap());
+            }
+        });
+        assert_eq!(created.into_inner(), 1);
+        assert_eq!(SEEN.load(Relaxed), 1 + 2 + 3 + 4);
+    }
+}

@@ -1,0 +1,202 @@
+//! The system calls: `futex`, the only one that is necessary, and `membarrier`, which may be
+//! refused.
+//!
+//! They are [raw](super::syscall), so no function of the C library is called, `errno` stays as it
+//! was, and no cancellation point is passed.
+
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+
+use overlock_core::Deadline;
+use overlock_core::platform::{Kick, Sleeper};
+use rustix::thread::{MembarrierCommand, membarrier as command};
+
+use super::{Linux, extras};
+
+pub(super) const REGISTER_RESTART: MembarrierCommand =
+    MembarrierCommand::RegisterPrivateExpeditedRseq;
+pub(super) const RESTART: MembarrierCommand = MembarrierCommand::PrivateExpeditedRseq;
+
+/// Runs the command. False if the system refuses it.
+pub(super) fn membarrier(what: MembarrierCommand) -> bool {
+    !cfg!(miri) && command(what).is_ok()
+}
+
+/// Set when a wake-up may have been missed, at a refusal without announcement.
+static DOUBTED: AtomicBool = AtomicBool::new(false);
+
+/// Longest sleep from then on.
+const DOUBT_NS: u64 = 1_000_000_000;
+
+/// Limits each sleep to a second from now on.
+pub(super) fn doubt_wake_ups() {
+    DOUBTED.store(true, Relaxed);
+}
+
+pub(super) fn wake_ups_are_doubted() -> bool {
+    DOUBTED.load(Relaxed)
+}
+
+/// Returns the moment, and its clock.
+fn timespec(at: Deadline) -> (libc::timespec, libc::clockid_t) {
+    let (nanos, clock) = match at {
+        Deadline::Monotonic(at) => (at.as_nanos(), libc::CLOCK_MONOTONIC),
+        Deadline::Wall(nanos) => (nanos, libc::CLOCK_REALTIME),
+    };
+    let time = libc::timespec {
+        tv_sec: (nanos / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanos % 1_000_000_000) as _,
+    };
+    (time, clock)
+}
+
+fn address(until: &Option<(libc::timespec, libc::clockid_t)>) -> *const libc::timespec {
+    until
+        .as_ref()
+        .map_or(core::ptr::null(), |(time, _)| core::ptr::from_ref(time))
+}
+
+fn mask(sleeper: Sleeper) -> u32 {
+    match sleeper {
+        Sleeper::Waiter => 1,
+        Sleeper::Apart => 2,
+    }
+}
+
+/// Sleeps, and returns whether the thread may have been kicked.
+pub(super) fn wait(
+    word: &AtomicU32,
+    expected: u32,
+    until: Option<Deadline>,
+    sleeper: Sleeper,
+) -> bool {
+    let mut until = until;
+    if wake_ups_are_doubted() {
+        let soon = super::clock::now().plus_nanos(DOUBT_NS);
+        until = Some(Deadline::earlier::<Linux>(until, soon).into());
+    }
+    let until = until.map(timespec);
+    let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+    if let Some((_, libc::CLOCK_REALTIME)) = until {
+        operation |= libc::FUTEX_CLOCK_REALTIME;
+    }
+    // SAFETY: a word, and a time or none, that outlive the call.
+    let answer = unsafe {
+        crate::system_call!(
+            libc::SYS_futex,
+            word.as_ptr(),
+            operation,
+            expected,
+            address(&until),
+            core::ptr::null_mut::<u32>(),
+            mask(sleeper),
+        )
+    };
+    answer == 0
+}
+
+/// Wakes the sleepers of the word at this address, which may be gone.
+#[allow(clippy::not_unsafe_ptr_arg_deref)] // the kernel does not
+pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
+    let (most, sleeper) = match whom {
+        Kick::One => (1u32, Sleeper::Waiter),
+        Kick::All => (i32::MAX as u32, Sleeper::Waiter),
+        Kick::Apart => (i32::MAX as u32, Sleeper::Apart),
+    };
+    // SAFETY: the kernel finds sleepers by the address, and does not touch the word. (Not
+    // `word.addr()`: Miri finds them by the pointer's target.)
+    unsafe {
+        crate::system_call!(
+            libc::SYS_futex,
+            word.cast::<u32>().cast_mut(),
+            libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG,
+            most,
+            core::ptr::null::<libc::timespec>(),
+            core::ptr::null_mut::<u32>(),
+            mask(sleeper),
+        )
+    };
+}
+
+/// Moves a sleeper of `from` to `to`. False if the system refuses, and while sleeps without an end
+/// are not to be relied on.
+pub(super) fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
+    if wake_ups_are_doubted() {
+        return false;
+    }
+    let operation = libc::FUTEX_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: as above, for both addresses.
+    let moved = unsafe {
+        crate::system_call!(
+            libc::SYS_futex,
+            from.as_ptr(),
+            operation,
+            0,
+            1usize,
+            to.as_ptr(),
+        )
+    };
+    moved >= 0
+}
+
+/// Not 0: the system cannot let a thread sleep on two words, or is not to be called. A third word
+/// of the sleepers on two.
+static ONE_WORD: AtomicU32 = AtomicU32::new(cfg!(miri) as u32);
+
+/// Ends sleeps on two words, and wakes those under way.
+pub(super) fn give_up() {
+    ONE_WORD.store(1, Relaxed);
+    wake(&ONE_WORD, Kick::All);
+}
+
+/// Sleeps until one of two words differs from its expected value, or is kicked, or spuriously.
+/// False if the system cannot do that.
+pub(super) fn wait_either(words: [(&AtomicU32, u32); 2], until: Option<Deadline>) -> bool {
+    if ONE_WORD.load(Relaxed) != 0 || wake_ups_are_doubted() {
+        return false;
+    }
+    let [word, other] = words;
+    let answer = extras::ask(|| wait_any([word, other, (&ONE_WORD, 0)], until));
+    let Some(answer) = answer else {
+        return false;
+    };
+    const AGAIN: isize = -(libc::EAGAIN as isize);
+    const INTERRUPTED: isize = -(libc::EINTR as isize);
+    const LATE: isize = -(libc::ETIMEDOUT as isize);
+    let done = matches!(answer, 0..|AGAIN| INTERRUPTED | LATE);
+    if !done {
+        give_up();
+    }
+    done
+}
+
+fn wait_any(words: [(&AtomicU32, u32); 3], until: Option<Deadline>) -> isize {
+    /// `struct futex_waitv`.
+    #[repr(C)]
+    struct Wait {
+        expected: u64,
+        word: u64,
+        flags: u32,
+        reserved: u32,
+    }
+    const SIZE_U32: u32 = 2;
+    let waits = words.map(|(word, expected)| Wait {
+        expected: expected.into(),
+        word: word.as_ptr().expose_provenance() as u64,
+        flags: SIZE_U32 | libc::FUTEX_PRIVATE_FLAG as u32,
+        reserved: 0,
+    });
+    let until = until.map(timespec);
+    // SAFETY: three waiters and a time, or none, that outlive the call.
+    unsafe {
+        crate::system_call!(
+            libc::SYS_futex_waitv,
+            waits.as_ptr(),
+            3,
+            0,
+            address(&until),
+            until.map_or(libc::CLOCK_MONOTONIC, |(_, clock)| clock),
+        )
+    }
+}

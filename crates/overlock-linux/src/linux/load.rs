@@ -1,0 +1,138 @@
+//! Set-up when the program or the library is loaded, and tear-down before the process restricts
+//! itself: lock calls make no system calls but to sleep and to wake.
+
+use core::ffi::{CStr, c_char};
+
+use super::{Linux, barrier, extras, futex, quota, release, rseq, slot, time_slice};
+
+/// Runs before `main`, in the first thread.
+#[used]
+#[cfg_attr(not(miri), unsafe(link_section = ".init_array"))]
+pub(super) static LOADED: extern "C" fn() = {
+    extern "C" fn load() {
+        stay_loaded();
+        slot::register();
+        rseq::find();
+        if variable(c"OVERLOCK_FUTEX_ALONE").is_some_and(|value| value == c"1") {
+            return Linux::use_futex_alone();
+        }
+        release::register();
+        barrier::register();
+        quota::scan();
+    }
+    load
+};
+
+/// Exiting threads call functions of the library that contains this code, so a `dlclose` must not
+/// unmap it before. Takes the loader's lock, so it belongs to load time.
+#[cfg(all(target_env = "gnu", not(miri)))]
+fn stay_loaded() {
+    use core::ffi::{c_int, c_void};
+    use core::mem::MaybeUninit;
+    use core::ptr;
+
+    /// dlfcn.h.
+    const RTLD_DL_LINKMAP: c_int = 2;
+
+    /// link.h: as much of `struct link_map` as debuggers may rely on.
+    #[repr(C)]
+    struct LinkMap {
+        address: usize,
+        name: *const c_char,
+    }
+
+    let function = stay_loaded as *const c_void;
+    let mut found = MaybeUninit::uninit();
+    let mut library: *const LinkMap = ptr::null();
+    let to = (&raw mut library).cast();
+    // SAFETY: both are valid for the writes, the second for the address of a `link_map`.
+    let known = unsafe { libc::dladdr1(function, found.as_mut_ptr(), to, RTLD_DL_LINKMAP) };
+    if known == 0 {
+        return;
+    }
+    // SAFETY: null, or that of the library that this is part of, as the function has found one.
+    let Some(library) = (unsafe { library.as_ref() }) else {
+        return;
+    };
+    // SAFETY: a name is a string; that of the program itself, which stays anyway, is empty.
+    if library.name.is_null() || unsafe { library.name.read() } == 0 {
+        return;
+    }
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    // SAFETY: as above. It is there already, so nothing is loaded, and nothing of it runs.
+    unsafe { libc::dlopen(library.name, flags) };
+}
+
+/// musl never unmaps a library.
+#[cfg(not(all(target_env = "gnu", not(miri))))]
+fn stay_loaded() {}
+
+impl Linux {
+    /// Restricts the locks of this process to the system call `futex`: no more `membarrier`,
+    /// `sched_yield` or `futex_waitv`, which are extras. Call it before the process installs a
+    /// seccomp filter that refuses them or kills for them. No wake-up is missed by it. Later calls
+    /// do nothing. A program that starts under such a filter sets the environment variable
+    /// `OVERLOCK_FUTEX_ALONE=1`.
+    ///
+    /// Without this call, the locks notice a filter's refusal and do without from then on. But an
+    /// unlock may have been under way at that moment, so each later sleep ends after a second, and
+    /// the thread rechecks.
+    ///
+    /// Afterwards uncontended unlocks cost a locked instruction, and reading a `PerCpuRwLock` costs
+    /// a fence.
+    pub fn use_futex_alone() {
+        release::give_up();
+        barrier::give_up();
+        time_slice::give_up();
+        futex::give_up();
+        extras::end();
+    }
+
+    /// Determines anew the number of CPUs for this process, after its affinity or quota has
+    /// changed. With one CPU the reader-writer semaphore does not spin. It opens files, so no lock
+    /// call does this. It does nothing after [`use_futex_alone`](Self::use_futex_alone).
+    pub fn refresh_parallelism() {
+        extras::ask(quota::scan);
+    }
+}
+
+/// Returns the value of an environment variable. Does not call `getenv`, which a program may have
+/// replaced, nor `std`, which copies.
+pub fn variable(name: &CStr) -> Option<&'static CStr> {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // SAFETY: the C library's own variable.
+    let mut entry = unsafe { environ };
+    if entry.is_null() {
+        return None;
+    }
+    loop {
+        // SAFETY: the array ends with a null pointer, and we have not passed it.
+        let text = unsafe { *entry };
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: each entry is a string that ends with a zero.
+        let text = unsafe { CStr::from_ptr(text) };
+        let value = text.to_bytes_with_nul().strip_prefix(name.to_bytes());
+        if let Some([b'=', value @ ..]) = value {
+            return CStr::from_bytes_with_nul(value).ok();
+        }
+        // SAFETY: as above.
+        entry = unsafe { entry.add(1) };
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_found_by_their_whole_name() {
+        let path = std::env::var("PATH").unwrap();
+        assert_eq!(variable(c"PATH").unwrap().to_str(), Ok(path.as_str()));
+        assert_eq!(variable(c"PAT"), None);
+        assert_eq!(variable(c"OVERLOCK_NO_SUCH_VARIABLE"), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! Output of reports: to a reader of the FIFO, or to file descriptors; through a buffer on the
+//! stack.
+
+use std::ffi::CStr;
+use std::fmt::{self, Write};
+use std::os::fd::{BorrowedFd, IntoRawFd};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI32, AtomicU8};
+
+use overlock_core::Platform;
+use rustix::fs::{Mode, OFlags};
+
+use super::symbol;
+use overlock_linux::__private::extras;
+use overlock_linux::Linux;
+
+/// Reports as text.
+pub(super) static TEXT: AtomicI32 = AtomicI32::new(2);
+/// Reports as lines of JSON.
+pub(super) static JSON: AtomicI32 = AtomicI32::new(-1);
+
+/// The path of the FIFO for reports as text with [marks](symbol::Marks), and a zero; empty at
+/// first.
+static READER: [AtomicU8; MOST_PATH] = [const { AtomicU8::new(0) }; MOST_PATH];
+
+const MOST_PATH: usize = 256;
+
+/// Sets the FIFO, before there is a second thread.
+pub(super) fn set_reader(path: &CStr) {
+    let path = path.to_bytes_with_nul();
+    if path.len() <= MOST_PATH {
+        for (to, from) in READER.iter().zip(path) {
+            to.store(*from, Relaxed);
+        }
+    }
+}
+
+/// Opens the FIFO, if it has a reader. Not an `OwnedFd`: the C library closes that, which may end
+/// the thread.
+fn reader() -> Option<i32> {
+    let path = READER.each_ref().map(|byte| byte.load(Relaxed));
+    let path = CStr::from_bytes_until_nul(&path).ok()?;
+    if path.is_empty() {
+        return None;
+    }
+    let open = |flags| {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        Some(file.into_raw_fd())
+    };
+    extras::ask(|| {
+        // Refused if nobody reads.
+        close(open(OFlags::WRONLY)?);
+        // A thread that could read it gets no SIGPIPE when the reader closes.
+        open(OFlags::RDWR)
+    })?
+}
+
+fn close(fd: i32) {
+    // SAFETY: the caller's, which does not use it any more.
+    unsafe { rustix::io::close(fd) };
+}
+
+/// The longest delay by a reader for a reporting thread, in milliseconds.
+const TIMEOUT: u32 = 1_000;
+
+const BUFFER: usize = 512;
+
+/// Writes each line by one call, if it is not longer than the buffer.
+pub(super) struct Out {
+    fd: i32,
+    is_readers: bool,
+    timeout: u32,
+    buffer: [u8; BUFFER],
+    length: usize,
+}
+
+impl Out {
+    /// `None` where there is no such output.
+    pub(super) fn new(fd: &AtomicI32) -> Option<Out> {
+        match fd.load(Relaxed) {
+            ..0 => None,
+            fd => Some(Out::to(fd, false)),
+        }
+    }
+
+    /// Returns the output for reports as text.
+    pub(super) fn text() -> Option<Out> {
+        match reader() {
+            Some(reader) => Some(Out::to(reader, true)),
+            None => Out::new(&TEXT),
+        }
+    }
+
+    fn to(fd: i32, is_readers: bool) -> Out {
+        Out {
+            fd,
+            is_readers,
+            timeout: TIMEOUT,
+            buffer: [0; BUFFER],
+            length: 0,
+        }
+    }
+
+    /// Marks addresses, if the reader understands that, until the result is dropped.
+    pub(super) fn marks(&self) -> symbol::Marks {
+        symbol::Marks::set(self.is_readers)
+    }
+
+    fn flush(&mut self) {
+        // SAFETY: not -1. If it is closed the call fails; whoever set it answers for its being the
+        // right one.
+        let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
+        let mut left = &self.buffer[..self.length];
+        while !left.is_empty() {
+            match rustix::io::write(fd, left) {
+                Ok(written) => left = left.get(written..).unwrap_or_default(),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) if self.is_readers && self.timeout > 0 => {
+                    self.timeout -= 1;
+                    Linux::backoff_sleep(1_000_000);
+                }
+                Err(_) => break, // nowhere to report it
+            }
+        }
+        self.length = 0;
+    }
+}
+
+impl Write for Out {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            if self.length == BUFFER {
+                self.flush();
+            }
+            self.buffer[self.length] = byte;
+            self.length += 1;
+            if byte == b'\n' {
+                self.flush();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        self.flush();
+        if self.is_readers {
+            close(self.fd);
+        }
+    }
+}
+
+/// Escapes text for a JSON string.
+pub(super) struct Escaped<T>(pub(super) T);
+
+impl<T: fmt::Display> fmt::Display for Escaped<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        struct Escape<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+        impl Write for Escape<'_, '_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                for each in text.chars() {
+                    match each {
+                        '"' | '\\' => write!(self.0, "\\{each}")?,
+                        ..' ' => write!(self.0, "\\u{:04x}", each as u32)?,
+                        _ => self.0.write_char(each)?,
+                    }
+                }
+                Ok(())
+            }
+        }
+
+        write!(Escape(f), "{}", self.0)
+    }
+}
+
+/// Returns the width of a value as text.
+pub(super) fn width(value: impl fmt::Display) -> usize {
+    struct Count(usize);
+
+    impl Write for Count {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.chars().count();
+            Ok(())
+        }
+    }
+
+    let _marks = symbol::Marks::set(false);
+    let mut count = Count(0);
+    // Counting does not fail.
+    let _ = write!(count, "{value}");
+    count.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_json_forbids_in_strings_is_escaped() {
+        assert_eq!(Escaped("a\"b\\c\n").to_string(), "a\\\"b\\\\c\\u000a");
+    }
+}

@@ -1,0 +1,50 @@
+//! For the types of crate overlock, beyond the functions of the [crate](super). A lock that moves
+//! stays the same lock, so these calls identify it by more than its address. May change at any
+//! time.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{check, notice, signal, thread, wait};
+
+pub use super::thread::Held;
+
+/// The calling thread is about to wait for the lock, if it is not free.
+#[inline]
+pub fn wanted(held: &Held) {
+    if !thread::is_idle()
+        && let Some(me) = thread::enter()
+    {
+        check::wanted(&me, held);
+    }
+}
+
+/// The calling thread has acquired the lock.
+#[inline(always)]
+pub fn holds(held: &Held) {
+    let Some(me) = thread::enter() else {
+        return unseen();
+    };
+    signal::acquired(&me, held);
+    if !me.push(held) {
+        notice::once(notice::DEPTH);
+    }
+}
+
+#[cold]
+fn unseen() {
+    if thread::UNSEEN.load(Relaxed) != 0 {
+        notice::once(notice::THREADS);
+    }
+}
+
+/// As [`release`](super::release), for an acquisition that will be resumed.
+pub fn pause(lock: usize) -> Option<Held> {
+    thread::enter_known()?.pop(lock)
+}
+
+/// The calling thread begins to wait for the lock.
+pub fn waits(held: &Held) {
+    if let Some(me) = thread::enter() {
+        wait::begin(&me, held);
+    }
+}

@@ -1,0 +1,304 @@
+//! The locks that each thread holds and waits for.
+//!
+//! A thread takes a record when it first meets the validator and gives it back in
+//! [`thread_exits`](super::thread_exits). Only the thread itself writes its record, except that
+//! other threads remove locks of its that they release. They read it when they search for a
+//! deadlock.
+//!
+//! - T1: a lock that the stack shows as held is held. An entry is written after the lock was
+//!   acquired and cleared before it is released, by the thread, or by the one that releases it in
+//!   its place.
+//! - T2: entries at and above `depth` are empty. An entry that is released below the top, or by
+//!   another thread, leaves a hole, which goes with the top. So no entry ever moves.
+//! - T3: a signal handler that interrupts the thread inside the validator finds `busy` set, and its
+//!   acquisitions are not seen. It releases them before it returns, so nothing is left over.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
+
+use rustix::thread::gettid;
+
+use super::class::ClassId;
+use super::site::{How, Site};
+
+pub(super) use table::{
+    Entered, UNSEEN, all, enter, enter_known, give, is_idle, lose, only_this_is_left, set_hook,
+};
+
+/// The largest number of locks that a thread can be seen to hold.
+pub(super) const DEPTH: usize = 64;
+
+/// The largest number of threads that are seen at a time.
+pub(super) const THREADS: usize = if cfg!(miri) { 16 } else { 4096 };
+
+/// A held lock as other threads see it. Passed by reference at each acquisition: a copy is loaded
+/// in wider pieces than the original was just stored in, which stalls the processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Its address.
+    pub lock: usize,
+    /// Distinguishes it from the other locks of its class that exist at the time.
+    pub member: usize,
+    /// Its class.
+    pub class: ClassId,
+    /// How it is held.
+    pub how: How,
+    /// The place of its acquisition.
+    pub site: Site,
+}
+
+pub(super) struct Entry {
+    /// 0 for a hole.
+    lock: AtomicUsize,
+    member: AtomicUsize,
+    site: AtomicUsize,
+    /// The class, how it is held (from bit 16), and acquisitions beyond the first (from bit 32), of
+    /// recursive locks.
+    rest: AtomicU64,
+}
+
+impl Entry {
+    #[inline]
+    pub(super) fn lock(&self) -> usize {
+        self.lock.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn member(&self) -> usize {
+        self.member.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn class_and_how(&self) -> (ClassId, How) {
+        let rest = self.rest.load(Relaxed);
+        let class = ClassId::from_index(rest as u16);
+        (class, How::from_bits((rest >> 16) as u8))
+    }
+
+    #[inline]
+    pub(super) fn get(&self) -> Option<Held> {
+        // Acquire: pairs with `push`, so that the other fields belong to this lock (for other
+        // threads).
+        let lock = self.lock.load(Acquire);
+        if lock == 0 {
+            return None;
+        }
+        let (class, how) = self.class_and_how();
+        Some(Held {
+            lock,
+            member: self.member(),
+            class,
+            how,
+            site: Site::from_bits(self.site.load(Relaxed)),
+        })
+    }
+}
+
+/// One acquisition more, in [`Entry::rest`].
+const AGAIN: u64 = 1 << 32;
+
+/// [`Entry::rest`] of a first acquisition.
+#[inline]
+fn rest(class: ClassId, how: How) -> u64 {
+    u64::from(class.index()) | u64::from(how.to_bits()) << 16
+}
+
+/// A thread's wait.
+pub(super) struct Wait {
+    /// 0 for nothing. Written last.
+    pub(super) lock: AtomicUsize,
+    pub(super) site: AtomicUsize,
+    pub(super) class: AtomicU16,
+    pub(super) how: AtomicU8,
+    /// When it began, in nanoseconds.
+    pub(super) since: AtomicU64,
+    /// Changes with every beginning and end.
+    pub(super) number: AtomicU32,
+}
+
+#[repr(align(128))]
+pub(super) struct Thread {
+    /// The kernel's name for the thread; 0 for a free record.
+    id: AtomicU32,
+    busy: AtomicBool,
+    depth: AtomicU32,
+    /// The signals in whose handlers the thread is, as bits.
+    signals: AtomicU64,
+    pub(super) wait: Wait,
+    held: [Entry; DEPTH],
+}
+
+impl Thread {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new record, as intended
+    const INIT: Thread = Thread {
+        id: AtomicU32::new(0),
+        busy: AtomicBool::new(false),
+        depth: AtomicU32::new(0),
+        signals: AtomicU64::new(0),
+        wait: Wait {
+            lock: AtomicUsize::new(0),
+            site: AtomicUsize::new(0),
+            class: AtomicU16::new(0),
+            how: AtomicU8::new(0),
+            since: AtomicU64::new(0),
+            number: AtomicU32::new(0),
+        },
+        held: [const {
+            Entry {
+                lock: AtomicUsize::new(0),
+                member: AtomicUsize::new(0),
+                site: AtomicUsize::new(0),
+                rest: AtomicU64::new(0),
+            }
+        }; DEPTH],
+    };
+
+    pub(super) fn id(&self) -> u32 {
+        self.id.load(Relaxed)
+    }
+
+    /// Whether it is the calling thread's own for the kernel too.
+    pub(super) fn is_this(&self) -> bool {
+        self.id() == gettid().as_raw_nonzero().get() as u32
+    }
+
+    #[inline]
+    pub(super) fn depth(&self) -> usize {
+        (self.depth.load(Relaxed) as usize).min(DEPTH)
+    }
+
+    #[inline]
+    pub(super) fn signals(&self) -> &AtomicU64 {
+        &self.signals
+    }
+
+    /// Returns the entries of held locks, oldest first, holes included.
+    #[inline]
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.held[..self.depth()]
+    }
+
+    /// Returns the held locks, oldest first.
+    pub(super) fn held(&self) -> impl Iterator<Item = Held> {
+        self.entries().iter().filter_map(Entry::get)
+    }
+
+    /// As [`held`](Self::held), for other threads: the depth that they see may be stale.
+    pub(super) fn held_by_other(&self) -> impl Iterator<Item = Held> {
+        self.held.iter().filter_map(Entry::get)
+    }
+
+    #[inline]
+    fn find(&self, lock: usize) -> Option<usize> {
+        self.entries()
+            .iter()
+            .rposition(|entry| entry.lock() == lock)
+    }
+
+    /// Records an acquisition. Returns false if there is no room.
+    #[inline]
+    pub(super) fn push(&self, held: &Held) -> bool {
+        let depth = self.depth();
+        if depth != 0
+            && let Some(index) = self.find(held.lock)
+        {
+            self.held[index].rest.fetch_add(AGAIN, Relaxed);
+            return true;
+        }
+        let Some(entry) = self.held.get(depth) else {
+            self.trim(); // for the next: other threads may have released the entries on top
+            return false;
+        };
+        entry.member.store(held.member, Relaxed);
+        entry.site.store(held.site.to_bits(), Relaxed);
+        entry.rest.store(rest(held.class, held.how), Relaxed);
+        // Release: pairs with `Entry::get` in other threads.
+        entry.lock.store(held.lock, Release);
+        self.depth.store(depth as u32 + 1, Relaxed);
+        true
+    }
+
+    /// Removes an acquisition. Returns it, unless there are more of the same lock, or it was not
+    /// seen.
+    #[inline]
+    pub(super) fn pop(&self, lock: usize) -> Option<Held> {
+        let index = self.find(lock)?;
+        self.take_back(index)
+    }
+
+    /// As [`pop`](Self::pop). Returns whether it was seen.
+    #[inline]
+    pub(super) fn release(&self, lock: usize) -> bool {
+        match self.find(lock) {
+            Some(index) => {
+                self.take_back(index);
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[inline]
+    fn take_back(&self, index: usize) -> Option<Held> {
+        let entry = &self.held[index];
+        let rest = entry.rest.load(Relaxed);
+        if rest >= AGAIN {
+            entry.rest.store(rest - AGAIN, Relaxed);
+            return None;
+        }
+        let held = entry.get();
+        entry.lock.store(0, Relaxed);
+        if index + 1 == self.depth() {
+            self.trim();
+        }
+        held
+    }
+
+    /// Removes the holes on top.
+    #[inline]
+    fn trim(&self) {
+        let mut depth = self.depth();
+        while depth != 0 && self.held[depth - 1].lock() == 0 {
+            depth -= 1;
+        }
+        self.depth.store(depth as u32, Relaxed);
+    }
+
+    /// For another thread, which is about to release a lock that this one holds exclusively:
+    /// removes the acquisition, and returns it if it was seen.
+    fn lose(&self, lock: usize) -> Option<Held> {
+        let is_it = |entry: &&Entry| entry.lock() == lock;
+        let entry = self.held.iter().find(is_it)?;
+        let held = entry.get()?;
+        if held.lock != lock || held.how.is_shared() {
+            return None;
+        }
+        // Relaxed: it is only removed, and fails if the thread itself has done so.
+        let lost = entry.lock.compare_exchange(lock, 0, Relaxed, Relaxed);
+        lost.is_ok().then_some(held)
+    }
+
+    /// Changes how a lock is held.
+    pub(super) fn change(&self, lock: usize, how: How) {
+        if let Some(index) = self.find(lock) {
+            let entry = &self.held[index];
+            let again = entry.rest.load(Relaxed) / AGAIN * AGAIN;
+            let (class, _) = entry.class_and_how();
+            entry.rest.store(rest(class, how) | again, Relaxed);
+        }
+    }
+
+    fn clear(&self) {
+        for entry in &self.held {
+            entry.lock.store(0, Relaxed);
+        }
+        self.depth.store(0, Relaxed);
+        self.signals.store(0, Relaxed);
+        self.wait.lock.store(0, Relaxed);
+    }
+}
+
+mod table;
+
+#[cfg(test)]
+mod tests;

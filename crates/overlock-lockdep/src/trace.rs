@@ -1,0 +1,136 @@
+//! Callers: a few return addresses, for what is noted once or reported.
+//!
+//! Not all programs have frame pointers, so this is the unwinder's work, which allocates nothing
+//! and takes microseconds. It may take the loader's lock, which a thread may hold while it waits
+//! for the gate. So no thread that is inside the gate calls this.
+
+use std::ffi::{c_int, c_void};
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::class::Init;
+use super::site::Site;
+use super::symbol;
+
+/// Number of callers that are kept.
+const CALLERS: usize = 16;
+
+/// Number of callers above an initialisation's that distinguish classes.
+const ABOVE: usize = 2;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trace([usize; CALLERS]);
+
+/// The unwinder's opaque state.
+#[repr(C)]
+struct Context(c_void);
+
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        each: extern "C" fn(*mut Context, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(context: *mut Context) -> usize;
+}
+
+struct Filling {
+    trace: Trace,
+    length: usize,
+    skip: usize,
+    /// The caller to begin with: 0 once it has been found, or if it is not a code address.
+    first: usize,
+}
+
+extern "C" fn each(context: *mut Context, data: *mut c_void) -> c_int {
+    const GO_ON: c_int = 0;
+    const END: c_int = 5; // _URC_END_OF_STACK
+    // SAFETY: `data` is what `here` passes, and nobody else uses it meanwhile.
+    let filling = unsafe { &mut *data.cast::<Filling>() };
+    if filling.skip > 0 {
+        filling.skip -= 1;
+        return GO_ON;
+    }
+    // SAFETY: `context` is the unwinder's own, for the length of this call.
+    let address = unsafe { _Unwind_GetIP(context) };
+    if address == 0 {
+        return END; // some unwinders show the caller of the outermost function so
+    }
+    if address == filling.first {
+        filling.first = 0;
+        filling.length = 0;
+    }
+    match filling.trace.0.get_mut(filling.length) {
+        Some(place) => {
+            *place = address;
+            filling.length += 1;
+            GO_ON
+        }
+        None => END,
+    }
+}
+
+impl Trace {
+    pub(super) const NONE: Trace = Trace([0; CALLERS]);
+
+    /// Returns the callers of the caller, from `site` on if that is one of the first.
+    #[inline(never)]
+    pub(super) fn here(site: Site) -> Trace {
+        let mut filling = Filling {
+            trace: Trace::NONE,
+            length: 0,
+            skip: 1,
+            first: site.to_bits(),
+        };
+        if !cfg!(miri) {
+            // SAFETY: `each` takes what it is given here, for the length of this call.
+            unsafe { _Unwind_Backtrace(each, (&raw mut filling).cast()) };
+        }
+        if let Some(rest) = filling.trace.0.get_mut(filling.length..) {
+            rest.fill(0);
+        }
+        filling.trace
+    }
+
+    /// Returns the first caller outside of the object that contains this code: [`Site::NONE`] if
+    /// there is none.
+    pub(super) fn caller(&self) -> Site {
+        let own = symbol::base_of(each as *const () as usize);
+        let addresses = self.0.into_iter().take_while(|address| *address != 0);
+        let mut others = addresses.filter(|address| symbol::base_of(*address) != own);
+        others.next().map_or(Site::NONE, Site::code)
+    }
+
+    /// Returns the callers above `site`, if that is the first and has a caller.
+    pub(super) fn init(&self, site: Site) -> Option<Init> {
+        let [first, caller, above @ ..] = &self.0;
+        if *first != site.to_bits() || *caller == 0 {
+            return None;
+        }
+        let add = |sum: u64, address: &usize| sum.wrapping_mul(31).wrapping_add(*address as u64);
+        let sum = above.iter().take(ABOVE).fold(0, add);
+        Some(Init {
+            site,
+            caller: Site::code(*caller),
+            above: (sum ^ sum >> 16 ^ sum >> 32) as u16,
+        })
+    }
+
+    pub(super) fn callers(&self) -> impl Iterator<Item = impl fmt::Display> {
+        let hidden = match HIDDEN.load(Relaxed) {
+            true => symbol::base_of(each as *const () as usize),
+            false => None,
+        };
+        let callers = self.0.into_iter().take_while(|address| *address != 0);
+        let shown =
+            callers.filter(move |address| hidden.is_none() || symbol::base_of(*address) != hidden);
+        shown.map(symbol::Code)
+    }
+}
+
+/// The object that contains this code has no code of the program's.
+static HIDDEN: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn hide_own() {
+    HIDDEN.store(true, Relaxed);
+}
