@@ -33,6 +33,7 @@ macro_rules! names {
 
 names! {
     /// Something that happened in a lock's slow path.
+    #[non_exhaustive]
     pub enum Event {
         /// Acquisitions in unfair mode: on the slow path without a place in the queue, past the
         /// waiters in it, if any.
@@ -125,6 +126,7 @@ names! {
 
 names! {
     /// A latency whose distribution is recorded, in nanoseconds.
+    #[non_exhaustive]
     pub enum Latency {
         /// Duration of a kick in the kicker.
         PvLatencyKick = "pv_latency_kick",

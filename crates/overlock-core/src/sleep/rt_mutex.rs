@@ -147,6 +147,7 @@ pub trait PiPlatform: Platform {
 
 /// Why a thread did not become the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PiError {
     /// The deadline has passed.
     Deadline,

@@ -19,6 +19,7 @@ const NO_NODE: u32 = 1;
 
 /// Why a context did not get a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Error {
     /// The context must release all that it holds. Return this from the closure given to
     /// [`acquire`], which then runs it again. A closure that goes on gets the same error for every
