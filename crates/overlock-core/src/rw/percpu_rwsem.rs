@@ -57,11 +57,13 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::overlock_rw::{self, OverlockRw};
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Facts, HasFacts};
 use crate::node::Entry;
 use crate::platform::{Atomic, ConstPlatform, Deadline, Kick, Platform, Spin, Zero};
 use crate::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock,
 };
+use crate::sleep::Overlock;
 
 diagram! {
     "percpu_rwsem" {
@@ -380,6 +382,15 @@ unsafe impl<P: Platform> RawForkRwLock for PerCpuRwSem<P> {
             unsafe { self.lock.unlock_write(()) };
         }
     }
+}
+
+impl<P: Platform> HasFacts for PerCpuRwSem<P> {
+    const FACTS: Facts = Facts {
+        about: "reading touches no shared line, writing checks every thread",
+        bound: Overlock::<P>::FACTS.bound,
+        tried_in_handlers: true,
+        ..Facts::SLEEPING
+    };
 }
 
 impl<P: Platform> HasDiagram for PerCpuRwSem<P> {

@@ -103,6 +103,7 @@ use context::Context;
 pub use lazy::LazyFastQueue;
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Bound, Facts, HasFacts, Node, Slow};
 use crate::platform::{Atomic, Platform, Spin};
 use crate::pool::{QueueTicket, TicketId};
 use crate::raw::{CreateError, RawLock};
@@ -310,6 +311,16 @@ impl<P: Platform> Drop for FastQueue<P> {
         }
         crate::check!(free, "a fast queue spinlock was destroyed while held");
     }
+}
+
+impl<P: Platform> HasFacts for FastQueue<P> {
+    const FACTS: Facts = Facts {
+        about: "queue with one exchange to lock and one store to unlock",
+        bound: Bound::Order,
+        node: Node::Always,
+        slow: Slow::Queued,
+        ..Facts::SPINNING
+    };
 }
 
 impl<P: Platform> HasDiagram for FastQueue<P> {

@@ -39,6 +39,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::pv::{self, Core, Kind, Published, Short, Tuning};
 use super::queued::{LOCKED_BYTE, PENDING_BYTE};
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Facts, HasFacts};
 use crate::platform::{ConstPlatform, Platform, Spin};
 use crate::raw::{CreateError, RawFork, RawLock};
 
@@ -105,6 +106,21 @@ impl<P: Platform, T: Tuning> Kind for Hybrid<P, T> {
         step.taken::<Q>();
         stolen
     }
+}
+
+impl<P: Platform> HasFacts for Hybrid<P, Published> {
+    const FACTS: Facts = Facts {
+        about: "paravirtual queue with an unfair mode, chosen by each waiter",
+        compared: true,
+        ..pv::FACTS
+    };
+}
+
+impl<P: Platform> HasFacts for Hybrid<P, Short> {
+    const FACTS: Facts = Facts {
+        about: "hybrid with a spin threshold for user space",
+        ..pv::FACTS
+    };
 }
 
 impl<P: Platform, T: Tuning> HasDiagram for Hybrid<P, T> {

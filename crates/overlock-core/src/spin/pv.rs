@@ -111,6 +111,7 @@ pub(super) use states::{DIAGRAM, Step};
 pub use tuning::{Published, Short, Tuning};
 
 use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
+use crate::facts::{self, Bound, Facts, Slow, Waiting};
 use crate::lock_hash;
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
@@ -124,6 +125,15 @@ pub(super) trait Kind {
     /// What a newcomer does before it joins the queue: true where it took the lock.
     fn steal<P: Platform>(word: &P::U32) -> bool;
 }
+
+/// What the rows of these locks share.
+pub(super) const FACTS: Facts = Facts {
+    bound: Bound::Running,
+    waiting: Waiting::SpinsLong,
+    node: facts::Node::Waiter,
+    slow: Slow::QueuedOrStolen,
+    ..Facts::SPINNING
+};
 
 /// The third value of locked: the head sleeps.
 const SLOW: u32 = 3;

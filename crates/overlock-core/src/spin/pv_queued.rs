@@ -26,6 +26,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::pv::{self, Core, Kind, Published, Tuning};
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Facts, HasFacts};
 use crate::platform::{Atomic, ConstPlatform, Platform};
 use crate::raw::{CreateError, RawFork, RawLock};
 
@@ -70,6 +71,14 @@ impl<P: Platform, T: Tuning> Kind for PvQueued<P, T> {
         step.taken::<Q>();
         free && pv::take::<Q>(word)
     }
+}
+
+impl<P: Platform, T: Tuning> HasFacts for PvQueued<P, T> {
+    const FACTS: Facts = Facts {
+        about: "paravirtual queue: waiters halt and are kicked",
+        compared: true,
+        ..pv::FACTS
+    };
 }
 
 impl<P: Platform, T: Tuning> HasDiagram for PvQueued<P, T> {
