@@ -8,10 +8,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::bound::Waiting;
 use crate::random::{Random, of_name};
 use crate::registry::Entry;
 use crate::settings::{LOCKS, Settings};
+use overlock::core::facts::Waiting;
 
 /// As what a thread comes; all are the same to a lock that only excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl Plan {
         let lock = of_name(entry.name);
         let mut random = Random::of(&[settings.seed, lock, worker as u64, generation]);
         // A lock whose waiters spin gets few steps done.
-        let sparse = entry.waiting == Waiting::Spins;
+        let sparse = entry.facts.waiting == Waiting::Spins;
         let churn = u64::from(settings.churn).div_ceil(if sparse { SPARSE } else { 1 });
         let life = churn / 2 + random.below(churn + 1);
         let greedy = random.once_in(8);
@@ -179,8 +179,8 @@ impl Plan {
         };
         let deep = 1 + random.below(self.nest);
         let depth = if random.once_in(8) { deep } else { 1 };
-        let place = random.below(LOCKS as u64 + 1 - depth);
-        let first = if random.once_in(4) { place } else { 0 };
+        let start = random.below(LOCKS as u64 + 1 - depth);
+        let first = if random.once_in(4) { start } else { 0 };
         let (short, long) = (hold(random), long(random, self.long_hold));
         let then = match random.below(16) {
             0..=1 => Then::LeaveFair,

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::job::Job;
-use crate::place::{self, Place, Tally};
 use crate::violation::Violation;
+use crate::worker_state::{self, Tally, WorkerState};
 
 /// What happened to one lock.
 #[derive(Clone, Debug, Serialize)]
@@ -84,52 +84,52 @@ pub struct Pace {
 
 /// Acquisitions so far.
 pub fn operations(job: &Job) -> u64 {
-    job.places.iter().map(of_place).sum()
+    job.workers.iter().map(of_place).sum()
 }
 
-fn of_place(place: &Place) -> u64 {
-    place.tallies.writes.get() + place.tallies.reads.get()
+fn of_place(state: &WorkerState) -> u64 {
+    state.tallies.writes.get() + state.tallies.reads.get()
 }
 
 impl LockReport {
     /// What the job has come to.
     pub fn new(job: &Job, pace: Pace) -> Self {
-        let sum = |tally: fn(&Place) -> &Tally| -> u64 {
-            job.places.iter().map(|place| tally(place).get()).sum()
+        let sum = |tally: fn(&WorkerState) -> &Tally| -> u64 {
+            job.workers.iter().map(|state| tally(state).get()).sum()
         };
-        let most = |tally: fn(&Place) -> &Tally| -> u64 {
-            let all = job.places.iter().map(|place| tally(place).get());
+        let most = |tally: fn(&WorkerState) -> &Tally| -> u64 {
+            let all = job.workers.iter().map(|state| tally(state).get());
             all.max().unwrap_or_default()
         };
-        let (longest, op) = place::longest(&job.places);
+        let (longest, op) = worker_state::longest(&job.workers);
         let violation = job.verdict().clone();
-        let born = |place: &Place| place.generation.load(Relaxed);
+        let born = |state: &WorkerState| state.generation.load(Relaxed);
         Self {
             lock: job.entry.name,
             passed: violation.is_none(),
-            threads: job.places.len(),
+            threads: job.workers.len(),
             seconds: pace.elapsed.as_secs_f64(),
             operations: operations(job),
-            writes: sum(|place| &place.tallies.writes),
-            reads: sum(|place| &place.tallies.reads),
-            in_handlers: sum(|place| &place.handled.taken),
-            refused: sum(|place| &place.tallies.refused),
-            timed_out: sum(|place| &place.tallies.timed_out),
-            cancelled: sum(|place| &place.tallies.cancelled),
-            min_thread: job.places.iter().map(of_place).min().unwrap_or_default(),
-            max_thread: job.places.iter().map(of_place).max().unwrap_or_default(),
+            writes: sum(|state| &state.tallies.writes),
+            reads: sum(|state| &state.tallies.reads),
+            in_handlers: sum(|state| &state.handled.taken),
+            refused: sum(|state| &state.tallies.refused),
+            timed_out: sum(|state| &state.tallies.timed_out),
+            cancelled: sum(|state| &state.tallies.cancelled),
+            min_thread: job.workers.iter().map(of_place).min().unwrap_or_default(),
+            max_thread: job.workers.iter().map(of_place).max().unwrap_or_default(),
             longest_wait_ms: milliseconds(longest),
             longest_wait: op.describe(),
-            passed_by: most(|place| &place.tallies.passed),
+            passed_by: most(|state| &state.tallies.passed),
             overtaken_by: pace.overtaken,
-            late_ms: milliseconds(most(|place| &place.tallies.late)),
-            successors: job.places.iter().map(born).sum(),
+            late_ms: milliseconds(most(|state| &state.tallies.late)),
+            successors: job.workers.iter().map(born).sum(),
             rests: pace.rests,
             shuffles: pace.shuffles,
-            signals: sum(|place| &place.handled.signals),
-            real_time: sum(|place| &place.tallies.real_time),
-            nicer: sum(|place| &place.tallies.nicer),
-            unboosted: sum(|place| &place.tallies.unboosted),
+            signals: sum(|state| &state.handled.signals),
+            real_time: sum(|state| &state.tallies.real_time),
+            nicer: sum(|state| &state.tallies.nicer),
+            unboosted: sum(|state| &state.tallies.unboosted),
             violation,
         }
     }

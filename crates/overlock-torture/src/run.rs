@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::job::{Job, Wish};
+use crate::interference;
+use crate::job::{Command, Job};
 use crate::registry::Entry;
 use crate::report::{LockReport, Pace};
 use crate::settings::{LOCKS, Settings};
 use crate::signal;
-use crate::torment;
 use crate::violation::Violation;
 use crate::watch::{TICK, Watch};
 
@@ -63,7 +63,7 @@ pub fn run(
 
 /// The threads for one lock.
 pub fn threads(settings: &Settings, entry: &Entry, machine: &Machine) -> usize {
-    let most = entry.most_threads.unwrap_or(usize::MAX);
+    let most = entry.facts.most_threads.unwrap_or(usize::MAX);
     settings
         .threads
         .map_or_else(|| entry.threads(machine.cpus), |threads| threads.min(most))
@@ -110,15 +110,16 @@ fn torture(
         observe,
     };
     job.start()?;
-    let torment = torment::start(job, machine.allowed.clone()).map_err(|source| Error::Spawn {
-        wanted: threads + 1,
-        got: threads,
-        why: source.to_string(),
-    })?;
+    let interference =
+        interference::start(job, machine.allowed.clone()).map_err(|source| Error::Spawn {
+            wanted: threads + 1,
+            got: threads,
+            why: source.to_string(),
+        })?;
     let (rests, end) = turn.go(length);
-    job.ask(Wish::Stop);
+    job.ask(Command::Stop);
     // It never waits for a lock.
-    let done = torment.join().unwrap_or_default();
+    let done = interference.join().unwrap_or_default();
     if matches!(end, Err(End::Interrupted)) {
         return Err(Error::Interrupted);
     }
@@ -141,13 +142,13 @@ impl Turn<'_> {
             let left = length.saturating_sub(self.start.elapsed());
             let last = stutter.is_zero() || left <= stutter;
             let spell = if last { left } else { stutter };
-            let wish = if last { Wish::Stop } else { Wish::Rest };
-            let end = self.spell(spell).and_then(|()| self.settle(wish));
+            let command = if last { Command::Stop } else { Command::Rest };
+            let end = self.spell(spell).and_then(|()| self.settle(command));
             rests += u64::from(end.is_ok());
             if last || end.is_err() {
                 return (rests, end);
             }
-            self.job.ask(Wish::Go);
+            self.job.ask(Command::Go);
         }
     }
 
@@ -157,7 +158,7 @@ impl Turn<'_> {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             // Some have left only where the lock has failed.
-            self.job.all(Wish::Stop, left.min(TICK));
+            self.job.all(Command::Stop, left.min(TICK));
             self.tick()?;
             if left.is_zero() {
                 return Ok(());
@@ -166,9 +167,9 @@ impl Turn<'_> {
     }
 
     /// Makes all threads rest, or leave, and looks whether all is as it must be then.
-    fn settle(&mut self, wish: Wish) -> Result<(), End> {
-        self.job.ask(wish);
-        while !self.job.all(wish, TICK) {
+    fn settle(&mut self, command: Command) -> Result<(), End> {
+        self.job.ask(command);
+        while !self.job.all(command, TICK) {
             self.tick()?;
         }
         self.tick()?;

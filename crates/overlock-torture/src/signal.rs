@@ -9,7 +9,7 @@ use std::io;
 use std::ptr;
 use std::sync::Once;
 
-use crate::job::{Job, Wish};
+use crate::job::{Command, Job};
 
 const SIGNAL: libc::c_int = libc::SIGURG;
 
@@ -24,7 +24,7 @@ thread_local! {
     static MINE: Cell<Option<Employment>> = const { Cell::new(None) };
 }
 
-/// Handlers on the calling thread work for `job` from now on, in place `index`.
+/// Handlers on the calling thread work for `job` from now on, as its worker `index`.
 pub fn accept(job: &'static Job, index: usize) {
     MINE.set(Some(Employment { job, index }));
 }
@@ -40,12 +40,12 @@ extern "C" fn handle(_: libc::c_int) {
     // SAFETY: it is this thread's own, and stays.
     let before = unsafe { *errno };
     if let Some(mine) = MINE.get()
-        && let Some(place) = mine.job.places.get(mine.index)
+        && let Some(state) = mine.job.workers.get(mine.index)
     {
-        place.handled.signals.add();
+        state.handled.signals.add();
         // While all rest, somebody may be looking at the lock.
-        if mine.job.wish() == Wish::Go {
-            mine.job.subject.interrupt(mine.index, &place.handled);
+        if mine.job.command() == Command::Go {
+            mine.job.subject.interrupt(mine.index, &state.handled);
         }
     }
     // SAFETY: as above.

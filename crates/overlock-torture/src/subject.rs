@@ -2,21 +2,21 @@
 
 use std::fmt::Debug;
 
-use crate::job::Wish;
-use crate::place::Handled;
+use crate::job::Command;
 use crate::plan::Step;
 use crate::violation::Violation;
 use crate::worker::Worker;
+use crate::worker_state::Handled;
 
 mod barrier;
 mod condvar;
 pub mod exclusive;
-mod mortal;
 mod mutex;
 mod once;
 mod rwlock;
 mod semaphore;
 pub mod shared;
+mod short_lived;
 mod ww_mutex;
 
 pub use barrier::Gathering;
@@ -54,10 +54,10 @@ pub trait Subject: Debug + Send + Sync {
     /// Where it is not.
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation>;
 
-    /// What the thread `index` does next, where `wish` is what all are asked to do. For those that
+    /// What the thread `index` does next, where `command` is what all are asked to do. For those that
     /// must all do the same.
-    fn agree(&self, index: usize, wish: Wish) -> Wish {
+    fn agree(&self, index: usize, command: Command) -> Command {
         let _ = index;
-        wish
+        command
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::ledger::Torn;
+use crate::canary::Torn;
 
 /// Kinds of violations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

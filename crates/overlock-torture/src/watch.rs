@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 use overlock::Linux;
 use overlock::core::Platform;
 
-#[cfg(doc)]
-use crate::bound::Bound;
 use crate::job::Job;
-use crate::place::{Doing, Op, Place};
 use crate::proc::{self, Ran};
 use crate::violation::{Kind, Violation};
+use crate::worker_state::{Doing, Op, WorkerState};
+#[cfg(doc)]
+use overlock::core::facts::Bound;
 
 /// How often the watchdog looks, about.
 pub const TICK: Duration = Duration::from_millis(10);
@@ -89,7 +89,7 @@ impl Watch {
             job,
             patience,
             last: Instant::now(),
-            suspects: vec![Suspect::default(); job.places.len()],
+            suspects: vec![Suspect::default(); job.workers.len()],
             overtaken: 0,
         }
     }
@@ -110,9 +110,9 @@ impl Watch {
     }
 
     fn handlers(&self) -> Option<Violation> {
-        let places = self.job.places.iter().enumerate();
-        places.into_iter().find_map(|(index, place)| {
-            let lock = place.handled.torn.get().checked_sub(1)?;
+        let workers = self.job.workers.iter().enumerate();
+        workers.into_iter().find_map(|(index, state)| {
+            let lock = state.handled.torn.get().checked_sub(1)?;
             Some(Violation::new(
                 Kind::Exclusion,
                 format!("does not exclude: a signal handler on thread {index} got lock {lock} and found somebody inside"),
@@ -121,8 +121,8 @@ impl Watch {
     }
 
     fn look_at(&mut self, index: usize, tick: Duration) -> Option<Violation> {
-        let place = &self.job.places[index];
-        let doing = place.doing();
+        let state = &self.job.workers[index];
+        let doing = state.doing();
         let visits = self.job.subject.visits(doing.lock);
         let suspect = &mut self.suspects[index];
         if doing.sequence != suspect.sequence || matches!(doing.op, Op::Gone | Op::Resting) {
@@ -139,17 +139,17 @@ impl Watch {
             suspect.visits = visits;
             suspect.quiet = Duration::ZERO;
         }
-        let threads = self.job.places.len();
-        let bound = self.job.entry.bound.time(threads);
+        let threads = self.job.workers.len();
+        let bound = self.job.entry.facts.bound.time(threads);
         let limit = self.patience + bound.unwrap_or_default();
         let others_pass = suspect.quiet < limit / 2;
-        let ends = self.job.entry.bound.ends();
+        let ends = self.job.entry.facts.bound.ends();
         if suspect.age > limit && (!others_pass || ends || !doing.op.is_wait()) {
             let passed = (others_pass && doing.op.is_wait()).then_some(());
             return Some(self.report(index, passed.map_or(Kind::Hang, |()| Kind::Starvation)));
         }
         if doing.op.is_wait() && bound.is_some_and(|bound| suspect.age > bound + TICK) {
-            let ran = proc::ran(place.thread())?;
+            let ran = proc::ran(state.thread())?;
             let passed = suspect.case.hear(ran, visits)?;
             self.overtaken = self.overtaken.max(passed);
             if passed > PASSES * threads as u64 {
@@ -161,8 +161,8 @@ impl Watch {
 
     /// Several threads stand still, one of them for too long.
     fn report(&self, index: usize, kind: Kind) -> Violation {
-        let place = &self.job.places[index];
-        let doing = place.doing();
+        let state = &self.job.workers[index];
+        let doing = state.doing();
         let (age, what) = (seconds(self.suspects[index].age), doing.op.describe());
         let verb = if kind == Kind::Hang {
             "hangs"
@@ -179,7 +179,7 @@ impl Watch {
     }
 
     fn starved(&self, index: usize, passed: u64) -> Violation {
-        let doing = self.job.places[index].doing();
+        let doing = self.job.workers[index].doing();
         let age = seconds(self.suspects[index].age);
         self.with_details(Violation::new(
             Kind::Starvation,
@@ -188,7 +188,7 @@ impl Watch {
                  ({}) though it ran",
                 doing.op.describe(),
                 doing.lock,
-                self.job.entry.bound.describe(),
+                self.job.entry.facts.bound,
             ),
         ))
     }
@@ -197,10 +197,10 @@ impl Watch {
     fn with_details(&self, mut violation: Violation) -> Violation {
         let now = Linux::now().as_nanos();
         let mut locks = Vec::new();
-        for (index, place) in self.job.places.iter().enumerate() {
-            let doing = place.doing();
+        for (index, state) in self.job.workers.iter().enumerate() {
+            let doing = state.doing();
             if !matches!(doing.op, Op::Gone | Op::Resting) {
-                violation.details.push(line(index, place, doing, now));
+                violation.details.push(line(index, state, doing, now));
                 locks.push(doing.lock);
             }
         }
@@ -236,8 +236,8 @@ fn awake(since: Ran, now: Ran) -> bool {
 }
 
 /// What one thread does, for people.
-fn line(index: usize, place: &Place, doing: Doing, now: u64) -> String {
-    let since = seconds(Duration::from_nanos(now.saturating_sub(place.since())));
+fn line(index: usize, state: &WorkerState, doing: Doing, now: u64) -> String {
+    let since = seconds(Duration::from_nanos(now.saturating_sub(state.since())));
     let held: Vec<String> = (0..u8::BITS as usize)
         .filter(|&lock| doing.holds(lock))
         .map(|lock| {
@@ -252,8 +252,8 @@ fn line(index: usize, place: &Place, doing: Doing, now: u64) -> String {
     };
     format!(
         "thread {index} ({}, {}) {} of lock {} since {since} s, {holds}",
-        place.thread(),
-        proc::state(place.thread()),
+        state.thread(),
+        proc::state(state.thread()),
         doing.op.describe(),
         doing.lock,
     )

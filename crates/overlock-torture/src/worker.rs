@@ -9,11 +9,11 @@ use std::time::Duration;
 use overlock::core::Platform;
 use overlock::{CancelToken, Instant, Linux};
 
-use crate::job::{Job, Wish};
-use crate::ledger::{Ledger, Torn, WORDS};
-use crate::place::{Doing, Op, Place};
+use crate::canary::{Canary, Torn, WORDS};
+use crate::job::{Command, Job};
 use crate::plan::{How, Pause, Side};
 use crate::violation::{Kind, Violation};
+use crate::worker_state::{Doing, Op, WorkerState};
 
 /// One of the threads that torture a lock, while it lives.
 #[derive(Debug)]
@@ -67,13 +67,13 @@ impl Limit {
 }
 
 impl Worker {
-    /// The thread for place `index`, which is the calling one.
+    /// The calling thread, as worker `index` of the job.
     pub fn new(job: &'static Job, index: usize) -> Self {
-        let place = &job.places[index];
+        let state = &job.workers[index];
         Self {
             job,
             index,
-            doing: Cell::new(place.doing()),
+            doing: Cell::new(state.doing()),
         }
     }
 
@@ -82,24 +82,24 @@ impl Worker {
         self.index
     }
 
-    /// Its name in a ledger.
+    /// Its name in a canary.
     pub fn name(&self) -> u64 {
         self.index as u64
     }
 
     /// What all are asked to do.
-    pub fn wish(&self) -> Wish {
-        self.job.wish()
+    pub fn command(&self) -> Command {
+        self.job.command()
     }
 
     /// When it turned to what it does, in nanoseconds.
     pub fn since(&self) -> u64 {
-        self.place().since()
+        self.state().since()
     }
 
     /// Where others see what it does.
-    pub fn place(&self) -> &'static Place {
-        &self.job.places[self.index]
+    pub fn state(&self) -> &'static WorkerState {
+        &self.job.workers[self.index]
     }
 
     /// Says what it does from now on; when that is, in nanoseconds.
@@ -118,7 +118,7 @@ impl Worker {
             ..old
         };
         self.doing.set(doing);
-        self.place().set(doing, now);
+        self.state().set(doing, now);
     }
 
     /// Acquires a lock by `attempt`, and judges how that ends; `visits` says how often somebody had
@@ -135,9 +135,9 @@ impl Worker {
         let got = attempt(&limit);
         let now = Linux::now().as_nanos();
         if limit.token.is_some() {
-            self.place().set_token(None);
+            self.state().set_token(None);
         }
-        let tallies = &self.place().tallies;
+        let tallies = &self.state().tallies;
         if ask.op.is_wait() {
             tallies.passed.raise(visits().wrapping_sub(passed));
             self.waited(ask.op, now - start);
@@ -170,7 +170,7 @@ impl Worker {
 
     /// It has waited for so many nanoseconds.
     pub fn waited(&self, op: Op, time: u64) {
-        let tallies = &self.place().tallies;
+        let tallies = &self.state().tallies;
         if tallies.longest.raise(time) {
             tallies.longest_op.store(op as u32, Relaxed);
         }
@@ -190,7 +190,7 @@ impl Worker {
         let limit = self.limit(how);
         self.drop_hold(lock);
         let (result, told) = self.wait(op, lock, Side::Write, || f(&limit));
-        self.place().set_token(None);
+        self.state().set_token(None);
         if !told {
             self.judge(op, how, &limit, Linux::now().as_nanos());
         }
@@ -239,7 +239,7 @@ impl Worker {
             How::Timed(time) => Limit::within(time),
             How::Cancel => {
                 let token = Arc::new(CancelToken::new());
-                self.place().set_token(Some(Arc::clone(&token)));
+                self.state().set_token(Some(Arc::clone(&token)));
                 Limit {
                     deadline: None,
                     token: Some(token),
@@ -250,7 +250,7 @@ impl Worker {
 
     /// A wait has ended at `now` without what it was for: is there a reason?
     fn judge(&self, op: Op, how: How, limit: &Limit, now: u64) {
-        let tallies = &self.place().tallies;
+        let tallies = &self.state().tallies;
         if how == How::Try {
             tallies.refused.add();
         } else if let Some(end) = limit.deadline {
@@ -269,7 +269,7 @@ impl Worker {
     /// A wait that may take until `end` has ended at `now` without what it was for.
     pub fn gave_up(&self, op: Op, end: Instant, now: u64) {
         let now = Instant::from_nanos(now);
-        let tallies = &self.place().tallies;
+        let tallies = &self.state().tallies;
         tallies.timed_out.add();
         tallies.late.raise(now.nanos_since(end));
         let early = end.nanos_since(now);
@@ -292,7 +292,7 @@ impl Worker {
         }
     }
 
-    /// Spends time while a ledger's words are written: spread over them, or all of it at one of
+    /// Spends time while a canary's words are written: spread over them, or all of it at one of
     /// them.
     pub fn between_words(&self, pause: Pause, bits: u64) -> impl FnMut(usize) {
         let chosen = bits as usize % WORDS;
@@ -316,8 +316,8 @@ impl Worker {
     }
 
     /// What was seen under lock `lock`, which the thread has held ever since, must still be there.
-    pub fn unchanged(&self, lock: usize, ledger: &Ledger, seen: Option<u64>) {
-        let now = self.check(lock, ledger.read(|| {}));
+    pub fn unchanged(&self, lock: usize, canary: &Canary, seen: Option<u64>) {
+        let now = self.check(lock, canary.read(|| {}));
         if let (Some(seen), Some(now)) = (seen, now)
             && seen != now
         {
@@ -328,7 +328,7 @@ impl Worker {
     /// What was written under lock `lock`, which now counts, if it was what it must be.
     pub fn written(&self, lock: usize, result: Result<u64, Torn>) -> Option<u64> {
         let value = self.check(lock, result)?;
-        self.place().tallies.written[lock].add();
+        self.state().tallies.written[lock].add();
         Some(value)
     }
 

@@ -3,29 +3,30 @@
 use std::fmt::{self, Debug};
 
 use overlock::core::Deadline;
+use overlock::core::facts::Facts;
 use overlock::core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 use overlock::{CancelToken, Instant, Linux};
 
 use super::Subject;
-use super::mortal::{LOCK as MORTAL, Mortals};
-use crate::ledger::{HANDLER, Ledger};
-use crate::place::{Handled, Op};
+use super::short_lived::{LOCK as SHORT_LIVED, ShortLived};
+use crate::canary::{Canary, HANDLER};
 use crate::plan::{How, Side, Step, Then};
 use crate::settings::LOCKS;
 use crate::violation::{Kind, Violation};
 use crate::worker::{Ask, Worker};
+use crate::worker_state::{Handled, Op};
 
-/// A few locks of one type, each with its ledger.
+/// A few locks of one type, each with its canary.
 pub struct Exclusive<L: RawLock> {
     seats: [Seat<L>; LOCKS],
     extras: ExclusiveExtras<L>,
     in_handlers: bool,
-    mortals: Option<Mortals<L>>,
+    short_lived: Option<ShortLived<L>>,
 }
 
 struct Seat<L> {
     lock: L,
-    ledger: Ledger,
+    canary: Canary,
 }
 
 type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
@@ -67,28 +68,23 @@ macro_rules! exclusive_extras {
 pub(crate) use exclusive_extras;
 
 impl<L: RawLock> Exclusive<L> {
-    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try them,
-    /// `freed` where whoever has acquired one last may free it.
+    /// New locks that can do what the extras say, and promise what their row says.
     ///
     /// # Errors
     ///
     /// Where they cannot be created.
-    pub fn new(
-        extras: ExclusiveExtras<L>,
-        in_handlers: bool,
-        freed: bool,
-    ) -> Result<Self, CreateError> {
+    pub fn new(extras: ExclusiveExtras<L>, facts: &Facts) -> Result<Self, CreateError> {
         let seat = || {
             Ok(Seat {
                 lock: L::create()?,
-                ledger: Ledger::default(),
+                canary: Canary::default(),
             })
         };
         Ok(Self {
             seats: [seat()?, seat()?, seat()?, seat()?],
             extras,
-            in_handlers,
-            mortals: freed.then(Mortals::default),
+            in_handlers: facts.tried_in_handlers,
+            short_lived: facts.freed_by_last_user.then(ShortLived::default),
         })
     }
 
@@ -107,7 +103,7 @@ impl<L: RawLock> Exclusive<L> {
         let seat = &self.seats[lock];
         worker.acquire(
             ask,
-            || seat.ledger.visits(),
+            || seat.canary.visits(),
             |limit| match (how, self.extras.until, self.extras.cancellable) {
                 (How::Try, ..) => seat.lock.try_lock(),
                 (How::Timed(_), Some(until), _) => until(&seat.lock, limit.until()),
@@ -130,7 +126,7 @@ impl<L: RawLock> Exclusive<L> {
                 // SAFETY: as above.
                 let bump = || unsafe { bump(&seat.lock, token) };
                 let token = worker.wait(Op::Bump, lock, Side::Write, bump);
-                worker.written(lock, seat.ledger.write(worker.name(), |_| {}));
+                worker.written(lock, seat.canary.write(worker.name(), |_| {}));
                 // SAFETY: as above.
                 worker.release(lock, || unsafe { seat.lock.unlock(token) });
             }
@@ -148,10 +144,10 @@ impl<L: RawLock> Exclusive<L> {
             return;
         };
         let between = worker.between_words(step.hold, step.bits);
-        let ledger = &self.seats[lock].ledger;
-        let left = worker.written(lock, ledger.write(worker.name(), between));
+        let canary = &self.seats[lock].canary;
+        let left = worker.written(lock, canary.write(worker.name(), between));
         self.nest(worker, step, lock + 1, end);
-        worker.unchanged(lock, ledger, left);
+        worker.unchanged(lock, canary, left);
         self.leave(worker, lock, token, step);
     }
 }
@@ -162,8 +158,8 @@ where
 {
     fn step(&self, worker: &Worker, step: &Step) {
         self.nest(worker, step, step.first, step.first + step.depth);
-        if let Some(mortals) = &self.mortals {
-            mortals.step(worker, step, self.extras.fair.map(|(unlock, _)| unlock));
+        if let Some(short_lived) = &self.short_lived {
+            short_lived.step(worker, step, self.extras.fair.map(|(unlock, _)| unlock));
         }
     }
 
@@ -177,7 +173,7 @@ where
             return;
         };
         handled.taken.add();
-        match seat.ledger.write(HANDLER | index as u64, |_| {}) {
+        match seat.canary.write(HANDLER | index as u64, |_| {}) {
             Ok(_) => handled.written[lock].add(),
             Err(_) => _ = handled.torn.raise(lock as u64 + 1),
         }
@@ -186,15 +182,15 @@ where
     }
 
     fn visits(&self, lock: usize) -> u64 {
-        if lock == MORTAL {
+        if lock == SHORT_LIVED {
             // Whom others pass at one of them is not known; who waits for one gets it or hangs.
             return 0;
         }
-        self.seats[lock].ledger.visits()
+        self.seats[lock].canary.visits()
     }
 
     fn state(&self, lock: usize) -> String {
-        if lock == MORTAL {
+        if lock == SHORT_LIVED {
             return "whoever acquires it last frees it".to_owned();
         }
         let seat = &self.seats[lock];
@@ -202,7 +198,7 @@ where
             "locked: {}, contended: {}, sections: {}, {:?}",
             seat.lock.is_locked(),
             seat.lock.is_contended(),
-            seat.ledger.visits(),
+            seat.canary.visits(),
             seat.lock
         )
     }
@@ -211,9 +207,11 @@ where
         for (lock, seat) in self.seats.iter().enumerate() {
             let used = seat.lock.is_locked() || seat.lock.is_contended();
             unused(lock, used, || self.state(lock))?;
-            counts(lock, &seat.ledger, written(lock))?;
+            counts(lock, &seat.canary, written(lock))?;
         }
-        self.mortals.as_ref().map_or(Ok(()), Mortals::at_rest)
+        self.short_lived
+            .as_ref()
+            .map_or(Ok(()), ShortLived::at_rest)
     }
 }
 
@@ -238,9 +236,9 @@ pub(super) fn unused(
     Ok(())
 }
 
-/// Whether the ledger of lock `lock` says what was done, while nobody is inside.
-pub(super) fn counts(lock: usize, ledger: &Ledger, written: u64) -> Result<(), Violation> {
-    let found = ledger
+/// Whether the canary of lock `lock` says what was done, while nobody is inside.
+pub(super) fn counts(lock: usize, canary: &Canary, written: u64) -> Result<(), Violation> {
+    let found = canary
         .at_rest()
         .map_err(|torn| Violation::torn("who looked while all rested", lock, torn))?;
     if found == written {
@@ -248,13 +246,14 @@ pub(super) fn counts(lock: usize, ledger: &Ledger, written: u64) -> Result<(), V
     } else {
         Err(Violation::new(
             Kind::Count,
-            format!("does not exclude: {written} writes left {found} in the ledger of lock {lock}"),
+            format!("does not exclude: {written} writes left {found} in the canary of lock {lock}"),
         ))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use overlock::core::facts::HasFacts;
     use overlock::spin::Unfair;
 
     use super::*;
@@ -265,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_looks_used_while_all_rest_is_noticed() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
         assert_eq!(subject.at_rest(&nothing), Ok(()));
         subject.seats[2].lock.lock();
         let violation = subject.at_rest(&nothing).unwrap_err();
@@ -276,8 +275,8 @@ mod tests {
 
     #[test]
     fn a_write_that_is_lost_is_noticed() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
-        let _ = subject.seats[1].ledger.write(0, |_| {});
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
+        let _ = subject.seats[1].canary.write(0, |_| {});
         let violation = subject.at_rest(&nothing).unwrap_err();
         assert_eq!(violation.kind, Kind::Count);
         let written = |lock| u64::from(lock == 1);
@@ -287,7 +286,7 @@ mod tests {
     /// Signals come anywhere, also while the thread itself holds the lock.
     #[test]
     fn a_handler_takes_what_is_free_and_leaves_it_so() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
         let handled = Handled::default();
         subject.interrupt(0, &handled);
         subject.seats[1].lock.lock();
@@ -303,9 +302,9 @@ mod tests {
 
     #[test]
     fn a_handler_that_finds_somebody_inside_says_so() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
         let handled = Handled::default();
-        let _ = subject.seats[0].ledger.write(5, |word| {
+        let _ = subject.seats[0].canary.write(5, |word| {
             if word == 3 {
                 subject.interrupt(0, &handled);
             }

@@ -1,6 +1,7 @@
 //! A semaphore as a reader-writer lock: a reader takes one permit, a writer all of them.
 
 use overlock::core::Deadline;
+use overlock::core::facts::{Bound, Facts, HasFacts};
 use overlock::core::raw::{CreateError, RawRwLock, RawTimedRwLock};
 use overlock::core::sleep::semaphore::Semaphore;
 use overlock::{CancelToken, Linux};
@@ -37,6 +38,15 @@ impl Permits {
     fn take(&self, n: u32, until: Option<Deadline>, token: Option<&CancelToken>) -> Option<()> {
         self.0.acquire_many_limited(n, until, token).then_some(())
     }
+}
+
+impl HasFacts for Permits {
+    const FACTS: Facts = Facts {
+        about: "permits: a reader takes one, a writer all",
+        bound: Bound::Order,
+        tried_in_handlers: true,
+        ..Facts::SLEEPING
+    };
 }
 
 // SAFETY: there are as many permits as a writer holds, so it holds them alone.

@@ -1,16 +1,16 @@
-//! The watchdog, over places whose threads are played.
+//! The watchdog, over workers whose state the test sets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 use super::*;
-use crate::bound::{Bound, Waiting};
 use crate::plan::Step;
 use crate::registry::Entry;
 use crate::settings::Settings;
 use crate::subject::Subject;
 use crate::worker::Worker;
+use overlock::core::facts::{Bound, Facts};
 
 const PATIENCE: Duration = Duration::from_millis(60);
 
@@ -34,7 +34,7 @@ impl Subject for Fake {
     }
 }
 
-/// Two places that a test plays, and a watchdog.
+/// Two workers whose state the test sets, and a watchdog.
 struct Scene {
     job: &'static Job,
     watch: Watch,
@@ -49,10 +49,10 @@ impl Scene {
         }
         let entry = Box::leak(Box::new(Entry {
             name: "fake",
-            about: "",
-            bound,
-            waiting: Waiting::Sleeps,
-            most_threads: None,
+            facts: Facts {
+                bound,
+                ..Facts::SLEEPING
+            },
             make: |_| Ok(Box::new(Fake(VISITS.with(|visits| *visits)))),
         }));
         let job = Job::new(entry, &Settings::default(), 2).unwrap();
@@ -74,7 +74,7 @@ impl Scene {
             reads: 0,
             sequence: self.sequence,
         };
-        self.job.places[index].set(doing, Linux::now().as_nanos());
+        self.job.workers[index].set(doing, Linux::now().as_nanos());
     }
 
     /// Looks again and again for so long, with `meanwhile` in between.
@@ -218,7 +218,7 @@ fn who_may_be_passed_though_it_runs_does_not_starve_before() {
     scene.watch = Watch::new(scene.job, LONG);
     scene.turn(0, Op::Resting, 0);
     scene.turn(1, Op::Lock, 0);
-    scene.job.places[1].set_thread(spinner.id);
+    scene.job.workers[1].set_thread(spinner.id);
     let found = scene.watch(Duration::from_millis(200), |scene| scene.visit());
     assert_eq!(found, None);
 }
@@ -234,7 +234,7 @@ fn a_waiter_that_runs_and_is_passed_starves_at_once() {
     scene.watch = Watch::new(scene.job, LONG);
     scene.turn(0, Op::Resting, 0);
     scene.turn(1, Op::Lock, 0);
-    scene.job.places[1].set_thread(spinner.id);
+    scene.job.workers[1].set_thread(spinner.id);
     let violation = scene.watch(LONG, |scene| scene.visit()).unwrap();
     assert_eq!(violation.kind, Kind::Starvation);
     assert!(violation.message.contains("though it ran"), "{violation}");
@@ -248,7 +248,7 @@ fn a_waiter_that_does_not_run_is_not_the_locks_fault() {
     scene.watch = Watch::new(scene.job, LONG);
     scene.turn(0, Op::Resting, 0);
     scene.turn(1, Op::Lock, 0);
-    scene.job.places[1].set_thread(sleeper.id);
+    scene.job.workers[1].set_thread(sleeper.id);
     let found = scene.watch(Duration::from_millis(200), |scene| scene.visit());
     assert_eq!(found, None);
 }
@@ -278,7 +278,7 @@ fn only_what_happens_between_two_runs_of_a_waiter_counts() {
 #[test]
 fn what_a_handler_found_is_told() {
     let mut scene = Scene::new(Bound::None);
-    scene.job.places[1].handled.torn.raise(3);
+    scene.job.workers[1].handled.torn.raise(3);
     let violation = scene.watch.look().unwrap();
     assert_eq!(violation.kind, Kind::Exclusion);
     assert!(

@@ -3,10 +3,10 @@
 use overlock::core::raw::{RawFairRwLock, RawUpgradeRwLock};
 
 use super::{Inner, Shared};
-use crate::ledger::Torn;
-use crate::place::Op;
+use crate::canary::Torn;
 use crate::plan::{How, Side, Step, Then};
 use crate::worker::{Limit, Worker};
+use crate::worker_state::Op;
 
 /// Acquires as the upgradable reader, by one of the ways, perhaps changes sides, and leaves. What
 /// it reads stays true until it writes.

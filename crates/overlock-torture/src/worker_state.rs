@@ -162,7 +162,7 @@ impl Tally {
     }
 }
 
-/// What the threads in one place did, one after the other.
+/// What a worker did, over all its threads.
 #[derive(Debug, Default)]
 pub struct Tallies {
     /// Acquisitions to be alone.
@@ -189,27 +189,27 @@ pub struct Tallies {
     pub nicer: Tally,
     /// Steps that were to have one of the two, and may not.
     pub unboosted: Tally,
-    /// Writes to each ledger.
+    /// Writes to each canary.
     pub written: [Tally; LOCKS],
 }
 
-/// What signal handlers did on the threads in one place.
+/// What signal handlers did on the threads in one state.
 #[derive(Debug, Default)]
 pub struct Handled {
     /// Signals.
     pub signals: Tally,
     /// Locks that were taken.
     pub taken: Tally,
-    /// Writes to each ledger.
+    /// Writes to each canary.
     pub written: [Tally; LOCKS],
     /// The lock under which one found somebody else, + 1.
     pub torn: Tally,
 }
 
-/// The place of one thread, and of those that follow it.
+/// The state of a worker: of its present thread, and of those before it.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Place {
+pub struct WorkerState {
     doing: AtomicU64,
     since: AtomicU64,
     thread: AtomicU32,
@@ -222,7 +222,7 @@ pub struct Place {
     token: Mutex<Option<Arc<CancelToken>>>,
 }
 
-impl Default for Place {
+impl Default for WorkerState {
     fn default() -> Self {
         Self {
             doing: AtomicU64::new(Op::Starting as u64),
@@ -236,7 +236,7 @@ impl Default for Place {
     }
 }
 
-impl Place {
+impl WorkerState {
     /// What its thread does.
     pub fn doing(&self) -> Doing {
         Doing::unpack(self.doing.load(Relaxed))
@@ -258,7 +258,7 @@ impl Place {
         self.thread.load(Relaxed)
     }
 
-    /// A thread with this id takes the place.
+    /// A thread with this id takes the state.
     pub fn set_thread(&self, id: u32) {
         self.thread.store(id, Relaxed);
     }
@@ -279,13 +279,13 @@ impl Place {
 }
 
 /// The longest wait of all, and in what.
-pub fn longest(places: &[Place]) -> (u64, Op) {
-    let slowest = places
+pub fn longest(workers: &[WorkerState]) -> (u64, Op) {
+    let slowest = workers
         .iter()
-        .max_by_key(|place| place.tallies.longest.get());
-    slowest.map_or((0, Op::Gone), |place| {
-        let op = place.tallies.longest_op.load(Relaxed) as usize;
-        (place.tallies.longest.get(), Op::ALL[op])
+        .max_by_key(|state| state.tallies.longest.get());
+    slowest.map_or((0, Op::Gone), |state| {
+        let op = state.tallies.longest_op.load(Relaxed) as usize;
+        (state.tallies.longest.get(), Op::ALL[op])
     })
 }
 
@@ -321,19 +321,22 @@ mod tests {
 
     #[test]
     fn the_longest_wait_is_named() {
-        let places: [Place; 3] = std::array::from_fn(|_| Place::default());
-        places[1].tallies.longest.raise(7);
-        places[1].tallies.longest_op.store(Op::Bump as u32, Relaxed);
-        assert_eq!(longest(&places), (7, Op::Bump));
+        let workers: [WorkerState; 3] = std::array::from_fn(|_| WorkerState::default());
+        workers[1].tallies.longest.raise(7);
+        workers[1]
+            .tallies
+            .longest_op
+            .store(Op::Bump as u32, Relaxed);
+        assert_eq!(longest(&workers), (7, Op::Bump));
     }
 
     #[test]
     fn a_token_is_cancelled_while_it_is_there() {
-        let place = Place::default();
-        place.cancel();
+        let state = WorkerState::default();
+        state.cancel();
         let token = Arc::new(CancelToken::new());
-        place.set_token(Some(Arc::clone(&token)));
-        place.cancel();
+        state.set_token(Some(Arc::clone(&token)));
+        state.cancel();
         assert!(token.is_cancelled());
     }
 }
