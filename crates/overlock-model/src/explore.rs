@@ -1,15 +1,15 @@
 //! The explorer: a model checker of our own, with blocking waits and weak memory.
 //!
-//! Checkers that only know atomics see a waiter's every turn as a step, and drown in them. Here a
+//! Checkers that only know atomics see each poll of a waiter as a step, and drown in them. Here a
 //! [`wait_until`](Platform::wait_until) whose condition does not hold blocks the thread until a
-//! word that it has read changes, so a search over all executions with a bounded number of
-//! departures (changes of thread, old messages, early time-outs, spurious wake-ups) ends, and a
-//! wait that nobody ends shows as a deadlock.
+//! word that it has read changes. So a wait that nobody ends shows as a deadlock. And a search over
+//! all executions with a bounded number of departures ends. Departures are changes of thread, old
+//! messages, early time-outs, and spurious wake-ups.
 //!
 //! | module | what is there |
 //! |---|---|
 //! | [`exec`] | threads as fibres, who runs next, what a step does |
-//! | `heir` | the recommended mutex's bound on how often a waiter is passed |
+//! | `heir` | the recommended mutex's bound on how often a waiter is bypassed |
 //! | [`memory`] | messages, views, happens-before |
 //! | [`search`] | execution after execution |
 //! | [`strategy`] | all executions within a bound, random walks, PCT, replay |
@@ -55,7 +55,7 @@ pub struct Word<T> {
     _value: PhantomData<T>,
 }
 
-// SAFETY: a `Word` is a key and a number that never change. What they lead to belongs to the
+// SAFETY: a `Word` is a key and a number that never change. The atomic behind them belongs to the
 // operating-system thread that runs the execution.
 unsafe impl<T> Send for Word<T> {}
 // SAFETY: as above.
@@ -266,8 +266,8 @@ impl ByteLanes for Word<u32> {
     }
 }
 
-/// What a turn of a spin loop takes, in nanoseconds.
-const TURN_NS: u64 = 10;
+/// The time of a poll of a spin loop, in nanoseconds.
+const POLL_NS: u64 = 10;
 
 impl Platform for Explorer {
     type U8 = Word<u8>;
@@ -289,7 +289,7 @@ impl Platform for Explorer {
     {
         let until = match limit {
             Spin::Forever => None,
-            Spin::Polls(turns) => Some(step::time() + u64::from(turns.saturating_sub(1)) * TURN_NS),
+            Spin::Polls(turns) => Some(step::time() + u64::from(turns.saturating_sub(1)) * POLL_NS),
             Spin::Until(end) => Some(end.as_nanos()),
         };
         let mut over = until.is_some_and(|until| until <= step::time());
@@ -337,7 +337,7 @@ impl Platform for Explorer {
 
     #[track_caller]
     fn kick_at(word: *const Word<u32>, whom: Kick) {
-        // Where nobody has ever slept there is nobody to wake.
+        // There is nobody to wake where nobody has ever slept.
         let Some(at) = step::slept_at(word.addr()) else {
             return step::breathe();
         };

@@ -1,4 +1,4 @@
-//! What a kernel does for a PI futex, for checkers: the lock is handed to the first waiter. (Nobody
+//! The kernel's part of a PI futex, for checkers: the lock is handed off to the first waiter. (Nobody
 //! lends priorities: checkers have none.)
 
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use overlock_core::platform::{Atomic, Deadline, Platform};
 use overlock_core::sleep::rt_mutex::{PiError, THREAD_ID, WAITERS};
 
-/// Who sleeps for which word, first come first: the word's address, and the number of the thread.
+/// The sleepers, first come first: the word's address, and the number of the thread.
 #[derive(Debug, Default)]
 pub struct Sleepers(VecDeque<(usize, usize)>);
 
@@ -27,7 +27,7 @@ impl Sleepers {
     }
 }
 
-/// What a platform brings for this.
+/// A platform with such a kernel.
 pub trait Kernel: Platform {
     /// The calling thread's number, from 0.
     fn number() -> usize;
@@ -87,7 +87,7 @@ pub fn lock<K: Kernel>(word: &K::U32, until: Option<Deadline>) -> Result<(), PiE
         if over && K::sleepers(|sleepers| sleepers.leave(me)) {
             return Err(PiError::Deadline);
         }
-        // Whoever is not on the list any more has the lock, and is about to be told.
+        // A thread that is not on the list any more has the lock, and is about to be signalled.
         K::halt(granted, before, if over { None } else { until });
     }
 }

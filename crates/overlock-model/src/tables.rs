@@ -24,7 +24,7 @@ pub struct Tables<P: Platform> {
     tickets: Vec<QueueTicket<P>>,
     pool: TicketPool<P>,
     waiters: WaiterTable<P>,
-    /// What `waiters` refers to; it goes with the tables.
+    /// The lines that `waiters` refers to; they go with the tables.
     _lines: Box<[WaiterLine<P>]>,
     lock_hash: Vec<Line<P>>,
     reader_ids: P::U32,

@@ -20,16 +20,16 @@ pub mod step;
 
 type Fibre = Coroutine<(), (), (), DefaultStack>;
 
-/// What an execution may do besides changing threads.
+/// The departures of an execution besides changes of thread, and its surroundings.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Loads may read old messages.
     pub weak: bool,
     /// Halts may end, and weak exchanges fail, for no reason; `preempted` may answer yes.
     pub chance: bool,
-    /// Nanoseconds that pass at each look at the clock.
+    /// Nanoseconds that pass at each reading of the clock.
     pub tick: u64,
-    /// What [`Platform::parallelism`](overlock_core::Platform::parallelism) says.
+    /// The answer of [`Platform::parallelism`](overlock_core::Platform::parallelism).
     pub parallelism: u32,
     /// Threads above this number have no queue nodes.
     pub slots: usize,
@@ -179,7 +179,7 @@ impl Execution {
         self
     }
 
-    /// What happened, step by step.
+    /// The trace, step by step.
     pub fn trace(&self) -> &[String] {
         self.trace.as_deref().unwrap_or_default()
     }

@@ -1,9 +1,9 @@
-//! What a thread of an execution does: the accesses, waits and looks at the clock of its platform.
+//! The steps of a thread of an execution: the accesses, waits and clock readings of its platform.
 //! Each is called by the thread that runs, on its own fibre.
 //!
 //! # Panics
 //!
-//! All of them, where no execution is running.
+//! All of them, if no execution is running.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location as Place;
@@ -29,7 +29,7 @@ fn switch(to_other: bool) {
 ///
 /// # Panics
 ///
-/// Where it is [gone](drop_word) then.
+/// If it is [gone](drop_word) then.
 #[track_caller]
 pub fn point(at: At) {
     point_at(at);
@@ -97,7 +97,7 @@ fn deliver() {
         this.threads[current].handler.take()
     });
     if let Some(handler) = handler {
-        // What the interrupted code was waiting for goes on after the handler.
+        // The interrupted wait goes on after the handler.
         let watch = in_execution(|this| std::mem::take(&mut this.threads[this.current].watch));
         handler();
         in_execution(|this| this.threads[this.current].watch = watch);
@@ -384,7 +384,7 @@ pub fn pass(nanos: u64) {
     in_execution(|this| this.now += nanos);
 }
 
-/// What the clock showed last.
+/// The last reading of the clock.
 pub fn time() -> u64 {
     in_execution(|this| this.now)
 }
@@ -413,7 +413,7 @@ pub fn unsignal() {
 ///
 /// # Panics
 ///
-/// Where another access does not lie before it, and one of the two writes.
+/// If another access does not lie before it, and one of the two writes.
 #[track_caller]
 pub fn access(data: &RefCell<Plain>, write: bool) {
     let place = Place::caller();
