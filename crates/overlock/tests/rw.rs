@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use caller::{Caller, until};
 use overlock::Linux;
 use overlock::core::Platform;
+use overlock::core::facts::{HasFacts, Waiting};
 use overlock::rw::RawRwLock;
 use rw::{Downgrade, Extras, FairTurn, Pair, Random, Timed, extras_of, soon};
 use watch::Place;
@@ -28,9 +29,9 @@ const ROUNDS: u64 = if cfg!(miri) { 1 } else { 10 };
 
 /// Many threads, and so many that sleeping readers are not all woken at once. A lock whose waiters
 /// spin in a queue is not for more threads than CPUs.
-fn threads(lock: &str) -> (usize, usize) {
-    match lock {
-        "qrwlock" => (3, 3),
+fn threads(waiting: Waiting) -> (usize, usize) {
+    match waiting {
+        Waiting::Spins => (3, 3),
         _ if cfg!(miri) => (4, 6),
         _ => (16, 300),
     }
@@ -144,11 +145,11 @@ impl<L: RawRwLock> Trial<L> {
 /// Readers, writers and the rest, with holders and waiters that lose or give away their CPU:
 /// writers exclude, and nobody waits for ever. A wake-up that was lost shows when the others have
 /// left.
-fn excludes_and_gets_on<L: RawRwLock>(extras: fn() -> Extras<L>) {
+fn excludes_and_gets_on<L: RawRwLock + HasFacts>(extras: fn() -> Extras<L>) {
     let _turn = turn();
     static WROTE: AtomicUsize = AtomicUsize::new(0);
     WROTE.store(0, Relaxed);
-    let trial = Trial::<L>::new(threads(L::NAME).0);
+    let trial = Trial::<L>::new(threads(L::FACTS.waiting).0);
     for round in 1..=ROUNDS {
         trial.run(move |number, place| {
             let extras = extras();
@@ -226,7 +227,7 @@ fn tries<L: RawRwLock>() {
     }
 }
 
-/// Who gives up leaves nothing behind, whatever it waited for.
+/// A thread that gives up leaves nothing behind, whatever it waited for.
 fn deadlines_pass<L: RawRwLock>(timed: Option<Timed<L>>) {
     let Some(timed) = timed else { return };
     let _turn = turn();
@@ -297,7 +298,7 @@ fn downgrade_lets_readers_in<L: RawRwLock>(downgrade: Option<Downgrade<L>>) {
     trial.assert_idle();
 }
 
-/// What was released fairly is not taken back: a writer that sleeps for it comes before the next
+/// A fair release is not taken back: a writer that sleeps for it comes before the next
 /// acquisition of the thread that let go. The lock's `unlock_write_fair`, and the default methods
 /// of `RawFairRwLock`.
 fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTurn<L>); 6]>) {
@@ -335,9 +336,9 @@ fn fairness_lets_a_writer_in<L: RawRwLock>(turns: Option<[(&'static str, FairTur
 }
 
 /// More readers than are woken at a time wait for one writer, and a few writers among them.
-fn a_crowd_gets_in<L: RawRwLock>() {
+fn a_crowd_gets_in<L: RawRwLock + HasFacts>() {
     let _turn = turn();
-    let crowd = threads(L::NAME).1;
+    let crowd = threads(L::FACTS.waiting).1;
     let trial = Trial::<L>::new(crowd);
     let token = trial.pair.lock.write();
     let begun = &*Box::leak(Box::new(AtomicUsize::new(0)));

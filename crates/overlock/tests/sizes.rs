@@ -51,7 +51,7 @@ fn the_others() {
     }
 }
 
-/// What the page says of others, for comparison.
+/// The page's lines on other crates, for comparison.
 #[test]
 fn other_crates() {
     sizes! {
