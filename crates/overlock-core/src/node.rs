@@ -12,7 +12,8 @@
 //!
 //! | field | who writes it, and when |
 //! |---|---|
-//! | `Slot::busy` | the owning thread and the handlers that interrupt it, claiming and releasing contexts |
+//! | `Slot::busy` | the owning thread and the handlers that interrupt it, claiming and releasing contexts; in the bits above, how many [`SlotGuard`]s they have |
+//! | `Slot::grant` | the owning thread, handing a [`hemlock`](crate::spin::hemlock) off; the waiter that takes it: 0 |
 //! | `Slot::depth`, `Slot::spare` | the owning thread and the handlers that interrupt it: `fast_queue`'s contexts, and the ticket that each brings to its next lock (0: its first own one) |
 //! | `Node::next` | the successor in the queue, once |
 //! | `Node::wait` | the predecessor (or the owner), handing the lock or the head of the queue over |
@@ -36,7 +37,7 @@ pub const CONTEXTS: usize = 4;
 /// The most slots that a platform may have: what 14 bits of a queue tail can name.
 pub const MAX_SLOTS: usize = (1 << 14) - 1;
 
-/// Where one context of one thread waits. A cache line of its own, since its owner spins on it.
+/// The node of one context of one thread, which waits there. A cache line of its own, since its owner spins on it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Node<P: Platform> {
@@ -56,6 +57,7 @@ pub struct Node<P: Platform> {
 pub struct Slot<P: Platform> {
     nodes: [Node<P>; CONTEXTS],
     busy: P::U32,
+    pub(crate) grant: P::Usize,
     pub(crate) depth: P::U32,
     pub(crate) spare: [P::U32; CONTEXTS],
     pub(crate) reading: Reading<P>,
@@ -150,6 +152,7 @@ impl<P: ConstPlatform> Slot<P> {
     pub const INIT: Self = Slot {
         nodes: [const { Node::INIT }; CONTEXTS],
         busy: Zero::ZERO,
+        grant: Zero::ZERO,
         depth: Zero::ZERO,
         spare: [const { Zero::ZERO }; CONTEXTS],
         reading: Reading::INIT,
@@ -162,13 +165,14 @@ impl<P: Platform> Slot<P> {
         Slot {
             nodes: core::array::from_fn(|_| Node::new()),
             busy: P::U32::new(0),
+            grant: P::Usize::new(0),
             depth: P::U32::new(0),
             spare: core::array::from_fn(|_| P::U32::new(0)),
             reading: Reading::new(),
         }
     }
 
-    /// Whether no context of the slot is claimed, and none of its entries names a read lock. A slot
+    /// Whether no context of the slot is claimed, nothing guards it, and none of its entries names a read lock. A slot
     /// whose thread exits while one does (it forgot a guard) must not be given to another
     /// thread: a queue may still name its node, and that lock is still read.
     pub fn is_idle(&self) -> bool {
@@ -185,6 +189,7 @@ impl<P: Platform> Slot<P> {
         }
         clear(self.reading.0.iter().map(|entry| &entry.lock));
         self.reading.forget_writers();
+        clear([&self.grant].into_iter());
         clear([&self.busy].into_iter());
         self.depth.load(Relaxed) == 0
     }
@@ -211,7 +216,7 @@ impl NodeId {
     ///
     /// # Panics
     ///
-    /// Where either is out of range.
+    /// If either is out of range.
     pub const fn new(slot: usize, context: usize) -> Self {
         assert!(slot < MAX_SLOTS && context < CONTEXTS);
         match NonZeroU16::new(((slot + 1) << 2 | context) as u16) {
@@ -251,7 +256,7 @@ impl NodeId {
     ///
     /// # Panics
     ///
-    /// Where the platform has no such slot: the name comes from a corrupted lock.
+    /// If the platform has no such slot: the name comes from a corrupted lock.
     #[inline]
     pub fn node<P: Platform>(self) -> &'static Node<P> {
         &P::slots()[self.slot()].nodes[self.context()]
@@ -315,6 +320,54 @@ impl<P: Platform> Drop for NodeGuard<P> {
     }
 }
 
+/// A guard of the calling thread's slot: while there is one, the slot goes to no other thread. Any
+/// number of them may exist.
+///
+/// Not `Send`: the slot belongs to the thread.
+#[derive(Debug)]
+pub struct SlotGuard<P: Platform> {
+    slot: usize,
+    _own: PhantomData<(*mut (), P)>,
+}
+
+/// One more guard, in [`Slot::busy`]: above the contexts' bits.
+const GUARD: u32 = 1 << CONTEXTS;
+
+impl<P: Platform> SlotGuard<P> {
+    /// Guards the calling thread's slot; `None` where it has none.
+    #[inline]
+    pub fn new() -> Option<Self> {
+        let slot = P::slot()?;
+        // An addition, since a handler may keep a guard beyond its return (it forgot it). Relaxed:
+        // as in `NodeGuard::new`.
+        P::slots()[slot].busy.fetch_add(GUARD, Relaxed);
+        Some(SlotGuard {
+            slot,
+            _own: PhantomData,
+        })
+    }
+
+    /// The slot's name in words: its number, from 1.
+    #[inline]
+    pub fn name(&self) -> u32 {
+        self.slot as u32 + 1
+    }
+
+    /// The slot.
+    #[inline]
+    pub fn slot(&self) -> &'static Slot<P> {
+        &P::slots()[self.slot]
+    }
+}
+
+impl<P: Platform> Drop for SlotGuard<P> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: as in `NodeGuard`'s drop.
+        self.slot().busy.fetch_sub(GUARD, Release);
+    }
+}
+
 /// Sets bits in words to hand out small numbers: slots to threads, tickets to locks. Lock-free,
 /// so usable from signal handlers and across fork.
 #[derive(Debug)]
@@ -345,7 +398,7 @@ impl<A: Atomic<u64>> Bitmap<'_, A> {
     ///
     /// # Panics
     ///
-    /// Where `number` lies outside the bitmap. In debug builds and with the `checked` feature also
+    /// If `number` lies outside the bitmap. In debug builds and with the `checked` feature also
     /// where it was not taken.
     pub fn give(&self, number: usize) {
         let old = self.0[number / 64].fetch_and(!(1 << (number % 64)), AcqRel);
