@@ -1,4 +1,4 @@
-//! What is known of each lock beyond its code: one row a lock, beside the lock.
+//! The facts about each lock that its type does not say: one row a lock, beside the lock.
 //!
 //! The lists of the benchmarks, of torture and of the model checkers, and the tests that run on
 //! every lock, read this row. None of them knows a lock by its name.
@@ -12,13 +12,13 @@ pub trait HasFacts {
     const FACTS: Facts;
 }
 
-/// A lock's row: what its documentation promises. A row starts from [`SPINNING`](Self::SPINNING) or
+/// A lock's row: the promises of its documentation. A row starts from [`SPINNING`](Self::SPINNING) or
 /// [`SLEEPING`](Self::SLEEPING), and says what is different.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// One line on what the lock is.
     pub about: &'static str,
-    /// What it promises to its waiters.
+    /// Its promise to its waiters.
     pub bound: Bound,
     /// How they wait.
     pub waiting: Waiting,
@@ -30,9 +30,9 @@ pub struct Facts {
     pub tried_in_handlers: bool,
     /// Whether a comparison that names no locks includes this one.
     pub compared: bool,
-    /// Which acquisitions need the thread's queue node, or its slot.
+    /// The acquisitions that need a queue node, or the slot, of the thread.
     pub node: Node,
-    /// What the statistics count an acquisition as that is not on the fast path.
+    /// The event that the statistics count for an acquisition off the fast path.
     pub slow: Slow,
 }
 
@@ -74,7 +74,7 @@ pub enum Waiting {
     Sleeps,
 }
 
-/// What a lock promises to its waiters.
+/// A lock's promise to its waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// First come, first served: once a waiter is in the queue, each other thread acquires the lock
@@ -143,7 +143,7 @@ pub enum Node {
     Sleep,
 }
 
-/// What the statistics count an acquisition as that is not on the fast path.
+/// The event that the statistics count for an acquisition off the fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slow {
     /// Not counted.

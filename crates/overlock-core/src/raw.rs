@@ -1,4 +1,4 @@
-//! What locks can do, as traits: the tests, the model, torture and bench run on them.
+//! The locks' abilities as traits: the tests, the model, torture and bench run on them.
 
 use core::fmt;
 
@@ -16,7 +16,7 @@ use crate::sleep::cancel::CancelToken;
 /// Between a `lock` or successful `try_lock` and the `unlock` that consumes its token, no
 /// other thread gets a token of the same lock. `is_overlock` is true where it says so alone.
 pub unsafe trait RawLock: Send + Sync + Sized + 'static {
-    /// What an acquisition hands to its release: nothing, or the queue node that it used.
+    /// The token from an acquisition to its release: nothing, or the queue node that it used.
     type Token;
 
     /// The lock's name in tables and options: `ticket`, `pv_queued`.
@@ -146,9 +146,9 @@ pub unsafe trait RawCancelLock<P: Platform>: RawLock {
 /// consumes its token, nobody else gets a token of the same lock. While somebody holds a token of
 /// `read` nobody gets one of `write`.
 pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
-    /// What a reader's acquisition hands to its release.
+    /// The token from a reader's acquisition to its release.
     type Read;
-    /// What a writer's acquisition hands to its release.
+    /// The token from a writer's acquisition to its release.
     type Write;
 
     /// The lock's name in tables and options.
@@ -237,7 +237,7 @@ pub unsafe trait RawDowngradeRwLock: RawRwLock {
 /// As for [`RawRwLock`]; while somebody holds a token of `upgradable`, nobody else gets another
 /// one, nor one of `write`.
 pub unsafe trait RawUpgradeRwLock: RawDowngradeRwLock + RawTimedRwLock {
-    /// What an upgradable reader's acquisition hands to its release.
+    /// The token from an upgradable reader's acquisition to its release.
     type Upgradable;
 
     /// Acquires the lock as its upgradable reader.
@@ -369,8 +369,7 @@ pub unsafe trait RawFairRwLock: RawUpgradeRwLock {
     }
 }
 
-/// What threads wait for and a child of fork can go on with: a lock, and whatever else keeps
-/// waiters.
+/// A lock, or another object with waiters, that a child of fork can go on with.
 ///
 /// In the child there is one thread. The others are gone, but what they wrote is there: their
 /// places in lists and queues, guards that they held at that moment, what they asked of the next
@@ -381,9 +380,9 @@ pub unsafe trait RawFairRwLock: RawUpgradeRwLock {
 /// After [`forget_waiters`](Self::forget_waiters) nothing refers to the node of a thread that is
 /// gone.
 pub unsafe trait RawFork {
-    /// Makes it what it would be if nobody had ever waited. Who holds it goes on doing so: the
-    /// calling thread, or one that is gone; then it is held for ever. What was on its way to a
-    /// waiter is free: a lock, if the waiter had not taken it yet; permits are lost.
+    /// Resets it to what it would be if nobody had ever waited. Its holder keeps it: the calling
+    /// thread, or one that exists only in the parent; then it is held for ever. A lock on its way to
+    /// a waiter that had not taken it yet is free; permits on their way are lost.
     ///
     /// Allocates nothing, and waits for nothing.
     ///

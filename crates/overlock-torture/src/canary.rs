@@ -1,12 +1,12 @@
 //! The torn-write detector: data that show when two were inside that should not have been.
 //!
 //! A writer puts its name on the canary, changes the words one by one, with pauses between, and
-//! takes its name off. Whoever comes next, writer or reader, must find all words the same and
+//! takes its name off. The next one inside, writer or reader, must find all words the same and
 //! nobody's name; a reader must still do so when it leaves. Readers are counted as well, so a
 //! writer finds one that is inside even if neither has touched a word meanwhile.
 //!
 //! The words are plain memory on purpose. A lock that lets two in is a data race here, which is
-//! what ThreadSanitizer and Miri look for; the accesses are volatile, so that the compiler leaves
+//! what ThreadSanitizer and Miri find; the accesses are volatile, so that the compiler leaves
 //! them one by one as they stand. The two counters are atomic and Relaxed, and order nothing.
 
 use std::cell::UnsafeCell;
@@ -97,16 +97,16 @@ impl fmt::Display for Name {
 }
 
 impl Canary {
-    /// A writer's section: `between(i)` runs before word `i` is written. What the words hold then,
+    /// A writer's section: `between(i)` runs before word `i` is written. Returns what the words hold then,
     /// which is how often there was one. The caller holds the lock alone; `who` is the number
     /// of its thread, and perhaps [`HANDLER`].
     ///
     /// # Errors
     ///
-    /// Where it was not alone.
+    /// If it was not alone.
     pub fn write(&self, who: u64, mut between: impl FnMut(usize)) -> Result<u64, Torn> {
         let name = who + 1;
-        let old = self.look()?;
+        let old = self.intact()?;
         let new = old.wrapping_add(1);
         self.alone()?;
         self.set_owner(name);
@@ -120,7 +120,7 @@ impl Canary {
         }
         self.alone()?;
         self.set_owner(0);
-        if self.look()? != new {
+        if self.intact()? != new {
             return Err(Torn::Words(self.words()));
         }
         // A plain addition: only writers do it, one at a time.
@@ -129,16 +129,16 @@ impl Canary {
         Ok(new)
     }
 
-    /// What a reader sees, before and after `inside`. The caller holds the lock, with other readers
+    /// Returns what a reader sees, before and after `inside`. The caller holds the lock, with other readers
     /// or alone.
     ///
     /// # Errors
     ///
-    /// Where somebody wrote meanwhile.
+    /// If somebody wrote meanwhile.
     pub fn read(&self, inside: impl FnOnce()) -> Result<u64, Torn> {
-        let before = self.look()?;
+        let before = self.intact()?;
         inside();
-        let after = self.look()?;
+        let after = self.intact()?;
         if before == after {
             Ok(after)
         } else {
@@ -151,7 +151,7 @@ impl Canary {
     ///
     /// # Errors
     ///
-    /// Where there are more.
+    /// If there are more.
     pub fn enter(&self, most: u64) -> Result<(), Torn> {
         let inside = (self.counts.readers.fetch_add(READER, Relaxed) & INSIDE) + 1;
         if inside > most {
@@ -171,14 +171,14 @@ impl Canary {
         writes.wrapping_add(self.counts.readers.load(Relaxed) >> 32)
     }
 
-    /// What the words say, which is how often they were written, while nobody is inside.
+    /// Returns what the words say, which is how often they were written, while nobody is inside.
     ///
     /// # Errors
     ///
-    /// Where somebody is, or was in vain.
+    /// If somebody is, or was in vain.
     pub fn at_rest(&self) -> Result<u64, Torn> {
         self.alone()?;
-        self.look()
+        self.intact()
     }
 
     fn alone(&self) -> Result<(), Torn> {
@@ -189,7 +189,7 @@ impl Canary {
     }
 
     /// All words, if they are the same and nobody's name is there.
-    fn look(&self) -> Result<u64, Torn> {
+    fn intact(&self) -> Result<u64, Torn> {
         let words = self.words();
         let owner = self.owner();
         if owner != 0 {

@@ -1,4 +1,4 @@
-//! What happens to the threads from outside: signals, and other CPUs.
+//! Interference with the threads from outside: signals, and other CPUs.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -13,13 +13,14 @@ use crate::random::{Random, of_name};
 use crate::signal;
 use crate::worker_state::WorkerState;
 
-/// Who waits for longer gets no signal: it would wake a waiter that nobody kicks, and hide that.
+/// A thread that waits for longer gets no signal: it would wake a waiter that nobody kicks, and hide
+/// that.
 const PATIENT: u64 = 20_000_000;
 
-/// Signals come in spells.
-const SPELL: Duration = Duration::from_millis(20);
+/// Signals come in bursts.
+const BURST: Duration = Duration::from_millis(20);
 
-/// What was done from outside.
+/// The interference that was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// How often the threads were given other CPUs.
@@ -31,7 +32,7 @@ pub struct Done {
 ///
 /// # Errors
 ///
-/// Where the machine does not give it.
+/// If the machine does not give it.
 pub fn start(job: &'static Job, cpus: Vec<usize>) -> std::io::Result<JoinHandle<Done>> {
     thread::Builder::new()
         .name("interference".to_owned())
@@ -41,15 +42,15 @@ pub fn start(job: &'static Job, cpus: Vec<usize>) -> std::io::Result<JoinHandle<
 fn interference(job: &'static Job, cpus: &[usize]) -> Done {
     let mut random = Random::of(&[job.settings.seed, of_name(job.entry.name), u64::MAX]);
     let mut done = Done::default();
-    let (mut shuffled, mut spell) = (Instant::now(), Instant::now());
+    let (mut shuffled, mut burst) = (Instant::now(), Instant::now());
     let mut sending = false;
     while job.command() != Command::Stop {
         thread::sleep(Duration::from_nanos(random.scaled(15, 19)));
         if job.command() == Command::Rest {
             continue;
         }
-        if spell.elapsed() >= SPELL {
-            spell = Instant::now();
+        if burst.elapsed() >= BURST {
+            burst = Instant::now();
             sending = random.once_in(2);
         }
         let state = &job.workers[random.below(job.workers.len() as u64) as usize];

@@ -23,7 +23,7 @@ use crate::worker_state::{Op, WorkerState};
 /// Enough for what the threads do, and little enough for many of them.
 const STACK: usize = 256 * 1024;
 
-/// What the threads are asked to do.
+/// A command to the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Torture.
@@ -53,7 +53,7 @@ pub struct Job {
     pub entry: &'static Entry,
     /// It, and what is done with it.
     pub subject: Box<dyn Subject>,
-    /// What the run was asked to do.
+    /// The settings of the run.
     pub settings: Settings,
     /// One for each thread.
     pub workers: Vec<WorkerState>,
@@ -66,7 +66,7 @@ pub struct Job {
     verdict: Mutex<Option<Violation>>,
 }
 
-/// Who is there.
+/// The workers that have followed a command.
 #[derive(Debug, Default)]
 struct Gate {
     /// Rests so far: one that has ended counts for nobody who has not noticed yet.
@@ -80,7 +80,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// Where the lock cannot be created.
+    /// If the lock cannot be created.
     pub fn new(
         entry: &'static Entry,
         settings: &Settings,
@@ -104,7 +104,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// Where the machine does not give them.
+    /// If the machine does not give them.
     pub fn start(&'static self) -> Result<(), Error> {
         for index in 0..self.workers.len() {
             self.spawn(index, 0).map_err(|source| Error::Spawn {
@@ -116,13 +116,13 @@ impl Job {
         Ok(())
     }
 
-    /// What the threads are asked to do. Acquire, pairs with the release in [`ask`](Self::ask): a
-    /// handler that goes on after a rest must not touch what is still being looked at.
+    /// Returns the present command. Acquire, pairs with the release in [`ask`](Self::ask): a
+    /// handler that goes on after a rest must not touch what is still being checked.
     pub fn command(&self) -> Command {
         Command::of(self.command.load(Acquire))
     }
 
-    /// Asks the threads to rest, or to leave. A worker that was told to leave gets no further command.
+    /// Asks the threads to rest, or to leave. A worker that was asked to leave gets no further command.
     pub fn ask(&self, command: Command) {
         let mut gate = self.gate();
         if self.command() != Command::Stop {

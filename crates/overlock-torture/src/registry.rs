@@ -1,4 +1,4 @@
-//! What can be tortured. A lock of overlock-core's lists is here as soon as it is in one of them.
+//! The list of all that can be tortured. A lock of overlock-core's lists is here as soon as it is in one of them.
 
 mod list;
 mod select;
@@ -16,9 +16,9 @@ pub use select::{NoSuchLock, select};
 /// Something that can be tortured.
 #[derive(Debug)]
 pub struct Entry {
-    /// What the user types and the tables say.
+    /// Its name in options and tables.
     pub name: &'static str,
-    /// What its documentation promises.
+    /// Its row: the promises of its documentation.
     pub facts: Facts,
     /// Creates some, for so many threads.
     pub(crate) make: Make,

@@ -1,4 +1,4 @@
-//! What came out.
+//! The results.
 
 pub mod json;
 pub mod table;
@@ -12,7 +12,7 @@ use crate::job::Job;
 use crate::violation::Violation;
 use crate::worker_state::{self, Tally, WorkerState};
 
-/// What happened to one lock.
+/// The result for one lock.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockReport {
     /// Its name.
@@ -43,7 +43,7 @@ pub struct LockReport {
     pub max_thread: u64,
     /// The longest wait for an acquisition, in milliseconds.
     pub longest_wait_ms: f64,
-    /// What that was.
+    /// The operation of the longest wait.
     pub longest_wait: &'static str,
     /// How often others got the lock during one wait, at most.
     pub passed_by: u64,
@@ -53,7 +53,7 @@ pub struct LockReport {
     pub late_ms: f64,
     /// Threads that took the place of one that had exited.
     pub successors: u64,
-    /// How often all stopped, and what they had left was looked at; the last time too.
+    /// How often all stopped, and their data were checked; the last time too.
     pub rests: u64,
     /// How often they were given other CPUs.
     pub shuffles: u64,
@@ -65,11 +65,11 @@ pub struct LockReport {
     pub nicer: u64,
     /// Steps that were to have one of the two, and may not.
     pub unboosted: u64,
-    /// What was found, if something was.
+    /// The violation, if there was one.
     pub violation: Option<Violation>,
 }
 
-/// What the run knows and the threads do not.
+/// The part of a report that the run knows and the threads do not.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// How long it took.
@@ -78,7 +78,7 @@ pub struct Pace {
     pub rests: u64,
     /// How often they were given other CPUs.
     pub shuffles: u64,
-    /// How often a waiter was passed after its bound, while it ran, at most.
+    /// How often a waiter was bypassed after its bound, while it ran, at most.
     pub overtaken: u64,
 }
 
@@ -92,7 +92,7 @@ fn of_place(state: &WorkerState) -> u64 {
 }
 
 impl LockReport {
-    /// What the job has come to.
+    /// The report of a job.
     pub fn new(job: &Job, pace: Pace) -> Self {
         let sum = |tally: fn(&WorkerState) -> &Tally| -> u64 {
             job.workers.iter().map(|state| tally(state).get()).sum()
@@ -120,7 +120,7 @@ impl LockReport {
             max_thread: job.workers.iter().map(of_place).max().unwrap_or_default(),
             longest_wait_ms: milliseconds(longest),
             longest_wait: op.describe(),
-            passed_by: most(|state| &state.tallies.passed),
+            passed_by: most(|state| &state.tallies.bypassed),
             overtaken_by: pace.overtaken,
             late_ms: milliseconds(most(|state| &state.tallies.late)),
             successors: job.workers.iter().map(born).sum(),

@@ -1,4 +1,4 @@
-//! What is tortured, one type for each kind of lock. All that is common to them is elsewhere.
+//! The locks under torture, one type for each kind of lock. All that is common to them is elsewhere.
 
 use std::fmt::Debug;
 
@@ -34,7 +34,7 @@ pub trait Subject: Debug + Send + Sync {
     /// One step of a thread.
     fn step(&self, worker: &Worker, step: &Step);
 
-    /// What a signal handler does on the thread `index`, which it has interrupted anywhere. Must be
+    /// The action of a signal handler on the thread `index`, which it has interrupted anywhere. Must be
     /// fit for that.
     fn interrupt(&self, index: usize, handled: &Handled) {
         let _ = (index, handled);
@@ -46,15 +46,15 @@ pub trait Subject: Debug + Send + Sync {
     /// Lock `lock`, for a report: what it says of itself, and what it holds.
     fn state(&self, lock: usize) -> String;
 
-    /// Looks whether all is as it must be while no thread is in a step; `written(lock)` is how
+    /// Checks that all is as it must be while no thread is in a step; `written(lock)` is how
     /// often they wrote under each lock.
     ///
     /// # Errors
     ///
-    /// Where it is not.
+    /// If it is not.
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation>;
 
-    /// What the thread `index` does next, where `command` is what all are asked to do. For those that
+    /// Returns the command that the thread `index` follows, given that of the job. For those that
     /// must all do the same.
     fn agree(&self, index: usize, command: Command) -> Command {
         let _ = index;

@@ -36,7 +36,7 @@ pub struct Ask {
     pub how: How,
 }
 
-/// What ends a wait early.
+/// The end of a wait before it is over.
 #[derive(Clone, Debug, Default)]
 pub struct Limit {
     /// When.
@@ -59,7 +59,7 @@ impl Limit {
         self.deadline.unwrap_or(Instant::from_nanos(u64::MAX))
     }
 
-    /// What ends the wait; for calls that need a token.
+    /// The token that ends the wait; for calls that need one.
     pub fn token(&self) -> &CancelToken {
         static NEVER: CancelToken = CancelToken::new();
         self.token.as_deref().unwrap_or(&NEVER)
@@ -87,7 +87,7 @@ impl Worker {
         self.index as u64
     }
 
-    /// What all are asked to do.
+    /// Returns the present command.
     pub fn command(&self) -> Command {
         self.job.command()
     }
@@ -97,7 +97,7 @@ impl Worker {
         self.state().since()
     }
 
-    /// Where others see what it does.
+    /// Its state, which others see.
     pub fn state(&self) -> &'static WorkerState {
         &self.job.workers[self.index]
     }
@@ -130,7 +130,7 @@ impl Worker {
         attempt: impl FnOnce(&Limit) -> Option<T>,
     ) -> Option<T> {
         let limit = self.limit(ask.how);
-        let passed = visits();
+        let bypassed = visits();
         let start = self.set(ask.op, ask.lock);
         let got = attempt(&limit);
         let now = Linux::now().as_nanos();
@@ -139,7 +139,7 @@ impl Worker {
         }
         let tallies = &self.state().tallies;
         if ask.op.is_wait() {
-            tallies.passed.raise(visits().wrapping_sub(passed));
+            tallies.bypassed.raise(visits().wrapping_sub(bypassed));
             self.waited(ask.op, now - start);
         }
         if got.is_some() {
@@ -189,9 +189,9 @@ impl Worker {
         let how = if how == How::Try { How::Wait } else { how };
         let limit = self.limit(how);
         self.drop_hold(lock);
-        let (result, told) = self.wait(op, lock, Side::Write, || f(&limit));
+        let (result, came) = self.wait(op, lock, Side::Write, || f(&limit));
         self.state().set_token(None);
-        if !told {
+        if !came {
             self.judge(op, how, &limit, Linux::now().as_nanos());
         }
         result
@@ -303,7 +303,7 @@ impl Worker {
         }
     }
 
-    /// What was written or read under lock `lock`, if it was what it must be.
+    /// Returns what was written or read under lock `lock`, if it was what it must be.
     pub fn check<T>(&self, lock: usize, result: Result<T, Torn>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -315,7 +315,7 @@ impl Worker {
         }
     }
 
-    /// What was seen under lock `lock`, which the thread has held ever since, must still be there.
+    /// Checks that what was seen under lock `lock`, held ever since, is still there.
     pub fn unchanged(&self, lock: usize, canary: &Canary, seen: Option<u64>) {
         let now = self.check(lock, canary.read(|| {}));
         if let (Some(seen), Some(now)) = (seen, now)
@@ -325,7 +325,7 @@ impl Worker {
         }
     }
 
-    /// What was written under lock `lock`, which now counts, if it was what it must be.
+    /// Counts a write under lock `lock`, if it was what it must be. Returns what was written.
     pub fn written(&self, lock: usize, result: Result<u64, Torn>) -> Option<u64> {
         let value = self.check(lock, result)?;
         self.state().tallies.written[lock].add();

@@ -1,4 +1,4 @@
-//! What one thread is doing, where others can see it.
+//! The state of a worker, for others to see.
 //!
 //! All of it is Relaxed: it orders nothing, and the watchdog, which reads it, gives threads some
 //! seconds.
@@ -13,7 +13,7 @@ use crate::settings::LOCKS;
 
 macro_rules! ops {
     ($($op:ident $wait:literal $text:literal,)*) => {
-        /// What a thread can be doing.
+        /// An operation of a thread.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)] // each says what it is
         pub enum Op { $($op,)* }
@@ -97,7 +97,7 @@ impl Op {
     }
 }
 
-/// What a thread does at one moment.
+/// The operation of a thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doing {
     /// The operation.
@@ -162,7 +162,7 @@ impl Tally {
     }
 }
 
-/// What a worker did, over all its threads.
+/// The counts of a worker, over all its threads.
 #[derive(Debug, Default)]
 pub struct Tallies {
     /// Acquisitions to be alone.
@@ -177,10 +177,10 @@ pub struct Tallies {
     pub cancelled: Tally,
     /// The longest wait for an acquisition, in nanoseconds.
     pub longest: Tally,
-    /// What that was: an [`Op`] as a number.
+    /// The operation of that wait: an [`Op`] as a number.
     pub longest_op: AtomicU32,
     /// How many others got the lock during a wait, at most.
-    pub passed: Tally,
+    pub bypassed: Tally,
     /// How late a wait with a deadline ended, at most.
     pub late: Tally,
     /// Steps with a real-time priority.
@@ -193,7 +193,7 @@ pub struct Tallies {
     pub written: [Tally; LOCKS],
 }
 
-/// What signal handlers did on the threads in one state.
+/// The counts of signal handlers on the threads of a worker.
 #[derive(Debug, Default)]
 pub struct Handled {
     /// Signals.
@@ -215,9 +215,9 @@ pub struct WorkerState {
     thread: AtomicU32,
     /// How many threads there have been before.
     pub generation: AtomicU64,
-    /// What they did.
+    /// Their counts.
     pub tallies: Tallies,
-    /// What handlers did on them.
+    /// Their handlers' counts.
     pub handled: Handled,
     token: Mutex<Option<Arc<CancelToken>>>,
 }
@@ -237,18 +237,18 @@ impl Default for WorkerState {
 }
 
 impl WorkerState {
-    /// What its thread does.
+    /// Returns the present operation of its thread.
     pub fn doing(&self) -> Doing {
         Doing::unpack(self.doing.load(Relaxed))
     }
 
-    /// Its thread turns to something else, `now`.
+    /// Its thread begins something else, `now`.
     pub fn set(&self, doing: Doing, now: u64) {
         self.since.store(now, Relaxed);
         self.doing.store(doing.pack(), Relaxed);
     }
 
-    /// When it turned to what it does, on the clock of the locks.
+    /// When it began its present operation, on the clock of the locks.
     pub fn since(&self) -> u64 {
         self.since.load(Relaxed)
     }

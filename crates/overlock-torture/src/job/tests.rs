@@ -9,7 +9,7 @@ use crate::subject::Subject;
 use crate::worker::Ask;
 use overlock::core::facts::{Bound, Facts};
 
-/// Counts steps; fails, panics or gives up where it is told to.
+/// Counts steps; fails, panics or gives up where it is asked to.
 #[derive(Debug, Default)]
 pub struct Fake {
     pub visits: AtomicU64,
@@ -20,7 +20,7 @@ pub struct Fake {
 impl Subject for Fake {
     fn step(&self, worker: &Worker, _: &Step) {
         self.visits.fetch_add(1, Relaxed);
-        assert!(!self.panics.load(Relaxed), "as it was told to");
+        assert!(!self.panics.load(Relaxed), "as asked");
         if let Some(how) = self.gives_up {
             let ask = Ask {
                 op: Op::LockUntil,
@@ -131,7 +131,7 @@ fn a_panic_is_a_violation_and_ends_the_run() {
     assert!(job.all(Command::Stop, SOON));
     let verdict = job.verdict().clone().unwrap();
     assert_eq!(verdict.kind, Kind::Panic);
-    assert!(verdict.message.contains("as it was told to"), "{verdict}");
+    assert!(verdict.message.contains("as asked"), "{verdict}");
 }
 
 fn verdict_of_one_that_gives_up(make: Make) -> Violation {

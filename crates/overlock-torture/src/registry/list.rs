@@ -190,7 +190,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
             spins(sleeper(
                 "faulty_rw",
                 Bound::None,
-                "a writer does not look for readers",
+                "a writer does not check for readers",
                 |_| {
                     let extras = shared_extras!(BustedRw<Linux>);
                     Ok(Box::new(Shared::new(extras, &Facts::SLEEPING)?))

@@ -19,7 +19,7 @@ pub struct Gathering {
     barrier: Barrier<Linux>,
     marks: Vec<Mark>,
     rounds: AtomicU64,
-    /// What the leader of the round has found that all are asked to do.
+    /// The command that the leader of the round has found.
     command: AtomicU8,
 }
 

@@ -29,14 +29,14 @@ pub struct Queue<L: RawLock> {
     canary: Canary,
     items: Condvar<Linux>,
     room: Condvar<Linux>,
-    /// Put in and taken out so far. Under the lock; atomic for those that look from outside.
+    /// Put in and taken out so far. Under the lock; atomic for those that read it from outside.
     put: AtomicU64,
     taken: AtomicU64,
 }
 
 /// One of the two ends.
 struct End<'a> {
-    /// What one waits for at this end, and what those at the other end wait for.
+    /// The condition that one waits for at this end, and that of the other end.
     mine: &'a Condvar<Linux>,
     theirs: &'a Condvar<Linux>,
     count: &'a AtomicU64,
@@ -48,7 +48,7 @@ impl<L: RawLock> Queue<L> {
     ///
     /// # Errors
     ///
-    /// Where the lock cannot be created.
+    /// If the lock cannot be created.
     pub fn new() -> Result<Self, CreateError> {
         Ok(Self {
             lock: L::create()?,

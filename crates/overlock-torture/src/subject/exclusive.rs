@@ -34,7 +34,7 @@ type Cancellable<L> = fn(&L, &CancelToken, Option<Deadline>) -> Option<<L as Raw
 type UnlockFair<L> = unsafe fn(&L, <L as RawLock>::Token);
 type Bump<L> = unsafe fn(&L, <L as RawLock>::Token) -> <L as RawLock>::Token;
 
-/// What a lock can do beyond [`RawLock`].
+/// The abilities of a lock beyond [`RawLock`].
 #[derive(Clone, Copy)]
 pub struct ExclusiveExtras<L: RawLock> {
     pub until: Option<Until<L>>,
@@ -72,7 +72,7 @@ impl<L: RawLock> Exclusive<L> {
     ///
     /// # Errors
     ///
-    /// Where they cannot be created.
+    /// If they cannot be created.
     pub fn new(extras: ExclusiveExtras<L>, facts: &Facts) -> Result<Self, CreateError> {
         let seat = || {
             Ok(Seat {
@@ -183,7 +183,7 @@ where
 
     fn visits(&self, lock: usize) -> u64 {
         if lock == SHORT_LIVED {
-            // Whom others pass at one of them is not known; who waits for one gets it or hangs.
+            // Nobody counts who bypasses whom at one of them; a waiter gets it or hangs.
             return 0;
         }
         self.seats[lock].canary.visits()
@@ -223,7 +223,7 @@ impl<L: RawLock + Debug> Debug for Exclusive<L> {
     }
 }
 
-/// A lock that no thread uses must not look `used`; `state` is for the report.
+/// A lock that no thread uses must not seem `used`; `state` is for the report.
 pub(super) fn unused(
     lock: usize,
     used: bool,
@@ -240,7 +240,7 @@ pub(super) fn unused(
 pub(super) fn counts(lock: usize, canary: &Canary, written: u64) -> Result<(), Violation> {
     let found = canary
         .at_rest()
-        .map_err(|torn| Violation::torn("who looked while all rested", lock, torn))?;
+        .map_err(|torn| Violation::torn("the check while all rested", lock, torn))?;
     if found == written {
         Ok(())
     } else {

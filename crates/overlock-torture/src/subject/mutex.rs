@@ -16,7 +16,7 @@ use crate::violation::Violation;
 use crate::worker::{Ask, Limit, Worker};
 use crate::worker_state::Op;
 
-/// What the mutexes protect. By reference, so that others can ask it for its counts.
+/// The data that the mutexes protect. By reference, so that others can ask it for its counts.
 type Data = Arc<Canary>;
 
 /// A few mutexes around their canaries.

@@ -61,7 +61,7 @@ impl Cells {
         Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Fills cell `index` unless somebody has, or waits for that, and looks at it then.
+    /// Fills cell `index` unless somebody has, or waits for that, and reads it then.
     fn fill(&self, worker: &Worker, step: &Step, chunk: &Chunk, index: usize, wait: bool) {
         let cell = &chunk.cells[index];
         let bits = step.bits >> index;

@@ -16,7 +16,7 @@ use crate::violation::Violation;
 use crate::worker::{Ask, Worker};
 use crate::worker_state::Op;
 
-/// What the locks protect. By reference, so that others can ask it for its counts.
+/// The data that the locks protect. By reference, so that others can ask it for its counts.
 type Data = Arc<Canary>;
 type Reader<'a> = RwLockReadGuard<'a, Data>;
 type Writer<'a> = RwLockWriteGuard<'a, Data>;
@@ -69,7 +69,7 @@ impl GuardedRwLock {
         worker.acquire(ask, || seat.canary.visits(), |_| attempt(&seat.lock, how))
     }
 
-    fn look(&self, worker: &Worker, lock: usize, canary: &Canary, step: &Step) -> Option<u64> {
+    fn inspect(&self, worker: &Worker, lock: usize, canary: &Canary, step: &Step) -> Option<u64> {
         worker.check(lock, canary.enter(u64::MAX));
         let seen = worker.check(lock, canary.read(|| worker.pause(step.hold)));
         canary.leave();
@@ -104,7 +104,7 @@ impl GuardedRwLock {
             _ => Some(lock.read()),
         });
         let Some(guard) = guard else { return };
-        let seen = self.look(worker, lock, &guard, step);
+        let seen = self.inspect(worker, lock, &guard, step);
         inner();
         worker.unchanged(lock, &guard, seen);
         self.leave_reader(worker, step, lock, guard);
@@ -116,12 +116,12 @@ impl GuardedRwLock {
             Then::Panic => unwind(worker, lock, guard),
             Then::Change => {
                 let part = Reader::map(guard, |canary| canary);
-                self.look(worker, lock, &part, step);
+                self.inspect(worker, lock, &part, step);
                 worker.release(lock, || drop(part));
             }
             Then::Bump => {
                 worker.wait(Op::Bump, lock, Side::Read, || Reader::bump(&mut guard));
-                self.look(worker, lock, &guard, step);
+                self.inspect(worker, lock, &guard, step);
                 worker.release(lock, || drop(guard));
             }
             Then::Leave => worker.release(lock, || drop(guard)),
@@ -156,7 +156,7 @@ impl GuardedRwLock {
                 let guard = Writer::downgrade(guard);
                 worker.hold(lock, Side::Read);
                 worker.unchanged(lock, &guard, left);
-                self.look(worker, lock, &guard, step);
+                self.inspect(worker, lock, &guard, step);
                 worker.release(lock, || drop(guard));
             }
             Then::Change => {
@@ -186,7 +186,7 @@ impl GuardedRwLock {
             _ => Some(lock.upgradable_read()),
         });
         let Some(mut guard) = guard else { return };
-        let seen = self.look(worker, lock, &guard, step);
+        let seen = self.inspect(worker, lock, &guard, step);
         inner();
         worker.unchanged(lock, &guard, seen);
         match step.then {
@@ -196,7 +196,7 @@ impl GuardedRwLock {
                 worker.wait(Op::Bump, lock, Side::Upgradable, || {
                     Upgradable::bump(&mut guard)
                 });
-                self.look(worker, lock, &guard, step);
+                self.inspect(worker, lock, &guard, step);
                 worker.release(lock, || drop(guard));
             }
             Then::Leave => worker.release(lock, || drop(guard)),
@@ -234,7 +234,7 @@ impl GuardedRwLock {
                 }
                 worker.hold(lock, Side::Upgradable);
                 worker.set(Op::Inside, lock);
-                self.look(worker, lock, &guard, step);
+                self.inspect(worker, lock, &guard, step);
                 return worker.release(lock, || drop(guard));
             }
             3 => {

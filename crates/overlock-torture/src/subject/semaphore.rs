@@ -16,7 +16,7 @@ const PERMITS: u32 = 3;
 pub struct Permits(Semaphore<Linux>);
 
 impl Permits {
-    /// What it can do beyond its raw trait.
+    /// Its abilities beyond its raw trait.
     pub fn extras() -> SharedExtras<Self> {
         SharedExtras {
             timed: Some(Timed {

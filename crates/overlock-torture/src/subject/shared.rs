@@ -41,7 +41,7 @@ struct Seat<L> {
 /// Of a step's bits: one reader in four passes those that wait, where readers may.
 const PAST: u64 = 3 << 8;
 
-/// What a step of [`Shared`] does between acquisition and release; it takes the next locks.
+/// The part of a step of [`Shared`] does between acquisition and release; it takes the next locks.
 type Inner<'a> = &'a dyn Fn();
 
 impl<L: RawRwLock> Shared<L> {
@@ -49,7 +49,7 @@ impl<L: RawRwLock> Shared<L> {
     ///
     /// # Errors
     ///
-    /// Where they cannot be created.
+    /// If they cannot be created.
     pub fn new(extras: SharedExtras<L>, facts: &Facts) -> Result<Self, CreateError> {
         let seat = || {
             Ok(Seat {
@@ -99,8 +99,8 @@ impl<L: RawRwLock> Shared<L> {
         )
     }
 
-    /// What a reader does inside; what it saw.
-    fn look(&self, worker: &Worker, lock: usize, step: &Step, inner: Inner<'_>) -> Option<u64> {
+    /// The section of a reader. Returns what it saw.
+    fn inspect(&self, worker: &Worker, lock: usize, step: &Step, inner: Inner<'_>) -> Option<u64> {
         let canary = &self.seats[lock].canary;
         worker.check(lock, canary.enter(self.most()));
         let seen = worker.check(lock, canary.read(|| worker.pause(step.hold)));
@@ -110,13 +110,13 @@ impl<L: RawRwLock> Shared<L> {
         seen
     }
 
-    /// As [`look`](Self::look), where nobody can have written since `last` was seen.
-    fn look_again(&self, worker: &Worker, lock: usize, step: &Step, last: Option<u64>) {
+    /// As [`inspect`](Self::inspect), where nobody can have written since `last` was seen.
+    fn inspect_again(&self, worker: &Worker, lock: usize, step: &Step, last: Option<u64>) {
         worker.unchanged(lock, &self.seats[lock].canary, last);
-        self.look(worker, lock, step, &|| {});
+        self.inspect(worker, lock, step, &|| {});
     }
 
-    /// What a writer does inside; what it left there.
+    /// The section of a writer. Returns what it left there.
     fn change(&self, worker: &Worker, lock: usize, step: &Step) -> Option<u64> {
         let between = worker.between_words(step.hold, step.bits);
         worker.written(lock, self.seats[lock].canary.write(worker.name(), between))
@@ -140,7 +140,7 @@ impl<L: RawRwLock> Shared<L> {
             },
         );
         let Some(token) = token else { return };
-        self.look(worker, lock, step, inner);
+        self.inspect(worker, lock, step, inner);
         self.leave_read(worker, lock, token, step);
     }
 
@@ -155,7 +155,7 @@ impl<L: RawRwLock> Shared<L> {
                 // SAFETY: as above.
                 let bump = || unsafe { (fair.bump_read)(raw, token) };
                 token = worker.wait(Op::Bump, lock, Side::Read, bump);
-                self.look(worker, lock, step, &|| {});
+                self.inspect(worker, lock, step, &|| {});
             }
             _ => {}
         }
@@ -208,7 +208,7 @@ impl<L: RawRwLock> Shared<L> {
                 // SAFETY: as above.
                 let token = unsafe { downgrade(raw, token) };
                 worker.hold(lock, Side::Read);
-                self.look_again(worker, lock, step, left);
+                self.inspect_again(worker, lock, step, left);
                 // SAFETY: as above.
                 return worker.release(lock, || unsafe { raw.unlock_read(token) });
             }

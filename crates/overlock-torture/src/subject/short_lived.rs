@@ -32,12 +32,12 @@ const USERS: u32 = 3;
 /// How long it is shown.
 const SHOWN: Duration = Duration::from_micros(100);
 
-/// From one look at who has come to the next, in nanoseconds.
-const LOOK: u64 = 2_000;
+/// The time between two polls of how many have come, in nanoseconds.
+const POLL: u64 = 2_000;
 
-/// What can live for a moment.
+/// A lock that its last user may free.
 pub trait FreedLock: Send + Sync + Sized + 'static {
-    /// What an acquisition hands to its release.
+    /// The token of an acquisition.
     type Token;
 
     /// A new one.
@@ -46,7 +46,7 @@ pub trait FreedLock: Send + Sync + Sized + 'static {
     /// How a user acquires it.
     fn side(bits: u64) -> Side;
 
-    /// What a thread does that acquires it so.
+    /// The operation of a thread that acquires it so.
     fn op(side: Side) -> Op;
 
     /// Acquires it: alone as a writer.
@@ -157,7 +157,7 @@ pub type Unlock<L> = unsafe fn(&L, <L as FreedLock>::Token);
 pub struct ShortLived<L> {
     /// The one that is shown, and how many have come.
     shown: Mutex<Option<(NonNull<Counted<L>>, u32)>>,
-    /// Whether there is one: the threads look here first.
+    /// Whether there is one: the threads poll this first.
     open: AtomicBool,
     made: AtomicU64,
     freed: AtomicU64,
@@ -236,7 +236,7 @@ impl<L: FreedLock> ShortLived<L> {
         let end = Instant::now() + SHOWN;
         loop {
             // Not a yield: on a crowded machine that costs a slice, or many.
-            worker.pause(Pause::Spin(LOOK));
+            worker.pause(Pause::Spin(POLL));
             let mut shown = self.shown();
             let come = shown.map_or(0, |(_, come)| come);
             if come == USERS || Instant::now() >= end {
@@ -294,7 +294,7 @@ impl<L: FreedLock> ShortLived<L> {
     ///
     /// # Errors
     ///
-    /// Where some are not.
+    /// If some are not.
     pub fn at_rest(&self) -> Result<(), Violation> {
         let (made, freed) = (self.made.load(Relaxed), self.freed.load(Relaxed));
         if made == freed {

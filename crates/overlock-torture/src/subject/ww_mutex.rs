@@ -123,7 +123,7 @@ impl Contexts {
             op: Op::exclusive(how),
             lock,
             side: Side::Write,
-            // Whoever waits may be aborted instead.
+            // A waiter may be aborted instead.
             how: How::Try,
         };
         let canary = &self.seats[lock].canary;
