@@ -12,8 +12,8 @@ pub trait HasFacts {
     const FACTS: Facts;
 }
 
-/// A lock's row: the promises of its documentation. A row starts from [`SPINNING`](Self::SPINNING) or
-/// [`SLEEPING`](Self::SLEEPING), and says what is different.
+/// A lock's row: the promises of its documentation. A row starts from [`SPINNING`](Self::SPINNING)
+/// or [`SLEEPING`](Self::SLEEPING), and says what is different.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// One line on what the lock is.
@@ -67,8 +67,8 @@ impl Facts {
 pub enum Waiting {
     /// They spin.
     Spins,
-    /// They spin for a time slice of the scheduler or more, and some of them without end. The others
-    /// sleep then.
+    /// They spin for a time slice of the scheduler or more, and some of them without end. The
+    /// others sleep then.
     SpinsLong,
     /// They sleep, soon.
     Sleeps,
@@ -80,24 +80,24 @@ pub enum Bound {
     /// First come, first served: once a waiter is in the queue, each other thread acquires the lock
     /// before it once at most.
     Order,
-    /// A waiter can be bypassed any number of times for this long. Then it acquires the lock as soon
-    /// as it runs.
+    /// A waiter can be bypassed any number of times for this long. Then it acquires the lock as
+    /// soon as it runs.
     Within(Duration),
     /// The same, once for each thread that waits.
     Each(Duration),
     /// A waiter can be bypassed any number of times while those before it are on their way, but not
     /// without end.
     Finite,
-    /// A waiter can be bypassed any number of times while the first in the queue sleeps, wakes up, or
-    /// has lost its CPU.
+    /// A waiter can be bypassed any number of times while the first in the queue sleeps, wakes up,
+    /// or has lost its CPU.
     Running,
     /// No bound.
     None,
 }
 
 impl Bound {
-    /// Returns for how long a waiter may be bypassed, with so many threads. Then it acquires the lock
-    /// as soon as it runs. None where it may be bypassed for longer although it runs.
+    /// Returns for how long a waiter may be bypassed, with so many threads. Then it acquires the
+    /// lock as soon as it runs. None where it may be bypassed for longer although it runs.
     pub fn time(self, threads: usize) -> Option<Duration> {
         match self {
             Bound::Order => Some(Duration::ZERO),

@@ -6,8 +6,8 @@
 //! leaves its slot to the next one, and a late kick or a stale look meets a node,
 //! never freed memory.
 //!
-//! More threads alive than slots, or a fifth context: [`NodeGuard::new`] answers `None`, and each lock
-//! has a way to wait without a node that is still correct, only slower
+//! More threads alive than slots, or a fifth context: [`NodeGuard::new`] answers `None`, and each
+//! lock has a way to wait without a node that is still correct, only slower
 //! ([`Event::LockNoNode`](crate::stat::Event::LockNoNode) counts it).
 //!
 //! | field | who writes it, and when |
@@ -37,7 +37,8 @@ pub const CONTEXTS: usize = 4;
 /// The most slots that a platform may have: what 14 bits of a queue tail can name.
 pub const MAX_SLOTS: usize = (1 << 14) - 1;
 
-/// The node of one context of one thread, which waits there. A cache line of its own, since its owner spins on it.
+/// The node of one context of one thread, which waits there. A cache line of its own, since its
+/// owner spins on it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Node<P: Platform> {
@@ -172,9 +173,9 @@ impl<P: Platform> Slot<P> {
         }
     }
 
-    /// Whether no context of the slot is claimed, nothing guards it, and none of its entries names a read lock. A slot
-    /// whose thread exits while one does (it forgot a guard) must not be given to another
-    /// thread: a queue may still name its node, and that lock is still read.
+    /// Whether no context of the slot is claimed, nothing guards it, and none of its entries names
+    /// a read lock. A slot whose thread exits while one does (it forgot a guard) must not be given
+    /// to another thread: a queue may still name its node, and that lock is still read.
     pub fn is_idle(&self) -> bool {
         let mut entries = self.reading.0.iter();
         self.busy.load(Relaxed) == 0 && entries.all(|entry| entry.lock.load(Relaxed) == 0)

@@ -381,8 +381,8 @@ pub unsafe trait RawFairRwLock: RawUpgradeRwLock {
 /// gone.
 pub unsafe trait RawFork {
     /// Resets it to what it would be if nobody had ever waited. Its holder keeps it: the calling
-    /// thread, or one that exists only in the parent; then it is held for ever. A lock on its way to
-    /// a waiter that had not taken it yet is free; permits on their way are lost.
+    /// thread, or one that exists only in the parent; then it is held for ever. A lock on its way
+    /// to a waiter that had not taken it yet is free; permits on their way are lost.
     ///
     /// Allocates nothing, and waits for nothing.
     ///

@@ -1,13 +1,13 @@
-//! The lists of all locks. The tests, `lock_api`'s traits, the checkers and the benchmarks run on the
-//! lists. A new lock is its file with its [row](crate::facts) and its tests, one line here, its file of
-//! mutants, and its page in docs/locks.
+//! The lists of all locks. The tests, `lock_api`'s traits, the checkers and the benchmarks run on
+//! the lists. A new lock is its file with its [row](crate::facts) and its tests, one line here, its
+//! file of mutants, and its page in docs/locks.
 
 use core::marker::PhantomData;
 
 /// Calls `$callback!` with one line a lock: `name: Type, kind;`. The kind says what is known of the
-/// type: `plain` (no token), `node` (a node or slot of the thread is the token), `fallible` (the lock needs a
-/// resource of its own: created by [`RawLock::create`](crate::raw::RawLock::create), which may
-/// fail, and never a constant; it has a token).
+/// type: `plain` (no token), `node` (a node or slot of the thread is the token), `fallible` (the
+/// lock needs a resource of its own: created by [`RawLock::create`](crate::raw::RawLock::create),
+/// which may fail, and never a constant; it has a token).
 ///
 /// ```
 /// macro_rules! count {

@@ -311,7 +311,7 @@ impl Platform for Explorer {
         step::pause();
     }
 
-    /// No time: who comes meanwhile may come at the next look as well.
+    /// Takes no time: what happens meanwhile may happen at the next poll as well.
     fn delay(_nanos: u64) -> Instant {
         Instant::from_nanos(step::time())
     }

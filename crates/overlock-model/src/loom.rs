@@ -123,8 +123,8 @@ loom::thread_local! {
     static ME: Cell<usize> = Cell::new(0);
 }
 
-fn with<R>(look: impl FnOnce(&mut Run) -> R) -> R {
-    RUN.with_borrow_mut(|run| look(run.as_mut().expect("an execution")))
+fn with<R>(work: impl FnOnce(&mut Run) -> R) -> R {
+    RUN.with_borrow_mut(|run| work(run.as_mut().expect("an execution")))
 }
 
 fn tables() -> &'static Tables<Loom> {
@@ -170,8 +170,8 @@ impl Platform for Loom {
 
     fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Deadline>) {
         let until = until.map(|end| end.instant::<Self>().as_nanos());
-        // A kernel's lock makes the look and the entry one step. Here the entry comes first, and a
-        // fence between it and the look, and between the waker's store and its search: so
+        // A kernel's lock makes the load and the entry one step. Here the entry comes first, and a
+        // fence between it and the load, and between the waker's store and its search: so
         // one of the two sees the other.
         let thread = me();
         with(|run| {

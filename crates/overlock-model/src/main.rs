@@ -14,9 +14,9 @@ use overlock_model::run::{Effort, Engine, SEED, run};
 /// Checks overlock's locks with model checkers: an explorer with weak memory and blocking waits,
 /// shuttle, and loom.
 ///
-/// Exits with 1 if a check fails, if a transition of a lock's state diagram was not executed, or if a
-/// faulty lock was not found out. Exits with 2 if there is nothing to check. All transitions must be
-/// executed only if all checkers run all scenarios of a lock (neither --engines nor --scenarios
+/// Exits with 1 if a check fails, if a transition of a lock's state diagram was not executed, or if
+/// a faulty lock was not found out. Exits with 2 if there is nothing to check. All transitions must
+/// be executed only if all checkers run all scenarios of a lock (neither --engines nor --scenarios
 /// leaves one out) and no check has failed.
 #[derive(Debug, Parser)]
 #[command(name = "overlock-model", version)]

@@ -1,5 +1,5 @@
-//! The kernel's part of a PI futex, for checkers: the lock is handed off to the first waiter. (Nobody
-//! lends priorities: checkers have none.)
+//! The kernel's part of a PI futex, for checkers: the lock is handed off to the first waiter.
+//! (Nobody lends priorities: checkers have none.)
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -98,7 +98,7 @@ pub fn unlock<K: Kernel>(word: &K::U32) {
     let mut owned = true;
     loop {
         if let Some(next) = K::sleepers(|sleepers| sleepers.first(address)) {
-            // Whether others sleep is not looked at: an unlock that finds nobody does no harm.
+            // Whether others sleep is not checked: an unlock that finds nobody does no harm.
             if owned {
                 word.store(id(next) | WAITERS, Release);
             } else if !grant_free::<K>(word, next) {
@@ -107,7 +107,7 @@ pub fn unlock<K: Kernel>(word: &K::U32) {
                 K::sleepers(|sleepers| sleepers.0.push_front((address, next)));
                 return;
             }
-            // Release: pairs with the look in `lock`.
+            // Release: pairs with the load in `lock`.
             K::granted(next).fetch_add(1, Release);
             K::kick(K::granted(next));
             return;

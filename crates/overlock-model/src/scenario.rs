@@ -1,5 +1,5 @@
-//! The programs of the threads of a check: a few scenarios for each kind of lock, run by every checker on
-//! every lock of the kind.
+//! The programs of the threads of a check: a few scenarios for each kind of lock, run by every
+//! checker on every lock of the kind.
 
 pub mod exclusive;
 pub mod reader_writer;

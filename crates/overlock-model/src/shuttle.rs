@@ -71,8 +71,8 @@ thread_local! {
     static TABLES: Cell<*mut Tables<Shuttle>> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-fn with<R>(look: impl FnOnce(&mut Run) -> R) -> R {
-    RUN.with_borrow_mut(|run| look(run.as_mut().expect("an execution")))
+fn with<R>(work: impl FnOnce(&mut Run) -> R) -> R {
+    RUN.with_borrow_mut(|run| work(run.as_mut().expect("an execution")))
 }
 
 fn tables() -> &'static Tables<Shuttle> {
@@ -126,7 +126,7 @@ impl Platform for Shuttle {
 
     fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Deadline>) {
         let until = until.map(|end| end.instant::<Self>().as_nanos());
-        // A kick comes between the look and the entry no more than in a kernel: nothing here lets
+        // A kick comes between the load and the entry no more than in a kernel: nothing here lets
         // others run.
         if word.load(Ordering::SeqCst) != expected || chance(16) {
             return;

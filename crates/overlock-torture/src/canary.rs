@@ -97,9 +97,9 @@ impl fmt::Display for Name {
 }
 
 impl Canary {
-    /// A writer's section: `between(i)` runs before word `i` is written. Returns what the words hold then,
-    /// which is how often there was one. The caller holds the lock alone; `who` is the number
-    /// of its thread, and perhaps [`HANDLER`].
+    /// A writer's section: `between(i)` runs before word `i` is written. Returns what the words
+    /// hold then, which is how often there was one. The caller holds the lock alone; `who` is the
+    /// number of its thread, and perhaps [`HANDLER`].
     ///
     /// # Errors
     ///
@@ -129,8 +129,8 @@ impl Canary {
         Ok(new)
     }
 
-    /// Returns what a reader sees, before and after `inside`. The caller holds the lock, with other readers
-    /// or alone.
+    /// Returns what a reader sees, before and after `inside`. The caller holds the lock, with other
+    /// readers or alone.
     ///
     /// # Errors
     ///

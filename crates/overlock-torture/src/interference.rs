@@ -13,8 +13,8 @@ use crate::random::{Random, of_name};
 use crate::signal;
 use crate::worker_state::WorkerState;
 
-/// A thread that waits for longer gets no signal: it would wake a waiter that nobody kicks, and hide
-/// that.
+/// A thread that waits for longer gets no signal: it would wake a waiter that nobody kicks, and
+/// hide that.
 const PATIENT: u64 = 20_000_000;
 
 /// Signals come in bursts.

@@ -122,7 +122,8 @@ impl Job {
         Command::of(self.command.load(Acquire))
     }
 
-    /// Asks the threads to rest, or to leave. A worker that was asked to leave gets no further command.
+    /// Asks the threads to rest, or to leave. A worker that was asked to leave gets no further
+    /// command.
     pub fn ask(&self, command: Command) {
         let mut gate = self.gate();
         if self.command() != Command::Stop {

@@ -1,5 +1,5 @@
-//! Pseudo-random numbers. They are the same for the same seed, on every machine and in every version:
-//! `--seed` promises that.
+//! Pseudo-random numbers. They are the same for the same seed, on every machine and in every
+//! version: `--seed` promises that.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]

@@ -1,4 +1,5 @@
-//! The list of all that can be tortured. A lock of overlock-core's lists is here as soon as it is in one of them.
+//! The list of all that can be tortured. A lock of overlock-core's lists is here as soon as it is
+//! in one of them.
 
 mod list;
 mod select;
@@ -53,8 +54,8 @@ pub fn describe() -> String {
 /// Threads for each CPU, where nobody says how many.
 const OVERCOMMIT: f64 = 8.0;
 
-/// The same for locks whose waiters only spin. An owner without a CPU, or a next waiter without one,
-/// keeps all others waiting for a time slice.
+/// The same for locks whose waiters only spin. An owner without a CPU, or a next waiter without
+/// one, keeps all others waiting for a time slice.
 const SPINNING: f64 = 2.0;
 
 impl Entry {

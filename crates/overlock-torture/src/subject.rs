@@ -1,4 +1,5 @@
-//! The locks under torture, one type for each kind of lock. All that is common to them is elsewhere.
+//! The locks under torture, one type for each kind of lock. All that is common to them is
+//! elsewhere.
 
 use std::fmt::Debug;
 
@@ -34,8 +35,8 @@ pub trait Subject: Debug + Send + Sync {
     /// One step of a thread.
     fn step(&self, worker: &Worker, step: &Step);
 
-    /// The action of a signal handler on the thread `index`, which it has interrupted anywhere. Must be
-    /// fit for that.
+    /// The action of a signal handler on the thread `index`, which it has interrupted anywhere.
+    /// Must be fit for that.
     fn interrupt(&self, index: usize, handled: &Handled) {
         let _ = (index, handled);
     }

@@ -2,22 +2,22 @@
 //!
 //! # Hangs
 //!
-//! A thread that is in one operation for longer than its lock's bound plus the patience has lost its
-//! wake-up, or waits in a circle. Only time during which the watchdog itself ran counts, so a machine
-//! that stood still, or a debugger, is not taken for a hang. If others still acquire the lock it is
-//! starvation, which some locks may do ([`Bound::ends`]).
+//! A thread that is in one operation for longer than its lock's bound plus the patience has lost
+//! its wake-up, or waits in a circle. Only time during which the watchdog itself ran counts, so a
+//! machine that stood still, or a debugger, is not taken for a hang. If others still acquire the
+//! lock it is starvation, which some locks may do ([`Bound::ends`]).
 //!
 //! # Starvation
 //!
 //! Time alone says little of a waiter on a crowded machine: it may not have had a CPU. So the
 //! watchdog asks the kernel how much a waiter ran. It judges a waiter in three steps. The waiter's
 //! bound is over. After that the waiter runs long enough to do what the lock makes it do. From then
-//! until it has run that long again, others may acquire the lock four times the number of threads at
-//! most. The scheduler cannot explain more: the waiter did run.
+//! until it has run that long again, others may acquire the lock four times the number of threads
+//! at most. The scheduler cannot explain more: the waiter did run.
 //!
-//! Only the patience (`--patience`) is left if the kernel does not tell how much a waiter ran. The same holds for a
-//! lock whose waiters may be bypassed although they run, while a thread before them does not run:
-//! only the lock knows which thread that is.
+//! Only the patience (`--patience`) is left if the kernel does not tell how much a waiter ran. The
+//! same holds for a lock whose waiters may be bypassed although they run, while a thread before
+//! them does not run: only the lock knows which thread that is.
 
 use std::time::{Duration, Instant};
 
@@ -45,8 +45,8 @@ const AWAKE_FOR: u64 = 5_000_000;
 /// As good: it was given a CPU so often.
 const AWAKE_TIMES: u64 = 32;
 
-/// A waiter that is in line and runs is bypassed by each of the others once; readers count more than
-/// once in a visit.
+/// A waiter that is in line and runs is bypassed by each of the others once; readers count more
+/// than once in a visit.
 const BYPASSES: u64 = 4;
 
 /// The watchdog of one job.

@@ -7,8 +7,8 @@
 //! again, which tells the unlocking thread that its word is free. So waiters of different locks may
 //! poll the same thread's grant: each waits for another address.
 //!
-//! The order is strict and nobody sleeps: a waiter that has lost its CPU holds up all behind it, and
-//! also the thread that hands the lock off to it.
+//! The order is strict and nobody sleeps: a waiter that has lost its CPU holds up all behind it,
+//! and also the thread that hands the lock off to it.
 //!
 //! # Layout
 //!
@@ -19,8 +19,8 @@
 //!         +---------------+---------------+                          +------------------+
 //! ```
 //!
-//! `tail` is 0 (free), [`SPARE`], or the number of a [slot](crate::node), from 1, where the published
-//! lock has a pointer to the thread. `owner` is the name of the owner, or [`GRANTED`].
+//! `tail` is 0 (free), [`SPARE`], or the number of a [slot](crate::node), from 1, where the
+//! published lock has a pointer to the thread. `owner` is the name of the owner, or [`GRANTED`].
 //!
 //! # States
 //!
@@ -39,22 +39,22 @@
 //!
 //! # Invariants
 //!
-//! - K1: a name is in the queue of one lock at most once: a thread that waits for a lock, or owns it,
-//!   does not lock it again.
+//! - K1: a name is in the queue of one lock at most once: a thread that waits for a lock, or owns
+//!   it, does not lock it again.
 //! - K2: a grant is L's address only from the unlock of L until the one waiter behind its owner has
 //!   taken it out. The unlock returns after that.
 //! - K3: a name does not join the queue of L while its grant is L's address. A handler that has
 //!   interrupted the unlock of L waits for that before it joins.
 //! - K4: a thread that waits, or owns, keeps its slot: [`SlotGuard`].
-//! - K5: SPARE is in the queue once at most: it enters an empty one. `owner` is GRANTED only from its
-//!   unlock until the next owner writes its own name.
+//! - K5: SPARE is in the queue once at most: it enters an empty one. `owner` is GRANTED only from
+//!   its unlock until the next owner writes its own name.
 //!
 //! # Orderings
 //!
 //! - KT, the exchange of the tail, acquire and release, pairs with itself: a thread has seen its
-//!   grant empty, and an owner behind SPARE has written its name, before the name in the tail can be
-//!   seen. So a waiter does not take the grant of an earlier unlock for its own. The release in the
-//!   unlock's exchange to 0 pairs with the acquire of the next owner's: what happened under the
+//!   grant empty, and an owner behind SPARE has written its name, before the name in the tail can
+//!   be seen. So a waiter does not take the grant of an earlier unlock for its own. The release in
+//!   the unlock's exchange to 0 pairs with the acquire of the next owner's: what happened under the
 //!   lock.
 //! - KG, the release store of the address to the grant, pairs with the acquire load of the waiter:
 //!   what happened under the lock.
@@ -66,8 +66,8 @@
 //! # Why no handoff is lost
 //!
 //! Nobody sleeps. If the unlock's exchange of the tail fails, a thread has put its name behind the
-//! owner's, and polls the owner's grant or is about to. The address stays there until that thread has
-//! taken it out.
+//! owner's, and polls the owner's grant or is about to. The address stays there until that thread
+//! has taken it out.
 //!
 //! # Without a slot
 //!
@@ -79,8 +79,8 @@
 //! # Where this deviates from the published form
 //!
 //! - Threads are named by the index of their slot, which is immortal.
-//! - `owner`, for those without a slot, and so that a snapshot can tell whether the last in the queue
-//!   waits. It costs the owner a store to the lock's line.
+//! - `owner`, for those without a slot, and so that a snapshot can tell whether the last in the
+//!   queue waits. It costs the owner a store to the lock's line.
 //! - Signal handlers use the grant of the thread that they interrupt, one after the other (K3, and
 //!   the unlock that finds a grant in use). The published lock has no handlers.
 //! - The grant shares a cache line with what only its own thread uses, and the waiter's access is a

@@ -131,17 +131,17 @@ thread_local! {
     static CURRENT: Cell<*mut Execution> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Runs `look` on the execution at hand; `None` where there is none.
-fn with<R>(look: impl FnOnce(&mut Execution) -> R) -> Option<R> {
+/// Runs `work` on the execution at hand; `None` where there is none.
+fn with<R>(work: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     let current = CURRENT.get();
     // SAFETY: `current` is null or points to the execution that `Execution::run` has on its stack.
-    // The reference lives only in `look`, which neither resumes nor suspends a fibre nor calls
+    // The reference lives only in `work`, which neither resumes nor suspends a fibre nor calls
     // `with`: there is no other one.
-    unsafe { current.as_mut() }.map(look)
+    unsafe { current.as_mut() }.map(work)
 }
 
-fn in_execution<R>(look: impl FnOnce(&mut Execution) -> R) -> R {
-    with(look).expect("a thread of an execution")
+fn in_execution<R>(work: impl FnOnce(&mut Execution) -> R) -> R {
+    with(work).expect("a thread of an execution")
 }
 
 impl Execution {

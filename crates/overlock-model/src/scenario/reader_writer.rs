@@ -291,7 +291,7 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
         }
     }
 
-    fn look(&self) {
+    fn inspect(&self) {
         self.guarded.read();
         W::breathe();
         self.guarded.read();
@@ -305,7 +305,7 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
 
     fn read_and_unlock(&self, token: Option<L::Read>) {
         if let Some(token) = token {
-            self.look();
+            self.inspect();
             // SAFETY: the caller has just acquired the lock with this token.
             unsafe { self.lock.unlock_read(token) };
         }
@@ -345,7 +345,7 @@ impl<W: World, L: RawUpgradeRwLock> Shared<W, L> {
             _ => Some(lock.upgradable()),
         };
         let Some(token) = token else { return };
-        self.look();
+        self.inspect();
         let outcome = match act {
             // SAFETY: acquired above by this thread.
             Upgrade => Ok(unsafe { lock.upgrade(token) }),
@@ -367,7 +367,7 @@ impl<W: World, L: RawUpgradeRwLock> Shared<W, L> {
     }
 
     fn leave(&self, token: L::Upgradable) {
-        self.look();
+        self.inspect();
         // SAFETY: the caller has just acquired the lock with this token.
         unsafe { self.lock.unlock_upgradable(token) };
     }
@@ -379,19 +379,19 @@ impl<W: World, L: RawFairRwLock> Shared<W, L> {
         match act {
             ReadFair => {
                 let token = lock.read();
-                self.look();
+                self.inspect();
                 // SAFETY: just acquired by this thread.
                 unsafe { lock.unlock_read_fair(token) };
             }
             UpgradableFair => {
                 let token = lock.upgradable();
-                self.look();
+                self.inspect();
                 // SAFETY: just acquired by this thread.
                 unsafe { lock.unlock_upgradable_fair(token) };
             }
             BumpRead => {
                 let token = lock.read();
-                self.look();
+                self.inspect();
                 // SAFETY: just acquired by this thread.
                 self.read_and_unlock(Some(unsafe { lock.bump_read(token) }));
             }

@@ -10,7 +10,7 @@ use crate::world::World;
 pub type Part<S> = fn(&'static S);
 
 /// A scenario in which each of `parts` runs on a thread of its own, over what `make` made; `check`
-/// looks at it when all have ended.
+/// checks it when all have ended.
 pub fn workers<W: World, S: Sync + 'static, const N: usize>(
     name: &'static str,
     setting: Setting,

@@ -124,8 +124,8 @@ fn a_handler_does_not_join_a_queue_whose_lock_its_thread_is_handing_off() {
     assert_eq!(*order.lock().unwrap(), [1]);
 }
 
-/// A handler that hands another lock off waits until the interrupted handoff is through. Fails where
-/// `hand_off` does not look at the grant first: the address of the outer lock is lost.
+/// A handler that hands another lock off waits until the interrupted handoff is through. Fails
+/// where `hand_off` does not look at the grant first: the address of the outer lock is lost.
 #[test]
 fn a_handler_hands_off_after_the_unlock_that_it_interrupts() {
     let [outer, inner] = [leak(), leak()];

@@ -71,7 +71,7 @@ pub fn breathe() {
     deliver();
 }
 
-/// Lets others come first. Without this a thread that waits by looking again and again would do so
+/// Lets others come first. Without this a thread that waits by polling would do so
 /// for ever.
 #[track_caller]
 pub fn pause() {
@@ -183,7 +183,7 @@ pub fn rewind() {
     IN_SEQUENCE.set(0);
 }
 
-/// `Platform::release` as a restartable sequence of two steps, as Linux has it: the look at byte 0
+/// `Platform::release` as a restartable sequence of two steps, as Linux has it: the load of byte 0
 /// may read an old message, and the store takes away what came between. It is not done where
 /// somebody has [restarted](restart_releases) it meanwhile, or the kernel has, for no reason.
 #[track_caller]
@@ -251,7 +251,7 @@ pub fn halt(at: At, expected: u64, until: Option<u64>, sleeper: Sleeper) -> bool
     let slept = Cell::new(false);
     switch(in_execution(|this| {
         let current = this.current;
-        // The kernel looks at the word under the lock that kicks take: it sees the newest value.
+        // The kernel loads the word under the lock that kicks take: it sees the newest value.
         if this.memory.newest(at) != expected || until.is_some_and(|until| until <= this.now) {
             this.note(place, || "halt: no".to_owned());
             return false;
@@ -371,7 +371,7 @@ pub fn light_barrier() {
     in_execution(|this| this.memory.light_barrier(this.current));
 }
 
-/// Looks at the clock.
+/// Reads the clock.
 pub fn now() -> u64 {
     in_execution(|this| {
         this.now += this.rules.tick;

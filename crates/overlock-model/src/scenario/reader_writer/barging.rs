@@ -38,7 +38,7 @@ impl<W: World> Shared<W, OverlockRw<W>> {
             }
             ReadAgain => {
                 let outer = read(Passing::Never, None);
-                self.look();
+                self.inspect();
                 self.read_and_unlock(read(Passing::AtOnce, None));
                 outer
             }

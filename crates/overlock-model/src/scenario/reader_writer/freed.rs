@@ -1,7 +1,7 @@
 //! A lock that its last owner frees, while the unlock that let it in may not have returned.
 //!
-//! The threads find out under the lock which of them that is: each writes there for the last time, and counts
-//! itself. The explorer fails where a thread accesses an atomic that was dropped.
+//! The threads find out under the lock which of them that is: each writes there for the last time,
+//! and counts itself. The explorer fails where a thread accesses an atomic that was dropped.
 
 use overlock_core::platform::Atomic;
 use overlock_core::raw::RawRwLock;

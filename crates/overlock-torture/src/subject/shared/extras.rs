@@ -1,5 +1,5 @@
-//! The abilities of a reader-writer lock beyond its raw trait, found by the compiler: the lists of locks
-//! do not say.
+//! The abilities of a reader-writer lock beyond its raw trait, found by the compiler: the lists of
+//! locks do not say.
 
 use overlock::core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
