@@ -6,7 +6,7 @@ use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::rw::{OverlockRw, PerCpuRwSem};
 use overlock_core::sleep;
 use overlock_core::spin;
-use overlock_core::spin::faulty::{BustedRw, Faulty, LostKick, NoExclusion, Relaxed};
+use overlock_core::spin::faulty::{Faulty, FaultyRw, LostKick, NoExclusion, Relaxed};
 
 use crate::scenario::{Scenario, reader_writer, several, waiting};
 use crate::world::World;
@@ -175,7 +175,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
     );
     add!(
         "faulty_rw",
-        faulty("faulty_rw", ALL, reader_writer_scenarios!(W, BustedRw<W>))
+        faulty("faulty_rw", ALL, reader_writer_scenarios!(W, FaultyRw<W>))
     );
     all
 }

@@ -12,7 +12,7 @@
 //! | [`Starving`] | last come, first served: the first to wait is passed for as long as others come | those that count how often a waiter is passed |
 //! | [`Relaxed`] | excludes, but what was written under it may be seen late | those that know weak memory |
 //! | [`Lingering`] | the unlock looks at the lock once more after its kick: it may be another's by then, and freed | address sanitizers, where whoever acquires last frees it |
-//! | [`BustedRw`] | a writer does not look for readers | all |
+//! | [`FaultyRw`] | a writer does not look for readers | all |
 //!
 //! # Layout
 //!
@@ -292,29 +292,29 @@ const READER: u32 = 1 << 1;
 /// readers that are there. Nobody sleeps. `writer` is bit 0 of the word, the count of readers lies
 /// above it.
 #[derive(Debug)]
-pub struct BustedRw<P: Platform> {
+pub struct FaultyRw<P: Platform> {
     word: P::U32,
 }
 
-impl<P: ConstPlatform> BustedRw<P> {
+impl<P: ConstPlatform> FaultyRw<P> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
-        BustedRw { word: Zero::ZERO }
+        FaultyRw { word: Zero::ZERO }
     }
 }
 
-impl<P: ConstPlatform> Default for BustedRw<P> {
+impl<P: ConstPlatform> Default for FaultyRw<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform> ConstLock for BustedRw<P> {
+impl<P: ConstPlatform> ConstLock for FaultyRw<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
     const INIT: Self = Self::new();
 }
 
-impl<P: Platform> BustedRw<P> {
+impl<P: Platform> FaultyRw<P> {
     /// Sets what a newcomer adds to the word, unless a writer is there by `seen`.
     fn come(&self, seen: u32, more: u32) -> bool {
         // (r, 0) -> (r+1, 0), or (r, 1) whatever r is: the flaw. Acquire, pairs with the releases
@@ -335,14 +335,14 @@ impl<P: Platform> BustedRw<P> {
 
 // SAFETY: there is none: a writer gets in beside readers, so that checkers can find that it does.
 // Only builds for tests have the feature.
-unsafe impl<P: Platform> RawRwLock for BustedRw<P> {
+unsafe impl<P: Platform> RawRwLock for FaultyRw<P> {
     type Read = ();
     type Write = ();
 
     const NAME: &'static str = "faulty_rw";
 
     fn create() -> Result<Self, CreateError> {
-        Ok(BustedRw {
+        Ok(FaultyRw {
             word: P::U32::new(0),
         })
     }

@@ -110,7 +110,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
 
     use overlock::core::facts::Waiting;
     use overlock::core::spin::faulty::{
-        BustedRw, Faulty, Lingering, LostKick, NoExclusion, Relaxed, Starving,
+        Faulty, FaultyRw, Lingering, LostKick, NoExclusion, Relaxed, Starving,
     };
 
     macro_rules! faulty {
@@ -192,7 +192,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
                 Bound::None,
                 "a writer does not check for readers",
                 |_| {
-                    let extras = shared_extras!(BustedRw<Linux>);
+                    let extras = shared_extras!(FaultyRw<Linux>);
                     Ok(Box::new(Shared::new(extras, &Facts::SLEEPING)?))
                 },
             )),
