@@ -239,3 +239,13 @@ fn a_forgotten_token_keeps_the_lock_and_the_slot() {
     assert!(lock.is_locked() && lock.try_lock().is_none());
     assert!(!Toy::slots()[1].is_idle());
 }
+
+/// After fork() in the child, nobody takes the grant of a thread that exists only in the parent.
+/// The next thread with its slot would wait for that before its first handoff.
+#[test]
+fn a_child_of_fork_empties_the_grants_of_lost_threads() {
+    let lock = leak();
+    Toy::slots()[1].grant.store(lock.address(), Relaxed);
+    assert!(Toy::slots()[1].forget_nodes());
+    assert_eq!(grant(1), 0);
+}
