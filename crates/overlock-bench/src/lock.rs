@@ -1,4 +1,4 @@
-//! What a lock must offer to be measured.
+//! The traits of locks that can be measured.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub trait BenchLock: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Where the lock needs a resource that is used up.
+    /// If the lock needs a resource that is used up.
     fn create() -> Result<Self, CreateError>;
 
     /// Acquires the lock, waiting for as long as it takes.
@@ -41,7 +41,7 @@ pub trait BenchRwLock: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Where the lock needs a resource that is used up.
+    /// If the lock needs a resource that is used up.
     fn create() -> Result<Self, CreateError>;
 
     /// Acquires the lock together with other readers, waiting for as long as it takes.
@@ -62,7 +62,7 @@ pub trait BenchCondvar: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Where it needs a resource that is used up.
+    /// If it needs a resource that is used up.
     fn create() -> Result<Self, CreateError>;
 
     /// Releases the lock, sleeps until notified, and acquires the lock again. May return for no

@@ -17,7 +17,7 @@ use crate::world::sim::Simulated;
 
 pub use select::{NoSuchLock, select, select_in};
 
-/// What locks can do, and so which workloads they are for. A name may stand for a lock in each
+/// The kinds of locks: each has its workloads. A name may stand for a lock in each
 /// family: `std` is its mutex, its reader-writer lock, or its condition variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -49,8 +49,8 @@ impl Family {
     }
 
     /// The peers that a lock of ours has to beat: its `vs_best_peer` is the ratio to the best of
-    /// them in the same cell. What people have without looking for it, in whichever version or
-    /// kind is the best.
+    /// them in the same cell. They are at hand for everybody, and the best version or kind of
+    /// each counts.
     pub fn rivals(self) -> &'static [&'static str] {
         match self {
             Self::Exclusive | Self::Condvar => &[
@@ -88,7 +88,7 @@ impl Family {
         }
     }
 
-    /// What people call such locks.
+    /// The name of such locks, for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::Exclusive => "mutual exclusion",
@@ -107,7 +107,7 @@ impl Family {
     }
 }
 
-/// Where a lock comes from.
+/// The origin of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One of this project's.
@@ -131,11 +131,11 @@ impl Kind {
 /// A lock that can be measured.
 #[derive(Debug)]
 pub struct Entry {
-    /// What the user types and the tables say.
+    /// Its name in options and tables.
     pub name: &'static str,
     /// Other names for it.
     pub aliases: &'static [&'static str],
-    /// Where it comes from.
+    /// Its origin.
     pub kind: Kind,
     /// Whether a run that names no locks takes it.
     pub default: bool,

@@ -16,6 +16,8 @@
 //! | [`tables`] | what locks keep outside of themselves |
 //! | [`fork`] | what a child of fork does about the threads that it does not have |
 //! | [`raw`] | the traits that all locks share |
+//! | [`registry`] | the list of all locks |
+//! | [`facts`] | what a lock promises, one row a lock |
 //! | [`diagram`] | the locks' state diagrams as data |
 //! | [`stat`] | counters and latency histograms |
 #![no_std]
@@ -25,6 +27,7 @@
 extern crate std;
 
 pub mod diagram;
+pub mod facts;
 pub mod fork;
 mod links;
 #[cfg(feature = "lock_api")]

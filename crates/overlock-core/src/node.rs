@@ -11,7 +11,8 @@
 //!
 //! | field | who writes it, and when |
 //! |---|---|
-//! | `Slot::busy` | the owning thread and the handlers that interrupt it, when they take and release contexts |
+//! | `Slot::busy` | the owning thread and the handlers that interrupt it, when they take and release contexts; in the bits above, the number of their [`SlotGuard`]s |
+//! | `Slot::grant` | the owning thread, when it hands off a [`hemlock`](crate::spin::hemlock); the waiter that takes it: 0 |
 //! | `Slot::contexts` | the owning thread and the handlers that interrupt it, in [`fast_queue`](crate::spin::fast_queue) |
 //! | `Slot::reading` | the owning thread: the read locks that it holds visibly; a writer that waits for one of them ([`percpu_rwsem`](crate::rw::percpu_rwsem)) |
 //! | `Node::next` | the successor in the queue, once |
@@ -28,6 +29,7 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 use crate::platform::{Atomic, Platform};
 
 pub use crate::platform::CONTEXTS;
+use crate::slot::Slot;
 pub use crate::slot::{MAX_SLOTS, Node, NodeId};
 
 impl NodeId {
@@ -96,6 +98,54 @@ impl<P: Platform> Drop for NodeGuard<P> {
         P::tables().slots[self.id.slot()]
             .busy
             .fetch_and(!(1 << self.id.context()), Release);
+    }
+}
+
+/// A guard of the calling thread's slot: while there is one, the slot goes to no other thread. Any
+/// number of them may exist.
+///
+/// Not `Send`: the slot belongs to the thread.
+#[derive(Debug)]
+pub struct SlotGuard<P: Platform> {
+    slot: usize,
+    _own: PhantomData<(*mut (), P)>,
+}
+
+/// One more guard, in [`Slot::busy`]: above the contexts' bits.
+const GUARD: u32 = 1 << CONTEXTS;
+
+impl<P: Platform> SlotGuard<P> {
+    /// Guards the calling thread's slot. `None` if it has none.
+    #[inline]
+    pub fn new() -> Option<Self> {
+        let slot = P::slot()?;
+        // An addition, since a handler may keep a guard beyond its return (it forgot it). Relaxed:
+        // as in `NodeGuard::new`.
+        P::tables().slots[slot].busy.fetch_add(GUARD, Relaxed);
+        Some(SlotGuard {
+            slot,
+            _own: PhantomData,
+        })
+    }
+
+    /// The slot's name in words: its number, from 1.
+    #[inline]
+    pub fn name(&self) -> u32 {
+        self.slot as u32 + 1
+    }
+
+    /// The slot.
+    #[inline]
+    pub(crate) fn slot(&self) -> &'static Slot<P> {
+        &P::tables().slots[self.slot]
+    }
+}
+
+impl<P: Platform> Drop for SlotGuard<P> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: as in `NodeGuard`'s drop.
+        self.slot().busy.fetch_sub(GUARD, Release);
     }
 }
 

@@ -1,12 +1,13 @@
-//! The lists of all locks. Adding a lock means adding one line here; the tests, `lock_api`'s
-//! traits, the checkers and the benchmarks run on the lists.
+//! The lists of all locks. The tests, `lock_api`'s traits, the checkers and the benchmarks run on
+//! the lists. A new lock is its file with its [row](crate::facts) and its tests, one line here, its
+//! file of mutants, and its page in docs/locks.
 
 use core::marker::PhantomData;
 
 /// Calls `$callback!` with one line a lock: `name: Type, kind;`. The kind says what is known of the
-/// type: `plain` (no token), `node` (a queue node is the token), `fallible` (the lock needs a
-/// resource of its own: created by [`RawLock::create`](crate::raw::RawLock::create), which may
-/// fail, and never a constant; it has a token).
+/// type: `plain` (no token), `node` (a node or slot of the thread is the token), `fallible` (the
+/// lock needs a resource of its own: created by [`RawLock::create`](crate::raw::RawLock::create),
+/// which may fail, and never a constant; it has a token).
 ///
 /// ```
 /// macro_rules! count {
@@ -24,6 +25,7 @@ macro_rules! spin_locks {
             pv_ticket_small: PvTicketSmall, plain;
             pv_ticket_tail_flag: PvTicketTailFlag, plain;
             mcs: Mcs, node;
+            hemlock: Hemlock, node;
             fast_queue: FastQueue, fallible;
             queued: Queued, plain;
             unfair: Unfair, plain;
@@ -64,8 +66,8 @@ macro_rules! rw_locks {
     };
 }
 
-/// What is asked by name for what the lock `L` can do: see [`abilities`](crate::abilities). `W` is
-/// for those that run on several platforms.
+/// A probe for the abilities of the lock `L`: see [`abilities`](crate::abilities). `W` is for locks
+/// that run on several platforms.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<L, W = ()>(PhantomData<fn(L, W)>);
 
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
+    #[allow(clippy::needless_borrow)] // the second reference makes the lookup go on to it
     fn a_lock_has_the_abilities_that_its_traits_give() {
         assert!(has!(Overlock<Toy>, until) && has!(Overlock<Toy>, fair));
         assert!(has!(Unfair<Toy>, until) && !has!(Unfair<Toy>, fair));

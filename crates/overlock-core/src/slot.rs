@@ -33,8 +33,9 @@ pub struct Node<A: Atomics> {
 #[repr(C, align(64))]
 pub(crate) struct Slot<A: Atomics> {
     pub(crate) nodes: [Node<A>; CONTEXTS],
-    /// The contexts that are in use, a bit each.
+    /// The contexts that are in use, a bit each; above them, a count of guards.
     pub(crate) busy: A::U32,
+    pub(crate) grant: A::Usize,
     pub(crate) contexts: Contexts<A>,
     pub(crate) reading: Reading<A>,
 }
@@ -77,6 +78,7 @@ impl<A: ConstAtomics> Slot<A> {
     pub(crate) const INIT: Self = Slot {
         nodes: [const { Node::INIT }; CONTEXTS],
         busy: Zero::ZERO,
+        grant: Zero::ZERO,
         contexts: Contexts::INIT,
         reading: Reading::INIT,
     };
@@ -88,6 +90,7 @@ impl<A: Atomics> Slot<A> {
         Slot {
             nodes: core::array::from_fn(|_| Node::new()),
             busy: A::U32::new(0),
+            grant: A::Usize::new(0),
             contexts: Contexts::new(),
             reading: Reading::new(),
         }
@@ -107,6 +110,7 @@ impl<A: Atomics> Slot<A> {
             clear([&node.lock, &node.cancel].into_iter());
         }
         self.reading.forget();
+        clear([&self.grant].into_iter());
         clear([&self.busy].into_iter());
         !self.contexts.is_in_use()
     }

@@ -4,6 +4,7 @@ pub mod backoff_ticket;
 pub mod fast_queue;
 #[cfg(feature = "faulty")]
 pub mod faulty;
+pub mod hemlock;
 pub mod hybrid;
 pub mod mcs;
 pub mod pv;
@@ -15,6 +16,7 @@ pub mod unfair;
 
 pub use backoff_ticket::BackoffTicket;
 pub use fast_queue::{FastQueue, LazyFastQueue};
+pub use hemlock::Hemlock;
 pub use hybrid::{Hybrid, HybridShort};
 pub use mcs::Mcs;
 pub use pv_queued::PvQueued;

@@ -1,4 +1,4 @@
-//! Where scenarios keep what their threads share: at the same address in each execution, since
+//! The memory that the threads of a scenario share: at the same address in each execution, since
 //! locks hash theirs.
 
 use std::cell::Cell;
@@ -31,7 +31,7 @@ impl<T> Placed<T> {
     ///
     /// # Panics
     ///
-    /// Where it does not fit.
+    /// If it does not fit.
     pub fn new(value: T) -> Self {
         let start = USED.get().next_multiple_of(align_of::<Room>());
         USED.set(start + size_of::<T>());
@@ -46,7 +46,7 @@ impl<T> Placed<T> {
         Placed(unsafe { &*place })
     }
 
-    /// What the other threads get.
+    /// The reference for the other threads.
     pub fn share(&self) -> &'static T {
         self.0
     }

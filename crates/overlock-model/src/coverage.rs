@@ -31,7 +31,7 @@ pub fn took(transition: Transition) {
 pub struct Coverage(BTreeMap<(&'static str, usize), u64>);
 
 impl Coverage {
-    /// What was counted on this operating-system thread since the last call.
+    /// Takes what was counted on this operating-system thread since the last call.
     pub fn take() -> Self {
         let taken = TAKEN.take();
         let counts = taken.into_iter().flat_map(|(diagram, counts)| {

@@ -1,15 +1,15 @@
 //! The explorer: a model checker of our own, with blocking waits and weak memory.
 //!
-//! Checkers that only know atomics see a waiter's every turn as a step, and drown in them. Here a
+//! Checkers that only know atomics see each poll of a waiter as a step, and drown in them. Here a
 //! [`wait_until`](Platform::wait_until) whose condition does not hold blocks the thread until a
-//! word that it has read changes, so a search over all executions with a bounded number of
-//! departures (changes of thread, old messages, early time-outs, spurious wake-ups) ends, and a
-//! wait that nobody ends shows as a deadlock.
+//! word that it has read changes. So a wait that nobody ends shows as a deadlock. And a search over
+//! all executions with a bounded number of departures ends. Departures are changes of thread, old
+//! messages, early time-outs, and spurious wake-ups.
 //!
 //! | module | what is there |
 //! |---|---|
 //! | [`exec`] | threads as fibres, who runs next, what a step does |
-//! | `heir` | the recommended mutex's bound on how often a waiter is passed |
+//! | `heir` | the recommended mutex's bound on how often a waiter is bypassed |
 //! | [`memory`] | messages, views, happens-before |
 //! | [`search`] | execution after execution |
 //! | [`strategy`] | all executions within a bound, random walks, PCT, replay |
@@ -51,7 +51,7 @@ pub struct Word<T> {
     _value: PhantomData<T>,
 }
 
-// SAFETY: a `Word` is a key and a number that never change. What they lead to belongs to the
+// SAFETY: a `Word` is a key and a number that never change. The atomic behind them belongs to the
 // operating-system thread that runs the execution.
 unsafe impl<T> Send for Word<T> {}
 // SAFETY: as above.
@@ -262,8 +262,8 @@ impl ByteLanes for Word<u32> {
     }
 }
 
-/// What a turn of a spin loop takes, in nanoseconds.
-const TURN_NS: u64 = 10;
+/// The time of a poll of a spin loop, in nanoseconds.
+const POLL_NS: u64 = 10;
 
 impl Atomics for Explorer {
     type U8 = Word<u8>;
@@ -287,7 +287,7 @@ impl Platform for Explorer {
     {
         let until = match limit {
             Spin::Forever => None,
-            Spin::Polls(turns) => Some(step::time() + u64::from(turns.saturating_sub(1)) * TURN_NS),
+            Spin::Polls(turns) => Some(step::time() + u64::from(turns.saturating_sub(1)) * POLL_NS),
             Spin::Until(end) => Some(end.as_nanos()),
         };
         let mut over = until.is_some_and(|until| until <= step::time());
@@ -309,7 +309,7 @@ impl Platform for Explorer {
         step::pause();
     }
 
-    /// No time: who comes meanwhile may come at the next look as well.
+    /// Takes no time: what happens meanwhile may happen at the next poll as well.
     fn delay(_nanos: u64) -> Instant {
         Instant::from_nanos(step::time())
     }
@@ -335,7 +335,7 @@ impl Platform for Explorer {
 
     #[track_caller]
     fn kick_at(word: *const Word<u32>, whom: Kick) {
-        // Where nobody has ever slept there is nobody to wake.
+        // There is nobody to wake where nobody has ever slept.
         let Some(at) = step::slept_at(word.addr()) else {
             return step::breathe();
         };

@@ -1,4 +1,4 @@
-//! What a checker says when a check fails.
+//! The report of a checker when a check fails.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -8,7 +8,7 @@ use std::sync::Once;
 
 use serde::Serialize;
 
-/// What went wrong.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -23,13 +23,13 @@ pub enum Kind {
 /// A failed execution.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failure {
-    /// What went wrong.
+    /// The kind of a failure.
     pub kind: Kind,
     /// The details, for people.
     pub text: String,
     /// The choices that lead there, where the checker can replay them.
     pub path: Option<Vec<u8>>,
-    /// What happened, step by step, where the checker can tell.
+    /// The trace, step by step, if the checker has one.
     pub trace: Vec<String>,
 }
 

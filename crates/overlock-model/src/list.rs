@@ -1,10 +1,12 @@
 //! The locks that are checked, with their diagrams and scenarios.
 
 use overlock_core::diagram::{Diagram, HasDiagram};
+use overlock_core::facts::HasFacts;
 use overlock_core::raw::{RawLock, RawRwLock};
+use overlock_core::rw::{OverlockRw, PerCpuRwSem};
 use overlock_core::sleep;
 use overlock_core::spin;
-use overlock_core::spin::faulty::{BustedRw, Faulty, LostKick, NoExclusion, Relaxed};
+use overlock_core::spin::faulty::{Faulty, FaultyRw, LostKick, NoExclusion, Relaxed};
 
 use crate::scenario::{Scenario, reader_writer, several, waiting};
 use crate::world::World;
@@ -19,7 +21,7 @@ pub struct Lock {
     pub diagrams: &'static [&'static Diagram],
     /// Transitions that it does not have, by their texts.
     pub lacks: &'static [&'static str],
-    /// What to do with it.
+    /// The scenarios for it.
     pub scenarios: Vec<Scenario>,
     /// Whether it is broken on purpose, and by which checkers that must be found. Empty for the
     /// others.
@@ -91,41 +93,33 @@ pub fn locks<W: World>() -> Vec<Lock> {
     }
     overlock_core::spin_locks!(spinning);
     add!(
-        "fast_queue_lazy",
-        named::<spin::LazyFastQueue<W>>(
-            "fast_queue_lazy",
-            exclusive_scenarios!(W, spin::LazyFastQueue<W>),
-        )
+        spin::LazyFastQueue::<W>::NAME,
+        exclusive::<spin::LazyFastQueue<W>>(exclusive_scenarios!(W, spin::LazyFastQueue<W>))
     );
-    let spinning = all.len();
     overlock_core::sleep_locks!(sleeping);
-    add!(
-        "rt_mutex",
-        exclusive::<sleep::RtMutex<W>>(exclusive_scenarios!(W, sleep::RtMutex<W>))
-    );
+    add!(sleep::RtMutex::<W>::NAME, {
+        let scenarios = exclusive_scenarios!(W, sleep::RtMutex<W>);
+        without_signals::<sleep::RtMutex<W>>(sleep::RtMutex::<W>::NAME, scenarios)
+    });
     overlock_core::rw_locks!(reader_writer);
-    for lock in &mut all {
-        if const { !left_out("overlock") } && lock.name == "overlock" {
-            // Who waits for a condition may become a sleeper of the lock.
-            let adopted = waiting::condvar::<W, sleep::Overlock<W>>().into_iter();
-            let adopted = adopted.filter(|it| ["one-locked", "within-locked"].contains(&&*it.name));
-            lock.scenarios.extend(adopted.map(|it| it.with("condvar")));
-        }
-        if const { !left_out("overlock_rw") } && lock.name == "overlock_rw" {
-            lock.scenarios.extend(reader_writer::passing::<W>());
-        }
-        if const { !left_out("percpu_rwsem") } && lock.name == "percpu_rwsem" {
-            lock.scenarios.extend(reader_writer::visible::<W>());
-        }
+    // Scenarios for one lock alone. `add_to!` leaves out the same locks as `add!`.
+    macro_rules! add_to {
+        ($lock:ty, $scenarios:expr) => {
+            if const { !left_out(<$lock>::NAME) } {
+                let mut locks = all.iter_mut();
+                let lock = locks.find(|lock| lock.name == <$lock>::NAME);
+                lock.expect("listed").scenarios.extend($scenarios);
+            }
+        };
     }
-    add!(
-        "ww_mutex",
-        named::<sleep::WwMutex<W>>("ww_mutex", {
-            let mut scenarios = exclusive_scenarios!(W, sleep::WwMutex<W>);
-            scenarios.extend(several::ww_mutex::<W>());
-            scenarios
-        })
-    );
+    add_to!(sleep::Overlock<W>, adopted::<W>());
+    add_to!(OverlockRw<W>, reader_writer::barging::<W>());
+    add_to!(PerCpuRwSem<W>, reader_writer::visible::<W>());
+    add!(sleep::WwMutex::<W>::NAME, {
+        let mut scenarios = exclusive_scenarios!(W, sleep::WwMutex<W>);
+        scenarios.extend(several::ww_mutex::<W>());
+        without_signals::<sleep::WwMutex<W>>(sleep::WwMutex::<W>::NAME, scenarios)
+    });
     add!(
         "semaphore",
         named::<sleep::Semaphore<W>>("semaphore", waiting::semaphore::<W>())
@@ -155,12 +149,6 @@ pub fn locks<W: World>() -> Vec<Lock> {
         named::<sleep::Barrier<W>>("barrier", waiting::barrier::<W>())
     );
     add!("osq", named::<sleep::Osq<W>>("osq", waiting::osq::<W>()));
-    // Signal handlers may try locks that spin and the recommended mutex, and release a semaphore.
-    for lock in &mut all[spinning..] {
-        if !["overlock", "qrwlock", "semaphore"].contains(&lock.name) {
-            lock.scenarios.retain(|scenario| !scenario.setting.signals);
-        }
-    }
     add!(
         "faulty_no_exclusion",
         faulty(
@@ -187,17 +175,38 @@ pub fn locks<W: World>() -> Vec<Lock> {
     );
     add!(
         "faulty_rw",
-        faulty("faulty_rw", ALL, reader_writer_scenarios!(W, BustedRw<W>))
+        faulty("faulty_rw", ALL, reader_writer_scenarios!(W, FaultyRw<W>))
     );
     all
 }
 
-fn exclusive<L: RawLock + HasDiagram>(scenarios: Vec<Scenario>) -> Lock {
-    named::<L>(L::NAME, scenarios)
+/// The scenarios of a waiter for a condition that becomes a sleeper of the lock.
+fn adopted<W: World>() -> impl Iterator<Item = Scenario> {
+    let all = waiting::condvar::<W, sleep::Overlock<W>>().into_iter();
+    all.filter(|scenario| ["one-locked", "within-locked"].contains(&&*scenario.name))
+        .map(|scenario| scenario.with("condvar"))
 }
 
-fn shared<L: RawRwLock + HasDiagram>(scenarios: Vec<Scenario>) -> Lock {
-    named::<L>(L::NAME, scenarios)
+fn exclusive<L: RawLock + HasDiagram + HasFacts>(scenarios: Vec<Scenario>) -> Lock {
+    listed::<L>(L::NAME, scenarios)
+}
+
+fn shared<L: RawRwLock + HasDiagram + HasFacts>(scenarios: Vec<Scenario>) -> Lock {
+    listed::<L>(L::NAME, scenarios)
+}
+
+/// A lock with a row, which says whether handlers may try it.
+fn listed<L: HasDiagram + HasFacts>(name: &'static str, scenarios: Vec<Scenario>) -> Lock {
+    if L::FACTS.tried_in_handlers {
+        named::<L>(name, scenarios)
+    } else {
+        without_signals::<L>(name, scenarios)
+    }
+}
+
+fn without_signals<L: HasDiagram>(name: &'static str, mut scenarios: Vec<Scenario>) -> Lock {
+    scenarios.retain(|scenario| !scenario.setting.signals);
+    named::<L>(name, scenarios)
 }
 
 fn named<L: HasDiagram>(name: &'static str, scenarios: Vec<Scenario>) -> Lock {

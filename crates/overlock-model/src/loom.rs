@@ -1,9 +1,9 @@
 //! The platform of loom: all executions of two and three threads within a bound on preemptions,
 //! with C11's orderings.
 //!
-//! A waiter looks, and yields, and so does a sleeper: loom has no way to block on a word. It gives
+//! A waiter polls, and yields, and so does a sleeper: loom has no way to block on a word. It gives
 //! up an execution with too many steps, which is how a wait that nobody ends shows. Loom knows no
-//! chance: bounded waits look twice, timers are over at once.
+//! chance: bounded waits poll twice, timers are over at once.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -19,14 +19,17 @@ use overlock_core::diagram::Transition;
 use overlock_core::platform::{
     Atomic, Atomics, ByteLanes, Cpu, Deadline, Instant, Kick, Platform, Spin,
 };
+use overlock_core::raw::RawLock;
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
+use overlock_core::sleep::{Mutex, MutexInside, MutexNone, RtMutex};
+use overlock_core::spin::{FastQueue, LazyFastQueue};
 
 use crate::failure::{Failure, Kind, quiet};
 use crate::pi::{self, Kernel, Sleepers};
 use crate::scenario::{Scenario, Setting};
 use crate::tables::Tables;
 use crate::world::{Data, World};
-use crate::wrap::{lanes, words};
+use crate::wrap::{lanes, pi_of_run, platform_of_run, words};
 use crate::{arena, coverage};
 
 /// The platform of loom.
@@ -59,20 +62,20 @@ impl ByteLanes for Word<AtomicU32> {}
 pub const THREADS: usize = 3;
 
 /// Scenarios that loom gives up on, and from how many preemptions on: it lets a thread that waits
-/// look at an old value again and again, or run in turn with another that waits for a third, and
+/// load an old value again and again, or run alternately with another that waits for a third, and
 /// takes that for no progress. The explorer and shuttle check them.
 const BEYOND: &[(&str, &str, usize)] = &[
-    ("fast_queue", "one-node", 0),
-    ("fast_queue", "no-node", 0),
-    ("fast_queue", "no-node-try", 0),
-    ("fast_queue_lazy", "one-node", 0),
-    ("fast_queue_lazy", "no-node", 0),
-    ("fast_queue_lazy", "no-node-try", 0),
+    (FastQueue::<Loom>::NAME, "one-node", 0),
+    (FastQueue::<Loom>::NAME, "no-node", 0),
+    (FastQueue::<Loom>::NAME, "no-node-try", 0),
+    (LazyFastQueue::<Loom>::NAME, "one-node", 0),
+    (LazyFastQueue::<Loom>::NAME, "no-node", 0),
+    (LazyFastQueue::<Loom>::NAME, "no-node-try", 0),
     ("osq", "one-leaves", 0),
     ("osq", "two-leave", 0),
-    ("mutex", "within", 2),
-    ("mutex_inside", "within", 2),
-    ("mutex_none", "within", 2),
+    (Mutex::<Loom>::NAME, "within", 2),
+    (MutexInside::<Loom>::NAME, "within", 2),
+    (MutexNone::<Loom>::NAME, "within", 2),
 ];
 
 /// With fewer preemptions than this loom can run a scenario of a lock.
@@ -88,7 +91,7 @@ pub fn takes(lock: &str, scenario: &Scenario) -> bool {
         && bound(lock, &scenario.name) > 0
         // Half of it is the kernel's, whose steps have an order that C11's atomics alone do not
         // give.
-        && lock != "rt_mutex"
+        && lock != RtMutex::<Loom>::NAME
 }
 
 /// Steps after which loom gives an execution up.
@@ -118,8 +121,8 @@ loom::thread_local! {
     static ME: Cell<usize> = Cell::new(0);
 }
 
-fn with<R>(look: impl FnOnce(&mut Run) -> R) -> R {
-    RUN.with_borrow_mut(|run| look(run.as_mut().expect("an execution")))
+fn with<R>(work: impl FnOnce(&mut Run) -> R) -> R {
+    RUN.with_borrow_mut(|run| work(run.as_mut().expect("an execution")))
 }
 
 fn tables() -> &'static Tables<Loom> {
@@ -140,6 +143,8 @@ impl Atomics for Loom {
 }
 
 impl Platform for Loom {
+    platform_of_run!();
+
     fn wait_until<T, A>(
         word: &A,
         order: Ordering,
@@ -150,7 +155,7 @@ impl Platform for Loom {
         T: Copy + Eq,
         A: Atomic<T>,
     {
-        let mut looked = false;
+        let mut polled = false;
         loop {
             let seen = word.load(order);
             if done(seen) {
@@ -158,30 +163,21 @@ impl Platform for Loom {
             }
             match limit {
                 Spin::Forever => {}
-                Spin::Polls(_) if looked => return Err(seen),
-                Spin::Until(end) if looked => {
+                Spin::Polls(_) if polled => return Err(seen),
+                Spin::Until(end) if polled => {
                     with(|run| run.now = run.now.max(end.as_nanos()));
                     return Err(seen);
                 }
-                Spin::Polls(_) | Spin::Until(_) => looked = true,
+                Spin::Polls(_) | Spin::Until(_) => polled = true,
             }
             thread::yield_now();
         }
     }
 
-    fn pause(_turns: u32) {
-        thread::yield_now();
-    }
-
-    /// No time: who comes meanwhile may come at the next look as well.
-    fn delay(_nanos: u64) -> Instant {
-        with(|run| Instant::from_nanos(run.now))
-    }
-
     fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Deadline>) {
         let until = until.map(|end| end.instant::<Self>().as_nanos());
-        // A kernel's lock makes the look and the entry one step. Here the entry comes first, and a
-        // fence between it and the look, and between the waker's store and its search: so
+        // A kernel's lock makes the load and the entry one step. Here the entry comes first, and a
+        // fence between it and the load, and between the waker's store and its search: so
         // one of the two sees the other.
         let thread = me();
         with(|run| {
@@ -210,10 +206,6 @@ impl Platform for Loom {
             }
         }
         with(|run| run.sleepers.retain(|sleeper| sleeper.thread != thread));
-    }
-
-    fn kick(word: &Word<AtomicU32>) {
-        Self::kick_at(word, Kick::One);
     }
 
     fn kick_at(word: *const Word<AtomicU32>, whom: Kick) {
@@ -252,74 +244,12 @@ impl Platform for Loom {
         fence(SeqCst);
     }
 
-    fn cpu() -> Cpu {
-        Cpu(me() as u32 % 2)
-    }
-
     fn preempted(_cpu: Cpu) -> bool {
         false
     }
-
-    fn now() -> Instant {
-        with(|run| {
-            run.now += run.setting.tick;
-            Instant::from_nanos(run.now)
-        })
-    }
-
-    fn parallelism() -> u32 {
-        with(|run| run.setting.parallelism)
-    }
-
-    fn tables() -> overlock_core::tables::Tables<Self> {
-        tables().view()
-    }
-
-    fn slot() -> Option<usize> {
-        let (me, slots) = (me(), with(|run| run.setting.slots));
-        (me < slots).then_some(me)
-    }
-
-    fn transition(transition: Transition) {
-        coverage::took(transition);
-    }
 }
 
-impl Kernel for Loom {
-    fn number() -> usize {
-        me()
-    }
-
-    fn sleepers<R>(work: impl FnOnce(&mut Sleepers) -> R) -> R {
-        with(|run| work(&mut run.pi))
-    }
-
-    fn refuses() -> bool {
-        false
-    }
-
-    fn granted(thread: usize) -> &'static Word<AtomicU32> {
-        tables().granted(thread)
-    }
-}
-
-impl PiPlatform for Loom {
-    fn thread_id() -> u32 {
-        pi::id(Self::number())
-    }
-
-    fn lock_pi(word: &Word<AtomicU32>, until: Option<Deadline>) -> Result<(), PiError> {
-        pi::lock::<Self>(word, until)
-    }
-
-    fn unlock_pi(word: &Word<AtomicU32>) {
-        pi::unlock::<Self>(word);
-    }
-
-    fn was_before_fork(_id: u32) -> bool {
-        false
-    }
-}
+pi_of_run!(Loom, false);
 
 impl World for Loom {
     const NAME: &'static str = "loom";
@@ -381,7 +311,7 @@ pub struct Bounds {
     pub time: Duration,
 }
 
-/// What loom did.
+/// The result of loom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Executions.
@@ -399,7 +329,7 @@ pub fn check(scenario: &Scenario, bounds: Bounds) -> Result<Done, Box<Failure>> 
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(bounds.preemptions);
     builder.max_branches = STEPS;
-    // Also how often loom looks at the clock.
+    // Also how often loom reads the clock.
     builder.checkpoint_interval = 500;
     builder.max_duration = Some(bounds.time);
     builder.max_threads = THREADS + 1;

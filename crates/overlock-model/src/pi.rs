@@ -1,5 +1,5 @@
-//! What a kernel does for a PI futex, for checkers: the lock is handed to the first waiter. (Nobody
-//! lends priorities: checkers have none.)
+//! The kernel's part of a PI futex, for checkers: the lock is handed off to the first waiter.
+//! (Nobody lends priorities: checkers have none.)
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use overlock_core::platform::{Atomic, Deadline, Platform};
 use overlock_core::sleep::rt_mutex::{PiError, THREAD_ID, WAITERS};
 
-/// Who sleeps for which word, first come first: the word's address, and the number of the thread.
+/// The sleepers, first come first: the word's address, and the number of the thread.
 #[derive(Debug, Default)]
 pub struct Sleepers(VecDeque<(usize, usize)>);
 
@@ -27,7 +27,7 @@ impl Sleepers {
     }
 }
 
-/// What a platform brings for this.
+/// A platform with such a kernel.
 pub trait Kernel: Platform {
     /// The calling thread's number, from 0.
     fn number() -> usize;
@@ -87,7 +87,7 @@ pub fn lock<K: Kernel>(word: &K::U32, until: Option<Deadline>) -> Result<(), PiE
         if over && K::sleepers(|sleepers| sleepers.leave(me)) {
             return Err(PiError::Deadline);
         }
-        // Whoever is not on the list any more has the lock, and is about to be told.
+        // A thread that is not on the list any more has the lock, and is about to be signalled.
         K::halt(granted, before, if over { None } else { until });
     }
 }
@@ -98,7 +98,7 @@ pub fn unlock<K: Kernel>(word: &K::U32) {
     let mut owned = true;
     loop {
         if let Some(next) = K::sleepers(|sleepers| sleepers.first(address)) {
-            // Whether others sleep is not looked at: an unlock that finds nobody does no harm.
+            // Whether others sleep is not checked: an unlock that finds nobody does no harm.
             if owned {
                 word.store(id(next) | WAITERS, Release);
             } else if !grant_free::<K>(word, next) {
@@ -107,7 +107,7 @@ pub fn unlock<K: Kernel>(word: &K::U32) {
                 K::sleepers(|sleepers| sleepers.0.push_front((address, next)));
                 return;
             }
-            // Release: pairs with the look in `lock`.
+            // Release: pairs with the load in `lock`.
             K::granted(next).fetch_add(1, Release);
             K::kick(K::granted(next));
             return;

@@ -1,12 +1,15 @@
-//! What a run found, for people and for programs.
+//! The findings of a run, for people and for programs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
+use overlock_core::diagram::HasDiagram;
+use overlock_core::sleep::{Condvar, Mutex, Overlock};
 use serde::Serialize;
 
 use crate::coverage::Coverage;
+use crate::explore::Explorer;
 use crate::list::Lock;
 use crate::run::{Effort, Engine, Outcome};
 use crate::unit_tested;
@@ -16,7 +19,7 @@ use crate::unit_tested;
 pub struct Report {
     /// How far each check went.
     pub effort: Effort,
-    /// Where random numbers started.
+    /// The start of the random numbers.
     pub seed: u64,
     /// Lock by lock.
     pub locks: Vec<Row>,
@@ -29,17 +32,17 @@ pub struct Report {
 pub struct Row {
     /// Its name.
     pub lock: &'static str,
-    /// What each checker did.
+    /// The work of each checker.
     pub engines: BTreeMap<Engine, Sum>,
     /// The transitions of its diagrams, and how often each was taken.
     pub transitions: Vec<Taken>,
-    /// What is wrong, for people. Empty where nothing is.
+    /// The errors, for people. Empty where nothing is.
     pub wrong: Vec<String>,
     /// Whether it is broken on purpose.
     pub broken: bool,
 }
 
-/// What a checker did with all scenarios of a lock.
+/// The work of a checker on all scenarios of a lock.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sum {
     /// Scenarios.
@@ -217,9 +220,7 @@ impl Row {
                 }
             }
             for name in coverage.diagrams() {
-                if !lock.diagrams.iter().any(|diagram| diagram.name == name)
-                    && !HELPERS.contains(&name)
-                {
+                if !lock.diagrams.iter().any(|diagram| diagram.name == name) && !is_helper(name) {
                     wrong.push(format!(
                         "it took a transition of {name}, which it does not list"
                     ));
@@ -270,9 +271,17 @@ impl Row {
     }
 }
 
-/// Diagrams of locks that scenarios of other locks use: the mutexes under a condition variable, and
-/// the condition variable over a lock that keeps kicks.
-const HELPERS: &[&str] = &["condvar", "mutex", "osq", "overlock", "wait_list"];
+/// Whether scenarios of other locks use the lock of this diagram: the mutexes under a condition
+/// variable, the condition variable over a lock that keeps kicks, the gate of a reader-writer lock.
+fn is_helper(diagram: &str) -> bool {
+    let diagrams = [
+        Condvar::<Explorer>::DIAGRAMS,
+        Mutex::<Explorer>::DIAGRAMS,
+        Overlock::<Explorer>::DIAGRAMS,
+    ];
+    let mut names = diagrams.into_iter().flatten().map(|drawn| drawn.name);
+    names.any(|name| name == diagram)
+}
 
 fn transitions(lock: &Lock, coverage: &Coverage) -> Vec<Taken> {
     let mut all = Vec::new();
@@ -308,7 +317,7 @@ mod tests {
     use super::*;
     use crate::failure::{Failure, Kind};
 
-    /// What the report of a failure says after `to see it again`.
+    /// The text of a failure's report after `to see it again`.
     fn again(effort: Effort, seed: u64) -> String {
         let outcome = Outcome {
             lock: "mutex",

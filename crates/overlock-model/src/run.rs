@@ -94,7 +94,7 @@ pub struct Effort {
     pub seconds: u64,
 }
 
-/// Where random numbers start if nobody says where.
+/// The start of the random numbers by default.
 pub const SEED: u64 = 1;
 
 impl Effort {
@@ -153,7 +153,7 @@ impl Effort {
     }
 }
 
-/// What one checker did with one scenario of one lock.
+/// The result of one checker on one scenario of one lock.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// The lock.

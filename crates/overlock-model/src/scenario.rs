@@ -1,11 +1,11 @@
-//! What the threads of a check do: a few scenarios for each kind of lock, run by every checker on
-//! every lock of the kind.
+//! The programs of the threads of a check: a few scenarios for each kind of lock, run by every
+//! checker on every lock of the kind.
 
-mod crew;
 pub mod exclusive;
 pub mod reader_writer;
 pub mod several;
 pub mod waiting;
+mod workers;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Scenario {
     pub name: String,
     /// How many threads it has.
     pub threads: usize,
-    /// What it needs.
+    /// Its surroundings.
     pub setting: Setting,
     /// One execution of it, as the first of its threads.
     pub body: Arc<dyn Fn() + Send + Sync>,
@@ -59,11 +59,11 @@ pub struct Setting {
     pub slots: usize,
     /// How many CPUs there seem to be.
     pub parallelism: u32,
-    /// Nanoseconds between two looks at the clock.
+    /// Nanoseconds between two readings of the clock.
     pub tick: u64,
     /// Signals are delivered: for checkers that can.
     pub signals: bool,
-    /// What happens depends on how much time passes: for a checker with a clock of its own.
+    /// The course depends on how much time passes: for a checker with a clock of its own.
     pub timed: bool,
     /// How far a checker can go in it.
     pub length: Length,
@@ -105,7 +105,7 @@ impl Setting {
         ..Self::PLAIN
     };
 
-    /// What happens depends on the time that passes.
+    /// The course depends on the time that passes.
     pub const TIMED: Self = Setting {
         timed: true,
         ..Self::PLAIN

@@ -1,6 +1,6 @@
 //! The platform of shuttle: random and PCT schedules of many threads, sequentially consistent.
 //!
-//! A waiter looks, and yields; a sleeper parks. Time passes as shuttle's random numbers say, so
+//! A waiter polls, and yields; a sleeper parks. Time passes as shuttle's random numbers say, so
 //! bounded waits and timers end early or late.
 
 use std::cell::{Cell, RefCell};
@@ -23,7 +23,7 @@ use crate::pi::{self, Kernel, Sleepers};
 use crate::scenario::{Scenario, Setting};
 use crate::tables::Tables;
 use crate::world::{Data, World};
-use crate::wrap::{lanes, words};
+use crate::wrap::{lanes, pi_of_run, platform_of_run, words};
 use crate::{arena, coverage};
 
 /// The platform of shuttle.
@@ -44,8 +44,8 @@ lanes!(Word<AtomicU16>: u16, u8; Word<AtomicU32>: u32, u16);
 
 impl ByteLanes for Word<AtomicU32> {}
 
-/// Looks that a wait with a limit takes, at most.
-const LOOKS: u32 = 4;
+/// Polls of a wait with a limit, at most.
+const POLLS: u32 = 4;
 
 /// A sleeper: the word, the thread, and whether it was kicked.
 struct Sleeper {
@@ -55,7 +55,7 @@ struct Sleeper {
     kicked: bool,
 }
 
-/// What the threads of an execution share beside the tables.
+/// The data that the threads of an execution share, with the tables.
 struct Run {
     tables: &'static Tables<Shuttle>,
     setting: Setting,
@@ -69,8 +69,8 @@ thread_local! {
     static TABLES: Cell<*mut Tables<Shuttle>> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-fn with<R>(look: impl FnOnce(&mut Run) -> R) -> R {
-    RUN.with_borrow_mut(|run| look(run.as_mut().expect("an execution")))
+fn with<R>(work: impl FnOnce(&mut Run) -> R) -> R {
+    RUN.with_borrow_mut(|run| work(run.as_mut().expect("an execution")))
 }
 
 fn tables() -> &'static Tables<Shuttle> {
@@ -95,6 +95,8 @@ impl Atomics for Shuttle {
 }
 
 impl Platform for Shuttle {
+    platform_of_run!();
+
     fn wait_until<T, A>(
         word: &A,
         order: Ordering,
@@ -105,10 +107,10 @@ impl Platform for Shuttle {
         T: Copy + Eq,
         A: Atomic<T>,
     {
-        let mut looks = match limit {
+        let mut polls = match limit {
             Spin::Forever => u32::MAX,
-            Spin::Polls(turns) => turns.clamp(1, LOOKS),
-            Spin::Until(_) => LOOKS,
+            Spin::Polls(polls) => polls.clamp(1, POLLS),
+            Spin::Until(_) => POLLS,
         };
         loop {
             let seen = word.load(order);
@@ -116,9 +118,9 @@ impl Platform for Shuttle {
                 return Ok(seen);
             }
             if limit != Spin::Forever {
-                looks -= 1;
+                polls -= 1;
             }
-            if looks == 0 {
+            if polls == 0 {
                 if let Spin::Until(end) = limit {
                     with(|run| run.now = run.now.max(end.as_nanos()));
                 }
@@ -128,18 +130,9 @@ impl Platform for Shuttle {
         }
     }
 
-    fn pause(_turns: u32) {
-        thread::yield_now();
-    }
-
-    /// No time: who comes meanwhile may come at the next look as well.
-    fn delay(_nanos: u64) -> Instant {
-        with(|run| Instant::from_nanos(run.now))
-    }
-
     fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Deadline>) {
         let until = until.map(|end| end.instant::<Self>().as_nanos());
-        // A kick comes between the look and the entry no more than in a kernel: nothing here lets
+        // A kick comes between the load and the entry no more than in a kernel: nothing here lets
         // others run.
         if word.load(Ordering::SeqCst) != expected || chance(16) {
             return;
@@ -172,10 +165,6 @@ impl Platform for Shuttle {
             }
         }
         with(|run| run.sleepers.retain(|sleeper| sleeper.task != task));
-    }
-
-    fn kick(word: &Word<AtomicU32>) {
-        Self::kick_at(word, Kick::One);
     }
 
     fn kick_at(word: *const Word<AtomicU32>, whom: Kick) {
@@ -213,74 +202,12 @@ impl Platform for Shuttle {
         thread::yield_now();
     }
 
-    fn cpu() -> Cpu {
-        Cpu(me() as u32 % 2)
-    }
-
     fn preempted(cpu: Cpu) -> bool {
         cpu != Cpu::UNKNOWN && chance(8)
     }
-
-    fn now() -> Instant {
-        with(|run| {
-            run.now += run.setting.tick;
-            Instant::from_nanos(run.now)
-        })
-    }
-
-    fn parallelism() -> u32 {
-        with(|run| run.setting.parallelism)
-    }
-
-    fn tables() -> overlock_core::tables::Tables<Self> {
-        tables().view()
-    }
-
-    fn slot() -> Option<usize> {
-        let (me, slots) = (me(), with(|run| run.setting.slots));
-        (me < slots).then_some(me)
-    }
-
-    fn transition(transition: Transition) {
-        coverage::took(transition);
-    }
 }
 
-impl Kernel for Shuttle {
-    fn number() -> usize {
-        me()
-    }
-
-    fn sleepers<R>(work: impl FnOnce(&mut Sleepers) -> R) -> R {
-        with(|run| work(&mut run.pi))
-    }
-
-    fn refuses() -> bool {
-        chance(8)
-    }
-
-    fn granted(thread: usize) -> &'static Word<AtomicU32> {
-        tables().granted(thread)
-    }
-}
-
-impl PiPlatform for Shuttle {
-    fn thread_id() -> u32 {
-        pi::id(Self::number())
-    }
-
-    fn lock_pi(word: &Word<AtomicU32>, until: Option<Deadline>) -> Result<(), PiError> {
-        pi::lock::<Self>(word, until)
-    }
-
-    fn unlock_pi(word: &Word<AtomicU32>) {
-        pi::unlock::<Self>(word);
-    }
-
-    fn was_before_fork(_id: u32) -> bool {
-        false
-    }
-}
+pi_of_run!(Shuttle, chance(8));
 
 impl World for Shuttle {
     const NAME: &'static str = "shuttle";

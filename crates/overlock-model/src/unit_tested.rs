@@ -1,5 +1,5 @@
-//! Transitions that no model takes: they need more threads, or another world, than a checker has. Each
-//! is taken by a unit test of the lock, which asserts that it was.
+//! Transitions that no model takes: they need more threads, or another world, than a checker has.
+//! Each is taken by a unit test of the lock, which asserts that it was.
 
 /// A transition of a state diagram, and the unit test that takes it.
 #[derive(Clone, Copy, Debug)]

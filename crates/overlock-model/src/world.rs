@@ -1,4 +1,4 @@
-//! What a scenario needs of a checker beside the platform: threads, and data to guard.
+//! A checker's world for scenarios, beyond the platform: threads, and data to guard.
 
 use overlock_core::sleep::rt_mutex::PiPlatform;
 

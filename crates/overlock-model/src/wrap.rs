@@ -1,7 +1,6 @@
-//! Atomics of other crates behind our trait.
+//! Atomics of other crates behind our trait, and what the platforms of loom and shuttle share.
 
-/// Implements `Atomic` for `Word<A>`, a newtype of the calling module, for each atomic type, and
-/// the lanes by their
+/// Implements `Atomic` for `Word<A>`, a newtype of the calling module, for each atomic type.
 macro_rules! words {
     ($($atomic:ty: $int:ty),*) => {$(
         impl ::overlock_core::platform::Atomic<$int> for Word<$atomic> {
@@ -51,6 +50,7 @@ macro_rules! words {
     )*};
 }
 
+/// Implements `Lanes` for words by their halves.
 macro_rules! lanes {
     ($($type:ty: $word:ty, $half:ty);*) => {$(
         impl ::overlock_core::platform::Lanes<$word, $half> for $type {
@@ -70,4 +70,93 @@ macro_rules! lanes {
     )*};
 }
 
-pub(crate) use {lanes, words};
+/// The part of `Platform` that loom and shuttle share. It works on the functions `with`, `tables`
+/// and `me`, and on the type `Word`, of the calling module.
+macro_rules! platform_of_run {
+    () => {
+        fn pause(_turns: u32) {
+            thread::yield_now();
+        }
+
+        /// Takes no time: what happens meanwhile may happen at the next poll as well.
+        fn delay(_nanos: u64) -> Instant {
+            with(|run| Instant::from_nanos(run.now))
+        }
+
+        fn kick(word: &Word<AtomicU32>) {
+            Self::kick_at(word, Kick::One);
+        }
+
+        fn cpu() -> Cpu {
+            Cpu(me() as u32 % 2)
+        }
+
+        fn now() -> Instant {
+            with(|run| {
+                run.now += run.setting.tick;
+                Instant::from_nanos(run.now)
+            })
+        }
+
+        fn parallelism() -> u32 {
+            with(|run| run.setting.parallelism)
+        }
+
+        fn tables() -> overlock_core::tables::Tables<Self> {
+            tables().view()
+        }
+
+        fn slot() -> Option<usize> {
+            let (me, slots) = (me(), with(|run| run.setting.slots));
+            (me < slots).then_some(me)
+        }
+
+        fn transition(transition: Transition) {
+            coverage::took(transition);
+        }
+    };
+}
+
+/// The PI futexes of loom and shuttle: those of [`pi`](crate::pi). `$refuses` says whether the
+/// kernel cannot help now.
+macro_rules! pi_of_run {
+    ($platform:ty, $refuses:expr) => {
+        impl Kernel for $platform {
+            fn number() -> usize {
+                me()
+            }
+
+            fn sleepers<R>(work: impl FnOnce(&mut Sleepers) -> R) -> R {
+                with(|run| work(&mut run.pi))
+            }
+
+            fn refuses() -> bool {
+                $refuses
+            }
+
+            fn granted(thread: usize) -> &'static Word<AtomicU32> {
+                tables().granted(thread)
+            }
+        }
+
+        impl PiPlatform for $platform {
+            fn thread_id() -> u32 {
+                pi::id(Self::number())
+            }
+
+            fn lock_pi(word: &Word<AtomicU32>, until: Option<Deadline>) -> Result<(), PiError> {
+                pi::lock::<Self>(word, until)
+            }
+
+            fn unlock_pi(word: &Word<AtomicU32>) {
+                pi::unlock::<Self>(word);
+            }
+
+            fn was_before_fork(_id: u32) -> bool {
+                false
+            }
+        }
+    };
+}
+
+pub(crate) use {lanes, pi_of_run, platform_of_run, words};

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::list::{Mutant, Task, find};
 use crate::lock;
 
-/// What became of a mutant.
+/// The fate of a mutant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
     pub group: String,
@@ -213,7 +213,7 @@ impl Copy {
         Ok(None)
     }
 
-    /// What the check fails on, if it does.
+    /// Runs the check. Returns the error that it fails on, if it does.
     fn run(&self, task: &Task, check: Check) -> Result<Option<String>, String> {
         let mut command = match check {
             Check::UnitTests => {
@@ -290,7 +290,7 @@ fn output(command: &mut Command) -> Result<Output, String> {
     command.output().map_err(|error| format!("{name}: {error}"))
 }
 
-/// What a check that has ended failed on, if it did.
+/// Returns the error that an ended check failed on, if it did.
 fn judge(check: Check, output: &Output) -> Result<Option<String>, String> {
     match output.status.code() {
         Some(0) => Ok(None),

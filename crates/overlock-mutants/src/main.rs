@@ -170,7 +170,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// What stands before the table where it is a page.
+/// The text before the table if it is a page.
 fn page(verdicts: &[Verdict]) -> String {
     format!(
         "# Mutants\n\n\

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use overlock_core::platform::{Atomic, Zero};
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::spin::faulty::{
-    BustedRw, Faulty, Flaw, LostKick, NoExclusion, Relaxed as Sound, Starving,
+    Faulty, FaultyRw, Flaw, LostKick, NoExclusion, Relaxed as Sound, Starving,
 };
 use overlock_sim::engine::{self, Outcome, Stuck};
 use overlock_sim::host::Host;
@@ -182,7 +182,7 @@ fn a_lock_without_exclusion_is_caught_by_the_counter() {
 #[test]
 fn a_writer_during_readers_is_caught() {
     let machine = &MACHINES[2];
-    let caught = std::panic::catch_unwind(|| shared::<BustedRw<Sim>>(machine, &HOSTS[0], 8, 1));
+    let caught = std::panic::catch_unwind(|| shared::<FaultyRw<Sim>>(machine, &HOSTS[0], 8, 1));
     assert!(caught.is_err_and(|said| {
         said.downcast_ref::<String>()
             .is_some_and(|said| said.contains("during a reader"))

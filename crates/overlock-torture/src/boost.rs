@@ -7,8 +7,8 @@
 
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 
-use crate::bound::Waiting;
 use crate::worker::Worker;
+use overlock_core::facts::Waiting;
 
 /// Any real-time priority beats all threads that have none.
 const PRIORITY: i32 = 1;
@@ -30,7 +30,7 @@ pub enum Boost {
 impl Boost {
     /// Boosts the calling thread.
     pub fn new(worker: &Worker, waiting: Waiting) -> Self {
-        let tallies = &worker.place().tallies;
+        let tallies = &worker.state().tallies;
         if waiting == Waiting::Sleeps && schedule(libc::SCHED_FIFO, PRIORITY) {
             tallies.real_time.add();
             return Boost::RealTime;

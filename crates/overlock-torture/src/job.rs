@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use crate::boost::Boost;
 use crate::error::Error;
-use crate::place::{Op, Place};
 use crate::plan::Plan;
 use crate::registry::Entry;
 use crate::settings::Settings;
@@ -19,13 +18,14 @@ use crate::signal;
 use crate::subject::Subject;
 use crate::violation::{Kind, Violation};
 use crate::worker::Worker;
+use crate::worker_state::{Op, WorkerState};
 
 /// Enough for what the threads do, and little enough for many of them.
 const STACK: usize = 256 * 1024;
 
-/// What the threads are asked to do.
+/// A command to the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Command {
     /// Torture.
     Go,
     /// Stop between two steps, and wait.
@@ -34,13 +34,13 @@ pub enum Wish {
     Stop,
 }
 
-impl Wish {
-    /// The wish with this number.
+impl Command {
+    /// The command with this number.
     pub fn of(number: u8) -> Self {
         match number {
-            0 => Wish::Go,
-            1 => Wish::Rest,
-            _ => Wish::Stop,
+            0 => Command::Go,
+            1 => Command::Rest,
+            _ => Command::Stop,
         }
     }
 }
@@ -53,20 +53,20 @@ pub struct Job {
     pub entry: &'static Entry,
     /// It, and what is done with it.
     pub subject: Box<dyn Subject>,
-    /// What the run was asked to do.
+    /// The settings of the run.
     pub settings: Settings,
     /// One for each thread.
-    pub places: Vec<Place>,
+    pub workers: Vec<WorkerState>,
     /// Threads that could not be replaced.
     pub unborn: AtomicU64,
-    wish: AtomicU8,
+    command: AtomicU8,
     gate: Mutex<Gate>,
     opened: Condvar,
     arrived: Condvar,
     verdict: Mutex<Option<Violation>>,
 }
 
-/// Who is there.
+/// The workers that have followed a command.
 #[derive(Debug, Default)]
 struct Gate {
     /// Rests so far: one that has ended counts for nobody who has not noticed yet.
@@ -80,7 +80,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// Where the lock cannot be created.
+    /// If the lock cannot be created.
     pub fn new(
         entry: &'static Entry,
         settings: &Settings,
@@ -90,9 +90,9 @@ impl Job {
             entry,
             subject: (entry.make)(threads)?,
             settings: settings.clone(),
-            places: (0..threads).map(|_| Place::default()).collect(),
+            workers: (0..threads).map(|_| WorkerState::default()).collect(),
             unborn: AtomicU64::new(0),
-            wish: AtomicU8::new(Wish::Go as u8),
+            command: AtomicU8::new(Command::Go as u8),
             gate: Mutex::default(),
             opened: Condvar::new(),
             arrived: Condvar::new(),
@@ -104,11 +104,11 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// Where the machine does not give them.
+    /// If the machine does not give them.
     pub fn start(&'static self) -> Result<(), Error> {
-        for index in 0..self.places.len() {
+        for index in 0..self.workers.len() {
             self.spawn(index, 0).map_err(|source| Error::Spawn {
-                wanted: self.places.len(),
+                wanted: self.workers.len(),
                 got: index,
                 why: source.to_string(),
             })?;
@@ -116,18 +116,19 @@ impl Job {
         Ok(())
     }
 
-    /// What the threads are asked to do. Acquire, pairs with the release in [`ask`](Self::ask): a
-    /// handler that goes on after a rest must not touch what is still being looked at.
-    pub fn wish(&self) -> Wish {
-        Wish::of(self.wish.load(Acquire))
+    /// Returns the present command. Acquire, pairs with the release in [`ask`](Self::ask): a
+    /// handler that goes on after a rest must not touch what is still being checked.
+    pub fn command(&self) -> Command {
+        Command::of(self.command.load(Acquire))
     }
 
-    /// Asks the threads to rest, or to leave. Who was asked to leave is asked no more.
-    pub fn ask(&self, wish: Wish) {
+    /// Asks the threads to rest, or to leave. A worker that was asked to leave gets no further
+    /// command.
+    pub fn ask(&self, command: Command) {
         let mut gate = self.gate();
-        if self.wish() != Wish::Stop {
-            // Release, pairs with the acquire in `wish`.
-            self.wish.store(wish as u8, Release);
+        if self.command() != Command::Stop {
+            // Release, pairs with the acquire in `command`.
+            self.command.store(command as u8, Release);
         }
         gate.rests += 1;
         gate.resting = 0;
@@ -137,11 +138,11 @@ impl Job {
 
     /// Whether all threads do what they were asked to: rest, or be gone. Waits for that, for
     /// `limit` at most.
-    pub fn all(&self, wish: Wish, limit: Duration) -> bool {
-        let there = |gate: &mut Gate| match wish {
-            Wish::Go => false,
-            Wish::Rest => gate.resting == self.places.len(),
-            Wish::Stop => gate.gone == self.places.len(),
+    pub fn all(&self, command: Command, limit: Duration) -> bool {
+        let there = |gate: &mut Gate| match command {
+            Command::Go => false,
+            Command::Rest => gate.resting == self.workers.len(),
+            Command::Stop => gate.gone == self.workers.len(),
         };
         let wait = self
             .arrived
@@ -153,7 +154,7 @@ impl Job {
     /// The lock has failed: the threads leave, those that can. The first one counts.
     pub fn fail(&self, violation: Violation) {
         self.verdict().get_or_insert(violation);
-        self.ask(Wish::Stop);
+        self.ask(Command::Stop);
     }
 
     /// How the lock has failed, if it has.
@@ -163,9 +164,10 @@ impl Job {
 
     /// How often the threads and their handlers wrote under lock `lock`.
     pub fn written(&self, lock: usize) -> u64 {
-        let one =
-            |place: &Place| place.tallies.written[lock].get() + place.handled.written[lock].get();
-        self.places.iter().map(one).sum()
+        let one = |state: &WorkerState| {
+            state.tallies.written[lock].get() + state.handled.written[lock].get()
+        };
+        self.workers.iter().map(one).sum()
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate> {
@@ -183,9 +185,9 @@ impl Job {
     /// The life of a thread.
     fn live(&'static self, index: usize, generation: u64) {
         let worker = Worker::new(self, index);
-        let place = worker.place();
-        place.set_thread(rustix::thread::gettid().as_raw_pid() as u32);
-        place.generation.store(generation, Relaxed);
+        let state = worker.state();
+        state.set_thread(rustix::thread::gettid().as_raw_pid() as u32);
+        state.generation.store(generation, Relaxed);
         signal::accept(self, index);
         let life = AssertUnwindSafe(|| self.work(&worker, generation));
         let replaced = panic::catch_unwind(life).unwrap_or_else(|panic| {
@@ -197,34 +199,34 @@ impl Job {
         }
         signal::refuse();
         worker.set(Op::Gone, 0);
-        place.set_thread(0);
+        state.set_thread(0);
         self.gate().gone += 1;
         self.arrived.notify_all();
     }
 
     /// Works until asked to leave (false), or until another thread goes on in its place (true).
     fn work(&'static self, worker: &Worker, mut generation: u64) -> bool {
-        let (entry, threads) = (self.entry, self.places.len());
+        let (entry, threads) = (self.entry, self.workers.len());
         loop {
             let mut plan = Plan::new(&self.settings, entry, threads, worker.index(), generation);
             for _ in 0..plan.life().unwrap_or(u64::MAX) {
                 let step = plan.step();
                 let boost = (self.settings.boost && step.boost)
-                    .then(|| Boost::new(worker, self.entry.waiting));
+                    .then(|| Boost::new(worker, self.entry.facts.waiting));
                 self.subject.step(worker, &step);
                 drop(boost);
                 if let Some(other) = step.cancel {
-                    self.places[other].cancel();
+                    self.workers[other].cancel();
                 }
                 worker.pause(step.rest);
-                match self.subject.agree(worker.index(), self.wish()) {
-                    Wish::Go => {}
-                    Wish::Rest => self.rest(worker),
-                    Wish::Stop => return false,
+                match self.subject.agree(worker.index(), self.command()) {
+                    Command::Go => {}
+                    Command::Rest => self.rest(worker),
+                    Command::Stop => return false,
                 }
             }
             generation += 1;
-            // The place is the next one's as soon as that one is there.
+            // The next thread is the worker as soon as it runs.
             signal::refuse();
             worker.set(Op::Starting, 0);
             if self.spawn(worker.index(), generation).is_ok() {
@@ -240,12 +242,12 @@ impl Job {
         let mut gate = self.gate();
         let rest = gate.rests;
         gate.resting += 1;
-        if gate.resting == self.places.len() {
+        if gate.resting == self.workers.len() {
             self.arrived.notify_all();
         }
-        let rested = self
-            .opened
-            .wait_while(gate, |gate| gate.rests == rest && self.wish() == Wish::Rest);
+        let rested = self.opened.wait_while(gate, |gate| {
+            gate.rests == rest && self.command() == Command::Rest
+        });
         drop(rested);
         worker.set(Op::Outside, 0);
     }
@@ -257,7 +259,7 @@ fn panicked(worker: &Worker, panic: &(dyn Any + Send)) -> Violation {
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
-    let doing = worker.place().doing();
+    let doing = worker.state().doing();
     let (index, lock) = (worker.index(), doing.lock);
     Violation::new(
         Kind::Panic,

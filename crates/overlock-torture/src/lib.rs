@@ -3,22 +3,21 @@
 //!
 //! | module | what is there |
 //! |---|---|
-//! | [`registry`], [`bound`] | what can be tortured, and what it promises |
+//! | [`registry`] | what can be tortured |
 //! | [`settings`], [`plan`], `random` | what a run is asked to do, and what each thread is going to do |
 //! | `subject` | what is done with each kind of lock |
-//! | `ledger` | the torn-write detector |
+//! | `canary` | the torn-write detector |
 //! | `watch`, [`proc`] | the watchdog, and what the kernel knows of a thread |
-//! | `job`, `worker`, `place` | the threads, and what each of them does |
-//! | `torment`, `signal`, `boost` | what happens to them from outside |
+//! | `job`, `worker`, `worker_state` | the threads, and what each of them does |
+//! | `interference`, `signal`, `boost` | signals, other CPUs and other priorities |
 //! | [`run`] | one lock after the other |
-//! | [`violation`], [`report`], [`error`] | what came out |
+//! | [`violation`], [`report`], [`error`] | the results |
 
 mod boost;
-pub mod bound;
+mod canary;
 pub mod error;
+mod interference;
 mod job;
-mod ledger;
-mod place;
 pub mod plan;
 pub mod proc;
 mod random;
@@ -28,7 +27,7 @@ pub mod run;
 pub mod settings;
 mod signal;
 mod subject;
-mod torment;
 pub mod violation;
 mod watch;
 mod worker;
+mod worker_state;

@@ -1,4 +1,4 @@
-//! What a thread is going to do: drawn from the seed, whatever happens while it does it.
+//! The plan of a thread: drawn from the seed, whatever happens while the thread follows it.
 //!
 //! Each [`Step`] takes the same numbers from the sequence, whether its lock can do what they say or
 //! not. So the same seed gives the same decisions to the same thread of the same lock. When they
@@ -8,10 +8,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::bound::Waiting;
 use crate::random::{Random, of_name};
 use crate::registry::Entry;
 use crate::settings::{LOCKS, Settings};
+use overlock_core::facts::Waiting;
 
 /// As what a thread comes; all are the same to a lock that only excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum How {
     Cancel,
 }
 
-/// What it does once it has been inside.
+/// The end of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// Releases the lock.
@@ -65,7 +65,7 @@ pub enum Pause {
     Sleep(u64),
 }
 
-/// One turn of a thread: what it asks for, how, and what it does with it.
+/// One step of a thread: which locks it acquires, how, and what it does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// As what.
@@ -76,11 +76,11 @@ pub struct Step {
     pub first: usize,
     /// How many.
     pub depth: usize,
-    /// What it spends inside.
+    /// The time that it spends inside.
     pub hold: Pause,
-    /// What it does then.
+    /// The end of the section.
     pub then: Then,
-    /// What it spends outside.
+    /// The time that it spends outside.
     pub rest: Pause,
     /// Whether it does all that with a higher priority.
     pub boost: bool,
@@ -115,7 +115,7 @@ const GREEDY: u64 = 16;
 const SPARSE: u64 = 8;
 
 impl Plan {
-    /// What the thread `worker`, the `generation`th in its place, is going to do to the lock.
+    /// The plan of the `generation`th thread of worker `worker`.
     pub fn new(
         settings: &Settings,
         entry: &Entry,
@@ -126,7 +126,7 @@ impl Plan {
         let lock = of_name(entry.name);
         let mut random = Random::of(&[settings.seed, lock, worker as u64, generation]);
         // A lock whose waiters spin gets few steps done.
-        let sparse = entry.waiting == Waiting::Spins;
+        let sparse = entry.facts.waiting == Waiting::Spins;
         let churn = u64::from(settings.churn).div_ceil(if sparse { SPARSE } else { 1 });
         let life = churn / 2 + random.below(churn + 1);
         let greedy = random.once_in(8);
@@ -179,8 +179,8 @@ impl Plan {
         };
         let deep = 1 + random.below(self.nest);
         let depth = if random.once_in(8) { deep } else { 1 };
-        let place = random.below(LOCKS as u64 + 1 - depth);
-        let first = if random.once_in(4) { place } else { 0 };
+        let start = random.below(LOCKS as u64 + 1 - depth);
+        let first = if random.once_in(4) { start } else { 0 };
         let (short, long) = (hold(random), long(random, self.long_hold));
         let then = match random.below(16) {
             0..=1 => Then::LeaveFair,
@@ -207,7 +207,7 @@ impl Plan {
     }
 }
 
-/// What a section of usual length spends.
+/// The time of a section of usual length.
 fn hold(random: &mut Random) -> Pause {
     let (short, long) = (random.scaled(6, 11), random.scaled(11, 16));
     match random.below(100) {
@@ -219,7 +219,7 @@ fn hold(random: &mut Random) -> Pause {
     }
 }
 
-/// What a long one does: half of them with the CPU.
+/// The time of a long one: half of them with the CPU.
 fn long(random: &mut Random, time: u64) -> Option<Pause> {
     let chosen = random.once_in(LONG);
     let asleep = random.once_in(2);
@@ -230,7 +230,7 @@ fn long(random: &mut Random, time: u64) -> Option<Pause> {
     })
 }
 
-/// Where waiters spin, most threads must be out of the way for the others to get anywhere.
+/// If waiters spin, most threads must be out of the way for the others to get anywhere.
 fn rest(random: &mut Random, sparse: bool) -> Pause {
     let (short, long) = (random.scaled(6, 13), random.scaled(13, 19));
     match random.below(100) {

@@ -1,4 +1,4 @@
-//! What the kernel says of a thread.
+//! The kernel's account of a thread.
 
 use std::fs;
 
@@ -8,21 +8,21 @@ pub struct Ran {
     /// Nanoseconds.
     pub time: u64,
     /// How often it was given one.
-    pub turns: u64,
+    pub slices: u64,
 }
 
-/// What the thread `id` of this process has had; none where the kernel does not tell.
+/// Returns what the thread `id` of this process has had; none where the kernel does not tell.
 pub fn ran(id: u32) -> Option<Ran> {
     ran_of(&fs::read_to_string(format!("/proc/self/task/{id}/schedstat")).ok()?)
 }
 
-/// What a `schedstat` says; none where it is something else.
+/// Parses a `schedstat` says; none where it is something else.
 pub fn ran_of(text: &str) -> Option<Ran> {
     let mut numbers = text.split_whitespace().map(str::parse);
-    let (time, _waited, turns) = (numbers.next()?, numbers.next()?, numbers.next()?);
+    let (time, _waited, slices) = (numbers.next()?, numbers.next()?, numbers.next()?);
     Some(Ran {
         time: time.ok()?,
-        turns: turns.ok()?,
+        slices: slices.ok()?,
     })
 }
 
@@ -31,7 +31,7 @@ pub fn state(id: u32) -> &'static str {
     state_of(&fs::read_to_string(format!("/proc/self/task/{id}/stat")).unwrap_or_default())
 }
 
-/// What a `stat` says.
+/// Parses a `stat` says.
 pub fn state_of(text: &str) -> &'static str {
     // The name before it may hold anything, parentheses and blanks too.
     let after = text.rsplit_once(") ").map_or("", |(_, after)| after);
@@ -62,9 +62,9 @@ mod tests {
         }
 
         #[test]
-        fn what_a_thread_had_is_read_back(time: u64, waited: u64, turns: u64) {
-            let text = format!("{time} {waited} {turns}\n");
-            prop_assert_eq!(ran_of(&text), Some(Ran { time, turns }));
+        fn what_a_thread_had_is_read_back(time: u64, waited: u64, slices: u64) {
+            let text = format!("{time} {waited} {slices}\n");
+            prop_assert_eq!(ran_of(&text), Some(Ran { time, slices }));
         }
 
         /// The kernel does not escape the name.
@@ -108,7 +108,7 @@ mod tests {
         if let Some(before) = ran(id) {
             std::thread::sleep(std::time::Duration::from_millis(1));
             let after = ran(id).unwrap();
-            assert!(after.turns > before.turns && after.time > before.time);
+            assert!(after.slices > before.slices && after.time > before.time);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Numbers that look random and are the same for the same seed, on every machine and in every
-//! version: they are what `--seed` promises.
+//! Pseudo-random numbers. They are the same for the same seed, on every machine and in every
+//! version: `--seed` promises that.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub fn of_name(name: &str) -> u64 {
 mod tests {
     use super::*;
 
-    /// The published ones. Where they change, a seed from an old report replays nothing any more.
+    /// The published ones. If they change, a seed from an old report replays nothing any more.
     #[test]
     fn the_sequences_stay_what_they_are() {
         let mut random = Random(1_234_567);

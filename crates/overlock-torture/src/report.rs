@@ -1,4 +1,4 @@
-//! What came out.
+//! The results.
 
 pub mod json;
 pub mod table;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::job::Job;
-use crate::place::{self, Place, Tally};
 use crate::violation::Violation;
+use crate::worker_state::{self, Tally, WorkerState};
 
-/// What happened to one lock.
+/// The result for one lock.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockReport {
     /// Its name.
@@ -43,7 +43,7 @@ pub struct LockReport {
     pub max_thread: u64,
     /// The longest wait for an acquisition, in milliseconds.
     pub longest_wait_ms: f64,
-    /// What that was.
+    /// The operation of the longest wait.
     pub longest_wait: &'static str,
     /// How often others got the lock during one wait, at most.
     pub passed_by: u64,
@@ -53,7 +53,7 @@ pub struct LockReport {
     pub late_ms: f64,
     /// Threads that took the place of one that had exited.
     pub successors: u64,
-    /// How often all stopped, and what they had left was looked at; the last time too.
+    /// How often all stopped, and their data were checked; the last time too.
     pub rests: u64,
     /// How often they were given other CPUs.
     pub shuffles: u64,
@@ -65,11 +65,11 @@ pub struct LockReport {
     pub nicer: u64,
     /// Steps that were to have one of the two, and may not.
     pub unboosted: u64,
-    /// What was found, if something was.
+    /// The violation, if there was one.
     pub violation: Option<Violation>,
 }
 
-/// What the run knows and the threads do not.
+/// The part of a report that the run knows and the threads do not.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// How long it took.
@@ -78,58 +78,58 @@ pub struct Pace {
     pub rests: u64,
     /// How often they were given other CPUs.
     pub shuffles: u64,
-    /// How often a waiter was passed after its bound, while it ran, at most.
+    /// How often a waiter was bypassed after its bound, while it ran, at most.
     pub overtaken: u64,
 }
 
 /// Acquisitions so far.
 pub fn operations(job: &Job) -> u64 {
-    job.places.iter().map(of_place).sum()
+    job.workers.iter().map(of_place).sum()
 }
 
-fn of_place(place: &Place) -> u64 {
-    place.tallies.writes.get() + place.tallies.reads.get()
+fn of_place(state: &WorkerState) -> u64 {
+    state.tallies.writes.get() + state.tallies.reads.get()
 }
 
 impl LockReport {
-    /// What the job has come to.
+    /// The report of a job.
     pub fn new(job: &Job, pace: Pace) -> Self {
-        let sum = |tally: fn(&Place) -> &Tally| -> u64 {
-            job.places.iter().map(|place| tally(place).get()).sum()
+        let sum = |tally: fn(&WorkerState) -> &Tally| -> u64 {
+            job.workers.iter().map(|state| tally(state).get()).sum()
         };
-        let most = |tally: fn(&Place) -> &Tally| -> u64 {
-            let all = job.places.iter().map(|place| tally(place).get());
+        let most = |tally: fn(&WorkerState) -> &Tally| -> u64 {
+            let all = job.workers.iter().map(|state| tally(state).get());
             all.max().unwrap_or_default()
         };
-        let (longest, op) = place::longest(&job.places);
+        let (longest, op) = worker_state::longest(&job.workers);
         let violation = job.verdict().clone();
-        let born = |place: &Place| place.generation.load(Relaxed);
+        let born = |state: &WorkerState| state.generation.load(Relaxed);
         Self {
             lock: job.entry.name,
             passed: violation.is_none(),
-            threads: job.places.len(),
+            threads: job.workers.len(),
             seconds: pace.elapsed.as_secs_f64(),
             operations: operations(job),
-            writes: sum(|place| &place.tallies.writes),
-            reads: sum(|place| &place.tallies.reads),
-            in_handlers: sum(|place| &place.handled.taken),
-            refused: sum(|place| &place.tallies.refused),
-            timed_out: sum(|place| &place.tallies.timed_out),
-            cancelled: sum(|place| &place.tallies.cancelled),
-            min_thread: job.places.iter().map(of_place).min().unwrap_or_default(),
-            max_thread: job.places.iter().map(of_place).max().unwrap_or_default(),
+            writes: sum(|state| &state.tallies.writes),
+            reads: sum(|state| &state.tallies.reads),
+            in_handlers: sum(|state| &state.handled.taken),
+            refused: sum(|state| &state.tallies.refused),
+            timed_out: sum(|state| &state.tallies.timed_out),
+            cancelled: sum(|state| &state.tallies.cancelled),
+            min_thread: job.workers.iter().map(of_place).min().unwrap_or_default(),
+            max_thread: job.workers.iter().map(of_place).max().unwrap_or_default(),
             longest_wait_ms: milliseconds(longest),
             longest_wait: op.describe(),
-            passed_by: most(|place| &place.tallies.passed),
+            passed_by: most(|state| &state.tallies.bypassed),
             overtaken_by: pace.overtaken,
-            late_ms: milliseconds(most(|place| &place.tallies.late)),
-            successors: job.places.iter().map(born).sum(),
+            late_ms: milliseconds(most(|state| &state.tallies.late)),
+            successors: job.workers.iter().map(born).sum(),
             rests: pace.rests,
             shuffles: pace.shuffles,
-            signals: sum(|place| &place.handled.signals),
-            real_time: sum(|place| &place.tallies.real_time),
-            nicer: sum(|place| &place.tallies.nicer),
-            unboosted: sum(|place| &place.tallies.unboosted),
+            signals: sum(|state| &state.handled.signals),
+            real_time: sum(|state| &state.tallies.real_time),
+            nicer: sum(|state| &state.tallies.nicer),
+            unboosted: sum(|state| &state.tallies.unboosted),
             violation,
         }
     }

@@ -4,23 +4,23 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::job::{Job, Wish};
+use crate::interference;
+use crate::job::{Command, Job};
 use crate::registry::Entry;
 use crate::report::{LockReport, Pace};
 use crate::settings::{LOCKS, Settings};
 use crate::signal;
-use crate::torment;
 use crate::violation::Violation;
 use crate::watch::{TICK, Watch};
 
-/// Told how far the run is.
+/// Follows the progress of a run.
 pub trait Observer {
     /// The lock with this number in the list has been tortured for so long, and its threads have
     /// had it so often.
-    fn look(&mut self, index: usize, entry: &'static Entry, elapsed: Duration, operations: u64);
+    fn progress(&mut self, index: usize, entry: &'static Entry, elapsed: Duration, operations: u64);
 }
 
-/// What a run needs to know of the machine.
+/// The machine, as far as a run needs to know it.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// CPUs' worth of time that the process has.
@@ -33,7 +33,7 @@ pub struct Machine {
 ///
 /// # Errors
 ///
-/// Where the run could not go on: for no fault of a lock.
+/// If the run could not go on: for no fault of a lock.
 pub fn run(
     settings: &Settings,
     locks: &[&'static Entry],
@@ -47,10 +47,10 @@ pub fn run(
     let mut reports = Vec::new();
     let start = Instant::now();
     for (index, entry) in locks.iter().enumerate() {
-        // What the locks before took too long for is not theirs alone.
+        // All locks left share what the locks before took too long for.
         let left = settings.length.saturating_sub(start.elapsed());
         let share = left / u32::try_from(locks.len() - index).unwrap_or(u32::MAX);
-        let watch = &mut |elapsed, operations| observer.look(index, entry, elapsed, operations);
+        let watch = &mut |elapsed, operations| observer.progress(index, entry, elapsed, operations);
         let report = torture(settings, entry, machine, share, interrupt, watch)?;
         let failed = report.violation.is_some();
         reports.push(report);
@@ -63,7 +63,7 @@ pub fn run(
 
 /// The threads for one lock.
 pub fn threads(settings: &Settings, entry: &Entry, machine: &Machine) -> usize {
-    let most = entry.most_threads.unwrap_or(usize::MAX);
+    let most = entry.facts.most_threads.unwrap_or(usize::MAX);
     settings
         .threads
         .map_or_else(|| entry.threads(machine.cpus), |threads| threads.min(most))
@@ -77,8 +77,8 @@ fn patience(settings: &Settings, threads: usize, cpus: f64) -> Duration {
     patience + settings.long_hold * LOCKS as u32
 }
 
-/// One lock's turn.
-struct Turn<'a> {
+/// The run of one lock.
+struct Session<'a> {
     job: &'static Job,
     watch: Watch,
     start: Instant,
@@ -86,7 +86,7 @@ struct Turn<'a> {
     observe: &'a mut dyn FnMut(Duration, u64),
 }
 
-/// Why a turn ends before its time.
+/// The reason of a session that ends before its time.
 enum End {
     Failed,
     Interrupted,
@@ -102,7 +102,7 @@ fn torture(
 ) -> Result<LockReport, Error> {
     let threads = threads(settings, entry, machine);
     let job = Job::new(entry, settings, threads)?;
-    let mut turn = Turn {
+    let mut session = Session {
         job,
         watch: Watch::new(job, patience(settings, threads, machine.cpus)),
         start: Instant::now(),
@@ -110,28 +110,29 @@ fn torture(
         observe,
     };
     job.start()?;
-    let torment = torment::start(job, machine.allowed.clone()).map_err(|source| Error::Spawn {
-        wanted: threads + 1,
-        got: threads,
-        why: source.to_string(),
-    })?;
-    let (rests, end) = turn.go(length);
-    job.ask(Wish::Stop);
+    let interference =
+        interference::start(job, machine.allowed.clone()).map_err(|source| Error::Spawn {
+            wanted: threads + 1,
+            got: threads,
+            why: source.to_string(),
+        })?;
+    let (rests, end) = session.go(length);
+    job.ask(Command::Stop);
     // It never waits for a lock.
-    let done = torment.join().unwrap_or_default();
+    let done = interference.join().unwrap_or_default();
     if matches!(end, Err(End::Interrupted)) {
         return Err(Error::Interrupted);
     }
     let pace = Pace {
-        elapsed: turn.start.elapsed(),
+        elapsed: session.start.elapsed(),
         rests,
         shuffles: done.shuffles,
-        overtaken: turn.watch.overtaken(),
+        overtaken: session.watch.overtaken(),
     };
     Ok(LockReport::new(job, pace))
 }
 
-impl Turn<'_> {
+impl Session<'_> {
     /// Lets the threads go on for so long, with rests in between and at the end; how many there
     /// were.
     fn go(&mut self, length: Duration) -> (u64, Result<(), End>) {
@@ -140,24 +141,24 @@ impl Turn<'_> {
         loop {
             let left = length.saturating_sub(self.start.elapsed());
             let last = stutter.is_zero() || left <= stutter;
-            let spell = if last { left } else { stutter };
-            let wish = if last { Wish::Stop } else { Wish::Rest };
-            let end = self.spell(spell).and_then(|()| self.settle(wish));
+            let stretch = if last { left } else { stutter };
+            let command = if last { Command::Stop } else { Command::Rest };
+            let end = self.go_on(stretch).and_then(|()| self.halt(command));
             rests += u64::from(end.is_ok());
             if last || end.is_err() {
                 return (rests, end);
             }
-            self.job.ask(Wish::Go);
+            self.job.ask(Command::Go);
         }
     }
 
     /// Watches the threads for so long.
-    fn spell(&mut self, length: Duration) -> Result<(), End> {
+    fn go_on(&mut self, length: Duration) -> Result<(), End> {
         let end = Instant::now() + length;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             // Some have left only where the lock has failed.
-            self.job.all(Wish::Stop, left.min(TICK));
+            self.job.all(Command::Stop, left.min(TICK));
             self.tick()?;
             if left.is_zero() {
                 return Ok(());
@@ -165,10 +166,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Makes all threads rest, or leave, and looks whether all is as it must be then.
-    fn settle(&mut self, wish: Wish) -> Result<(), End> {
-        self.job.ask(wish);
-        while !self.job.all(wish, TICK) {
+    /// Makes all threads rest, or leave, and checks that all is as it must be then.
+    fn halt(&mut self, command: Command) -> Result<(), End> {
+        self.job.ask(command);
+        while !self.job.all(command, TICK) {
             self.tick()?;
         }
         self.tick()?;
@@ -181,7 +182,7 @@ impl Turn<'_> {
 
     fn tick(&mut self) -> Result<(), End> {
         (self.observe)(self.start.elapsed(), crate::report::operations(self.job));
-        if let Some(violation) = self.watch.look() {
+        if let Some(violation) = self.watch.check() {
             return self.fail(violation);
         }
         if self.job.verdict().is_some() {

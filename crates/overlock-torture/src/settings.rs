@@ -1,4 +1,4 @@
-//! What a run is asked to do.
+//! The settings of a run.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use serde::Serialize;
 /// The most locks of one type that a thread holds at a time.
 pub const LOCKS: usize = 4;
 
-/// What a run is asked to do; the defaults are those of the program.
+/// The settings of a run; the defaults are those of the program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Settings {
     /// Length of the whole run; the locks share it.
     #[serde(rename = "seconds", serialize_with = "seconds")]
     pub length: Duration,
-    /// What the threads' decisions are drawn from.
+    /// The seed of the threads' decisions.
     pub seed: u64,
     /// Threads for each lock; chosen by lock and machine where there is none.
     pub threads: Option<usize>,

@@ -9,11 +9,11 @@ use std::io;
 use std::ptr;
 use std::sync::Once;
 
-use crate::job::{Job, Wish};
+use crate::job::{Command, Job};
 
 const SIGNAL: libc::c_int = libc::SIGURG;
 
-/// Whom a handler on this thread works for. Plain data, so that a handler may look at it.
+/// The job of a handler on this thread. Plain data, so that a handler may read it.
 #[derive(Clone, Copy)]
 struct Employment {
     job: &'static Job,
@@ -24,7 +24,7 @@ thread_local! {
     static MINE: Cell<Option<Employment>> = const { Cell::new(None) };
 }
 
-/// Handlers on the calling thread work for `job` from now on, in place `index`.
+/// Handlers on the calling thread work for `job` from now on, as its worker `index`.
 pub fn accept(job: &'static Job, index: usize) {
     MINE.set(Some(Employment { job, index }));
 }
@@ -40,12 +40,12 @@ extern "C" fn handle(_: libc::c_int) {
     // SAFETY: it is this thread's own, and stays.
     let before = unsafe { *errno };
     if let Some(mine) = MINE.get()
-        && let Some(place) = mine.job.places.get(mine.index)
+        && let Some(state) = mine.job.workers.get(mine.index)
     {
-        place.handled.signals.add();
-        // While all rest, somebody may be looking at the lock.
-        if mine.job.wish() == Wish::Go {
-            mine.job.subject.interrupt(mine.index, &place.handled);
+        state.handled.signals.add();
+        // While all rest, somebody may be checking the lock.
+        if mine.job.command() == Command::Go {
+            mine.job.subject.interrupt(mine.index, &state.handled);
         }
     }
     // SAFETY: as above.
@@ -56,7 +56,7 @@ extern "C" fn handle(_: libc::c_int) {
 ///
 /// # Panics
 ///
-/// Where the system refuses, which it has no reason to.
+/// If the system refuses, which it has no reason to.
 pub fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -64,7 +64,7 @@ pub fn install() {
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = handle as extern "C" fn(libc::c_int) as usize;
         action.sa_flags = libc::SA_RESTART;
-        // SAFETY: the action is valid, and the handler does only what handlers may: it looks at a
+        // SAFETY: the action is valid, and the handler does only what handlers may: it reads a
         // constant-initialised thread-local without a destructor, and does what
         // `Subject::interrupt` promises to be fit for it.
         let failed = unsafe { libc::sigaction(SIGNAL, &action, ptr::null_mut()) };

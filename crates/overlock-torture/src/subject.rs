@@ -1,22 +1,23 @@
-//! What is tortured, one type for each kind of lock. All that is common to them is elsewhere.
+//! The locks under torture, one type for each kind of lock. All that is common to them is
+//! elsewhere.
 
 use std::fmt::Debug;
 
-use crate::job::Wish;
-use crate::place::Handled;
+use crate::job::Command;
 use crate::plan::Step;
 use crate::violation::Violation;
 use crate::worker::Worker;
+use crate::worker_state::Handled;
 
 mod barrier;
 mod condvar;
 pub mod exclusive;
-mod mortal;
 mod mutex;
 mod once;
 mod rwlock;
 mod semaphore;
 pub mod shared;
+mod short_lived;
 mod ww_mutex;
 
 pub use barrier::Gathering;
@@ -34,8 +35,8 @@ pub trait Subject: Debug + Send + Sync {
     /// One step of a thread.
     fn step(&self, worker: &Worker, step: &Step);
 
-    /// What a signal handler does on the thread `index`, which it has interrupted anywhere. Must be
-    /// fit for that.
+    /// The action of a signal handler on the thread `index`, which it has interrupted anywhere.
+    /// Must be fit for that.
     fn interrupt(&self, index: usize, handled: &Handled) {
         let _ = (index, handled);
     }
@@ -46,18 +47,18 @@ pub trait Subject: Debug + Send + Sync {
     /// Lock `lock`, for a report: what it says of itself, and what it holds.
     fn state(&self, lock: usize) -> String;
 
-    /// Looks whether all is as it must be while no thread is in a step; `written(lock)` is how
+    /// Checks that all is as it must be while no thread is in a step; `written(lock)` is how
     /// often they wrote under each lock.
     ///
     /// # Errors
     ///
-    /// Where it is not.
+    /// If it is not.
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation>;
 
-    /// What the thread `index` does next, where `wish` is what all are asked to do. For those that
+    /// Returns the command that the thread `index` follows, given that of the job. For those that
     /// must all do the same.
-    fn agree(&self, index: usize, wish: Wish) -> Wish {
+    fn agree(&self, index: usize, command: Command) -> Command {
         let _ = index;
-        wish
+        command
     }
 }

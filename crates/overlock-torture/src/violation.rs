@@ -1,10 +1,10 @@
-//! What a lock did that it must not do.
+//! Violations: what a lock must not do.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::ledger::Torn;
+use crate::canary::Torn;
 
 /// Kinds of violations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -12,28 +12,28 @@ use crate::ledger::Torn;
 pub enum Kind {
     /// Two were inside that should not have been.
     Exclusion,
-    /// What was done is not what is there.
+    /// The count of writes is not what the canary holds.
     Count,
     /// Threads stand still.
     Hang,
-    /// A thread was passed beyond its lock's bound.
+    /// A thread was bypassed beyond its lock's bound.
     Starvation,
     /// A waiter gave up without a reason.
     GaveUp,
-    /// Nobody uses the lock, and it does not look so.
+    /// Nobody uses the lock, and its state does not say so.
     State,
     /// A lock panicked.
     Panic,
 }
 
-/// What a lock did that it must not do.
+/// An error of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// Which kind it is.
     pub kind: Kind,
     /// It in one line.
     pub message: String,
-    /// What the threads did at that time, a line each.
+    /// The threads' operations at that time, a line each.
     pub details: Vec<String>,
 }
 

@@ -1,35 +1,37 @@
-//! The watchdog: notices threads that stand still, and waiters that are passed without end.
+//! The watchdog: notices threads that stand still, and waiters that are bypassed without end.
 //!
 //! # Hangs
 //!
-//! A thread that is in one and the same operation for longer than its lock's bound plus the
-//! patience has lost its wake-up, or waits in a circle. Only time during which the watchdog itself
-//! ran counts, so that a machine that stood still, or a debugger, is not taken for a hang. Where
-//! others still get the lock it is starvation, which some locks may do ([`Bound::ends`]).
+//! A thread that is in one operation for longer than its lock's bound plus the patience has lost
+//! its wake-up, or waits in a circle. Only time during which the watchdog itself ran counts, so a
+//! machine that stood still, or a debugger, is not taken for a hang. If others still acquire the
+//! lock it is starvation, which some locks may do ([`Bound::ends`]).
 //!
 //! # Starvation
 //!
 //! Time alone says little of a waiter on a crowded machine: it may not have had a CPU. So the
-//! watchdog asks the kernel how much a waiter ran. A waiter whose bound is over, that has had a CPU
-//! since, so that it could have done what the lock makes it do, and again after that, must not see
-//! others get the lock more often in between than four times the number of threads. The scheduler
-//! cannot explain that: it did run. Where the kernel does not tell, only the patience is left. And
-//! so for a lock whose waiters may be passed though they run, while somebody before them does not:
-//! who that is only the lock knows.
+//! watchdog asks the kernel how much a waiter ran. It judges a waiter in three steps. The waiter's
+//! bound is over. After that the waiter runs long enough to do what the lock makes it do. From then
+//! until it has run that long again, others may acquire the lock four times the number of threads
+//! at most. The scheduler cannot explain more: the waiter did run.
+//!
+//! Only the patience (`--patience`) is left if the kernel does not tell how much a waiter ran. The
+//! same holds for a lock whose waiters may be bypassed although they run, while a thread before
+//! them does not run: only the lock knows which thread that is.
 
 use std::time::{Duration, Instant};
 
 use overlock::Linux;
 use overlock_core::Platform;
 
-#[cfg(doc)]
-use crate::bound::Bound;
 use crate::job::Job;
-use crate::place::{Doing, Op, Place};
 use crate::proc::{self, Ran};
 use crate::violation::{Kind, Violation};
+use crate::worker_state::{Doing, Op, WorkerState};
+#[cfg(doc)]
+use overlock_core::facts::Bound;
 
-/// How often the watchdog looks, about.
+/// The time between two checks of the watchdog, about.
 pub const TICK: Duration = Duration::from_millis(10);
 
 /// A tick that took longer counts as this: somebody kept the watchdog from running, and the threads
@@ -43,9 +45,9 @@ const AWAKE_FOR: u64 = 5_000_000;
 /// As good: it was given a CPU so often.
 const AWAKE_TIMES: u64 = 32;
 
-/// A waiter that is in line and runs is passed by each of the others once; readers count more than
-/// once in a visit.
-const PASSES: u64 = 4;
+/// A waiter that is in line and runs is bypassed by each of the others once; readers count more
+/// than once in a visit.
+const BYPASSES: u64 = 4;
 
 /// The watchdog of one job.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ pub struct Watch {
     overtaken: u64,
 }
 
-/// What is known of one thread's operation.
+/// The history of one thread's operation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Suspect {
     /// Which operation it is.
@@ -89,13 +91,13 @@ impl Watch {
             job,
             patience,
             last: Instant::now(),
-            suspects: vec![Suspect::default(); job.places.len()],
+            suspects: vec![Suspect::default(); job.workers.len()],
             overtaken: 0,
         }
     }
 
-    /// Looks at all threads; what is wrong with the lock, if something is.
-    pub fn look(&mut self) -> Option<Violation> {
+    /// Checks all threads. Returns the error of the lock, if there is one.
+    pub fn check(&mut self) -> Option<Violation> {
         let tick = self.last.elapsed().min(LONGEST_TICK);
         self.last = Instant::now();
         if let Some(violation) = self.handlers() {
@@ -104,15 +106,15 @@ impl Watch {
         (0..self.suspects.len()).find_map(|index| self.look_at(index, tick))
     }
 
-    /// How often a waiter was passed after its bound, while it ran, at most.
+    /// How often a waiter was bypassed after its bound, while it ran, at most.
     pub fn overtaken(&self) -> u64 {
         self.overtaken
     }
 
     fn handlers(&self) -> Option<Violation> {
-        let places = self.job.places.iter().enumerate();
-        places.into_iter().find_map(|(index, place)| {
-            let lock = place.handled.torn.get().checked_sub(1)?;
+        let workers = self.job.workers.iter().enumerate();
+        workers.into_iter().find_map(|(index, state)| {
+            let lock = state.handled.torn.get().checked_sub(1)?;
             Some(Violation::new(
                 Kind::Exclusion,
                 format!("does not exclude: a signal handler on thread {index} got lock {lock} and found somebody inside"),
@@ -121,8 +123,8 @@ impl Watch {
     }
 
     fn look_at(&mut self, index: usize, tick: Duration) -> Option<Violation> {
-        let place = &self.job.places[index];
-        let doing = place.doing();
+        let state = &self.job.workers[index];
+        let doing = state.doing();
         let visits = self.job.subject.visits(doing.lock);
         let suspect = &mut self.suspects[index];
         if doing.sequence != suspect.sequence || matches!(doing.op, Op::Gone | Op::Resting) {
@@ -139,21 +141,21 @@ impl Watch {
             suspect.visits = visits;
             suspect.quiet = Duration::ZERO;
         }
-        let threads = self.job.places.len();
-        let bound = self.job.entry.bound.time(threads);
+        let threads = self.job.workers.len();
+        let bound = self.job.entry.facts.bound.time(threads);
         let limit = self.patience + bound.unwrap_or_default();
         let others_pass = suspect.quiet < limit / 2;
-        let ends = self.job.entry.bound.ends();
+        let ends = self.job.entry.facts.bound.ends();
         if suspect.age > limit && (!others_pass || ends || !doing.op.is_wait()) {
-            let passed = (others_pass && doing.op.is_wait()).then_some(());
-            return Some(self.report(index, passed.map_or(Kind::Hang, |()| Kind::Starvation)));
+            let bypassed = (others_pass && doing.op.is_wait()).then_some(());
+            return Some(self.report(index, bypassed.map_or(Kind::Hang, |()| Kind::Starvation)));
         }
         if doing.op.is_wait() && bound.is_some_and(|bound| suspect.age > bound + TICK) {
-            let ran = proc::ran(place.thread())?;
-            let passed = suspect.case.hear(ran, visits)?;
-            self.overtaken = self.overtaken.max(passed);
-            if passed > PASSES * threads as u64 {
-                return Some(self.starved(index, passed));
+            let ran = proc::ran(state.thread())?;
+            let bypassed = suspect.case.hear(ran, visits)?;
+            self.overtaken = self.overtaken.max(bypassed);
+            if bypassed > BYPASSES * threads as u64 {
+                return Some(self.starved(index, bypassed));
             }
         }
         None
@@ -161,8 +163,8 @@ impl Watch {
 
     /// Several threads stand still, one of them for too long.
     fn report(&self, index: usize, kind: Kind) -> Violation {
-        let place = &self.job.places[index];
-        let doing = place.doing();
+        let state = &self.job.workers[index];
+        let doing = state.doing();
         let (age, what) = (seconds(self.suspects[index].age), doing.op.describe());
         let verb = if kind == Kind::Hang {
             "hangs"
@@ -178,29 +180,29 @@ impl Watch {
         ))
     }
 
-    fn starved(&self, index: usize, passed: u64) -> Violation {
-        let doing = self.job.places[index].doing();
+    fn starved(&self, index: usize, bypassed: u64) -> Violation {
+        let doing = self.job.workers[index].doing();
         let age = seconds(self.suspects[index].age);
         self.with_details(Violation::new(
             Kind::Starvation,
             format!(
-                "starves: thread {index} {} of lock {} since {age} s, and was passed {passed} times after its bound \
+                "starves: thread {index} {} of lock {} since {age} s, and was bypassed {bypassed} times after its bound \
                  ({}) though it ran",
                 doing.op.describe(),
                 doing.lock,
-                self.job.entry.bound.describe(),
+                self.job.entry.facts.bound,
             ),
         ))
     }
 
-    /// Who waits for whom, and what the locks say.
+    /// Adds the threads' operations and the locks' states.
     fn with_details(&self, mut violation: Violation) -> Violation {
         let now = Linux::now().as_nanos();
         let mut locks = Vec::new();
-        for (index, place) in self.job.places.iter().enumerate() {
-            let doing = place.doing();
+        for (index, state) in self.job.workers.iter().enumerate() {
+            let doing = state.doing();
             if !matches!(doing.op, Op::Gone | Op::Resting) {
-                violation.details.push(line(index, place, doing, now));
+                violation.details.push(line(index, state, doing, now));
                 locks.push(doing.lock);
             }
         }
@@ -232,12 +234,12 @@ impl Case {
 
 fn awake(since: Ran, now: Ran) -> bool {
     now.time.saturating_sub(since.time) >= AWAKE_FOR
-        || now.turns.saturating_sub(since.turns) >= AWAKE_TIMES
+        || now.slices.saturating_sub(since.slices) >= AWAKE_TIMES
 }
 
-/// What one thread does, for people.
-fn line(index: usize, place: &Place, doing: Doing, now: u64) -> String {
-    let since = seconds(Duration::from_nanos(now.saturating_sub(place.since())));
+/// The operation of one thread, for people.
+fn line(index: usize, state: &WorkerState, doing: Doing, now: u64) -> String {
+    let since = seconds(Duration::from_nanos(now.saturating_sub(state.since())));
     let held: Vec<String> = (0..u8::BITS as usize)
         .filter(|&lock| doing.holds(lock))
         .map(|lock| {
@@ -252,8 +254,8 @@ fn line(index: usize, place: &Place, doing: Doing, now: u64) -> String {
     };
     format!(
         "thread {index} ({}, {}) {} of lock {} since {since} s, {holds}",
-        place.thread(),
-        proc::state(place.thread()),
+        state.thread(),
+        proc::state(state.thread()),
         doing.op.describe(),
         doing.lock,
     )

@@ -10,11 +10,11 @@ use overlock::{CancelToken, Linux};
 use overlock_core::Instant;
 use overlock_core::Platform;
 
-use crate::job::{Job, Wish};
-use crate::ledger::{Ledger, Torn, WORDS};
-use crate::place::{Doing, Op, Place};
+use crate::canary::{Canary, Torn, WORDS};
+use crate::job::{Command, Job};
 use crate::plan::{How, Pause, Side};
 use crate::violation::{Kind, Violation};
+use crate::worker_state::{Doing, Op, WorkerState};
 
 /// One of the threads that torture a lock, while it lives.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct Ask {
     pub how: How,
 }
 
-/// What ends a wait early.
+/// The end of a wait before it is over.
 #[derive(Clone, Debug, Default)]
 pub struct Limit {
     /// When.
@@ -60,7 +60,7 @@ impl Limit {
         self.deadline.unwrap_or(Instant::from_nanos(u64::MAX))
     }
 
-    /// What ends the wait; for calls that need a token.
+    /// The token that ends the wait; for calls that need one.
     pub fn token(&self) -> &CancelToken {
         static NEVER: CancelToken = CancelToken::new();
         self.token.as_deref().unwrap_or(&NEVER)
@@ -68,13 +68,13 @@ impl Limit {
 }
 
 impl Worker {
-    /// The thread for place `index`, which is the calling one.
+    /// The calling thread, as worker `index` of the job.
     pub fn new(job: &'static Job, index: usize) -> Self {
-        let place = &job.places[index];
+        let state = &job.workers[index];
         Self {
             job,
             index,
-            doing: Cell::new(place.doing()),
+            doing: Cell::new(state.doing()),
         }
     }
 
@@ -83,24 +83,24 @@ impl Worker {
         self.index
     }
 
-    /// Its name in a ledger.
+    /// Its name in a canary.
     pub fn name(&self) -> u64 {
         self.index as u64
     }
 
-    /// What all are asked to do.
-    pub fn wish(&self) -> Wish {
-        self.job.wish()
+    /// Returns the present command.
+    pub fn command(&self) -> Command {
+        self.job.command()
     }
 
     /// When it turned to what it does, in nanoseconds.
     pub fn since(&self) -> u64 {
-        self.place().since()
+        self.state().since()
     }
 
-    /// Where others see what it does.
-    pub fn place(&self) -> &'static Place {
-        &self.job.places[self.index]
+    /// Its state, which others see.
+    pub fn state(&self) -> &'static WorkerState {
+        &self.job.workers[self.index]
     }
 
     /// Says what it does from now on; when that is, in nanoseconds.
@@ -119,7 +119,7 @@ impl Worker {
             ..old
         };
         self.doing.set(doing);
-        self.place().set(doing, now);
+        self.state().set(doing, now);
     }
 
     /// Acquires a lock by `attempt`, and judges how that ends; `visits` says how often somebody had
@@ -131,16 +131,16 @@ impl Worker {
         attempt: impl FnOnce(&Limit) -> Option<T>,
     ) -> Option<T> {
         let limit = self.limit(ask.how);
-        let passed = visits();
+        let bypassed = visits();
         let start = self.set(ask.op, ask.lock);
         let got = attempt(&limit);
         let now = Linux::now().as_nanos();
         if limit.token.is_some() {
-            self.place().set_token(None);
+            self.state().set_token(None);
         }
-        let tallies = &self.place().tallies;
+        let tallies = &self.state().tallies;
         if ask.op.is_wait() {
-            tallies.passed.raise(visits().wrapping_sub(passed));
+            tallies.bypassed.raise(visits().wrapping_sub(bypassed));
             self.waited(ask.op, now - start);
         }
         if got.is_some() {
@@ -171,7 +171,7 @@ impl Worker {
 
     /// It has waited for so many nanoseconds.
     pub fn waited(&self, op: Op, time: u64) {
-        let tallies = &self.place().tallies;
+        let tallies = &self.state().tallies;
         if tallies.longest.raise(time) {
             tallies.longest_op.store(op as u32, Relaxed);
         }
@@ -190,9 +190,9 @@ impl Worker {
         let how = if how == How::Try { How::Wait } else { how };
         let limit = self.limit(how);
         self.drop_hold(lock);
-        let (result, told) = self.wait(op, lock, Side::Write, || f(&limit));
-        self.place().set_token(None);
-        if !told {
+        let (result, came) = self.wait(op, lock, Side::Write, || f(&limit));
+        self.state().set_token(None);
+        if !came {
             self.judge(op, how, &limit, Linux::now().as_nanos());
         }
         result
@@ -240,7 +240,7 @@ impl Worker {
             How::Timed(time) => Limit::within(time),
             How::Cancel => {
                 let token = Arc::new(CancelToken::new());
-                self.place().set_token(Some(Arc::clone(&token)));
+                self.state().set_token(Some(Arc::clone(&token)));
                 Limit {
                     deadline: None,
                     token: Some(token),
@@ -251,7 +251,7 @@ impl Worker {
 
     /// A wait has ended at `now` without what it was for: is there a reason?
     fn judge(&self, op: Op, how: How, limit: &Limit, now: u64) {
-        let tallies = &self.place().tallies;
+        let tallies = &self.state().tallies;
         if how == How::Try {
             tallies.refused.add();
         } else if let Some(end) = limit.deadline {
@@ -270,7 +270,7 @@ impl Worker {
     /// A wait that may take until `end` has ended at `now` without what it was for.
     pub fn gave_up(&self, op: Op, end: Instant, now: u64) {
         let now = Instant::from_nanos(now);
-        let tallies = &self.place().tallies;
+        let tallies = &self.state().tallies;
         tallies.timed_out.add();
         tallies.late.raise(now.nanos_since(end));
         let early = end.nanos_since(now);
@@ -293,7 +293,7 @@ impl Worker {
         }
     }
 
-    /// Spends time while a ledger's words are written: spread over them, or all of it at one of
+    /// Spends time while a canary's words are written: spread over them, or all of it at one of
     /// them.
     pub fn between_words(&self, pause: Pause, bits: u64) -> impl FnMut(usize) {
         let chosen = bits as usize % WORDS;
@@ -304,7 +304,7 @@ impl Worker {
         }
     }
 
-    /// What was written or read under lock `lock`, if it was what it must be.
+    /// Returns what was written or read under lock `lock`, if it was what it must be.
     pub fn check<T>(&self, lock: usize, result: Result<T, Torn>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -316,9 +316,9 @@ impl Worker {
         }
     }
 
-    /// What was seen under lock `lock`, which the thread has held ever since, must still be there.
-    pub fn unchanged(&self, lock: usize, ledger: &Ledger, seen: Option<u64>) {
-        let now = self.check(lock, ledger.read(|| {}));
+    /// Checks that what was seen under lock `lock`, held ever since, is still there.
+    pub fn unchanged(&self, lock: usize, canary: &Canary, seen: Option<u64>) {
+        let now = self.check(lock, canary.read(|| {}));
         if let (Some(seen), Some(now)) = (seen, now)
             && seen != now
         {
@@ -326,10 +326,10 @@ impl Worker {
         }
     }
 
-    /// What was written under lock `lock`, which now counts, if it was what it must be.
+    /// Counts a write under lock `lock`, if it was what it must be. Returns what was written.
     pub fn written(&self, lock: usize, result: Result<u64, Torn>) -> Option<u64> {
         let value = self.check(lock, result)?;
-        self.place().tallies.written[lock].add();
+        self.state().tallies.written[lock].add();
         Some(value)
     }
 

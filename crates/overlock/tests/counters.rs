@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use caller::{Caller, until};
 use common::Pair;
-use overlock::spin::RawLock;
+use overlock::spin::{Hybrid, RawLock};
 use overlock::stat::{self, Event, Latency};
+use overlock_core::facts::{HasFacts, Slow};
 use watch::{ThreadState, join};
 
 const WAITERS: usize = 4;
@@ -25,26 +26,7 @@ const HEAD_SLEEPS: Duration = Duration::from_millis(20);
 /// Duration of the exchange of a lock between two threads.
 const TRAFFIC: Duration = Duration::from_millis(100);
 
-/// The event for an acquisition beyond the fast path.
-#[derive(Clone, Copy)]
-enum Slow {
-    Nothing,
-    Queued,
-    QueuedOrPending,
-    QueuedOrStolen,
-}
-
-fn slow(lock: &str) -> Slow {
-    match lock {
-        "ticket" | "backoff_ticket" | "unfair" => Slow::Nothing,
-        "pv_ticket" | "pv_ticket_small" | "pv_ticket_tail_flag" => Slow::Nothing,
-        "mcs" | "fast_queue" => Slow::Queued,
-        "queued" => Slow::QueuedOrPending,
-        _ => Slow::QueuedOrStolen,
-    }
-}
-
-/// Lets `WAITERS` threads wait: one by one with `HEAD_SLEEPS` after the first, or all at once.
+/// Has `WAITERS` threads wait; one by one with `HEAD_SLEEPS` after the first, or all at once.
 fn round<L: RawLock>(one_by_one: bool) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let states: &'static [ThreadState; WAITERS] = Box::leak(Box::default());
@@ -74,7 +56,7 @@ fn round<L: RawLock>(one_by_one: bool) {
     join(L::NAME, states, threads);
 }
 
-fn slow_ones_are_counted_once<L: RawLock>() {
+fn slow_ones_are_counted_once<L: RawLock + HasFacts>() {
     stat::reset();
     for number in 0..ROUNDS {
         round::<L>(number % 2 == 0);
@@ -88,25 +70,26 @@ fn slow_ones_are_counted_once<L: RawLock>() {
     ]
     .map(|event| now.count(event));
     let counts = format!("{}: {queued} + {stolen} + {pending} of {all}", L::NAME);
-    let (sum, absent) = match slow(L::NAME) {
-        Slow::Nothing => (all, queued + stolen + pending),
+    let (sum, absent) = match L::FACTS.slow {
+        Slow::Uncounted => (all, queued + stolen + pending),
         Slow::Queued => (queued, stolen + pending),
         Slow::QueuedOrPending => (queued + pending, stolen),
         Slow::QueuedOrStolen => (queued + stolen, pending),
     };
     assert_eq!([sum, absent], [all, 0], "{counts}");
-    match L::NAME {
-        "hybrid" => assert!(queued > 0 && stolen > 0, "{counts}"),
-        // One for each time that the lock was held without waiters.
-        "queued" => assert_eq!(pending, ROUNDS as u64, "{counts}"),
-        _ => {}
+    if L::NAME == Hybrid::NAME {
+        assert!(queued > 0 && stolen > 0, "{counts}");
+    }
+    if L::FACTS.slow == Slow::QueuedOrPending {
+        // One for each time that the lock was held with nobody waiting.
+        assert_eq!(pending, ROUNDS as u64, "{counts}");
     }
     assert_eq!(now.count(Event::LockNoNode), 0, "{}", L::NAME);
 }
 
-/// Two threads that meet in the lock now and then: no acquisition counts twice, and counters for
-/// the same thing agree.
-fn traffic_adds_up<L: RawLock>() {
+/// Two threads that meet in the lock now and then: no acquisition counts twice, and counters that
+/// say the same in two ways agree.
+fn traffic_adds_up<L: RawLock + HasFacts>() {
     stat::reset();
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let states: &'static [ThreadState; 2] = Box::leak(Box::default());
@@ -133,7 +116,7 @@ fn traffic_adds_up<L: RawLock>() {
     let slow: u64 = slow.into_iter().map(count).sum();
     let all: u64 = states.iter().map(ThreadState::done).sum();
     assert!(slow <= all, "{}: {slow} of {all}", L::NAME);
-    if let "pv_queued" | "hybrid" | "hybrid_short" = L::NAME {
+    if L::FACTS.slow == Slow::QueuedOrStolen {
         let latency = |latency| now.histogram(latency).count();
         let sleeps = count(Event::PvWaitHead) + count(Event::PvWaitNode);
         assert_eq!(latency(Latency::TimeBlocked), sleeps, "{}", L::NAME);

@@ -8,7 +8,8 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use caller::{Caller, until};
-use overlock::spin::{FastQueue, Mcs, PvTicket, Queued, RawLock, Ticket};
+use overlock::spin::RawLock;
+use overlock_core::facts::{Bound, HasFacts};
 
 fn first_come_first_served<L: RawLock>() {
     let lock = &L::create().unwrap();
@@ -34,27 +35,17 @@ fn first_come_first_served<L: RawLock>() {
     assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3], "{}", L::NAME);
 }
 
-#[test]
-fn ticket() {
-    first_come_first_served::<Ticket>();
+macro_rules! tests {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            use overlock::spin::$lock as Lock;
+
+            if <Lock as HasFacts>::FACTS.bound == Bound::Order {
+                first_come_first_served::<Lock>();
+            }
+        }
+    )*};
 }
 
-#[test]
-fn pv_ticket() {
-    first_come_first_served::<PvTicket>();
-}
-
-#[test]
-fn mcs() {
-    first_come_first_served::<Mcs>();
-}
-
-#[test]
-fn fast_queue() {
-    first_come_first_served::<FastQueue>();
-}
-
-#[test]
-fn queued() {
-    first_come_first_served::<Queued>();
-}
+overlock_core::spin_locks!(tests);

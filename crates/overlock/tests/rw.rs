@@ -18,6 +18,7 @@ use caller::{Caller, until};
 use overlock::Linux;
 use overlock::rw::RawRwLock;
 use overlock_core::Platform;
+use overlock_core::facts::{HasFacts, Waiting};
 use rw::{Downgrade, Extras, FairRelock, Pair, Random, Timed, extras_of, soon};
 use watch::ThreadState;
 
@@ -28,9 +29,9 @@ const ROUNDS: u64 = if cfg!(miri) { 1 } else { 10 };
 
 /// Many threads: sleeping readers are not all woken at once. A lock whose waiters spin in a queue
 /// is not for more threads than CPUs.
-fn threads(lock: &str) -> (usize, usize) {
-    match lock {
-        "qrwlock" => (3, 3),
+fn threads(waiting: Waiting) -> (usize, usize) {
+    match waiting {
+        Waiting::Spins => (3, 3),
         _ if cfg!(miri) => (4, 6),
         _ => (16, 300),
     }
@@ -150,11 +151,11 @@ impl<L: RawRwLock> Trial<L> {
 
 /// Readers, writers and the rest, with holders and waiters that lose or yield their CPU: writers
 /// exclude, and nobody waits for ever. A lost wake-up shows when the others have left.
-fn excludes_and_gets_on<L: RawRwLock>(extras: fn() -> Extras<L>) {
+fn excludes_and_gets_on<L: RawRwLock + HasFacts>(extras: fn() -> Extras<L>) {
     let _serial = serial();
     static WROTE: AtomicUsize = AtomicUsize::new(0);
     WROTE.store(0, Relaxed);
-    let trial = Trial::<L>::new(threads(L::NAME).0);
+    let trial = Trial::<L>::new(threads(L::FACTS.waiting).0);
     for round in 1..=ROUNDS {
         trial.run(move |number, state| {
             let extras = extras();
@@ -341,9 +342,9 @@ fn fairness_lets_a_writer_in<L: RawRwLock>(relocks: Option<[(&'static str, FairR
 }
 
 /// More readers than are woken at a time wait for one writer, and a few writers among them.
-fn a_crowd_gets_in<L: RawRwLock>() {
+fn a_crowd_gets_in<L: RawRwLock + HasFacts>() {
     let _serial = serial();
-    let crowd = threads(L::NAME).1;
+    let crowd = threads(L::FACTS.waiting).1;
     let trial = Trial::<L>::new(crowd);
     let token = trial.pair.lock.write();
     let begun = &*Box::leak(Box::new(AtomicUsize::new(0)));

@@ -50,7 +50,7 @@ fn the_others() {
     }
 }
 
-/// The page's sizes of other crates' types, for comparison.
+/// The page's lines on other crates, for comparison.
 #[test]
 fn other_crates() {
     sizes! {

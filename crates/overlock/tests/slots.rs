@@ -17,9 +17,10 @@ use std::time::{Duration, Instant};
 
 use common::Pair;
 use overlock::Linux;
-use overlock::spin::RawLock;
+use overlock::spin::{FastQueue, RawLock};
 use overlock::stat::{self, Event, Snapshot};
 use overlock_core::Platform;
+use overlock_core::facts::{HasFacts, Node, Slow};
 use overlock_core::node::NodeGuard;
 use until::{Until, until_of};
 use watch::{ThreadState, join};
@@ -79,33 +80,31 @@ enum Nodes {
     All,
 }
 
-/// Returns the count of `LockNoNode` after `WAITERS` threads and the holder before them have locked
-/// a lock once, and the count that shows while the holder is inside.
-fn no_node(lock: &str, nodes: Nodes) -> (RangeInclusive<u64>, u64) {
+/// `LockNoNode` after `WAITERS` threads and the holder before them have locked a lock once; and how
+/// many of these show while the holder is inside.
+fn no_node(need: Node, nodes: Nodes) -> (RangeInclusive<u64>, u64) {
     let waiters = WAITERS as u64;
-    match (nodes, lock) {
-        (Nodes::All, _) | (_, "ticket" | "backoff_ticket" | "unfair") => (0..=0, 0),
-        // Owners need a node too.
-        (_, "mcs" | "fast_queue") => (waiters + 1..=waiters + 1, waiters + 1),
-        // One waiter is the pending one.
-        (_, "queued") => (waiters - 1..=waiters - 1, waiters - 1),
-        // Counts each sleep that it has to forgo.
-        (_, "pv_ticket" | "pv_ticket_small" | "pv_ticket_tail_flag") => {
-            (waiters..=u64::MAX, waiters)
-        }
-        _ => (waiters..=waiters, waiters),
-    }
+    let count = match need {
+        _ if nodes == Nodes::All => 0,
+        Node::Never => 0,
+        Node::Always => waiters + 1,
+        Node::Waiter => waiters,
+        Node::SecondWaiter => waiters - 1,
+        Node::Sleep => return (waiters..=u64::MAX, waiters),
+    };
+    (count..=count, count)
 }
 
 fn counted() -> u64 {
     stat::snapshot().count(Event::LockNoNode)
 }
 
-/// Threads that wait for a lock that the caller holds: the counter proves that they do.
-fn wait_for_holder<L: RawLock>(nodes: Nodes) {
+/// Threads that wait for a lock that the caller holds: with the counter, it is certain that they
+/// do.
+fn wait_for_holder<L: RawLock + HasFacts>(nodes: Nodes) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let states: &'static [ThreadState; WAITERS] = Box::leak(Box::default());
-    let (due, inside) = no_node(L::NAME, nodes);
+    let (due, inside) = no_node(L::FACTS.node, nodes);
     if COUNTS {
         stat::reset();
     }
@@ -134,29 +133,32 @@ fn wait_for_holder<L: RawLock>(nodes: Nodes) {
         let now = counted();
         assert!(due.contains(&now), "{}: {now}, not {due:?}", L::NAME);
         if nodes == Nodes::None {
-            slow_ones_add_up(L::NAME, &stat::snapshot());
+            slow_ones_add_up::<L>(&stat::snapshot());
         }
     }
     assert_eq!(pair.count(), WAITERS as u64 + 1, "{}", L::NAME);
     assert!(!pair.lock.is_locked() && !pair.lock.is_contended());
 }
 
-/// Without nodes too, slow = queued + stolen if there is an unfair mode. In the others these count
-/// apart.
-fn slow_ones_add_up(lock: &str, now: &Snapshot) {
+/// Without nodes too, slow = queued + stolen where there is an unfair mode. In the others these
+/// count apart.
+fn slow_ones_add_up<L: RawLock + HasFacts>(now: &Snapshot) {
     let queued = now.count(Event::LockSlowpath);
     let stolen = now.count(Event::PvLockStealing);
     let pending = now.count(Event::LockPending);
     let waiters = WAITERS as u64;
-    match lock {
-        "queued" => assert_eq!([queued, stolen, pending], [0, 0, 1], "{lock}"),
-        "pv_queued" | "hybrid" | "hybrid_short" => {
-            assert_eq!([queued, stolen, pending], [0, waiters, 0], "{lock}");
-        }
+    let name = L::NAME;
+    if name == FastQueue::NAME {
         // In a queue, with the lock's second ticket.
-        "fast_queue" => assert!((1..=waiters).contains(&queued), "{lock}: {queued}"),
-        _ => assert_eq!([queued, stolen, pending], [0; 3], "{lock}"),
+        assert!((1..=waiters).contains(&queued), "{name}: {queued}");
+        return;
     }
+    let due = match L::FACTS.slow {
+        Slow::QueuedOrPending => [0, 0, 1],
+        Slow::QueuedOrStolen => [0, waiters, 0],
+        Slow::Queued | Slow::Uncounted => [0; 3],
+    };
+    assert_eq!([queued, stolen, pending], due, "{name}");
 }
 
 /// Threads with and without a slot at one lock, all ways of acquiring mixed.

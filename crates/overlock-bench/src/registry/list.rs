@@ -1,10 +1,11 @@
 //! The lists themselves.
 //!
-//! A lock of ours is there as soon as it is in one of overlock-core's own lists; what the bench
-//! alone has to know of it is a line in [`NOTES`]. A type that people use, ours or a peer, is a
-//! line below.
+//! A lock of ours is here as soon as it is in one of overlock-core's lists. A type that people use,
+//! ours or a peer, is a line below.
 
 use overlock::Linux;
+use overlock::rw::OverlockRw;
+use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::raw::{RawLock, RawRwLock};
 
 use super::{Entry, Family, Kind};
@@ -14,45 +15,6 @@ use crate::peers;
 use crate::workload::{Rounds, grid};
 use crate::world::native::Native;
 use crate::world::sim::{Marked, Platform as Sim, Simulated};
-
-/// What the traits do not tell of a lock of ours.
-struct Note {
-    name: &'static str,
-    /// See [`Entry::default`].
-    default: bool,
-    most_threads: Option<usize>,
-    about: &'static str,
-}
-
-#[rustfmt::skip]
-const NOTES: &[Note] = &[
-    Note { name: "overlock", default: true, most_threads: None, about: "the one we recommend" },
-    Note { name: "ticket", default: false, most_threads: Some(65_535), about: "first come, first served, by number" },
-    Note { name: "backoff_ticket", default: false, most_threads: Some(65_535), about: "ticket with proportional back-off" },
-    Note { name: "pv_ticket", default: false, most_threads: Some(28_672), about: "paravirtual ticket: waiters halt and are kicked; 16-bit numbers" },
-    Note { name: "pv_ticket_small", default: false, most_threads: Some(127), about: "pv_ticket with 8-bit numbers" },
-    Note { name: "pv_ticket_tail_flag", default: false, most_threads: Some(28_672), about: "pv_ticket as first published: its unlock touches the lock after releasing it" },
-    Note { name: "mcs", default: false, most_threads: None, about: "classic queue, each waiter on its own line" },
-    Note { name: "fast_queue", default: false, most_threads: None, about: "queue with one exchange to lock and one store to unlock" },
-    Note { name: "queued", default: false, most_threads: None, about: "queue in 4 bytes, with a pending bit" },
-    Note { name: "unfair", default: true, most_threads: None, about: "test and set" },
-    Note { name: "pv_queued", default: true, most_threads: None, about: "paravirtual queue: waiters halt and are kicked" },
-    Note { name: "hybrid", default: true, most_threads: None, about: "paravirtual queue with an unfair mode, chosen by each waiter" },
-    Note { name: "hybrid_short", default: false, most_threads: None, about: "hybrid with a spin threshold for user space" },
-    Note { name: "mutex", default: true, most_threads: None, about: "sleeping: spins while the owner runs, woken waiters beside the queue of spinners" },
-    Note { name: "mutex_inside", default: false, most_threads: None, about: "mutex whose woken waiters spin in the queue of spinners" },
-    Note { name: "mutex_none", default: false, most_threads: None, about: "mutex whose woken waiters do not spin" },
-    Note { name: "overlock_rw", default: false, most_threads: None, about: "the one we recommend: readers count, writers that wait do so at a gate" },
-    Note { name: "percpu_rwsem", default: false, most_threads: None, about: "reading touches no shared line, writing looks at every thread" },
-    Note { name: "qrwlock", default: false, most_threads: None, about: "readers count in a word, everybody else waits in a queue; nobody sleeps" },
-    Note { name: "rwsem", default: true, most_threads: None, about: "sleeping: readers and writers spin, on readers for a time" },
-    Note { name: "rwsem_none", default: false, most_threads: None, about: "rwsem whose waiters do not spin while readers hold it" },
-    Note { name: "rwsem_count", default: false, most_threads: None, about: "rwsem whose waiters spin on readers for a count" },
-];
-
-/// Locks that a run takes as the type in front of them; a simulation, which has no types, takes
-/// them as they are.
-const BEHIND_DEFAULT_TYPES: &[&str] = &["overlock_rw"];
 
 /// All locks of a family, ours first.
 pub fn of(family: Family) -> Vec<Entry> {
@@ -64,9 +26,10 @@ pub fn of(family: Family) -> Vec<Entry> {
 }
 
 fn exclusive() -> Vec<Entry> {
-    fn ours<L: RawLock, S: RawLock>() -> Entry {
+    fn ours<L: RawLock + HasFacts, S: RawLock>() -> Entry {
         let simulated = Rounds::exclusive::<Marked<Ours<S>>>();
-        Entry::noted(L::NAME, Rounds::exclusive::<Ours<L>>(), simulated).shaped::<Ours<L>>()
+        let rounds = Rounds::exclusive::<Ours<L>>();
+        Entry::listed(L::NAME, &L::FACTS, rounds, simulated).shaped::<Ours<L>>()
     }
     macro_rules! spin {
         ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock_core::spin::$lock<Linux>, overlock_core::spin::$lock<Sim>>()),*] };
@@ -104,8 +67,8 @@ fn exclusive_peers() -> Vec<Entry> {
         peer::<peers::Std>("std", "std::sync::Mutex").default(),
         peer::<peers::ParkingLot>("parking_lot", "parking_lot 0.13 Mutex").alias(&["parking_lot-0.13"]).default(),
         peer::<peers::ParkingLot012>("parking_lot-0.12", "parking_lot 0.12 Mutex").default(),
-        peer::<peers::ParkingLotFair>("parking_lot-fair", "parking_lot 0.13 FairMutex, hands over at every unlock").alias(&["parking_lot-fair-0.13"]),
-        peer::<peers::ParkingLotFair012>("parking_lot-fair-0.12", "parking_lot 0.12 FairMutex, hands over at every unlock"),
+        peer::<peers::ParkingLotFair>("parking_lot-fair", "parking_lot 0.13 FairMutex, hands off at every unlock").alias(&["parking_lot-fair-0.13"]),
+        peer::<peers::ParkingLotFair012>("parking_lot-fair-0.12", "parking_lot 0.12 FairMutex, hands off at every unlock"),
         peer::<peers::SpinMutex>("spin", "spin 0.12 SpinMutex, test and set"),
         peer::<peers::SpinTicket>("spin-ticket", "spin 0.12 TicketMutex"),
         peer::<peers::Usync>("usync", "usync 0.2 Mutex").default(),
@@ -119,19 +82,20 @@ fn exclusive_peers() -> Vec<Entry> {
 }
 
 fn reader_writer() -> Vec<Entry> {
-    fn ours<L: RawRwLock, S: RawRwLock>() -> Entry {
+    fn ours<L: RawRwLock + HasFacts, S: RawRwLock>() -> Entry {
         let simulated = Rounds::reader_writer::<Marked<ours::rw::Ours<S>>>();
-        Entry::noted(
-            L::NAME,
-            Rounds::reader_writer::<ours::rw::Ours<L>>(),
-            simulated,
-        )
+        let rounds = Rounds::reader_writer::<ours::rw::Ours<L>>();
+        Entry::listed(L::NAME, &L::FACTS, rounds, simulated)
     }
     macro_rules! entries {
         ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock_core::$module::$lock<Linux>, overlock_core::$module::$lock<Sim>>()),*] };
     }
     let mut all = Vec::new();
     all.extend(overlock_core::rw_locks!(entries));
+    for lock in &mut all {
+        // A run on the real machine takes the type in its place; a simulation has no types.
+        lock.default &= lock.name != <OverlockRw as RawRwLock>::NAME;
+    }
     all.extend(reader_writer_types());
     all.extend(reader_writer_peers());
     all
@@ -201,16 +165,19 @@ fn condvar_peers() -> Vec<Entry> {
 }
 
 impl Entry {
-    /// A lock of ours by its line in [`NOTES`].
-    fn noted(name: &'static str, rounds: Rounds<Native>, simulated: Rounds<Simulated>) -> Self {
-        let note = NOTES.iter().find(|note| note.name == name);
+    /// A lock of ours by its row.
+    fn listed(
+        name: &'static str,
+        facts: &Facts,
+        rounds: Rounds<Native>,
+        simulated: Rounds<Simulated>,
+    ) -> Self {
         Self {
-            default: note.is_some_and(|note| note.default),
-            most_threads: note.and_then(|note| note.most_threads),
+            default: facts.compared,
+            most_threads: facts.most_threads,
             simulated: Some(simulated),
-            simulated_default: note.is_some_and(|note| note.default)
-                || BEHIND_DEFAULT_TYPES.contains(&name),
-            ..Self::new(Kind::Ours, name, note.map_or("", |note| note.about), rounds)
+            simulated_default: facts.compared,
+            ..Self::new(Kind::Ours, name, facts.about, rounds)
         }
     }
 
@@ -254,13 +221,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_lock_has_its_note() {
+    fn every_lock_has_its_line() {
         for entry in Family::ALL.into_iter().flat_map(of) {
-            assert!(
-                !entry.about.is_empty(),
-                "{} has no line in NOTES",
-                entry.name
-            );
+            assert!(!entry.about.is_empty(), "{}", entry.name);
         }
     }
 }

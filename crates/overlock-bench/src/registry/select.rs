@@ -10,7 +10,7 @@ use crate::world::native::Native;
 pub struct NoSuchLock {
     word: String,
     family: Family,
-    /// What the user may type instead.
+    /// The names that exist.
     names: Vec<&'static str>,
 }
 
@@ -64,7 +64,7 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// What the user may type: the words for groups that have locks, then the names.
+/// The names that the user may type: the words for groups that have locks, then the names.
 fn names<W: Listed>(family: Family) -> Vec<&'static str> {
     let locks = || family.locks().iter().filter(|entry| runs_in::<W>(entry));
     let groups = GROUPS.iter().copied();

@@ -77,7 +77,7 @@ impl Choice {
     pub fn fewer(&self) -> impl Iterator<Item = (&'static str, usize)> {
         let asked = self.settings.threads.unwrap_or_default();
         self.locks.iter().filter_map(move |entry| {
-            let most = entry.most_threads.filter(|most| asked > *most)?;
+            let most = entry.facts.most_threads.filter(|most| asked > *most)?;
             Some((entry.name, most))
         })
     }

@@ -44,7 +44,13 @@ impl Progress {
 }
 
 impl Observer for Progress {
-    fn look(&mut self, index: usize, entry: &'static Entry, elapsed: Duration, operations: u64) {
+    fn progress(
+        &mut self,
+        index: usize,
+        entry: &'static Entry,
+        elapsed: Duration,
+        operations: u64,
+    ) {
         match self {
             Self::Bar { bar, start } => {
                 bar.set_message(format!("{}, {operations} operations", entry.name));

@@ -65,10 +65,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::overlock_rw::{self, OverlockRw};
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Facts, HasFacts};
 use crate::platform::{Atomic, ConstPlatform, Deadline, Kick, Platform, Spin, Zero};
 use crate::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock,
 };
+use crate::sleep::Overlock;
 use reading::Entry;
 
 diagram! {
@@ -391,6 +393,15 @@ unsafe impl<P: Platform> RawForkRwLock for PerCpuRwSem<P> {
             unsafe { self.lock.unlock_write(()) };
         }
     }
+}
+
+impl<P: Platform> HasFacts for PerCpuRwSem<P> {
+    const FACTS: Facts = Facts {
+        about: "reading touches no shared line, writing checks every thread",
+        bound: Overlock::<P>::FACTS.bound,
+        tried_in_handlers: true,
+        ..Facts::SLEEPING
+    };
 }
 
 impl<P: Platform> HasDiagram for PerCpuRwSem<P> {

@@ -80,6 +80,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Bound, Facts, HasFacts};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Platform, Spin, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock, RawRwLock};
 use crate::spin::{Queued, queued};
@@ -234,6 +235,15 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
         // SAFETY: locked above.
         unsafe { self.queue.unlock(token) };
     }
+}
+
+impl<P: Platform, L: RawLock> HasFacts for Qrwlock<P, L> {
+    const FACTS: Facts = Facts {
+        about: "readers count in a word, everybody else waits in a queue; nobody sleeps",
+        bound: Bound::Finite,
+        freed_by_last_user: false,
+        ..Facts::SPINNING
+    };
 }
 
 impl<P: Platform> HasDiagram for Qrwlock<P> {

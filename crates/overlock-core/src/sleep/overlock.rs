@@ -153,8 +153,10 @@ mod tests;
 use core::any::TypeId;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::time::Duration;
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Bound, Facts, HasFacts};
 use crate::node::NodeId;
 use crate::platform::{
     Atomic, ByteLanes, ConstPlatform, Deadline, Kick, Platform, Sleeper, Spin, Zero,
@@ -693,6 +695,17 @@ unsafe impl<P: Platform> RawFork for Overlock<P> {
         let held = word & LOCKED != 0 && word & PICKUP == 0;
         self.word.store(u32::from(held), Relaxed);
     }
+}
+
+impl<P: Platform> HasFacts for Overlock<P> {
+    const FACTS: Facts = Facts {
+        about: "the one we recommend",
+        bound: Bound::Each(Duration::from_nanos(HANDOFF_NS)),
+        freed_by_last_user: true,
+        tried_in_handlers: true,
+        compared: true,
+        ..Facts::SLEEPING
+    };
 }
 
 impl<P: Platform> HasDiagram for Overlock<P> {

@@ -68,6 +68,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::{Ticket, ticket};
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Facts, HasFacts};
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::{CreateError, RawLock};
 
@@ -163,6 +164,13 @@ impl<P: Platform, const MAX: u32> BackoffTicket<P, MAX> {
         // B3: the lock is ours.
         self.delay.store(delay, Relaxed);
     }
+}
+
+impl<P: Platform, const MAX: u32> HasFacts for BackoffTicket<P, MAX> {
+    const FACTS: Facts = Facts {
+        about: "ticket with proportional back-off",
+        ..Ticket::<P>::FACTS
+    };
 }
 
 impl<P: Platform, const MAX: u32> HasDiagram for BackoffTicket<P, MAX> {

@@ -108,6 +108,7 @@ use context::Context;
 pub use lazy::LazyFastQueue;
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Bound, Facts, HasFacts, Node, Slow};
 use crate::platform::{Atomic, Platform, Spin};
 use crate::raw::{CreateError, RawLock};
 use crate::stat::{self, Event};
@@ -315,6 +316,16 @@ impl<P: Platform> Drop for FastQueue<P> {
         }
         crate::check!(free, "a fast queue spinlock was destroyed while held");
     }
+}
+
+impl<P: Platform> HasFacts for FastQueue<P> {
+    const FACTS: Facts = Facts {
+        about: "queue with one exchange to lock and one store to unlock",
+        bound: Bound::Order,
+        node: Node::Always,
+        slow: Slow::Queued,
+        ..Facts::SPINNING
+    };
 }
 
 impl<P: Platform> HasDiagram for FastQueue<P> {

@@ -12,7 +12,7 @@
 //! | [`Starving`] | last come, first served: the first waiter is bypassed for as long as others come | those that count how often a waiter is bypassed |
 //! | [`Relaxed`] | excludes, but data written under it may be seen late | those that know weak memory |
 //! | [`Lingering`] | the unlock loads the word once more after its kick: the lock may have another owner by then, and be freed | address sanitizers, where the last owner frees it |
-//! | [`BustedRw`] | a writer does not check for readers | all |
+//! | [`FaultyRw`] | a writer does not check for readers | all |
 //!
 //! # Layout
 //!
@@ -295,29 +295,29 @@ const READER: u32 = 1 << 1;
 /// for readers that hold it. No waiter sleeps. `writer` is bit 0 of the word, the count of readers
 /// lies above it.
 #[derive(Debug)]
-pub struct BustedRw<P: Platform> {
+pub struct FaultyRw<P: Platform> {
     word: P::U32,
 }
 
-impl<P: ConstPlatform> BustedRw<P> {
+impl<P: ConstPlatform> FaultyRw<P> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
-        BustedRw { word: Zero::ZERO }
+        FaultyRw { word: Zero::ZERO }
     }
 }
 
-impl<P: ConstPlatform> Default for BustedRw<P> {
+impl<P: ConstPlatform> Default for FaultyRw<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform> ConstLock for BustedRw<P> {
+impl<P: ConstPlatform> ConstLock for FaultyRw<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
     const INIT: Self = Self::new();
 }
 
-impl<P: Platform> BustedRw<P> {
+impl<P: Platform> FaultyRw<P> {
     /// Adds `more`, a reader or a writer, unless `seen` shows a writer.
     fn enter(&self, seen: u32, more: u32) -> bool {
         // (r, 0) -> (r+1, 0), or (r, 1) for any r: the flaw. Acquire, pairs with the releases
@@ -347,14 +347,14 @@ fn can_enter(word: u32) -> bool {
 
 // SAFETY: there is none: a writer enters while readers hold the lock, so that checkers can find
 // that it does. Only builds for tests have the feature.
-unsafe impl<P: Platform> RawRwLock for BustedRw<P> {
+unsafe impl<P: Platform> RawRwLock for FaultyRw<P> {
     type Read = ();
     type Write = ();
 
     const NAME: &'static str = "faulty_rw";
 
     fn create() -> Result<Self, CreateError> {
-        Ok(BustedRw {
+        Ok(FaultyRw {
             word: P::U32::new(0),
         })
     }

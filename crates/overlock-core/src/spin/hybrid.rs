@@ -40,6 +40,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::pv::{self, Kind, Published, PvLock, Short, Tuning, sealed};
 use super::queued::{LOCKED_BYTE, PENDING_BYTE};
 use crate::diagram::{Diagram, diagram};
+use crate::facts::{Facts, HasFacts};
 use crate::platform::{Platform, Spin};
 
 diagram! {
@@ -109,4 +110,19 @@ impl<T: Tuning> Kind for UnfairMode<T> {
         step.taken::<P>();
         stolen
     }
+}
+
+impl<P: Platform> HasFacts for Hybrid<P, Published> {
+    const FACTS: Facts = Facts {
+        about: "paravirtual queue with an unfair mode, chosen by each waiter",
+        compared: true,
+        ..pv::FACTS
+    };
+}
+
+impl<P: Platform> HasFacts for Hybrid<P, Short> {
+    const FACTS: Facts = Facts {
+        about: "hybrid with a spin threshold for user space",
+        ..pv::FACTS
+    };
 }

@@ -86,6 +86,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Bound, Facts, HasFacts, Node, Slow};
 use crate::node::{NodeGuard, NodeId};
 use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
@@ -242,6 +243,16 @@ fn name<P: Platform>(guard: &NodeGuard<P>) -> u32 {
 /// The node that a tail or a link names; `None` for 0 and for [`SPARE`].
 fn node_named(name: u32) -> Option<NodeId> {
     NodeId::from_bits(name as u16)
+}
+
+impl<P: Platform> HasFacts for Mcs<P> {
+    const FACTS: Facts = Facts {
+        about: "classic queue, each waiter on its own line",
+        bound: Bound::Order,
+        node: Node::Always,
+        slow: Slow::Queued,
+        ..Facts::SPINNING
+    };
 }
 
 impl<P: Platform> HasDiagram for Mcs<P> {

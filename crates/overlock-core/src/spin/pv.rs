@@ -124,6 +124,7 @@ pub use tuning::{Published, Short, Tuning};
 
 use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
 use crate::diagram::{Diagram, HasDiagram};
+use crate::facts::{self, Bound, Facts, Slow, Waiting};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawFork, RawLock};
@@ -239,6 +240,14 @@ unsafe impl<P: Platform, K: Kind> RawLock for PvLock<P, K> {
         self.core.is_contended()
     }
 }
+/// What the rows of these locks share.
+pub(super) const FACTS: Facts = Facts {
+    bound: Bound::Running,
+    waiting: Waiting::SpinsLong,
+    node: facts::Node::Waiter,
+    slow: Slow::QueuedOrStolen,
+    ..Facts::SPINNING
+};
 
 /// The third value of locked: the head sleeps.
 const SLOW: u32 = 3;

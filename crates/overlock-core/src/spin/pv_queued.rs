@@ -27,6 +27,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::pv::{self, Kind, Published, PvLock, Tuning, sealed};
 use crate::diagram::{Diagram, diagram};
+use crate::facts::{Facts, HasFacts};
 use crate::platform::{Atomic, Platform};
 
 diagram! {
@@ -60,4 +61,12 @@ impl<T: Tuning> Kind for OneSteal<T> {
         step.taken::<P>();
         free && pv::take::<P>(word)
     }
+}
+
+impl<P: Platform, T: Tuning> HasFacts for PvQueued<P, T> {
+    const FACTS: Facts = Facts {
+        about: "paravirtual queue: waiters halt and are kicked",
+        compared: true,
+        ..pv::FACTS
+    };
 }

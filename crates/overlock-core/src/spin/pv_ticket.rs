@@ -105,6 +105,7 @@ pub use width::{Large, Small, Width};
 use width::{STEP, move_tail, next, out, served};
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Bound, Facts, HasFacts, Node, Waiting};
 use crate::node::NodeGuard;
 use crate::platform::{ConstPlatform, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
@@ -269,6 +270,37 @@ fn refused<W: Width>() -> ! {
         W::LIMIT,
         W::BITS
     );
+}
+
+/// The rows differ in the numbers' width and the flag's place.
+const fn facts<W: Width>(about: &'static str) -> Facts {
+    Facts {
+        about,
+        bound: Bound::Order,
+        waiting: Waiting::SpinsLong,
+        most_threads: Some(W::LIMIT as usize),
+        node: Node::Sleep,
+        ..Facts::SPINNING
+    }
+}
+
+impl<P: Platform, const SPIN: u32> HasFacts for PvTicket<P, Large, HeadFlag, SPIN> {
+    const FACTS: Facts =
+        facts::<Large>("paravirtual ticket: waiters halt and are kicked; 16-bit numbers");
+}
+
+impl<P: Platform, const SPIN: u32> HasFacts for PvTicket<P, Small, HeadFlag, SPIN> {
+    const FACTS: Facts = facts::<Small>("pv_ticket with 8-bit numbers");
+}
+
+/// Its unlock touches the lock after it has released it.
+impl<P: Platform, const SPIN: u32> HasFacts for PvTicket<P, Large, TailFlag, SPIN> {
+    const FACTS: Facts = Facts {
+        freed_by_last_user: false,
+        ..facts::<Large>(
+            "pv_ticket as first published: its unlock touches the lock after releasing it",
+        )
+    };
 }
 
 impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> HasDiagram for PvTicket<P, W, F, SPIN> {

@@ -92,6 +92,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{self, Bound, Facts, HasFacts, Slow};
 use crate::node::{Node, NodeGuard, NodeId};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
@@ -288,6 +289,16 @@ pub(super) fn successor<P: Platform>(node: &Node<P>) -> NodeId {
 /// The word of a free lock whose only waiter is `id`.
 pub(super) fn tail(id: NodeId) -> u32 {
     u32::from(id.bits()) << 16
+}
+
+impl<P: Platform> HasFacts for Queued<P> {
+    const FACTS: Facts = Facts {
+        about: "queue in 4 bytes, with a pending bit",
+        bound: Bound::Order,
+        node: facts::Node::SecondWaiter,
+        slow: Slow::QueuedOrPending,
+        ..Facts::SPINNING
+    };
 }
 
 impl<P: Platform> HasDiagram for Queued<P> {

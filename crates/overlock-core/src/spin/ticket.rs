@@ -64,6 +64,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Bound, Facts, HasFacts};
 use crate::platform::{Atomic, ConstPlatform, Lanes, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
 
@@ -200,6 +201,15 @@ impl<P: Platform> Ticket<P> {
         }
         panic!("ticket lock: more than {LIMIT} threads wait for one lock");
     }
+}
+
+impl<P: Platform> HasFacts for Ticket<P> {
+    const FACTS: Facts = Facts {
+        about: "first come, first served, by number",
+        bound: Bound::Order,
+        most_threads: Some(LIMIT as usize),
+        ..Facts::SPINNING
+    };
 }
 
 impl<P: Platform> HasDiagram for Ticket<P> {

@@ -42,6 +42,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Facts, HasFacts};
 use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock, RawTimedLock};
 
@@ -123,6 +124,14 @@ impl<P: Platform> Unfair<P> {
 
 fn is_free(word: u32) -> bool {
     word == 0
+}
+
+impl<P: Platform> HasFacts for Unfair<P> {
+    const FACTS: Facts = Facts {
+        about: "test and set",
+        compared: true,
+        ..Facts::SPINNING
+    };
 }
 
 impl<P: Platform> HasDiagram for Unfair<P> {

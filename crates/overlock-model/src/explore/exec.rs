@@ -20,16 +20,16 @@ pub mod step;
 
 type Fibre = Coroutine<(), (), (), DefaultStack>;
 
-/// What an execution may do besides changing threads.
+/// The departures of an execution besides changes of thread, and its surroundings.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Loads may read old messages.
     pub weak: bool,
     /// Halts may end, and weak exchanges fail, for no reason; `preempted` may answer yes.
     pub chance: bool,
-    /// Nanoseconds that pass at each look at the clock.
+    /// Nanoseconds that pass at each reading of the clock.
     pub tick: u64,
-    /// What [`Platform::parallelism`](overlock_core::Platform::parallelism) says.
+    /// The answer of [`Platform::parallelism`](overlock_core::Platform::parallelism).
     pub parallelism: u32,
     /// Threads above this number have no queue nodes.
     pub slots: usize,
@@ -131,17 +131,17 @@ thread_local! {
     static CURRENT: Cell<*mut Execution> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Runs `look` on the execution at hand; `None` where there is none.
-fn with<R>(look: impl FnOnce(&mut Execution) -> R) -> Option<R> {
+/// Runs `work` on the execution at hand; `None` where there is none.
+fn with<R>(work: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     let current = CURRENT.get();
     // SAFETY: `current` is null or points to the execution that `Execution::run` has on its stack.
-    // The reference lives only in `look`, which neither resumes nor suspends a fibre nor calls
+    // The reference lives only in `work`, which neither resumes nor suspends a fibre nor calls
     // `with`: there is no other one.
-    unsafe { current.as_mut() }.map(look)
+    unsafe { current.as_mut() }.map(work)
 }
 
-fn in_execution<R>(look: impl FnOnce(&mut Execution) -> R) -> R {
-    with(look).expect("a thread of an execution")
+fn in_execution<R>(work: impl FnOnce(&mut Execution) -> R) -> R {
+    with(work).expect("a thread of an execution")
 }
 
 impl Execution {
@@ -179,7 +179,7 @@ impl Execution {
         self
     }
 
-    /// What happened, step by step.
+    /// The trace, step by step.
     pub fn trace(&self) -> &[String] {
         self.trace.as_deref().unwrap_or_default()
     }

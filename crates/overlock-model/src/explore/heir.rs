@@ -8,18 +8,21 @@
 
 use std::cell::Cell;
 
-use overlock_core::diagram::Transition;
+use overlock_core::diagram::{HasDiagram, Transition};
+use overlock_core::sleep::Overlock;
+
+use super::Explorer;
 
 thread_local! {
     static HEIR: Cell<Option<usize>> = const { Cell::new(None) };
     /// The threads that have set `slow` and whose restart is not through, as bits.
     static RESTART: Cell<u32> = const { Cell::new(0) };
     /// Whether there was one when the heir asked.
-    static MAY_BE_PASSED: Cell<bool> = const { Cell::new(false) };
+    static MAY_BE_BYPASSED: Cell<bool> = const { Cell::new(false) };
     /// How many releases have not seen the heir's request.
     static UNSEEN: Cell<usize> = const { Cell::new(0) };
     /// How many have acquired the lock before the heir.
-    static PASSED: Cell<usize> = const { Cell::new(0) };
+    static BYPASSES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// An execution begins.
@@ -31,16 +34,19 @@ pub(super) fn rewind() {
 fn set(heir: Option<usize>) {
     HEIR.set(heir);
     UNSEEN.set(0);
-    PASSED.set(0);
+    BYPASSES.set(0);
 }
 
 /// `thread` has just gone along this transition.
 ///
 /// # Panics
 ///
-/// Where it has acquired the lock before the heir, and no release that was under way let it.
+/// If it has acquired the lock before the heir, and no release that was under way let it.
 pub(super) fn took(transition: Transition, thread: usize) {
-    if transition.diagram.name != "overlock" {
+    let [diagram] = Overlock::<Explorer>::DIAGRAMS else {
+        unreachable!("its diagram is one");
+    };
+    if transition.diagram.name != diagram.name {
         return;
     }
     let text = transition.diagram.transitions[transition.index];
@@ -52,23 +58,23 @@ pub(super) fn took(transition: Transition, thread: usize) {
     // The next transition of that thread.
     RESTART.set(restarts & !bit);
     if text.ends_with("as the heir") {
-        MAY_BE_PASSED.set(restarts != 0);
+        MAY_BE_BYPASSED.set(restarts != 0);
         return set(Some(thread));
     }
     let Some(heir) = HEIR.get() else {
         return;
     };
     let is_unseen = text.ends_with("nothing is asked of the unlocker")
-        || MAY_BE_PASSED.get() && text.ends_with("nobody to wake");
+        || MAY_BE_BYPASSED.get() && text.ends_with("nobody to wake");
     if is_unseen {
         UNSEEN.set(UNSEEN.get() + 1);
-        assert!(MAY_BE_PASSED.get(), "a release has not seen the heir");
+        assert!(MAY_BE_BYPASSED.get(), "a release has not seen the heir");
     } else if text.starts_with("free -> held") || text.starts_with("given -> held") {
         if heir == thread {
             return set(None);
         }
-        PASSED.set(PASSED.get() + 1);
-        assert!(PASSED.get() <= UNSEEN.get(), "the heir has been passed");
+        BYPASSES.set(BYPASSES.get() + 1);
+        assert!(BYPASSES.get() <= UNSEEN.get(), "the heir has been bypassed");
     } else if text.starts_with("counted -> gone") && heir == thread {
         set(None);
     }

@@ -12,7 +12,7 @@
 //! two stores by different threads that nothing orders may take effect in either order, whichever
 //! was executed first; x86 does not do that, and Miri leaves it out.
 //!
-//! What it leaves out: no load reads what is stored later (no load buffering), and a
+//! The model leaves two things out: no load reads what is stored later (no load buffering), and a
 //! read-modify-write always comes last.
 
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ const KEPT: usize = 4;
 /// Between the stamps of a message and of the next newest one: room for those that come late.
 const ROOM: u32 = 1 << 10;
 
-/// What lies before a point of a thread's program.
+/// The past of a point of a thread's program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// For each thread, how many of its steps.
@@ -75,13 +75,13 @@ impl View {
 /// A thread's views.
 #[derive(Debug, Default)]
 struct Views {
-    /// What it has seen.
+    /// The messages that it has seen.
     now: View,
-    /// What it will have seen after an acquire fence.
+    /// The same after an acquire fence.
     acquirable: View,
-    /// What its relaxed stores carry: its view at its last release fence.
+    /// The view that its relaxed stores carry: its own at its last release fence.
     released: View,
-    /// What it had seen, and done, at its last light barrier.
+    /// The view at its last light barrier.
     light: View,
 }
 
@@ -147,9 +147,9 @@ pub struct Memory {
     locations: Vec<Location>,
     used: usize,
     views: Vec<Views>,
-    /// What sequentially consistent fences and accesses have agreed on.
+    /// The view that sequentially consistent fences and accesses have agreed on.
     agreed: View,
-    /// What the threads had seen, and done, that have passed a heavy barrier.
+    /// The views of the threads at their heavy barriers.
     heavy: View,
     /// Whether old messages are kept at all.
     weak: bool,
@@ -384,13 +384,13 @@ impl Memory {
         self.step(thread);
         let views = &mut self.views[thread];
         views.now.join(&self.heavy);
-        // What it has read lies before a heavy barrier that comes later, but is not acquired by
-        // this: no instruction stands here.
+        // Its past reads lie before a heavy barrier that comes later, but this acquires nothing: no
+        // instruction stands here.
         views.light.set(&views.now);
         views.light.join(&views.acquirable);
     }
 
-    /// What membarrier promises, seen from the light barriers of each other thread: one that was
+    /// The promise of membarrier, seen from the light barriers of each other thread. One that was
     /// before this call is before it for the caller too, and one that comes after it is after.
     /// Without a light barrier a compiler may move the accesses that the other thread's fence
     /// should stand between.

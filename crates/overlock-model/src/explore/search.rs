@@ -18,12 +18,12 @@ pub enum Mode {
     },
     /// Random walks.
     Random {
-        /// Where the random numbers start.
+        /// The start of the random numbers.
         seed: u64,
     },
     /// Random priorities that change at some moments.
     Pct {
-        /// Where the random numbers start.
+        /// The start of the random numbers.
         seed: u64,
         /// The depth of the bugs that it finds with the probability that the paper gives.
         depth: u32,
@@ -40,7 +40,7 @@ impl Mode {
     }
 }
 
-/// What a search did.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Executions of the last, complete or longest, search.
@@ -81,7 +81,7 @@ pub fn search(
     while done.executions < executions {
         step(&mut run, rules, &body, &mut done)?;
         if exhaustive && run.take_discovered() {
-            // What was searched so far has left out changes of thread at this atomic.
+            // The search so far has left out changes of thread at this atomic.
             run.restart(mode.strategy());
             done.executions = 0;
         } else if !run.more() {

@@ -1,11 +1,11 @@
-//! Who decides where an execution could go on in more than one way.
+//! The decisions where an execution could go on in more than one way.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 use super::memory::THREADS;
 
-/// What a choice is about.
+/// The subject of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Which thread goes on; `stay` where the first option is the thread that ran.

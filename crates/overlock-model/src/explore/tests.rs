@@ -51,7 +51,7 @@ fn ends(
 fn observed(
     left: impl Fn(&[Word<u32>; 2]) -> u32 + Copy + Send + Sync + 'static,
     right: impl Fn(&[Word<u32>; 2]) -> u32 + Copy + Send + Sync + 'static,
-    look: impl Fn(&[Word<u32>; 2], u32, u32) -> (u32, u32) + 'static,
+    observe: impl Fn(&[Word<u32>; 2], u32, u32) -> (u32, u32) + 'static,
 ) -> BTreeSet<(u32, u32)> {
     let seen = Arc::new(Mutex::new(BTreeSet::new()));
     let results = Arc::clone(&seen);
@@ -68,7 +68,7 @@ fn observed(
             };
             let mine = left(&words);
             Explorer::join(other);
-            let observed = look(&words, mine, *result.lock().unwrap());
+            let observed = observe(&words, mine, *result.lock().unwrap());
             results.lock().unwrap().insert(observed);
         },
     );
@@ -133,7 +133,7 @@ fn a_heavy_barrier_makes_up_for_a_light_one() {
     assert!(both_miss(|| {}, Explorer::heavy_barrier));
 }
 
-/// A light barrier is no instruction. Fails where it makes an acquire of the look before it, as a
+/// A light barrier is no instruction. Fails where it makes an acquire of the load before it, as a
 /// fence would.
 #[test]
 fn a_light_barrier_does_not_acquire() {
@@ -229,7 +229,7 @@ fn stores_can_come_late() {
 /// queue's link is for.
 #[test]
 fn stores_do_not_come_before_what_was_seen() {
-    let overtaken = |link: Ordering, look: Ordering| {
+    let overtaken = |link: Ordering, load: Ordering| {
         let seen = observed(
             move |[wait, next]| {
                 wait.store(1, Relaxed);
@@ -237,7 +237,7 @@ fn stores_do_not_come_before_what_was_seen() {
                 0
             },
             move |[wait, next]| {
-                let linked = next.load(look);
+                let linked = next.load(load);
                 if linked == 1 {
                     wait.store(2, Relaxed);
                 }

@@ -9,7 +9,7 @@ use overlock_core::platform::{Atomic, Instant, Spin};
 use overlock_core::raw::{RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 use overlock_core::sleep::cancel::CancelToken;
 
-use super::crew::rest;
+use super::workers::rest;
 use super::{Scenario, Setting};
 use crate::arena::Placed;
 use crate::explore::exec::step;
@@ -31,11 +31,13 @@ enum Act {
     /// Holds the lock, cancels those, and releases it when so many of them have ended: nothing but
     /// the cancellation ends them.
     CancelInside(u32),
-    /// Acquires, and gives the lock to whoever sleeps for it.
+    /// Acquires, and hands the lock off to a sleeper.
     Fair,
     /// Acquires, lets the others come, and releases.
     Bump,
-    /// Acquires a second lock while it has the first.
+    /// Acquires the second lock alone.
+    Second,
+    /// Acquires the second lock while it has the first.
     Nested,
     /// Acquires; meanwhile, or never, a signal comes whose handler acquires the second lock.
     Interrupted,
@@ -43,7 +45,7 @@ enum Act {
     Tried,
     /// Acquires, stays for so many nanoseconds, and releases.
     Hold(u64),
-    /// The same, and gives the lock to whoever sleeps for it.
+    /// The same, and hands the lock off to a sleeper.
     HoldFair(u64),
     /// Lets so many nanoseconds pass.
     Rest(u64),
@@ -51,7 +53,7 @@ enum Act {
 
 use Act::{
     Bump, Cancel, CancelInside, Cancellable, Fair, Hold, HoldFair, Interrupted, Lock, Nested, Rest,
-    Tried, Try, Within,
+    Second, Tried, Try, Within,
 };
 
 /// A line for each scenario: what each thread does, one after the other.
@@ -88,6 +90,7 @@ const SCRIPTS: &[Script] = &[
     Script("one-cpu",     ONE_CPU,  &[&[Lock, Lock], &[Lock, Lock], &[Lock]]),
     Script("slow",        SLOW,     &[&[Lock, Lock, Lock], &[Lock, Lock, Lock], &[Lock, Lock]]),
     Script("interrupted", SIGNALS,  &[&[Interrupted], &[Nested], &[Lock]]),
+    Script("interrupted-apart", SIGNALS, &[&[Interrupted], &[Lock], &[Second]]),
     Script("tried",       SIGNALS,  &[&[Tried], &[Lock, Lock], &[Tried]]),
 ];
 
@@ -96,7 +99,7 @@ type UntilCancelled<L, W> = fn(&L, &CancelToken<W>) -> Option<<L as RawLock>::To
 type Unlock<L> = unsafe fn(&L, <L as RawLock>::Token);
 type Again<L> = unsafe fn(&L, <L as RawLock>::Token) -> <L as RawLock>::Token;
 
-/// What a lock can do beside the plain things.
+/// The abilities of a lock beyond its first trait.
 #[derive(Debug)]
 pub struct Abilities<W: World, L: RawLock> {
     until: Option<Until<L>>,
@@ -155,7 +158,7 @@ impl<W: World, L: RawLock> Abilities<W, L> {
             Within(_) => self.until.is_some(),
             Cancellable | Cancel | CancelInside(_) => self.cancel.is_some(),
             Fair | Bump | HoldFair(_) => self.fair.is_some(),
-            Lock | Try | Nested | Interrupted | Tried => true,
+            Lock | Try | Second | Nested | Interrupted | Tried => true,
             Hold(_) | Rest(_) => true,
         })
     }
@@ -165,7 +168,7 @@ impl<W: World, L: RawLock> Abilities<W, L> {
 pub fn scenarios<W: World, L: RawLock<Token: 'static>>(
     abilities: Abilities<W, L>,
 ) -> Vec<Scenario> {
-    let all = SCRIPTS.iter().chain(timed::scripts(L::NAME));
+    let all = SCRIPTS.iter().chain(timed::scripts::<W>(L::NAME));
     all.filter(|script| script.2.iter().all(|acts| abilities.suffice(acts)))
         .map(|&Script(name, setting, threads)| Scenario {
             name: name.to_owned(),
@@ -176,7 +179,7 @@ pub fn scenarios<W: World, L: RawLock<Token: 'static>>(
         .collect()
 }
 
-/// What the threads share.
+/// The data that the threads share.
 struct Shared<W: World, L> {
     first: L,
     second: L,
@@ -185,7 +188,7 @@ struct Shared<W: World, L> {
     cancel: CancelToken<W>,
     /// How many that could be cancelled have ended.
     ended: W::U32,
-    /// Who rests sleeps on this; nobody kicks it.
+    /// Resting threads sleep on this; nobody kicks it.
     nobody: W::U32,
 }
 
@@ -286,6 +289,7 @@ impl<W: World, L: RawLock<Token: 'static>> Shared<W, L> {
                 // SAFETY: acquired above by this thread.
                 self.use_and_unlock(unsafe { bump(first, token) });
             }
+            Second => self.use_second(second.lock()),
             Nested => {
                 let token = first.lock();
                 self.use_second(second.lock());

@@ -1,7 +1,7 @@
 //! Scenarios for reader-writer locks.
 
-mod mortal;
-mod passing;
+mod barging;
+mod freed;
 mod scripts;
 
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use overlock_core::raw::{
 };
 use overlock_core::rw::{PerCpuRwSem, Qrwlock};
 
-pub use self::passing::passing;
+pub use self::barging::barging;
 use self::scripts::Act::{self, *};
 use self::scripts::{SCRIPTS, Script, VISIBLE};
 use super::Scenario;
-use super::crew::rest;
+use super::workers::rest;
 use crate::arena::Placed;
 use crate::explore::exec::step;
 use crate::world::{Data, World};
@@ -41,7 +41,7 @@ type Timing<L> = (
 /// Performs the acts of a kind.
 type Perform<W, L> = fn(&Shared<W, L>, Act);
 
-/// What a lock can do beside the plain things.
+/// The abilities of a lock beyond its first trait.
 #[derive(Debug)]
 pub struct Abilities<W: World, L: RawRwLock> {
     timed: Option<Timing<L>>,
@@ -155,7 +155,7 @@ fn of_scripts<W: World, L: RawRwLock>(
     played(abilities, scripts, play)
 }
 
-/// What each thread does.
+/// The acts of each thread.
 type Threads = &'static [&'static [Act]];
 
 fn played<W: World, L: RawRwLock>(
@@ -175,14 +175,14 @@ fn played<W: World, L: RawRwLock>(
         .collect()
 }
 
-/// What the threads share.
+/// The data that the threads share.
 #[derive(Debug)]
 pub struct Shared<W: World, L> {
     lock: L,
     guarded: W::Data,
     /// Another lock, where a thread reads one: it guards nothing.
     other: Option<L>,
-    /// Who stays sleeps on this; nobody kicks it.
+    /// A thread that stays sleeps on this; nobody kicks it.
     nobody: W::U32,
 }
 
@@ -291,7 +291,7 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
         }
     }
 
-    fn look(&self) {
+    fn inspect(&self) {
         self.guarded.read();
         W::breathe();
         self.guarded.read();
@@ -305,7 +305,7 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
 
     fn read_and_unlock(&self, token: Option<L::Read>) {
         if let Some(token) = token {
-            self.look();
+            self.inspect();
             // SAFETY: the caller has just acquired the lock with this token.
             unsafe { self.lock.unlock_read(token) };
         }
@@ -345,7 +345,7 @@ impl<W: World, L: RawUpgradeRwLock> Shared<W, L> {
             _ => Some(lock.upgradable()),
         };
         let Some(token) = token else { return };
-        self.look();
+        self.inspect();
         let outcome = match act {
             // SAFETY: acquired above by this thread.
             Upgrade => Ok(unsafe { lock.upgrade(token) }),
@@ -367,7 +367,7 @@ impl<W: World, L: RawUpgradeRwLock> Shared<W, L> {
     }
 
     fn leave(&self, token: L::Upgradable) {
-        self.look();
+        self.inspect();
         // SAFETY: the caller has just acquired the lock with this token.
         unsafe { self.lock.unlock_upgradable(token) };
     }
@@ -379,19 +379,19 @@ impl<W: World, L: RawFairRwLock> Shared<W, L> {
         match act {
             ReadFair => {
                 let token = lock.read();
-                self.look();
+                self.inspect();
                 // SAFETY: just acquired by this thread.
                 unsafe { lock.unlock_read_fair(token) };
             }
             UpgradableFair => {
                 let token = lock.upgradable();
-                self.look();
+                self.inspect();
                 // SAFETY: just acquired by this thread.
                 unsafe { lock.unlock_upgradable_fair(token) };
             }
             BumpRead => {
                 let token = lock.read();
-                self.look();
+                self.inspect();
                 // SAFETY: just acquired by this thread.
                 self.read_and_unlock(Some(unsafe { lock.bump_read(token) }));
             }

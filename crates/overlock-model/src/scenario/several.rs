@@ -3,7 +3,7 @@
 use overlock_core::sleep::WwMutex;
 use overlock_core::sleep::ww_mutex::{Class, Rule, acquire};
 
-use super::crew::{change, crew};
+use super::workers::{change, workers};
 use super::{Scenario, Setting};
 use crate::arena::Placed;
 use crate::world::{Data, World};
@@ -111,14 +111,14 @@ pub fn ww_mutex<W: World>() -> Vec<Scenario> {
             ],
         ),
     ] {
-        all.push(crew::<W, _, _>(
+        all.push(workers::<W, _, _>(
             opposite,
             plain,
             make,
             [|locks| locks.take(&[0, 1]), |locks| locks.take(&[1, 0])],
             check,
         ));
-        all.push(crew::<W, _, _>(
+        all.push(workers::<W, _, _>(
             circle,
             plain,
             make,
@@ -129,7 +129,7 @@ pub fn ww_mutex<W: World>() -> Vec<Scenario> {
             ],
             check,
         ));
-        all.push(crew::<W, _, _>(
+        all.push(workers::<W, _, _>(
             mixed,
             plain,
             make,
@@ -140,7 +140,7 @@ pub fn ww_mutex<W: World>() -> Vec<Scenario> {
             ],
             check,
         ));
-        all.push(crew::<W, _, _>(
+        all.push(workers::<W, _, _>(
             found,
             plain,
             make,
@@ -150,7 +150,7 @@ pub fn ww_mutex<W: World>() -> Vec<Scenario> {
             ],
             check,
         ));
-        all.push(crew::<W, _, _>(
+        all.push(workers::<W, _, _>(
             stranger,
             plain,
             make,
@@ -161,7 +161,7 @@ pub fn ww_mutex<W: World>() -> Vec<Scenario> {
             ],
             check,
         ));
-        all.push(crew::<W, _, _>(
+        all.push(workers::<W, _, _>(
             bare,
             one_node,
             make,

@@ -4,12 +4,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::*;
-use crate::bound::{Bound, Waiting};
 use crate::plan::{How, Side, Step};
 use crate::subject::Subject;
 use crate::worker::Ask;
+use overlock_core::facts::{Bound, Facts};
 
-/// Counts steps; fails, panics or gives up where it is told to.
+/// Counts steps; fails, panics or gives up where it is asked to.
 #[derive(Debug, Default)]
 pub struct Fake {
     pub visits: AtomicU64,
@@ -20,7 +20,7 @@ pub struct Fake {
 impl Subject for Fake {
     fn step(&self, worker: &Worker, _: &Step) {
         self.visits.fetch_add(1, Relaxed);
-        assert!(!self.panics.load(Relaxed), "as it was told to");
+        assert!(!self.panics.load(Relaxed), "as asked");
         if let Some(how) = self.gives_up {
             let ask = Ask {
                 op: Op::LockUntil,
@@ -55,10 +55,10 @@ type Make = fn(usize) -> Result<Box<dyn Subject>, overlock_core::raw::CreateErro
 fn made(bound: Bound, make: Make) -> &'static Entry {
     Box::leak(Box::new(Entry {
         name: "fake",
-        about: "",
-        bound,
-        waiting: Waiting::Sleeps,
-        most_threads: None,
+        facts: Facts {
+            bound,
+            ..Facts::SLEEPING
+        },
         make,
     }))
 }
@@ -89,17 +89,17 @@ fn threads_rest_go_on_and_leave() {
     for _ in 0..3 {
         let before = job.subject.visits(0);
         until(|| job.subject.visits(0) > before);
-        job.ask(Wish::Rest);
-        assert!(job.all(Wish::Rest, SOON));
+        job.ask(Command::Rest);
+        assert!(job.all(Command::Rest, SOON));
         let resting = job.subject.visits(0);
         thread::sleep(Duration::from_millis(5));
         assert_eq!(job.subject.visits(0), resting);
-        job.ask(Wish::Go);
+        job.ask(Command::Go);
     }
-    assert!(!job.all(Wish::Stop, Duration::from_millis(1)));
-    job.ask(Wish::Stop);
-    assert!(job.all(Wish::Stop, SOON));
-    assert!(job.places.iter().all(|place| place.doing().op == Op::Gone));
+    assert!(!job.all(Command::Stop, Duration::from_millis(1)));
+    job.ask(Command::Stop);
+    assert!(job.all(Command::Stop, SOON));
+    assert!(job.workers.iter().all(|state| state.doing().op == Op::Gone));
     assert!(job.verdict().is_none());
 }
 
@@ -107,16 +107,16 @@ fn threads_rest_go_on_and_leave() {
 fn who_exits_is_replaced() {
     let job = start(entry(Bound::None), 2);
     let born = || {
-        job.places
+        job.workers
             .iter()
-            .all(|place| place.generation.load(Relaxed) > 5)
+            .all(|state| state.generation.load(Relaxed) > 5)
     };
     until(born);
     // Those that come while all are to rest, rest.
-    job.ask(Wish::Rest);
-    assert!(job.all(Wish::Rest, SOON));
-    job.ask(Wish::Stop);
-    assert!(job.all(Wish::Stop, SOON));
+    job.ask(Command::Rest);
+    assert!(job.all(Command::Rest, SOON));
+    job.ask(Command::Stop);
+    assert!(job.all(Command::Stop, SOON));
 }
 
 #[test]
@@ -128,15 +128,15 @@ fn a_panic_is_a_violation_and_ends_the_run() {
         }))
     };
     let job = start(made(Bound::None, panics), 0);
-    assert!(job.all(Wish::Stop, SOON));
+    assert!(job.all(Command::Stop, SOON));
     let verdict = job.verdict().clone().unwrap();
     assert_eq!(verdict.kind, Kind::Panic);
-    assert!(verdict.message.contains("as it was told to"), "{verdict}");
+    assert!(verdict.message.contains("as asked"), "{verdict}");
 }
 
 fn verdict_of_one_that_gives_up(make: Make) -> Violation {
     let job = start(made(Bound::None, make), 0);
-    assert!(job.all(Wish::Stop, SOON));
+    assert!(job.all(Command::Stop, SOON));
     job.verdict().clone().unwrap()
 }
 
@@ -167,7 +167,7 @@ fn giving_up_for_no_reason_is_a_violation() {
 #[test]
 fn what_threads_and_handlers_wrote_is_added_up() {
     let job = Job::new(entry(Bound::None), &Settings::default(), 2).unwrap();
-    job.places[0].tallies.written[1].add();
-    job.places[1].handled.written[1].add();
+    job.workers[0].tallies.written[1].add();
+    job.workers[1].handled.written[1].add();
     assert_eq!((job.written(0), job.written(1)), (0, 2));
 }

@@ -50,7 +50,7 @@ pub fn render(settings: &Settings, locks: &[LockReport]) -> String {
     text
 }
 
-/// What happened to the threads from outside.
+/// The interference with the threads.
 fn around(settings: &Settings, locks: &[LockReport]) -> String {
     let sum = |what: fn(&LockReport) -> u64| -> u64 { locks.iter().map(what).sum() };
     let (rests, shuffles) = (sum(|lock| lock.rests), sum(|lock| lock.shuffles));

@@ -7,11 +7,11 @@ use overlock::Linux;
 use overlock_core::sleep::barrier::Barrier;
 
 use super::Subject;
-use crate::job::Wish;
-use crate::place::Op;
+use crate::job::Command;
 use crate::plan::Step;
 use crate::violation::{Kind, Violation};
 use crate::worker::Worker;
+use crate::worker_state::Op;
 
 /// A barrier, and what each thread writes before it and reads of the others after it.
 #[derive(Debug)]
@@ -19,11 +19,11 @@ pub struct Gathering {
     barrier: Barrier<Linux>,
     marks: Vec<Mark>,
     rounds: AtomicU64,
-    /// What the leader of the round has found that all are asked to do.
-    wish: AtomicU8,
+    /// The command that the leader of the round has found.
+    command: AtomicU8,
 }
 
-/// The rounds of one thread; plain memory, as a [`Ledger`](crate::ledger::Ledger)'s words are.
+/// The rounds of one thread; plain memory, as a [`Canary`](crate::canary::Canary)'s words are.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Mark(UnsafeCell<u64>);
@@ -51,7 +51,7 @@ impl Gathering {
             barrier: Barrier::new(u32::try_from(threads).unwrap_or(u32::MAX)),
             marks: (0..threads).map(|_| Mark::default()).collect(),
             rounds: AtomicU64::new(0),
-            wish: AtomicU8::new(0),
+            command: AtomicU8::new(0),
         }
     }
 
@@ -61,7 +61,7 @@ impl Gathering {
         let leads = self.barrier.wait();
         let now = worker.set(Op::Inside, 0);
         worker.waited(Op::Arrive, now - start);
-        worker.place().tallies.writes.add();
+        worker.state().tallies.writes.add();
         leads
     }
 }
@@ -87,7 +87,7 @@ impl Subject for Gathering {
         if leads {
             // Relaxed: only the leader writes it, before the barrier that all pass before they
             // look.
-            self.wish.store(worker.wish() as u8, Relaxed);
+            self.command.store(worker.command() as u8, Relaxed);
             if self.rounds.fetch_add(1, Relaxed) + 1 != round {
                 worker.fail(Violation::new(
                     Kind::Count,
@@ -122,7 +122,7 @@ impl Subject for Gathering {
     }
 
     /// All must leave in the same round, or some would wait for ever.
-    fn agree(&self, _: usize, _: Wish) -> Wish {
-        Wish::of(self.wish.load(Relaxed))
+    fn agree(&self, _: usize, _: Command) -> Command {
+        Command::of(self.command.load(Relaxed))
     }
 }

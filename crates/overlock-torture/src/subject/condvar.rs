@@ -14,11 +14,11 @@ use overlock_core::sleep::condvar::Condvar;
 
 use super::Subject;
 use super::exclusive::counts;
-use crate::ledger::Ledger;
-use crate::place::Op;
+use crate::canary::Canary;
 use crate::plan::{How, Side, Step};
 use crate::violation::{Kind, Violation};
 use crate::worker::{Ask, Worker};
+use crate::worker_state::Op;
 
 /// Items that there is room for: few, so that threads wait for both.
 const ROOM: u64 = 2;
@@ -26,17 +26,17 @@ const ROOM: u64 = 2;
 /// A bounded queue under a lock of type `L`.
 pub struct Queue<L: RawLock> {
     lock: L,
-    ledger: Ledger,
+    canary: Canary,
     items: Condvar<Linux>,
     room: Condvar<Linux>,
-    /// Put in and taken out so far. Under the lock; atomic for those that look from outside.
+    /// Put in and taken out so far. Under the lock; atomic for those that read it from outside.
     put: AtomicU64,
     taken: AtomicU64,
 }
 
 /// One of the two ends.
 struct End<'a> {
-    /// What one waits for at this end, and what those at the other end wait for.
+    /// The condition that one waits for at this end, and that of the other end.
     mine: &'a Condvar<Linux>,
     theirs: &'a Condvar<Linux>,
     count: &'a AtomicU64,
@@ -48,11 +48,11 @@ impl<L: RawLock> Queue<L> {
     ///
     /// # Errors
     ///
-    /// Where the lock cannot be created.
+    /// If the lock cannot be created.
     pub fn new() -> Result<Self, CreateError> {
         Ok(Self {
             lock: L::create()?,
-            ledger: Ledger::default(),
+            canary: Canary::default(),
             items: Condvar::new(),
             room: Condvar::new(),
             put: AtomicU64::new(0),
@@ -73,7 +73,7 @@ impl<L: RawLock> Queue<L> {
             side: Side::Write,
             how: How::Wait,
         };
-        let visits = || self.ledger.visits();
+        let visits = || self.canary.visits();
         let Some(mut token) = worker.acquire(ask, visits, |_| Some(self.lock.lock())) else {
             return;
         };
@@ -87,7 +87,7 @@ impl<L: RawLock> Queue<L> {
         // Plain additions: the lock is held.
         end.count.store(end.count.load(Relaxed) + 1, Relaxed);
         let between = worker.between_words(step.hold, bits);
-        worker.written(0, self.ledger.write(worker.name(), between));
+        worker.written(0, self.canary.write(worker.name(), between));
         let tell = || match bits & 7 {
             0 => _ = end.theirs.notify_all(),
             _ => _ = end.theirs.notify_one(),
@@ -135,7 +135,7 @@ impl<L: RawLock + Debug> Subject for Queue<L> {
     }
 
     fn visits(&self, _: usize) -> u64 {
-        self.ledger.visits()
+        self.canary.visits()
     }
 
     fn state(&self, _: usize) -> String {
@@ -151,7 +151,7 @@ impl<L: RawLock + Debug> Subject for Queue<L> {
     }
 
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
-        counts(0, &self.ledger, written(0))?;
+        counts(0, &self.canary, written(0))?;
         let waits = self.items.is_in_use() || self.room.is_in_use();
         if self.length() != 0 || waits || self.lock.is_locked() || self.lock.is_contended() {
             return Err(Violation::new(

@@ -5,28 +5,29 @@ use std::fmt::{self, Debug};
 use overlock::{CancelToken, Linux};
 use overlock_core::Deadline;
 use overlock_core::Instant;
+use overlock_core::facts::Facts;
 use overlock_core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 
 use super::Subject;
-use super::mortal::{LOCK as MORTAL, Mortals};
-use crate::ledger::{HANDLER, Ledger};
-use crate::place::{Handled, Op};
+use super::short_lived::{LOCK as SHORT_LIVED, ShortLived};
+use crate::canary::{Canary, HANDLER};
 use crate::plan::{How, Side, Step, Then};
 use crate::settings::LOCKS;
 use crate::violation::{Kind, Violation};
 use crate::worker::{Ask, Worker};
+use crate::worker_state::{Handled, Op};
 
-/// A few locks of one type, each with its ledger.
+/// A few locks of one type, each with its canary.
 pub struct Exclusive<L: RawLock> {
     seats: [Seat<L>; LOCKS],
     extras: ExclusiveExtras<L>,
     in_handlers: bool,
-    mortals: Option<Mortals<L>>,
+    short_lived: Option<ShortLived<L>>,
 }
 
 struct Seat<L> {
     lock: L,
-    ledger: Ledger,
+    canary: Canary,
 }
 
 type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
@@ -34,7 +35,7 @@ type Cancellable<L> = fn(&L, &CancelToken, Option<Deadline>) -> Option<<L as Raw
 type UnlockFair<L> = unsafe fn(&L, <L as RawLock>::Token);
 type Bump<L> = unsafe fn(&L, <L as RawLock>::Token) -> <L as RawLock>::Token;
 
-/// What a lock can do beyond [`RawLock`].
+/// The abilities of a lock beyond [`RawLock`].
 #[derive(Clone, Copy)]
 pub struct ExclusiveExtras<L: RawLock> {
     pub until: Option<Until<L>>,
@@ -68,28 +69,23 @@ macro_rules! exclusive_extras {
 pub(crate) use exclusive_extras;
 
 impl<L: RawLock> Exclusive<L> {
-    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try them,
-    /// `freed` where whoever has acquired one last may free it.
+    /// New locks that can do what the extras say, and promise what their row says.
     ///
     /// # Errors
     ///
-    /// Where they cannot be created.
-    pub fn new(
-        extras: ExclusiveExtras<L>,
-        in_handlers: bool,
-        freed: bool,
-    ) -> Result<Self, CreateError> {
+    /// If they cannot be created.
+    pub fn new(extras: ExclusiveExtras<L>, facts: &Facts) -> Result<Self, CreateError> {
         let seat = || {
             Ok(Seat {
                 lock: L::create()?,
-                ledger: Ledger::default(),
+                canary: Canary::default(),
             })
         };
         Ok(Self {
             seats: [seat()?, seat()?, seat()?, seat()?],
             extras,
-            in_handlers,
-            mortals: freed.then(Mortals::default),
+            in_handlers: facts.tried_in_handlers,
+            short_lived: facts.freed_by_last_user.then(ShortLived::default),
         })
     }
 
@@ -108,7 +104,7 @@ impl<L: RawLock> Exclusive<L> {
         let seat = &self.seats[lock];
         worker.acquire(
             ask,
-            || seat.ledger.visits(),
+            || seat.canary.visits(),
             |limit| match (how, self.extras.until, self.extras.cancellable) {
                 (How::Try, ..) => seat.lock.try_lock(),
                 (How::Timed(_), Some(until), _) => until(&seat.lock, limit.until()),
@@ -131,7 +127,7 @@ impl<L: RawLock> Exclusive<L> {
                 // SAFETY: as above.
                 let bump = || unsafe { bump(&seat.lock, token) };
                 let token = worker.wait(Op::Bump, lock, Side::Write, bump);
-                worker.written(lock, seat.ledger.write(worker.name(), |_| {}));
+                worker.written(lock, seat.canary.write(worker.name(), |_| {}));
                 // SAFETY: as above.
                 worker.release(lock, || unsafe { seat.lock.unlock(token) });
             }
@@ -149,10 +145,10 @@ impl<L: RawLock> Exclusive<L> {
             return;
         };
         let between = worker.between_words(step.hold, step.bits);
-        let ledger = &self.seats[lock].ledger;
-        let left = worker.written(lock, ledger.write(worker.name(), between));
+        let canary = &self.seats[lock].canary;
+        let left = worker.written(lock, canary.write(worker.name(), between));
         self.nest(worker, step, lock + 1, end);
-        worker.unchanged(lock, ledger, left);
+        worker.unchanged(lock, canary, left);
         self.leave(worker, lock, token, step);
     }
 }
@@ -163,8 +159,8 @@ where
 {
     fn step(&self, worker: &Worker, step: &Step) {
         self.nest(worker, step, step.first, step.first + step.depth);
-        if let Some(mortals) = &self.mortals {
-            mortals.step(worker, step, self.extras.fair.map(|(unlock, _)| unlock));
+        if let Some(short_lived) = &self.short_lived {
+            short_lived.step(worker, step, self.extras.fair.map(|(unlock, _)| unlock));
         }
     }
 
@@ -178,7 +174,7 @@ where
             return;
         };
         handled.taken.add();
-        match seat.ledger.write(HANDLER | index as u64, |_| {}) {
+        match seat.canary.write(HANDLER | index as u64, |_| {}) {
             Ok(_) => handled.written[lock].add(),
             Err(_) => _ = handled.torn.raise(lock as u64 + 1),
         }
@@ -187,15 +183,15 @@ where
     }
 
     fn visits(&self, lock: usize) -> u64 {
-        if lock == MORTAL {
-            // Whom others pass at one of them is not known; who waits for one gets it or hangs.
+        if lock == SHORT_LIVED {
+            // Nobody counts who bypasses whom at one of them; a waiter gets it or hangs.
             return 0;
         }
-        self.seats[lock].ledger.visits()
+        self.seats[lock].canary.visits()
     }
 
     fn state(&self, lock: usize) -> String {
-        if lock == MORTAL {
+        if lock == SHORT_LIVED {
             return "whoever acquires it last frees it".to_owned();
         }
         let seat = &self.seats[lock];
@@ -203,7 +199,7 @@ where
             "locked: {}, contended: {}, sections: {}, {:?}",
             seat.lock.is_locked(),
             seat.lock.is_contended(),
-            seat.ledger.visits(),
+            seat.canary.visits(),
             seat.lock
         )
     }
@@ -212,9 +208,11 @@ where
         for (lock, seat) in self.seats.iter().enumerate() {
             let used = seat.lock.is_locked() || seat.lock.is_contended();
             unused(lock, used, || self.state(lock))?;
-            counts(lock, &seat.ledger, written(lock))?;
+            counts(lock, &seat.canary, written(lock))?;
         }
-        self.mortals.as_ref().map_or(Ok(()), Mortals::at_rest)
+        self.short_lived
+            .as_ref()
+            .map_or(Ok(()), ShortLived::at_rest)
     }
 }
 
@@ -226,7 +224,7 @@ impl<L: RawLock + Debug> Debug for Exclusive<L> {
     }
 }
 
-/// A lock that no thread uses must not look `used`; `state` is for the report.
+/// A lock that no thread uses must not seem `used`; `state` is for the report.
 pub(super) fn unused(
     lock: usize,
     used: bool,
@@ -239,17 +237,17 @@ pub(super) fn unused(
     Ok(())
 }
 
-/// Whether the ledger of lock `lock` says what was done, while nobody is inside.
-pub(super) fn counts(lock: usize, ledger: &Ledger, written: u64) -> Result<(), Violation> {
-    let found = ledger
+/// Whether the canary of lock `lock` says what was done, while nobody is inside.
+pub(super) fn counts(lock: usize, canary: &Canary, written: u64) -> Result<(), Violation> {
+    let found = canary
         .at_rest()
-        .map_err(|torn| Violation::torn("who looked while all rested", lock, torn))?;
+        .map_err(|torn| Violation::torn("the check while all rested", lock, torn))?;
     if found == written {
         Ok(())
     } else {
         Err(Violation::new(
             Kind::Count,
-            format!("does not exclude: {written} writes left {found} in the ledger of lock {lock}"),
+            format!("does not exclude: {written} writes left {found} in the canary of lock {lock}"),
         ))
     }
 }
@@ -257,6 +255,7 @@ pub(super) fn counts(lock: usize, ledger: &Ledger, written: u64) -> Result<(), V
 #[cfg(test)]
 mod tests {
     use overlock::spin::Unfair;
+    use overlock_core::facts::HasFacts;
 
     use super::*;
 
@@ -266,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_looks_used_while_all_rest_is_noticed() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
         assert_eq!(subject.at_rest(&nothing), Ok(()));
         subject.seats[2].lock.lock();
         let violation = subject.at_rest(&nothing).unwrap_err();
@@ -277,8 +276,8 @@ mod tests {
 
     #[test]
     fn a_write_that_is_lost_is_noticed() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
-        let _ = subject.seats[1].ledger.write(0, |_| {});
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
+        let _ = subject.seats[1].canary.write(0, |_| {});
         let violation = subject.at_rest(&nothing).unwrap_err();
         assert_eq!(violation.kind, Kind::Count);
         let written = |lock| u64::from(lock == 1);
@@ -288,7 +287,7 @@ mod tests {
     /// Signals come anywhere, also while the thread itself holds the lock.
     #[test]
     fn a_handler_takes_what_is_free_and_leaves_it_so() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
         let handled = Handled::default();
         subject.interrupt(0, &handled);
         subject.seats[1].lock.lock();
@@ -304,9 +303,9 @@ mod tests {
 
     #[test]
     fn a_handler_that_finds_somebody_inside_says_so() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), true, true).unwrap();
+        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
         let handled = Handled::default();
-        let _ = subject.seats[0].ledger.write(5, |word| {
+        let _ = subject.seats[0].canary.write(5, |word| {
             if word == 3 {
                 subject.interrupt(0, &handled);
             }

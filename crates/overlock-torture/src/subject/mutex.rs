@@ -9,24 +9,24 @@ use overlock::{Mutex, MutexGuard};
 
 use super::Subject;
 use super::exclusive::{counts, unused};
-use crate::ledger::Ledger;
-use crate::place::Op;
+use crate::canary::Canary;
 use crate::plan::{How, Side, Step, Then};
 use crate::settings::LOCKS;
 use crate::violation::Violation;
 use crate::worker::{Ask, Limit, Worker};
+use crate::worker_state::Op;
 
-/// What the mutexes protect. By reference, so that others can ask it for its counts.
-type Data = Arc<Ledger>;
+/// The data that the mutexes protect. By reference, so that others can ask it for its counts.
+type Data = Arc<Canary>;
 
-/// A few mutexes around their ledgers.
+/// A few mutexes around their canaries.
 pub struct GuardedMutex {
     seats: [Seat; LOCKS],
 }
 
 struct Seat {
     mutex: Arc<Mutex<Data>>,
-    ledger: Data,
+    canary: Data,
 }
 
 impl GuardedMutex {
@@ -34,10 +34,10 @@ impl GuardedMutex {
     pub fn new() -> Self {
         Self {
             seats: std::array::from_fn(|_| {
-                let ledger = Data::default();
+                let canary = Data::default();
                 Seat {
-                    mutex: Arc::new(Mutex::new(Arc::clone(&ledger))),
-                    ledger,
+                    mutex: Arc::new(Mutex::new(Arc::clone(&canary))),
+                    canary,
                 }
             }),
         }
@@ -56,7 +56,7 @@ impl GuardedMutex {
             side: Side::Write,
             how,
         };
-        worker.acquire(ask, || self.seats[lock].ledger.visits(), attempt)
+        worker.acquire(ask, || self.seats[lock].canary.visits(), attempt)
     }
 
     fn nest(&self, worker: &Worker, step: &Step, lock: usize, end: usize) {
@@ -92,9 +92,9 @@ impl GuardedMutex {
         }
     }
 
-    fn write(&self, worker: &Worker, lock: usize, ledger: &Ledger, step: &Step) -> Option<u64> {
+    fn write(&self, worker: &Worker, lock: usize, canary: &Canary, step: &Step) -> Option<u64> {
         let between = worker.between_words(step.hold, step.bits);
-        worker.written(lock, ledger.write(worker.name(), between))
+        worker.written(lock, canary.write(worker.name(), between))
     }
 
     fn leave(&self, worker: &Worker, lock: usize, mut guard: MutexGuard<'_, Data>, step: &Step) {
@@ -112,7 +112,7 @@ impl GuardedMutex {
                 again(&mut guard, &|guard| MutexGuard::unlocked_fair(guard, || {}));
             }
             (Then::Change, _) => {
-                let part = MutexGuard::map(guard, |ledger| ledger);
+                let part = MutexGuard::map(guard, |canary| canary);
                 self.write(worker, lock, &part, step);
                 return worker.release(lock, || drop(part));
             }
@@ -140,7 +140,7 @@ impl Subject for GuardedMutex {
     }
 
     fn visits(&self, lock: usize) -> u64 {
-        self.seats[lock].ledger.visits()
+        self.seats[lock].canary.visits()
     }
 
     fn state(&self, lock: usize) -> String {
@@ -158,7 +158,7 @@ impl Subject for GuardedMutex {
         for (lock, seat) in self.seats.iter().enumerate() {
             let used = seat.mutex.is_locked() || seat.mutex.is_contended();
             unused(lock, used, || self.state(lock))?;
-            counts(lock, &seat.ledger, written(lock))?;
+            counts(lock, &seat.canary, written(lock))?;
         }
         Ok(())
     }

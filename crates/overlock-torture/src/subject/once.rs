@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use overlock::{Once, OnceLock};
 
 use super::Subject;
-use crate::ledger::Ledger;
-use crate::place::Op;
+use crate::canary::Canary;
 use crate::plan::Step;
 use crate::violation::{Kind, Violation};
 use crate::worker::Worker;
+use crate::worker_state::Op;
 
 /// Cells of a chunk.
 const CELLS: usize = 8;
@@ -38,8 +38,8 @@ struct Chunk {
 #[derive(Debug, Default)]
 struct Cell {
     once: Once,
-    ledger: Ledger,
-    value: OnceLock<Ledger>,
+    canary: Canary,
+    value: OnceLock<Canary>,
 }
 
 impl Cells {
@@ -47,7 +47,7 @@ impl Cells {
     pub fn new() -> Self {
         let first = Chunk::default();
         for cell in &first.cells {
-            cell.once.call_once(|| _ = cell.ledger.write(0, |_| {}));
+            cell.once.call_once(|| _ = cell.canary.write(0, |_| {}));
             cell.value.get_or_init(written);
         }
         Self {
@@ -61,7 +61,7 @@ impl Cells {
         Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Fills cell `index` unless somebody has, or waits for that, and looks at it then.
+    /// Fills cell `index` unless somebody has, or waits for that, and reads it then.
     fn fill(&self, worker: &Worker, step: &Step, chunk: &Chunk, index: usize, wait: bool) {
         let cell = &chunk.cells[index];
         let bits = step.bits >> index;
@@ -89,8 +89,8 @@ impl Cells {
             cell.value.get_or_init(written)
         };
         worker.waited(op, worker.set(Op::Outside, 0) - start);
-        for ledger in [&cell.ledger, value] {
-            let seen = worker.check(0, ledger.read(|| {}));
+        for canary in [&cell.canary, value] {
+            let seen = worker.check(0, canary.read(|| {}));
             if seen.is_some_and(|runs| runs != 1) {
                 worker.fail(Violation::new(
                     Kind::Count,
@@ -105,17 +105,17 @@ impl Cells {
 
     fn run(&self, worker: &Worker, step: &Step, cell: &Cell) {
         let between = worker.between_words(step.hold, step.bits);
-        worker.check(0, cell.ledger.write(worker.name(), between));
-        worker.place().tallies.writes.add();
+        worker.check(0, cell.canary.write(worker.name(), between));
+        worker.state().tallies.writes.add();
         self.filled.fetch_add(1, Relaxed);
     }
 }
 
-/// A ledger with one write.
-fn written() -> Ledger {
-    let ledger = Ledger::default();
-    let _ = ledger.write(0, |_| {});
-    ledger
+/// A canary with one write.
+fn written() -> Canary {
+    let canary = Canary::default();
+    let _ = canary.write(0, |_| {});
+    canary
 }
 
 impl Subject for Cells {
@@ -124,7 +124,7 @@ impl Subject for Cells {
         for index in 0..CELLS {
             let wait = step.bits >> (16 + 2 * index) & 3 == 0;
             self.fill(worker, step, &chunk, index, wait);
-            worker.place().tallies.reads.add();
+            worker.state().tallies.reads.add();
         }
         if chunk.replaced.swap(true, Relaxed) {
             return;

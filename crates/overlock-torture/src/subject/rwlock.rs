@@ -9,27 +9,27 @@ use overlock::{RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGu
 
 use super::Subject;
 use super::exclusive::{counts, unused};
-use crate::ledger::{Ledger, Torn};
-use crate::place::Op;
+use crate::canary::{Canary, Torn};
 use crate::plan::{How, Side, Step, Then};
 use crate::settings::LOCKS;
 use crate::violation::Violation;
 use crate::worker::{Ask, Worker};
+use crate::worker_state::Op;
 
-/// What the locks protect. By reference, so that others can ask it for its counts.
-type Data = Arc<Ledger>;
+/// The data that the locks protect. By reference, so that others can ask it for its counts.
+type Data = Arc<Canary>;
 type Reader<'a> = RwLockReadGuard<'a, Data>;
 type Writer<'a> = RwLockWriteGuard<'a, Data>;
 type Upgradable<'a> = RwLockUpgradableReadGuard<'a, Data>;
 
-/// A few reader-writer locks around their ledgers.
+/// A few reader-writer locks around their canaries.
 pub struct GuardedRwLock {
     seats: [Seat; LOCKS],
 }
 
 struct Seat {
     lock: RwLock<Data>,
-    ledger: Data,
+    canary: Data,
 }
 
 impl GuardedRwLock {
@@ -37,10 +37,10 @@ impl GuardedRwLock {
     pub fn new() -> Self {
         Self {
             seats: std::array::from_fn(|_| {
-                let ledger = Data::default();
+                let canary = Data::default();
                 Seat {
-                    lock: RwLock::new(Arc::clone(&ledger)),
-                    ledger,
+                    lock: RwLock::new(Arc::clone(&canary)),
+                    canary,
                 }
             }),
         }
@@ -66,19 +66,19 @@ impl GuardedRwLock {
             how,
         };
         let seat = &self.seats[lock];
-        worker.acquire(ask, || seat.ledger.visits(), |_| attempt(&seat.lock, how))
+        worker.acquire(ask, || seat.canary.visits(), |_| attempt(&seat.lock, how))
     }
 
-    fn look(&self, worker: &Worker, lock: usize, ledger: &Ledger, step: &Step) -> Option<u64> {
-        worker.check(lock, ledger.enter(u64::MAX));
-        let seen = worker.check(lock, ledger.read(|| worker.pause(step.hold)));
-        ledger.leave();
+    fn inspect(&self, worker: &Worker, lock: usize, canary: &Canary, step: &Step) -> Option<u64> {
+        worker.check(lock, canary.enter(u64::MAX));
+        let seen = worker.check(lock, canary.read(|| worker.pause(step.hold)));
+        canary.leave();
         seen
     }
 
-    fn change(&self, worker: &Worker, lock: usize, ledger: &Ledger, step: &Step) -> Option<u64> {
+    fn change(&self, worker: &Worker, lock: usize, canary: &Canary, step: &Step) -> Option<u64> {
         let between = worker.between_words(step.hold, step.bits);
-        worker.written(lock, ledger.write(worker.name(), between))
+        worker.written(lock, canary.write(worker.name(), between))
     }
 
     /// A change where nobody can have written since `seen` was there.
@@ -86,11 +86,11 @@ impl GuardedRwLock {
         &self,
         worker: &Worker,
         lock: usize,
-        ledger: &Ledger,
+        canary: &Canary,
         step: &Step,
         seen: Option<u64>,
     ) {
-        if let (Some(seen), Some(left)) = (seen, self.change(worker, lock, ledger, step))
+        if let (Some(seen), Some(left)) = (seen, self.change(worker, lock, canary, step))
             && left != seen + 1
         {
             worker.check::<()>(lock, Err(Torn::Changed(seen, left - 1)));
@@ -104,7 +104,7 @@ impl GuardedRwLock {
             _ => Some(lock.read()),
         });
         let Some(guard) = guard else { return };
-        let seen = self.look(worker, lock, &guard, step);
+        let seen = self.inspect(worker, lock, &guard, step);
         inner();
         worker.unchanged(lock, &guard, seen);
         self.leave_reader(worker, step, lock, guard);
@@ -115,13 +115,13 @@ impl GuardedRwLock {
             Then::LeaveFair => worker.release(lock, || Reader::unlock_fair(guard)),
             Then::Panic => unwind(worker, lock, guard),
             Then::Change => {
-                let part = Reader::map(guard, |ledger| ledger);
-                self.look(worker, lock, &part, step);
+                let part = Reader::map(guard, |canary| canary);
+                self.inspect(worker, lock, &part, step);
                 worker.release(lock, || drop(part));
             }
             Then::Bump => {
                 worker.wait(Op::Bump, lock, Side::Read, || Reader::bump(&mut guard));
-                self.look(worker, lock, &guard, step);
+                self.inspect(worker, lock, &guard, step);
                 worker.release(lock, || drop(guard));
             }
             Then::Leave => worker.release(lock, || drop(guard)),
@@ -156,7 +156,7 @@ impl GuardedRwLock {
                 let guard = Writer::downgrade(guard);
                 worker.hold(lock, Side::Read);
                 worker.unchanged(lock, &guard, left);
-                self.look(worker, lock, &guard, step);
+                self.inspect(worker, lock, &guard, step);
                 worker.release(lock, || drop(guard));
             }
             Then::Change => {
@@ -186,7 +186,7 @@ impl GuardedRwLock {
             _ => Some(lock.upgradable_read()),
         });
         let Some(mut guard) = guard else { return };
-        let seen = self.look(worker, lock, &guard, step);
+        let seen = self.inspect(worker, lock, &guard, step);
         inner();
         worker.unchanged(lock, &guard, seen);
         match step.then {
@@ -196,7 +196,7 @@ impl GuardedRwLock {
                 worker.wait(Op::Bump, lock, Side::Upgradable, || {
                     Upgradable::bump(&mut guard)
                 });
-                self.look(worker, lock, &guard, step);
+                self.inspect(worker, lock, &guard, step);
                 worker.release(lock, || drop(guard));
             }
             Then::Leave => worker.release(lock, || drop(guard)),
@@ -223,9 +223,9 @@ impl GuardedRwLock {
             1..=2 => {
                 // It is the writer only inside, and then what it was.
                 worker.set(Op::Upgrade, lock);
-                let write = |ledger: &mut Data| {
+                let write = |canary: &mut Data| {
                     worker.hold(lock, Side::Write);
-                    self.change_after(worker, lock, ledger, step, seen);
+                    self.change_after(worker, lock, canary, step, seen);
                 };
                 if step.bits & 7 == 1 {
                     guard.with_upgraded(write);
@@ -234,7 +234,7 @@ impl GuardedRwLock {
                 }
                 worker.hold(lock, Side::Upgradable);
                 worker.set(Op::Inside, lock);
-                self.look(worker, lock, &guard, step);
+                self.inspect(worker, lock, &guard, step);
                 return worker.release(lock, || drop(guard));
             }
             3 => {
@@ -292,11 +292,11 @@ impl Subject for GuardedRwLock {
     }
 
     fn visits(&self, lock: usize) -> u64 {
-        self.seats[lock].ledger.visits()
+        self.seats[lock].canary.visits()
     }
 
     fn state(&self, lock: usize) -> String {
-        let Seat { lock, ledger } = &self.seats[lock];
+        let Seat { lock, canary } = &self.seats[lock];
         // SAFETY: it is not unlocked here.
         let raw = unsafe { lock.raw() };
         format!(
@@ -304,15 +304,15 @@ impl Subject for GuardedRwLock {
             lock.is_locked(),
             lock.is_locked_exclusive(),
             lock.is_contended(),
-            ledger.visits()
+            canary.visits()
         )
     }
 
     fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
-        for (index, Seat { lock, ledger }) in self.seats.iter().enumerate() {
+        for (index, Seat { lock, canary }) in self.seats.iter().enumerate() {
             let used = lock.is_locked() || lock.is_contended();
             unused(index, used, || self.state(index))?;
-            counts(index, ledger, written(index))?;
+            counts(index, canary, written(index))?;
         }
         Ok(())
     }

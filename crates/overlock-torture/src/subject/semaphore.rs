@@ -2,6 +2,7 @@
 
 use overlock::{CancelToken, Linux};
 use overlock_core::Deadline;
+use overlock_core::facts::{Bound, Facts, HasFacts};
 use overlock_core::raw::{CreateError, RawRwLock, RawTimedRwLock};
 use overlock_core::sleep::semaphore::Semaphore;
 
@@ -15,7 +16,7 @@ const PERMITS: u32 = 3;
 pub struct Permits(Semaphore<Linux>);
 
 impl Permits {
-    /// What it can do beyond its raw trait.
+    /// Its abilities beyond its raw trait.
     pub fn extras() -> SharedExtras<Self> {
         SharedExtras {
             timed: Some(Timed {
@@ -37,6 +38,15 @@ impl Permits {
     fn take(&self, n: u32, until: Option<Deadline>, token: Option<&CancelToken>) -> Option<()> {
         self.0.acquire_many_limited(n, until, token).then_some(())
     }
+}
+
+impl HasFacts for Permits {
+    const FACTS: Facts = Facts {
+        about: "permits: a reader takes one, a writer all",
+        bound: Bound::Order,
+        tried_in_handlers: true,
+        ..Facts::SLEEPING
+    };
 }
 
 // SAFETY: there are as many permits as a writer holds, so it holds them alone.

@@ -5,17 +5,18 @@ mod upgrade;
 
 use std::fmt::{self, Debug};
 
+use overlock_core::facts::Facts;
 use overlock_core::raw::{CreateError, RawRwLock};
 
 use super::Subject;
 use super::exclusive::{counts, unused};
-use super::mortal::{LOCK as MORTAL, ManyReaders, Mortals};
-use crate::ledger::Ledger;
-use crate::place::{Handled, Op};
+use super::short_lived::{LOCK as SHORT_LIVED, ManyReaders, ShortLived};
+use crate::canary::Canary;
 use crate::plan::{How, Side, Step, Then};
 use crate::settings::LOCKS;
 use crate::violation::Violation;
 use crate::worker::{Ask, Limit, Worker};
+use crate::worker_state::{Handled, Op};
 
 pub(crate) use extras::shared_extras;
 pub use extras::{
@@ -23,49 +24,44 @@ pub use extras::{
     NoTimed, NoUpgrade, SharedExtras, Timed,
 };
 
-/// A few locks of one type, each with its ledger.
+/// A few locks of one type, each with its canary.
 pub struct Shared<L: RawRwLock> {
     seats: [Seat<L>; LOCKS],
     extras: SharedExtras<L>,
     in_handlers: bool,
-    mortals: Option<Mortals<ManyReaders<L>>>,
+    short_lived: Option<ShortLived<ManyReaders<L>>>,
 }
 
 /// A lock and what is under it.
 struct Seat<L> {
     lock: L,
-    ledger: Ledger,
+    canary: Canary,
 }
 
 /// Of a step's bits: one reader in four passes those that wait, where readers may.
 const PAST: u64 = 3 << 8;
 
-/// What a step of [`Shared`] does between acquisition and release; it takes the next locks.
+/// The part of a step of [`Shared`] does between acquisition and release; it takes the next locks.
 type Inner<'a> = &'a dyn Fn();
 
 impl<L: RawRwLock> Shared<L> {
-    /// New locks that can do what the extras say; `in_handlers` where signal handlers may try to
-    /// read, `freed` where whoever has acquired one last may free it.
+    /// New locks that can do what the extras say, and promise what their row says.
     ///
     /// # Errors
     ///
-    /// Where they cannot be created.
-    pub fn new(
-        extras: SharedExtras<L>,
-        in_handlers: bool,
-        freed: bool,
-    ) -> Result<Self, CreateError> {
+    /// If they cannot be created.
+    pub fn new(extras: SharedExtras<L>, facts: &Facts) -> Result<Self, CreateError> {
         let seat = || {
             Ok(Seat {
                 lock: L::create()?,
-                ledger: Ledger::default(),
+                canary: Canary::default(),
             })
         };
         Ok(Self {
             seats: [seat()?, seat()?, seat()?, seat()?],
             extras,
-            in_handlers,
-            mortals: freed.then(Mortals::default),
+            in_handlers: facts.tried_in_handlers,
+            short_lived: facts.freed_by_last_user.then(ShortLived::default),
         })
     }
 
@@ -98,32 +94,32 @@ impl<L: RawRwLock> Shared<L> {
         let seat = &self.seats[lock];
         worker.acquire(
             ask,
-            || seat.ledger.visits(),
+            || seat.canary.visits(),
             |limit| attempt(&seat.lock, how, limit),
         )
     }
 
-    /// What a reader does inside; what it saw.
-    fn look(&self, worker: &Worker, lock: usize, step: &Step, inner: Inner<'_>) -> Option<u64> {
-        let ledger = &self.seats[lock].ledger;
-        worker.check(lock, ledger.enter(self.most()));
-        let seen = worker.check(lock, ledger.read(|| worker.pause(step.hold)));
+    /// The section of a reader. Returns what it saw.
+    fn inspect(&self, worker: &Worker, lock: usize, step: &Step, inner: Inner<'_>) -> Option<u64> {
+        let canary = &self.seats[lock].canary;
+        worker.check(lock, canary.enter(self.most()));
+        let seen = worker.check(lock, canary.read(|| worker.pause(step.hold)));
         inner();
-        worker.unchanged(lock, ledger, seen);
-        ledger.leave();
+        worker.unchanged(lock, canary, seen);
+        canary.leave();
         seen
     }
 
-    /// As [`look`](Self::look), where nobody can have written since `last` was seen.
-    fn look_again(&self, worker: &Worker, lock: usize, step: &Step, last: Option<u64>) {
-        worker.unchanged(lock, &self.seats[lock].ledger, last);
-        self.look(worker, lock, step, &|| {});
+    /// As [`inspect`](Self::inspect), where nobody can have written since `last` was seen.
+    fn inspect_again(&self, worker: &Worker, lock: usize, step: &Step, last: Option<u64>) {
+        worker.unchanged(lock, &self.seats[lock].canary, last);
+        self.inspect(worker, lock, step, &|| {});
     }
 
-    /// What a writer does inside; what it left there.
+    /// The section of a writer. Returns what it left there.
     fn change(&self, worker: &Worker, lock: usize, step: &Step) -> Option<u64> {
         let between = worker.between_words(step.hold, step.bits);
-        worker.written(lock, self.seats[lock].ledger.write(worker.name(), between))
+        worker.written(lock, self.seats[lock].canary.write(worker.name(), between))
     }
 
     fn read(&self, worker: &Worker, lock: usize, step: &Step, inner: Inner<'_>) {
@@ -144,7 +140,7 @@ impl<L: RawRwLock> Shared<L> {
             },
         );
         let Some(token) = token else { return };
-        self.look(worker, lock, step, inner);
+        self.inspect(worker, lock, step, inner);
         self.leave_read(worker, lock, token, step);
     }
 
@@ -159,7 +155,7 @@ impl<L: RawRwLock> Shared<L> {
                 // SAFETY: as above.
                 let bump = || unsafe { (fair.bump_read)(raw, token) };
                 token = worker.wait(Op::Bump, lock, Side::Read, bump);
-                self.look(worker, lock, step, &|| {});
+                self.inspect(worker, lock, step, &|| {});
             }
             _ => {}
         }
@@ -184,7 +180,7 @@ impl<L: RawRwLock> Shared<L> {
         let Some(token) = token else { return };
         let left = self.change(worker, lock, step);
         inner();
-        worker.unchanged(lock, &self.seats[lock].ledger, left);
+        worker.unchanged(lock, &self.seats[lock].canary, left);
         self.leave_write(worker, lock, token, step, left);
     }
 
@@ -212,7 +208,7 @@ impl<L: RawRwLock> Shared<L> {
                 // SAFETY: as above.
                 let token = unsafe { downgrade(raw, token) };
                 worker.hold(lock, Side::Read);
-                self.look_again(worker, lock, step, left);
+                self.inspect_again(worker, lock, step, left);
                 // SAFETY: as above.
                 return worker.release(lock, || unsafe { raw.unlock_read(token) });
             }
@@ -244,8 +240,8 @@ impl<L: RawRwLock> Shared<L> {
 impl<L: RawRwLock + Debug> Subject for Shared<L> {
     fn step(&self, worker: &Worker, step: &Step) {
         self.nest(worker, step, step.first, step.first + step.depth);
-        if let Some(mortals) = &self.mortals {
-            mortals.step(worker, step, None);
+        if let Some(short_lived) = &self.short_lived {
+            short_lived.step(worker, step, None);
         }
     }
 
@@ -259,24 +255,24 @@ impl<L: RawRwLock + Debug> Subject for Shared<L> {
             return;
         };
         handled.taken.add();
-        if seat.ledger.enter(self.most()).is_err() || seat.ledger.read(|| {}).is_err() {
+        if seat.canary.enter(self.most()).is_err() || seat.canary.read(|| {}).is_err() {
             handled.torn.raise(lock as u64 + 1);
         }
-        seat.ledger.leave();
+        seat.canary.leave();
         // SAFETY: the token is of this lock and this thread.
         unsafe { seat.lock.unlock_read(token) };
     }
 
     fn visits(&self, lock: usize) -> u64 {
-        if lock == MORTAL {
+        if lock == SHORT_LIVED {
             // As for locks that exclude.
             return 0;
         }
-        self.seats[lock].ledger.visits()
+        self.seats[lock].canary.visits()
     }
 
     fn state(&self, lock: usize) -> String {
-        if lock == MORTAL {
+        if lock == SHORT_LIVED {
             return "whoever acquires it last frees it".to_owned();
         }
         let seat = &self.seats[lock];
@@ -285,7 +281,7 @@ impl<L: RawRwLock + Debug> Subject for Shared<L> {
             seat.lock.is_locked(),
             seat.lock.is_write_locked(),
             seat.lock.is_contended(),
-            seat.ledger.visits(),
+            seat.canary.visits(),
             seat.lock
         )
     }
@@ -295,9 +291,11 @@ impl<L: RawRwLock + Debug> Subject for Shared<L> {
             let used =
                 seat.lock.is_locked() || seat.lock.is_write_locked() || seat.lock.is_contended();
             unused(lock, used, || self.state(lock))?;
-            counts(lock, &seat.ledger, written(lock))?;
+            counts(lock, &seat.canary, written(lock))?;
         }
-        self.mortals.as_ref().map_or(Ok(()), Mortals::at_rest)
+        self.short_lived
+            .as_ref()
+            .map_or(Ok(()), ShortLived::at_rest)
     }
 }
 
@@ -312,6 +310,7 @@ impl<L: RawRwLock + Debug> Debug for Shared<L> {
 #[cfg(test)]
 mod tests {
     use overlock::rw::RwSem;
+    use overlock_core::facts::HasFacts;
 
     use super::*;
     use crate::subject::Permits;
@@ -320,7 +319,7 @@ mod tests {
     #[test]
     fn a_lock_that_looks_used_while_all_rest_is_noticed() {
         let nothing = |_| 0;
-        let subject = Shared::<RwSem>::new(shared_extras!(RwSem), false, false).unwrap();
+        let subject = Shared::<RwSem>::new(shared_extras!(RwSem), &RwSem::FACTS).unwrap();
         assert_eq!(subject.at_rest(&nothing), Ok(()));
         subject.seats[3].lock.read();
         let violation = subject.at_rest(&nothing).unwrap_err();
@@ -332,18 +331,22 @@ mod tests {
     /// The watchdog asks for whatever a thread waits for, those that live for a moment too.
     #[test]
     fn the_number_of_those_that_are_freed_has_no_seat() {
-        let subject = Shared::<RwSem>::new(shared_extras!(RwSem), false, true).unwrap();
-        assert_eq!(subject.visits(MORTAL), 0);
-        assert!(subject.state(MORTAL).contains("frees it"));
+        let freed = Facts {
+            freed_by_last_user: true,
+            ..RwSem::FACTS
+        };
+        let subject = Shared::<RwSem>::new(shared_extras!(RwSem), &freed).unwrap();
+        assert_eq!(subject.visits(SHORT_LIVED), 0);
+        assert!(subject.state(SHORT_LIVED).contains("frees it"));
     }
 
     #[test]
     fn a_handler_that_reads_beside_a_writer_says_so() {
-        let subject = Shared::<Permits>::new(Permits::extras(), true, false).unwrap();
+        let subject = Shared::<Permits>::new(Permits::extras(), &Permits::FACTS).unwrap();
         let handled = Handled::default();
         subject.interrupt(0, &handled);
         assert_eq!((handled.taken.get(), handled.torn.get()), (1, 0));
-        let _ = subject.seats[0].ledger.write(5, |word| {
+        let _ = subject.seats[0].canary.write(5, |word| {
             if word == 3 {
                 subject.interrupt(0, &handled);
             }

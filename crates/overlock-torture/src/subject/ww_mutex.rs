@@ -8,11 +8,11 @@ use overlock_core::sleep::ww_mutex::{self, Class, Context, Error, WwMutex};
 
 use super::Subject;
 use super::exclusive::{counts, unused};
-use crate::ledger::Ledger;
-use crate::place::Op;
+use crate::canary::Canary;
 use crate::plan::{How, Side, Step};
 use crate::violation::{Kind, Violation};
 use crate::worker::{Ask, Worker};
+use crate::worker_state::Op;
 
 /// Locks that a context takes, in an order of its own each time.
 const SEATS: usize = 3;
@@ -27,7 +27,7 @@ pub struct Contexts {
 #[derive(Debug)]
 struct Seat {
     lock: WwMutex<Linux>,
-    ledger: Ledger,
+    canary: Canary,
 }
 
 impl Contexts {
@@ -35,7 +35,7 @@ impl Contexts {
     pub fn new(class: &'static Class<Linux>) -> Self {
         let seat = |_| Seat {
             lock: WwMutex::new(class),
-            ledger: Ledger::default(),
+            canary: Canary::default(),
         };
         Self {
             class,
@@ -123,16 +123,16 @@ impl Contexts {
             op: Op::exclusive(how),
             lock,
             side: Side::Write,
-            // Whoever waits may be aborted instead.
+            // A waiter may be aborted instead.
             how: How::Try,
         };
-        let ledger = &self.seats[lock].ledger;
-        worker.acquire(ask, || ledger.visits(), |_| attempt())
+        let canary = &self.seats[lock].canary;
+        worker.acquire(ask, || canary.visits(), |_| attempt())
     }
 
     fn change(&self, worker: &Worker, lock: usize, step: &Step) {
         let between = worker.between_words(step.hold, step.bits);
-        worker.written(lock, self.seats[lock].ledger.write(worker.name(), between));
+        worker.written(lock, self.seats[lock].canary.write(worker.name(), between));
     }
 }
 
@@ -154,7 +154,7 @@ impl Subject for Contexts {
     }
 
     fn visits(&self, lock: usize) -> u64 {
-        self.seats.get(lock).map_or(0, |seat| seat.ledger.visits())
+        self.seats.get(lock).map_or(0, |seat| seat.canary.visits())
     }
 
     fn state(&self, lock: usize) -> String {
@@ -163,7 +163,7 @@ impl Subject for Contexts {
             "locked: {}, contended: {}, sections: {}, {:?}",
             seat.lock.is_locked(),
             seat.lock.is_contended(),
-            seat.ledger.visits(),
+            seat.canary.visits(),
             seat.lock
         )
     }
@@ -172,7 +172,7 @@ impl Subject for Contexts {
         for (lock, seat) in self.seats.iter().enumerate() {
             let used = seat.lock.is_locked() || seat.lock.is_contended();
             unused(lock, used, || self.state(lock))?;
-            counts(lock, &seat.ledger, written(lock))?;
+            counts(lock, &seat.canary, written(lock))?;
         }
         Ok(())
     }

@@ -1,16 +1,16 @@
-//! The watchdog, over places whose threads are played.
+//! The watchdog, over workers whose state the test sets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 use super::*;
-use crate::bound::{Bound, Waiting};
 use crate::plan::Step;
 use crate::registry::Entry;
 use crate::settings::Settings;
 use crate::subject::Subject;
 use crate::worker::Worker;
+use overlock_core::facts::{Bound, Facts};
 
 const PATIENCE: Duration = Duration::from_millis(60);
 
@@ -34,7 +34,7 @@ impl Subject for Fake {
     }
 }
 
-/// Two places that a test plays, and a watchdog.
+/// Two workers whose state the test sets, and a watchdog.
 struct Scene {
     job: &'static Job,
     watch: Watch,
@@ -49,10 +49,10 @@ impl Scene {
         }
         let entry = Box::leak(Box::new(Entry {
             name: "fake",
-            about: "",
-            bound,
-            waiting: Waiting::Sleeps,
-            most_threads: None,
+            facts: Facts {
+                bound,
+                ..Facts::SLEEPING
+            },
             make: |_| Ok(Box::new(Fake(VISITS.with(|visits| *visits)))),
         }));
         let job = Job::new(entry, &Settings::default(), 2).unwrap();
@@ -64,8 +64,8 @@ impl Scene {
         }
     }
 
-    /// Thread `index` turns to `op`.
-    fn turn(&mut self, index: usize, op: Op, writes: u8) {
+    /// Thread `index` begins `op`.
+    fn set(&mut self, index: usize, op: Op, writes: u8) {
         self.sequence += 1;
         let doing = Doing {
             op,
@@ -74,15 +74,15 @@ impl Scene {
             reads: 0,
             sequence: self.sequence,
         };
-        self.job.places[index].set(doing, Linux::now().as_nanos());
+        self.job.workers[index].set(doing, Linux::now().as_nanos());
     }
 
-    /// Looks again and again for so long, with `meanwhile` in between.
+    /// Checks again and again for so long, with `meanwhile` in between.
     fn watch(&mut self, time: Duration, meanwhile: impl Fn(&mut Self)) -> Option<Violation> {
         let end = Instant::now() + time;
         while Instant::now() < end {
             meanwhile(self);
-            if let Some(violation) = self.watch.look() {
+            if let Some(violation) = self.watch.check() {
                 return Some(violation);
             }
             thread::sleep(Duration::from_millis(1));
@@ -141,10 +141,10 @@ const LONG: Duration = Duration::from_secs(20);
 #[test]
 fn a_thread_that_stands_still_is_noticed_and_so_is_who_it_waits_for() {
     let mut scene = Scene::new(Bound::None);
-    scene.turn(0, Op::Inside, 1);
-    scene.turn(1, Op::Lock, 0);
+    scene.set(0, Op::Inside, 1);
+    scene.set(1, Op::Lock, 0);
     let violation = scene
-        .watch(LONG, |scene| scene.turn(0, Op::Inside, 1))
+        .watch(LONG, |scene| scene.set(0, Op::Inside, 1))
         .unwrap();
     assert_eq!(violation.kind, Kind::Hang);
     let start = "hangs: thread 1 waits in lock of lock 0 since 0.";
@@ -168,8 +168,8 @@ fn a_thread_that_stands_still_is_noticed_and_so_is_who_it_waits_for() {
 fn threads_that_get_on_are_left_alone() {
     let mut scene = Scene::new(Bound::None);
     let found = scene.watch(4 * PATIENCE, |scene| {
-        scene.turn(0, Op::Inside, 1);
-        scene.turn(1, Op::Lock, 0);
+        scene.set(0, Op::Inside, 1);
+        scene.set(1, Op::Lock, 0);
     });
     assert_eq!(found, None);
 }
@@ -177,64 +177,64 @@ fn threads_that_get_on_are_left_alone() {
 #[test]
 fn those_that_rest_or_have_left_are_left_alone() {
     let mut scene = Scene::new(Bound::None);
-    scene.turn(0, Op::Resting, 0);
-    scene.turn(1, Op::Gone, 0);
+    scene.set(0, Op::Resting, 0);
+    scene.set(1, Op::Gone, 0);
     assert_eq!(scene.watch(4 * PATIENCE, |_| {}), None);
 }
 
 #[test]
-fn without_a_bound_a_waiter_may_be_passed_for_ever_but_not_hang() {
+fn without_a_bound_a_waiter_may_be_bypassed_for_ever_but_not_hang() {
     let mut scene = Scene::new(Bound::None);
-    scene.turn(0, Op::Resting, 0);
-    scene.turn(1, Op::Lock, 0);
+    scene.set(0, Op::Resting, 0);
+    scene.set(1, Op::Lock, 0);
     assert_eq!(scene.watch(4 * PATIENCE, |scene| scene.visit()), None);
     let violation = scene.watch(LONG, |_| {}).unwrap();
     assert_eq!(violation.kind, Kind::Hang);
 }
 
 #[test]
-fn with_a_bound_a_waiter_that_is_passed_for_too_long_starves() {
+fn with_a_bound_a_waiter_that_is_bypassed_for_too_long_starves() {
     let mut scene = Scene::new(Bound::Within(Duration::from_millis(10)));
-    scene.turn(0, Op::Resting, 0);
-    scene.turn(1, Op::Lock, 0);
+    scene.set(0, Op::Resting, 0);
+    scene.set(1, Op::Lock, 0);
     let violation = scene.watch(LONG, |scene| scene.visit()).unwrap();
     assert_eq!(violation.kind, Kind::Starvation);
 }
 
 #[test]
-fn who_may_be_passed_though_not_without_end_starves_when_the_patience_ends() {
+fn who_may_be_bypassed_though_not_without_end_starves_when_the_patience_ends() {
     let mut scene = Scene::new(Bound::Finite);
-    scene.turn(0, Op::Resting, 0);
-    scene.turn(1, Op::Lock, 0);
+    scene.set(0, Op::Resting, 0);
+    scene.set(1, Op::Lock, 0);
     let violation = scene.watch(LONG, |scene| scene.visit()).unwrap();
     assert_eq!(violation.kind, Kind::Starvation);
 }
 
 /// It runs, but who is before it may not.
 #[test]
-fn who_may_be_passed_though_it_runs_does_not_starve_before() {
+fn who_may_be_bypassed_though_it_runs_does_not_starve_before() {
     let spinner = Thread::new(true);
     let mut scene = Scene::new(Bound::Finite);
     scene.watch = Watch::new(scene.job, LONG);
-    scene.turn(0, Op::Resting, 0);
-    scene.turn(1, Op::Lock, 0);
-    scene.job.places[1].set_thread(spinner.id);
+    scene.set(0, Op::Resting, 0);
+    scene.set(1, Op::Lock, 0);
+    scene.job.workers[1].set_thread(spinner.id);
     let found = scene.watch(Duration::from_millis(200), |scene| scene.visit());
     assert_eq!(found, None);
 }
 
-/// Without looking at what the thread has had of a CPU it would take the patience.
+/// Without the time that the thread has had of a CPU it would take the patience.
 #[test]
-fn a_waiter_that_runs_and_is_passed_starves_at_once() {
+fn a_waiter_that_runs_and_is_bypassed_starves_at_once() {
     let spinner = Thread::new(true);
     if proc::ran(spinner.id).is_none() {
         return;
     }
     let mut scene = Scene::new(Bound::Order);
     scene.watch = Watch::new(scene.job, LONG);
-    scene.turn(0, Op::Resting, 0);
-    scene.turn(1, Op::Lock, 0);
-    scene.job.places[1].set_thread(spinner.id);
+    scene.set(0, Op::Resting, 0);
+    scene.set(1, Op::Lock, 0);
+    scene.job.workers[1].set_thread(spinner.id);
     let violation = scene.watch(LONG, |scene| scene.visit()).unwrap();
     assert_eq!(violation.kind, Kind::Starvation);
     assert!(violation.message.contains("though it ran"), "{violation}");
@@ -246,9 +246,9 @@ fn a_waiter_that_does_not_run_is_not_the_locks_fault() {
     let sleeper = Thread::new(false);
     let mut scene = Scene::new(Bound::Order);
     scene.watch = Watch::new(scene.job, LONG);
-    scene.turn(0, Op::Resting, 0);
-    scene.turn(1, Op::Lock, 0);
-    scene.job.places[1].set_thread(sleeper.id);
+    scene.set(0, Op::Resting, 0);
+    scene.set(1, Op::Lock, 0);
+    scene.job.workers[1].set_thread(sleeper.id);
     let found = scene.watch(Duration::from_millis(200), |scene| scene.visit());
     assert_eq!(found, None);
 }
@@ -258,7 +258,7 @@ fn a_waiter_that_does_not_run_is_not_the_locks_fault() {
 fn only_what_happens_between_two_runs_of_a_waiter_counts() {
     let ran = |times| Ran {
         time: 0,
-        turns: times * AWAKE_TIMES,
+        slices: times * AWAKE_TIMES,
     };
     let mut case = Case::None;
     assert_eq!(case.hear(ran(0), 10), None);
@@ -268,7 +268,7 @@ fn only_what_happens_between_two_runs_of_a_waiter_counts() {
     assert_eq!(case.hear(ran(2), 90), Some(60));
     let spun = |times| Ran {
         time: times * AWAKE_FOR,
-        turns: 1,
+        slices: 1,
     };
     let mut case = Case::Over(spun(0));
     assert_eq!(case.hear(spun(1), 5), None);
@@ -276,10 +276,10 @@ fn only_what_happens_between_two_runs_of_a_waiter_counts() {
 }
 
 #[test]
-fn what_a_handler_found_is_told() {
+fn what_a_handler_found_is_reported() {
     let mut scene = Scene::new(Bound::None);
-    scene.job.places[1].handled.torn.raise(3);
-    let violation = scene.watch.look().unwrap();
+    scene.job.workers[1].handled.torn.raise(3);
+    let violation = scene.watch.check().unwrap();
     assert_eq!(violation.kind, Kind::Exclusion);
     assert!(
         violation.message.contains("on thread 1 got lock 2"),

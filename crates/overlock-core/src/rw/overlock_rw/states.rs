@@ -2,6 +2,7 @@
 
 use super::OverlockRw;
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Facts, HasFacts};
 use crate::platform::Platform;
 
 diagram! {
@@ -35,6 +36,16 @@ diagram! {
         UpgraderSleeps = "an upgrader: others = 1",
         UpgradeGivesUp = "an upgrader: at its limit",
     }
+}
+
+impl<P: Platform> HasFacts for OverlockRw<P> {
+    const FACTS: Facts = Facts {
+        about: "the one we recommend: readers count, writers that wait do so at a gate",
+        freed_by_last_user: true,
+        tried_in_handlers: true,
+        compared: true,
+        ..Facts::SLEEPING
+    };
 }
 
 /// Without the gate's diagram: the gate is the recommended lock, which has its own.

@@ -1,6 +1,11 @@
 //! The forms of the mutex, which the benchmarks compare.
 
 use core::fmt::Debug;
+use core::time::Duration;
+
+use super::Mutex;
+use crate::facts::{Bound, Facts, HasFacts};
+use crate::platform::Platform;
 
 /// The second spin of a sleeper that was woken in vain, before it sleeps again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,4 +57,33 @@ pub struct NoSpin;
 impl Policy for NoSpin {
     const NAME: &'static str = "mutex_none";
     const WAITER: WaiterSpin = WaiterSpin::Never;
+}
+
+/// What the rows share: the first sleeper is bypassed while it wakes up.
+const FACTS: Facts = Facts {
+    bound: Bound::Within(Duration::ZERO),
+    freed_by_last_user: true,
+    ..Facts::SLEEPING
+};
+
+impl<P: Platform> HasFacts for Mutex<P, Outside> {
+    const FACTS: Facts = Facts {
+        about: "sleeping: spins while the owner runs, woken waiters beside the queue of spinners",
+        compared: true,
+        ..FACTS
+    };
+}
+
+impl<P: Platform> HasFacts for Mutex<P, Inside> {
+    const FACTS: Facts = Facts {
+        about: "mutex whose woken waiters spin in the queue of spinners",
+        ..FACTS
+    };
+}
+
+impl<P: Platform> HasFacts for Mutex<P, NoSpin> {
+    const FACTS: Facts = Facts {
+        about: "mutex whose woken waiters do not spin",
+        ..FACTS
+    };
 }

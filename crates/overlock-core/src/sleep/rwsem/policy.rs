@@ -1,6 +1,11 @@
 //! How long waiters of the reader-writer semaphore spin before they sleep: the published forms.
 
 use core::fmt::Debug;
+use core::time::Duration;
+
+use super::RwSem;
+use crate::facts::{Bound, Facts, HasFacts};
+use crate::platform::Platform;
 
 /// How waiters spin; see the [module's page](super).
 pub trait Policy: Send + Sync + Debug + 'static {
@@ -81,4 +86,28 @@ impl Policy for Timed {
     const NAME: &'static str = "rwsem";
     const ON_READERS: OnReaders = OnReaders::Time;
     const READERS_STEAL: bool = true;
+}
+
+/// What the rows share.
+const fn facts<Y: Policy>(about: &'static str) -> Facts {
+    Facts {
+        about,
+        bound: Bound::Each(Duration::from_nanos(Y::HANDOFF_NS)),
+        ..Facts::SLEEPING
+    }
+}
+
+impl<P: Platform> HasFacts for RwSem<P, Timed> {
+    const FACTS: Facts = Facts {
+        compared: true,
+        ..facts::<Timed>("sleeping: readers and writers spin, on readers for a time")
+    };
+}
+
+impl<P: Platform> HasFacts for RwSem<P, None> {
+    const FACTS: Facts = facts::<None>("rwsem whose waiters do not spin while readers hold it");
+}
+
+impl<P: Platform> HasFacts for RwSem<P, Counted> {
+    const FACTS: Facts = facts::<Counted>("rwsem whose waiters spin on readers for a count");
 }

@@ -14,6 +14,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use super::{FastQueue, FastQueueToken, first_word, take_two};
 use crate::diagram::{Diagram, HasDiagram, diagram};
+use crate::facts::{Facts, HasFacts};
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::{CreateError, RawLock};
 
@@ -99,6 +100,10 @@ impl<P: Platform> LazyFastQueue<P> {
         }
         Ok(())
     }
+}
+
+impl<P: Platform> HasFacts for LazyFastQueue<P> {
+    const FACTS: Facts = FastQueue::<P>::FACTS;
 }
 
 impl<P: Platform> HasDiagram for LazyFastQueue<P> {

@@ -80,7 +80,7 @@ fn the_last_to_come_is_served_first() {
 
 #[test]
 fn a_writer_enters_among_readers_but_not_with_a_writer() {
-    let lock = Box::leak(Box::new(BustedRw::<Toy>::new()));
+    let lock = Box::leak(Box::new(FaultyRw::<Toy>::new()));
     lock.read();
     assert!(lock.is_locked() && !lock.is_write_locked());
     assert!(lock.try_write().is_some() && lock.is_write_locked());

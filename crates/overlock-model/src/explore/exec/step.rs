@@ -1,9 +1,9 @@
-//! What a thread of an execution does: the accesses, waits and looks at the clock of its platform.
+//! The steps of a thread of an execution: the accesses, waits and clock readings of its platform.
 //! Each is called by the thread that runs, on its own fibre.
 //!
 //! # Panics
 //!
-//! All of them, where no execution is running.
+//! All of them, if no execution is running.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location as Place;
@@ -29,7 +29,7 @@ fn switch(to_other: bool) {
 ///
 /// # Panics
 ///
-/// Where it is [gone](drop_word) then.
+/// If it is [gone](drop_word) then.
 #[track_caller]
 pub fn point(at: At) {
     point_at(at);
@@ -71,7 +71,7 @@ pub fn breathe() {
     deliver();
 }
 
-/// Lets others come first. Without this a thread that waits by looking again and again would do so
+/// Lets others come first. Without this a thread that waits by polling would do so
 /// for ever.
 #[track_caller]
 pub fn pause() {
@@ -97,7 +97,7 @@ fn deliver() {
         this.threads[current].handler.take()
     });
     if let Some(handler) = handler {
-        // What the interrupted code was waiting for goes on after the handler.
+        // The interrupted wait goes on after the handler.
         let watch = in_execution(|this| std::mem::take(&mut this.threads[this.current].watch));
         handler();
         in_execution(|this| this.threads[this.current].watch = watch);
@@ -183,7 +183,7 @@ pub fn rewind() {
     IN_SEQUENCE.set(0);
 }
 
-/// `Platform::release` as a restartable sequence of two steps, as Linux has it: the look at byte 0
+/// `Platform::release` as a restartable sequence of two steps, as Linux has it: the load of byte 0
 /// may read an old message, and the store takes away what came between. It is not done where
 /// somebody has [restarted](restart_releases) it meanwhile, or the kernel has, for no reason.
 #[track_caller]
@@ -251,7 +251,7 @@ pub fn halt(at: At, expected: u64, until: Option<u64>, sleeper: Sleeper) -> bool
     let slept = Cell::new(false);
     switch(in_execution(|this| {
         let current = this.current;
-        // The kernel looks at the word under the lock that kicks take: it sees the newest value.
+        // The kernel loads the word under the lock that kicks take: it sees the newest value.
         if this.memory.newest(at) != expected || until.is_some_and(|until| until <= this.now) {
             this.note(place, || "halt: no".to_owned());
             return false;
@@ -371,7 +371,7 @@ pub fn light_barrier() {
     in_execution(|this| this.memory.light_barrier(this.current));
 }
 
-/// Looks at the clock.
+/// Reads the clock.
 pub fn now() -> u64 {
     in_execution(|this| {
         this.now += this.rules.tick;
@@ -384,7 +384,7 @@ pub fn pass(nanos: u64) {
     in_execution(|this| this.now += nanos);
 }
 
-/// What the clock showed last.
+/// The last reading of the clock.
 pub fn time() -> u64 {
     in_execution(|this| this.now)
 }
@@ -413,7 +413,7 @@ pub fn unsignal() {
 ///
 /// # Panics
 ///
-/// Where another access does not lie before it, and one of the two writes.
+/// If another access does not lie before it, and one of the two writes.
 #[track_caller]
 pub fn access(data: &RefCell<Plain>, write: bool) {
     let place = Place::caller();

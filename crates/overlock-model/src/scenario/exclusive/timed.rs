@@ -1,13 +1,18 @@
-//! Courses that depend on how long things take: through states that a lock reaches when a section
+//! Scripts that depend on how long things take: through states that a lock reaches when a section
 //! is long, or a sleeper comes late.
 //!
 //! While a thread stays in its section or rests, and nobody else can go on, time passes until the
-//! first wait is over. So these lead far into a lock without a single departure, and the search
-//! departs from there.
+//! first wait is over. So these scripts lead far into a lock without a single departure, and the
+//! search departs from there.
+
+use overlock_core::raw::RawLock;
+use overlock_core::sleep::Overlock;
+use overlock_core::spin::{Hybrid, HybridShort, PvQueued};
 
 use super::Act::{Cancel, Cancellable, Hold, HoldFair, Lock, Rest, Within};
 use super::Script;
 use crate::scenario::{Length, Setting};
+use crate::world::World;
 
 const TIMED: Setting = Setting::TIMED;
 const LONG: Setting = Setting {
@@ -51,11 +56,18 @@ const PV: &[Script] = &[
     Script("robbed",      TIMED,    &[&[Hold(MS), Hold(MS)], &[Rest(US), Lock]]),
 ];
 
-/// Those for the lock with this name.
-pub(super) fn scripts(lock: &str) -> &'static [Script] {
-    match lock {
-        "overlock" => OVERLOCK,
-        "pv_queued" | "hybrid" | "hybrid_short" => PV,
-        _ => &[],
+/// Returns those for the lock with this name.
+pub(super) fn scripts<W: World>(lock: &str) -> &'static [Script] {
+    let pv = [
+        PvQueued::<W>::NAME,
+        Hybrid::<W>::NAME,
+        HybridShort::<W>::NAME,
+    ];
+    if lock == Overlock::<W>::NAME {
+        OVERLOCK
+    } else if pv.contains(&lock) {
+        PV
+    } else {
+        &[]
     }
 }

@@ -75,7 +75,7 @@ const PLAIN: Setting = Setting::PLAIN;
 const ONE_NODE: Setting = Setting::ONE_NODE;
 const NO_NODE: Setting = Setting::NO_NODE;
 const SLOW: Setting = Setting::SLOW;
-/// Whoever has waited is told at its next look at the clock that it did so for milliseconds.
+/// A waiter finds at its next reading of the clock that it has waited for milliseconds.
 const VERY_SLOW: Setting = Setting {
     tick: 5_000_000,
     ..PLAIN

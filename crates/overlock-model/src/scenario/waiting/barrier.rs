@@ -7,7 +7,7 @@ use overlock_core::sleep::Barrier;
 
 use super::{ONE_NODE, PLAIN};
 use crate::scenario::Scenario;
-use crate::scenario::crew::crew;
+use crate::scenario::workers::workers;
 use crate::world::{Data, World};
 
 /// A barrier, with data that the threads write before it, in turn, and read after it.
@@ -62,7 +62,7 @@ impl<W: World> Meeting<W> {
 pub fn barrier<W: World>() -> Vec<Scenario> {
     let check: fn(&Meeting<W>) = Meeting::check;
     vec![
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "two",
             PLAIN,
             || Meeting::<W>::new(2),
@@ -72,7 +72,7 @@ pub fn barrier<W: World>() -> Vec<Scenario> {
             ],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "three",
             PLAIN,
             || Meeting::<W>::new(3),
@@ -83,14 +83,14 @@ pub fn barrier<W: World>() -> Vec<Scenario> {
             ],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "two-rounds",
             PLAIN,
             || Meeting::<W>::new(2),
             [Meeting::pass; 4],
             |_| {},
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "one-node",
             ONE_NODE,
             || Meeting::<W>::new(2),

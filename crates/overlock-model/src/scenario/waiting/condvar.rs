@@ -10,7 +10,7 @@ use overlock_core::sleep::cancel::CancelToken;
 use super::{ONE_NODE, PLAIN};
 use crate::arena::Placed;
 use crate::scenario::Scenario;
-use crate::scenario::crew::{Part, crew};
+use crate::scenario::workers::{Part, workers};
 use crate::world::{Data, World};
 
 /// A store of goods under a lock, and a condition variable for those that wait for them. In a place
@@ -180,63 +180,63 @@ pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
         shared.condvar.notify_all();
     };
     vec![
-        crew::<W, _, _>("one", PLAIN, make, [Store::get, one], check),
-        crew::<W, _, _>("twice", PLAIN, make, [Store::get, Store::get, twice], check),
-        crew::<W, _, _>("all", PLAIN, make, [Store::get, Store::get, all], check),
-        crew::<W, _, _>(
+        workers::<W, _, _>("one", PLAIN, make, [Store::get, one], check),
+        workers::<W, _, _>("twice", PLAIN, make, [Store::get, Store::get, twice], check),
+        workers::<W, _, _>("all", PLAIN, make, [Store::get, Store::get, all], check),
+        workers::<W, _, _>(
             "all-of-three",
             PLAIN,
             make,
             [Store::get, Store::get, Store::get, three],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "all-locked",
             PLAIN,
             make,
             [Store::get, Store::get, locked],
             check,
         ),
-        crew::<W, _, _>("within", PLAIN, make, [timed, Store::get, twice], check),
-        crew::<W, _, _>("within-all", PLAIN, make, [timed, Store::get, all], check),
-        crew::<W, _, _>("cancel", PLAIN, make, [cancelled, cancel], check),
-        crew::<W, _, _>(
+        workers::<W, _, _>("within", PLAIN, make, [timed, Store::get, twice], check),
+        workers::<W, _, _>("within-all", PLAIN, make, [timed, Store::get, all], check),
+        workers::<W, _, _>("cancel", PLAIN, make, [cancelled, cancel], check),
+        workers::<W, _, _>(
             "cancel-all",
             PLAIN,
             make,
             [|shared| shared.cancel.cancel(), cancelled],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "one-node",
             ONE_NODE,
             make,
             [Store::get, Store::get, all],
             check,
         ),
-        crew::<W, _, _>("one-locked", PLAIN, make, [Store::get, locked_one], check),
-        crew::<W, _, _>("within-locked", PLAIN, make, [timed, locked_one], check),
-        crew::<W, _, _>(
+        workers::<W, _, _>("one-locked", PLAIN, make, [Store::get, locked_one], check),
+        workers::<W, _, _>("within-locked", PLAIN, make, [timed, locked_one], check),
+        workers::<W, _, _>(
             "within-all-locked",
             PLAIN,
             make,
             [timed, Store::get, locked],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "destroy",
             PLAIN,
             make,
             [Store::get, Store::get, Store::close],
             check_lock,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "destroy-within",
             PLAIN,
             make,
             [timed, Store::get, Store::close],
             check_lock,
         ),
-        crew::<W, _, _>("destroy-last", PLAIN, make, [last, only], check_lock),
+        workers::<W, _, _>("destroy-last", PLAIN, make, [last, only], check_lock),
     ]
 }

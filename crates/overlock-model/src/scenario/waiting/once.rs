@@ -9,7 +9,7 @@ use overlock_core::sleep::Once;
 use super::{ONE_NODE, PLAIN};
 use crate::failure::may_panic;
 use crate::scenario::Scenario;
-use crate::scenario::crew::{change, crew};
+use crate::scenario::workers::{change, workers};
 use crate::world::{Data, World};
 
 /// Something that is done once.
@@ -84,36 +84,36 @@ pub fn once<W: World>() -> Vec<Scenario> {
     let make: fn() -> Deed<W> = Deed::new;
     let check: fn(&Deed<W>) = Deed::check;
     vec![
-        crew::<W, _, _>("two", PLAIN, make, [Deed::call, Deed::call], check),
-        crew::<W, _, _>(
+        workers::<W, _, _>("two", PLAIN, make, [Deed::call, Deed::call], check),
+        workers::<W, _, _>(
             "three",
             PLAIN,
             make,
             [Deed::call, Deed::call, Deed::wait],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "panic",
             PLAIN,
             make,
             [Deed::panic, Deed::force, Deed::wait_force],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "poisoned",
             PLAIN,
             make,
             [Deed::panic, Deed::force, Deed::call_unless_poisoned],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "poisoned-wait",
             PLAIN,
             make,
             [Deed::panic, Deed::wait_unless_poisoned, Deed::force],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "one-node",
             ONE_NODE,
             make,

@@ -7,7 +7,7 @@ use overlock_core::sleep::Osq;
 
 use super::{ONE_NODE, PLAIN};
 use crate::scenario::Scenario;
-use crate::scenario::crew::{change, crew};
+use crate::scenario::workers::{change, workers};
 use crate::world::{Data, World};
 
 /// The queue of optimistic spinners, and data for its head.
@@ -85,50 +85,50 @@ pub fn osq<W: World>() -> Vec<Scenario> {
     let make: fn() -> Line<W> = Line::new;
     let check: fn(&Line<W>) = Line::check;
     vec![
-        crew::<W, _, _>("two", PLAIN, make, [Line::wait, Line::wait], check),
-        crew::<W, _, _>(
+        workers::<W, _, _>("two", PLAIN, make, [Line::wait, Line::wait], check),
+        workers::<W, _, _>(
             "three",
             PLAIN,
             make,
             [Line::wait, Line::again, Line::wait],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "one-leaves",
             PLAIN,
             make,
             [Line::wait, Line::briefly, Line::again],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "two-leave",
             PLAIN,
             make,
             [Line::wait, Line::briefly, Line::briefly],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "three-leave",
             PLAIN,
             make,
             [Line::again, Line::briefly, Line::briefly, Line::briefly],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "elsewhere",
             PLAIN,
             make,
             [Line::here_and_there, Line::briefly, Line::there],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "stop",
             PLAIN,
             make,
             [Line::stop, Line::until_stopped, Line::until_stopped],
             check,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "one-node",
             ONE_NODE,
             make,

@@ -9,7 +9,7 @@ use overlock_core::sleep::cancel::CancelToken;
 use super::{ONE_NODE, PLAIN, SIGNALS};
 use crate::explore::exec::step;
 use crate::scenario::Scenario;
-use crate::scenario::crew::{change, crew};
+use crate::scenario::workers::{change, workers};
 use crate::world::{Data, World};
 
 /// A semaphore, what its only permit guards, and how many are in where there are more.
@@ -83,10 +83,10 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
     let none: fn() -> Permits<W> = || Permits::new(0);
     let full: fn(&Permits<W>) = |shared| shared.check(1);
     vec![
-        crew::<W, _, _>("two", PLAIN, one, [Permits::alone, Permits::alone], full),
-        crew::<W, _, _>("three", PLAIN, one, [Permits::alone; 3], full),
-        crew::<W, _, _>("one-node", ONE_NODE, one, [Permits::alone; 3], full),
-        crew::<W, _, _>(
+        workers::<W, _, _>("two", PLAIN, one, [Permits::alone, Permits::alone], full),
+        workers::<W, _, _>("three", PLAIN, one, [Permits::alone; 3], full),
+        workers::<W, _, _>("one-node", ONE_NODE, one, [Permits::alone; 3], full),
+        workers::<W, _, _>(
             "try",
             PLAIN,
             one,
@@ -97,14 +97,14 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
             ],
             full,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "within",
             PLAIN,
             one,
             [Permits::alone, Permits::within, Permits::within],
             full,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "cancel",
             PLAIN,
             one,
@@ -122,7 +122,7 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
             ],
             full,
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "cancel-all",
             PLAIN,
             none,
@@ -132,7 +132,7 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
             ],
             |shared| shared.check(0),
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "many",
             PLAIN,
             two,
@@ -143,7 +143,7 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
             ],
             |shared| shared.check(2),
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "give-up",
             PLAIN,
             two,
@@ -162,7 +162,7 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
             ],
             |shared| shared.check(2),
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "produce",
             PLAIN,
             none,
@@ -176,14 +176,14 @@ pub fn semaphore<W: World>() -> Vec<Scenario> {
             ],
             |shared| shared.check(0),
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "interrupted",
             SIGNALS,
             one,
             [Permits::interrupted, Permits::interrupted],
             |shared| shared.check(1 + shared.inside.load(Relaxed)),
         ),
-        crew::<W, _, _>(
+        workers::<W, _, _>(
             "interrupted-among-three",
             SIGNALS,
             one,

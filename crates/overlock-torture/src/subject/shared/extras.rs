@@ -1,5 +1,5 @@
-//! What a reader-writer lock can do beyond its raw trait, found by the compiler: the lists of locks
-//! do not say.
+//! The abilities of a reader-writer lock beyond its raw trait, found by the compiler: the lists of
+//! locks do not say.
 
 use overlock::CancelToken;
 use overlock::rw::OverlockRw;
@@ -57,7 +57,7 @@ pub type Downgrade<L> = unsafe fn(&L, Write<L>) -> Read<L>;
 /// A whole visit that begins as the upgradable reader.
 pub type Upgradable<L> = fn(&Shared<L>, &Worker, usize, &Step, Inner<'_>);
 
-/// What a lock can do beyond [`RawRwLock`].
+/// The abilities of a lock beyond [`RawRwLock`].
 pub struct SharedExtras<L: RawRwLock> {
     pub timed: Option<Timed<L>>,
     pub cancellable: Option<Cancellable<L>>,

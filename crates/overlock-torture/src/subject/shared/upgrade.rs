@@ -3,13 +3,13 @@
 use overlock_core::raw::{RawFairRwLock, RawUpgradeRwLock};
 
 use super::{Inner, Shared};
-use crate::ledger::Torn;
-use crate::place::Op;
+use crate::canary::Torn;
 use crate::plan::{How, Side, Step, Then};
 use crate::worker::{Limit, Worker};
+use crate::worker_state::Op;
 
-/// Acquires as the upgradable reader, by one of the ways, perhaps changes sides, and leaves. What
-/// it reads stays true until it writes.
+/// Acquires as the upgradable reader, by one of the ways, perhaps changes sides, and leaves. Its
+/// data stay as it reads them until it writes.
 pub fn visit<L: RawUpgradeRwLock>(
     shared: &Shared<L>,
     worker: &Worker,
@@ -20,7 +20,7 @@ pub fn visit<L: RawUpgradeRwLock>(
     let Some(token) = acquire(shared, worker, lock, step) else {
         return;
     };
-    let seen = shared.look(worker, lock, step, inner);
+    let seen = shared.inspect(worker, lock, step, inner);
     let raw = &shared.seats[lock].lock;
     if step.then != Then::Change {
         // SAFETY: each token is that of the acquisition before, here and below.
@@ -30,13 +30,13 @@ pub fn visit<L: RawUpgradeRwLock>(
         // SAFETY: as above.
         let token = unsafe { raw.downgrade_upgradable(token) };
         worker.hold(lock, Side::Read);
-        shared.look_again(worker, lock, step, seen);
+        shared.inspect_again(worker, lock, step, seen);
         return shared.leave_read(worker, lock, token, step);
     }
     match upgrade(shared, worker, lock, step, token) {
         Ok(token) => write(shared, worker, lock, step, token, seen),
         Err(token) => {
-            shared.look_again(worker, lock, step, seen);
+            shared.inspect_again(worker, lock, step, seen);
             // SAFETY: as above.
             worker.release(lock, || unsafe { raw.unlock_upgradable(token) });
         }
@@ -54,13 +54,13 @@ pub fn fair_visit<L: RawFairRwLock>(
     let Some(mut token) = acquire(shared, worker, lock, step) else {
         return;
     };
-    shared.look(worker, lock, step, inner);
+    shared.inspect(worker, lock, step, inner);
     let raw = &shared.seats[lock].lock;
     if step.then == Then::Bump {
         // SAFETY: the token is that of the acquisition before, here and below.
         let bump = || unsafe { raw.bump_upgradable(token) };
         token = worker.wait(Op::Bump, lock, Side::Upgradable, bump);
-        shared.look(worker, lock, step, &|| {});
+        shared.inspect(worker, lock, step, &|| {});
     }
     // SAFETY: as above.
     worker.release(lock, || unsafe { raw.unlock_upgradable_fair(token) });
@@ -112,7 +112,7 @@ fn upgrade<L: RawUpgradeRwLock>(
     result
 }
 
-/// What it does as the writer that was the upgradable reader and has seen `seen`.
+/// The section of the writer that was the upgradable reader and has seen `seen`.
 fn write<L: RawUpgradeRwLock>(
     shared: &Shared<L>,
     worker: &Worker,
@@ -134,7 +134,7 @@ fn write<L: RawUpgradeRwLock>(
     // SAFETY: the caller passes the token of its acquisition, here and below.
     let token = unsafe { raw.downgrade_to_upgradable(token) };
     worker.hold(lock, Side::Upgradable);
-    shared.look_again(worker, lock, step, left);
+    shared.inspect_again(worker, lock, step, left);
     // SAFETY: as above.
     worker.release(lock, || unsafe { raw.unlock_upgradable(token) });
 }

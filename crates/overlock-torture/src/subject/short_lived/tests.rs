@@ -12,21 +12,21 @@ use crate::registry::select;
 use crate::settings::Settings;
 
 /// Each is freed once, by one of those that came to it where there were some.
-fn the_last_frees_it<L: Visited>(name: &str) {
+fn the_last_frees_it<L: FreedLock>(name: &str) {
     const THREADS: usize = 4;
     let entry = select([name]).unwrap()[0];
     let settings = Settings::default();
     let job = Job::new(entry, &settings, THREADS).unwrap();
-    let mortals = &Mortals::<L>::default();
+    let short_lived = &ShortLived::<L>::default();
     let acquired = |job: &Job| -> u64 {
-        let places = job.places.iter();
-        places
-            .map(|place| place.tallies.writes.get() + place.tallies.reads.get())
+        let workers = job.workers.iter();
+        workers
+            .map(|state| state.tallies.writes.get() + state.tallies.reads.get())
             .sum()
     };
-    let made = || mortals.made.load(Relaxed);
+    let made = || short_lived.made.load(Relaxed);
     let start = Instant::now();
-    // Some must have had guests.
+    // Some must have had users.
     while acquired(job) < made() + 20 {
         assert!(start.elapsed() < Duration::from_secs(60));
         thread::scope(|scope| {
@@ -35,14 +35,14 @@ fn the_last_frees_it<L: Visited>(name: &str) {
                 scope.spawn(move || {
                     let worker = Worker::new(job, index);
                     for _ in 0..20 * MAKES {
-                        mortals.step(&worker, &plan.step(), None);
+                        short_lived.step(&worker, &plan.step(), None);
                     }
                 });
             }
         });
-        assert_eq!(mortals.at_rest(), Ok(()));
+        assert_eq!(short_lived.at_rest(), Ok(()));
     }
-    assert!(made() > 0 && mortals.shown().is_none());
+    assert!(made() > 0 && short_lived.shown().is_none());
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn the_last_to_acquire_one_frees_it() {
 
 #[test]
 fn one_that_is_not_freed_is_noticed() {
-    let mortals = Mortals::<Mutex>::default();
-    mortals.made.fetch_add(1, Relaxed);
-    assert_eq!(mortals.at_rest().unwrap_err().kind, Kind::Count);
+    let short_lived = ShortLived::<Mutex>::default();
+    short_lived.made.fetch_add(1, Relaxed);
+    assert_eq!(short_lived.at_rest().unwrap_err().kind, Kind::Count);
 }

@@ -1,4 +1,4 @@
-//! What happens to the threads from outside: signals, and other CPUs.
+//! Interference with the threads from outside: signals, and other CPUs.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -8,18 +8,19 @@ use overlock_core::Platform;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::job::{Job, Wish};
-use crate::place::Place;
+use crate::job::{Command, Job};
 use crate::random::{Random, of_name};
 use crate::signal;
+use crate::worker_state::WorkerState;
 
-/// Who waits for longer gets no signal: it would wake a waiter that nobody kicks, and hide that.
+/// A thread that waits for longer gets no signal: it would wake a waiter that nobody kicks, and
+/// hide that.
 const PATIENT: u64 = 20_000_000;
 
-/// Signals come in spells.
-const SPELL: Duration = Duration::from_millis(20);
+/// Signals come in bursts.
+const BURST: Duration = Duration::from_millis(20);
 
-/// What was done from outside.
+/// The interference that was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// How often the threads were given other CPUs.
@@ -31,30 +32,30 @@ pub struct Done {
 ///
 /// # Errors
 ///
-/// Where the machine does not give it.
+/// If the machine does not give it.
 pub fn start(job: &'static Job, cpus: Vec<usize>) -> std::io::Result<JoinHandle<Done>> {
     thread::Builder::new()
-        .name("torment".to_owned())
-        .spawn(move || torment(job, &cpus))
+        .name("interference".to_owned())
+        .spawn(move || interference(job, &cpus))
 }
 
-fn torment(job: &'static Job, cpus: &[usize]) -> Done {
+fn interference(job: &'static Job, cpus: &[usize]) -> Done {
     let mut random = Random::of(&[job.settings.seed, of_name(job.entry.name), u64::MAX]);
     let mut done = Done::default();
-    let (mut shuffled, mut spell) = (Instant::now(), Instant::now());
+    let (mut shuffled, mut burst) = (Instant::now(), Instant::now());
     let mut sending = false;
-    while job.wish() != Wish::Stop {
+    while job.command() != Command::Stop {
         thread::sleep(Duration::from_nanos(random.scaled(15, 19)));
-        if job.wish() == Wish::Rest {
+        if job.command() == Command::Rest {
             continue;
         }
-        if spell.elapsed() >= SPELL {
-            spell = Instant::now();
+        if burst.elapsed() >= BURST {
+            burst = Instant::now();
             sending = random.once_in(2);
         }
-        let place = &job.places[random.below(job.places.len() as u64) as usize];
-        if sending && job.settings.signals && !waits_long(place) {
-            signal::send(place.thread());
+        let state = &job.workers[random.below(job.workers.len() as u64) as usize];
+        if sending && job.settings.signals && !waits_long(state) {
+            signal::send(state.thread());
         }
         let due = job.settings.shuffle;
         if !due.is_zero() && shuffled.elapsed() >= due {
@@ -66,9 +67,9 @@ fn torment(job: &'static Job, cpus: &[usize]) -> Done {
     done
 }
 
-fn waits_long(place: &Place) -> bool {
-    let age = Linux::now().as_nanos().saturating_sub(place.since());
-    place.doing().op.is_wait() && age > PATIENT
+fn waits_long(state: &WorkerState) -> bool {
+    let age = Linux::now().as_nanos().saturating_sub(state.since());
+    state.doing().op.is_wait() && age > PATIENT
 }
 
 /// Each thread on a CPU of its own, all on one, or all wherever they like.
@@ -76,7 +77,7 @@ fn shuffle(job: &Job, cpus: &[usize], random: &mut Random) {
     let all = set(cpus);
     let one = random.below(cpus.len() as u64) as usize;
     let kind = random.below(4);
-    for place in &job.places {
+    for state in &job.workers {
         let any = random.below(cpus.len() as u64) as usize;
         let chosen = match kind {
             0 => all,
@@ -85,7 +86,7 @@ fn shuffle(job: &Job, cpus: &[usize], random: &mut Random) {
         };
         // One that has left meanwhile needs no CPU, and a CPU that was taken away costs the
         // shuffle, no more.
-        if let Some(thread) = Pid::from_raw(place.thread() as i32) {
+        if let Some(thread) = Pid::from_raw(state.thread() as i32) {
             let _ = sched_setaffinity(Some(thread), &chosen);
         }
     }

@@ -6,12 +6,12 @@ use overlock_core::rw::overlock_rw::Passing;
 
 use super::scripts::Act::{self, *};
 use super::scripts::{FREED, PASSING};
-use super::{Abilities, Shared, mortal, of_scripts, played};
+use super::{Abilities, Shared, freed, of_scripts, played};
 use crate::scenario::Scenario;
 use crate::world::World;
 
 /// The scenarios for the lock whose readers may pass, and that its last owner may free.
-pub fn passing<W: World>() -> Vec<Scenario> {
+pub fn barging<W: World>() -> Vec<Scenario> {
     type Lock<W> = OverlockRw<W>;
     let mut abilities = Abilities::<W, Lock<W>>::new(
         Some((Lock::<W>::read_until, Lock::<W>::write_until)),
@@ -22,13 +22,13 @@ pub fn passing<W: World>() -> Vec<Scenario> {
     );
     abilities.passing = Some(Shared::read_past);
     let mut scenarios = of_scripts(abilities, PASSING);
-    scenarios.extend(played(abilities, FREED, mortal::play));
+    scenarios.extend(played(abilities, FREED, freed::play));
     scenarios
 }
 
 impl<W: World> Shared<W, OverlockRw<W>> {
     fn read_past(&self, act: Act) {
-        let read = |passing, until| self.lock.read_passing(passing, until).ok();
+        let read = |barging, until| self.lock.read_passing(barging, until).ok();
         let token = match act {
             ReadLater => read(Passing::Later, None),
             TryReadPast => self.lock.try_read_passing(Passing::Later).ok(),
@@ -38,7 +38,7 @@ impl<W: World> Shared<W, OverlockRw<W>> {
             }
             ReadAgain => {
                 let outer = read(Passing::Never, None);
-                self.look();
+                self.inspect();
                 self.read_and_unlock(read(Passing::AtOnce, None));
                 outer
             }

@@ -1,4 +1,4 @@
-//! What one thread is doing, where others can see it.
+//! The state of a worker, for others to see.
 //!
 //! All of it is Relaxed: it orders nothing, and the watchdog, which reads it, gives threads some
 //! seconds.
@@ -13,7 +13,7 @@ use crate::settings::LOCKS;
 
 macro_rules! ops {
     ($($op:ident $wait:literal $text:literal,)*) => {
-        /// What a thread can be doing.
+        /// An operation of a thread.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)] // each says what it is
         pub enum Op { $($op,)* }
@@ -97,7 +97,7 @@ impl Op {
     }
 }
 
-/// What a thread does at one moment.
+/// The operation of a thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doing {
     /// The operation.
@@ -162,7 +162,7 @@ impl Tally {
     }
 }
 
-/// What the threads in one place did, one after the other.
+/// The counts of a worker, over all its threads.
 #[derive(Debug, Default)]
 pub struct Tallies {
     /// Acquisitions to be alone.
@@ -177,10 +177,10 @@ pub struct Tallies {
     pub cancelled: Tally,
     /// The longest wait for an acquisition, in nanoseconds.
     pub longest: Tally,
-    /// What that was: an [`Op`] as a number.
+    /// The operation of that wait: an [`Op`] as a number.
     pub longest_op: AtomicU32,
     /// How many others got the lock during a wait, at most.
-    pub passed: Tally,
+    pub bypassed: Tally,
     /// How late a wait with a deadline ended, at most.
     pub late: Tally,
     /// Steps with a real-time priority.
@@ -189,40 +189,40 @@ pub struct Tallies {
     pub nicer: Tally,
     /// Steps that were to have one of the two, and may not.
     pub unboosted: Tally,
-    /// Writes to each ledger.
+    /// Writes to each canary.
     pub written: [Tally; LOCKS],
 }
 
-/// What signal handlers did on the threads in one place.
+/// The counts of signal handlers on the threads of a worker.
 #[derive(Debug, Default)]
 pub struct Handled {
     /// Signals.
     pub signals: Tally,
     /// Locks that were taken.
     pub taken: Tally,
-    /// Writes to each ledger.
+    /// Writes to each canary.
     pub written: [Tally; LOCKS],
     /// The lock under which one found somebody else, + 1.
     pub torn: Tally,
 }
 
-/// The place of one thread, and of those that follow it.
+/// The state of a worker: of its present thread, and of those before it.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Place {
+pub struct WorkerState {
     doing: AtomicU64,
     since: AtomicU64,
     thread: AtomicU32,
     /// How many threads there have been before.
     pub generation: AtomicU64,
-    /// What they did.
+    /// Their counts.
     pub tallies: Tallies,
-    /// What handlers did on them.
+    /// Their handlers' counts.
     pub handled: Handled,
     token: Mutex<Option<Arc<CancelToken>>>,
 }
 
-impl Default for Place {
+impl Default for WorkerState {
     fn default() -> Self {
         Self {
             doing: AtomicU64::new(Op::Starting as u64),
@@ -236,19 +236,19 @@ impl Default for Place {
     }
 }
 
-impl Place {
-    /// What its thread does.
+impl WorkerState {
+    /// Returns the present operation of its thread.
     pub fn doing(&self) -> Doing {
         Doing::unpack(self.doing.load(Relaxed))
     }
 
-    /// Its thread turns to something else, `now`.
+    /// Its thread begins something else, `now`.
     pub fn set(&self, doing: Doing, now: u64) {
         self.since.store(now, Relaxed);
         self.doing.store(doing.pack(), Relaxed);
     }
 
-    /// When it turned to what it does, on the clock of the locks.
+    /// When it began its present operation, on the clock of the locks.
     pub fn since(&self) -> u64 {
         self.since.load(Relaxed)
     }
@@ -258,7 +258,7 @@ impl Place {
         self.thread.load(Relaxed)
     }
 
-    /// A thread with this id takes the place.
+    /// A thread with this id takes the state.
     pub fn set_thread(&self, id: u32) {
         self.thread.store(id, Relaxed);
     }
@@ -279,13 +279,13 @@ impl Place {
 }
 
 /// The longest wait of all, and in what.
-pub fn longest(places: &[Place]) -> (u64, Op) {
-    let slowest = places
+pub fn longest(workers: &[WorkerState]) -> (u64, Op) {
+    let slowest = workers
         .iter()
-        .max_by_key(|place| place.tallies.longest.get());
-    slowest.map_or((0, Op::Gone), |place| {
-        let op = place.tallies.longest_op.load(Relaxed) as usize;
-        (place.tallies.longest.get(), Op::ALL[op])
+        .max_by_key(|state| state.tallies.longest.get());
+    slowest.map_or((0, Op::Gone), |state| {
+        let op = state.tallies.longest_op.load(Relaxed) as usize;
+        (state.tallies.longest.get(), Op::ALL[op])
     })
 }
 
@@ -321,19 +321,22 @@ mod tests {
 
     #[test]
     fn the_longest_wait_is_named() {
-        let places: [Place; 3] = std::array::from_fn(|_| Place::default());
-        places[1].tallies.longest.raise(7);
-        places[1].tallies.longest_op.store(Op::Bump as u32, Relaxed);
-        assert_eq!(longest(&places), (7, Op::Bump));
+        let workers: [WorkerState; 3] = std::array::from_fn(|_| WorkerState::default());
+        workers[1].tallies.longest.raise(7);
+        workers[1]
+            .tallies
+            .longest_op
+            .store(Op::Bump as u32, Relaxed);
+        assert_eq!(longest(&workers), (7, Op::Bump));
     }
 
     #[test]
     fn a_token_is_cancelled_while_it_is_there() {
-        let place = Place::default();
-        place.cancel();
+        let state = WorkerState::default();
+        state.cancel();
         let token = Arc::new(CancelToken::new());
-        place.set_token(Some(Arc::clone(&token)));
-        place.cancel();
+        state.set_token(Some(Arc::clone(&token)));
+        state.cancel();
         assert!(token.is_cancelled());
     }
 }

@@ -1,7 +1,7 @@
 //! A lock that its last owner frees, while the unlock that let it in may not have returned.
 //!
-//! Who that is the threads find out under the lock: each writes there for the last time, and counts
-//! itself. The explorer fails where a thread accesses an atomic that was dropped.
+//! The threads find out under the lock which of them that is: each writes there for the last time,
+//! and counts itself. The explorer fails where a thread accesses an atomic that was dropped.
 
 use overlock_core::platform::Atomic;
 use overlock_core::raw::RawRwLock;
@@ -12,7 +12,7 @@ use crate::arena::Placed;
 use crate::world::World;
 
 /// The lock and what is beside it.
-struct Mortal<W: World, L: RawRwLock> {
+struct Freed<W: World, L: RawRwLock> {
     shared: Placed<Shared<W, L>>,
     /// How many have not written for the last time. Beside the lock, which is freed; accessed
     /// under it.
@@ -21,29 +21,29 @@ struct Mortal<W: World, L: RawRwLock> {
 
 /// Each thread does its acts, then writes; the last one frees the lock.
 pub fn play<W: World, L: RawRwLock>(abilities: Abilities<W, L>, threads: Threads) {
-    let mortal = Placed::new(Mortal {
+    let freed = Placed::new(Freed {
         shared: Placed::new(Shared::<W, L>::new(threads)),
         left: W::U32::new(threads.len() as u32),
     });
-    let run = move |mortal: &'static Mortal<W, L>, acts: &[super::Act]| {
-        let shared = mortal.shared.share();
+    let run = move |freed: &'static Freed<W, L>, acts: &[super::Act]| {
+        let shared = freed.shared.share();
         acts.iter().for_each(|&act| shared.perform(abilities, act));
-        mortal.write_and_free();
+        freed.write_and_free();
     };
     let others: Vec<_> = threads[1..]
         .iter()
         .map(|&acts| {
-            let mortal = mortal.share();
-            W::spawn(move || run(mortal, acts))
+            let freed = freed.share();
+            W::spawn(move || run(freed, acts))
         })
         .collect();
-    run(mortal.share(), threads[0]);
+    run(freed.share(), threads[0]);
     others.into_iter().for_each(W::join);
     // SAFETY: all other threads have ended.
-    unsafe { mortal.end() };
+    unsafe { freed.end() };
 }
 
-impl<W: World, L: RawRwLock> Mortal<W, L> {
+impl<W: World, L: RawRwLock> Freed<W, L> {
     fn write_and_free(&self) {
         let shared = self.shared.share();
         let token = shared.lock.write();

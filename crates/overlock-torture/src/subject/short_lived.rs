@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use overlock_core::raw::{CreateError, RawLock, RawRwLock};
 
-use crate::place::Op;
 use crate::plan::{How, Pause, Side, Step, Then};
 use crate::settings::LOCKS;
 use crate::violation::{Kind, Violation};
 use crate::worker::{Ask, Worker};
+use crate::worker_state::Op;
 
 /// The number of the lock that a thread waits for, where it is one of these.
 pub const LOCK: usize = LOCKS;
@@ -27,26 +27,26 @@ pub const LOCK: usize = LOCKS;
 const MAKES: u64 = 64;
 
 /// The most that come to it.
-const GUESTS: u32 = 3;
+const USERS: u32 = 3;
 
 /// How long it is shown.
 const SHOWN: Duration = Duration::from_micros(100);
 
-/// From one look at who has come to the next, in nanoseconds.
-const LOOK: u64 = 2_000;
+/// The time between two polls of how many have come, in nanoseconds.
+const POLL: u64 = 2_000;
 
-/// What can live for a moment.
-pub trait Visited: Send + Sync + Sized + 'static {
-    /// What an acquisition hands to its release.
+/// A lock that its last user may free.
+pub trait FreedLock: Send + Sync + Sized + 'static {
+    /// The token of an acquisition.
     type Token;
 
     /// A new one.
     fn create() -> Result<Self, CreateError>;
 
-    /// How a guest acquires it.
+    /// How a user acquires it.
     fn side(bits: u64) -> Side;
 
-    /// What a thread does that acquires it so.
+    /// The operation of a thread that acquires it so.
     fn op(side: Side) -> Op;
 
     /// Acquires it: alone as a writer.
@@ -67,7 +67,7 @@ pub trait Visited: Send + Sync + Sized + 'static {
     unsafe fn release(&self, token: Self::Token);
 }
 
-impl<L: RawLock> Visited for L {
+impl<L: RawLock> FreedLock for L {
     type Token = L::Token;
 
     fn create() -> Result<Self, CreateError> {
@@ -106,7 +106,7 @@ pub enum Inside<L: RawRwLock> {
     Writes(L::Write),
 }
 
-impl<L: RawRwLock> Visited for ManyReaders<L> {
+impl<L: RawRwLock> FreedLock for ManyReaders<L> {
     type Token = Inside<L>;
 
     fn create() -> Result<Self, CreateError> {
@@ -151,31 +151,31 @@ impl<L: RawRwLock> Visited for ManyReaders<L> {
 }
 
 /// A way to unlock.
-pub type Unlock<L> = unsafe fn(&L, <L as Visited>::Token);
+pub type Unlock<L> = unsafe fn(&L, <L as FreedLock>::Token);
 
 /// The locks of one type that live for a moment.
-pub struct Mortals<L> {
+pub struct ShortLived<L> {
     /// The one that is shown, and how many have come.
-    shown: Mutex<Option<(NonNull<Mortal<L>>, u32)>>,
-    /// Whether there is one: the threads look here first.
+    shown: Mutex<Option<(NonNull<Counted<L>>, u32)>>,
+    /// Whether there is one: the threads poll this first.
     open: AtomicBool,
     made: AtomicU64,
     freed: AtomicU64,
 }
 
 /// One of them.
-struct Mortal<L> {
+struct Counted<L> {
     lock: L,
     /// How many have still to acquire it. Written under the lock; by readers at the same time.
     left: AtomicU32,
 }
 
 // SAFETY: the pointer leads to a lock and to a number, which any thread may use.
-unsafe impl<L: Send + Sync> Send for Mortals<L> {}
+unsafe impl<L: Send + Sync> Send for ShortLived<L> {}
 // SAFETY: as above.
-unsafe impl<L: Send + Sync> Sync for Mortals<L> {}
+unsafe impl<L: Send + Sync> Sync for ShortLived<L> {}
 
-impl<L> Default for Mortals<L> {
+impl<L> Default for ShortLived<L> {
     fn default() -> Self {
         Self {
             shown: Mutex::new(None),
@@ -186,7 +186,7 @@ impl<L> Default for Mortals<L> {
     }
 }
 
-impl<L: Visited> Mortals<L> {
+impl<L: FreedLock> ShortLived<L> {
     /// After a step of `worker`, which holds nothing: it comes to the one that is shown, or makes
     /// one now and then.
     pub fn step(&self, worker: &Worker, step: &Step, fair: Option<Unlock<L>>) {
@@ -201,34 +201,34 @@ impl<L: Visited> Mortals<L> {
         }
     }
 
-    fn shown(&self) -> MutexGuard<'_, Option<(NonNull<Mortal<L>>, u32)>> {
+    fn shown(&self) -> MutexGuard<'_, Option<(NonNull<Counted<L>>, u32)>> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn make(&self, worker: &Worker, unlock: Unlock<L>) {
         let Ok(lock) = L::create() else { return };
-        let mortal = NonNull::from(Box::leak(Box::new(Mortal {
+        let counted = NonNull::from(Box::leak(Box::new(Counted {
             lock,
             left: AtomicU32::new(0),
         })));
         self.made.fetch_add(1, Relaxed);
-        let Some(token) = acquire(worker, mortal, Side::Write) else {
+        let Some(token) = acquire(worker, counted, Side::Write) else {
             return;
         };
         let mine = {
             let mut shown = self.shown();
             let free = shown.is_none();
             if free {
-                *shown = Some((mortal, 0));
+                *shown = Some((counted, 0));
                 self.open.store(true, Relaxed);
             }
             free
         };
-        let guests = if mine { self.show(worker) } else { 0 };
-        // SAFETY: nobody frees it before the guests have acquired it, and this thread holds it,
+        let users = if mine { self.show(worker) } else { 0 };
+        // SAFETY: nobody frees it before the users have acquired it, and this thread holds it,
         // alone.
-        unsafe { (*mortal.as_ptr()).left.store(guests, Relaxed) };
-        self.leave(worker, mortal, token, unlock, guests == 0);
+        unsafe { (*counted.as_ptr()).left.store(users, Relaxed) };
+        self.leave(worker, counted, token, unlock, users == 0);
     }
 
     /// Shows the lock that this thread has made for a moment; how many have come.
@@ -236,10 +236,10 @@ impl<L: Visited> Mortals<L> {
         let end = Instant::now() + SHOWN;
         loop {
             // Not a yield: on a crowded machine that costs a slice, or many.
-            worker.pause(Pause::Spin(LOOK));
+            worker.pause(Pause::Spin(POLL));
             let mut shown = self.shown();
             let come = shown.map_or(0, |(_, come)| come);
-            if come == GUESTS || Instant::now() >= end {
+            if come == USERS || Instant::now() >= end {
                 *shown = None;
                 self.open.store(false, Relaxed);
                 return come;
@@ -248,33 +248,33 @@ impl<L: Visited> Mortals<L> {
     }
 
     fn come(&self, worker: &Worker, side: Side, unlock: Unlock<L>) {
-        let mortal = match &mut *self.shown() {
-            Some((mortal, come)) if *come < GUESTS => {
+        let counted = match &mut *self.shown() {
+            Some((counted, come)) if *come < USERS => {
                 *come += 1;
-                *mortal
+                *counted
             }
             _ => return,
         };
-        let Some(token) = acquire(worker, mortal, side) else {
+        let Some(token) = acquire(worker, counted, side) else {
             return;
         };
-        // SAFETY: it lives until all guests have acquired it, of which this thread is one, and this
+        // SAFETY: it lives until all users have acquired it, of which this thread is one, and this
         // thread holds it.
-        let last = unsafe { (*mortal.as_ptr()).left.fetch_sub(1, Relaxed) == 1 };
-        self.leave(worker, mortal, token, unlock, last);
+        let last = unsafe { (*counted.as_ptr()).left.fetch_sub(1, Relaxed) == 1 };
+        self.leave(worker, counted, token, unlock, last);
     }
 
     /// Unlocks, and frees the lock where this thread was the last to acquire it.
     fn leave(
         &self,
         worker: &Worker,
-        mortal: NonNull<Mortal<L>>,
+        counted: NonNull<Counted<L>>,
         mut token: L::Token,
         unlock: Unlock<L>,
         last: bool,
     ) {
         // SAFETY: callers hold it, so it lives until the unlock has released it.
-        let lock = unsafe { &(*mortal.as_ptr()).lock };
+        let lock = unsafe { &(*counted.as_ptr()).lock };
         if last {
             // SAFETY: this is their token. Nobody else frees it.
             token = unsafe { lock.be_alone(token) };
@@ -285,7 +285,7 @@ impl<L: Visited> Mortals<L> {
         worker.release(LOCK, || unsafe { unlock(lock, token) });
         if last {
             // SAFETY: from a box, and all that knew of it have acquired it.
-            drop(unsafe { Box::from_raw(mortal.as_ptr()) });
+            drop(unsafe { Box::from_raw(counted.as_ptr()) });
             self.freed.fetch_add(1, Relaxed);
         }
     }
@@ -294,7 +294,7 @@ impl<L: Visited> Mortals<L> {
     ///
     /// # Errors
     ///
-    /// Where some are not.
+    /// If some are not.
     pub fn at_rest(&self) -> Result<(), Violation> {
         let (made, freed) = (self.made.load(Relaxed), self.freed.load(Relaxed));
         if made == freed {
@@ -309,9 +309,9 @@ impl<L: Visited> Mortals<L> {
     }
 }
 
-fn acquire<L: Visited>(
+fn acquire<L: FreedLock>(
     worker: &Worker,
-    mortal: NonNull<Mortal<L>>,
+    counted: NonNull<Counted<L>>,
     side: Side,
 ) -> Option<L::Token> {
     let ask = Ask {
@@ -321,7 +321,7 @@ fn acquire<L: Visited>(
         how: How::Wait,
     };
     // SAFETY: it lives until all that know of it have acquired it, of which the caller is one.
-    let lock = || unsafe { &(*mortal.as_ptr()).lock }.acquire(side);
+    let lock = || unsafe { &(*counted.as_ptr()).lock }.acquire(side);
     worker.acquire(ask, || 0, |_| Some(lock()))
 }
 

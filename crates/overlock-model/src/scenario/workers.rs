@@ -6,12 +6,12 @@ use super::{Scenario, Setting};
 use crate::arena::Placed;
 use crate::world::World;
 
-/// What one thread does.
+/// The part of one thread.
 pub type Part<S> = fn(&'static S);
 
 /// A scenario in which each of `parts` runs on a thread of its own, over what `make` made; `check`
-/// looks at it when all have ended.
-pub fn crew<W: World, S: Sync + 'static, const N: usize>(
+/// checks it when all have ended.
+pub fn workers<W: World, S: Sync + 'static, const N: usize>(
     name: &'static str,
     setting: Setting,
     make: fn() -> S,

@@ -1,12 +1,12 @@
 //! The torn-write detector: data that show when two were inside that should not have been.
 //!
-//! A writer puts its name on the ledger, changes the words one by one, with pauses between, and
-//! takes its name off. Whoever comes next, writer or reader, must find all words the same and
+//! A writer puts its name on the canary, changes the words one by one, with pauses between, and
+//! takes its name off. The next one inside, writer or reader, must find all words the same and
 //! nobody's name; a reader must still do so when it leaves. Readers are counted as well, so a
 //! writer finds one that is inside even if neither has touched a word meanwhile.
 //!
 //! The words are plain memory on purpose. A lock that lets two in is a data race here, which is
-//! what ThreadSanitizer and Miri look for; the accesses are volatile, so that the compiler leaves
+//! what ThreadSanitizer and Miri find; the accesses are volatile, so that the compiler leaves
 //! them one by one as they stand. The two counters are atomic and Relaxed, and order nothing.
 
 use std::cell::UnsafeCell;
@@ -14,12 +14,12 @@ use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Words of a ledger, spread over two cache lines.
+/// Words of a canary, spread over two cache lines.
 pub const WORDS: usize = 8;
 
 /// Data under a lock: see the [module's page](self).
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct Canary {
     near: Line,
     far: Line,
     counts: Counts,
@@ -44,15 +44,15 @@ struct Counts {
 const INSIDE: u64 = (1 << 32) - 1;
 const READER: u64 = (1 << 32) + 1;
 
-// SAFETY: the words are for those that hold the lock to whose name the ledger goes: written by one
-// that holds it alone. A lock that breaks this is what the ledger is there to find; only tests have
+// SAFETY: the words are for those that hold the lock to whose name the canary goes: written by one
+// that holds it alone. A lock that breaks this is what the canary is there to find; only tests have
 // such locks.
-unsafe impl Sync for Ledger {}
+unsafe impl Sync for Canary {}
 
 /// Somebody was inside that should not have been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Torn {
-    /// A writer's name is on the ledger, or (0) the writer's own is no longer.
+    /// A writer's name is on the canary, or (0) the writer's own is no longer.
     Owner(u64),
     /// The words differ.
     Words([u64; WORDS]),
@@ -96,17 +96,17 @@ impl fmt::Display for Name {
     }
 }
 
-impl Ledger {
-    /// A writer's section: `between(i)` runs before word `i` is written. What the words hold then,
-    /// which is how often there was one. The caller holds the lock alone; `who` is the number
-    /// of its thread, and perhaps [`HANDLER`].
+impl Canary {
+    /// A writer's section: `between(i)` runs before word `i` is written. Returns what the words
+    /// hold then, which is how often there was one. The caller holds the lock alone; `who` is the
+    /// number of its thread, and perhaps [`HANDLER`].
     ///
     /// # Errors
     ///
-    /// Where it was not alone.
+    /// If it was not alone.
     pub fn write(&self, who: u64, mut between: impl FnMut(usize)) -> Result<u64, Torn> {
         let name = who + 1;
-        let old = self.look()?;
+        let old = self.intact()?;
         let new = old.wrapping_add(1);
         self.alone()?;
         self.set_owner(name);
@@ -120,7 +120,7 @@ impl Ledger {
         }
         self.alone()?;
         self.set_owner(0);
-        if self.look()? != new {
+        if self.intact()? != new {
             return Err(Torn::Words(self.words()));
         }
         // A plain addition: only writers do it, one at a time.
@@ -129,16 +129,16 @@ impl Ledger {
         Ok(new)
     }
 
-    /// What a reader sees, before and after `inside`. The caller holds the lock, with other readers
-    /// or alone.
+    /// Returns what a reader sees, before and after `inside`. The caller holds the lock, with other
+    /// readers or alone.
     ///
     /// # Errors
     ///
-    /// Where somebody wrote meanwhile.
+    /// If somebody wrote meanwhile.
     pub fn read(&self, inside: impl FnOnce()) -> Result<u64, Torn> {
-        let before = self.look()?;
+        let before = self.intact()?;
         inside();
-        let after = self.look()?;
+        let after = self.intact()?;
         if before == after {
             Ok(after)
         } else {
@@ -151,7 +151,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// Where there are more.
+    /// If there are more.
     pub fn enter(&self, most: u64) -> Result<(), Torn> {
         let inside = (self.counts.readers.fetch_add(READER, Relaxed) & INSIDE) + 1;
         if inside > most {
@@ -171,14 +171,14 @@ impl Ledger {
         writes.wrapping_add(self.counts.readers.load(Relaxed) >> 32)
     }
 
-    /// What the words say, which is how often they were written, while nobody is inside.
+    /// Returns what the words say, which is how often they were written, while nobody is inside.
     ///
     /// # Errors
     ///
-    /// Where somebody is, or was in vain.
+    /// If somebody is, or was in vain.
     pub fn at_rest(&self) -> Result<u64, Torn> {
         self.alone()?;
-        self.look()
+        self.intact()
     }
 
     fn alone(&self) -> Result<(), Torn> {
@@ -189,7 +189,7 @@ impl Ledger {
     }
 
     /// All words, if they are the same and nobody's name is there.
-    fn look(&self) -> Result<u64, Torn> {
+    fn intact(&self) -> Result<u64, Torn> {
         let words = self.words();
         let owner = self.owner();
         if owner != 0 {
@@ -240,17 +240,17 @@ mod tests {
 
     #[test]
     fn sections_one_after_the_other_are_in_order() {
-        let ledger = Ledger::default();
+        let canary = Canary::default();
         for count in 1..=3 {
-            assert_eq!(ledger.write(7, |_| {}), Ok(count));
-            ledger.enter(2).unwrap();
-            ledger.enter(2).unwrap();
-            assert_eq!(ledger.read(|| {}), Ok(count));
-            ledger.leave();
-            ledger.leave();
+            assert_eq!(canary.write(7, |_| {}), Ok(count));
+            canary.enter(2).unwrap();
+            canary.enter(2).unwrap();
+            assert_eq!(canary.read(|| {}), Ok(count));
+            canary.leave();
+            canary.leave();
         }
-        assert_eq!(ledger.at_rest(), Ok(3));
-        assert_eq!(ledger.visits(), 3 + 6);
+        assert_eq!(canary.at_rest(), Ok(3));
+        assert_eq!(canary.visits(), 3 + 6);
     }
 
     /// A second writer comes at any point of the first one's section: it notices, or the first one
@@ -258,11 +258,11 @@ mod tests {
     #[test]
     fn a_writer_beside_a_writer_is_noticed() {
         for point in 0..WORDS {
-            let ledger = Ledger::default();
+            let canary = Canary::default();
             let mut second = Ok(0);
-            let first = ledger.write(1, |word| {
+            let first = canary.write(1, |word| {
                 if word == point {
-                    second = ledger.write(2, |_| {});
+                    second = canary.write(2, |_| {});
                 }
             });
             assert_eq!(second, Err(Torn::Owner(2)), "at word {point}");
@@ -275,12 +275,12 @@ mod tests {
     #[test]
     fn a_writer_that_has_not_seen_the_name_is_noticed() {
         for point in 0..WORDS {
-            let ledger = Ledger::default();
+            let canary = Canary::default();
             let mut second = Ok(0);
-            let first = ledger.write(1, |word| {
+            let first = canary.write(1, |word| {
                 if word == point {
-                    ledger.set_owner(0);
-                    second = ledger.write(2, |_| {});
+                    canary.set_owner(0);
+                    second = canary.write(2, |_| {});
                 }
             });
             assert!(first.is_err() || second.is_err(), "at word {point}");
@@ -290,12 +290,12 @@ mod tests {
     #[test]
     fn a_reader_beside_a_writer_is_noticed_by_both() {
         for point in 0..WORDS {
-            let ledger = Ledger::default();
+            let canary = Canary::default();
             let mut reader = Ok(0);
-            let writer = ledger.write(1, |word| {
+            let writer = canary.write(1, |word| {
                 if word == point {
-                    ledger.enter(CROWD).unwrap();
-                    reader = ledger.read(|| {});
+                    canary.enter(CROWD).unwrap();
+                    reader = canary.read(|| {});
                 }
             });
             assert_eq!(reader, Err(Torn::Owner(2)));
@@ -305,33 +305,33 @@ mod tests {
 
     #[test]
     fn a_write_beside_a_reader_is_noticed_by_both() {
-        let ledger = Ledger::default();
-        ledger.enter(CROWD).unwrap();
+        let canary = Canary::default();
+        canary.enter(CROWD).unwrap();
         let mut writer = Ok(0);
-        assert_eq!(ledger.read(|| writer = ledger.write(1, |_| {})), Ok(0));
+        assert_eq!(canary.read(|| writer = canary.write(1, |_| {})), Ok(0));
         assert_eq!(writer, Err(Torn::Readers(1)));
-        ledger.leave();
+        canary.leave();
         // One that does not look for readers.
-        let changed = ledger.read(|| _ = ledger.write(1, |_| {}));
+        let changed = canary.read(|| _ = canary.write(1, |_| {}));
         assert_eq!(changed, Err(Torn::Changed(0, 1)));
     }
 
     #[test]
     fn a_reader_too_many_is_noticed() {
-        let ledger = Ledger::default();
-        ledger.enter(2).unwrap();
-        ledger.enter(2).unwrap();
-        assert_eq!(ledger.enter(2), Err(Torn::Crowd(3)));
+        let canary = Canary::default();
+        canary.enter(2).unwrap();
+        canary.enter(2).unwrap();
+        assert_eq!(canary.enter(2), Err(Torn::Crowd(3)));
     }
 
     #[test]
     fn half_a_write_is_noticed_by_whoever_comes_next() {
-        let ledger = Ledger::default();
-        ledger.set(WORDS - 1, 1);
+        let canary = Canary::default();
+        canary.set(WORDS - 1, 1);
         let torn = Torn::Words([0, 0, 0, 0, 0, 0, 0, 1]);
-        assert_eq!(ledger.read(|| {}), Err(torn));
-        assert_eq!(ledger.write(1, |_| {}), Err(torn));
-        assert_eq!(ledger.at_rest(), Err(torn));
+        assert_eq!(canary.read(|| {}), Err(torn));
+        assert_eq!(canary.write(1, |_| {}), Err(torn));
+        assert_eq!(canary.at_rest(), Err(torn));
         assert!(torn.to_string().contains("0, 1]"));
     }
 
