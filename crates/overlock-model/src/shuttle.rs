@@ -300,7 +300,8 @@ pub fn check(
     config.failure_persistence = FailurePersistence::None;
     config.max_steps = MaxSteps::FailAfter(100_000);
     config.silence_warnings = true;
-    config.stack_size = 1 << 16;
+    // The tables are built on it, and its atomics are large.
+    config.stack_size = 1 << 18;
     let (body, setting) = (scenario.body.clone(), scenario.setting);
     let run = move || {
         begin(setting);

@@ -181,6 +181,7 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
             if taken.is_ok() {
                 return Step::Take.taken::<P>();
             }
+            P::pause(1);
         }
     }
 

@@ -267,20 +267,11 @@ impl<P: Platform> Osq<P> {
     /// Repeats A until it succeeds, and returns the predecessor. `None` where the predecessor was
     /// quicker and has handed off to `id`.
     fn leave_predecessor(id: NodeId) -> Option<NodeId> {
+        // A, at each poll. OW: acquire, pairs with the release in `drop`.
         let wait = &id.node::<P>().wait;
-        loop {
-            // OW: acquire, pairs with the release in `drop`.
-            let seen = wait.load(Acquire);
-            let before = name(seen)?;
-            if Self::unlink(id, seen) {
-                return Some(before);
-            }
-            // C stores `wait` before the link: a new predecessor alone is not enough.
-            wait_for_neighbour::<P>(wait, |now| match name(now) {
-                Some(before) => before.node::<P>().next.load(Relaxed) == id.bits().into(),
-                None => true,
-            });
-        }
+        name(try_until::<P>(wait, |seen| {
+            seen == OURS || Self::unlink(id, seen)
+        }))
     }
 
     /// A: takes `id` from the predecessor that `wait` names. Fails where that one is about to hand
@@ -300,18 +291,18 @@ impl<P: Platform> Osq<P> {
     /// from it. Waits where neither is possible: the successor has not linked yet, or is just
     /// leaving.
     fn detach(&self, id: NodeId, before: u16) -> Option<NodeId> {
-        let next = &id.node::<P>().next;
-        loop {
+        let mut after = None;
+        try_until::<P>(&id.node::<P>().next, |_| {
             if self.retreat(id, before) {
-                return None;
+                return true;
             }
-            let after = Self::take_next(id);
-            if after.is_some() {
-                return after;
+            after = Self::take_next(id);
+            if after.is_none() {
+                Step::NotYet.taken::<P>();
             }
-            Step::NotYet.taken::<P>();
-            wait_for_neighbour::<P>(next, |next| next != 0 || self.is_last(id));
-        }
+            after.is_some()
+        });
+        after
     }
 
     fn is_last(&self, id: NodeId) -> bool {
@@ -383,10 +374,20 @@ fn lost_its_cpu<P: Platform>(wait: u32) -> bool {
     })
 }
 
-/// Waits for a change by a neighbour, which is a few instructions away unless the neighbour has
-/// lost its CPU. Relaxed: the caller tries again with the order that it needs.
-fn wait_for_neighbour<P: Platform>(word: &P::U32, done: impl Fn(u32) -> bool) {
-    while P::wait_until(word, Relaxed, Spin::Polls(POLLS), &done).is_err() {
+/// Repeats `attempt` with the value of `word` until it succeeds: a neighbour is a few instructions
+/// away from making that possible, unless it has lost its CPU. Returns the last value.
+///
+/// There is no condition to wait for: whether an exchange may succeed depends on two words, and
+/// loads of both may be stale in turn.
+fn try_until<P: Platform>(word: &P::U32, mut attempt: impl FnMut(u32) -> bool) -> u32 {
+    loop {
+        for _ in 0..POLLS {
+            let seen = word.load(Acquire);
+            if attempt(seen) {
+                return seen;
+            }
+            P::pause(1);
+        }
         backoff_sleep::<P>();
     }
 }

@@ -123,6 +123,7 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
                     if self.exchange(seen).is_ok() {
                         return true;
                     }
+                    P::pause(1);
                 }
                 _ => return false,
             }
