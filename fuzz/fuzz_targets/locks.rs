@@ -1,4 +1,5 @@
-//! The words that select locks, separated by commas. The names of a selection select the same locks.
+//! The words that select locks, separated by commas. The names of a selection select the same
+//! locks.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
