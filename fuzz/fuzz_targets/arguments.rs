@@ -1,4 +1,4 @@
-//! The command line: a word a line. An error message fits in one line.
+//! The command line: a word a line. What the program complains of fits in one line.
 #![no_main]
 
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! The words that select locks, separated by commas. The names of a selection select the same
-//! locks.
+//! The words that choose locks, separated by commas. What was chosen, by its names, chooses the
+//! same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
