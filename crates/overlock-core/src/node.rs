@@ -1,7 +1,7 @@
 //! Queue nodes: a node is where one context of one thread waits.
 //!
 //! A thread owns one slot while it lives, with one [`Node`] for each of the four contexts that can
-//! nest in it: its ordinary code, and up to three signal handlers, each interrupting the one before.
+//! nest in it: its ordinary code, and up to three signal handlers, each interrupting the last one.
 //! Slots are immortal and type-stable: a thread that exits leaves its slot to the next one. So a
 //! late kick or a stale load meets a node, never freed memory.
 //!
@@ -54,8 +54,8 @@ pub struct NodeGuard<P: Platform> {
 }
 
 impl<P: Platform> NodeGuard<P> {
-    /// Takes the lowest free context of the calling thread. `None` if the thread has no slot, or all
-    /// four are in use.
+    /// Takes the lowest free context of the calling thread. `None` if the thread has no slot, or
+    /// all four are in use.
     #[inline]
     pub fn new() -> Option<Self> {
         let slot = P::slot()?;
@@ -165,7 +165,7 @@ impl<A: Atomic<u64>> Bitmap<'_, A> {
                 if number >= limit {
                     return None;
                 }
-                // Acquire pairs with the release in `give`: all that the last holder did lies before.
+                // Acquire pairs with the release in `give`: the last holder's accesses lie before.
                 seen = word.fetch_or(1 << bit, AcqRel);
                 if seen & 1 << bit == 0 {
                     return Some(number);

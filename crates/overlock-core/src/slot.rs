@@ -102,8 +102,8 @@ impl<A: Atomics> Slot<A> {
         self.busy.load(Relaxed) == 0 && self.reading.is_empty()
     }
 
-    /// After fork() in the child: frees the slot of a thread that exists only in the parent. Returns
-    /// whether another thread may have it.
+    /// After fork() in the child: frees the slot of a thread that exists only in the parent.
+    /// Returns whether another thread may have it.
     pub(crate) fn forget_nodes(&self) -> bool {
         for node in &self.nodes {
             clear([&node.next, &node.wait, &node.state, &node.info].into_iter());

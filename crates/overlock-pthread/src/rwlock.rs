@@ -30,7 +30,8 @@
 //! So here a reader waits behind a writer for a while (`BARGE_DELAY_NS`), and barges then. A thread
 //! that reads any lock already barges at once. (A thread counts the locks that it reads, but does
 //! not know which.) A trylock always barges. With `PREFER_WRITER_NONRECURSIVE` no reader barges
-//! past the first waiting writer once that has found only readers, or has waited for `BARGE_DELAY_NS`.
+//! past the first waiting writer once that has found only readers, or has waited for
+//! `BARGE_DELAY_NS`.
 
 mod counted;
 pub mod functions;

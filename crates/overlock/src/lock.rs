@@ -157,9 +157,13 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire(&self, level: u8) -> R::Token {
-        let attempt = || self.raw.try_lock();
-        let lock = || self.raw.lock();
-        (self.key).lock(&self.raw, How::Exclusive, level, attempt, lock)
+        let mut wanted = self.key.wanted(&self.raw, How::Exclusive, level);
+        let token = match wanted.attempt(|| self.raw.try_lock()) {
+            Some(token) => token,
+            None => self.raw.lock(),
+        };
+        wanted.acquired();
+        token
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]

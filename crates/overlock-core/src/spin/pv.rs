@@ -240,7 +240,7 @@ unsafe impl<P: Platform, K: Kind> RawLock for PvLock<P, K> {
         self.core.is_contended()
     }
 }
-/// What the rows of these locks share.
+/// The part that the rows of these locks share.
 pub(super) const FACTS: Facts = Facts {
     bound: Bound::Running,
     waiting: Waiting::SpinsLong,

@@ -33,17 +33,25 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_read(&self, level: u8) -> R::Read {
-        let attempt = || self.raw.try_read();
-        let lock = || self.raw.read();
-        (self.key).lock(&self.raw, How::Shared, level, attempt, lock)
+        let mut wanted = self.key.wanted(&self.raw, How::Shared, level);
+        let token = match wanted.attempt(|| self.raw.try_read()) {
+            Some(token) => token,
+            None => self.raw.read(),
+        };
+        wanted.acquired();
+        token
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_write(&self, level: u8) -> R::Write {
-        let attempt = || self.raw.try_write();
-        let lock = || self.raw.write();
-        (self.key).lock(&self.raw, How::Exclusive, level, attempt, lock)
+        let mut wanted = self.key.wanted(&self.raw, How::Exclusive, level);
+        let token = match wanted.attempt(|| self.raw.try_write()) {
+            Some(token) => token,
+            None => self.raw.write(),
+        };
+        wanted.acquired();
+        token
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]

@@ -83,9 +83,13 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_upgradable(&self) -> R::Upgradable {
-        let attempt = || self.raw.try_upgradable();
-        let lock = || self.raw.upgradable();
-        (self.key).lock(&self.raw, How::Exclusive, 0, attempt, lock)
+        let mut wanted = self.key.wanted(&self.raw, How::Exclusive, 0);
+        let token = match wanted.attempt(|| self.raw.try_upgradable()) {
+            Some(token) => token,
+            None => self.raw.upgradable(),
+        };
+        wanted.acquired();
+        token
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]

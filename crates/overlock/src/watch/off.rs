@@ -21,17 +21,10 @@ impl Key {
         Key
     }
 
-    /// Acquires by `lock`, which waits; `attempt` is the same without waiting.
+    /// The lock is about to be acquired, however long that takes.
     #[inline(always)]
-    pub(crate) fn lock<R, T>(
-        &self,
-        _: &R,
-        _: How,
-        _: u8,
-        _: impl FnOnce() -> Option<T>,
-        lock: impl FnOnce() -> T,
-    ) -> T {
-        lock()
+    pub(crate) fn wanted<R>(&self, _: &R, _: How, _: u8) -> Wanted {
+        Wanted
     }
 
     /// Acquires by `attempt`, which ends by itself.
@@ -44,6 +37,22 @@ impl Key {
     ) -> Option<T> {
         attempt()
     }
+}
+
+/// An acquisition that may wait.
+pub(crate) struct Wanted;
+
+impl Wanted {
+    /// Tries `attempt`, which does not wait, where the validator needs to know whether the caller
+    /// waits: not here.
+    #[inline(always)]
+    pub(crate) fn attempt<T>(&mut self, _: impl FnOnce() -> Option<T>) -> Option<T> {
+        None
+    }
+
+    /// The lock is acquired.
+    #[inline(always)]
+    pub(crate) fn acquired(self) {}
 }
 
 /// The lock is about to be released.

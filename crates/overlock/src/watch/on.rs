@@ -93,28 +93,16 @@ impl Key {
         }
     }
 
-    /// Acquires by `lock`, which waits; `attempt` is the same without waiting.
+    /// The lock is about to be acquired, however long that takes.
     #[track_caller]
     #[inline]
-    pub(crate) fn lock<R, T>(
-        &self,
-        raw: &R,
-        how: How,
-        level: u8,
-        attempt: impl FnOnce() -> Option<T>,
-        lock: impl FnOnce() -> T,
-    ) -> T {
+    pub(crate) fn wanted<R>(&self, raw: &R, how: How, level: u8) -> Wanted {
         let mut held = self.held(raw, how.into());
         if level != 0 {
             held.class = lockdep::level(held.class, level);
         }
         lockdep_types::wanted(&held);
-        let token = match attempt() {
-            Some(token) => token,
-            None => wait(&held, lock),
-        };
-        acquired(&held);
-        token
+        Wanted { held, waits: false }
     }
 
     /// Acquires by `attempt`, which ends by itself.
@@ -129,6 +117,35 @@ impl Key {
         let token = attempt()?;
         acquired(&self.held(raw, lockdep::How::from(how).trying()));
         Some(token)
+    }
+}
+
+/// An acquisition that may wait.
+pub(crate) struct Wanted {
+    held: Held,
+    /// Whether the caller waits: `attempt` has failed.
+    waits: bool,
+}
+
+impl Wanted {
+    /// Tries `attempt`, which does not wait. If it fails, the caller waits for the lock.
+    #[inline]
+    pub(crate) fn attempt<T>(&mut self, attempt: impl FnOnce() -> Option<T>) -> Option<T> {
+        let token = attempt();
+        if token.is_none() {
+            self.waits = true;
+            lockdep_types::waits(&self.held);
+        }
+        token
+    }
+
+    /// The lock is acquired.
+    #[inline]
+    pub(crate) fn acquired(self) {
+        if self.waits {
+            lockdep::end_wait(self.held.lock);
+        }
+        acquired(&self.held);
     }
 }
 

@@ -59,7 +59,7 @@ impl Policy for NoSpin {
     const WAITER: WaiterSpin = WaiterSpin::Never;
 }
 
-/// What the rows share: the first sleeper is bypassed while it wakes up.
+/// The part that the rows share: the first sleeper is bypassed while it wakes up.
 const FACTS: Facts = Facts {
     bound: Bound::Within(Duration::ZERO),
     freed_by_last_user: true,

@@ -88,7 +88,7 @@ impl Policy for Timed {
     const READERS_STEAL: bool = true;
 }
 
-/// What the rows share.
+/// The part that the rows share.
 const fn facts<Y: Policy>(about: &'static str) -> Facts {
     Facts {
         about,
