@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::lock::CreateError;
-use crate::world::Team;
+use crate::world::Workers;
 use crate::world::calibrate::compute;
 use crate::world::native::{Stuck, cpu_time, patience, spawn_error, switches};
 use object::{Blocking, Object};
@@ -183,13 +183,13 @@ fn crowd(
         });
         let all = || through.load(Ordering::Acquire) == threads;
         if !interrupt.wait(patience(threads), all) {
-            let team = Team {
+            let workers = Workers {
                 lock: object.lock,
                 threads,
                 pin: false,
                 stop_after: plan.watched,
             };
-            stuck(&team, threads - through.load(Ordering::Relaxed));
+            stuck(&workers, threads - through.load(Ordering::Relaxed));
         }
         let last = *last.lock().unwrap_or_else(PoisonError::into_inner);
         let (watch, released) = watched.expect("the owner has run");
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn everybody_waits_and_gets_through() {
-        let stuck: Stuck = |team, left| panic!("{left} threads of {team:?} hang");
+        let stuck: Stuck = |workers, left| panic!("{left} threads of {workers:?} hang");
         for object in plan().objects {
             let row = measure(object, &plan(), &Arc::default(), stuck).unwrap();
             assert!(row.owner_slowdown > 0.0, "{row:?}");

@@ -9,7 +9,7 @@ use crate::probe::{Pass, Roles, Waits};
 use crate::registry::{Entry, Kind, Listed};
 use crate::stats::median;
 use crate::workload::{Sample, Workload};
-use crate::world::Team;
+use crate::world::Workers;
 use crate::world::sim::Report;
 
 /// All rounds of one lock with one number of threads.
@@ -117,7 +117,7 @@ pub fn run<W: Listed>(
             round,
         } = step;
         let entry = plan.locks[lock];
-        let team = Team {
+        let workers = Workers {
             lock: entry.name,
             threads: plan.threads[threads],
             pin: plan.pin,
@@ -135,10 +135,10 @@ pub fn run<W: Listed>(
             began = Some((sweep, Instant::now()));
             sections.extend(prepared.sections(world));
         }
-        observer.begin(index, entry, team.threads);
+        observer.begin(index, entry, workers.threads);
         let cell = cells[threads * plan.locks.len() + lock].get_or_insert_with(|| Cell {
             entry,
-            threads: team.threads,
+            threads: workers.threads,
             samples: Vec::new(),
             waits: None,
             roles: None,
@@ -152,10 +152,10 @@ pub fn run<W: Listed>(
         let rounds = W::rounds(entry).expect("plans are made for a world");
         world.begin(round);
         let sample = prepared
-            .round(rounds, world, &team, pass)
+            .round(rounds, world, &workers, pass)
             .map_err(|error| Failure {
                 entry,
-                threads: team.threads,
+                threads: workers.threads,
                 error,
             })?;
         if let Some(counters) = counters {

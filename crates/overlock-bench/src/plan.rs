@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::probe::Pass;
 use crate::registry::Entry;
 
-/// Starting and joining a team, and the last operations after the stop. An allowance: threads that
+/// Starting and joining the workers, and the last operations after the stop. An allowance: threads that
 /// wait for a CPU under overcommit take their turns of a few milliseconds before they see the flag.
 const ROUND_OVERHEAD: Duration = Duration::from_millis(20);
 

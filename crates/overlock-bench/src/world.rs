@@ -15,18 +15,25 @@ use crate::error::Error;
 
 /// A machine that runs threads.
 pub trait World {
-    /// A word that the threads of a team share.
+    /// Whether a test in the shortest loop takes time. Where it does, the loop is compiled for each
+    /// pass, and once more without work.
+    const TESTS_COUNT: bool = true;
+
+    /// A word that workers share.
     type Word: Word;
 
-    /// What a thread of a team knows of itself.
+    /// What a worker knows of itself.
     type Worker: Worker;
 
     /// A round begins, of this number among those of its lock with its number of threads: nothing
     /// that earlier rounds have left in this world has an influence on it.
     fn begin(&self, _round: usize) {}
 
-    /// Runs a team of threads, all of which start together, until the last has ended; asks them to
-    /// stop when their time is up.
+    /// Starts the workers together, asks them to stop when their time is up, and returns when the
+    /// last has ended.
+    ///
+    /// One indirect call for each worker: a body that were a type of its own would compile the
+    /// threads' start and end again for each lock and workload.
     ///
     /// # Errors
     ///
@@ -34,9 +41,9 @@ pub trait World {
     /// result is left and no thread either.
     fn run<T: Send>(
         &self,
-        team: &Team,
-        body: impl Fn(&Self::Worker) -> T + Sync,
-    ) -> Result<Crew<T>, Error>;
+        workers: &Workers,
+        body: &(dyn Fn(&Self::Worker) -> T + Sync),
+    ) -> Result<Outcome<T>, Error>;
 
     /// What the last round told beyond its results, where this world is a simulated one. It tells
     /// it once.
@@ -54,7 +61,7 @@ pub trait World {
     fn nanoseconds(&self, ticks: u64) -> f64;
 }
 
-/// A thread of a team.
+/// A thread that runs a workload's loop.
 pub trait Worker {
     /// Its number, from 0.
     fn index(&self) -> usize;
@@ -99,22 +106,22 @@ impl Work {
     pub const NONE: Self = Self(0);
 }
 
-/// A team to run.
+/// The threads of a round.
 #[derive(Clone, Copy, Debug)]
-pub struct Team {
-    /// What it runs for: the lock's name, for whoever has to tell of it.
+pub struct Workers {
+    /// The name of the lock that they use, for messages.
     pub lock: &'static str,
     /// How many threads.
     pub threads: usize,
-    /// Whether each is bound to a CPU, in turn.
+    /// Whether each is bound to a CPU, round robin.
     pub pin: bool,
     /// When they are asked to stop, unless they have ended by themselves.
     pub stop_after: Duration,
 }
 
-/// What a team did.
+/// What the workers of a round did.
 #[derive(Clone, Debug)]
-pub struct Crew<T> {
+pub struct Outcome<T> {
     /// The threads' results, by their index.
     pub results: Vec<T>,
     /// From the start of all to the stop, or to the end of the last if they ended by themselves.
@@ -127,10 +134,10 @@ pub struct Crew<T> {
     pub switches: u64,
 }
 
-impl<T> Crew<T> {
+impl<T> Outcome<T> {
     /// The same with other results.
-    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Crew<U> {
-        Crew {
+    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Outcome<U> {
+        Outcome {
             results: self.results.into_iter().map(change).collect(),
             elapsed: self.elapsed,
             stopped: self.stopped,

@@ -10,7 +10,7 @@ use crate::registry::{Entry, Family};
 pub const ROUND: Duration = Duration::from_millis(250);
 /// The shortest round that a budget makes.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// Starting and joining a team.
+/// Starting and joining the workers.
 const OVERHEAD: Duration = Duration::from_millis(5);
 /// The same for each of its threads.
 const THREAD_OVERHEAD: Duration = Duration::from_micros(60);

@@ -13,7 +13,7 @@ use crate::registry::{Entry, Kind};
 use crate::workload::grid::{Inside, Locks};
 use crate::workload::{Prepared, Sample, grid};
 use crate::world::native::Native;
-use crate::world::{Team, World};
+use crate::world::{Workers, World};
 
 /// All rounds of one lock in one cell.
 #[derive(Debug, Default)]
@@ -255,7 +255,7 @@ impl Run<'_> {
     fn step(&mut self, step: Step) -> Result<(), Error> {
         let place = &self.plan.places[step.place];
         let entry = place.locks[step.lock];
-        let team = Team {
+        let workers = Workers {
             lock: entry.kind.title(entry.name),
             threads: place.threads,
             pin: false,
@@ -264,10 +264,10 @@ impl Run<'_> {
         let sample = match &self.ready[step.place] {
             Ready::Exclusive(shape) => {
                 let round = entry.shapes.expect("every lock of the family has them");
-                round(self.world, &team, shape, step.pass)?
+                round(self.world, &workers, shape, step.pass)?
             }
             Ready::Workload(prepared) => {
-                prepared.round(&entry.rounds, self.world, &team, step.pass)?
+                prepared.round(&entry.rounds, self.world, &workers, step.pass)?
             }
         };
         let results = &mut self.results[step.place][step.lock];

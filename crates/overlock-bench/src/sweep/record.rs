@@ -13,7 +13,7 @@ use crate::report::simulation::Summary;
 use crate::stats::jain;
 use crate::workload::{Workload, qdisc};
 use crate::world::sim::Simulated;
-use crate::world::{Team, World};
+use crate::world::{Workers, World};
 
 /// A line of a file of results. Nothing in it depends on the machine that simulates, or on how long
 /// that takes.
@@ -93,7 +93,7 @@ pub fn simulate(
     let world = world.beside(point.others);
     let rounds = point.lock.simulated.as_ref();
     let rounds = rounds.expect("the locks of a grid run on simulated machines");
-    let team = Team {
+    let workers = Workers {
         lock: point.lock.name,
         threads: point.vcpus,
         pin: false,
@@ -102,7 +102,7 @@ pub fn simulate(
     world.begin(0);
     // Simulated clocks cost nothing to read, so one round counts operations and times the waits.
     let prepared = point.workload.prepare(&world, cpus, round);
-    let sample = prepared.round(rounds, &world, &team, Pass::Latency)?;
+    let sample = prepared.round(rounds, &world, &workers, Pass::Latency)?;
     let simulation = Summary::new(world.report().as_slice()).expect("the round has run");
 
     let operations = &sample.operations;

@@ -10,8 +10,8 @@ use super::random::{Random, zipf};
 use super::{Extra, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::probe::{Either, Pass, Probe};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// Shared structures.
 const STRUCTURES: u16 = 32;
@@ -177,28 +177,17 @@ impl<L, C: Word> Queue<L, C> {
 /// [`Error::NotExclusive`] if visits or tasks got lost, and those of [`World::run`].
 pub fn round<W: World, L: BenchLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     farm: &Farm,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    match pass {
-        Pass::Throughput => drive::<W, L, Untimed>(world, team, farm),
-        Pass::Latency => drive::<W, L, Timed>(world, team, farm),
-    }
-}
-
-fn drive<W: World, L: BenchLock, P: Probe>(
-    world: &W,
-    team: &Team,
-    farm: &Farm,
-) -> Result<Sample, Error> {
     let site: Site<L, W::Word> = Site::new(farm)?;
-    let crew = world.run(team, |worker| {
-        let mut builder: Builder<'_, W, L, P> = Builder {
+    let outcome = world.run(workers, &|worker| {
+        let mut builder: Builder<'_, W, L> = Builder {
             worker,
             site: &site,
             farm,
-            probe: P::new(),
+            probe: Either::new(pass),
             operations: 0,
             visits: 0,
         };
@@ -208,27 +197,30 @@ fn drive<W: World, L: BenchLock, P: Probe>(
             builder.visits,
         )
     })?;
-    let expected = crew.results.iter().map(|(_, visits)| visits).sum();
+    let expected = outcome.results.iter().map(|(_, visits)| visits).sum();
     let found = site.visits();
     let done = site.queue.done.get();
-    let stopped = crew.stopped;
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::Built { all: !stopped });
+    let stopped = outcome.stopped;
+    let sample = Sample::new(
+        outcome.map(|(tally, _)| tally),
+        Extra::Built { all: !stopped },
+    );
     if L::EXCLUDES && (expected != found || !stopped && done != farm.tasks() as u64) {
         return Err(Error::NotExclusive { expected, found });
     }
     Ok(sample)
 }
 
-struct Builder<'a, W: World, L, P> {
+struct Builder<'a, W: World, L> {
     worker: &'a W::Worker,
     site: &'a Site<L, W::Word>,
     farm: &'a Farm,
-    probe: P,
+    probe: Either,
     operations: u64,
     visits: u64,
 }
 
-impl<W: World, L: BenchLock, P: Probe> Builder<'_, W, L, P> {
+impl<W: World, L: BenchLock> Builder<'_, W, L> {
     /// Works until all is built.
     fn build(&mut self) {
         let queue = &self.site.queue;

@@ -17,8 +17,8 @@ pub mod queue;
 use super::{Extra, Sample, Tally};
 use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, Held};
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Crew, Team, Work, World};
+use crate::probe::{Either, Pass, Probe};
+use crate::world::{Outcome, Work, Workers, World};
 
 /// Private work for an item: to make it, to use it, to act on a broadcast.
 pub const ITEM_NS: f64 = 1_000.0;
@@ -65,42 +65,31 @@ pub struct Shape {
 /// those of [`World::run`].
 pub fn round<W: World, V: BenchCondvar>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     shape: &Shape,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    match pass {
-        Pass::Throughput => drive::<W, V, Untimed>(world, team, shape),
-        Pass::Latency => drive::<W, V, Timed>(world, team, shape),
-    }
-}
-
-fn drive<W: World, V: BenchCondvar, P: Probe>(
-    world: &W,
-    team: &Team,
-    shape: &Shape,
-) -> Result<Sample, Error> {
     match shape.pattern {
-        Pattern::Queue => queue::drive::<W, V, P>(world, team, shape.item),
-        Pattern::PingPong => ping_pong::drive::<W, V, P>(world, team),
-        Pattern::Broadcast => broadcast::drive::<W, V, P>(world, team, shape.item),
+        Pattern::Queue => queue::drive::<W, V>(world, workers, shape.item, pass),
+        Pattern::PingPong => ping_pong::drive::<W, V>(world, workers, pass),
+        Pattern::Broadcast => broadcast::drive::<W, V>(world, workers, shape.item, pass),
     }
 }
 
 /// A thread that waits, and what it saw.
-struct Member<'a, W: World, P> {
+struct Member<'a, W: World> {
     worker: &'a W::Worker,
-    probe: P,
+    probe: Either,
     operations: u64,
     /// Times that it found the data in a state that cannot be.
     torn: u64,
 }
 
-impl<'a, W: World, P: Probe> Member<'a, W, P> {
-    fn new(worker: &'a W::Worker) -> Self {
+impl<'a, W: World> Member<'a, W> {
+    fn new(worker: &'a W::Worker, pass: Pass) -> Self {
         Self {
             worker,
-            probe: P::new(),
+            probe: Either::new(pass),
             operations: 0,
             torn: 0,
         }
@@ -131,9 +120,9 @@ impl<'a, W: World, P: Probe> Member<'a, W, P> {
 }
 
 /// Checks a round whose operations left `found` in the data.
-fn judge(crew: Crew<(Tally, u64)>, found: u64) -> Result<Sample, Error> {
-    let torn = crew.results.iter().map(|(_, torn)| torn).sum();
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::None);
+fn judge(outcome: Outcome<(Tally, u64)>, found: u64) -> Result<Sample, Error> {
+    let torn = outcome.results.iter().map(|(_, torn)| torn).sum();
+    let sample = Sample::new(outcome.map(|(tally, _)| tally), Extra::None);
     let expected = sample.total();
     if expected != found {
         return Err(Error::NotExclusive { expected, found });
@@ -153,25 +142,25 @@ mod tests {
 
     #[test]
     fn what_the_threads_tell_is_held_against_the_data() {
-        let crew = |torn| Crew {
+        let outcome = |torn| Outcome {
             results: [3, 4]
-                .map(|operations| (Tally::new(operations, Untimed), torn))
+                .map(|operations| (Tally::new(operations, Either::new(Pass::Throughput)), torn))
                 .to_vec(),
             elapsed: Duration::from_millis(1),
             stopped: true,
             cpu: Duration::ZERO,
             switches: 0,
         };
-        assert_eq!(judge(crew(0), 7).unwrap().operations, [3, 4]);
+        assert_eq!(judge(outcome(0), 7).unwrap().operations, [3, 4]);
         assert!(matches!(
-            judge(crew(0), 6),
+            judge(outcome(0), 6),
             Err(Error::NotExclusive {
                 expected: 7,
                 found: 6
             })
         ));
         assert!(matches!(
-            judge(crew(1), 7),
+            judge(outcome(1), 7),
             Err(Error::Torn { looks: 7, torn: 2 })
         ));
     }

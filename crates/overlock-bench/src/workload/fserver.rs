@@ -11,8 +11,8 @@ use super::random::{Random, zipf};
 use super::{Extra, Sample, Tally};
 use crate::error::Error;
 use crate::lock::BenchLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::probe::{Either, Pass, Probe};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// Directories below a directory.
 const FAN_OUT: usize = 8;
@@ -139,29 +139,18 @@ impl<L: BenchLock, C: Word> Tree<L, C> {
 /// many files as there are, and those of [`World::run`].
 pub fn round<W: World, L: BenchLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     steps: &Steps,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    match pass {
-        Pass::Throughput => drive::<W, L, Untimed>(world, team, steps),
-        Pass::Latency => drive::<W, L, Timed>(world, team, steps),
-    }
-}
-
-fn drive<W: World, L: BenchLock, P: Probe>(
-    world: &W,
-    team: &Team,
-    steps: &Steps,
-) -> Result<Sample, Error> {
     let tree: Tree<L, W::Word> = Tree::new()?;
     let before = tree.sum(|directory| directory.files.get());
-    let crew = world.run(team, |worker| {
-        let mut server: Server<'_, W, L, P> = Server {
+    let outcome = world.run(workers, &|worker| {
+        let mut server: Server<'_, W, L> = Server {
             worker,
             tree: &tree,
             steps,
-            probe: P::new(),
+            probe: Either::new(pass),
             did: Did::default(),
         };
         let mut random = Random::new(worker.index() as u64);
@@ -172,11 +161,11 @@ fn drive<W: World, L: BenchLock, P: Probe>(
         }
         (Tally::new(requests, server.probe), server.did)
     })?;
-    let did = crew
+    let did = outcome
         .results
         .iter()
         .fold(Did::default(), |sum, (_, did)| sum.and(did));
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::None);
+    let sample = Sample::new(outcome.map(|(tally, _)| tally), Extra::None);
     if !L::EXCLUDES {
         return Ok(sample);
     }
@@ -219,15 +208,15 @@ impl Did {
     }
 }
 
-struct Server<'a, W: World, L, P> {
+struct Server<'a, W: World, L> {
     worker: &'a W::Worker,
     tree: &'a Tree<L, W::Word>,
     steps: &'a Steps,
-    probe: P,
+    probe: Either,
     did: Did,
 }
 
-impl<W: World, L: BenchLock, P: Probe> Server<'_, W, L, P> {
+impl<W: World, L: BenchLock> Server<'_, W, L> {
     /// Answers a request.
     fn serve(&mut self, random: &mut Random) {
         let (worker, steps) = (self.worker, self.steps);

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Pass, Probe, Timed, Untimed};
 use crate::world::native::{Native, NativeWorker};
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// How many locks there are under [`Locks::Zipf`].
 const MANY_LOCKS: u16 = 1_000;
@@ -125,20 +125,21 @@ fn section(worker: &NativeWorker, words: &Words, critical: Work, inside: Inside)
 /// them, and those of [`World::run`].
 pub fn round<L: BenchLock>(
     world: &Native,
-    team: &Team,
+    workers: &Workers,
     shape: &Shape,
     pass: Pass,
 ) -> Result<Sample, Error> {
     match pass {
-        Pass::Throughput => drive::<L, Untimed>(world, team, shape),
-        Pass::Latency => drive::<L, Timed>(world, team, shape),
+        Pass::Throughput => drive::<L, Untimed>(world, workers, shape, pass),
+        Pass::Latency => drive::<L, Timed>(world, workers, shape, pass),
     }
 }
 
 fn drive<L: BenchLock, P: Probe>(
     world: &Native,
-    team: &Team,
+    workers: &Workers,
     shape: &Shape,
+    pass: Pass,
 ) -> Result<Sample, Error> {
     let create = |_| {
         Ok(Guarded {
@@ -149,15 +150,15 @@ fn drive<L: BenchLock, P: Probe>(
             },
         })
     };
-    let count = shape.locks.count(team.threads);
+    let count = shape.locks.count(workers.threads);
     let all = (0..count).map(create).collect::<Result<Vec<_>, Error>>()?;
     let choices = match shape.locks {
         Locks::Zipf => zipf(MANY_LOCKS, CHOICES),
         _ => Vec::new(),
     };
     let simple = shape.locks == Locks::One && shape.pause.is_none();
-    let crew = world.run(team, |worker| {
-        let mut member = Member::<P>::new(worker, shape);
+    let outcome = world.run(workers, &|worker| {
+        let mut member = Member::<P>::new(worker, shape, pass);
         if simple {
             member.simply(&all[0]);
         } else {
@@ -165,9 +166,9 @@ fn drive<L: BenchLock, P: Probe>(
         }
         member.leave()
     })?;
-    let sum = |pick: fn(&(Tally, [u64; 2])) -> u64| crew.results.iter().map(pick).sum::<u64>();
+    let sum = |pick: fn(&(Tally, [u64; 2])) -> u64| outcome.results.iter().map(pick).sum::<u64>();
     let (expected, torn) = (sum(|(_, did)| did[0]), sum(|(_, did)| did[1]));
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::None);
+    let sample = Sample::new(outcome.map(|(tally, _)| tally), Extra::None);
     if L::EXCLUDES {
         check(&all, expected, torn)?;
     }
@@ -204,11 +205,11 @@ struct Member<'a, P> {
 }
 
 impl<'a, P: Probe> Member<'a, P> {
-    fn new(worker: &'a NativeWorker, shape: &'a Shape) -> Self {
+    fn new(worker: &'a NativeWorker, shape: &'a Shape, pass: Pass) -> Self {
         Self {
             worker,
             shape,
-            probe: P::new(),
+            probe: P::new(pass),
             operations: 0,
             performed: 0,
             torn: 0,
@@ -299,13 +300,13 @@ mod tests {
 
     fn run<L: BenchLock>(shape: &Shape, pass: Pass) -> Result<Sample, Error> {
         let world = Native::new(vec![0], Arc::default(), |_, _| panic!("hangs"));
-        let team = Team {
+        let workers = Workers {
             lock: "test",
             threads: 4,
             pin: false,
             stop_after: Duration::from_millis(30),
         };
-        round::<L>(&world, &team, shape, pass)
+        round::<L>(&world, &workers, shape, pass)
     }
 
     /// Every way to hold a lock, to choose one, and to pause.

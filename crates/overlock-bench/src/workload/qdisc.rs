@@ -12,8 +12,8 @@
 use super::{Extra, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::probe::{Either, Pass, Probe};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// Packets that the queue takes, as a network device's default.
 const CAPACITY: u64 = 1000;
@@ -119,32 +119,21 @@ impl<C: Word> Queue<C> {
 /// [`Error::NotExclusive`] if packets appeared or got lost, and those of [`World::run`].
 pub fn round<W: World, L: BenchLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     steps: &Steps,
     pass: Pass,
-) -> Result<Sample, Error> {
-    match pass {
-        Pass::Throughput => drive::<W, L, Untimed>(world, team, steps),
-        Pass::Latency => drive::<W, L, Timed>(world, team, steps),
-    }
-}
-
-fn drive<W: World, L: BenchLock, P: Probe>(
-    world: &W,
-    team: &Team,
-    steps: &Steps,
 ) -> Result<Sample, Error> {
     let device: Device<L, W::Word> = Device {
         busy: Apart(L::create()?),
         root: Apart(L::create()?),
         queue: Queue::new(),
     };
-    let crew = world.run(team, |worker| {
-        let mut sender: Sender<'_, W, L, P> = Sender {
+    let outcome = world.run(workers, &|worker| {
+        let mut sender: Sender<'_, W, L> = Sender {
             worker,
             device: &device,
             steps,
-            probe: P::new(),
+            probe: Either::new(pass),
             dropped: 0,
         };
         let mut operations = 0;
@@ -153,8 +142,8 @@ fn drive<W: World, L: BenchLock, P: Probe>(
         }
         (Tally::new(operations, sender.probe), sender.dropped)
     })?;
-    let dropped = crew.results.iter().map(|(_, dropped)| dropped).sum();
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::Dropped(dropped));
+    let dropped = outcome.results.iter().map(|(_, dropped)| dropped).sum();
+    let sample = Sample::new(outcome.map(|(tally, _)| tally), Extra::Dropped(dropped));
     let (expected, found) = (sample.total(), device.queue.queued.get());
     if L::EXCLUDES && (expected != found || device.queue.is_running()) {
         return Err(Error::NotExclusive { expected, found });
@@ -162,15 +151,15 @@ fn drive<W: World, L: BenchLock, P: Probe>(
     Ok(sample)
 }
 
-struct Sender<'a, W: World, L, P> {
+struct Sender<'a, W: World, L> {
     worker: &'a W::Worker,
     device: &'a Device<L, W::Word>,
     steps: &'a Steps,
-    probe: P,
+    probe: Either,
     dropped: u64,
 }
 
-impl<'a, W: World, L: BenchLock, P: Probe> Sender<'a, W, L, P> {
+impl<'a, W: World, L: BenchLock> Sender<'a, W, L> {
     /// Sends a packet, and other people's if nobody else does. False if the packet was dropped.
     fn send(&mut self) -> bool {
         let (device, queue) = (self.device, &self.device.queue);

@@ -4,8 +4,8 @@
 use super::{Extra, Sample, Tally};
 use crate::error::Error;
 use crate::lock::BenchRwLock;
-use crate::probe::Probe;
-use crate::world::{Team, Word, World};
+use crate::probe::{Pass, Probe};
+use crate::world::{Word, Workers, World};
 
 /// The words lie next to the lock, as the data of an `RwLock<(u64, u64)>` do, and nothing else lies
 /// near. They differ only while somebody writes.
@@ -64,8 +64,9 @@ impl<W: World, P: Probe> Visitor<'_, W, P> {
 /// those of [`World::run`].
 pub fn round<W: World, L: BenchRwLock, P: Probe>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     count: usize,
+    pass: Pass,
     turns: impl Fn(&W::Worker, &mut Visitor<'_, W, P>, &[Record<L, W::Word>]) + Sync,
 ) -> Result<Sample, Error> {
     let create = || {
@@ -78,11 +79,11 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
     let records = (0..count)
         .map(|_| create())
         .collect::<Result<Vec<_>, Error>>()?;
-    let crew = world.run(team, |worker| {
+    let outcome = world.run(workers, &|worker| {
         let mut visitor = Visitor {
             worker,
-            readers: P::new(),
-            writers: P::new(),
+            readers: P::new(pass),
+            writers: P::new(pass),
             reads: 0,
             writes: 0,
             torn: 0,
@@ -99,9 +100,14 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
         let tally = Tally::of_roles(reads + writes, readers, writers);
         (tally, [reads, writes, torn])
     })?;
-    let [looks, expected, torn] =
-        [0, 1, 2].map(|which| crew.results.iter().map(|(_, did)| did[which]).sum::<u64>());
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::None);
+    let [looks, expected, torn] = [0, 1, 2].map(|which| {
+        outcome
+            .results
+            .iter()
+            .map(|(_, did)| did[which])
+            .sum::<u64>()
+    });
+    let sample = Sample::new(outcome.map(|(tally, _)| tally), Extra::None);
     if !L::EXCLUDES {
         return Ok(sample);
     }

@@ -9,8 +9,8 @@ use super::random::Random;
 use super::record::{self, Record, Visitor};
 use crate::error::Error;
 use crate::lock::BenchRwLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Work, Worker, World};
+use crate::probe::{Either, Pass, Probe, Timed, Untimed};
+use crate::world::{Work, Worker, Workers, World};
 
 /// What the threads do.
 #[derive(Clone, Copy, Debug)]
@@ -52,28 +52,38 @@ impl Share {
 /// Those of [`record::round`].
 pub fn round<W: World, L: BenchRwLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     shape: &Shape,
     pass: Pass,
 ) -> Result<Sample, Error> {
+    if !W::TESTS_COUNT {
+        return drive::<W, L, Either, false>(world, workers, shape, pass);
+    }
     // Without work there is no test for work either, as in the microbenchmark.
     let empty = shape.critical == Work::NONE && shape.between == Work::NONE;
     match (pass, empty) {
-        (Pass::Throughput, true) => drive::<W, L, Untimed, true>(world, team, shape),
-        (Pass::Throughput, false) => drive::<W, L, Untimed, false>(world, team, shape),
-        (Pass::Latency, true) => drive::<W, L, Timed, true>(world, team, shape),
-        (Pass::Latency, false) => drive::<W, L, Timed, false>(world, team, shape),
+        (Pass::Throughput, true) => drive::<W, L, Untimed, true>(world, workers, shape, pass),
+        (Pass::Throughput, false) => drive::<W, L, Untimed, false>(world, workers, shape, pass),
+        (Pass::Latency, true) => drive::<W, L, Timed, true>(world, workers, shape, pass),
+        (Pass::Latency, false) => drive::<W, L, Timed, false>(world, workers, shape, pass),
     }
 }
 
 fn drive<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     shape: &Shape,
+    pass: Pass,
 ) -> Result<Sample, Error> {
-    record::round::<W, L, P>(world, team, shape.records, |worker, visitor, records| {
-        turns::<W, L, P, EMPTY>(worker, visitor, records, *shape);
-    })
+    record::round::<W, L, P>(
+        world,
+        workers,
+        shape.records,
+        pass,
+        |worker, visitor, records| {
+            turns::<W, L, P, EMPTY>(worker, visitor, records, *shape);
+        },
+    )
 }
 
 /// The measured loop.

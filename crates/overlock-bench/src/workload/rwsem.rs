@@ -10,8 +10,8 @@ use super::Sample;
 use super::record;
 use crate::error::Error;
 use crate::lock::BenchRwLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Worker, World};
+use crate::probe::{Either, Pass, Probe, Timed, Untimed};
+use crate::world::{Worker, Workers, World};
 
 /// There is nothing to set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,18 +24,23 @@ pub struct Shape;
 /// Those of [`record::round`].
 pub fn round<W: World, L: BenchRwLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     _: &Shape,
     pass: Pass,
 ) -> Result<Sample, Error> {
     match pass {
-        Pass::Throughput => drive::<W, L, Untimed>(world, team),
-        Pass::Latency => drive::<W, L, Timed>(world, team),
+        _ if !W::TESTS_COUNT => drive::<W, L, Either>(world, workers, pass),
+        Pass::Throughput => drive::<W, L, Untimed>(world, workers, pass),
+        Pass::Latency => drive::<W, L, Timed>(world, workers, pass),
     }
 }
 
-fn drive<W: World, L: BenchRwLock, P: Probe>(world: &W, team: &Team) -> Result<Sample, Error> {
-    record::round::<W, L, P>(world, team, 1, |worker, visitor, records| {
+fn drive<W: World, L: BenchRwLock, P: Probe>(
+    world: &W,
+    workers: &Workers,
+    pass: Pass,
+) -> Result<Sample, Error> {
+    record::round::<W, L, P>(world, workers, 1, pass, |worker, visitor, records| {
         let [record] = records else {
             unreachable!("one was asked for")
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::probe::{Probe, Roles, Waits};
-use crate::world::Crew;
+use crate::world::Outcome;
 
 /// What a round of any workload brings.
 #[derive(Clone, Debug)]
@@ -39,13 +39,13 @@ pub enum Extra {
 }
 
 impl Sample {
-    pub(super) fn new(crew: Crew<Tally>, extra: Extra) -> Self {
-        let tallies = &crew.results;
+    pub(super) fn new(outcome: Outcome<Tally>, extra: Extra) -> Self {
+        let tallies = &outcome.results;
         Self {
             operations: tallies.iter().map(|tally| tally.operations).collect(),
-            elapsed: crew.elapsed,
-            cpu: crew.cpu,
-            switches: crew.switches,
+            elapsed: outcome.elapsed,
+            cpu: outcome.cpu,
+            switches: outcome.switches,
             waits: sum(tallies.iter().map(|tally| tally.waits.as_ref()), Waits::add),
             roles: sum(tallies.iter().map(|tally| tally.roles.as_ref()), Roles::add),
             extra,

@@ -11,8 +11,8 @@ use super::random::Random;
 use super::{Extra, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::probe::{Either, Pass, Probe};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// Entering the kernel, copying the operations in, finding the array, and leaving again.
 pub const CALL_NS: f64 = 100.0;
@@ -99,26 +99,17 @@ impl<L: BenchLock, C: Word> Array<L, C> {
 /// [`Error::NotExclusive`] if calls were lost, and those of [`World::run`].
 pub fn round<W: World, L: BenchLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     calls: &Calls,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    match pass {
-        Pass::Throughput => drive::<W, L, Untimed>(world, team, calls),
-        Pass::Latency => drive::<W, L, Timed>(world, team, calls),
-    }
-}
-
-fn drive<W: World, L: BenchLock, P: Probe>(
-    world: &W,
-    team: &Team,
-    calls: &Calls,
-) -> Result<Sample, Error> {
     let arrays: Vec<Array<L, W::Word>> = (0..calls.arrays)
-        .map(|_| Array::new(team.threads))
+        .map(|_| Array::new(workers.threads))
         .collect::<Result<_, _>>()?;
-    let crew = world.run(team, |worker| turns::<W, L, P>(worker, &arrays, calls.call))?;
-    let sample = Sample::new(crew, Extra::None);
+    let outcome = world.run(workers, &|worker| {
+        turns::<W, L>(worker, &arrays, calls.call, pass)
+    })?;
+    let sample = Sample::new(outcome, Extra::None);
     let found = arrays.iter().map(|array| array.changed.get()).sum();
     let expected = sample.total();
     // Whoever raised a semaphore lowered it again, so every value is back at 0.
@@ -133,12 +124,13 @@ fn drive<W: World, L: BenchLock, P: Probe>(
 }
 
 /// The measured loop: two calls a turn.
-fn turns<W: World, L: BenchLock, P: Probe>(
+fn turns<W: World, L: BenchLock>(
     worker: &W::Worker,
     arrays: &[Array<L, W::Word>],
     call: Work,
+    pass: Pass,
 ) -> Tally {
-    let mut probe = P::new();
+    let mut probe = Either::new(pass);
     let mut random = Random::new(worker.index() as u64);
     let mut operations = 0;
     while !worker.stopped() {

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, BenchRwLock, CreateError, Held};
 use crate::probe::Pass;
 use crate::world::native::{Native, NativeWorker};
-use crate::world::{Crew, Team, Word, Work};
+use crate::world::{Outcome, Word, Work, Workers};
 
 #[test]
 fn a_lock_caps_its_operations() {
@@ -68,10 +68,10 @@ impl World for Jumpy {
 
     fn run<T: Send>(
         &self,
-        team: &Team,
-        body: impl Fn(&NativeWorker) -> T + Sync,
-    ) -> Result<Crew<T>, Error> {
-        self.0.run(team, body)
+        workers: &Workers,
+        body: &(dyn Fn(&NativeWorker) -> T + Sync),
+    ) -> Result<Outcome<T>, Error> {
+        self.0.run(workers, body)
     }
 
     fn work(&self, _: f64) -> Work {
@@ -149,11 +149,11 @@ impl BenchRwLock for WritersOnly {
 
 /// What the first round says that notices.
 fn found_out(workload: Workload, rounds: &Rounds<Jumpy>) -> Error {
-    let world = Jumpy(Native::new(vec![0], Arc::default(), |team, left| {
-        panic!("{left} threads of {team:?} hang")
+    let world = Jumpy(Native::new(vec![0], Arc::default(), |workers, left| {
+        panic!("{left} threads of {workers:?} hang")
     }));
     let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
-    let team = Team {
+    let workers = Workers {
         lock: "test",
         threads: 4,
         pin: false,
@@ -162,7 +162,7 @@ fn found_out(workload: Workload, rounds: &Rounds<Jumpy>) -> Error {
     (0..50)
         .find_map(|_| {
             prepared
-                .round(rounds, &world, &team, Pass::Throughput)
+                .round(rounds, &world, &workers, Pass::Throughput)
                 .err()
         })
         .unwrap_or_else(|| panic!("nobody noticed in {workload:?}"))

@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::calibrate::{Calibration, compute, time};
 use super::clock::Clock;
-use super::{Crew, Team, Word, Work, Worker, World};
+use super::{Outcome, Word, Work, Worker, Workers, World};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 
@@ -35,9 +35,9 @@ pub struct Native {
     stuck: Stuck,
 }
 
-/// Called with a team whose threads do not end, and how many of them. They cannot be joined nor
+/// Called with the workers of a round some of which do not end, and how many. They cannot be joined nor
 /// killed, so it does not return.
-pub type Stuck = fn(&Team, usize) -> !;
+pub type Stuck = fn(&Workers, usize) -> !;
 
 /// How long threads may take to end after they were asked to. A strictly fair lock under overcommit
 /// lets each of them go after a turn of the scheduler: some milliseconds for each thread in its
@@ -73,7 +73,7 @@ impl Native {
     }
 }
 
-/// A thread that takes part in a team.
+/// A thread of a round.
 #[derive(Debug)]
 pub struct NativeWorker {
     index: usize,
@@ -166,12 +166,12 @@ impl World for Native {
 
     fn run<T: Send>(
         &self,
-        team: &Team,
-        body: impl Fn(&NativeWorker) -> T + Sync,
-    ) -> Result<Crew<T>, Error> {
+        workers: &Workers,
+        body: &(dyn Fn(&NativeWorker) -> T + Sync),
+    ) -> Result<Outcome<T>, Error> {
         let stop = Arc::new(Stop::default());
         let arrived = AtomicUsize::new(0);
-        let running = AtomicUsize::new(team.threads);
+        let running = AtomicUsize::new(workers.threads);
         // Threads wait as readers; the writer lets all of them go at once.
         let gate = RwLock::new(Start::Cancelled);
         let starter = thread::current();
@@ -186,10 +186,10 @@ impl World for Native {
                 running: &running,
                 interrupt: &self.interrupt,
             };
-            if team.pin {
+            if workers.pin {
                 self.pin(index);
             }
-            if arrived.fetch_add(1, Ordering::Relaxed) + 1 == team.threads {
+            if arrived.fetch_add(1, Ordering::Relaxed) + 1 == workers.threads {
                 starter.unpark();
             }
             if *gate.read().expect("nobody panics with the gate") == Start::Cancelled {
@@ -207,18 +207,18 @@ impl World for Native {
 
         thread::scope(|scope| {
             let mut closed = gate.write().expect("nobody panics with the gate");
-            let mut handles = Vec::with_capacity(team.threads);
-            for index in 0..team.threads {
+            let mut handles = Vec::with_capacity(workers.threads);
+            for index in 0..workers.threads {
                 let member = &member;
                 let builder = thread::Builder::new()
-                    .name(format!("{}-{index}", team.lock))
+                    .name(format!("{}-{index}", workers.lock))
                     .stack_size(STACK);
                 match builder.spawn_scoped(scope, move || member(index)) {
                     Ok(handle) => handles.push(handle),
-                    Err(source) => return Err(spawn_error(team.threads, index, &source)),
+                    Err(source) => return Err(spawn_error(workers.threads, index, &source)),
                 }
             }
-            while arrived.load(Ordering::Relaxed) < team.threads {
+            while arrived.load(Ordering::Relaxed) < workers.threads {
                 thread::park();
             }
             *closed = Start::Go;
@@ -226,13 +226,17 @@ impl World for Native {
             drop(closed);
 
             let finished = || running.load(Ordering::Acquire) == 0;
-            self.interrupt
-                .wait(team.stop_after, || self.interrupt.is_raised() || finished());
+            self.interrupt.wait(workers.stop_after, || {
+                self.interrupt.is_raised() || finished()
+            });
             let stopped = !finished();
             stop.0.store(true, Ordering::Relaxed);
             let asked = Instant::now();
-            if !self.interrupt.wait((self.patience)(team.threads), finished) {
-                (self.stuck)(team, running.load(Ordering::Relaxed));
+            if !self
+                .interrupt
+                .wait((self.patience)(workers.threads), finished)
+            {
+                (self.stuck)(workers, running.load(Ordering::Relaxed));
             }
 
             let done: Vec<Done<T>> = handles
@@ -248,7 +252,7 @@ impl World for Native {
             } else {
                 last.unwrap_or(asked)
             };
-            Ok(Crew {
+            Ok(Outcome {
                 elapsed: end - start,
                 stopped,
                 cpu: done.iter().map(|done| done.cpu).sum(),
@@ -301,13 +305,13 @@ mod tests {
     use super::*;
 
     fn native() -> Native {
-        Native::new(vec![0], Arc::default(), |team, left| {
-            panic!("{left} threads of {team:?} hang")
+        Native::new(vec![0], Arc::default(), |workers, left| {
+            panic!("{left} threads of {workers:?} hang")
         })
     }
 
-    fn team(threads: usize, pin: bool, stop_after: Duration) -> Team {
-        Team {
+    fn workers(threads: usize, pin: bool, stop_after: Duration) -> Workers {
+        Workers {
             lock: "test",
             threads,
             pin,
@@ -316,40 +320,43 @@ mod tests {
     }
 
     #[test]
-    fn a_team_runs_until_it_is_stopped() {
-        let crew = native()
-            .run(&team(3, false, Duration::from_millis(20)), |worker| {
+    fn workers_run_until_they_are_stopped() {
+        let outcome = native()
+            .run(&workers(3, false, Duration::from_millis(20)), &|worker| {
                 while !worker.stopped() {
                     worker.rest();
                 }
                 worker.index()
             })
             .unwrap();
-        assert_eq!(crew.results, [0, 1, 2]);
-        assert!(crew.stopped);
+        assert_eq!(outcome.results, [0, 1, 2]);
+        assert!(outcome.stopped);
         assert!(
-            crew.elapsed >= Duration::from_millis(20),
+            outcome.elapsed >= Duration::from_millis(20),
             "{:?}",
-            crew.elapsed
+            outcome.elapsed
         );
-        assert!(crew.cpu > Duration::ZERO);
+        assert!(outcome.cpu > Duration::ZERO);
     }
 
     #[test]
-    fn a_team_may_end_by_itself() {
+    fn workers_may_end_by_themselves() {
         let sleep = |_: &NativeWorker| thread::sleep(Duration::from_millis(5));
-        let crew = native()
-            .run(&team(2, true, Duration::from_secs(60)), sleep)
+        let outcome = native()
+            .run(&workers(2, true, Duration::from_secs(60)), &sleep)
             .unwrap();
-        assert!(!crew.stopped);
-        assert!(crew.elapsed >= Duration::from_millis(5) && crew.elapsed < Duration::from_secs(30));
+        assert!(!outcome.stopped);
+        assert!(
+            outcome.elapsed >= Duration::from_millis(5)
+                && outcome.elapsed < Duration::from_secs(30)
+        );
     }
 
     #[test]
     fn an_interrupt_ends_the_round() {
         let native = native();
         native.interrupt.raise();
-        let result = native.run(&team(2, false, Duration::from_secs(60)), |worker| {
+        let result = native.run(&workers(2, false, Duration::from_secs(60)), &|worker| {
             while !worker.stopped() {}
         });
         assert!(matches!(result, Err(Error::Interrupted)));
@@ -358,9 +365,9 @@ mod tests {
     #[test]
     fn threads_that_hang_are_told_of() {
         static FREE: AtomicBool = AtomicBool::new(false);
-        let stuck: Stuck = |team, left| {
+        let stuck: Stuck = |workers, left| {
             FREE.store(true, Ordering::Relaxed);
-            panic!("{left} of {} hang", team.threads)
+            panic!("{left} of {} hang", workers.threads)
         };
         let native = Native {
             patience: |_| Duration::from_millis(10),
@@ -372,7 +379,7 @@ mod tests {
                 thread::yield_now();
             }
         };
-        let run = || native.run(&team(2, false, Duration::ZERO), hang);
+        let run = || native.run(&workers(2, false, Duration::ZERO), &hang);
         let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
         assert_eq!(panic.downcast_ref::<String>().unwrap(), "2 of 2 hang");
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use overlock_sim::account::{Account, Counts, State};
 use overlock_sim::cache::Traffic;
-use overlock_sim::engine::{self, Outcome, Setup, Stuck};
+use overlock_sim::engine::{self, Setup, Stuck};
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use overlock_sim::trace::Mark;
@@ -19,7 +19,7 @@ use overlock_sim::{Sim, Time};
 use overlock::core::platform::Atomic;
 use overlock::core::raw::{RawLock, RawRwLock};
 
-use super::{Crew, Team, Word, Work, Worker, World};
+use super::{Outcome, Word, Work, Worker, Workers, World};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::lock::{BenchLock, BenchRwLock, CreateError};
@@ -100,7 +100,7 @@ impl Simulated {
         &self.host
     }
 
-    fn keep<T>(&self, outcome: &mut Outcome<T>) {
+    fn keep<T>(&self, outcome: &mut engine::Outcome<T>) {
         let report = Report {
             elapsed: outcome.elapsed.duration(),
             accounts: std::mem::take(&mut outcome.accounts),
@@ -129,7 +129,7 @@ const JOIN: [&str; 2] = [
 const STEAL: &str = "(*, 0, 0) -> (*, 0, 1): past the queue";
 
 /// How often a transition of that diagram was taken: never where no such lock was used.
-fn taken<T>(outcome: &Outcome<T>, text: &str) -> u64 {
+fn taken<T>(outcome: &engine::Outcome<T>, text: &str) -> u64 {
     // What is not in the diagram any more would count as never taken.
     let mut used = outcome
         .transitions
@@ -144,7 +144,7 @@ fn taken<T>(outcome: &Outcome<T>, text: &str) -> u64 {
     outcome.transition(PV, text)
 }
 
-/// A vCPU that takes part in a team.
+/// A vCPU of a round.
 #[derive(Debug)]
 pub struct SimulatedWorker {
     index: usize,
@@ -187,6 +187,8 @@ impl Word for U64 {
 }
 
 impl World for Simulated {
+    const TESTS_COUNT: bool = false;
+
     type Word = U64;
     type Worker = SimulatedWorker;
 
@@ -197,9 +199,9 @@ impl World for Simulated {
 
     fn run<T: Send>(
         &self,
-        team: &Team,
-        body: impl Fn(&SimulatedWorker) -> T + Sync,
-    ) -> Result<Crew<T>, Error> {
+        workers: &Workers,
+        body: &(dyn Fn(&SimulatedWorker) -> T + Sync),
+    ) -> Result<Outcome<T>, Error> {
         // A simulation looks at this only now and then, and a short one not at all.
         if self.interrupt.is_raised() {
             return Err(Error::Interrupted);
@@ -210,12 +212,12 @@ impl World for Simulated {
         let setup = Setup {
             machine: &self.machine,
             host: &self.host,
-            vcpus: team.threads,
+            vcpus: workers.threads,
             others: self.others,
             seed: self
                 .seed
                 .wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-            stop_after: team.stop_after.into(),
+            stop_after: workers.stop_after.into(),
             patience: PATIENCE,
             trace: self.trace,
         };
@@ -227,7 +229,7 @@ impl World for Simulated {
         })?;
         let cpu = outcome.account().on_cpu();
         self.keep(&mut outcome);
-        Ok(Crew {
+        Ok(Outcome {
             elapsed: outcome.elapsed.duration(),
             stopped: outcome.stopped,
             cpu: cpu.duration(),

@@ -44,10 +44,10 @@ fn other_locks_have_no_modes() {
 
 /// What a simulation brings in which a lock with these transitions was used, each taken as often as it
 /// says.
-fn outcome(diagram: &'static Diagram, times: &[u64]) -> Outcome<()> {
+fn outcome(diagram: &'static Diagram, times: &[u64]) -> engine::Outcome<()> {
     let transitions = times.iter().enumerate();
     let transitions = transitions.map(|(index, &times)| (Transition { diagram, index }, times));
-    Outcome {
+    engine::Outcome {
         results: Vec::new(),
         elapsed: Time::ZERO,
         stopped: false,
@@ -70,7 +70,7 @@ static OTHER: Diagram = Diagram {
 };
 
 #[test]
-fn arrows_are_counted_by_their_texts() {
+fn transitions_are_counted_by_their_texts() {
     assert_eq!(taken(&outcome(&KNOWN, &[3, 5]), "gone"), 5);
     assert_eq!(taken(&outcome(&KNOWN, &[3, 0]), "gone"), 0);
     assert_eq!(taken(&outcome(&OTHER, &[3]), "there and back"), 0);
