@@ -6,7 +6,7 @@ use overlock::core::stat::{self, BUCKETS, Event, Histogram, Latency};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::report::text::{count, time};
+use overlock_report::numbers::{count, time};
 
 /// Counters and latencies over any number of rounds.
 #[derive(Clone, Debug, PartialEq, Eq)]

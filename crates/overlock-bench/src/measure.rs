@@ -8,7 +8,7 @@ use crate::plan::{Plan, Step};
 use crate::probe::{Pass, Roles, Waits};
 use crate::registry::{Entry, Kind, Listed};
 use crate::stats::median;
-use crate::workload::{Sample, Workload};
+use crate::workload::{Sample, Sections, Workload};
 use crate::world::Workers;
 use crate::world::sim::Report;
 
@@ -29,15 +29,6 @@ pub struct Cell {
     pub counters: Option<Counters>,
     /// What a simulated world told of each throughput round.
     pub reports: Vec<Report>,
-}
-
-/// The sections' lengths as measured between the rounds, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sections {
-    /// With the lock held.
-    pub critical: f64,
-    /// Without.
-    pub between: f64,
 }
 
 /// What a run brought.
@@ -175,7 +166,7 @@ pub fn run<W: Listed>(
 
     Ok(Measurement {
         cells: cells.into_iter().flatten().collect(),
-        sections: Sections::median(&sections),
+        sections: median_of(&sections),
         elapsed: start.elapsed(),
     })
 }
@@ -187,11 +178,9 @@ fn add<T>(sum: &mut Option<T>, more: Option<T>, add: fn(&mut T, &T)) {
     }
 }
 
-impl Sections {
-    fn median(all: &[Self]) -> Option<Self> {
-        (!all.is_empty()).then(|| Self {
-            critical: median(all.iter().map(|sections| sections.critical)),
-            between: median(all.iter().map(|sections| sections.between)),
-        })
-    }
+fn median_of(all: &[Sections]) -> Option<Sections> {
+    (!all.is_empty()).then(|| Sections {
+        critical: median(all.iter().map(|sections| sections.critical)),
+        between: median(all.iter().map(|sections| sections.between)),
+    })
 }

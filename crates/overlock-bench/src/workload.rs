@@ -26,7 +26,7 @@ use crate::registry::{Entry, Family};
 use crate::world::World;
 use condvar::Pattern;
 
-pub use rounds::{Prepared, Round, Rounds};
+pub use rounds::{Prepared, Round, Rounds, Sections};
 use sample::Tally;
 pub use sample::{Extra, Sample};
 use words::Words;
@@ -93,6 +93,25 @@ pub struct Parameters {
     pub records: Option<usize>,
     /// Who waits for whom.
     pub pattern: Option<&'static str>,
+}
+
+impl Parameters {
+    /// A phrase after a comma for each parameter, the sections excepted.
+    pub fn describe(&self) -> String {
+        let reads = self
+            .reads_percent
+            .map(|percent| format!(", {percent} % reads"));
+        let records = self.records.map(|records| match records {
+            1 => ", 1 record".to_owned(),
+            _ => format!(", {records} records"),
+        });
+        let arrays = self.arrays.map(|arrays| format!(", {arrays} arrays"));
+        let pattern = self.pattern.map(|pattern| format!(", {pattern}"));
+        [reads, records, arrays, pattern]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
 }
 
 impl Workload {

@@ -2,12 +2,10 @@
 //! progress, results, ways to end.
 
 pub mod ending;
-pub mod files;
 pub mod load;
 pub mod progress;
+pub mod results;
 pub mod workload;
-
-use std::io;
 
 use overlock_bench::error::Error;
 use overlock_bench::machine::Machine;
@@ -18,7 +16,8 @@ use overlock_bench::report::{Row, table};
 use overlock_bench::settings::Settings;
 
 use crate::exit::Exit;
-use files::Files;
+use crate::terminal::{print_beside, width};
+use results::Files;
 
 /// Locks that take fewer threads than any number of the plan are refused; those that take fewer
 /// than some of them have no rows there, which the user is told.
@@ -52,13 +51,8 @@ pub fn show(
     quiet: bool,
 ) -> Result<(), Exit> {
     if !quiet {
-        let text = table::render(machine, settings, rows, progress::width());
-        // A file that is the standard output has it for itself.
-        if files.use_stdout() {
-            crate::print(io::stderr().lock(), text.as_bytes())?;
-        } else {
-            crate::print(io::stdout().lock(), text.as_bytes())?;
-        }
+        let text = table::render(machine, settings, rows, width());
+        print_beside(files.use_stdout(), &text)?;
     }
     files.write_rows(machine, settings, rows)
 }

@@ -19,10 +19,10 @@ pub use symbols::Symbols;
 pub use text::{describe, short};
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::exit::Exit;
-use crate::measure::files::{self, Promised};
+use crate::files::{self, Promised};
 
 /// Where a report goes beside the terminal.
 #[derive(Debug, clap::Args)]
@@ -49,14 +49,11 @@ impl Files {
     /// Checks that they can be written.
     pub fn open(args: &Args) -> Result<Self, Exit> {
         let given = [&args.report, &args.svg].map(Option::as_deref);
-        if given[0].is_some() && given[0] == given[1] {
-            let name = given[0].map(files::name).unwrap_or_default();
-            return Err(Exit::usage(format!("--report and --svg both name {name}")));
-        }
+        let use_stdout = files::distinct("--report and --svg", &given)?;
         Ok(Self {
             report: files::open("--report", given[0])?,
             svg: files::open("--svg", given[1])?,
-            use_stdout: given.contains(&Some(Path::new("-"))),
+            use_stdout,
         })
     }
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::Row;
 use crate::machine::Machine;
-use crate::report::columns::{Column, blocks};
-use crate::report::text::{count, factor, significant};
+use overlock_report::columns::{Column, blocks};
+use overlock_report::numbers::{count, factor, significant};
 
 /// The version of the JSON document; see [`crate::grid::report::VERSION`].
 pub const VERSION: u32 = 1;

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use overlock_report::columns::{Column, NOTHING, blocks, optional};
+use overlock_report::numbers::{count, factor, rate, seconds, significant, time, trimmed};
 use overlock_sim::account::State;
 
 use super::Row;
-use super::columns::{Column, NOTHING, blocks, optional};
 use super::simulation::Summary;
-use super::text::{count, factor, rate, rest, seconds, significant, time, trimmed};
 use crate::machine::Machine;
 use crate::settings::Settings;
 
@@ -259,7 +259,7 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
             measured(ncs, row.and_then(|row| row.ncs_measured_ns)),
         );
     }
-    text += &rest(&set);
+    text += &set.describe();
     let pinned = if settings.pin { ", pinned" } else { "" };
     let _ = write!(
         text,

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::{Sample, build, condvar, fserver, micro, qdisc, rw, rwsem, semop};
 use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, BenchRwLock};
-use crate::measure::Sections;
 use crate::probe::Pass;
 use crate::world::{Workers, World};
 
@@ -68,6 +67,15 @@ impl<W: World> Rounds<W> {
             condvar: condvar::round::<W, V>,
         }
     }
+}
+
+/// The sections' lengths as measured between the rounds, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sections {
+    /// With the lock held.
+    pub critical: f64,
+    /// Without.
+    pub between: f64,
 }
 
 /// A workload with its work calibrated.

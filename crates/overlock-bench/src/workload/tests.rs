@@ -36,6 +36,18 @@ fn a_lock_caps_its_operations() {
 }
 
 #[test]
+fn parameters_have_phrases() {
+    let parameters = Parameters {
+        cs_ns: Some(5.0),
+        reads_percent: Some(99.5),
+        records: Some(1),
+        ..Parameters::default()
+    };
+    assert_eq!(parameters.describe(), ", 99.5 % reads, 1 record");
+    assert_eq!(Parameters::default().describe(), "");
+}
+
+#[test]
 fn an_empty_section_has_no_cap() {
     assert_eq!(Workload::ALL[0].cap(0.0, 8, 2), f64::INFINITY);
     assert_eq!(Workload::ALL[5].cap(0.0, 8, 2), f64::INFINITY);

@@ -19,10 +19,11 @@ use overlock_bench::registry::Family;
 use overlock_bench::world::native::{CHECKED, Native};
 
 use crate::exit::Exit;
+use crate::files::{Promised, distinct, open};
 use crate::measure::ending;
-use crate::measure::files::{Promised, distinct, open};
-use crate::measure::progress::{Progress, width};
+use crate::measure::progress::Progress;
 use crate::number::{seconds, whole};
+use crate::terminal::{print_beside, width};
 
 /// How long the short form takes, with room below the 90 seconds that it promises.
 const SHORT_BUDGET: Duration = Duration::from_secs(80);
@@ -351,11 +352,7 @@ fn show(report: &Report, args: &Args, form: Form, stdout_is_taken: bool) -> Resu
         details: args.details,
     };
     let text = render(report, &look);
-    if stdout_is_taken {
-        crate::print(io::stderr().lock(), text.as_bytes())
-    } else {
-        crate::print(io::stdout().lock(), text.as_bytes())
-    }
+    print_beside(stdout_is_taken, &text)
 }
 
 /// As <https://no-color.org> has it.

@@ -1,6 +1,5 @@
 //! `overlock bench idle`
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +12,11 @@ use overlock_bench::interrupt::Interrupt;
 use overlock_bench::machine::{Machine, most_threads};
 
 use crate::exit::Exit;
+use crate::files::open;
 use crate::measure::ending;
-use crate::measure::files::open;
-use crate::measure::progress::{Progress, width};
+use crate::measure::progress::Progress;
 use crate::number::{seconds, whole};
+use crate::terminal::{print_beside, width};
 
 /// Measure what threads cost that are blocked for long: CPU time, switches, the owner's time
 ///
@@ -100,11 +100,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         };
         if !args.quiet {
             let text = report.render(width());
-            if use_stdout {
-                crate::print(io::stderr().lock(), text.as_bytes())?;
-            } else {
-                crate::print(io::stdout().lock(), text.as_bytes())?;
-            }
+            print_beside(use_stdout, &text)?;
         }
         if let Some(file) = json {
             file.write(|out| report.json(out))?;

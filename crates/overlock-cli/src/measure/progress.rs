@@ -1,7 +1,6 @@
 //! How far the run is.
 
 use std::io::IsTerminal;
-use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -108,6 +107,7 @@ impl Progress {
     }
 
     /// Prints something while the bar steps aside.
+    #[cfg(feature = "sim")]
     pub fn aside<R>(&self, print: impl FnOnce() -> R) -> R {
         match self {
             Self::Bar(bar) => bar.suspend(print),
@@ -127,15 +127,4 @@ impl Observer for Progress {
         let name = entry.kind.title(entry.name);
         self.at(index, &format!("{name}, {threads} threads"));
     }
-}
-
-/// The width of the terminal that the table goes to, if it is one.
-pub fn width() -> Option<u16> {
-    width_of(std::io::stdout())
-}
-
-/// The width of a terminal, if it is one.
-pub fn width_of(terminal: impl AsFd) -> Option<u16> {
-    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
-    (size.ws_col > 0).then_some(size.ws_col)
 }

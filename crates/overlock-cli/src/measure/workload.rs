@@ -91,6 +91,7 @@ pub enum Pattern {
 
 impl Args {
     /// The workload that they ask for, of the subcommand of that name.
+    #[cfg(feature = "sim")]
     pub fn workload(&self, command: &str) -> Result<Workload, Exit> {
         self.options.workload(self.workload, command)
     }

@@ -13,8 +13,8 @@ use tempfile::TempDir;
 use super::launch::{self, Watch};
 use super::{Args, name};
 use crate::exit::Exit;
-use crate::measure::progress;
 use crate::stat::{self, Document, Files, Living, Process};
+use crate::terminal::width_of;
 
 /// Memory, where there is such a place: the tables are written all the time.
 const SHM: &str = "/dev/shm";
@@ -105,7 +105,7 @@ pub fn run(args: &Args, program: &Path, mut command: Command) -> Result<ExitStat
 
 /// The standard output is the program's.
 fn print(processes: &[Process]) {
-    let width = progress::width_of(io::stderr());
+    let width = width_of(io::stderr());
     stat::say(&stat::describe(processes, width));
 }
 

@@ -136,31 +136,3 @@ fn look(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
         send(child, libc::SIGCONT);
     }
 }
-
-/// Ends this process as the child has ended: by the same signal, so that a shell sees no
-/// difference.
-pub fn end_like(status: ExitStatus) -> u8 {
-    let Some(signal) = status.signal() else {
-        return status.code().unwrap_or_default() as u8;
-    };
-    let none = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // One core dump is enough.
-    // SAFETY: `none` is valid.
-    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
-    let mut only = MaybeUninit::uninit();
-    // SAFETY: initialises the set.
-    unsafe { libc::sigemptyset(only.as_mut_ptr()) };
-    // SAFETY: initialised above; a signal that has ended a process exists.
-    unsafe { libc::sigaddset(only.as_mut_ptr(), signal) };
-    // SAFETY: the default action is no function of ours.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
-    // SAFETY: initialised above; no old set is asked for.
-    unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, only.as_ptr(), std::ptr::null_mut()) };
-    // SAFETY: it has no preconditions.
-    unsafe { libc::raise(signal) };
-    // Of signals that do not end a process by default none has ended the child.
-    128 + signal as u8
-}

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::thread;
 
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::sweep::grid::{CORES, MOST_POINTS};
-use overlock_bench::sweep::merge::failures;
-use overlock_bench::sweep::run::{left, run as simulated};
-use overlock_bench::sweep::{Error, Grid, Key, Line, Point, Shard, Store, simulate};
 use overlock_bench::workload::Workload;
 use overlock_sim::machine::Machine;
+use overlock_study::sweep::grid::{CORES, MOST_POINTS};
+use overlock_study::sweep::merge::failures;
+use overlock_study::sweep::run::{left, run as simulated};
+use overlock_study::sweep::{Error, Grid, Key, Line, Point, Shard, Store, simulate};
 
 use super::machine::{self, MOST_VCPUS};
 use super::run::{locks, seconds};

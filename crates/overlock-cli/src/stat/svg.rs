@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::io::{self, Write};
 
-use overlock_bench::report::text::{count, time};
+use overlock_report::numbers::{count, time};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use overlock_bench::report::columns::{Column, NOTHING, blocks, optional};
-use overlock_bench::report::text::{count, time};
+use overlock_report::columns::{Column, NOTHING, blocks, optional};
+use overlock_report::numbers::{count, time};
 
 use super::process::Process;
 use super::rows::{Event, Row};

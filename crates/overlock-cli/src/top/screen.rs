@@ -1,7 +1,7 @@
 //! What `overlock top` shows.
 
 use clap::ValueEnum;
-use overlock_bench::report::text::{count, time};
+use overlock_report::numbers::{count, time};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout};
 use ratatui::style::{Modifier, Style};

@@ -3,8 +3,8 @@
 use super::Report;
 use crate::grid::figures::Judged;
 use crate::grid::shape::SHAPES;
-use crate::report::text::time;
 use crate::stats::median;
+use overlock_report::numbers::time;
 
 /// How good a figure is, from far behind to far ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

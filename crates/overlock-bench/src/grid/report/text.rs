@@ -9,8 +9,8 @@ use super::map::{Heat, Map, maps};
 use crate::grid::check;
 use crate::grid::figures::{Judged, Row};
 use crate::grid::summary::Summary;
-use crate::report::columns::{Column, NOTHING, blocks, optional};
-use crate::report::text::{count, factor, rate, significant, time};
+use overlock_report::columns::{Column, NOTHING, blocks, optional};
+use overlock_report::numbers::{count, factor, rate, significant, time};
 
 /// How a text is to look.
 #[derive(Clone, Copy, Debug)]

@@ -12,8 +12,8 @@ use std::io::{self, Write};
 use plotters::prelude::*;
 
 use super::{Reproduction, text};
-use crate::report::svg::{Area, COLOURS, FONT, picture};
 use chart::{Chart, Dot};
+use overlock_report::picture::{Area, COLOURS, FONT, picture};
 
 const WIDTH: u32 = 1100;
 /// The title of the picture, and what its marks mean.

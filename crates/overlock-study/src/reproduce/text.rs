@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::label::{Place, Quantity};
 use super::{Line, Reproduction, Verdict};
-use crate::report::text::significant;
+use overlock_report::numbers::significant;
 
 const TITLES: [&str; 6] = ["where", "what", "simulated", "published", "ratio", "within"];
 

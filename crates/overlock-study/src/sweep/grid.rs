@@ -9,8 +9,8 @@ use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::{Deserialize, Serialize};
 
-use crate::registry::{Entry, Family};
-use crate::workload::Workload;
+use overlock_bench::registry::{Entry, Family};
+use overlock_bench::workload::Workload;
 
 /// The most points of a grid: a week's work for a large cluster.
 pub const MOST_POINTS: usize = 1_000_000;

@@ -7,9 +7,9 @@ use std::error::Error;
 use plotters::prelude::*;
 
 use super::axis::Axis;
-use crate::report::svg::{Area, FONT};
 use crate::reproduce::Line;
 use crate::reproduce::label::{Count, Place, Unit};
+use overlock_report::picture::{Area, FONT};
 
 /// The room that a figure has, if there are many.
 const SLOT: u32 = 24;

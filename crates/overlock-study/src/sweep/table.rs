@@ -4,10 +4,10 @@ use overlock_sim::account::State;
 
 use super::record::{Measured, Outcome};
 use super::store::Line;
-use crate::probe::Times;
-use crate::report::columns::{Column, NOTHING, blocks, optional};
-use crate::report::text::{count, rate, seconds, significant, time};
-use crate::stats::median;
+use overlock_bench::probe::Times;
+use overlock_bench::stats::median;
+use overlock_report::columns::{Column, NOTHING, blocks, optional};
+use overlock_report::numbers::{count, rate, seconds, significant, time};
 
 /// A lock in one place: all seeds.
 struct Row {

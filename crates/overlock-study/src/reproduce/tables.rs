@@ -7,7 +7,7 @@ mod rwsem;
 
 use super::label::{Count, Place, Unit};
 use super::{Case, Results, Table, Verdict};
-use crate::workload::Workload;
+use overlock_bench::workload::Workload;
 
 /// All of them.
 pub static TABLES: &[Table] = &[

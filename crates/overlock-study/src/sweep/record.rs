@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::grid::{Key, Point};
-use crate::error::Error;
-use crate::interrupt::Interrupt;
-use crate::probe::{Pass, Times};
-use crate::report::simulation::Summary;
-use crate::stats::jain;
-use crate::workload::{Workload, qdisc};
-use crate::world::sim::Simulated;
-use crate::world::{Workers, World};
+use overlock_bench::error::Error;
+use overlock_bench::interrupt::Interrupt;
+use overlock_bench::probe::{Pass, Times};
+use overlock_bench::report::simulation::Summary;
+use overlock_bench::stats::jain;
+use overlock_bench::workload::{Workload, qdisc};
+use overlock_bench::world::sim::Simulated;
+use overlock_bench::world::{Workers, World};
 
 /// A line of a file of results. Nothing in it depends on the machine that simulates, or on how long
 /// that takes.

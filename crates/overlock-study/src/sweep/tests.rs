@@ -19,15 +19,15 @@ use tempfile::TempDir;
 use super::merge::{Merged, merge};
 use super::run::{left, run};
 use super::*;
-use crate::error::Error as Failure;
-use crate::interrupt::Interrupt;
-use crate::registry::{Entry, Family};
-use crate::report::simulation::Summary;
-use crate::workload::Workload;
-use crate::world::sim::Report;
+use overlock_bench::error::Error as Failure;
+use overlock_bench::interrupt::Interrupt;
+use overlock_bench::registry::{Entry, Family};
+use overlock_bench::report::simulation::Summary;
+use overlock_bench::workload::Workload;
+use overlock_bench::world::sim::Report;
 
 fn locks(names: &[&str]) -> Vec<&'static Entry> {
-    crate::registry::select(Family::Exclusive, names.iter().copied()).unwrap()
+    overlock_bench::registry::select(Family::Exclusive, names.iter().copied()).unwrap()
 }
 
 fn grid(vcpus: &[usize], seeds: u64) -> Grid {

@@ -1,7 +1,5 @@
 //! Numbers as people read them.
 
-use crate::workload::Parameters;
-
 /// A whole number in groups of three digits.
 pub fn count(value: f64) -> String {
     let digits = format!("{value:.0}");
@@ -61,38 +59,9 @@ pub fn time(nanoseconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// What the user may set about a workload, its sections excepted: a phrase after a comma for each.
-pub fn rest(parameters: &Parameters) -> String {
-    let reads = parameters
-        .reads_percent
-        .map(|percent| format!(", {percent} % reads"));
-    let records = parameters.records.map(|records| match records {
-        1 => ", 1 record".to_owned(),
-        _ => format!(", {records} records"),
-    });
-    let arrays = parameters.arrays.map(|arrays| format!(", {arrays} arrays"));
-    let pattern = parameters.pattern.map(|pattern| format!(", {pattern}"));
-    [reads, records, arrays, pattern]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parameters_are_told() {
-        let parameters = Parameters {
-            cs_ns: Some(5.0),
-            reads_percent: Some(99.5),
-            records: Some(1),
-            ..Parameters::default()
-        };
-        assert_eq!(rest(&parameters), ", 99.5 % reads, 1 record");
-        assert_eq!(rest(&Parameters::default()), "");
-    }
 
     #[test]
     fn counts_are_grouped() {

@@ -22,15 +22,15 @@ use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::Serialize;
 
-use crate::error::Error;
-use crate::interrupt::Interrupt;
-use crate::measure;
-use crate::plan::Plan;
 use crate::pool;
-use crate::registry::select;
-use crate::stats::median;
-use crate::workload::{Sample, Workload};
-use crate::world::sim::{Report, Simulated};
+use overlock_bench::error::Error;
+use overlock_bench::interrupt::Interrupt;
+use overlock_bench::measure;
+use overlock_bench::plan::Plan;
+use overlock_bench::registry::select;
+use overlock_bench::stats::median;
+use overlock_bench::workload::{Sample, Workload};
+use overlock_bench::world::sim::{Report, Simulated};
 
 pub use judge::{Claim, Line, Verdict};
 pub use tables::TABLES;

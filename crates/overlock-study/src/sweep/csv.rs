@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::record::Record;
 use super::store::Line;
-use crate::report::csv;
+use overlock_report::csv;
 
 /// Writes a header and the lines. What belongs together has names with the same beginning:
 /// `waits_p99_ns`. A simulation that failed has its settings and its error.

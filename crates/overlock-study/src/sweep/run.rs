@@ -9,9 +9,9 @@ use super::error::Error;
 use super::grid::{Key, Point};
 use super::record::{Measured, Outcome, Record};
 use super::store::{Line, Store};
-use crate::error::Error as Failure;
-use crate::interrupt::Interrupt;
 use crate::pool;
+use overlock_bench::error::Error as Failure;
+use overlock_bench::interrupt::Interrupt;
 
 /// Told of what happens, for a progress bar.
 pub trait Observer {

@@ -1,14 +1,15 @@
-//! The files that a run is to write.
+//! The files of a run's rows.
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use overlock_bench::machine::Machine;
-use overlock_bench::report::{Output, Row, csv, json, svg};
+use overlock_bench::report::{Row, json, svg};
 use overlock_bench::settings::Settings;
+use overlock_report::csv;
 
 use crate::exit::Exit;
+use crate::files::{Promised, distinct, open};
 
 /// Where results go.
 #[derive(Debug, clap::Args)]
@@ -91,61 +92,5 @@ impl Files {
             |out| csv::write(out, rows),
             |out| svg::write(out, machine, settings, rows),
         )
-    }
-}
-
-/// Checks that no two of these `options` name the same file, and says whether one of them is the
-/// standard output.
-pub fn distinct(options: &str, given: &[Option<&Path>]) -> Result<bool, Exit> {
-    let mut seen = HashSet::new();
-    for path in given.iter().flatten() {
-        if !seen.insert(path) {
-            let name = name(path);
-            return Err(Exit::usage(format!("two of {options} name {name}")));
-        }
-    }
-    Ok(seen.contains(&Path::new("-")))
-}
-
-/// A file that an option names, which can be written, as far as one can tell.
-#[derive(Debug)]
-pub struct Promised {
-    /// The option and the file.
-    what: String,
-    output: Output,
-}
-
-impl Promised {
-    /// Checks that it can be.
-    pub fn open(option: &str, path: &Path) -> Result<Self, Exit> {
-        let what = format!("{option} {}", name(path));
-        match Output::open(path) {
-            Ok(output) => Ok(Self { what, output }),
-            Err(error) => Err(Exit::usage(format!("cannot write {what}: {error}"))),
-        }
-    }
-
-    /// Writes it. A reader that has left is no failure.
-    pub fn write(self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Exit> {
-        match self.output.write(content) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Exit::Failed(format!("cannot write {}: {error}", self.what)))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The same of an option that may be left out.
-pub fn open(option: &str, path: Option<&Path>) -> Result<Option<Promised>, Exit> {
-    path.map(|path| Promised::open(option, path)).transpose()
-}
-
-/// A file's name for people.
-pub fn name(path: &Path) -> String {
-    if path == Path::new("-") {
-        "the standard output".to_owned()
-    } else {
-        path.display().to_string()
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 
-use crate::report::text::count;
+use overlock_report::numbers::count;
 
 /// Figures that are further apart than this, as a factor, have a logarithmic axis.
 const FAR: f64 = 10.0;

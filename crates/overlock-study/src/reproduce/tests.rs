@@ -1,6 +1,6 @@
 use super::label::{Count, Place, Unit};
 use super::*;
-use crate::registry::Listed;
+use overlock_bench::registry::Listed;
 use std::collections::HashSet;
 
 /// What a table asks for is there, and what it makes of the results is one line at least for each
