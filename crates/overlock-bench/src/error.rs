@@ -14,11 +14,11 @@ pub enum Error {
         /// What the protected data say.
         found: u64,
     },
-    /// Somebody saw the protected data between two states.
+    /// A worker saw the protected data between two states.
     Torn {
-        /// How many looked.
-        looks: u64,
-        /// How many of them saw that.
+        /// How many read them.
+        reads: u64,
+        /// How many of the reads saw that.
         torn: u64,
     },
     /// A lock could not be created.
@@ -53,10 +53,10 @@ impl fmt::Display for Error {
                     "does not exclude: {expected} operations left {found} in the protected data"
                 )
             }
-            Self::Torn { looks, torn } => {
+            Self::Torn { reads, torn } => {
                 write!(
                     f,
-                    "does not exclude: {torn} of {looks} looks at the protected data found them half changed"
+                    "does not exclude: {torn} of {reads} reads of the protected data found them half changed"
                 )
             }
             Self::Create(error) => write!(f, "cannot be created: {error}"),

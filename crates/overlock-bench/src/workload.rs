@@ -1,5 +1,6 @@
 //! The workloads: each generic over the world it runs in and the lock it measures.
 
+mod audit;
 pub mod build;
 pub mod condvar;
 pub mod fserver;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::registry::{Entry, Family};
 use crate::world::World;
 use condvar::Pattern;
@@ -75,6 +77,16 @@ pub enum Workload {
         /// Who waits for whom.
         pattern: Pattern,
     },
+}
+
+/// Makes so many locks with their data: a loop, since an iterator would be compiled for each kind
+/// of lock in many more pieces.
+fn many<T>(count: usize, make: impl Fn() -> Result<T, Error>) -> Result<Vec<T>, Error> {
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        all.push(make()?);
+    }
+    Ok(all)
 }
 
 /// What the user may set about a workload, for the report: nothing where the workload has no such

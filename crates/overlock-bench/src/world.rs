@@ -134,15 +134,17 @@ pub struct Outcome<T> {
     pub switches: u64,
 }
 
-impl<T> Outcome<T> {
-    /// The same with other results.
-    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Outcome<U> {
-        Outcome {
-            results: self.results.into_iter().map(change).collect(),
+impl<T, U> Outcome<(T, U)> {
+    /// Takes the second half of each worker's result out.
+    pub fn split(self) -> (Outcome<T>, Vec<U>) {
+        let (results, others) = self.results.into_iter().unzip();
+        let outcome = Outcome {
+            results,
             elapsed: self.elapsed,
             stopped: self.stopped,
             cpu: self.cpu,
             switches: self.switches,
-        }
+        };
+        (outcome, others)
     }
 }

@@ -7,7 +7,7 @@
 //! what counts is how long all of it takes.
 
 use super::random::{Random, zipf};
-use super::{Extra, Sample, Tally, Words};
+use super::{Extra, Sample, Tally, Words, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Either, Pass, Probe};
@@ -117,14 +117,13 @@ impl<L: BenchLock, C: Word> Site<L, C> {
             order: Words::new(tasks, |task| task as u64),
             needs: Words::new(tasks, |task| farm.needs(task) as u64),
         };
-        let structures = (0..STRUCTURES)
-            .map(|_| {
-                Ok(Structure {
-                    lock: L::create()?,
-                    visits: C::new(0),
-                })
+        let structure = || {
+            Ok(Structure {
+                lock: L::create()?,
+                visits: C::new(0),
             })
-            .collect::<Result<_, Error>>()?;
+        };
+        let structures = many(STRUCTURES.into(), structure)?;
         Ok(Self {
             queue,
             structures,
@@ -197,14 +196,12 @@ pub fn round<W: World, L: BenchLock>(
             builder.visits,
         )
     })?;
-    let expected = outcome.results.iter().map(|(_, visits)| visits).sum();
+    let (outcome, visits) = outcome.split();
+    let expected = visits.iter().sum();
     let found = site.visits();
     let done = site.queue.done.get();
     let stopped = outcome.stopped;
-    let sample = Sample::new(
-        outcome.map(|(tally, _)| tally),
-        Extra::Built { all: !stopped },
-    );
+    let sample = Sample::new(outcome, Extra::Built { all: !stopped });
     if L::EXCLUDES && (expected != found || !stopped && done != farm.tasks() as u64) {
         return Err(Error::NotExclusive { expected, found });
     }

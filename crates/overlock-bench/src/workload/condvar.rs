@@ -14,6 +14,7 @@ pub mod broadcast;
 pub mod ping_pong;
 pub mod queue;
 
+use super::audit::audit;
 use super::{Extra, Sample, Tally};
 use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, Held};
@@ -121,16 +122,10 @@ impl<'a, W: World> Member<'a, W> {
 
 /// Checks a round whose operations left `found` in the data.
 fn judge(outcome: Outcome<(Tally, u64)>, found: u64) -> Result<Sample, Error> {
-    let torn = outcome.results.iter().map(|(_, torn)| torn).sum();
-    let sample = Sample::new(outcome.map(|(tally, _)| tally), Extra::None);
+    let (outcome, torn) = outcome.split();
+    let sample = Sample::new(outcome, Extra::None);
     let expected = sample.total();
-    if expected != found {
-        return Err(Error::NotExclusive { expected, found });
-    }
-    if torn > 0 {
-        let looks = expected;
-        return Err(Error::Torn { looks, torn });
-    }
+    audit(&[(expected, found)], expected, torn.iter().sum())?;
     Ok(sample)
 }
 
@@ -161,7 +156,7 @@ mod tests {
         ));
         assert!(matches!(
             judge(outcome(1), 7),
-            Err(Error::Torn { looks: 7, torn: 2 })
+            Err(Error::Torn { reads: 7, torn: 2 })
         ));
     }
 }

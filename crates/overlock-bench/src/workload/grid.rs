@@ -8,8 +8,9 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
+use super::audit::{audit, sums};
 use super::random::{Random, zipf};
-use super::{Extra, Sample, Tally};
+use super::{Extra, Sample, Tally, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Pass, Probe, Timed, Untimed};
@@ -141,7 +142,7 @@ fn drive<L: BenchLock, P: Probe>(
     shape: &Shape,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    let create = |_| {
+    let guarded = || {
         Ok(Guarded {
             lock: L::create()?,
             words: Words {
@@ -150,8 +151,7 @@ fn drive<L: BenchLock, P: Probe>(
             },
         })
     };
-    let count = shape.locks.count(workers.threads);
-    let all = (0..count).map(create).collect::<Result<Vec<_>, Error>>()?;
+    let all = many(shape.locks.count(workers.threads), guarded)?;
     let choices = match shape.locks {
         Locks::Zipf => zipf(MANY_LOCKS, CHOICES),
         _ => Vec::new(),
@@ -166,29 +166,18 @@ fn drive<L: BenchLock, P: Probe>(
         }
         member.leave()
     })?;
-    let sum = |pick: fn(&(Tally, [u64; 2])) -> u64| outcome.results.iter().map(pick).sum::<u64>();
-    let (expected, torn) = (sum(|(_, did)| did[0]), sum(|(_, did)| did[1]));
-    let sample = Sample::new(outcome.map(|(tally, _)| tally), Extra::None);
+    let (outcome, did) = outcome.split();
+    let sample = Sample::new(outcome, Extra::None);
     if L::EXCLUDES {
-        check(&all, expected, torn)?;
+        let [performed, torn] = sums(&did);
+        let (mut first, mut second) = (0, 0);
+        for guarded in &all {
+            first += guarded.words.first.get();
+            second += guarded.words.second.get();
+        }
+        audit(&[(performed, first), (performed, second)], performed, torn)?;
     }
     Ok(sample)
-}
-
-/// Holds what the threads did against what they left.
-fn check<L>(all: &[Guarded<L>], expected: u64, torn: u64) -> Result<(), Error> {
-    let words: [fn(&Words) -> u64; 2] = [|words| words.first.get(), |words| words.second.get()];
-    for word in words {
-        let found = all.iter().map(|one| word(&one.words)).sum();
-        if expected != found {
-            return Err(Error::NotExclusive { expected, found });
-        }
-    }
-    if torn > 0 {
-        let looks = expected;
-        return Err(Error::Torn { looks, torn });
-    }
-    Ok(())
 }
 
 /// A thread at work.

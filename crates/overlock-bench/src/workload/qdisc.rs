@@ -142,8 +142,8 @@ pub fn round<W: World, L: BenchLock>(
         }
         (Tally::new(operations, sender.probe), sender.dropped)
     })?;
-    let dropped = outcome.results.iter().map(|(_, dropped)| dropped).sum();
-    let sample = Sample::new(outcome.map(|(tally, _)| tally), Extra::Dropped(dropped));
+    let (outcome, dropped) = outcome.split();
+    let sample = Sample::new(outcome, Extra::Dropped(dropped.iter().sum()));
     let (expected, found) = (sample.total(), device.queue.queued.get());
     if L::EXCLUDES && (expected != found || device.queue.is_running()) {
         return Err(Error::NotExclusive { expected, found });

@@ -1,7 +1,8 @@
 //! Records of two words, each under a reader-writer lock of its own: what [`rw`](super::rw) and
 //! [`rwsem`](super::rwsem) read and write.
 
-use super::{Extra, Sample, Tally};
+use super::audit::{audit, sums};
+use super::{Extra, Sample, Tally, many};
 use crate::error::Error;
 use crate::lock::BenchRwLock;
 use crate::probe::{Pass, Probe};
@@ -76,9 +77,7 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
             second: W::Word::new(0),
         })
     };
-    let records = (0..count)
-        .map(|_| create())
-        .collect::<Result<Vec<_>, Error>>()?;
+    let records = many(count, create)?;
     let outcome = world.run(workers, &|worker| {
         let mut visitor = Visitor {
             worker,
@@ -100,26 +99,16 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
         let tally = Tally::of_roles(reads + writes, readers, writers);
         (tally, [reads, writes, torn])
     })?;
-    let [looks, expected, torn] = [0, 1, 2].map(|which| {
-        outcome
-            .results
-            .iter()
-            .map(|(_, did)| did[which])
-            .sum::<u64>()
-    });
-    let sample = Sample::new(outcome.map(|(tally, _)| tally), Extra::None);
-    if !L::EXCLUDES {
-        return Ok(sample);
-    }
-    let first = records.iter().map(|record| record.first.get()).sum();
-    let second = records.iter().map(|record| record.second.get()).sum();
-    for found in [first, second] {
-        if expected != found {
-            return Err(Error::NotExclusive { expected, found });
+    let (outcome, did) = outcome.split();
+    let sample = Sample::new(outcome, Extra::None);
+    if L::EXCLUDES {
+        let [reads, writes, torn] = sums(&did);
+        let (mut first, mut second) = (0, 0);
+        for record in &records {
+            first += record.first.get();
+            second += record.second.get();
         }
-    }
-    if torn > 0 {
-        return Err(Error::Torn { looks, torn });
+        audit(&[(writes, first), (writes, second)], reads, torn)?;
     }
     Ok(sample)
 }

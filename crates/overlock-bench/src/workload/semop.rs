@@ -8,7 +8,7 @@
 //! writing them, and noting who did it last.
 
 use super::random::Random;
-use super::{Extra, Sample, Tally, Words};
+use super::{Extra, Sample, Tally, Words, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Either, Pass, Probe};
@@ -103,20 +103,19 @@ pub fn round<W: World, L: BenchLock>(
     calls: &Calls,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    let arrays: Vec<Array<L, W::Word>> = (0..calls.arrays)
-        .map(|_| Array::new(workers.threads))
-        .collect::<Result<_, _>>()?;
+    let new = || Array::<L, W::Word>::new(workers.threads);
+    let arrays = many(calls.arrays, new)?;
     let outcome = world.run(workers, &|worker| {
         turns::<W, L>(worker, &arrays, calls.call, pass)
     })?;
     let sample = Sample::new(outcome, Extra::None);
-    let found = arrays.iter().map(|array| array.changed.get()).sum();
+    let (mut found, mut left) = (0, false);
+    for array in &arrays {
+        found += array.changed.get();
+        // A thread that raises a semaphore lowers it again, so every value is back at 0.
+        left |= array.values().any(|value| value != 0);
+    }
     let expected = sample.total();
-    // Whoever raised a semaphore lowered it again, so every value is back at 0.
-    let left = arrays
-        .iter()
-        .flat_map(Array::values)
-        .any(|value| value != 0);
     if L::EXCLUDES && (expected != found || left) {
         return Err(Error::NotExclusive { expected, found });
     }

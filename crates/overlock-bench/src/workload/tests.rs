@@ -203,7 +203,7 @@ fn a_reader_beside_a_writer_is_found_out() {
     let rounds = Rounds::reader_writer::<WritersOnly>();
     let error = found_out(Workload::Rwsem, &rounds);
     assert!(
-        matches!(error, Error::Torn { looks, torn } if looks >= torn),
+        matches!(error, Error::Torn { reads, torn } if reads >= torn),
         "{error}"
     );
 }
