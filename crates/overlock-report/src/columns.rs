@@ -2,14 +2,9 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
-/// A column: its title and what it says of a row.
+/// A column: its title, and its cell of a row, which is [`NOTHING`] where there is no value.
 #[derive(Debug)]
-pub struct Column<R> {
-    /// At its top.
-    pub title: &'static str,
-    /// In the row; [`NOTHING`] where there is nothing to say.
-    pub text: fn(&R) -> String,
-}
+pub struct Column<R>(pub &'static str, pub fn(&R) -> String);
 
 /// What was not measured.
 pub const NOTHING: &str = "-";
@@ -46,15 +41,15 @@ fn block<'a, R: 'a>(
     name: impl Fn(&R) -> String,
     columns: impl Iterator<Item = &'a Column<R>>,
 ) -> String {
-    let says = |column: &&Column<R>| rows.iter().any(|row| (column.text)(row) != NOTHING);
+    let says = |column: &&Column<R>| rows.iter().any(|row| (column.1)(row) != NOTHING);
     let columns: Vec<&Column<R>> = columns.filter(says).collect();
     let mut table = Table::new();
     table
         .load_style(comfy_table::presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(std::iter::once(first).chain(columns.iter().map(|column| column.title)));
+    table.set_header(std::iter::once(first).chain(columns.iter().map(|column| column.0)));
     for row in rows {
-        let texts = columns.iter().map(|column| (column.text)(row));
+        let texts = columns.iter().map(|column| (column.1)(row));
         table.add_row(std::iter::once(name(row)).chain(texts));
     }
     for column in table.column_iter_mut().skip(1) {

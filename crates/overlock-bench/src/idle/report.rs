@@ -39,22 +39,14 @@ pub struct Settings {
 }
 
 const COLUMNS: &[Column<Row>] = &[
-    Column {
-        title: "CPU %",
-        text: |row| cpu(row.cpu_percent),
-    },
-    Column {
-        title: "switches/s",
-        text: |row| count(row.switches_per_sec),
-    },
-    Column {
-        title: "all through after",
-        text: |row| format!("{} ms", significant(row.drain_ms)),
-    },
-    Column {
-        title: "owner slower by",
-        text: |row| format!("{} x", factor(row.owner_slowdown)),
-    },
+    Column("CPU %", |row| cpu(row.cpu_percent)),
+    Column("switches/s", |row| count(row.switches_per_sec)),
+    Column("all through after", |row| {
+        format!("{} ms", significant(row.drain_ms))
+    }),
+    Column("owner slower by", |row| {
+        format!("{} x", factor(row.owner_slowdown))
+    }),
 ];
 
 /// Percent of one CPU.

@@ -17,90 +17,48 @@ struct Row {
 }
 
 const OPERATIONS: &[Column<Row>] = &[
-    Column {
-        title: "failed",
-        text: |row| match row.failed {
-            0 => NOTHING.to_owned(),
-            failed => failed.to_string(),
-        },
-    },
-    Column {
-        title: "build",
-        text: |row| row.optional(|m| m.build_s, seconds),
-    },
-    Column {
-        title: "min/avg/max a vCPU",
-        text: |row| {
-            let each = [
-                row.median(|m| m.min as f64),
-                row.median(|m| m.avg),
-                row.median(|m| m.max as f64),
-            ];
-            each.map(|value| optional(value, count)).join("/")
-        },
-    },
-    Column {
-        title: "Mop/s",
-        text: |row| row.text(|m| m.ops_per_sec, rate),
-    },
-    Column {
-        title: "of seeds",
-        text: Row::spread,
-    },
-    Column {
-        title: "Mbit/s",
-        text: |row| row.optional(|m| m.mbit_per_sec, significant),
-    },
-    Column {
-        title: "dropped/s",
-        text: |row| row.optional(|m| m.dropped_per_sec, count),
-    },
-    Column {
-        title: "queued %",
-        text: |row| {
-            let share = |m: &Measured| {
-                let (queued, unfair) = (m.simulation.queued, m.simulation.unfair);
-                let all = queued + unfair;
-                (all > 0).then(|| 100.0 * queued as f64 / all as f64)
-            };
-            row.optional(share, significant)
-        },
-    },
+    Column("failed", |row| match row.failed {
+        0 => NOTHING.to_owned(),
+        failed => failed.to_string(),
+    }),
+    Column("build", |row| row.optional(|m| m.build_s, seconds)),
+    Column("min/avg/max a vCPU", |row| {
+        let each = [
+            row.median(|m| m.min as f64),
+            row.median(|m| m.avg),
+            row.median(|m| m.max as f64),
+        ];
+        each.map(|value| optional(value, count)).join("/")
+    }),
+    Column("Mop/s", |row| row.text(|m| m.ops_per_sec, rate)),
+    Column("of seeds", Row::spread),
+    Column("Mbit/s", |row| {
+        row.optional(|m| m.mbit_per_sec, significant)
+    }),
+    Column("dropped/s", |row| {
+        row.optional(|m| m.dropped_per_sec, count)
+    }),
+    Column("queued %", |row| {
+        let share = |m: &Measured| {
+            let (queued, unfair) = (m.simulation.queued, m.simulation.unfair);
+            let all = queued + unfair;
+            (all > 0).then(|| 100.0 * queued as f64 / all as f64)
+        };
+        row.optional(share, significant)
+    }),
 ];
 
 const WAITS: &[Column<Row>] = &[
-    Column {
-        title: "Jain",
-        text: |row| row.text(|m| m.jain, |jain| format!("{jain:.3}")),
-    },
-    Column {
-        title: "spinning %",
-        text: |row| row.share(State::Spin),
-    },
-    Column {
-        title: "preempted %",
-        text: |row| row.share(State::Ready),
-    },
-    Column {
-        title: "asleep %",
-        text: |row| row.share(State::Asleep),
-    },
-    Column {
-        title: "p50",
-        text: |row| row.wait(|waits| waits.p50_ns),
-    },
-    Column {
-        title: "p99",
-        text: |row| row.wait(|waits| waits.p99_ns),
-    },
-    Column {
-        title: "p99.9",
-        text: |row| row.wait(|waits| waits.p999_ns),
-    },
-    Column {
-        title: "longest",
-        text: |row| row.wait(|waits| waits.max_ns),
-    },
+    Column("Jain", |row| {
+        row.text(|m| m.jain, |jain| format!("{jain:.3}"))
+    }),
+    Column("spinning %", |row| row.share(State::Spin)),
+    Column("preempted %", |row| row.share(State::Ready)),
+    Column("asleep %", |row| row.share(State::Asleep)),
+    Column("p50", |row| row.wait(|waits| waits.p50_ns)),
+    Column("p99", |row| row.wait(|waits| waits.p99_ns)),
+    Column("p99.9", |row| row.wait(|waits| waits.p999_ns)),
+    Column("longest", |row| row.wait(|waits| waits.max_ns)),
 ];
 
 impl Row {

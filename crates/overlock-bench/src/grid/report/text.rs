@@ -28,112 +28,51 @@ pub struct Look {
 }
 
 const WORST: &[Column<Judged>] = &[
-    Column {
-        title: "ratio",
-        text: |cell| optional(cell.ratio, factor),
-    },
-    Column {
-        title: "of rounds",
-        text: |cell| spread(cell).unwrap_or_else(|| NOTHING.to_owned()),
-    },
-    Column {
-        title: "to",
-        text: |cell| cell.worst_peer.unwrap_or(NOTHING).to_owned(),
-    },
-    Column {
-        title: "Mop/s",
-        text: |cell| both(cell, |row| Some(rate(row.ops_per_sec))),
-    },
-    Column {
-        title: "(no lock)",
-        text: |cell| optional(cell.limit_ops_per_sec, rate),
-    },
-    Column {
-        title: "Jain",
-        text: |cell| both(cell, |row| Some(format!("{:.2}", row.jain))),
-    },
-    Column {
-        title: "longest wait",
-        text: |cell| both(cell, |row| row.longest_ns.map(time)),
-    },
-    Column {
-        title: "CPU s/Mop",
-        text: |cell| both(cell, |row| row.cpu_s_per_mop.map(significant)),
-    },
+    Column("ratio", |cell| optional(cell.ratio, factor)),
+    Column("of rounds", |cell| {
+        spread(cell).unwrap_or_else(|| NOTHING.to_owned())
+    }),
+    Column("to", |cell| cell.worst_peer.unwrap_or(NOTHING).to_owned()),
+    Column("Mop/s", |cell| {
+        both(cell, |row| Some(rate(row.ops_per_sec)))
+    }),
+    Column("(no lock)", |cell| optional(cell.limit_ops_per_sec, rate)),
+    Column("Jain", |cell| {
+        both(cell, |row| Some(format!("{:.2}", row.jain)))
+    }),
+    Column("longest wait", |cell| {
+        both(cell, |row| row.longest_ns.map(time))
+    }),
+    Column("CPU s/Mop", |cell| {
+        both(cell, |row| row.cpu_s_per_mop.map(significant))
+    }),
 ];
 
 const SUMMARY: &[Column<Summary>] = &[
-    Column {
-        title: "cells",
-        text: |one| one.count.to_string(),
-    },
-    Column {
-        title: "geometric mean",
-        text: |one| factor(one.geometric_mean),
-    },
-    Column {
-        title: "worst",
-        text: |one| factor(one.worst),
-    },
-    Column {
-        title: ">= 0.97",
-        text: |one| percent(one.at_least_097),
-    },
-    Column {
-        title: ">= 0.95",
-        text: |one| percent(one.at_least_095),
-    },
-    Column {
-        title: "least Jain",
-        text: |one| format!("{:.2} / {:.2}", one.jain_min, one.peer_jain_min),
-    },
-    Column {
-        title: "p99.9",
-        text: |one| optional(one.p999_median, factor),
-    },
-    Column {
-        title: "longest wait",
-        text: |one| optional(one.longest_median, factor),
-    },
-    Column {
-        title: "CPU",
-        text: |one| optional(one.cpu_median, factor),
-    },
+    Column("cells", |one| one.count.to_string()),
+    Column("geometric mean", |one| factor(one.geometric_mean)),
+    Column("worst", |one| factor(one.worst)),
+    Column(">= 0.97", |one| percent(one.at_least_097)),
+    Column(">= 0.95", |one| percent(one.at_least_095)),
+    Column("least Jain", |one| {
+        format!("{:.2} / {:.2}", one.jain_min, one.peer_jain_min)
+    }),
+    Column("p99.9", |one| optional(one.p999_median, factor)),
+    Column("longest wait", |one| optional(one.longest_median, factor)),
+    Column("CPU", |one| optional(one.cpu_median, factor)),
 ];
 
 const DETAILS: &[Column<Row>] = &[
-    Column {
-        title: "Mop/s",
-        text: |row| rate(row.ops_per_sec),
-    },
-    Column {
-        title: "ours over it",
-        text: |row| optional(row.versus.and_then(|versus| versus.ratio), factor),
-    },
-    Column {
-        title: "slowest thread/s",
-        text: |row| count(row.slowest_ops_per_sec),
-    },
-    Column {
-        title: "Jain",
-        text: |row| format!("{:.3}", row.jain),
-    },
-    Column {
-        title: "p99.9",
-        text: |row| optional(row.p999_ns, time),
-    },
-    Column {
-        title: "longest",
-        text: |row| optional(row.longest_ns, time),
-    },
-    Column {
-        title: "CPU s/Mop",
-        text: |row| optional(row.cpu_s_per_mop, significant),
-    },
-    Column {
-        title: "switches/s",
-        text: |row| count(row.switches_per_sec),
-    },
+    Column("Mop/s", |row| rate(row.ops_per_sec)),
+    Column("ours over it", |row| {
+        optional(row.versus.and_then(|versus| versus.ratio), factor)
+    }),
+    Column("slowest thread/s", |row| count(row.slowest_ops_per_sec)),
+    Column("Jain", |row| format!("{:.3}", row.jain)),
+    Column("p99.9", |row| optional(row.p999_ns, time)),
+    Column("longest", |row| optional(row.longest_ns, time)),
+    Column("CPU s/Mop", |row| optional(row.cpu_s_per_mop, significant)),
+    Column("switches/s", |row| count(row.switches_per_sec)),
 ];
 
 pub(super) fn percent(share: f64) -> String {
