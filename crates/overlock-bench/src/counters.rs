@@ -1,4 +1,4 @@
-//! What our locks counted, by the names of the kernel's QUEUED_LOCK_STAT.
+//! Counts of events in our locks, by the names of the kernel's QUEUED_LOCK_STAT.
 
 use std::fmt::Write;
 
@@ -67,7 +67,7 @@ impl Counters {
             .map_or(0, |(_, times)| *times)
     }
 
-    /// What happened at all.
+    /// The events that happened at least once.
     fn events(&self) -> impl Iterator<Item = &(Event, u64)> {
         self.events.iter().filter(|(_, times)| *times > 0)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong in a run.
+//! Errors of a run.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use crate::lock::CreateError;
 pub enum Error {
     /// The protected data are not what the operations add up to.
     NotExclusive {
-        /// What the sum of the operations says.
+        /// The sum of the operations.
         expected: u64,
-        /// What the protected data say.
+        /// The sum in the protected data.
         found: u64,
     },
     /// A worker saw the protected data between two states.

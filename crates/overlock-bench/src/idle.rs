@@ -25,12 +25,12 @@ use object::{Blocking, Object};
 
 /// Enough to wait, and little enough for thousands of threads.
 const STACK: usize = 128 * 1024;
-/// What the owner does between two looks at the clock: some 100 us.
+/// The owner's work between two reads of the clock: some 100 us.
 const CHUNK: u64 = 50_000;
 /// How long the owner works alone, before and after, to know what it can do.
 const ALONE: Duration = Duration::from_millis(300);
 
-/// What to measure.
+/// The objects to measure, and how.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The objects.
@@ -50,10 +50,10 @@ impl Plan {
     }
 }
 
-/// What an object's waiting threads cost.
+/// The cost of an object's waiting threads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What they waited for.
+    /// The kind of object that they waited for.
     pub what: &'static str,
     /// Of which lock.
     pub lock: &'static str,
@@ -69,7 +69,7 @@ pub struct Row {
     pub owner_slowdown: f64,
 }
 
-/// What an owner saw.
+/// An owner's observations.
 struct Watch {
     cpu: Duration,
     switches: u64,
@@ -197,7 +197,7 @@ fn crowd(
     })
 }
 
-/// What the threads use while the owner, who calls this, works.
+/// Measures the threads' use of the machine while the owner, who calls this, works.
 fn watch(plan: &Plan, interrupt: &Interrupt) -> Watch {
     let now = || {
         let others = process_time().saturating_sub(cpu_time());

@@ -25,13 +25,13 @@ pub struct Cell {
     pub waits: Option<Waits>,
     /// The same of readers and of writers, where there are such.
     pub roles: Option<Roles>,
-    /// What happened in the lock in all throughput rounds, if it is one of ours that counts.
+    /// The lock's events in all throughput rounds, for locks of ours that count.
     pub counters: Option<Counters>,
-    /// What a simulated world told of each throughput round.
+    /// A simulated world's report of each throughput round.
     pub reports: Vec<Report>,
 }
 
-/// What a run brought.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Measurement {
     /// By number of threads, then in the order of the plan's locks.
@@ -60,7 +60,7 @@ pub struct Failure {
     pub entry: &'static Entry,
     /// The number of threads.
     pub threads: usize,
-    /// What happened.
+    /// The error.
     pub error: Error,
 }
 
@@ -115,7 +115,7 @@ pub fn run<W: Listed>(
             stop_after: plan.round,
         };
         if began.is_none_or(|(last, _)| last != sweep) {
-            // What one sweep took, the next will take as well.
+            // The next sweep takes about as long as the last.
             let next = start.elapsed() + began.map_or(Duration::ZERO, |(_, began)| began.elapsed());
             if plan
                 .deadline

@@ -12,7 +12,7 @@ const ROUND_OVERHEAD: Duration = Duration::from_millis(20);
 /// Calibrating the clock and the work.
 const SETUP: Duration = Duration::from_millis(200);
 
-/// What a run that sets no time takes, with room below the 90 seconds that it promises.
+/// The time of a run that sets none, with room below the 90 seconds that it promises.
 pub const DEFAULT_BUDGET: Duration = Duration::from_secs(75);
 
 /// The shortest and the longest round that a budget makes. More than a second teaches little more.
@@ -50,7 +50,7 @@ pub struct Step {
     pub lock: usize,
     /// Index into [`Plan::threads`].
     pub threads: usize,
-    /// What is measured.
+    /// Throughput or waits.
     pub pass: Pass,
     /// Which sweep over all cells this belongs to.
     pub sweep: usize,

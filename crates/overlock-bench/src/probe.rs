@@ -30,7 +30,7 @@ pub trait Probe: Send {
     /// The lock is released: the wait may be written down without making the section longer.
     fn released(&mut self);
 
-    /// What was seen.
+    /// The recorded waits.
     fn waits(self) -> Option<Waits>;
 
     /// Acquires one lock.
@@ -202,7 +202,7 @@ impl Waits {
         self.longest
     }
 
-    /// What reports say of them; they are from `world`.
+    /// The waits in the form of reports; they are from `world`.
     pub fn times(&self, world: &impl World) -> Times {
         let at = |quantile| world.nanoseconds(self.quantile(quantile));
         Times {

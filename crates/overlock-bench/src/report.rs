@@ -1,4 +1,4 @@
-//! What people and programs get to see.
+//! The reports of a run, for people and programs.
 
 pub mod json;
 pub mod row;

@@ -74,7 +74,7 @@ pub enum Workload {
     Rwsem,
     /// [`condvar`].
     Condvar {
-        /// Who waits for whom.
+        /// The pattern of waits.
         pattern: Pattern,
     },
 }
@@ -89,8 +89,7 @@ fn many<T>(count: usize, make: impl Fn() -> Result<T, Error>) -> Result<Vec<T>, 
     Ok(all)
 }
 
-/// What the user may set about a workload, for the report: nothing where the workload has no such
-/// thing.
+/// The parameters of a workload, for the report: `None` where it has no such parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Parameters {
     /// The critical section in nanoseconds.
@@ -103,7 +102,7 @@ pub struct Parameters {
     pub reads_percent: Option<f64>,
     /// Records, each under its own lock.
     pub records: Option<usize>,
-    /// Who waits for whom.
+    /// The pattern of waits.
     pub pattern: Option<&'static str>,
 }
 
@@ -212,7 +211,7 @@ impl Workload {
         }
     }
 
-    /// What the user may set about it, as it is set.
+    /// Its parameters, as they are set.
     pub fn parameters(&self) -> Parameters {
         let none = Parameters::default();
         match *self {

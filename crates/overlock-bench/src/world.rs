@@ -15,14 +15,14 @@ use crate::error::Error;
 
 /// A machine that runs threads.
 pub trait World {
-    /// Whether a test in the shortest loop takes time. Where it does, the loop is compiled for each
-    /// pass, and once more without work.
+    /// Whether a test in the shortest loop takes time. If so, the loop is compiled for each pass,
+    /// and once more without work.
     const TESTS_COUNT: bool = true;
 
     /// A word that workers share.
     type Word: Word;
 
-    /// What a worker knows of itself.
+    /// A worker's handle on this world.
     type Worker: Worker;
 
     /// A round begins, of this number among those of its lock with its number of threads: nothing
@@ -45,8 +45,8 @@ pub trait World {
         body: &(dyn Fn(&Self::Worker) -> T + Sync),
     ) -> Result<Outcome<T>, Error>;
 
-    /// What the last round told beyond its results, where this world is a simulated one. It tells
-    /// it once.
+    /// The report of the last round, where this world is a simulated one. Each report is returned
+    /// once.
     fn report(&self) -> Option<sim::Report> {
         None
     }
@@ -119,7 +119,7 @@ pub struct Workers {
     pub stop_after: Duration,
 }
 
-/// What the workers of a round did.
+/// The results of a round's workers.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
     /// The threads' results, by their index.

@@ -1,4 +1,4 @@
-//! What reads files and words: it never panics, whatever they hold, and it reads back what was
+//! Parsers of files and words: they never panic, whatever the input, and read back what was
 //! written.
 
 use std::path::Path;

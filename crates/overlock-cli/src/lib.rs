@@ -81,7 +81,7 @@ pub fn main() -> ExitCode {
 ///
 /// # Errors
 ///
-/// What the program would end with.
+/// The exit that the program would end with.
 pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
     let cli = Cli::try_parse_from(words);
     let cli = cli.map_err(|error| usage::explain(error, Cli::command()))?;

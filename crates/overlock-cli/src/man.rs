@@ -77,8 +77,7 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     Ok((man.get_filename(), page))
 }
 
-/// What stands below the options: a heading and indented lines, or a line with its heading in
-/// front.
+/// The text below the options: a heading and indented lines, or a line with its heading in front.
 fn section(paragraph: &str) -> Roff {
     let (heading, text) = paragraph.split_once(':').unwrap_or(("Notes", paragraph));
     let heading = match heading {

@@ -1,5 +1,5 @@
-//! What `overlock bench` and `overlock sim` have in common: workloads, numbers of threads,
-//! progress, results, ways to end.
+//! Common parts of `overlock bench` and `overlock sim`: workloads, numbers of threads, progress,
+//! results, ways to end.
 
 pub mod ending;
 pub mod load;

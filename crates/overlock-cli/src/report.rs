@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     files.write(&Document::of(processes))
 }
 
-/// What is counted there.
+/// Reads the tables of one argument.
 fn read(path: &Path) -> Result<Vec<Process>, Exit> {
     let refused = |error| Exit::usage(format!("{}: {error}", path.display()));
     if path.is_dir() {

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use crate::exit::Exit;
 use crate::files::{self, Promised};
 
-/// Where a report goes beside the terminal.
+/// The files for a report.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Args {

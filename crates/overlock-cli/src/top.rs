@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long)]
     once: bool,
 
-    /// What comes first
+    /// The order of the rows
     #[arg(long, value_enum, value_name = "BY", default_value_t)]
     sort: Sort,
 }

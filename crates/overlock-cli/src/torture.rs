@@ -86,7 +86,7 @@ fn stopped(error: Error) -> Exit {
     }
 }
 
-/// What was found, and the command that finds it again.
+/// The violation, and the command that finds it again.
 fn verdict(args: &Args, settings: &Settings, reports: &[LockReport]) -> Result<(), Exit> {
     let Some((report, violation)) = reports
         .iter()

@@ -194,8 +194,8 @@ fn waits_for_events_stand_by_themselves() {
             let event = events.iter().find(is_it);
             let event = event.unwrap_or_else(|| panic!("{function}: {text}"));
             assert_eq!([&event["kind"], &event["name"]], [kind, name], "{text}");
-            // More than one of a condition where a thread woke for no reason. What does not wait is
-            // none.
+            // More than one of a condition where a thread woke spuriously. A call that does not
+            // wait is not counted.
             let waits = event["waits"].as_u64().unwrap();
             assert!(waits == 1 || waits > 1 && kind == "cond", "{text}");
             assert!(event["gave_up"].as_u64().unwrap() >= gave_up, "{text}");
@@ -230,7 +230,7 @@ fn acquisitions_past_those_that_wait_are_told() {
         let expected = unfair as f64 / (unfair + queued) as f64;
         assert!((share - expected).abs() < 1e-6, "{mutex}: {text}");
         if mutex == "overlock" {
-            // Whoever releases it is there again before a sleeper is.
+            // The releasing thread is back before a sleeper wakes.
             assert!(share > 0.3, "{text}");
         }
         // Of the first 1024 all are counted, and of the others one in 32.

@@ -1,4 +1,4 @@
-//! Where the tables of `overlock run --stat` lie, and who can make them: processes that drop
+//! The place of the tables of `overlock run --stat`, and their creators: processes that drop
 //! privileges, daemons, full file systems.
 
 mod common;

@@ -6,10 +6,10 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 #[derive(Debug)]
 pub struct Column<R>(pub &'static str, pub fn(&R) -> String);
 
-/// What was not measured.
+/// The cell of a figure that was not measured.
 pub const NOTHING: &str = "-";
 
-/// What `text` makes of a value, if there is one.
+/// Formats a value by `text`, if there is one.
 pub fn optional<T>(value: Option<T>, text: fn(T) -> String) -> String {
     value.map_or_else(|| NOTHING.to_owned(), text)
 }

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Writes a header and the rows. Rounds share one field, with semicolons between, and so do
-/// counters; what was not measured is empty. What a simulation tells has a field for each figure:
-/// `simulation_halts` and so on.
+/// counters; a figure that was not measured is empty. The figures of a simulation have a field
+/// each: `simulation_halts` and so on.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What the reports of all subcommands share.
+//! Common parts of the reports of all subcommands.
 //!
 //! | module | what is there |
 //! |---|---|

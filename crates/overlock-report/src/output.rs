@@ -26,7 +26,7 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// Where the file could not be written. Nothing changes before [`write`](Self::write), in any
+    /// If the file could not be written. Nothing changes before [`write`](Self::write), in any
     /// case, so a run that is killed leaves nothing behind.
     pub fn open(path: &Path) -> io::Result<Self> {
         if path == Path::new("-") {
@@ -54,7 +54,7 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// Where that fails after all; a file that was there before is then untouched.
+    /// If that fails after all; a file that was there before is then untouched.
     pub fn write(self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         match self.0 {
             Target::Stdout => buffered(io::stdout().lock(), content),

@@ -1,4 +1,4 @@
-//! What the pictures have in common.
+//! Common parts of the pictures.
 
 use std::error::Error;
 use std::io::{self, Write};

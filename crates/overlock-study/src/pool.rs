@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
 
-/// What `gather` makes of the results of `work` on each of `items`. They come in the order in which
-/// they end; so many are worked on at a time. An item is taken only once a thread is there for it,
-/// on the thread that asks for the next result, so that `items` may end early.
+/// Applies `work` to each of `items`, so many at a time, and passes the results to `gather` in the
+/// order in which they end. An item is taken only once a thread is free for it, on the thread that
+/// asks for the next result, so that `items` may end early.
 pub fn each<I, R, T>(
     items: impl IntoIterator<Item = I>,
     jobs: usize,

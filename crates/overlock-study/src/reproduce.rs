@@ -1,9 +1,9 @@
 //! The published tables, and the simulations that reproduce them.
 //!
-//! A [`Table`] names the simulations that it needs and makes of their results lines that stand
+//! A [`Table`] names the simulations that it needs. It makes of their results lines that stand
 //! beside the published ones, and claims that hold or do not. All tables use the same cost model:
-//! presets of machines and hosts, none of which belongs to a table. What a document does not tell
-//! of its workload is a choice of ours; each table says what it assumes.
+//! presets of machines and hosts, none of which belongs to a table. A document leaves some of its
+//! workload open; each table says what it assumes.
 
 mod judge;
 pub mod label;
@@ -40,9 +40,9 @@ pub use tables::TABLES;
 pub struct Table {
     /// Its name: that of its file.
     pub name: &'static str,
-    /// What it is, and where it was published.
+    /// Its title, and its publication.
     pub about: &'static str,
-    /// What the document leaves open and is assumed here.
+    /// Assumptions where the document leaves the workload open.
     pub assumes: &'static str,
     /// Whether the cost model was fitted with a look at it.
     pub fitted: bool,
@@ -75,7 +75,7 @@ impl Case {
     }
 }
 
-/// What a simulation has brought.
+/// The results of a case.
 #[derive(Clone, Debug)]
 pub struct Run {
     case: Case,
@@ -83,7 +83,7 @@ pub struct Run {
     reports: Vec<Report>,
 }
 
-/// What all simulations of a table have brought.
+/// The results of all cases of a table.
 #[derive(Debug)]
 pub struct Results(Vec<Run>);
 
@@ -257,14 +257,14 @@ fn seconds(sample: &Sample) -> f64 {
     sample.elapsed.as_secs_f64()
 }
 
-/// What was asked for and what came of it, for the JSON report.
+/// The request and its result, for the JSON report.
 #[derive(Debug, Serialize)]
 pub struct Reproduction {
     /// The table.
     pub table: &'static str,
-    /// What it is.
+    /// Its title, and its publication.
     pub about: &'static str,
-    /// What is assumed.
+    /// The assumptions.
     pub assumes: &'static str,
     /// Whether the cost model was fitted with a look at it.
     pub fitted: bool,

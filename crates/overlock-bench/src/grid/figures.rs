@@ -40,7 +40,7 @@ pub struct Judged {
 pub struct Row {
     /// The lock.
     pub lock: &'static str,
-    /// Where it comes from.
+    /// Ours, a peer, or the limit.
     pub kind: &'static str,
     /// Operations of all threads a second.
     pub ops_per_sec: f64,

@@ -13,7 +13,7 @@ impl Hogs {
     ///
     /// # Errors
     ///
-    /// Where the system has no room for another process. None is left then.
+    /// If the system has no room for another process. No hog is left then.
     pub fn start(count: usize) -> io::Result<Self> {
         let mut hogs = Self(Vec::with_capacity(count));
         for _ in 0..count {
@@ -64,11 +64,11 @@ fn block_signals() -> io::Result<libc::sigset_t> {
     }
 }
 
-/// What the child does.
+/// The child: spins until killed.
 fn spin(parent: u32) -> ! {
     // SAFETY: a system call that concerns this process alone.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    // SAFETY: as above. Whoever was orphaned before that call gets no signal any more.
+    // SAFETY: as above. A child that was orphaned before that call gets no signal any more.
     if unsafe { libc::getppid() }.unsigned_abs() != parent {
         // SAFETY: ends the process without running anything of the parent's.
         unsafe { libc::_exit(0) };

@@ -22,8 +22,8 @@ pub struct Place {
     pub shape: &'static Shape,
     /// The number of threads.
     pub threads: usize,
-    /// What is measured there: the lock that is judged first, then those that it is compared with,
-    /// then the limit where there is one.
+    /// The locks of the cell: first the judged one, then its peers, then the limit where there is
+    /// one.
     pub locks: Vec<&'static Entry>,
 }
 
@@ -38,7 +38,7 @@ pub struct Plan {
     pub latency_rounds: usize,
     /// How long a round is, before it is stretched.
     pub round: Duration,
-    /// What chance is drawn from.
+    /// Seed of the random choices.
     pub seed: u64,
     /// When no further round of all cells begins, at least one done.
     pub deadline: Option<Duration>,
@@ -51,7 +51,7 @@ pub struct Step {
     pub place: usize,
     /// Index into [`Place::locks`].
     pub lock: usize,
-    /// What is measured.
+    /// Throughput or waits.
     pub pass: Pass,
     /// Which round of all cells this belongs to, of both passes.
     pub sweep: usize,

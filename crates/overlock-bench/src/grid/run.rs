@@ -24,7 +24,7 @@ pub struct Results {
     pub waits: Option<Waits>,
 }
 
-/// What was measured in one cell.
+/// The measurements of one cell.
 #[derive(Debug)]
 pub struct Cell {
     /// The cell.
@@ -59,7 +59,7 @@ pub struct Failure {
     pub error: Error,
 }
 
-/// What a run brought.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// The cells, those left out that have no whole round.
@@ -72,13 +72,13 @@ pub struct Outcome {
     pub elapsed: Duration,
 }
 
-/// What a round is measured with.
+/// A calibrated workload or shape.
 enum Ready {
     Exclusive(grid::Shape),
     Workload(Prepared),
 }
 
-/// What goes on around the rounds, until dropped.
+/// The load around the rounds, until dropped.
 #[expect(dead_code, reason = "each is there for what its end does")]
 enum Around {
     Nothing,
@@ -163,7 +163,7 @@ fn ready(place: &Place, world: &Native, plan: &Plan, cpus: f64) -> Ready {
     }
 }
 
-/// What the sections let run at one time, where there is nothing in them but computation.
+/// The most operations a second that the sections allow, where they only compute.
 fn cap(place: &Place, ready: &Ready, world: &Native, cpus: f64) -> Option<f64> {
     let cap = match (ready, place.shape.load) {
         (Ready::Exclusive(shape), _)
@@ -198,7 +198,7 @@ impl Run<'_> {
         for step in self.plan.steps() {
             let place = &self.plan.places[step.place];
             if began.is_none_or(|(sweep, _)| sweep != step.sweep) {
-                // What one round of all cells took, the next will take as well.
+                // The next round of all cells takes about as long as the last.
                 let last = began.map_or(Duration::ZERO, |(_, began)| began.elapsed());
                 let late = |deadline| start.elapsed() + last > deadline;
                 if step.sweep > 0 && self.plan.deadline.is_some_and(late) {
@@ -236,7 +236,7 @@ impl Run<'_> {
         if self.setting == setting {
             return Ok(());
         }
-        // What was there ends first.
+        // The old load ends first.
         self.around = Around::Nothing;
         self.setting = Setting::Alone;
         self.around = match setting {

@@ -1,4 +1,4 @@
-//! What threads can be blocked on for long: our types and those that people use today.
+//! Objects that block threads for long: our types and those that people use today.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +21,7 @@ type Create = fn(usize) -> Result<Box<dyn Blocking>, CreateError>;
 /// An object to measure.
 #[derive(Debug)]
 pub struct Object {
-    /// What threads wait for: `mutex`, `read`, `write`, `condvar`, `semaphore`, `barrier`.
+    /// The kind of object: `mutex`, `read`, `write`, `condvar`, `semaphore`, `barrier`.
     pub what: &'static str,
     /// The lock's name, as in the lists of locks.
     pub lock: &'static str,
@@ -31,7 +31,7 @@ pub struct Object {
     pub create: Create,
 }
 
-/// What threads can wait for, in the order of the tables.
+/// The kinds of objects, in the order of the tables.
 pub const KINDS: [&str; 6] = ["mutex", "read", "write", "condvar", "semaphore", "barrier"];
 
 struct Mutex<L>(L);

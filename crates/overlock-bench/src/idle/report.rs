@@ -1,4 +1,4 @@
-//! What people and programs get to see of threads that wait for long.
+//! The reports of threads that wait for long, for people and programs.
 
 use std::io::{self, Write};
 
@@ -17,15 +17,15 @@ pub const VERSION: u32 = 1;
 pub struct Report {
     /// [`VERSION`]
     pub version: u32,
-    /// What it ran on.
+    /// The machine that ran it.
     pub machine: Machine,
-    /// What it was asked to do.
+    /// The request.
     pub settings: Settings,
     /// The objects, in the order of the list.
     pub rows: Vec<Row>,
 }
 
-/// What was asked for.
+/// The request, defaults filled in.
 #[derive(Clone, Debug, Serialize)]
 pub struct Settings {
     /// Threads that waited.

@@ -47,7 +47,7 @@ const WAITS: &[Column<Row>] = &[
     Column("write longest", |row| optional(row.write_max_ns, time)),
 ];
 
-/// What only a simulation knows, in a table of its own.
+/// Figures that only a simulation has, in a table of their own.
 const SIMULATION: &[Column<Row>] = &[
     Column("preempted", |row| times(row, |told| told.preemptions)),
     Column("holders", |row| times(row, |told| told.preempted_holders)),
@@ -128,7 +128,7 @@ work to ended: where the vCPUs' time went. The machine is a model, and its figur
     text
 }
 
-/// What was run, in one line.
+/// The settings, in one line.
 fn summary(settings: &Settings, rows: &[Row]) -> String {
     let mut text = settings.workload.to_owned();
     let set = settings.parameters;
@@ -170,7 +170,7 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
     text + pinned
 }
 
-/// What the locks counted, over all rounds, if they were asked to.
+/// The locks' events over all rounds, with `--stat`.
 fn counters(text: &mut String, rows: &[Row]) {
     for row in rows {
         if let Some(stat) = &row.stat {

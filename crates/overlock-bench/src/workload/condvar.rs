@@ -24,7 +24,7 @@ use crate::world::{Outcome, Work, Workers, World};
 /// Private work for an item: to make it, to use it, to act on a broadcast.
 pub const ITEM_NS: f64 = 1_000.0;
 
-/// Who waits for whom.
+/// The pattern of waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// [`queue`]
@@ -49,16 +49,16 @@ impl Pattern {
     }
 }
 
-/// What the threads do.
+/// The pattern, and the work for an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Who waits for whom.
+    /// The pattern of waits.
     pub pattern: Pattern,
     /// [`ITEM_NS`]
     pub item: Work,
 }
 
-/// One round. What an operation is, the pattern says.
+/// One round. Each pattern defines its operation.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ impl<'a, W: World> Member<'a, W> {
         })
     }
 
-    /// What it brings home: the tally, and how often the data were torn.
+    /// Its result: the tally, and how often the data were torn.
     fn leave(self) -> (Tally, u64) {
         (Tally::new(self.operations, self.probe), self.torn)
     }

@@ -35,7 +35,7 @@ pub const RENAME_NS: f64 = 2_000.0;
 /// Listing a directory.
 pub const LIST_NS: f64 = 30_000.0;
 
-/// What the steps of a request take.
+/// The work of each step of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     /// [`REQUEST_NS`]
@@ -50,7 +50,7 @@ pub struct Steps {
     pub list: Work,
 }
 
-/// What a request asks for.
+/// The kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Request {
     Lookup,
@@ -125,7 +125,7 @@ impl<L: BenchLock, C: Word> Tree<L, C> {
         })
     }
 
-    /// What the directories say now: visits, files, and files that lists show.
+    /// Sums over the directories: visits, files, and files that lists show.
     fn totals(&self) -> [u64; 3] {
         let mut totals = [0; 3];
         for directory in &self.directories {
@@ -179,7 +179,7 @@ pub fn round<W: World, L: BenchLock>(
     Ok(sample)
 }
 
-/// What a thread did.
+/// A thread's counters.
 #[derive(Clone, Copy, Debug, Default)]
 struct Did {
     visits: u64,
@@ -285,8 +285,7 @@ impl<W: World, L: BenchLock> Server<'_, W, L> {
     fn rename(&mut self, (from, name): (usize, usize), (to, new): (usize, usize)) {
         let tree = self.tree;
         let (source, target) = (&tree.directories[from], &tree.directories[to]);
-        // Whoever takes two takes the one at the lower address first, so that nobody waits in a
-        // circle.
+        // The lower address is locked first, so that no cycle of waits can form.
         let (low, high) = (
             &tree.directories[from.min(to)].lock,
             &tree.directories[from.max(to)].lock,

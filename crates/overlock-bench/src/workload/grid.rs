@@ -1,5 +1,5 @@
-//! What the grid does with a mutual-exclusion lock: sections of one kind, gaps of another, over and
-//! over, on this machine.
+//! The grid's loop for a mutual-exclusion lock on this machine: sections of one kind, gaps of
+//! another.
 //!
 //! The section is one function for all locks and is never inlined. Inlined into each lock's loop it
 //! could run up to half as fast again for one lock as for another, by its alignment alone.
@@ -24,24 +24,24 @@ const CHOICES: usize = 1 << 14;
 /// Of so many operations under [`Locks::Hot`], one takes the hot lock.
 const COLD_TO_HOT: usize = 10;
 
-/// What the threads do.
+/// The load of the threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Computation while the lock is held.
     pub critical: Work,
     /// Computation between two acquisitions.
     pub between: Work,
-    /// What the holder does besides.
+    /// The holder's other actions.
     pub inside: Inside,
     /// Which lock an operation takes.
     pub locks: Locks,
     /// When a thread sleeps without a lock.
     pub pause: Option<Pause>,
-    /// What chance is drawn from.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 
-/// What a holder does in the middle of its section, besides computing.
+/// The holder's action in the middle of its section, besides computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inside {
     /// Nothing.
@@ -185,8 +185,8 @@ struct Member<'a, P> {
     worker: &'a NativeWorker,
     shape: &'a Shape,
     probe: P,
-    /// Operations that ended before the time was up. What still ends afterwards would flatter a
-    /// lock that lets two thousand threads wait: each of them has one operation to go.
+    /// Operations that ended before the time was up. Later ones would flatter a lock that lets two
+    /// thousand threads wait: each of them has one operation to go.
     operations: u64,
     /// All operations.
     performed: u64,

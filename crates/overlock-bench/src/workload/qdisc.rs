@@ -1,10 +1,10 @@
 //! A network device's queue: a busy lock in front of a root lock, many senders, one dequeuer at a
 //! time.
 //!
-//! The shape of the netperf test in fast-queue-spinlock. The root lock guards the queue. Whoever
-//! finds the queue without a dequeuer becomes it, and drains the queue; it lets go of the root lock
-//! while it hands a packet to the device, and must get it back for the next. Were all senders
-//! waiting for that lock, the one thread that puts packets on the wire would be one among many. So
+//! The shape of the netperf test in fast-queue-spinlock. The root lock guards the queue. A sender
+//! that finds the queue without a dequeuer becomes it, and drains the queue. The dequeuer releases
+//! the root lock while it hands a packet to the device, and must get it back for the next. With all
+//! senders at that lock, the one thread that puts packets on the wire would be one among many. So
 //! a sender that sees a dequeuer at work takes the busy lock first: of all those senders, one at a
 //! time competes with the dequeuer. The kernel's own dequeuer stops after a quota of packets and
 //! leaves the rest to a softirq; here the next sender finds no dequeuer and becomes it.
@@ -38,7 +38,7 @@ pub const DEQUEUE_NS: f64 = 150.0;
 /// Handing a packet to the device, without the root lock.
 pub const TRANSMIT_NS: f64 = 300.0;
 
-/// What each step of a packet takes.
+/// The work of each step of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     /// [`PREPARE_NS`]

@@ -12,7 +12,7 @@ use crate::lock::BenchRwLock;
 use crate::probe::{Either, Pass, Probe, Timed, Untimed};
 use crate::world::{Work, Worker, Workers, World};
 
-/// What the threads do.
+/// The load of the threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Computation while the lock is held, besides reading or writing.

@@ -1,11 +1,11 @@
-//! What a round brings.
+//! The result of a round.
 
 use std::time::Duration;
 
 use crate::probe::{Probe, Roles, Waits};
 use crate::world::Outcome;
 
-/// What a round of any workload brings.
+/// The result of a round of any workload.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Operations of each thread.
@@ -20,11 +20,11 @@ pub struct Sample {
     pub waits: Option<Waits>,
     /// The same, those of readers and those of writers, where the lock tells them apart.
     pub roles: Option<Roles>,
-    /// What only this workload has.
+    /// Figures that only this workload has.
     pub extra: Extra,
 }
 
-/// What a workload brings besides operations.
+/// Figures that only one workload has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extra {
     /// Nothing.
@@ -90,7 +90,7 @@ fn sum<'a, T: Default + 'a>(
     })
 }
 
-/// What a thread of a workload brings.
+/// The result of a thread of a workload.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
     operations: u64,

@@ -159,7 +159,7 @@ impl BenchRwLock for WritersOnly {
     }
 }
 
-/// What the first round says that notices.
+/// The error of the first round that notices.
 fn found_out(workload: Workload, rounds: &Rounds<Jumpy>) -> Error {
     let world = Jumpy(Native::new(vec![0], Arc::default(), |workers, left| {
         panic!("{left} threads of {workers:?} hang")

@@ -80,7 +80,7 @@ struct Alone {
     futile_wake: f64,
 }
 
-/// What one thread finds out.
+/// The costs that one thread can measure.
 fn alone() -> Alone {
     let word = AtomicU64::new(0);
     let sleeper = AtomicU32::new(1);
@@ -130,8 +130,7 @@ fn pin(cpu: usize) {
     let _ = sched_setaffinity(None, &set);
 }
 
-/// What a line costs that goes from one CPU to the other: half of a round trip, less the looks at
-/// it.
+/// The cost of a line's transfer from one CPU to the other: half of a round trip, less the polls.
 fn ping_pong(one: usize, other: usize) -> f64 {
     const TRIPS: u32 = 20_000;
     let word = AtomicU32::new(0);

@@ -130,14 +130,14 @@ impl Word for AtomicU64 {
     }
 }
 
-/// What the threads find when the gate opens.
+/// The verdict that the threads find when the gate opens.
 #[derive(Clone, Copy, PartialEq)]
 enum Start {
     Go,
     Cancelled,
 }
 
-/// What a thread brings home.
+/// The result of a thread.
 struct Done<T> {
     result: T,
     cpu: Duration,

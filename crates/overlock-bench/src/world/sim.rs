@@ -41,16 +41,16 @@ pub struct Simulated {
     last: Mutex<Option<Report>>,
 }
 
-/// What a simulation tells beyond what a workload does.
+/// The figures of a round that only a simulation has.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// How long it took, in simulated time.
     pub elapsed: Duration,
-    /// Where the vCPUs' time went.
+    /// The vCPUs' time, by state.
     pub accounts: Vec<Account>,
-    /// What happened to them.
+    /// Events of the vCPUs.
     pub counts: Counts,
-    /// What happened to cache lines.
+    /// Traffic of the cache lines.
     pub traffic: Traffic,
     /// Acquisitions on the slow path of a paravirtual queued lock: in the queue, and past it.
     pub modes: (u64, u64),
@@ -95,7 +95,7 @@ impl Simulated {
         &self.machine
     }
 
-    /// What runs its vCPUs.
+    /// The host of its vCPUs.
     pub fn host(&self) -> &Host {
         &self.host
     }
@@ -130,7 +130,7 @@ const STEAL: &str = "(*, 0, 0) -> (*, 0, 1): past the queue";
 
 /// How often a transition of that diagram was taken: never where no such lock was used.
 fn taken<T>(outcome: &engine::Outcome<T>, text: &str) -> u64 {
-    // What is not in the diagram any more would count as never taken.
+    // A transition that is no longer in the diagram would count as never taken.
     let mut used = outcome
         .transitions
         .iter()

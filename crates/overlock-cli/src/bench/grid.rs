@@ -74,7 +74,7 @@ pub struct Args {
     #[arg(long, value_name = "S")]
     budget: Option<String>,
 
-    /// What chance is drawn from: which lock, how long a pause
+    /// Seed of the random choices: which lock, how long a pause
     #[arg(long, value_name = "N", default_value = "1")]
     seed: String,
 
@@ -106,7 +106,7 @@ pub enum Form {
     Short,
 }
 
-/// What the options ask for, checked.
+/// The options, checked.
 struct Asked {
     plan: Plan,
     budget: Option<Duration>,
@@ -296,7 +296,7 @@ fn shapes(words: &[String], families: &[Family]) -> Result<Vec<&'static Shape>, 
     Ok(SHAPES.iter().filter(is_chosen).collect())
 }
 
-/// What comes, and how long it takes.
+/// Announces the plan, and how long it takes.
 fn announce(plan: &Plan) {
     if CHECKED {
         eprintln!(
@@ -361,7 +361,7 @@ fn colours_are_wanted() -> bool {
     !refused && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// What is written at the end.
+/// The files to write at the end.
 struct Files {
     json: Option<Promised>,
     svg: Option<Promised>,

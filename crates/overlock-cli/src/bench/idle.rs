@@ -37,7 +37,8 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value = "1")]
     settle: String,
 
-    /// What they wait for: mutex, read, write, condvar, semaphore, barrier [default: each of them]
+    /// The kinds of objects: mutex, read, write, condvar, semaphore, barrier [default: each of
+    /// them]
     #[arg(long, value_delimiter = ',', value_name = "WHAT,…")]
     what: Vec<String>,
 

@@ -11,7 +11,7 @@ use overlock_report::csv;
 use crate::exit::Exit;
 use crate::files::{Promised, distinct, open};
 
-/// Where results go.
+/// The files for results.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Args {
@@ -39,7 +39,7 @@ impl Args {
     }
 }
 
-/// What is written at the end. Open at the start, so that a run does not end in a complaint.
+/// The files to write at the end. Opened at the start, so that an error shows before the run.
 #[derive(Debug)]
 pub struct Files {
     json: Option<Promised>,

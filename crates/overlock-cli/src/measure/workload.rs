@@ -12,7 +12,7 @@ use crate::number::{number, whole};
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// What to run
+    /// The workload
     #[arg(value_enum, default_value_t = Kind::Micro)]
     pub workload: Kind,
 
@@ -20,7 +20,7 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What may be set about a workload.
+/// The parameters of a workload.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Options {
@@ -78,7 +78,7 @@ pub enum Kind {
     Condvar,
 }
 
-/// Who waits for whom in the workload `condvar`.
+/// The pattern of waits in the workload `condvar`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
     /// Producers and consumers of a bounded queue

@@ -32,7 +32,7 @@ impl Tables {
             .map_err(|error| Exit::Failed(format!("cannot read what was counted: {error}")))
     }
 
-    /// Daemons go on counting. Whoever started them is told where; else the tables go.
+    /// Daemons go on counting. The user is told where; without daemons the tables are removed.
     fn leave(self) {
         let living = stat::living(self.dir.path());
         let Some(first) = living.first() else {

@@ -12,7 +12,8 @@ use libc::{c_int, siginfo_t, sigset_t};
 use super::program;
 use crate::exit::Exit;
 
-/// What is passed on to the child. SIGUSR2 is [`Watch::asked`]'s where somebody watches.
+/// Signals that are passed on to the child. SIGUSR2 goes to [`Watch::asked`] instead where there is
+/// a watch.
 const FORWARDED: [c_int; 9] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -25,7 +26,7 @@ const FORWARDED: [c_int; 9] = [
     libc::SIGCONT,
 ];
 
-/// What happens beside the child.
+/// An observer of the child.
 pub trait Watch {
     /// It runs.
     fn started(&mut self, _pid: u32) {}
@@ -111,8 +112,8 @@ fn send(child: &Child, signal: c_int) {
     unsafe { libc::kill(child.id() as c_int, signal) };
 }
 
-/// What has become of the child: `Some` at its end. Where it was stopped, this process stops too,
-/// as whoever looks after jobs expects.
+/// Polls the child: `Some` at its end. If it was stopped, this process stops too, as job control
+/// expects.
 fn look(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
     loop {
         let mut status = 0;

@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "X", default_value = "1")]
     length: String,
 
-    /// What chance is drawn from: another number is another run
+    /// Seed of the random choices: another number is another run
     #[arg(long, value_name = "N", default_value = "1")]
     seed: String,
 

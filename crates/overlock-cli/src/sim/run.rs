@@ -92,7 +92,7 @@ pub fn locks(workload: &Workload, words: &[String]) -> Result<Vec<&'static Entry
         .map_err(|error| Exit::usage(error.to_string()))
 }
 
-/// What to simulate.
+/// The simulation that the options ask for.
 struct Choice {
     place: Place,
     workload: Workload,

@@ -37,7 +37,7 @@ pub struct Args {
     )]
     machines: Vec<String>,
 
-    /// What runs the vCPUs
+    /// The hosts of the vCPUs
     #[arg(
         long,
         value_delimiter = ',',
@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_name = "N,…", required = true)]
     vcpus: Vec<String>,
 
-    /// What the vCPUs do, with what can be set about it: micro:cs=95:ncs=100, semop:arrays=4,
+    /// The workloads with their parameters: micro:cs=95:ncs=100, semop:arrays=4,
     /// rw:reads=99:records=1
     #[arg(
         long,
@@ -73,7 +73,7 @@ pub struct Args {
     )]
     workloads: Vec<String>,
 
-    /// What chance is drawn from; 1..5 is five seeds
+    /// Seeds of the random choices; 1..5 is five seeds
     #[arg(
         long,
         value_delimiter = ',',
@@ -145,7 +145,7 @@ impl Choice {
     }
 }
 
-/// What `what` makes of each word.
+/// Parses each word by `what`.
 fn all<T>(words: &[String], what: impl Fn(&str) -> Result<T, Exit>) -> Result<Vec<T>, Exit> {
     words.iter().map(|word| what(word.trim())).collect()
 }

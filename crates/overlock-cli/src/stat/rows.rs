@@ -1,4 +1,4 @@
-//! What a table says, with names.
+//! The rows of a table, with names.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::symbols::{Module, Place, Symbols};
 
-/// What sort of acquisition it is.
+/// The sort of acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub overlock_stat::Kind);
 
@@ -45,7 +45,7 @@ impl Spell {
 /// A call site that made others wait.
 #[derive(Clone, Debug, Serialize)]
 pub struct Holder {
-    /// Where the lock had been acquired; null where that is not known.
+    /// The call site of the acquisition; null where it is not known.
     pub site: Option<Place>,
     /// Waits that began then.
     pub waits: u64,
@@ -60,11 +60,11 @@ pub struct Row {
     pub lock: String,
     /// Its address.
     pub object: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it was initialised, where that was by a call.
+    /// The place of its initialisation, if by a call.
     pub init: Option<Place>,
-    /// Where it is acquired.
+    /// The call site of the acquisitions.
     pub site: Place,
     /// Acquisitions; null for those that count waits only.
     pub acquisitions: Option<u64>,
@@ -88,22 +88,22 @@ pub struct Row {
     pub passed_avg: Option<f64>,
     /// The same of one wait, at most.
     pub passed_max: Option<u64>,
-    /// Who made them wait, most of the time first.
+    /// The holders that made them wait, most of the time first.
     pub holders: Vec<Holder>,
 }
 
 /// A place where threads wait for something to happen.
 #[derive(Clone, Debug, Serialize)]
 pub struct Event {
-    /// What they wait for: its variable, or where it was initialised, or its address.
+    /// The name of the object: its variable, the place of its initialisation, or its address.
     pub name: String,
     /// Its address.
     pub object: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it was initialised, where that was by a call.
+    /// The place of its initialisation, if by a call.
     pub init: Option<Place>,
-    /// Where they wait.
+    /// The call site of the waits.
     pub site: Place,
     /// Waits.
     pub waits: u64,
@@ -113,7 +113,7 @@ pub struct Event {
     pub wait: Spell,
 }
 
-/// What entries of every kind say.
+/// The names in an entry of any kind.
 struct Names {
     name: String,
     object: String,

@@ -25,7 +25,7 @@ const FONT: &str = "sans-serif";
 const LOCKS: RGBColor = RGBColor(0, 114, 178);
 const EVENTS: RGBColor = RGBColor(136, 136, 136);
 
-/// What a bar is about.
+/// The figures of a bar.
 struct Bar<'a> {
     name: &'a str,
     site: &'a Place,

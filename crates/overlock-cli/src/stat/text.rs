@@ -20,7 +20,7 @@ const MOST_PROCESSES: usize = 5;
 /// The longest names that leave room for something beside them.
 const MOST_LETTERS: usize = 44;
 
-/// What is said of a row behind the lock's name.
+/// The columns behind the lock's name.
 const WAITS: &[Column<Row>] = &[
     Column("acquired at", |row| short(&row.site.to_string())),
     Column("kind", |row| row.kind.0.name().to_owned()),
@@ -59,7 +59,7 @@ const HOLDS: &[Column<Row>] = &[
     Column("held by", top_holder),
 ];
 
-/// What is said of an event behind its name.
+/// The columns behind the event's name.
 const EVENTS: &[Column<Event>] = &[
     Column("waits at", |event| short(&event.site.to_string())),
     Column("kind", |event| event.kind.0.name().to_owned()),
@@ -76,7 +76,7 @@ fn some(value: u64, text: fn(u64) -> String) -> String {
     optional(Some(value).filter(|&value| value > 0), text)
 }
 
-/// Who made the others wait for the most time, and for how much of it.
+/// The holder that made the others wait for the most time, and its share.
 fn top_holder(row: &Row) -> String {
     let Some(holder) = row.holders.first() else {
         return NOTHING.to_owned();

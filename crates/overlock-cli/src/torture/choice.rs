@@ -1,4 +1,4 @@
-//! What the options ask for, checked.
+//! The options, checked.
 
 use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
@@ -14,7 +14,7 @@ use super::args::Args;
 use crate::exit::Exit;
 use crate::number::{number, seconds, whole};
 
-/// What to torture, and how.
+/// The locks to torture, and how.
 #[derive(Debug)]
 pub struct Choice {
     pub settings: Settings,

@@ -7,9 +7,9 @@ use super::label::{Place, Quantity};
 /// One figure beside the published one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
-    /// Where in the table: "36 vCPUs".
+    /// The place in the table: "36 vCPUs".
     pub place: Place,
-    /// What is compared: "hybrid, average".
+    /// The quantity that is compared: "hybrid, average".
     pub what: Quantity,
     /// Ours.
     pub measured: f64,
@@ -39,7 +39,7 @@ pub struct Claim {
 pub struct Verdict {
     /// Its figures.
     pub lines: Vec<Line>,
-    /// What it shows.
+    /// The statements that the figures support or not.
     pub claims: Vec<Claim>,
 }
 

@@ -1,10 +1,10 @@
-//! Where in a table a figure stands, and what it is.
+//! The place of a figure in a table, and its quantity.
 
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Serialize, Serializer};
 
-/// What the rows of a table count.
+/// The unit of a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Virtual CPUs.
@@ -17,7 +17,7 @@ pub enum Count {
     Overcommit,
 }
 
-/// Where in a table: "36 vCPUs", or "barcelona, 4 threads" if the table has several machines.
+/// A place in a table: "36 vCPUs", or "barcelona, 4 threads" if the table has several machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The machine.
@@ -28,7 +28,7 @@ pub struct Place {
     pub of: Count,
 }
 
-/// What figures are measured in.
+/// The unit of figures.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unit {
     /// As the title of an axis.
@@ -37,7 +37,7 @@ pub struct Unit {
     pub short: Option<&'static str>,
 }
 
-/// What is compared: "hybrid, average".
+/// The quantity that is compared: "hybrid, average".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {
     /// Of what: the same in all places of a table.

@@ -52,7 +52,7 @@ fn draw(picture: &mut String, all: &[Reproduction]) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// What the picture is, and what its marks mean.
+/// The title, and the meaning of the marks.
 fn headline(area: &Area<'_>, all: &[Reproduction]) -> Result<(), Box<dyn Error>> {
     let large = (FONT, 20).into_font();
     area.draw(&Text::new("overlock sim reproduce", (MARGIN, 14), large))?;
@@ -98,7 +98,7 @@ struct Panel<'a> {
     table: &'a Reproduction,
     /// Charts that stand beside each other.
     rows: Vec<Vec<Chart<'a>>>,
-    /// What figures there are, in all of its charts.
+    /// The series, in all of its charts.
     series: Vec<&'a str>,
 }
 

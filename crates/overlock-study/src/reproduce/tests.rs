@@ -3,8 +3,7 @@ use super::*;
 use overlock_bench::registry::Listed;
 use std::collections::HashSet;
 
-/// What a table asks for is there, and what it makes of the results is one line at least for each
-/// published one.
+/// The presets and locks of a table exist, and each published line has at least one simulated line.
 #[test]
 fn tables_ask_for_what_exists() {
     let mut names = HashSet::new();

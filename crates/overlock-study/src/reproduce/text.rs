@@ -50,7 +50,7 @@ pub(super) fn scores(verdict: &Verdict) -> Vec<String> {
     told.map(|(_, text)| text).collect()
 }
 
-/// What stands with a table that nobody looked at then.
+/// The remark on a table that was not used to fit the cost model.
 pub(super) const LEFT_OUT: &str = "not looked at when the cost model was fitted";
 
 fn grid(lines: &[Line]) -> String {

@@ -8,7 +8,7 @@ use super::record::Record;
 use super::store::Line;
 use overlock_report::csv;
 
-/// Writes a header and the lines. What belongs together has names with the same beginning:
+/// Writes a header and the lines. Related fields have names with the same beginning:
 /// `waits_p99_ns`. A simulation that failed has its settings and its error.
 ///
 /// # Errors
@@ -41,7 +41,7 @@ fn row(record: &Record) -> serde_json::Result<Map<String, Value>> {
     for (name, value) in record.as_object().into_iter().flatten() {
         csv::spread(name, value, &mut fields);
     }
-    // What may be an object has columns for its parts, where anybody has them.
+    // A field that may be an object has columns for its parts, if any line has them.
     let there = fields.into_iter().filter(|(_, value)| !value.is_null());
     Ok(there.map(|(name, value)| (name, value.clone())).collect())
 }

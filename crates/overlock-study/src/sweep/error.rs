@@ -14,7 +14,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What went wrong with `path`, as a function to map errors with.
+    /// Maps an I/O error of `path`.
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         |error| Self::Io(path, error)

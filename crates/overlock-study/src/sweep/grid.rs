@@ -18,12 +18,12 @@ pub const MOST_POINTS: usize = 1_000_000;
 /// Between the name of a machine and the number of its cores.
 pub const CORES: &str = ":cores=";
 
-/// What is simulated: every combination.
+/// The simulations: every combination.
 #[derive(Clone, Debug)]
 pub struct Grid {
     /// The machines, with all or some of their cores.
     pub machines: Vec<Machine>,
-    /// What runs their vCPUs.
+    /// The hosts of their vCPUs.
     pub hosts: Vec<&'static Host>,
     /// vCPUs of other guests, which want a CPU all the time.
     pub others: Vec<usize>,
@@ -33,7 +33,7 @@ pub struct Grid {
     pub vcpus: Vec<usize>,
     /// The locks, which are simulated ones, of the workloads' family.
     pub locks: Vec<&'static Entry>,
-    /// What chance is drawn from.
+    /// Seeds of the random choices.
     pub seeds: Vec<u64>,
     /// How long each simulation is.
     pub round: Duration,
@@ -44,17 +44,17 @@ pub struct Grid {
 pub struct Point<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// What runs its vCPUs.
+    /// The host of its vCPUs.
     pub host: &'static Host,
     /// vCPUs of other guests beside them.
     pub others: usize,
-    /// What the vCPUs do.
+    /// The workload of the vCPUs.
     pub workload: Workload,
     /// How many.
     pub vcpus: usize,
     /// With which lock.
     pub lock: &'static Entry,
-    /// What chance is drawn from.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 
@@ -328,7 +328,7 @@ impl Point<'_> {
 }
 
 impl Key {
-    /// Where it runs and what: all but the lock and the seed.
+    /// The machine, host and workload: all but the lock and the seed.
     pub fn place(&self) -> String {
         let Self {
             machine,

@@ -11,7 +11,7 @@ use super::store::{Line, Part, header};
 /// All parts together.
 #[derive(Debug)]
 pub struct Merged {
-    /// What the parts are of.
+    /// The grid of the parts.
     pub grid: Grid,
     /// The results, in the grid's order.
     pub lines: Vec<Line>,
@@ -25,8 +25,8 @@ pub struct Merged {
 ///
 /// # Errors
 ///
-/// Where parts are of different grids, or say different things of one point. Simulations depend on
-/// nothing but their settings, so the parts are then of different builds of this program.
+/// If parts are of different grids, or disagree about a point. Simulations depend on nothing but
+/// their settings, so the parts are then of different builds of this program.
 pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Error> {
     let mut parts = parts.into_iter();
     let Some(first) = parts.next() else {

@@ -22,12 +22,12 @@ pub struct Record {
     /// Which simulation it is.
     #[serde(flatten)]
     pub key: Key,
-    /// What became of it.
+    /// The result.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What became of a simulation.
+/// The result of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Outcome {
@@ -40,7 +40,7 @@ pub enum Outcome {
     Measured(Box<Measured>),
 }
 
-/// What a simulation brings.
+/// The figures of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Simulated seconds.
@@ -69,7 +69,7 @@ pub struct Measured {
     pub dropped_per_sec: Option<f64>,
     /// Seconds that a build took, if it was finished.
     pub build_s: Option<f64>,
-    /// Who was preempted, and where the time went.
+    /// Preemptions, and shares of the time.
     pub simulation: Summary,
 }
 
@@ -81,7 +81,7 @@ pub struct Measured {
 ///
 /// # Panics
 ///
-/// Where the lock panics, and where it does not run on a simulated machine.
+/// If the lock panics, or does not run on a simulated machine.
 pub fn simulate(
     point: &Point<'_>,
     round: Duration,

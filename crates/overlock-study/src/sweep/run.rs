@@ -39,7 +39,7 @@ pub fn left<'a>(points: impl IntoIterator<Item = Point<'a>>, done: &[Line]) -> V
 ///
 /// # Errors
 ///
-/// Where a result cannot be written; the simulations that run then are dropped.
+/// If a result cannot be written; the simulations that run then are dropped.
 pub fn run(
     points: &[Point<'_>],
     jobs: usize,
@@ -70,7 +70,7 @@ pub fn run(
     })
 }
 
-/// What became of a simulation, if it came to an end.
+/// The result of a simulation, unless it was interrupted.
 fn outcome(result: thread::Result<Result<Measured, Failure>>) -> Option<Outcome> {
     let error = match result {
         Ok(Ok(measured)) => return Some(Outcome::Measured(Box::new(measured))),

@@ -1,8 +1,8 @@
 //! The file of results: a line of JSON that says what the file is, then one for each simulation
 //! that has ended.
 //!
-//! Lines are only ever appended, each in one piece as its simulation ends. Whoever is killed in
-//! between leaves half a line at the end, which the next one removes; the rest is whole.
+//! Lines are only ever appended, each in one piece as its simulation ends. A process that is killed
+//! in between leaves half a line at the end, which the next one removes; the rest is whole.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -44,7 +44,7 @@ pub(super) fn header(grid: &Grid) -> String {
 /// A line that is there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What it says.
+    /// Its content.
     pub record: Record,
     /// The line itself, without its end.
     pub text: String,
@@ -58,12 +58,12 @@ impl Line {
     }
 }
 
-/// What a file has.
+/// The content of a file.
 #[derive(Debug)]
 pub struct Part {
-    /// Where it was read from.
+    /// The file.
     pub path: PathBuf,
-    /// What it is to have when it is done, perhaps together with other parts.
+    /// The grid that it has when it is done, perhaps together with other parts.
     pub grid: Grid,
     /// The results, in their order.
     pub lines: Vec<Line>,
@@ -76,7 +76,7 @@ impl Part {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, is of another kind or version, or contradicts itself.
+    /// If the file cannot be read, is of another kind or version, or contradicts itself.
     pub fn read(path: &Path) -> Result<Option<Self>, Error> {
         let content = fs::read(path).map_err(Error::io(path))?;
         Self::parse(path, &content)
@@ -147,7 +147,7 @@ impl Part {
 
 /// The grid of a file, by its first line.
 fn first(line: &str) -> Result<Grid, String> {
-    /// What every version has.
+    /// The header fields of every version.
     #[derive(Deserialize)]
     struct Version {
         version: u32,
@@ -183,7 +183,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Where the file is of something else, or cannot be written, or somebody else writes it now.
+    /// If the file is of something else, or cannot be written, or another process writes it now.
     pub fn open(path: &Path, grid: &Grid) -> Result<(Self, Vec<Line>), Error> {
         let io = || Error::io(path);
         let mut file = OpenOptions::new()
@@ -231,7 +231,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn append(&mut self, line: &Line) -> Result<(), Error> {
         self.write(line.text.clone())
     }

@@ -1,4 +1,4 @@
-//! What holds of every grid, however it is split, killed and joined.
+//! Invariants of every grid, however it is split, killed and joined.
 
 mod files;
 mod grids;
@@ -152,7 +152,7 @@ proptest! {
     }
 }
 
-/// Whoever is killed may leave any beginning of its file.
+/// A killed process may leave any beginning of its file.
 #[test]
 fn a_sweep_that_was_cut_at_any_byte_goes_on() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! Pairs that pass a turn to and fro, each pair with a lock of its own: the time from one thread's
 //! notification to the other's next step, and nothing else.
 //!
-//! Where the number of threads is odd, the last three pass it round. Each thread has a condition
-//! variable of its own, and whoever passes the turn on lets go of the lock first.
+//! With an odd number of threads, the last three pass it round. Each thread has a condition
+//! variable of its own, and releases the lock before it notifies the next.
 
 use super::{Member, judge};
 use crate::error::Error;

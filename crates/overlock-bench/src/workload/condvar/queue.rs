@@ -1,6 +1,6 @@
 //! A bounded queue: half of the threads put items in, the others take them out.
 //!
-//! Whoever changes the queue lets go of the lock and then notifies one of those that wait for the
+//! A thread that changes the queue releases the lock, then notifies one thread that waits for the
 //! change.
 
 use super::{Member, judge};

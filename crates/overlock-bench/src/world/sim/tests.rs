@@ -5,8 +5,7 @@ use crate::registry::{Family, select};
 use crate::workload::Workload;
 use overlock::core::diagram::{Diagram, Transition};
 
-/// What a round of that lock tells, and its operations: six vCPUs on two CPUs that want nothing
-/// else.
+/// The report of a round with that lock, and its operations: six vCPUs on two CPUs, no other load.
 fn round(lock: &str) -> (Report, u64) {
     let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
     let world = Simulated::new(machine, Host::KVM, 1, Arc::default());
@@ -42,8 +41,7 @@ fn other_locks_have_no_modes() {
     assert_eq!(round("ticket").0.modes, (0, 0));
 }
 
-/// What a simulation brings in which a lock with these transitions was used, each taken as often as it
-/// says.
+/// The outcome of a simulation with a lock of these transitions, each taken so many times.
 fn outcome(diagram: &'static Diagram, times: &[u64]) -> engine::Outcome<()> {
     let transitions = times.iter().enumerate();
     let transitions = transitions.map(|(index, &times)| (Transition { diagram, index }, times));

@@ -1,4 +1,4 @@
-//! What the options ask for, checked.
+//! The options, checked.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::measure::load::Load;
 use crate::measure::workload::Kind;
 use crate::number::{number, seconds, whole};
 
-/// What to measure.
+/// The run that the options ask for.
 #[derive(Debug)]
 pub struct Choice {
     pub workload: Workload,

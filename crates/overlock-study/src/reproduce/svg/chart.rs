@@ -19,7 +19,7 @@ const FRAME: u32 = 100;
 const BOUNDS: (u32, u32) = (380, 870);
 /// Half of the width of a band, at most, and how far two of them are apart, in pixels.
 const BAND: (f64, f64) = (11.0, 44.0);
-/// What is outside its band has a ring of this colour.
+/// The colour of the ring of a figure outside its band.
 const OUTSIDE: RGBColor = RGBColor(200, 0, 30);
 
 /// A chart.
@@ -36,7 +36,7 @@ pub struct Chart<'a> {
     lines: Vec<&'a Line>,
 }
 
-/// What a simulated figure is drawn as.
+/// The mark of a simulated figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Dot {
     /// It is within the band of the published one.
@@ -163,7 +163,7 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// Where a figure stands: all of a place side by side.
+    /// The x coordinate of a figure: all of a place are side by side.
     fn x(&self, line: &Line, step: f64) -> f64 {
         let place = self.places.iter().position(|place| *place == line.place);
         let series = self
@@ -226,7 +226,7 @@ fn tolerance(line: &Line) -> Option<[f64; 2]> {
     Some([line.published - most, line.published + most])
 }
 
-/// What an axis has to have room for.
+/// The figures that an axis must include.
 fn figures(line: &Line) -> impl Iterator<Item = f64> {
     let both = [line.published, line.measured];
     both.into_iter()

@@ -86,8 +86,8 @@ fn mixed() -> Verdict {
     verdict
 }
 
-/// What the picture shows is what the verdict says: a figure is in its band if it has no ring, and
-/// outside if it has.
+/// The picture agrees with the verdict: a figure is in its band if it has no ring, and outside if
+/// it has.
 #[test]
 fn figures_are_in_their_bands_or_marked() {
     let verdict = mixed();

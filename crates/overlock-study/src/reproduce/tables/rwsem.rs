@@ -29,8 +29,7 @@ fn rwsem(results: &Results) -> Verdict {
     let threads = Place::new(36, Count::Threads);
     for row in published("rwsem") {
         let gain = (with / without - 1.0) * 100.0;
-        // What the document calls Mop/s can only be kop/s: a line does not move five times in a
-        // nanosecond.
+        // The document's Mop/s can only be kop/s: a line does not move five times in a nanosecond.
         verdict.beside(
             threads,
             THOUSANDS.of("without"),

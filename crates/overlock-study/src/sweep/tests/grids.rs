@@ -1,4 +1,4 @@
-//! What may be a grid.
+//! Valid grids.
 
 use super::*;
 
