@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::lock::CreateError;
 use crate::world::Workers;
 use crate::world::calibrate::compute;
-use crate::world::native::{Stuck, cpu_time, patience, spawn_error, switches};
+use crate::world::native::{Stuck, cpu_time, end_timeout, spawn_error, switches};
 use object::{Blocking, Object};
 
 /// Enough to wait, and little enough for thousands of threads.
@@ -77,7 +77,7 @@ struct Watch {
     chunks: u64,
 }
 
-/// Measures one object. Somebody who hangs is reported to `stuck`.
+/// Measures one object. Reports a thread that hangs to `stuck`.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ pub fn measure(
     })
 }
 
-/// Chunks a second of an owner that nobody waits for.
+/// Chunks a second of an owner without waiters.
 fn alone(interrupt: &Interrupt) -> f64 {
     let start = Instant::now();
     let chunks = work(ALONE, interrupt);
@@ -128,7 +128,7 @@ fn work(time: Duration, interrupt: &Interrupt) -> u64 {
         compute(CHUNK);
         chunks += 1;
     }
-    // Of an interrupted run nobody wants to know; this only keeps its ratios finite.
+    // An interrupted run is not reported; this only keeps its ratios finite.
     chunks.max(1)
 }
 
@@ -143,7 +143,7 @@ fn crowd(
     let threads = plan.threads;
     let (arrived, through) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let last = Mutex::new(Instant::now());
-    // Whether all threads are there. They look once its writer lets go.
+    // Whether all threads are there. They read it once its writer releases the lock.
     let gate = RwLock::new(false);
     let member = || {
         if !*gate.read().unwrap_or_else(PoisonError::into_inner) {
@@ -155,7 +155,7 @@ fn crowd(
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = now.max(*last);
         drop(last);
-        // Release: pairs with the acquire of the owner, who then looks at `last`.
+        // Release: pairs with the acquire of the owner, which then reads `last`.
         if through.fetch_add(1, Ordering::Release) + 1 == threads {
             interrupt.wake();
         }
@@ -182,7 +182,7 @@ fn crowd(
             watched = Some((watch(plan, interrupt), Instant::now()));
         });
         let all = || through.load(Ordering::Acquire) == threads;
-        if !interrupt.wait(patience(threads), all) {
+        if !interrupt.wait(end_timeout(threads), all) {
             let workers = Workers {
                 lock: object.lock,
                 threads,

@@ -29,7 +29,7 @@ pub struct Machine {
     pub kernel: String,
     /// The processor's architecture.
     pub arch: &'static str,
-    /// Whether a hypervisor lies below, as far as the processor tells.
+    /// Whether the processor reports a hypervisor.
     pub hypervisor: bool,
     /// The C library's version, where it is glibc.
     pub libc: Option<String>,
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_simulated_hypervisor_is_told_from_threads() {
         let machine = &overlock_sim::machine::PRESETS[0];
-        let told = |host: &Host| {
+        let named = |host: &Host| {
             Machine::simulated(machine, host)
                 .summary()
                 .ends_with(", in a virtual machine")
@@ -247,8 +247,8 @@ mod tests {
             name: "measured",
             ..Host::THREADS
         };
-        assert!(!told(&measured) && !told(&Host::THREADS));
-        assert!(told(&Host::KVM) && told(&Host::KVM_NO_PLE));
+        assert!(!named(&measured) && !named(&Host::THREADS));
+        assert!(named(&Host::KVM) && named(&Host::KVM_NO_PLE));
     }
 
     #[test]

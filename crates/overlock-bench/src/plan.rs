@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::probe::Pass;
 use crate::registry::Entry;
 
-/// Starting and joining the workers, and the last operations after the stop. An allowance: threads that
-/// wait for a CPU under overcommit take their turns of a few milliseconds before they see the flag.
+/// Starting and joining the workers, and the last operations after the stop. An allowance: under
+/// overcommit a thread waits for the time slices of others, a few milliseconds each, before it sees
+/// the flag.
 const ROUND_OVERHEAD: Duration = Duration::from_millis(20);
 
 /// Calibrating the clock and the work.
@@ -97,8 +98,8 @@ impl Plan {
     fn sweep(&self, sweep: usize, round: usize, pass: Pass) -> impl Iterator<Item = Step> + '_ {
         let count = self.locks.len();
         (0..self.threads.len()).flat_map(move |threads| {
-            (0..count).filter_map(move |turn| {
-                let lock = (turn + round) % count;
+            (0..count).filter_map(move |place| {
+                let lock = (place + round) % count;
                 self.fits(lock, threads).then_some(Step {
                     lock,
                     threads,

@@ -16,9 +16,9 @@ pub enum Pass {
     Latency,
 }
 
-/// Stands around every acquisition of a workload; one type for each pass.
+/// A timer around every acquisition of a workload; one type for each pass.
 pub trait Probe: Send {
-    /// A probe for rounds of this kind, that has seen nothing.
+    /// A probe for rounds of this kind, without a wait yet.
     fn new(pass: Pass) -> Self;
 
     /// The wait begins.
@@ -49,7 +49,7 @@ pub trait Probe: Send {
     }
 }
 
-/// Sees nothing and costs nothing.
+/// Records nothing and costs nothing.
 #[derive(Debug)]
 pub struct Untimed;
 
@@ -110,8 +110,8 @@ impl Probe for Timed {
     }
 }
 
-/// [`Timed`] in the latency pass only, by a test: for loops in which a test is no part of what is
-/// measured, which are then compiled once for both passes.
+/// [`Timed`] in the latency pass only, by a test. It is for loops in which a test does not show in
+/// the figures: they are compiled once for both passes.
 #[derive(Debug)]
 pub struct Either(Option<Timed>);
 
@@ -215,7 +215,7 @@ impl Waits {
     }
 }
 
-/// Waits as reports tell of them.
+/// Waits in the form of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     /// Half of the waits were no longer.

@@ -137,7 +137,7 @@ impl Quota {
         }
     }
 
-    /// Moves this process, all its threads, to `group`. 0 stands for whoever writes.
+    /// Moves this process, all its threads, to `group`. 0 stands for the writing process.
     fn move_process(&self, group: &Path) -> io::Result<()> {
         fs::write(group.join("cgroup.procs"), "0")
     }

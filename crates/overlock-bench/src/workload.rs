@@ -33,7 +33,7 @@ use sample::Tally;
 pub use sample::{Extra, Sample};
 use words::Words;
 
-/// A workload to run, as the user asks for it.
+/// A workload to run, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Workload {
     /// [`micro`], with the lengths of its sections in nanoseconds.
@@ -126,8 +126,7 @@ impl Parameters {
 }
 
 impl Workload {
-    /// One of each, with what the user gets who sets nothing. In the order in which people are told
-    /// of them.
+    /// One of each, with the default parameters, in the order of the help.
     pub const ALL: [Self; 8] = [
         Self::Micro { cs: 0.0, ncs: 0.0 },
         Self::Semop { arrays: 4 },

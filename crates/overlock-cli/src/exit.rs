@@ -10,7 +10,7 @@ use std::process::{ExitCode, ExitStatus};
 pub enum Exit {
     /// A lock failed, or what it measured could not be written.
     Failed(String),
-    /// The user asked for something that cannot be.
+    /// Bad use.
     Usage(String),
     /// Ctrl-C.
     Interrupted,
@@ -69,8 +69,7 @@ impl Exit {
     }
 }
 
-/// The message without the numbers of errors, and without names of files that nobody but this
-/// program knows.
+/// The message without the numbers of errors, and without names of this program's temporary files.
 fn plain(message: &str) -> String {
     let mut message = message.to_owned();
     for (start, end) in [(" (os error ", ")"), (" at path \"", "\"")] {

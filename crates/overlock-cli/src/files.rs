@@ -21,7 +21,7 @@ pub fn distinct(options: &str, given: &[Option<&Path>]) -> Result<bool, Exit> {
     Ok(seen.contains(&Path::new("-")))
 }
 
-/// A file that an option names, which can be written, as far as one can tell.
+/// A file that an option names, and that could be opened for writing.
 #[derive(Debug)]
 pub struct Promised {
     /// The option and the file.

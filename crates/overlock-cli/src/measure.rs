@@ -19,8 +19,8 @@ use crate::exit::Exit;
 use crate::terminal::{print_beside, width};
 use results::Files;
 
-/// Locks that take fewer threads than any number of the plan are refused; those that take fewer
-/// than some of them have no rows there, which the user is told.
+/// Refuses locks that take fewer threads than any number of the plan. Those that take fewer than
+/// some of them have no rows there, which a message says.
 pub fn check_limits(locks: &[&'static Entry], plan: &Plan, quiet: bool) -> Result<(), Exit> {
     for entry in locks {
         let Some(most) = entry.most_threads else {

@@ -74,14 +74,14 @@ impl Files {
     }
 }
 
-/// To the standard error, behind which nobody may be: what becomes of the program counts for more.
+/// Prints to the standard error and ignores errors: the program's own end counts for more.
 pub fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
 #[cfg(test)]
 pub mod tests {
-    use super::rows::{Kind, Spell};
+    use super::rows::{Kind, Times};
     use super::symbols::Place;
     use super::*;
 
@@ -97,8 +97,8 @@ pub mod tests {
         }
     }
 
-    fn spell(total_ns: u64, of: u64) -> Spell {
-        Spell {
+    fn times(total_ns: u64, of: u64) -> Times {
+        Times {
             total_ns,
             avg_ns: (of > 0).then(|| total_ns as f64 / of as f64),
             max_ns: total_ns,
@@ -115,8 +115,8 @@ pub mod tests {
             acquisitions: Some(1000),
             contentions: waits,
             gave_up: 0,
-            wait: spell(waits * 1000, waits),
-            hold: spell(0, 0),
+            wait: times(waits * 1000, waits),
+            hold: times(0, 0),
             queued: waits,
             unfair: Some(30),
             unfair_share: Some(30.0 / (30 + waits) as f64),
@@ -126,7 +126,7 @@ pub mod tests {
         }
     }
 
-    /// Two locks, and somebody who waits for longer than all for them.
+    /// Two locks, and an event with longer waits than theirs.
     pub fn process() -> Process {
         Process {
             pid: 7,
@@ -140,7 +140,7 @@ pub mod tests {
                 site: place("idle"),
                 waits: 3,
                 gave_up: 1,
-                wait: spell(9_000_000_000, 3),
+                wait: times(9_000_000_000, 3),
             }],
             lost: 0,
             lost_holders: 0,

@@ -106,8 +106,7 @@ fn verdict(args: &Args, settings: &Settings, reports: &[LockReport]) -> Result<(
     )))
 }
 
-/// Ctrl-C, and the signals that ask a program to end, end the run. A second one does not wait:
-/// locks may hang.
+/// Ctrl-C, SIGTERM and SIGHUP end the run. A second one does not wait: locks may hang.
 fn on_interrupt(interrupt: Arc<AtomicBool>) -> Result<(), Exit> {
     ctrlc::set_handler(move || {
         if interrupt.swap(true, Relaxed) {

@@ -70,7 +70,7 @@ fn the_contended_lock_is_on_top_with_its_sites_and_holders() {
         assert!(top["site"]["file"].as_str().unwrap().ends_with("hot.c"));
         assert_eq!(top["holders"][0]["site"]["function"], "long_section");
         assert!(top["contentions"].as_u64().unwrap() >= 2, "{mutex}: {text}");
-        // The holder sleeps for a millisecond; who comes waits for a part of that, or for several.
+        // The holder sleeps for a millisecond; a waiter waits for a part of that, or for several.
         let avg = top["wait"]["avg_ns"].as_f64().unwrap();
         assert!((50_000.0..100_000_000.0).contains(&avg), "{mutex}: {text}");
         let holds: Vec<_> = at(process, "long_section");

@@ -14,7 +14,7 @@ use common::{files, overlock};
 use preload::{compile, library, run};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Fails where nobody counts what happens after a process has dropped its privileges, or its files.
+/// Fails where waits are not counted after a process has dropped its privileges, or its files.
 #[test]
 fn processes_that_drop_privileges_are_counted() {
     if !rustix::process::geteuid().is_root() {
@@ -34,8 +34,8 @@ fn processes_that_drop_privileges_are_counted() {
     }
 }
 
-/// Fails where a daemon's table goes with the program that has started it, or nobody says where it
-/// is.
+/// Fails where a daemon's table goes with the program that has started it, or no message says where
+/// it is.
 #[test]
 fn a_daemon_counts_on_and_is_found() {
     let program = compile("daemon", "daemon", &[]);

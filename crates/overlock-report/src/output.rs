@@ -78,8 +78,8 @@ fn buffered(
     out.flush()
 }
 
-/// A new file in the same directory, gone when dropped. It may be read and written by whoever could
-/// read and write the file that it is to replace, or a new one.
+/// A new file in the same directory, gone when dropped. Its permissions are those of the file that
+/// it is to replace, or of a new one.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,

@@ -9,8 +9,8 @@ use plotters::prelude::*;
 /// The font of all texts.
 pub const FONT: &str = "sans-serif";
 
-/// Colours that stay apart on white, also for most of those who see fewer of them (after Okabe and
-/// Ito, and Tol). Locks of ours take them from the front.
+/// Colours that differ on white, also with most kinds of colour blindness (after Okabe and Ito, and
+/// Tol). Locks of ours take them from the front.
 pub const COLOURS: [RGBColor; 12] = [
     RGBColor(213, 94, 0),
     RGBColor(0, 114, 178),

@@ -85,19 +85,19 @@ mod tests {
     fn results_come_as_they_end() {
         let second = Barrier::new(2);
         let work = |item| {
-            // The first waits until the second has been told of.
+            // The first waits until the second has been reported.
             if item == 0 {
                 second.wait();
             }
         };
         let order = each([0, 1], 2, work, |results| {
-            let told = results.map(|(item, _)| {
+            let ended = results.map(|(item, _)| {
                 if item == 1 {
                     second.wait();
                 }
                 item
             });
-            told.collect::<Vec<_>>()
+            ended.collect::<Vec<_>>()
         });
         assert_eq!(order, [1, 0]);
     }

@@ -44,7 +44,7 @@ pub struct Table {
     pub about: &'static str,
     /// Assumptions where the document leaves the workload open.
     pub assumes: &'static str,
-    /// Whether the cost model was fitted with a look at it.
+    /// Whether the cost model was fitted to it.
     pub fitted: bool,
     /// The published figures.
     pub csv: &'static str,
@@ -96,7 +96,7 @@ pub struct Options {
     pub seed: u64,
     /// How many simulations run at a time.
     pub jobs: usize,
-    /// Ends all of them.
+    /// Ends all of them when raised.
     pub interrupt: Arc<Interrupt>,
 }
 
@@ -120,7 +120,7 @@ impl Table {
         (self.cases)().len()
     }
 
-    /// Simulates all that it needs; `done` is told of each simulation that has ended.
+    /// Simulates all its cases, and calls `done` after each.
     ///
     /// # Errors
     ///
@@ -266,7 +266,7 @@ pub struct Reproduction {
     pub about: &'static str,
     /// The assumptions.
     pub assumes: &'static str,
-    /// Whether the cost model was fitted with a look at it.
+    /// Whether the cost model was fitted to it.
     pub fitted: bool,
     /// The seed.
     pub seed: u64,

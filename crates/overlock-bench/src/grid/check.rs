@@ -17,7 +17,7 @@ use crate::registry::{Entry, Family};
 use crate::workload::Sample;
 use crate::world::native::Native;
 
-/// The shapes that tell: their sections are long beside any lock's cost.
+/// The shapes whose sections are long compared to any lock's cost.
 const SHAPES: [(Family, &str); 2] = [
     (Family::Exclusive, "1000/5000"),
     (Family::ReaderWriter, "r90-2000/2000"),

@@ -26,7 +26,7 @@ impl Hogs {
 impl Drop for Hogs {
     fn drop(&mut self) {
         for &hog in &self.0 {
-            // SAFETY: a child of ours that nobody has reaped, so its number is still its own.
+            // SAFETY: a child of ours that is not reaped yet, so its number is still its own.
             unsafe { libc::kill(hog, libc::SIGKILL) };
             // SAFETY: no status is asked for.
             unsafe { libc::waitpid(hog, std::ptr::null_mut(), 0) };

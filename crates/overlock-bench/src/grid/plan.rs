@@ -152,9 +152,9 @@ impl Plan {
                 .enumerate()
                 .flat_map(move |(index, place)| {
                     let count = place.locks.len();
-                    (0..count).map(move |turn| Step {
+                    (0..count).map(move |place| Step {
                         place: index,
-                        lock: (turn + round) % count,
+                        lock: (place + round) % count,
                         pass,
                         sweep,
                     })

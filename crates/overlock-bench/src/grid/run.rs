@@ -40,7 +40,7 @@ pub struct Cell {
 pub enum End {
     /// With its plan.
     Complete,
-    /// By the user's wish.
+    /// By Ctrl-C.
     Interrupted,
     /// By a lock that failed.
     Failed(Failure),
@@ -86,7 +86,7 @@ enum Around {
     Quota(InQuota),
 }
 
-/// Runs `plan`. `progress` is told before each step how much of the plan's time is done.
+/// Runs `plan`. Calls `progress` before each step with the part of the plan's time that is done.
 pub fn run(
     world: &Native,
     plan: &Plan,

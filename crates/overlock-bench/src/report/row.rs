@@ -56,7 +56,7 @@ pub struct Row {
     pub max_ns: Option<f64>,
     /// How many waits were timed.
     pub waits: Option<u64>,
-    /// Half of the waits to read were no longer, where readers are told from writers.
+    /// Half of the waits to read were no longer, where readers differ from writers.
     pub read_p50_ns: Option<f64>,
     /// 99 of 100 were no longer.
     pub read_p99_ns: Option<f64>,

@@ -133,9 +133,9 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
     let mut text = settings.workload.to_owned();
     let set = settings.parameters;
     if let (Some(cs), Some(ncs)) = (set.cs_ns, set.ncs_ns) {
-        let measured = |asked: f64, measured: Option<f64>| match measured {
-            Some(measured) if asked > 0.0 => format!("{asked} ns (measured {measured:.1})"),
-            _ => format!("{asked} ns"),
+        let measured = |wanted: f64, measured: Option<f64>| match measured {
+            Some(measured) if wanted > 0.0 => format!("{wanted} ns (measured {measured:.1})"),
+            _ => format!("{wanted} ns"),
         };
         let row = rows.first();
         let _ = write!(

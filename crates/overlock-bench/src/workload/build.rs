@@ -223,7 +223,7 @@ impl<W: World, L: BenchLock> Builder<'_, W, L> {
         let queue = &self.site.queue;
         let all = self.farm.tasks() as u64;
         while !self.worker.stopped() && queue.done.get() < all {
-            // Looked at without the lock, so that those who have nothing to do keep nobody waiting.
+            // Read without the lock, so that idle workers do not delay busy ones.
             if queue.taken.get() >= queue.ready.get() {
                 self.worker.rest();
                 continue;
@@ -235,7 +235,7 @@ impl<W: World, L: BenchLock> Builder<'_, W, L> {
         }
     }
 
-    /// The visits of a task: the same ones, whoever performs it.
+    /// The visits of a task: the same ones, whichever worker performs it.
     fn perform(&mut self, task: usize) {
         let site = self.site;
         let mut random = Random::new(task as u64);
@@ -287,8 +287,8 @@ mod tests {
                     needs[dependent] += 1;
                 }
             }
-            let told: Vec<usize> = (0..farm.tasks()).map(|task| farm.needs(task)).collect();
-            assert_eq!(needs, told, "{compilations} compilations");
+            let stated: Vec<usize> = (0..farm.tasks()).map(|task| farm.needs(task)).collect();
+            assert_eq!(needs, stated, "{compilations} compilations");
         }
     }
 

@@ -6,9 +6,9 @@
 //! | [`ping_pong`] | pairs, each thread for its turn |
 //! | [`broadcast`] | all others for one that wakes them all, and that one until all have heard it |
 //!
-//! In each of them somebody can always go on, as long as no notification is lost. That thread sees
-//! that the round is over, closes the place, and wakes all others; so every round ends, or hangs
-//! where the condition variable is broken.
+//! In each of them one thread can always go on, as long as no notification is lost. That thread
+//! sees that the round is over, closes the queue, ring or stage, and wakes all others. So every
+//! round ends, or hangs where the condition variable is broken.
 
 pub mod broadcast;
 pub mod ping_pong;

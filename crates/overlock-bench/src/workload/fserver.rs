@@ -4,8 +4,8 @@
 //! The shape of what a file system did before lookups went without locks, and of AIM7's fserver
 //! load, by which mutex-waiter-spinning was judged. A request walks from the root to its directory,
 //! locking one directory after the other, and then does its work there. Most sections are short.
-//! Listing a directory takes so long that whoever waits for it had better sleep, and a rename holds
-//! two locks. A few directories get most of the requests, and the root gets all of them.
+//! Listing a directory takes so long that its waiters had better sleep, and a rename holds two
+//! locks. A few directories get most of the requests, and the root gets all of them.
 
 use super::audit::audit;
 use super::random::{Random, zipf};
@@ -75,7 +75,7 @@ impl Request {
 #[repr(C, align(128))]
 struct Directory<L, C> {
     lock: L,
-    /// Times that somebody had the lock.
+    /// Acquisitions of the lock.
     visits: C,
     /// How many of the names have a file.
     files: C,

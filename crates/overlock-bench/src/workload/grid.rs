@@ -89,7 +89,7 @@ pub struct Pause {
 }
 
 /// A lock and what it guards, side by side as in a `Mutex<(u64, u64)>`, and nothing else near. The
-/// words differ only while somebody is in the section.
+/// words differ only while a thread is in the section.
 #[repr(C, align(128))]
 struct Guarded<L> {
     lock: L,
@@ -101,8 +101,8 @@ struct Words {
     second: AtomicU64,
 }
 
-/// The section, in one copy. Writes one word, does what it is told, writes the other. Says whether
-/// it found the words different.
+/// The section, in one copy. Writes one word, performs the holder's action, writes the other.
+/// Returns whether it found the words different.
 #[inline(never)]
 fn section(worker: &NativeWorker, words: &Words, critical: Work, inside: Inside) -> bool {
     let before = words.first.get();
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// Excludes nobody and says that it does.
+    /// Does not exclude, but has `EXCLUDES` set.
     struct Broken;
 
     impl BenchLock for Broken {
@@ -349,7 +349,7 @@ mod tests {
             error,
             Error::NotExclusive { .. } | Error::Torn { .. }
         ));
-        // The limit does not either, and nobody holds it against it.
+        // The limit does not either, but is not judged.
         assert!(run::<Nothing>(&shape, Pass::Throughput).is_ok());
     }
 

@@ -25,9 +25,9 @@ struct Shared<L, C> {
 
 /// One round.
 ///
-/// A round ends soon after its time is up, whatever the lock: each thread looks at the flag in
-/// every turn, and each that waits gets the lock from one that leaves. With a lock that has
-/// collapsed the last threads may need a turn of the scheduler each.
+/// A round ends soon after its time is up, whatever the lock: each thread polls the flag in every
+/// iteration, and each waiter gets the lock from a thread that ends. With a lock that has
+/// collapsed, the last threads may need a time slice each.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ fn drive<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
         counter: W::Word::new(0),
     };
     let outcome = world.run(workers, &|worker| {
-        turns::<W, L, P, EMPTY>(worker, &shared, *shape, pass)
+        iterate::<W, L, P, EMPTY>(worker, &shared, *shape, pass)
     })?;
     let sample = Sample::new(outcome, Extra::None);
     if L::EXCLUDES {
@@ -73,7 +73,7 @@ fn drive<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
 }
 
 /// The measured loop.
-fn turns<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
+fn iterate<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
     worker: &W::Worker,
     shared: &Shared<L, W::Word>,
     shape: Shape,

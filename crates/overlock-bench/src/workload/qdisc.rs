@@ -18,7 +18,7 @@ use crate::world::{Word, Work, Worker, Workers, World};
 /// Packets that the queue takes, as a network device's default.
 const CAPACITY: u64 = 1000;
 
-/// Packets that a dequeuer sends before somebody else's turn, as in the kernel.
+/// Packets that a dequeuer sends before another sender takes over, as in the kernel.
 const QUOTA: u32 = 64;
 
 /// The message that the published test sends.
@@ -160,7 +160,8 @@ struct Sender<'a, W: World, L> {
 }
 
 impl<'a, W: World, L: BenchLock> Sender<'a, W, L> {
-    /// Sends a packet, and other people's if nobody else does. False if the packet was dropped.
+    /// Sends a packet, and those of others if there is no dequeuer. False if the packet was
+    /// dropped.
     fn send(&mut self) -> bool {
         let (device, queue) = (self.device, &self.device.queue);
         self.worker.work(self.steps.prepare);

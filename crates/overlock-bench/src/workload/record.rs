@@ -9,7 +9,7 @@ use crate::probe::{Pass, Probe};
 use crate::world::{Word, Workers, World};
 
 /// The words lie next to the lock, as the data of an `RwLock<(u64, u64)>` do, and nothing else lies
-/// near. They differ only while somebody writes.
+/// near. They differ only during a write.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Record<L, C> {
@@ -20,7 +20,7 @@ pub struct Record<L, C> {
 
 /// A thread that reads and writes records.
 #[derive(Debug)]
-pub struct Visitor<'a, W: World, P> {
+pub struct Client<'a, W: World, P> {
     worker: &'a W::Worker,
     readers: P,
     writers: P,
@@ -29,7 +29,7 @@ pub struct Visitor<'a, W: World, P> {
     torn: u64,
 }
 
-impl<W: World, P: Probe> Visitor<'_, W, P> {
+impl<W: World, P: Probe> Client<'_, W, P> {
     /// Reads a record: the one word before what is done `inside`, the other after it, so that a
     /// writer at any time between is noticed.
     #[inline]
@@ -57,7 +57,7 @@ impl<W: World, P: Probe> Visitor<'_, W, P> {
     }
 }
 
-/// One round with `count` records. `turns` is the measured loop.
+/// One round with `count` records. `iterate` is the measured loop.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
     workers: &Workers,
     count: usize,
     pass: Pass,
-    turns: impl Fn(&W::Worker, &mut Visitor<'_, W, P>, &[Record<L, W::Word>]) + Sync,
+    iterate: impl Fn(&W::Worker, &mut Client<'_, W, P>, &[Record<L, W::Word>]) + Sync,
 ) -> Result<Sample, Error> {
     let create = || {
         Ok(Record {
@@ -79,7 +79,7 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
     };
     let records = many(count, create)?;
     let outcome = world.run(workers, &|worker| {
-        let mut visitor = Visitor {
+        let mut client = Client {
             worker,
             readers: P::new(pass),
             writers: P::new(pass),
@@ -87,15 +87,15 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
             writes: 0,
             torn: 0,
         };
-        turns(worker, &mut visitor, &records);
-        let Visitor {
+        iterate(worker, &mut client, &records);
+        let Client {
             readers,
             writers,
             reads,
             writes,
             torn,
             ..
-        } = visitor;
+        } = client;
         let tally = Tally::of_roles(reads + writes, readers, writers);
         (tally, [reads, writes, torn])
     })?;

@@ -1,12 +1,12 @@
 //! A small record under a reader-writer lock: read it, or write it, over and over.
 //!
 //! With one record all threads meet at one lock, whose cache line is hot. With many, a thread picks
-//! one at random each time: nobody waits much, and the cost is that of a lock whose line has left
-//! the cache.
+//! one at random each time: waits are rare, and the cost is that of a lock whose line has left the
+//! cache.
 
 use super::Sample;
 use super::random::Random;
-use super::record::{self, Record, Visitor};
+use super::record::{self, Client, Record};
 use crate::error::Error;
 use crate::lock::BenchRwLock;
 use crate::probe::{Either, Pass, Probe, Timed, Untimed};
@@ -80,17 +80,17 @@ fn drive<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
         workers,
         shape.records,
         pass,
-        |worker, visitor, records| {
-            turns::<W, L, P, EMPTY>(worker, visitor, records, *shape);
+        |worker, client, records| {
+            iterate::<W, L, P, EMPTY>(worker, client, records, *shape);
         },
     )
 }
 
 /// The measured loop.
 #[inline]
-fn turns<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
+fn iterate<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
     worker: &W::Worker,
-    visitor: &mut Visitor<'_, W, P>,
+    client: &mut Client<'_, W, P>,
     records: &[Record<L, W::Word>],
     shape: Shape,
 ) {
@@ -108,9 +108,9 @@ fn turns<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
             _ => &records[pick(draw, records.len())],
         };
         if shape.reads.has(draw) {
-            visitor.read(record, inside);
+            client.read(record, inside);
         } else {
-            visitor.write(record, inside);
+            client.write(record, inside);
         }
         if !EMPTY {
             worker.work(shape.between);

@@ -2,7 +2,7 @@
 //! nothing in between.
 //!
 //! In the document each thread makes 250,000 reader and as many writer acquisitions, and the result
-//! is the rate of all. Here threads go on until the round is over: nobody has the lock to itself
+//! is the rate of all. Here threads go on until the round is over: no thread has the lock to itself
 //! when others have finished, and a lock that collapses ends in time too. A thread has done the
 //! document's work where it has made half a million operations.
 
@@ -40,13 +40,13 @@ fn drive<W: World, L: BenchRwLock, P: Probe>(
     workers: &Workers,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    record::round::<W, L, P>(world, workers, 1, pass, |worker, visitor, records| {
+    record::round::<W, L, P>(world, workers, 1, pass, |worker, client, records| {
         let [record] = records else {
             unreachable!("one was asked for")
         };
         while !worker.stopped() {
-            visitor.read(record, || {});
-            visitor.write(record, || {});
+            client.read(record, || {});
+            client.write(record, || {});
         }
     })
 }

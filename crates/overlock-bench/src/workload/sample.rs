@@ -18,7 +18,7 @@ pub struct Sample {
     pub switches: u64,
     /// The waits for the lock, if this was a latency pass.
     pub waits: Option<Waits>,
-    /// The same, those of readers and those of writers, where the lock tells them apart.
+    /// The same by role, where the lock has readers and writers.
     pub roles: Option<Roles>,
     /// Figures that only this workload has.
     pub extra: Extra,

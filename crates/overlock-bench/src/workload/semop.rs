@@ -5,7 +5,7 @@
 //! array and raises and lowers it by one, in turn, so that no operation ever has to wait for
 //! another thread: all contention is for the arrays' locks. An operation is one call: the price of
 //! a system call, then, with the array locked, looking at the values that the call would leave,
-//! writing them, and noting who did it last.
+//! writing them, and noting the thread that did.
 
 use super::random::Random;
 use super::{Extra, Sample, Tally, Words, many};
@@ -35,7 +35,7 @@ struct Array<L, C> {
     lock: L,
     /// Calls so far, in the place of the time of the last one.
     changed: C,
-    /// Of each semaphore its value, then who changed it last.
+    /// Of each semaphore its value, then the last thread that changed it.
     semaphores: Words<C>,
     count: usize,
 }
@@ -106,7 +106,7 @@ pub fn round<W: World, L: BenchLock>(
     let new = || Array::<L, W::Word>::new(workers.threads);
     let arrays = many(calls.arrays, new)?;
     let outcome = world.run(workers, &|worker| {
-        turns::<W, L>(worker, &arrays, calls.call, pass)
+        iterate::<W, L>(worker, &arrays, calls.call, pass)
     })?;
     let sample = Sample::new(outcome, Extra::None);
     let (mut found, mut left) = (0, false);
@@ -122,8 +122,8 @@ pub fn round<W: World, L: BenchLock>(
     Ok(sample)
 }
 
-/// The measured loop: two calls a turn.
-fn turns<W: World, L: BenchLock>(
+/// The measured loop: two calls an iteration.
+fn iterate<W: World, L: BenchLock>(
     worker: &W::Worker,
     arrays: &[Array<L, W::Word>],
     call: Work,

@@ -99,7 +99,7 @@ impl World for Jumpy {
     }
 }
 
-/// Excludes nobody and says that it does.
+/// Does not exclude, but has `EXCLUDES` set.
 struct Broken;
 
 impl BenchLock for Broken {
@@ -141,7 +141,7 @@ impl BenchCondvar for Broken {
     fn notify_all(&self) {}
 }
 
-/// Writers exclude each other and nobody else.
+/// Writers exclude each other and no readers.
 struct WritersOnly(Mutex<()>);
 
 impl BenchRwLock for WritersOnly {

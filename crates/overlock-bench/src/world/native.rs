@@ -17,8 +17,8 @@ use super::{Outcome, Word, Work, Worker, Workers, World};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 
-/// Whether the locks look for misuse, which costs time: a `cargo run` of the whole workspace builds
-/// them so, as its other members need them.
+/// Whether the locks check for misuse, which costs time: a `cargo run` of the whole workspace
+/// builds them so, as its other members need them.
 pub const CHECKED: bool = overlock::core::raw::CHECKED;
 
 /// Enough for every workload here, and little enough for thousands of threads.
@@ -31,18 +31,17 @@ pub struct Native {
     calibration: Calibration,
     cpus: Vec<usize>,
     interrupt: Arc<Interrupt>,
-    patience: fn(usize) -> Duration,
+    end_timeout: fn(usize) -> Duration,
     stuck: Stuck,
 }
 
-/// Called with the workers of a round some of which do not end, and how many. They cannot be joined nor
+/// Called with the workers of a round of which so many do not end. They cannot be joined nor
 /// killed, so it does not return.
 pub type Stuck = fn(&Workers, usize) -> !;
 
-/// How long threads may take to end after they were asked to. A strictly fair lock under overcommit
-/// lets each of them go after a turn of the scheduler: some milliseconds for each thread in its
-/// way.
-pub(crate) fn patience(threads: usize) -> Duration {
+/// The time that threads may take to end after the stop. With a strictly fair lock under overcommit
+/// each of them needs a time slice: some milliseconds for each thread before it.
+pub(crate) fn end_timeout(threads: usize) -> Duration {
     Duration::from_secs(30)
         + Duration::from_millis(200) * u32::try_from(threads).unwrap_or(u32::MAX)
 }
@@ -55,7 +54,7 @@ impl Native {
             calibration: Calibration::measure(),
             cpus,
             interrupt,
-            patience,
+            end_timeout,
             stuck,
         }
     }
@@ -81,7 +80,7 @@ pub struct NativeWorker {
     stop: Arc<Stop>,
 }
 
-/// Away from everything else, since all threads read it in every turn.
+/// On cache lines of its own, since all threads read it in every iteration.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Stop(AtomicBool);
@@ -145,7 +144,7 @@ struct Done<T> {
     end: Instant,
 }
 
-/// Counts a thread as finished even if it panics, so that nobody waits for it for ever.
+/// Counts a thread as finished even if it panics, so that no join waits for ever.
 struct Finish<'a> {
     running: &'a AtomicUsize,
     interrupt: &'a Interrupt,
@@ -231,10 +230,10 @@ impl World for Native {
             });
             let stopped = !finished();
             stop.0.store(true, Ordering::Relaxed);
-            let asked = Instant::now();
+            let stop_at = Instant::now();
             if !self
                 .interrupt
-                .wait((self.patience)(workers.threads), finished)
+                .wait((self.end_timeout)(workers.threads), finished)
             {
                 (self.stuck)(workers, running.load(Ordering::Relaxed));
             }
@@ -248,9 +247,9 @@ impl World for Native {
             }
             let last = done.iter().map(|done| done.end).max();
             let end = if stopped {
-                asked
+                stop_at
             } else {
-                last.unwrap_or(asked)
+                last.unwrap_or(stop_at)
             };
             Ok(Outcome {
                 elapsed: end - start,
@@ -370,7 +369,7 @@ mod tests {
             panic!("{left} of {} hang", workers.threads)
         };
         let native = Native {
-            patience: |_| Duration::from_millis(10),
+            end_timeout: |_| Duration::from_millis(10),
             stuck,
             ..native()
         };

@@ -25,8 +25,8 @@ use crate::interrupt::Interrupt;
 use crate::lock::{BenchLock, BenchRwLock, CreateError};
 use crate::ours::{self, Ours};
 
-/// How long, in simulated time, vCPUs may take to end after they were asked to.
-const PATIENCE: Time = Time::ms(30_000);
+/// The simulated time that vCPUs may take to end after the stop.
+const END_TIMEOUT: Time = Time::ms(30_000);
 
 /// A simulated machine.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Simulated {
         }
     }
 
-    /// The same beside so many vCPUs of other guests, which want a CPU all the time.
+    /// The same with so many vCPUs of other guests, which always want a CPU.
     #[must_use]
     pub fn beside(self, others: usize) -> Self {
         Self { others, ..self }
@@ -119,8 +119,8 @@ impl Simulated {
     }
 }
 
-/// The diagram of the paravirtual queued locks, and those of its transitions that tell in which mode a
-/// lock was acquired.
+/// The diagram of the paravirtual queued locks, and its transitions that acquire a lock in each of
+/// the modes.
 const PV: &str = "pv";
 const JOIN: [&str; 2] = [
     "(0, *, *) -> (n, *, *): the head",
@@ -202,7 +202,7 @@ impl World for Simulated {
         workers: &Workers,
         body: &(dyn Fn(&SimulatedWorker) -> T + Sync),
     ) -> Result<Outcome<T>, Error> {
-        // A simulation looks at this only now and then, and a short one not at all.
+        // A simulation polls this only now and then, and a short one not at all.
         if self.interrupt.is_raised() {
             return Err(Error::Interrupted);
         }
@@ -218,7 +218,7 @@ impl World for Simulated {
                 .seed
                 .wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             stop_after: workers.stop_after.into(),
-            patience: PATIENCE,
+            patience: END_TIMEOUT,
             trace: self.trace,
         };
         let member = |index| body(&SimulatedWorker { index });
@@ -263,8 +263,8 @@ impl Report {
     }
 }
 
-/// A lock of ours on the simulated platform, which is told who waits and who holds, at no cost: so
-/// it can say whether a vCPU that loses its CPU held a lock or waited for one.
+/// A lock of ours on the simulated platform that reports waiters and holders, at no cost. So the
+/// simulator knows whether a vCPU that loses its CPU held a lock or waited for one.
 #[derive(Debug)]
 pub struct Marked<L>(L);
 
@@ -274,7 +274,7 @@ impl<L> Marked<L> {
     }
 }
 
-/// Tells that its lock has been released, after it has been.
+/// Reports the release of its lock, after it.
 #[derive(Debug)]
 pub struct MarkedGuard<G> {
     guard: Option<G>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use overlock_bench::error::Error;
 use overlock_bench::grid::plan::{self, Plan};
-use overlock_bench::grid::report::text::{Look, render};
+use overlock_bench::grid::report::text::{Layout, render};
 use overlock_bench::grid::report::{Report, Settings, markdown, svg};
 use overlock_bench::grid::run::{End, run as measured};
 use overlock_bench::grid::shape::{SHAPES, Shape, find};
@@ -107,16 +107,16 @@ pub enum Form {
 }
 
 /// The options, checked.
-struct Asked {
+struct Request {
     plan: Plan,
     budget: Option<Duration>,
 }
 
 /// Measures, and reports.
 pub fn run(args: &Args, form: Form) -> Result<(), Exit> {
-    let asked = asked(args, form)?;
-    let mut plan = asked.plan;
-    if let Some(budget) = asked.budget {
+    let request = request(args, form)?;
+    let mut plan = request.plan;
+    if let Some(budget) = request.budget {
         plan.fit(budget);
     }
     let files = Files::open(args)?;
@@ -154,7 +154,7 @@ pub fn run(args: &Args, form: Form) -> Result<(), Exit> {
     }
     ended(outcome.end)?;
     if empty {
-        // Nothing was measured, since this machine allows none of what was asked for.
+        // Nothing was measured: this machine allows none of the selected shapes.
         let why = outcome.skipped.first().map_or_else(
             || "no cell has a whole round".to_owned(),
             |(shape, why)| format!("{}: {why}", shape.name),
@@ -184,10 +184,10 @@ fn ended(end: End) -> Result<(), Exit> {
 
 /// Checks the options as [`run`] does.
 pub fn check(args: &Args, form: Form) -> Result<(), Exit> {
-    asked(args, form).map(drop)
+    request(args, form).map(drop)
 }
 
-fn asked(args: &Args, form: Form) -> Result<Asked, Exit> {
+fn request(args: &Args, form: Form) -> Result<Request, Exit> {
     let families = families(&args.families)?;
     let locks = choice(&args.locks, &families, form)?;
     let threads = threads(&args.threads)?;
@@ -231,7 +231,7 @@ fn asked(args: &Args, form: Form) -> Result<Asked, Exit> {
     let usual = if form == Form::Short { "3" } else { "5" };
     let short_budget = (form == Form::Short && round.is_none()).then_some(SHORT_BUDGET);
     let rounds = args.rounds.as_deref().unwrap_or(usual);
-    Ok(Asked {
+    Ok(Request {
         budget: budget.or(short_budget),
         plan: Plan {
             places,
@@ -344,14 +344,14 @@ fn show(report: &Report, args: &Args, form: Form, stdout_is_taken: bool) -> Resu
         io::stdout().is_terminal()
     };
     let whole = form == Form::Whole;
-    let look = Look {
+    let layout = Layout {
         width: width(),
         colours: terminal && colours_are_wanted(),
         worst: WORST[usize::from(whole)],
         all: whole,
         details: args.details,
     };
-    let text = render(report, &look);
+    let text = render(report, &layout);
     print_beside(stdout_is_taken, &text)
 }
 

@@ -9,8 +9,8 @@ use overlock_bench::world::Workers;
 
 use crate::exit::Exit;
 
-/// Ctrl-C, and the signals that ask a program to end, let the round end and then the run. A second
-/// one does not wait for the round: locks may hang.
+/// Ctrl-C, SIGTERM and SIGHUP let the round end and then the run. A second one does not wait for
+/// the round: locks may hang.
 pub fn on_interrupt(interrupt: Arc<Interrupt>) -> Result<(), Exit> {
     ctrlc::set_handler(move || {
         if interrupt.is_raised() {

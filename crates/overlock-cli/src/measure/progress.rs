@@ -11,12 +11,12 @@ use overlock_bench::plan::Plan;
 use overlock_bench::registry::Entry;
 
 /// How often a line says where the run is, when there is no terminal for a bar.
-const QUIET_SPELL: Duration = Duration::from_secs(10);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The unit of a run whose steps are not alike: what counts is the part of its time.
 const PERCENT: &str = "%";
 
-/// A bar on a terminal, a line now and then elsewhere, nothing if nobody wants it.
+/// A bar on a terminal, a line now and then elsewhere, nothing with `--quiet`.
 #[derive(Debug)]
 pub enum Progress {
     Bar(ProgressBar),
@@ -87,7 +87,7 @@ impl Progress {
                 last,
             } => {
                 let Ok(mut last) = last.lock() else { return };
-                if last.elapsed() < QUIET_SPELL {
+                if last.elapsed() < LINE_INTERVAL {
                     return;
                 }
                 *last = Instant::now();
@@ -106,7 +106,7 @@ impl Progress {
         }
     }
 
-    /// Prints something while the bar steps aside.
+    /// Prints something while the bar is hidden.
     #[cfg(feature = "sim")]
     pub fn aside<R>(&self, print: impl FnOnce() -> R) -> R {
         match self {

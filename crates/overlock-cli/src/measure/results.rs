@@ -65,7 +65,7 @@ impl Files {
         self.use_stdout
     }
 
-    /// Writes all of them, each as it is told.
+    /// Writes each of them by its function.
     pub fn write(
         self,
         json: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn every_workload_has_its_name_and_its_defaults() {
-        let asked: Vec<Workload> = Kind::value_variants()
+        let all: Vec<Workload> = Kind::value_variants()
             .iter()
             .map(|kind| {
                 let name = kind.to_possible_value().unwrap();
@@ -203,7 +203,7 @@ mod tests {
                 workload
             })
             .collect();
-        assert_eq!(asked, Workload::ALL);
+        assert_eq!(all, Workload::ALL);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Watch for Tables {
         self.child = pid;
     }
 
-    fn asked(&mut self) -> bool {
+    fn signalled(&mut self) -> bool {
         match self.processes() {
             Ok(processes) => print(&processes),
             Err(exit) => {

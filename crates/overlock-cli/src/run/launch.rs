@@ -12,7 +12,7 @@ use libc::{c_int, siginfo_t, sigset_t};
 use super::program;
 use crate::exit::Exit;
 
-/// Signals that are passed on to the child. SIGUSR2 goes to [`Watch::asked`] instead where there is
+/// Signals that are passed on to the child. SIGUSR2 goes to [`Watch::signalled`] instead where there is
 /// a watch.
 const FORWARDED: [c_int; 9] = [
     libc::SIGHUP,
@@ -32,7 +32,7 @@ pub trait Watch {
     fn started(&mut self, _pid: u32) {}
 
     /// SIGUSR2 has come: whether that is all, and the child does not get it.
-    fn asked(&mut self) -> bool {
+    fn signalled(&mut self) -> bool {
         false
     }
 }
@@ -49,7 +49,7 @@ pub fn run(path: &Path, mut command: Command, watch: &mut impl Watch) -> Result<
         .map_err(|error| program::refused(path, &error))?;
     watch.started(child.id());
     loop {
-        if let Some(status) = look(&mut child)? {
+        if let Some(status) = poll(&mut child)? {
             return Ok(status);
         }
         let Some(info) = next(&signals) else {
@@ -58,7 +58,7 @@ pub fn run(path: &Path, mut command: Command, watch: &mut impl Watch) -> Result<
         let from_kernel = info.si_code > 0;
         match info.si_signo {
             libc::SIGCHLD => {}
-            libc::SIGUSR2 if watch.asked() => {}
+            libc::SIGUSR2 if watch.signalled() => {}
             // The terminal's: the child is in the same process group and has it already.
             _ if from_kernel => {}
             signal => send(&child, signal),
@@ -107,14 +107,14 @@ fn next(signals: &sigset_t) -> Option<siginfo_t> {
 }
 
 fn send(child: &Child, signal: c_int) {
-    // A pid is the child's until it is waited for, and `look` was the last to do that.
+    // A pid is the child's until it is waited for, and `poll` was the last to do that.
     // SAFETY: it has no preconditions.
     unsafe { libc::kill(child.id() as c_int, signal) };
 }
 
 /// Polls the child: `Some` at its end. If it was stopped, this process stops too, as job control
 /// expects.
-fn look(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
+fn poll(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
     loop {
         let mut status = 0;
         let flags = libc::WNOHANG | libc::WUNTRACED;

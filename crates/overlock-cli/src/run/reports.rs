@@ -21,7 +21,7 @@ pub struct Reports {
     dir: TempDir,
 }
 
-/// Nobody else writes this. It may come behind a line that somebody did not end.
+/// The end mark, which no program writes. It may follow an unterminated line.
 const END: &[u8] = b"\0\n";
 
 impl Reports {

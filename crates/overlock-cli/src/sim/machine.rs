@@ -56,7 +56,7 @@ pub struct Place {
 impl Args {
     /// The machine with its host.
     pub fn place(&self) -> Result<Place, Exit> {
-        // Measured only where somebody wants it: that takes half a second.
+        // Measured only on request: it takes half a second.
         let here = [&self.machine, &self.host]
             .into_iter()
             .any(|name| name == here::NAME)

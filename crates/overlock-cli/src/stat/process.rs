@@ -65,7 +65,7 @@ impl Process {
 pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
     let mut found = Vec::new();
     for path in all(dir, PREFIX)? {
-        // One that is being made has nothing to tell.
+        // A table under construction has no rows yet.
         let Ok(table) = Mapping::open(&path) else {
             continue;
         };

@@ -22,7 +22,7 @@ impl Serialize for Kind {
 
 /// Times of one sort.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Spell {
+pub struct Times {
     /// Their sum.
     pub total_ns: u64,
     /// Their average, if there was one.
@@ -31,7 +31,7 @@ pub struct Spell {
     pub max_ns: u64,
 }
 
-impl Spell {
+impl Times {
     fn new(total: &AtomicU64, max: &AtomicU64, of: u64) -> Self {
         let total_ns = total.load(Relaxed);
         Self {
@@ -73,9 +73,9 @@ pub struct Row {
     /// Waits in vain.
     pub gave_up: u64,
     /// The waits.
-    pub wait: Spell,
+    pub wait: Times,
     /// How long it was held, from samples.
-    pub hold: Spell,
+    pub hold: Times,
     /// Waits that ended with the lock.
     pub queued: u64,
     /// Acquisitions that found others waiting and did not wait, from samples; null where that is
@@ -110,7 +110,7 @@ pub struct Event {
     /// Those that ended otherwise.
     pub gave_up: u64,
     /// How long they took.
-    pub wait: Spell,
+    pub wait: Times,
 }
 
 /// The names in an entry of any kind.
@@ -230,8 +230,8 @@ fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names, mutexes_count: boo
         acquisitions: unfair.map(|unfair| acquisitions.max(queued + unfair)),
         contentions,
         gave_up,
-        wait: Spell::new(&entry.wait_ns, &entry.wait_max_ns, contentions),
-        hold: Spell::new(&entry.hold_ns, &entry.hold_max_ns, known),
+        wait: Times::new(&entry.wait_ns, &entry.wait_max_ns, contentions),
+        hold: Times::new(&entry.hold_ns, &entry.hold_max_ns, known),
         queued,
         unfair,
         unfair_share: unfair.filter(|unfair| unfair + queued > 0).map(share),
@@ -251,6 +251,6 @@ fn event(entry: &Entry, names: Names) -> Event {
         site: names.site,
         waits,
         gave_up: entry.gave_up.load(Relaxed),
-        wait: Spell::new(&entry.wait_ns, &entry.wait_max_ns, waits),
+        wait: Times::new(&entry.wait_ns, &entry.wait_max_ns, waits),
     }
 }

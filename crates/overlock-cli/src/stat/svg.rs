@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::json::Document;
-use super::rows::Spell;
+use super::rows::Times;
 use super::symbols::Place;
 use super::text::short;
 
@@ -30,7 +30,7 @@ struct Bar<'a> {
     name: &'a str,
     site: &'a Place,
     waits: u64,
-    wait: &'a Spell,
+    wait: &'a Times,
 }
 
 /// Writes the picture.

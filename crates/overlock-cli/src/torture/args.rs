@@ -92,7 +92,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The flaw that was asked for, in builds that have flaws.
+    /// The flaw of `--inject`, in builds that have flaws.
     pub fn flaw(&self) -> Option<&str> {
         #[cfg(feature = "inject")]
         return self.inject.as_deref();

@@ -73,11 +73,11 @@ impl Choice {
         Ok(())
     }
 
-    /// The locks that get fewer threads than were asked for, and how many.
+    /// The locks that get fewer threads than `--threads`, and how many.
     pub fn fewer(&self) -> impl Iterator<Item = (&'static str, usize)> {
-        let asked = self.settings.threads.unwrap_or_default();
+        let wanted = self.settings.threads.unwrap_or_default();
         self.locks.iter().filter_map(move |entry| {
-            let most = entry.most_threads.filter(|most| asked > *most)?;
+            let most = entry.most_threads.filter(|most| wanted > *most)?;
             Some((entry.name, most))
         })
     }

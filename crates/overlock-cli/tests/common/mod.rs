@@ -47,7 +47,7 @@ pub fn signal(child: &Child, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
-/// Waits for a child that was told to end.
+/// Waits for a child that was signalled to end.
 pub fn ends(child: &mut Child) -> ExitStatus {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(20) {

@@ -1,10 +1,10 @@
-//! Measured beside published.
+//! Simulated figures compared to published ones.
 
 use serde::Serialize;
 
 use super::label::{Place, Quantity};
 
-/// One figure beside the published one.
+/// One figure and the published one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
     /// The place in the table: "36 vCPUs".
@@ -82,7 +82,7 @@ impl Verdict {
         );
     }
 
-    /// Adds a figure that only stands beside the published one.
+    /// Adds a figure without a bound.
     pub(super) fn beside(&mut self, place: Place, what: Quantity, measured: f64, published: f64) {
         self.line(place, what, measured, published, None);
     }

@@ -77,7 +77,7 @@ impl Place {
         }
     }
 
-    /// As a label of an axis whose title tells what is counted.
+    /// As a label of an axis, whose title has the unit.
     pub fn label(&self) -> String {
         match self.of {
             Count::Overcommit => format!("{}x", self.number),

@@ -69,23 +69,23 @@ fn headline(area: &Area<'_>, all: &[Reproduction]) -> Result<(), Box<dyn Error>>
         area.draw(&PathElement::new(ends, BLACK.stroke_width(2)))
     };
     let mut x = MARGIN + 9;
-    let mut tell = |what: &str, width| {
+    let mut entry = |what: &str, width| {
         area.draw(&Text::new(what.to_owned(), (x + 18, 52), small()))?;
         x += width;
         Ok::<_, Box<dyn Error>>(x)
     };
     line(area, MARGIN + 9)?;
-    let next = tell("published", 120)?;
+    let next = entry("published", 120)?;
     let band = [(next - 9, 48), (next + 9, 68)];
     area.draw(&Rectangle::new(band, chart::band(colour)))?;
     line(area, next)?;
-    let next = tell("with its tolerance", 175)?;
+    let next = entry("with its tolerance", 175)?;
     Dot::Within.draw(area, (next, 58), colour)?;
-    let next = tell("simulated, within it", 185)?;
+    let next = entry("simulated, within it", 185)?;
     Dot::Outside.draw(area, (next, 58), colour)?;
-    let next = tell("simulated, outside it", 190)?;
+    let next = entry("simulated, outside it", 190)?;
     Dot::Free.draw(area, (next, 58), colour)?;
-    tell("simulated, no tolerance set", 0)?;
+    entry("simulated, no tolerance set", 0)?;
     Ok(())
 }
 
@@ -96,7 +96,7 @@ fn small<'a>() -> TextStyle<'a> {
 /// A table.
 struct Panel<'a> {
     table: &'a Reproduction,
-    /// Charts that stand beside each other.
+    /// A row of charts.
     rows: Vec<Vec<Chart<'a>>>,
     /// The series, in all of its charts.
     series: Vec<&'a str>,

@@ -46,8 +46,8 @@ pub(super) fn scores(verdict: &Verdict) -> Vec<String> {
     let figures = format!("{reached} of {bounded} figures within their bounds");
     let claimed = format!("{held} of {claims} claims hold");
     let both = [(bounded, figures), (claims, claimed)];
-    let told = both.into_iter().filter(|(number, _)| *number > 0);
-    told.map(|(_, text)| text).collect()
+    let counted = both.into_iter().filter(|(number, _)| *number > 0);
+    counted.map(|(_, text)| text).collect()
 }
 
 /// The remark on a table that was not used to fit the cost model.

@@ -59,7 +59,7 @@ pub struct Measured {
     pub jain: f64,
     /// The waits for the lock.
     pub waits: Option<Times>,
-    /// Those to read, where readers are told from writers.
+    /// Those to read, where readers differ from writers.
     pub read: Option<Times>,
     /// Those to write.
     pub write: Option<Times>,

@@ -61,7 +61,7 @@ pub fn run(
             };
             let key = point.key();
             let line = Line::new(Record { key, outcome });
-            // The others would simulate for nobody.
+            // The other simulations would be lost.
             store.append(&line).inspect_err(|_| interrupt.raise())?;
             lines.push(line);
             ended.set(lines.len());

@@ -200,8 +200,8 @@ impl Store {
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::refused(path, "another sweep writes to it now"));
             }
-            // Some file systems of clusters have no locks: there it is the user who gives each
-            // shard its file.
+            // Some file systems of clusters have no locks: there the user must give each shard its
+            // file.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         let mut content = Vec::new();

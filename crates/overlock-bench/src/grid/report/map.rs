@@ -53,8 +53,7 @@ impl Heat {
         step.map_or(Self::FarBehind, |(_, heat)| *heat)
     }
 
-    /// Red to blue, which those see too who cannot tell red from green (after ColorBrewer's
-    /// RdYlBu).
+    /// Red to blue, which is safe for red-green colour blindness (after ColorBrewer's RdYlBu).
     pub fn rgb(self) -> (u8, u8, u8) {
         match self {
             Self::FarBehind => (215, 48, 39),

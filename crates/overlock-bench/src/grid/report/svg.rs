@@ -1,4 +1,4 @@
-//! A grid as a picture: the heat maps beside and below each other.
+//! A grid as a picture: a panel of heat maps.
 
 use std::error::Error;
 use std::io::{self, Write};

@@ -12,9 +12,9 @@ use crate::grid::summary::Summary;
 use overlock_report::columns::{Column, NOTHING, blocks, optional};
 use overlock_report::numbers::{count, factor, rate, significant, time};
 
-/// How a text is to look.
+/// The form of the text.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct Layout {
     /// Columns of the terminal, if it is one.
     pub width: Option<u16>,
     /// Whether it shows colours.
@@ -96,7 +96,7 @@ pub(super) fn both(cell: &Judged, figure: fn(&Row) -> Option<String>) -> String 
 }
 
 /// All of it.
-pub fn render(report: &Report, look: &Look) -> String {
+pub fn render(report: &Report, layout: &Layout) -> String {
     let mut text = format!("{}\n{}\n", report.machine.summary(), report.headline());
     text += &check::describe(&report.check);
     text.push('\n');
@@ -108,29 +108,29 @@ pub fn render(report: &Report, look: &Look) -> String {
         );
     }
     text.push('\n');
-    worst(&mut text, report, look);
-    let shown = if look.all { usize::MAX } else { 1 };
+    worst(&mut text, report, layout);
+    let shown = if layout.all { usize::MAX } else { 1 };
     for map in maps(report).iter().take(shown) {
-        heat_map(&mut text, map, look.colours);
+        heat_map(&mut text, map, layout.colours);
     }
-    summary(&mut text, report, look);
-    if look.details {
-        details(&mut text, report, look);
+    summary(&mut text, report, layout);
+    if layout.details {
+        details(&mut text, report, layout);
     }
     text
 }
 
-fn worst(text: &mut String, report: &Report, look: &Look) {
+fn worst(text: &mut String, report: &Report, layout: &Layout) {
     // Those without a ratio are last.
     let judged = report.cells.iter().take_while(|cell| cell.ratio.is_some());
-    let cells = &report.cells[..judged.take(look.worst).count()];
+    let cells = &report.cells[..judged.take(layout.worst).count()];
     if cells.is_empty() {
         *text += "No cell has a round of ours and of a peer.\n\n";
         return;
     }
     *text += "The worst cells: ours / the peer that it does worst against there. The ratio is the\n\
               median of the rounds, each paired.\n";
-    *text += &blocks("cell", cells, Judged::name, &[WORST], look.width);
+    *text += &blocks("cell", cells, Judged::name, &[WORST], layout.width);
 }
 
 /// Fields of a width that all figures fit in.
@@ -193,9 +193,9 @@ fn style(heat: Heat) -> Style {
         .fg_color(Some(Ansi256Color(foreground).into()))
 }
 
-fn summary(text: &mut String, report: &Report, look: &Look) {
+fn summary(text: &mut String, report: &Report, layout: &Layout) {
     let groups = report.summary.chunk_by(|a, b| a.cells == b.cells);
-    for group in groups.take(if look.all { usize::MAX } else { 1 }) {
+    for group in groups.take(if layout.all { usize::MAX } else { 1 }) {
         let _ = writeln!(
             text,
             "Ours over each peer by itself, cells: {}",
@@ -206,7 +206,7 @@ fn summary(text: &mut String, report: &Report, look: &Look) {
             group,
             |one| one.peer.to_owned(),
             &[SUMMARY],
-            look.width,
+            layout.width,
         );
     }
     if !report.summary.is_empty() {
@@ -215,14 +215,14 @@ fn summary(text: &mut String, report: &Report, look: &Look) {
     }
 }
 
-fn details(text: &mut String, report: &Report, look: &Look) {
+fn details(text: &mut String, report: &Report, layout: &Layout) {
     for cell in &report.cells {
         let _ = writeln!(text, "\n{}", cell.name());
         let name = |row: &Row| match row.kind {
             "limit" => "(no lock)".to_owned(),
             _ => row.lock.to_owned(),
         };
-        *text += blocks("lock", &cell.rows, name, &[DETAILS], look.width).trim_end();
+        *text += blocks("lock", &cell.rows, name, &[DETAILS], layout.width).trim_end();
         text.push('\n');
     }
 }

@@ -27,7 +27,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Checks everything that needs no look at the machine but its number of CPUs.
+    /// Checks everything that depends on nothing of the machine but its number of CPUs.
     pub fn new(args: &Args, workload: Kind, machine: &Machine) -> Result<Self, Exit> {
         let latency_runs = if args.no_latency {
             0

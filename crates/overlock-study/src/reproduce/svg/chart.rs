@@ -210,7 +210,7 @@ impl Dot {
     }
 }
 
-/// How a band looks.
+/// The fill of a band.
 pub fn band(colour: RGBColor) -> ShapeStyle {
     colour.mix(0.25).filled()
 }

@@ -15,7 +15,7 @@ fn at(number: usize) -> Place {
     Place::new(number, Count::Vcpus)
 }
 
-fn told(verdict: Verdict) -> Reproduction {
+fn reproduction(verdict: Verdict) -> Reproduction {
     Reproduction {
         table: "beans",
         about: "how many beans there are",
@@ -92,7 +92,7 @@ fn mixed() -> Verdict {
 fn figures_are_in_their_bands_or_marked() {
     let verdict = mixed();
     let lines = verdict.lines.clone();
-    let picture = picture(&[told(verdict)]);
+    let picture = picture(&[reproduction(verdict)]);
     let count = |reached| lines.iter().filter(|line| line.reached == reached).count();
     let (bands, rings) = (bands(&picture), circles(&picture, RING));
     assert_eq!(bands.len(), count(Some(true)) + count(Some(false)));
@@ -114,7 +114,7 @@ fn more_is_higher_and_stands_further_to_the_right() {
     for vcpus in [2, 4, 8] {
         verdict.beside(at(vcpus), RATE.of("free"), vcpus as f64, 1.0);
     }
-    let dots = circles(&picture(&[told(verdict)]), FREE);
+    let dots = circles(&picture(&[reproduction(verdict)]), FREE);
     assert!(
         dots.is_sorted_by(|[x, y], [next, above]| x < next && y > above),
         "{dots:?}"
@@ -123,7 +123,7 @@ fn more_is_higher_and_stands_further_to_the_right() {
 
 #[test]
 fn axes_have_titles_with_units() {
-    let picture = picture(&[told(mixed())]);
+    let picture = picture(&[reproduction(mixed())]);
     for part in [
         "beans a second\n",
         "beans a second (log scale)\n",
@@ -153,8 +153,8 @@ fn tables_stand_below_each_other() {
         );
         height.parse().unwrap()
     };
-    let one = picture(&[told(mixed())]);
-    let two = picture(&[told(mixed()), told(mixed())]);
+    let one = picture(&[reproduction(mixed())]);
+    let two = picture(&[reproduction(mixed()), reproduction(mixed())]);
     assert_eq!(height(&two) - HEAD, 2 * (height(&one) - HEAD));
     let (first, both) = (bands(&one), bands(&two));
     let below = f64::from(height(&one) - HEAD);
@@ -174,7 +174,7 @@ fn figures_that_are_none_are_left_out() {
     verdict.within(at(2), RATE.of("none"), f64::NAN, 1.0, 0.25);
     verdict.within(at(4), RATE.of("none"), f64::INFINITY, 1.0, 0.25);
     verdict.within(at(8), RATE.of("none"), 0.0, 1.0, 0.25);
-    let picture = picture(&[told(verdict), told(Verdict::default())]);
+    let picture = picture(&[reproduction(verdict), reproduction(Verdict::default())]);
     assert!(
         !picture.contains("NaN") && !picture.contains("inf"),
         "{picture}"
