@@ -25,7 +25,7 @@ pub enum Error {
     Create(CreateError),
     /// The machine did not give us the threads.
     Spawn {
-        /// Threads asked for.
+        /// Threads wanted.
         wanted: usize,
         /// Threads that could be started.
         got: usize,
@@ -34,7 +34,7 @@ pub enum Error {
     },
     /// A simulation did not end.
     Simulation(String),
-    /// The user asked to stop.
+    /// Ctrl-C.
     Interrupted,
 }
 

@@ -31,7 +31,7 @@ impl Interrupt {
         self.changed.notify_all();
     }
 
-    /// Waits until `done`, for `limit` at most, and says whether it is done. Looks again whenever
+    /// Waits until `done`, for `limit` at most, and returns whether it is done. Rechecks whenever
     /// another thread [wakes](Self::wake) it or [raises](Self::raise) the interrupt.
     pub fn wait(&self, limit: Duration, done: impl Fn() -> bool) -> bool {
         let lock = self.lock.lock().expect("nobody panics with this lock");

@@ -64,7 +64,7 @@ pub struct Failure {
     pub error: Error,
 }
 
-/// Told before each round, for a progress bar.
+/// An observer of the rounds, for a progress bar.
 pub trait Observer {
     /// Round number `index` begins.
     fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize);

@@ -25,8 +25,8 @@ pub trait World {
     /// A worker's handle on this world.
     type Worker: Worker;
 
-    /// A round begins, of this number among those of its lock with its number of threads: nothing
-    /// that earlier rounds have left in this world has an influence on it.
+    /// Begins the round of this number, among those of its lock with its number of threads. Earlier
+    /// rounds leave nothing in this world that changes it.
     fn begin(&self, _round: usize) {}
 
     /// Starts the workers together, asks them to stop when their time is up, and returns when the
@@ -72,7 +72,7 @@ pub trait Worker {
     /// Computes privately.
     fn work(&self, work: Work);
 
-    /// Has nothing to do for the moment and offers its CPU to the others.
+    /// Yields its CPU: there is no work for the moment.
     fn rest(&self);
 
     /// The cheapest clock of this world.
@@ -115,7 +115,7 @@ pub struct Workers {
     pub threads: usize,
     /// Whether each is bound to a CPU, round robin.
     pub pin: bool,
-    /// When they are asked to stop, unless they have ended by themselves.
+    /// The time of the stop, unless they have ended by themselves.
     pub stop_after: Duration,
 }
 

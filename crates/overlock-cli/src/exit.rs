@@ -112,7 +112,7 @@ fn end_like(status: ExitStatus) -> u8 {
     unsafe { libc::sigaddset(only.as_mut_ptr(), signal) };
     // SAFETY: the default action is no function of ours.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
-    // SAFETY: initialised above; no old set is asked for.
+    // SAFETY: initialised above; no old set is written.
     unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, only.as_ptr(), std::ptr::null_mut()) };
     // SAFETY: it has no preconditions.
     unsafe { libc::raise(signal) };

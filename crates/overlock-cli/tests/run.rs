@@ -15,7 +15,8 @@ use common::{ends, signal};
 use preload::{compile, library, run};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
-/// The program replaces ours, is our child, is a counted child, or both.
+/// The program takes our process's place, is a child, a counted child, or a counted one
+/// with lockdep.
 const WAYS: [&[&str]; 4] = [&[], &["--lockdep"], &["--stat"], &["--stat", "--lockdep"]];
 
 fn output(command: &mut Command) -> Output {

@@ -73,7 +73,7 @@ fn a_daemon_counts_on_and_is_found() {
 }
 
 /// Fails where a table of no bytes stays, where a program ends by SIGXFSZ, and where a daemon,
-/// which has no standard error, tells nobody.
+/// which has no standard error, prints nothing.
 #[test]
 fn where_no_table_fits_none_is_left_behind() {
     let dir = tempfile::tempdir().unwrap();

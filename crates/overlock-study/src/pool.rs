@@ -31,7 +31,7 @@ where
                 // A thread each: what a lock that panics has left on its thread is gone with it.
                 scope.spawn(move || {
                     let result = catch_unwind(AssertUnwindSafe(|| work(item)));
-                    // Nobody listens any more where `gather` has given up.
+                    // The receiver is gone if `gather` has given up.
                     let _ = send.send((item, result));
                 });
                 running += 1;

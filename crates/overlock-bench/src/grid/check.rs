@@ -46,7 +46,7 @@ impl Loop {
     }
 }
 
-/// Looks at the loops of the locks that `places` compare, and says how that ended.
+/// Compares the loops of the locks of `places`, and returns the verdict.
 pub fn loops(world: &Native, compared: &[Place]) -> (Vec<Loop>, End) {
     let locks = |family: Family| -> Vec<&'static Entry> {
         let mut of_it = compared.iter().filter(|place| place.shape.family == family);

@@ -28,7 +28,7 @@ impl Drop for Hogs {
         for &hog in &self.0 {
             // SAFETY: a child of ours that is not reaped yet, so its number is still its own.
             unsafe { libc::kill(hog, libc::SIGKILL) };
-            // SAFETY: no status is asked for.
+            // SAFETY: no status is written.
             unsafe { libc::waitpid(hog, std::ptr::null_mut(), 0) };
         }
     }

@@ -231,7 +231,7 @@ impl Run<'_> {
         End::Complete
     }
 
-    /// Sees to what goes on around the next round.
+    /// Starts the load around the next round.
     fn surround(&mut self, setting: Setting) -> Result<(), String> {
         if self.setting == setting {
             return Ok(());

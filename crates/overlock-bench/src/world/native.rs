@@ -21,7 +21,7 @@ use crate::interrupt::Interrupt;
 /// builds them so, as its other members need them.
 pub const CHECKED: bool = overlock::core::raw::CHECKED;
 
-/// Enough for every workload here, and little enough for thousands of threads.
+/// Stack of a thread: enough for every workload here, and little enough for thousands of threads.
 const STACK: usize = 256 * 1024;
 
 /// This machine.
@@ -47,7 +47,7 @@ pub(crate) fn end_timeout(threads: usize) -> Duration {
 }
 
 impl Native {
-    /// Gets to know the machine; `cpus` are those that pinned threads use. Takes some 50 ms.
+    /// Calibrates the clock and the work; `cpus` are those of pinned threads. Takes some 50 ms.
     pub fn new(cpus: Vec<usize>, interrupt: Arc<Interrupt>, stuck: Stuck) -> Self {
         Self {
             clock: Clock::calibrate(),

@@ -54,7 +54,7 @@ pub struct Report {
     pub traffic: Traffic,
     /// Acquisitions on the slow path of a paravirtual queued lock: in the queue, and past it.
     pub modes: (u64, u64),
-    /// The trace, where one was asked for.
+    /// The trace, if it is on.
     pub trace: Vec<Mark>,
     /// Events of the simulation.
     pub events: u64,

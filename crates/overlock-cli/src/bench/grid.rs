@@ -315,7 +315,7 @@ fn announce(plan: &Plan) {
     );
 }
 
-/// The rest is what the run tells.
+/// The rest comes from the run.
 fn settings(plan: &Plan, form: Form) -> Settings {
     let words = env::args_os()
         .skip(1)

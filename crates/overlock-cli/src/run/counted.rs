@@ -32,7 +32,7 @@ impl Tables {
             .map_err(|error| Exit::Failed(format!("cannot read what was counted: {error}")))
     }
 
-    /// Daemons go on counting. The user is told where; without daemons the tables are removed.
+    /// Daemons go on counting, and a message says where. Without daemons the tables are removed.
     fn leave(self) {
         let living = stat::living(self.dir.path());
         let Some(first) = living.first() else {

@@ -12,8 +12,8 @@ use libc::{c_int, siginfo_t, sigset_t};
 use super::program;
 use crate::exit::Exit;
 
-/// Signals that are passed on to the child. SIGUSR2 goes to [`Watch::signalled`] instead where there is
-/// a watch.
+/// Signals that are passed on to the child. With a watch SIGUSR2 goes to [`Watch::signalled`]
+/// instead.
 const FORWARDED: [c_int; 9] = [
     libc::SIGHUP,
     libc::SIGINT,

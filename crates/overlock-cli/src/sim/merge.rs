@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Write a line for each simulation, with all that it told
+    /// Write a line for each simulation, with all its figures
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 

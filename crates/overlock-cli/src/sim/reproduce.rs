@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long)]
     list: bool,
 
-    /// Simulate so many times as long as is normal: 0.1 for a quick look
+    /// Simulate so many times as long as is normal: 0.1 for a quick run
     #[arg(long, value_name = "X", default_value = "1")]
     length: String,
 

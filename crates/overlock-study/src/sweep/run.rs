@@ -13,7 +13,7 @@ use crate::pool;
 use overlock_bench::error::Error as Failure;
 use overlock_bench::interrupt::Interrupt;
 
-/// Told of what happens, for a progress bar.
+/// An observer of the sweep, for a progress bar.
 pub trait Observer {
     /// So many simulations have ended, and this one begins.
     fn begin(&mut self, ended: usize, key: &Key);

@@ -1,8 +1,8 @@
 //! One speaker, all others listen: a barrier, a configuration that changed, a batch for all
 //! workers.
 //!
-//! The speaker notifies all with the lock held, so that all of them want the lock at once: what a
-//! condition variable does about that herd is the point. The last listener that has heard tells the
+//! The speaker notifies all with the lock held, so that all of them want the lock at once. The
+//! pattern shows how a condition variable handles that herd. The last listener notifies the
 //! speaker.
 
 use super::{Member, judge};

@@ -76,6 +76,6 @@ fn transitions_are_counted_by_their_texts() {
 
 #[test]
 #[should_panic(expected = "the diagram pv has no transition there and forth")]
-fn an_arrow_that_is_not_in_the_diagram_is_an_error() {
+fn a_transition_that_is_not_in_the_diagram_is_an_error() {
     taken(&outcome(&KNOWN, &[3, 5]), "there and forth");
 }
