@@ -31,7 +31,7 @@ pub use exit::Exit;
 
 /// Locks that stay fast when there are more threads than CPUs
 #[derive(Debug, Parser)]
-#[command(name = "overlock", version, arg_required_else_help = true)]
+#[command(name = "overlock", version, arg_required_else_help = true, after_help = usage::note())]
 struct Cli {
     #[command(subcommand)]
     command: Command,

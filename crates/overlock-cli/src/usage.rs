@@ -19,6 +19,13 @@ pub const ABSENT: &[&str] = &[
     "sim",
 ];
 
+/// The note below the help of a build that leaves subcommands out.
+pub fn note() -> Option<&'static str> {
+    (!ABSENT.is_empty()).then_some(
+        "bench, sim and torture are features of overlock-cli: not all are in this build.",
+    )
+}
+
 /// Makes one line of clap's several: the first paragraph says all that counts.
 pub fn explain(error: clap::Error, program: Command) -> Exit {
     match error.kind() {
