@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where a controller keeps its files for this process.
+/// The directory of a controller's files for this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The version of the interface.
     pub version: Version,
-    /// Where the hierarchy is mounted.
+    /// Mount point of the hierarchy.
     pub mount: PathBuf,
     /// The directory of the process's own cgroup, in or below `mount`.
     pub dir: PathBuf,
@@ -72,8 +72,8 @@ pub fn locate(controller: &str, cgroups: &str, mounts: &str) -> Option<Place> {
     // be told relative to it.
     let below = Path::new(path).strip_prefix(root);
     let below = below.unwrap_or(Path::new(path));
-    // What is joined to the mount must not start at the root of all: with an empty `root` it still
-    // does.
+    // A path that is joined to the mount must be relative. With an empty `root` it still begins
+    // with a slash.
     let below = below.strip_prefix("/").unwrap_or(below);
     let mount = PathBuf::from(mount);
     let dir = mount.join(below);

@@ -1,4 +1,4 @@
-//! What our locks counted, by the names of the kernel's QUEUED_LOCK_STAT.
+//! Counts of events in our locks, by the names of the kernel's QUEUED_LOCK_STAT.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use overlock_core::stat::{self, BUCKETS, Event, Histogram, Latency};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::report::text::{count, time};
+use overlock_report::numbers::{count, time};
 
 /// Counters and latencies over any number of rounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Counters {
             .map_or(0, |(_, times)| *times)
     }
 
-    /// What happened at all.
+    /// The events that happened at least once.
     fn events(&self) -> impl Iterator<Item = &(Event, u64)> {
         self.events.iter().filter(|(_, times)| *times > 0)
     }

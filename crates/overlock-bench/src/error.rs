@@ -1,4 +1,4 @@
-//! What can go wrong in a run.
+//! Errors of a run.
 
 use std::fmt;
 
@@ -9,23 +9,23 @@ use crate::lock::CreateError;
 pub enum Error {
     /// The protected data are not what the operations add up to.
     NotExclusive {
-        /// What the sum of the operations says.
+        /// The sum of the operations.
         expected: u64,
-        /// What the protected data say.
+        /// The sum in the protected data.
         found: u64,
     },
-    /// Somebody saw the protected data between two states.
+    /// A worker saw the protected data between two states.
     Torn {
-        /// How many looked.
-        looks: u64,
-        /// How many of them saw that.
+        /// How many read them.
+        reads: u64,
+        /// How many of the reads saw that.
         torn: u64,
     },
     /// A lock could not be created.
     Create(CreateError),
     /// The machine did not give us the threads.
     Spawn {
-        /// Threads asked for.
+        /// Threads wanted.
         wanted: usize,
         /// Threads that could be started.
         got: usize,
@@ -34,7 +34,7 @@ pub enum Error {
     },
     /// A simulation did not end.
     Simulation(String),
-    /// The user asked to stop.
+    /// Ctrl-C.
     Interrupted,
 }
 
@@ -53,10 +53,10 @@ impl fmt::Display for Error {
                     "does not exclude: {expected} operations left {found} in the protected data"
                 )
             }
-            Self::Torn { looks, torn } => {
+            Self::Torn { reads, torn } => {
                 write!(
                     f,
-                    "does not exclude: {torn} of {looks} looks at the protected data found them half changed"
+                    "does not exclude: {torn} of {reads} reads of the protected data found them half changed"
                 )
             }
             Self::Create(error) => write!(f, "cannot be created: {error}"),

@@ -33,8 +33,8 @@ pub enum Choice {
 /// One of each kin, where time is short.
 const SHORT: &[&str] = &["std", "parking_lot", "usync", "glibc"];
 
-/// The locks of a family that are chosen: the one that is judged, then those that it is compared
-/// with, then the limit, if there is one. A word that names no lock of this family adds none.
+/// The selected locks of a family: the one that is judged, then those that it is compared with,
+/// then the limit, if there is one. A word that names no lock of this family adds none.
 ///
 /// Judged is the type that we recommend, or else the first of ours that was named.
 pub fn contestants(family: Family, choice: &Choice) -> Vec<&'static Entry> {

@@ -18,19 +18,19 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::lock::CreateError;
-use crate::world::Team;
+use crate::world::Workers;
 use crate::world::calibrate::compute;
-use crate::world::native::{Stuck, cpu_time, patience, spawn_error, switches};
+use crate::world::native::{Stuck, cpu_time, end_timeout, spawn_error, switches};
 use object::{Blocking, Object};
 
 /// Enough to wait, and little enough for thousands of threads.
 const STACK: usize = 128 * 1024;
-/// What the owner does between two looks at the clock: some 100 us.
+/// The owner's work between two reads of the clock: some 100 us.
 const CHUNK: u64 = 50_000;
 /// How long the owner works alone, before and after, to know what it can do.
 const ALONE: Duration = Duration::from_millis(300);
 
-/// What to measure.
+/// The objects to measure, and how.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The objects.
@@ -50,10 +50,10 @@ impl Plan {
     }
 }
 
-/// What an object's waiting threads cost.
+/// The cost of an object's waiting threads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What they waited for.
+    /// The kind of object that they waited for.
     pub what: &'static str,
     /// Of which lock.
     pub lock: &'static str,
@@ -69,7 +69,7 @@ pub struct Row {
     pub owner_slowdown: f64,
 }
 
-/// What an owner saw.
+/// An owner's observations.
 struct Watch {
     cpu: Duration,
     switches: u64,
@@ -77,7 +77,7 @@ struct Watch {
     chunks: u64,
 }
 
-/// Measures one object. Somebody who hangs is reported to `stuck`.
+/// Measures one object. Reports a thread that hangs to `stuck`.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ pub fn measure(
     })
 }
 
-/// Chunks a second of an owner that nobody waits for.
+/// Chunks a second of an owner without waiters.
 fn alone(interrupt: &Interrupt) -> f64 {
     let start = Instant::now();
     let chunks = work(ALONE, interrupt);
@@ -128,7 +128,7 @@ fn work(time: Duration, interrupt: &Interrupt) -> u64 {
         compute(CHUNK);
         chunks += 1;
     }
-    // Of an interrupted run nobody wants to know; this only keeps its ratios finite.
+    // An interrupted run is not reported; this only keeps its ratios finite.
     chunks.max(1)
 }
 
@@ -143,7 +143,7 @@ fn crowd(
     let threads = plan.threads;
     let (arrived, through) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let last = Mutex::new(Instant::now());
-    // Whether all threads are there. They look once its writer lets go.
+    // Whether all threads are there. They read it once its writer releases the lock.
     let gate = RwLock::new(false);
     let member = || {
         if !*gate.read().unwrap_or_else(PoisonError::into_inner) {
@@ -155,7 +155,7 @@ fn crowd(
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = now.max(*last);
         drop(last);
-        // Release: pairs with the acquire of the owner, who then looks at `last`.
+        // Release: pairs with the acquire of the owner, which then reads `last`.
         if through.fetch_add(1, Ordering::Release) + 1 == threads {
             interrupt.wake();
         }
@@ -182,14 +182,14 @@ fn crowd(
             watched = Some((watch(plan, interrupt), Instant::now()));
         });
         let all = || through.load(Ordering::Acquire) == threads;
-        if !interrupt.wait(patience(threads), all) {
-            let team = Team {
+        if !interrupt.wait(end_timeout(threads), all) {
+            let workers = Workers {
                 lock: object.lock,
                 threads,
                 pin: false,
                 stop_after: plan.watched,
             };
-            stuck(&team, threads - through.load(Ordering::Relaxed));
+            stuck(&workers, threads - through.load(Ordering::Relaxed));
         }
         let last = *last.lock().unwrap_or_else(PoisonError::into_inner);
         let (watch, released) = watched.expect("the owner has run");
@@ -197,7 +197,7 @@ fn crowd(
     })
 }
 
-/// What the threads use while the owner, who calls this, works.
+/// Measures the threads' use of the machine while the owner, who calls this, works.
 fn watch(plan: &Plan, interrupt: &Interrupt) -> Watch {
     let now = || {
         let others = process_time().saturating_sub(cpu_time());
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn everybody_waits_and_gets_through() {
-        let stuck: Stuck = |team, left| panic!("{left} threads of {team:?} hang");
+        let stuck: Stuck = |workers, left| panic!("{left} threads of {workers:?} hang");
         for object in plan().objects {
             let row = measure(object, &plan(), &Arc::default(), stuck).unwrap();
             assert!(row.owner_slowdown > 0.0, "{row:?}");

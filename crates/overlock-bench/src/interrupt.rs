@@ -1,10 +1,10 @@
-//! The user's wish to stop.
+//! Ctrl-C.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// Set by the handler of Ctrl-C, looked at by whoever waits for a round to end.
+/// A flag that the handler of Ctrl-C sets, and that a thread polls which waits for a round to end.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     raised: AtomicBool,
@@ -13,26 +13,26 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Asks the run to end. It stays asked.
+    /// Requests the end of the run, for good.
     pub fn raise(&self) {
         self.raised.store(true, Ordering::Relaxed);
         self.wake();
     }
 
-    /// Whether the run was asked to end.
+    /// Whether the run is to end.
     pub fn is_raised(&self) -> bool {
         self.raised.load(Ordering::Relaxed)
     }
 
-    /// Makes [`wait`](Self::wait) look again. Takes the lock, so that it cannot fall between the
-    /// look and the sleep.
+    /// Makes [`wait`](Self::wait) recheck. Takes the lock, so that it cannot fall between the
+    /// recheck and the sleep.
     pub fn wake(&self) {
         let _lock = self.lock.lock().expect("nobody panics with this lock");
         self.changed.notify_all();
     }
 
-    /// Waits until `done`, for `limit` at most, and says whether it is done. Looks again whenever
-    /// somebody [wakes](Self::wake) it or [raises](Self::raise) the interrupt.
+    /// Waits until `done`, for `limit` at most, and returns whether it is done. Rechecks whenever
+    /// another thread [wakes](Self::wake) it or [raises](Self::raise) the interrupt.
     pub fn wait(&self, limit: Duration, done: impl Fn() -> bool) -> bool {
         let lock = self.lock.lock().expect("nobody panics with this lock");
         let (_lock, result) = self

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`registry`] | the lists of locks |
 //! | [`lock`], [`ours`], [`peers`] | what a lock offers to be measured, our locks, and those that people use today |
-//! | [`world`] | the door between a workload and the machine that it runs on |
+//! | [`world`] | the platform that a workload runs on |
 //! | [`workload`], [`probe`] | the measured loops, and the timing of waits |
 //! | [`plan`], [`measure`], [`stats`] | rounds, their interleaving, their medians |
 //! | [`grid`] | every shape of use against each of the peers, the worst first |
@@ -12,8 +12,6 @@
 //! | [`counters`] | what our locks counted |
 //! | [`machine`], [`cgroup`], [`quota`] | what the run ran on |
 //! | [`report`] | table, JSON, CSV, SVG, and the timeline of a simulation |
-//! | [`sweep`] | many simulations, on many cores and machines |
-//! | [`reproduce`] | published tables beside simulated ones |
 
 pub mod cgroup;
 pub mod counters;
@@ -27,15 +25,12 @@ pub mod measure;
 pub mod ours;
 pub mod peers;
 pub mod plan;
-mod pool;
 pub mod probe;
 pub mod quota;
 pub mod registry;
 pub mod report;
-pub mod reproduce;
 pub mod settings;
 pub mod stats;
-pub mod sweep;
 pub mod workload;
 pub mod world;
 mod wrap;

@@ -1,4 +1,4 @@
-//! What the run runs on.
+//! The machine that runs the benchmark.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ pub struct Machine {
     pub cpus_allowed: usize,
     /// CPUs' worth of time that the cgroup grants, if it limits it.
     pub cpu_quota: Option<f64>,
-    /// What the process can really use: the smaller of the two.
+    /// The CPUs that the process can really use: the smaller of the two.
     pub cpus: f64,
     /// Memory in bytes.
     pub memory: Option<u64>,
@@ -29,7 +29,7 @@ pub struct Machine {
     pub kernel: String,
     /// The processor's architecture.
     pub arch: &'static str,
-    /// Whether a hypervisor lies below, as far as the processor tells.
+    /// Whether the processor reports a hypervisor.
     pub hypervisor: bool,
     /// The C library's version, where it is glibc.
     pub libc: Option<String>,
@@ -40,7 +40,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Asks the system. What it does not tell is left out or guessed low.
+    /// Asks the system. Missing answers are left out or guessed low.
     pub fn probe() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let allowed = allowed_cpus();
@@ -234,11 +234,11 @@ mod tests {
         assert_eq!(usable(2, Some(4.0)), 2.0);
     }
 
-    /// Whatever its name: a host that was measured has one of its own.
+    /// The name does not matter: a host that was measured has one of its own.
     #[test]
     fn a_simulated_hypervisor_is_told_from_threads() {
         let machine = &overlock_sim::machine::PRESETS[0];
-        let told = |host: &Host| {
+        let named = |host: &Host| {
             Machine::simulated(machine, host)
                 .summary()
                 .ends_with(", in a virtual machine")
@@ -247,8 +247,8 @@ mod tests {
             name: "measured",
             ..Host::THREADS
         };
-        assert!(!told(&measured) && !told(&Host::THREADS));
-        assert!(told(&Host::KVM) && told(&Host::KVM_NO_PLE));
+        assert!(!named(&measured) && !named(&Host::THREADS));
+        assert!(named(&Host::KVM) && named(&Host::KVM_NO_PLE));
     }
 
     #[test]

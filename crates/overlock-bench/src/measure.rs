@@ -8,8 +8,8 @@ use crate::plan::{Plan, Step};
 use crate::probe::{Pass, Roles, Waits};
 use crate::registry::{Entry, Kind, Listed};
 use crate::stats::median;
-use crate::workload::{Sample, Workload};
-use crate::world::Team;
+use crate::workload::{Sample, Sections, Workload};
+use crate::world::Workers;
 use crate::world::sim::Report;
 
 /// All rounds of one lock with one number of threads.
@@ -25,22 +25,13 @@ pub struct Cell {
     pub waits: Option<Waits>,
     /// The same of readers and of writers, where there are such.
     pub roles: Option<Roles>,
-    /// What happened in the lock in all throughput rounds, if it is one of ours that counts.
+    /// The lock's events in all throughput rounds, for locks of ours that count.
     pub counters: Option<Counters>,
-    /// What a simulated world told of each throughput round.
+    /// A simulated world's report of each throughput round.
     pub reports: Vec<Report>,
 }
 
-/// The sections' lengths as measured between the rounds, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sections {
-    /// With the lock held.
-    pub critical: f64,
-    /// Without.
-    pub between: f64,
-}
-
-/// What a run brought.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Measurement {
     /// By number of threads, then in the order of the plan's locks.
@@ -69,11 +60,11 @@ pub struct Failure {
     pub entry: &'static Entry,
     /// The number of threads.
     pub threads: usize,
-    /// What happened.
+    /// The error.
     pub error: Error,
 }
 
-/// Told before each round, for a progress bar.
+/// An observer of the rounds, for a progress bar.
 pub trait Observer {
     /// Round number `index` begins.
     fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize);
@@ -117,14 +108,14 @@ pub fn run<W: Listed>(
             round,
         } = step;
         let entry = plan.locks[lock];
-        let team = Team {
+        let workers = Workers {
             lock: entry.name,
             threads: plan.threads[threads],
             pin: plan.pin,
             stop_after: plan.round,
         };
         if began.is_none_or(|(last, _)| last != sweep) {
-            // What one sweep took, the next will take as well.
+            // The next sweep takes about as long as the last.
             let next = start.elapsed() + began.map_or(Duration::ZERO, |(_, began)| began.elapsed());
             if plan
                 .deadline
@@ -135,10 +126,10 @@ pub fn run<W: Listed>(
             began = Some((sweep, Instant::now()));
             sections.extend(prepared.sections(world));
         }
-        observer.begin(index, entry, team.threads);
+        observer.begin(index, entry, workers.threads);
         let cell = cells[threads * plan.locks.len() + lock].get_or_insert_with(|| Cell {
             entry,
-            threads: team.threads,
+            threads: workers.threads,
             samples: Vec::new(),
             waits: None,
             roles: None,
@@ -152,10 +143,10 @@ pub fn run<W: Listed>(
         let rounds = W::rounds(entry).expect("plans are made for a world");
         world.begin(round);
         let sample = prepared
-            .round(rounds, world, &team, pass)
+            .round(rounds, world, &workers, pass)
             .map_err(|error| Failure {
                 entry,
-                threads: team.threads,
+                threads: workers.threads,
                 error,
             })?;
         if let Some(counters) = counters {
@@ -175,7 +166,7 @@ pub fn run<W: Listed>(
 
     Ok(Measurement {
         cells: cells.into_iter().flatten().collect(),
-        sections: Sections::median(&sections),
+        sections: median_of(&sections),
         elapsed: start.elapsed(),
     })
 }
@@ -187,11 +178,9 @@ fn add<T>(sum: &mut Option<T>, more: Option<T>, add: fn(&mut T, &T)) {
     }
 }
 
-impl Sections {
-    fn median(all: &[Self]) -> Option<Self> {
-        (!all.is_empty()).then(|| Self {
-            critical: median(all.iter().map(|sections| sections.critical)),
-            between: median(all.iter().map(|sections| sections.between)),
-        })
-    }
+fn median_of(all: &[Sections]) -> Option<Sections> {
+    (!all.is_empty()).then(|| Sections {
+        critical: median(all.iter().map(|sections| sections.critical)),
+        between: median(all.iter().map(|sections| sections.between)),
+    })
 }

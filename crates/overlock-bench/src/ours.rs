@@ -45,7 +45,7 @@ pub struct Guard<'a, L: RawLock> {
 impl<L: RawLock> Drop for Guard<'_, L> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: nobody looks at the token after this: the guard is being dropped.
+        // SAFETY: the token is not used after this: the guard is being dropped.
         let token = unsafe { ManuallyDrop::take(&mut self.token) };
         // SAFETY: the token is from this lock's `lock`, on this thread, since the guard is not
         // Send.

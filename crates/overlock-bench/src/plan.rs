@@ -5,14 +5,15 @@ use std::time::Duration;
 use crate::probe::Pass;
 use crate::registry::Entry;
 
-/// Starting and joining a team, and the last operations after the stop. An allowance: threads that
-/// wait for a CPU under overcommit take their turns of a few milliseconds before they see the flag.
+/// Starting and joining the workers, and the last operations after the stop. An allowance: under
+/// overcommit a thread waits for the time slices of others, a few milliseconds each, before it sees
+/// the flag.
 const ROUND_OVERHEAD: Duration = Duration::from_millis(20);
 
 /// Calibrating the clock and the work.
 const SETUP: Duration = Duration::from_millis(200);
 
-/// What a run that sets no time takes, with room below the 90 seconds that it promises.
+/// The time of a run that sets none, with room below the 90 seconds that it promises.
 pub const DEFAULT_BUDGET: Duration = Duration::from_secs(75);
 
 /// The shortest and the longest round that a budget makes. More than a second teaches little more.
@@ -50,7 +51,7 @@ pub struct Step {
     pub lock: usize,
     /// Index into [`Plan::threads`].
     pub threads: usize,
-    /// What is measured.
+    /// Throughput or waits.
     pub pass: Pass,
     /// Which sweep over all cells this belongs to.
     pub sweep: usize,
@@ -97,8 +98,8 @@ impl Plan {
     fn sweep(&self, sweep: usize, round: usize, pass: Pass) -> impl Iterator<Item = Step> + '_ {
         let count = self.locks.len();
         (0..self.threads.len()).flat_map(move |threads| {
-            (0..count).filter_map(move |turn| {
-                let lock = (turn + round) % count;
+            (0..count).filter_map(move |place| {
+                let lock = (place + round) % count;
                 self.fits(lock, threads).then_some(Step {
                     lock,
                     threads,

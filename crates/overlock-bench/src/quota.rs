@@ -77,7 +77,7 @@ impl Quota {
     ///
     /// # Errors
     ///
-    /// Where the process may not, or the system has no such thing. Nothing has changed then.
+    /// If the process may not, or the system has no such thing. Nothing has changed then.
     pub fn enter(percent: f64) -> Result<Self, QuotaError> {
         let place = Place::of("cpu").ok_or_else(|| {
             QuotaError("this system has no cgroup hierarchy with CPU quotas".to_owned())
@@ -137,15 +137,15 @@ impl Quota {
         }
     }
 
-    /// Moves this process, all its threads, to `group`. 0 stands for whoever writes.
+    /// Moves this process, all its threads, to `group`. 0 stands for the writing process.
     fn move_process(&self, group: &Path) -> io::Result<()> {
         fs::write(group.join("cgroup.procs"), "0")
     }
 }
 
 impl Drop for Quota {
-    /// Leaves and removes the cgroup. What fails here could not be mended either: the cgroup is
-    /// then left empty for the system to clean up.
+    /// Leaves and removes the cgroup. A failure here has no remedy: the cgroup is then left empty
+    /// for the system to clean up.
     fn drop(&mut self) {
         if self.delegated {
             // A cgroup whose children have controllers may not hold processes itself.

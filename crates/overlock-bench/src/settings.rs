@@ -1,4 +1,4 @@
-//! What the run was asked to do, as the report repeats it.
+//! The request of a run, as the report repeats it.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub struct Settings {
     pub rivals: &'static [&'static str],
     /// The thread counts.
     pub threads: Vec<usize>,
-    /// What the user may set about the workload.
+    /// The workload's parameters.
     #[serde(flatten)]
     pub parameters: Parameters,
     /// Seconds of each round; of a build that never waits.
@@ -32,7 +32,7 @@ pub struct Settings {
     pub clock: &'static str,
     /// Seconds that the run took, where that is not left to the computer that simulated it.
     pub elapsed_s: Option<f64>,
-    /// What was simulated, if anything was.
+    /// The simulated machine and its host, if there was one.
     pub simulation: Option<Simulation>,
 }
 
@@ -43,10 +43,10 @@ pub struct Simulation {
     pub machine: &'static str,
     /// How many of its cores were used.
     pub cores: usize,
-    /// What ran the vCPUs.
+    /// The host of the vCPUs.
     pub host: &'static str,
     /// vCPUs of other guests.
     pub others: usize,
-    /// What chance was drawn from.
+    /// Seed of the random choices.
     pub seed: u64,
 }

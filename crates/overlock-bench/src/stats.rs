@@ -12,8 +12,8 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// Jain's index of fairness: 1 where all have the same, 1/n where one has everything. 1 where
-/// nobody has anything.
+/// Jain's index of fairness: 1 where all have the same, 1/n where one has everything. 1 where all
+/// are 0.
 pub fn jain(shares: &[u64]) -> f64 {
     let sum: f64 = shares.iter().map(|&share| share as f64).sum();
     let squares: f64 = shares

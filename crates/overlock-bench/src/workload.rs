@@ -1,5 +1,6 @@
 //! The workloads: each generic over the world it runs in and the lock it measures.
 
+mod audit;
 pub mod build;
 pub mod condvar;
 pub mod fserver;
@@ -22,16 +23,17 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::registry::{Entry, Family};
 use crate::world::World;
 use condvar::Pattern;
 
-pub use rounds::{Prepared, Round, Rounds};
+pub use rounds::{Prepared, Round, Rounds, Sections};
 use sample::Tally;
 pub use sample::{Extra, Sample};
 use words::Words;
 
-/// A workload to run, as the user asks for it.
+/// A workload to run, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Workload {
     /// [`micro`], with the lengths of its sections in nanoseconds.
@@ -72,13 +74,22 @@ pub enum Workload {
     Rwsem,
     /// [`condvar`].
     Condvar {
-        /// Who waits for whom.
+        /// The pattern of waits.
         pattern: Pattern,
     },
 }
 
-/// What the user may set about a workload, for the report: nothing where the workload has no such
-/// thing.
+/// Makes so many locks with their data: a loop, since an iterator would be compiled for each kind
+/// of lock in many more pieces.
+fn many<T>(count: usize, make: impl Fn() -> Result<T, Error>) -> Result<Vec<T>, Error> {
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        all.push(make()?);
+    }
+    Ok(all)
+}
+
+/// The parameters of a workload, for the report: `None` where it has no such parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Parameters {
     /// The critical section in nanoseconds.
@@ -91,13 +102,31 @@ pub struct Parameters {
     pub reads_percent: Option<f64>,
     /// Records, each under its own lock.
     pub records: Option<usize>,
-    /// Who waits for whom.
+    /// The pattern of waits.
     pub pattern: Option<&'static str>,
 }
 
+impl Parameters {
+    /// A phrase after a comma for each parameter, the sections excepted.
+    pub fn describe(&self) -> String {
+        let reads = self
+            .reads_percent
+            .map(|percent| format!(", {percent} % reads"));
+        let records = self.records.map(|records| match records {
+            1 => ", 1 record".to_owned(),
+            _ => format!(", {records} records"),
+        });
+        let arrays = self.arrays.map(|arrays| format!(", {arrays} arrays"));
+        let pattern = self.pattern.map(|pattern| format!(", {pattern}"));
+        [reads, records, arrays, pattern]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+}
+
 impl Workload {
-    /// One of each, with what the user gets who sets nothing. In the order in which people are told
-    /// of them.
+    /// One of each, with the default parameters, in the order of the help.
     pub const ALL: [Self; 8] = [
         Self::Micro { cs: 0.0, ncs: 0.0 },
         Self::Semop { arrays: 4 },
@@ -181,7 +210,7 @@ impl Workload {
         }
     }
 
-    /// What the user may set about it, as it is set.
+    /// Its parameters, as they are set.
     pub fn parameters(&self) -> Parameters {
         let none = Parameters::default();
         match *self {

@@ -15,18 +15,25 @@ use crate::error::Error;
 
 /// A machine that runs threads.
 pub trait World {
-    /// A word that the threads of a team share.
+    /// Whether a test in the shortest loop takes time. If so, the loop is compiled for each pass,
+    /// and once more without work.
+    const TESTS_COUNT: bool = true;
+
+    /// A word that workers share.
     type Word: Word;
 
-    /// What a thread of a team knows of itself.
+    /// A worker's handle on this world.
     type Worker: Worker;
 
-    /// A round begins, of this number among those of its lock with its number of threads: nothing
-    /// that earlier rounds have left in this world has an influence on it.
+    /// Begins the round of this number, among those of its lock with its number of threads. Earlier
+    /// rounds leave nothing in this world that changes it.
     fn begin(&self, _round: usize) {}
 
-    /// Runs a team of threads, all of which start together, until the last has ended; asks them to
-    /// stop when their time is up.
+    /// Starts the workers together, asks them to stop when their time is up, and returns when the
+    /// last has ended.
+    ///
+    /// One indirect call for each worker: a body that were a type of its own would compile the
+    /// threads' start and end again for each lock and workload.
     ///
     /// # Errors
     ///
@@ -34,12 +41,12 @@ pub trait World {
     /// result is left and no thread either.
     fn run<T: Send>(
         &self,
-        team: &Team,
-        body: impl Fn(&Self::Worker) -> T + Sync,
-    ) -> Result<Crew<T>, Error>;
+        workers: &Workers,
+        body: &(dyn Fn(&Self::Worker) -> T + Sync),
+    ) -> Result<Outcome<T>, Error>;
 
-    /// What the last round told beyond its results, where this world is a simulated one. It tells
-    /// it once.
+    /// The report of the last round, where this world is a simulated one. Each report is returned
+    /// once.
     fn report(&self) -> Option<sim::Report> {
         None
     }
@@ -54,7 +61,7 @@ pub trait World {
     fn nanoseconds(&self, ticks: u64) -> f64;
 }
 
-/// A thread of a team.
+/// A thread that runs a workload's loop.
 pub trait Worker {
     /// Its number, from 0.
     fn index(&self) -> usize;
@@ -65,7 +72,7 @@ pub trait Worker {
     /// Computes privately.
     fn work(&self, work: Work);
 
-    /// Has nothing to do for the moment and offers its CPU to the others.
+    /// Yields its CPU: there is no work for the moment.
     fn rest(&self);
 
     /// The cheapest clock of this world.
@@ -99,22 +106,22 @@ impl Work {
     pub const NONE: Self = Self(0);
 }
 
-/// A team to run.
+/// The threads of a round.
 #[derive(Clone, Copy, Debug)]
-pub struct Team {
-    /// What it runs for: the lock's name, for whoever has to tell of it.
+pub struct Workers {
+    /// The name of the lock that they use, for messages.
     pub lock: &'static str,
     /// How many threads.
     pub threads: usize,
-    /// Whether each is bound to a CPU, in turn.
+    /// Whether each is bound to a CPU, round robin.
     pub pin: bool,
-    /// When they are asked to stop, unless they have ended by themselves.
+    /// The time of the stop, unless they have ended by themselves.
     pub stop_after: Duration,
 }
 
-/// What a team did.
+/// The results of a round's workers.
 #[derive(Clone, Debug)]
-pub struct Crew<T> {
+pub struct Outcome<T> {
     /// The threads' results, by their index.
     pub results: Vec<T>,
     /// From the start of all to the stop, or to the end of the last if they ended by themselves.
@@ -127,15 +134,17 @@ pub struct Crew<T> {
     pub switches: u64,
 }
 
-impl<T> Crew<T> {
-    /// The same with other results.
-    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Crew<U> {
-        Crew {
-            results: self.results.into_iter().map(change).collect(),
+impl<T, U> Outcome<(T, U)> {
+    /// Takes the second half of each worker's result out.
+    pub fn split(self) -> (Outcome<T>, Vec<U>) {
+        let (results, others) = self.results.into_iter().unzip();
+        let outcome = Outcome {
+            results,
             elapsed: self.elapsed,
             stopped: self.stopped,
             cpu: self.cpu,
             switches: self.switches,
-        }
+        };
+        (outcome, others)
     }
 }

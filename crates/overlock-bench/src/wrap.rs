@@ -55,8 +55,8 @@ macro_rules! rw_locks {
     )*};
 }
 
-/// A line for each type of condition variable: its name here, itself, the mutex, and how it is
-/// waited for.
+/// A line for each type of condition variable: its name here, its type, the mutex, and how to wait
+/// for it.
 macro_rules! condvars {
     ($($(#[$doc:meta])* $name:ident($condvar:ty), $mutex:ty, |$this:ident, $guard:pat_param| $wait:expr;)*) => {$(
         $(#[$doc])*

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use overlock_bench::grid::check::loops;
 use overlock_bench::grid::plan::{Plan, places};
-use overlock_bench::grid::report::text::{Look, render};
+use overlock_bench::grid::report::text::{Layout, render};
 use overlock_bench::grid::report::{Report, Settings, markdown, svg};
 use overlock_bench::grid::run::{End, run};
 use overlock_bench::grid::shape::find;
@@ -118,14 +118,14 @@ fn a_grid_is_what_its_schema_says() {
 fn the_texts_lead_with_the_worst_cell() {
     let report = tiny();
     let worst = report.cells[0].name();
-    let look = Look {
+    let layout = Layout {
         width: None,
         colours: false,
         worst: 1,
         all: true,
         details: true,
     };
-    let text = render(&report, &look);
+    let text = render(&report, &layout);
     let at = |what: &str| {
         text.find(what)
             .unwrap_or_else(|| panic!("no {what}: {text}"))
@@ -143,9 +143,9 @@ fn the_texts_lead_with_the_worst_cell() {
     assert!(!text.contains('\u{1b}'), "{text}");
     let coloured = render(
         &report,
-        &Look {
+        &Layout {
             colours: true,
-            ..look
+            ..layout
         },
     );
     assert!(coloured.contains("\u{1b}["), "{coloured}");

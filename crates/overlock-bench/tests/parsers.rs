@@ -1,4 +1,4 @@
-//! What reads files and words: it never panics, whatever they hold, and it reads back what was
+//! Parsers of files and words: they never panic, whatever the input, and read back what was
 //! written.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select as one_of;
 
-/// Text with a good share of what the parsers look for.
+/// Text with a good share of the words of the parsers.
 fn text(words: &'static [&'static str], most: usize) -> impl Strategy<Value = String> {
     let word = prop_oneof![
         6 => one_of(words).prop_map(str::to_owned),

@@ -7,12 +7,14 @@ use overlock_bench::machine::Machine;
 use overlock_bench::measure;
 use overlock_bench::plan::Plan;
 use overlock_bench::registry::{self, Family};
-use overlock_bench::report::{self, csv, json};
+use overlock_bench::report::{self, json};
 use overlock_bench::settings::{Settings, Simulation};
 use overlock_bench::workload::Workload;
 use overlock_bench::workload::condvar::Pattern;
 use overlock_bench::world::native::Native;
 use overlock_bench::world::sim::Simulated;
+
+use overlock_report::csv;
 use overlock_sim as sim;
 use serde_json::Value;
 

@@ -13,6 +13,7 @@ use overlock_bench::world::native::Native;
 
 use crate::exit::Exit;
 use crate::measure::workload::Kind;
+use crate::terminal::print;
 
 /// Measure locks under overcommit, ours against those that people use today, the worst cell first
 ///
@@ -75,7 +76,7 @@ struct GridArgs {
 
 /// Does what `args` say.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let print = |text: String| crate::print(io::stdout().lock(), text.as_bytes());
+    let print = |text: String| print(io::stdout().lock(), text.as_bytes());
     match &args.command {
         None if args.list => print(registry::describe::<Native>()),
         None => grid::run(&args.short, grid::Form::Short),

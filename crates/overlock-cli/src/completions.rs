@@ -2,10 +2,11 @@
 
 use std::io;
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 
 use crate::exit::Exit;
+use crate::terminal::print;
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
@@ -19,13 +20,8 @@ pub struct Args {
 }
 
 /// Prints the script.
-pub fn run(args: &Args) -> Result<(), Exit> {
+pub fn run(args: &Args, mut program: Command) -> Result<(), Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(
-        args.shell,
-        &mut crate::Cli::command(),
-        "overlock",
-        &mut script,
-    );
-    crate::print(io::stdout().lock(), &script)
+    clap_complete::generate(args.shell, &mut program, "overlock", &mut script);
+    print(io::stdout().lock(), &script)
 }

@@ -1,16 +1,16 @@
 //! How the program ends when it does not end well.
 
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
-
-use clap::error::ContextKind;
-use clap::{Command, CommandFactory};
 
 /// An end other than success.
 #[derive(Debug)]
 pub enum Exit {
     /// A lock failed, or what it measured could not be written.
     Failed(String),
-    /// The user asked for something that cannot be.
+    /// Bad use.
     Usage(String),
     /// Ctrl-C.
     Interrupted,
@@ -56,8 +56,8 @@ impl Exit {
             Self::Interrupted => ("interrupted".to_owned(), Self::INTERRUPTED),
             Self::NotFound(message) => (message, Self::NOT_FOUND),
             Self::NotExecutable(message) => (message, Self::NOT_EXECUTABLE),
-            Self::Program(status) => return ExitCode::from(crate::run::end_like(status)),
-            Self::Help(help) => match crate::printed(help.print()) {
+            Self::Program(status) => return ExitCode::from(end_like(status)),
+            Self::Help(help) => match printed(help.print()) {
                 Err(exit) => return exit.report(),
                 Ok(()) => {
                     return ExitCode::from(u8::try_from(help.exit_code()).unwrap_or(Self::USAGE));
@@ -69,8 +69,7 @@ impl Exit {
     }
 }
 
-/// The message without the numbers of errors, and without names of files that nobody but this
-/// program knows.
+/// The message without the numbers of errors, and without names of this program's temporary files.
 fn plain(message: &str) -> String {
     let mut message = message.to_owned();
     for (start, end) in [(" (os error ", ")"), (" at path \"", "\"")] {
@@ -83,58 +82,47 @@ fn plain(message: &str) -> String {
     message
 }
 
-/// clap explains itself over several lines; the first paragraph says all that counts.
-impl From<clap::Error> for Exit {
-    fn from(error: clap::Error) -> Self {
-        use clap::error::ErrorKind::{
-            DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
-            InvalidSubcommand, MissingRequiredArgument, MissingSubcommand,
-        };
-        match error.kind() {
-            DisplayHelp
-            | DisplayVersion
-            | DisplayHelpOnMissingArgumentOrSubcommand
-            | MissingSubcommand => Self::Help(error),
-            _ => {
-                let text = error.to_string();
-                let paragraph = text.split("\n\n").next().unwrap_or_default();
-                let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-                let line = line.trim_start_matches("error: ");
-                match error.kind() {
-                    MissingRequiredArgument => Self::usage(format!("{line}; --help says more")),
-                    InvalidSubcommand => Self::usage(format!("{line}{}", subcommands(&error))),
-                    _ => Self::usage(line),
-                }
-            }
+/// The result of printing. A reader that has left is no failure.
+pub fn printed(result: io::Result<()>) -> Result<(), Exit> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Exit::Failed(format!("cannot print: {error}")))
         }
+        _ => Ok(()),
     }
 }
 
-/// The subcommands that there are where `error` found none, by the usage that it shows.
-fn subcommands(error: &clap::Error) -> String {
-    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-    let usage = usage.unwrap_or_default();
-    let path = usage
-        .split_whitespace()
-        .skip_while(|word| *word != "overlock");
-    let mut program = crate::Cli::command();
-    program.build();
-    let mut command = &program;
-    for name in path.skip(1) {
-        match command.find_subcommand(name) {
-            Some(found) => command = found,
-            None => break,
-        }
-    }
-    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-    format!("; there are {}", names.join(", "))
+/// Ends this process as the child has ended: by the same signal, so that a shell sees no
+/// difference.
+fn end_like(status: ExitStatus) -> u8 {
+    let Some(signal) = status.signal() else {
+        return status.code().unwrap_or_default() as u8;
+    };
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // One core dump is enough.
+    // SAFETY: `none` is valid.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
+    let mut only = MaybeUninit::uninit();
+    // SAFETY: initialises the set.
+    unsafe { libc::sigemptyset(only.as_mut_ptr()) };
+    // SAFETY: initialised above; a signal that has ended a process exists.
+    unsafe { libc::sigaddset(only.as_mut_ptr(), signal) };
+    // SAFETY: the default action is no function of ours.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+    // SAFETY: initialised above; no old set is written.
+    unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, only.as_ptr(), std::ptr::null_mut()) };
+    // SAFETY: it has no preconditions.
+    unsafe { libc::raise(signal) };
+    // Of signals that do not end a process by default none has ended the child.
+    128 + signal as u8
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-    use std::io;
 
     #[test]
     fn messages_are_for_people() {
@@ -145,18 +133,5 @@ mod tests {
         assert_eq!(plain(&message), format!("one: {reason}; two: {reason}."));
         assert_eq!(plain("a (os error "), "a");
         assert_eq!(plain("nothing"), "nothing");
-    }
-
-    #[test]
-    fn bad_use_is_one_line() {
-        let error = crate::Cli::try_parse_from(["overlock", "bench", "macro"]).unwrap_err();
-        let Exit::Usage(message) = Exit::from(error) else {
-            panic!("not bad use")
-        };
-        assert!(!message.contains('\n'), "{message}");
-        assert!(
-            message.contains("'macro'") && message.contains("micro"),
-            "{message}"
-        );
     }
 }

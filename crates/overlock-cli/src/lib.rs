@@ -1,30 +1,37 @@
 //! The `overlock` program as a library: all of it is [`main`]; [`check`] is how it reads its
 //! command line.
 
+#[cfg(feature = "bench")]
 mod bench;
 mod completions;
 mod exit;
+mod files;
 mod man;
+#[cfg(feature = "bench")]
 mod measure;
+#[cfg(any(feature = "bench", feature = "torture"))]
 mod number;
 mod report;
 mod run;
+#[cfg(feature = "sim")]
 mod sim;
 mod stat;
+mod terminal;
 mod top;
+#[cfg(feature = "torture")]
 mod torture;
+mod usage;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub use exit::Exit;
 
 /// Locks that stay fast when there are more threads than CPUs
 #[derive(Debug, Parser)]
-#[command(name = "overlock", version, arg_required_else_help = true)]
+#[command(name = "overlock", version, arg_required_else_help = true, after_help = usage::note())]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -32,8 +39,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "bench")]
     Bench(Box<bench::Args>),
+    #[cfg(feature = "torture")]
     Torture(Box<torture::Args>),
+    #[cfg(feature = "sim")]
     Sim(Box<sim::Args>),
     Run(Box<run::Args>),
     Top(top::Args),
@@ -46,16 +56,19 @@ enum Command {
 pub fn main() -> ExitCode {
     let result = match Cli::try_parse() {
         Ok(cli) => match &cli.command {
+            #[cfg(feature = "bench")]
             Command::Bench(args) => bench::run(args),
+            #[cfg(feature = "torture")]
             Command::Torture(args) => torture::run(args),
+            #[cfg(feature = "sim")]
             Command::Sim(args) => sim::run(args),
             Command::Run(args) => run::run(args),
             Command::Top(args) => top::run(args),
             Command::Report(args) => report::run(args),
-            Command::Completions(args) => completions::run(args),
-            Command::Man(args) => man::run(args),
+            Command::Completions(args) => completions::run(args, Cli::command()),
+            Command::Man(args) => man::run(args, Cli::command()),
         },
-        Err(error) => Err(Exit::from(error)),
+        Err(error) => Err(usage::explain(error, Cli::command())),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -68,11 +81,16 @@ pub fn main() -> ExitCode {
 ///
 /// # Errors
 ///
-/// What the program would end with.
+/// The exit that the program would end with.
 pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
-    match Cli::try_parse_from(words)?.command {
+    let cli = Cli::try_parse_from(words);
+    let cli = cli.map_err(|error| usage::explain(error, Cli::command()))?;
+    match cli.command {
+        #[cfg(feature = "bench")]
         Command::Bench(args) => bench::check(&args),
+        #[cfg(feature = "torture")]
         Command::Torture(args) => torture::check(&args),
+        #[cfg(feature = "sim")]
         Command::Sim(args) => sim::check(&args),
         Command::Run(_)
         | Command::Top(_)
@@ -82,17 +100,20 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
     }
 }
 
-/// Prints to a reader that may have left, as `head` does.
-fn print(mut out: impl Write, text: &[u8]) -> Result<(), Exit> {
-    printed(out.write_all(text).and_then(|()| out.flush()))
-}
+#[cfg(all(test, feature = "bench"))]
+mod tests {
+    use super::*;
 
-/// What came of printing. That the reader has left is no failure.
-fn printed(result: io::Result<()>) -> Result<(), Exit> {
-    match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Exit::Failed(format!("cannot print: {error}")))
-        }
-        _ => Ok(()),
+    #[test]
+    fn bad_use_is_one_line() {
+        let words = ["overlock", "bench", "macro"];
+        let Err(Exit::Usage(message)) = check(words.map(OsString::from)) else {
+            panic!("not bad use")
+        };
+        assert!(!message.contains('\n'), "{message}");
+        assert!(
+            message.contains("'macro'") && message.contains("micro"),
+            "{message}"
+        );
     }
 }

@@ -4,11 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use crate::exit::Exit;
+use crate::terminal::print;
 
 /// Print a manual page, or write all of them
 #[derive(Debug, clap::Args)]
@@ -23,12 +24,11 @@ pub struct Args {
     all: Option<PathBuf>,
 }
 
-/// Prints the page, or writes all.
-pub fn run(args: &Args) -> Result<(), Exit> {
+/// Prints the page of a command of `program`, or writes all.
+pub fn run(args: &Args, mut program: Command) -> Result<(), Exit> {
     if let Some(dir) = &args.all {
-        return write_all(dir);
+        return write_all(program, dir);
     }
-    let mut program = crate::Cli::command();
     program.build();
     let mut command = &program;
     for name in &args.command {
@@ -38,11 +38,11 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     let (_, page) =
         page(command).map_err(|error| Exit::Failed(format!("cannot write the page: {error}")))?;
-    crate::print(io::stdout().lock(), &page)
+    print(io::stdout().lock(), &page)
 }
 
-fn write_all(dir: &Path) -> Result<(), Exit> {
-    let mut program = crate::Cli::command().disable_help_subcommand(true);
+fn write_all(program: Command, dir: &Path) -> Result<(), Exit> {
+    let mut program = program.disable_help_subcommand(true);
     program.build();
     write_with_subcommands(&program, dir).map_err(|error| {
         let dir = dir.display();
@@ -77,8 +77,7 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     Ok((man.get_filename(), page))
 }
 
-/// What stands below the options: a heading and indented lines, or a line with its heading in
-/// front.
+/// The text below the options: a heading and indented lines, or a line with its heading in front.
 fn section(paragraph: &str) -> Roff {
     let (heading, text) = paragraph.split_once(':').unwrap_or(("Notes", paragraph));
     let heading = match heading {

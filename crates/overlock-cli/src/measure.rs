@@ -1,13 +1,11 @@
-//! What `overlock bench` and `overlock sim` have in common: workloads, numbers of threads,
-//! progress, results, ways to end.
+//! Common parts of `overlock bench` and `overlock sim`: workloads, numbers of threads, progress,
+//! results, ways to end.
 
 pub mod ending;
-pub mod files;
 pub mod load;
 pub mod progress;
+pub mod results;
 pub mod workload;
-
-use std::io;
 
 use overlock_bench::error::Error;
 use overlock_bench::machine::Machine;
@@ -18,10 +16,11 @@ use overlock_bench::report::{Row, table};
 use overlock_bench::settings::Settings;
 
 use crate::exit::Exit;
-use files::Files;
+use crate::terminal::{print_beside, width};
+use results::Files;
 
-/// Locks that take fewer threads than any number of the plan are refused; those that take fewer
-/// than some of them have no rows there, which the user is told.
+/// Refuses locks that take fewer threads than any number of the plan. Those that take fewer than
+/// some of them have no rows there, which a message says.
 pub fn check_limits(locks: &[&'static Entry], plan: &Plan, quiet: bool) -> Result<(), Exit> {
     for entry in locks {
         let Some(most) = entry.most_threads else {
@@ -52,13 +51,8 @@ pub fn show(
     quiet: bool,
 ) -> Result<(), Exit> {
     if !quiet {
-        let text = table::render(machine, settings, rows, progress::width());
-        // A file that is the standard output has it for itself.
-        if files.use_stdout() {
-            crate::print(io::stderr().lock(), text.as_bytes())?;
-        } else {
-            crate::print(io::stdout().lock(), text.as_bytes())?;
-        }
+        let text = table::render(machine, settings, rows, width());
+        print_beside(files.use_stdout(), &text)?;
     }
     files.write_rows(machine, settings, rows)
 }

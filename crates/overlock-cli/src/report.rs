@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Exit;
-use crate::measure::progress;
 use crate::stat::{self, Document, Files, Mapping, Process};
+use crate::terminal::{print, width};
 
 /// Read what a program has counted: one that runs, or was started without `overlock run`
 ///
@@ -33,13 +33,13 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         processes.extend(read(path)?);
     }
     if !files.use_stdout() {
-        let text = stat::describe(&processes, progress::width());
-        crate::print(io::stdout().lock(), text.as_bytes())?;
+        let text = stat::describe(&processes, width());
+        print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write(&Document::of(processes))
 }
 
-/// What is counted there.
+/// Reads the tables of one argument.
 fn read(path: &Path) -> Result<Vec<Process>, Exit> {
     let refused = |error| Exit::usage(format!("{}: {error}", path.display()));
     if path.is_dir() {

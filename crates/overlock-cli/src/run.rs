@@ -17,8 +17,6 @@ use crate::exit::Exit;
 use crate::stat;
 use reports::Reports;
 
-pub use launch::end_like;
-
 /// Run a program with our locks in place of the C library's
 ///
 /// The program needs no changes, and not to be built anew: a library that is loaded before the C

@@ -19,12 +19,12 @@ pub use symbols::Symbols;
 pub use text::{describe, short};
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::exit::Exit;
-use crate::measure::files::{self, Promised};
+use crate::files::{self, Promised};
 
-/// Where a report goes beside the terminal.
+/// The files for a report.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Args {
@@ -49,14 +49,11 @@ impl Files {
     /// Checks that they can be written.
     pub fn open(args: &Args) -> Result<Self, Exit> {
         let given = [&args.report, &args.svg].map(Option::as_deref);
-        if given[0].is_some() && given[0] == given[1] {
-            let name = given[0].map(files::name).unwrap_or_default();
-            return Err(Exit::usage(format!("--report and --svg both name {name}")));
-        }
+        let use_stdout = files::distinct("--report and --svg", &given)?;
         Ok(Self {
             report: files::open("--report", given[0])?,
             svg: files::open("--svg", given[1])?,
-            use_stdout: given.contains(&Some(Path::new("-"))),
+            use_stdout,
         })
     }
 
@@ -77,14 +74,14 @@ impl Files {
     }
 }
 
-/// To the standard error, behind which nobody may be: what becomes of the program counts for more.
+/// Prints to the standard error and ignores errors: the program's own end counts for more.
 pub fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
 #[cfg(test)]
 pub mod tests {
-    use super::rows::{Kind, Spell};
+    use super::rows::{Kind, Times};
     use super::symbols::Place;
     use super::*;
 
@@ -100,8 +97,8 @@ pub mod tests {
         }
     }
 
-    fn spell(total_ns: u64, of: u64) -> Spell {
-        Spell {
+    fn times(total_ns: u64, of: u64) -> Times {
+        Times {
             total_ns,
             avg_ns: (of > 0).then(|| total_ns as f64 / of as f64),
             max_ns: total_ns,
@@ -118,8 +115,8 @@ pub mod tests {
             acquisitions: Some(1000),
             contentions: waits,
             gave_up: 0,
-            wait: spell(waits * 1000, waits),
-            hold: spell(0, 0),
+            wait: times(waits * 1000, waits),
+            hold: times(0, 0),
             queued: waits,
             unfair: Some(30),
             unfair_share: Some(30.0 / (30 + waits) as f64),
@@ -129,7 +126,7 @@ pub mod tests {
         }
     }
 
-    /// Two locks, and somebody who waits for longer than all for them.
+    /// Two locks, and an event with longer waits than theirs.
     pub fn process() -> Process {
         Process {
             pid: 7,
@@ -143,7 +140,7 @@ pub mod tests {
                 site: place("idle"),
                 waits: 3,
                 gave_up: 1,
-                wait: spell(9_000_000_000, 3),
+                wait: times(9_000_000_000, 3),
             }],
             lost: 0,
             lost_holders: 0,

@@ -11,8 +11,8 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::exit::Exit;
-use crate::measure::progress;
 use crate::stat::{self, Mapping, Process, Symbols};
+use crate::terminal::{print, width};
 use changes::Changes;
 
 /// Watch which locks a program's threads wait for
@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long)]
     once: bool,
 
-    /// What comes first
+    /// The order of the rows
     #[arg(long, value_enum, value_name = "BY", default_value_t)]
     sort: Sort,
 }
@@ -57,8 +57,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let mut symbols = Symbols::new();
     if args.once {
         let process = Process::read(&table, &mut symbols);
-        let text = stat::describe(&[process], progress::width());
-        return crate::print(io::stdout().lock(), text.as_bytes());
+        let text = stat::describe(&[process], width());
+        return print(io::stdout().lock(), text.as_bytes());
     }
     if !io::stdout().is_terminal() {
         return Err(Exit::usage(

@@ -5,6 +5,7 @@ mod choice;
 mod progress;
 
 use std::io;
+use std::path::Path;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -22,18 +23,19 @@ use choice::Choice;
 use progress::Progress;
 
 use crate::exit::Exit;
-use crate::measure::files;
+use crate::files;
+use crate::terminal::{print, print_beside};
 
 /// Runs the test that `args` describe.
 pub fn run(args: &Args) -> Result<(), Exit> {
     if args.list {
-        return crate::print(io::stdout().lock(), registry::describe().as_bytes());
+        return print(io::stdout().lock(), registry::describe().as_bytes());
     }
     let machine = Machine::probe();
     let choice = Choice::new(args, machine.cpus)?;
     if let Some(steps) = choice.plan {
         let text = choice.describe(steps, &here(&machine));
-        return crate::print(io::stdout().lock(), text.as_bytes());
+        return print(io::stdout().lock(), text.as_bytes());
     }
     let json = files::open("--json", args.json.as_deref())?;
     let interrupt = Arc::new(AtomicBool::new(false));
@@ -55,16 +57,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
 
     if !args.quiet {
         let text = table::render(settings, &reports);
-        // A file that is the standard output has it for itself.
-        if args
-            .json
-            .as_deref()
-            .is_some_and(|path| path.as_os_str() == "-")
-        {
-            crate::print(io::stderr().lock(), text.as_bytes())?;
-        } else {
-            crate::print(io::stdout().lock(), text.as_bytes())?;
-        }
+        let json_is_stdout = args.json.as_deref() == Some(Path::new("-"));
+        print_beside(json_is_stdout, &text)?;
     }
     if let Some(output) = json {
         output.write(|out| json::write(out, &machine, settings, &reports))?;
@@ -92,7 +86,7 @@ fn stopped(error: Error) -> Exit {
     }
 }
 
-/// What was found, and the command that finds it again.
+/// The violation, and the command that finds it again.
 fn verdict(args: &Args, settings: &Settings, reports: &[LockReport]) -> Result<(), Exit> {
     let Some((report, violation)) = reports
         .iter()
@@ -112,8 +106,7 @@ fn verdict(args: &Args, settings: &Settings, reports: &[LockReport]) -> Result<(
     )))
 }
 
-/// Ctrl-C, and the signals that ask a program to end, end the run. A second one does not wait:
-/// locks may hang.
+/// Ctrl-C, SIGTERM and SIGHUP end the run. A second one does not wait: locks may hang.
 fn on_interrupt(interrupt: Arc<AtomicBool>) -> Result<(), Exit> {
     ctrlc::set_handler(move || {
         if interrupt.swap(true, Relaxed) {

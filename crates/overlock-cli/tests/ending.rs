@@ -22,7 +22,7 @@ fn overlock(args: &[&str]) -> Command {
     command
 }
 
-/// Runs for a minute unless somebody ends it.
+/// Runs for a minute unless a signal ends it.
 fn long(args: &[&str]) -> Command {
     let mut command = overlock(&["--locks", "std", "--threads", "2", "--seconds", "60"]);
     command.args(args);

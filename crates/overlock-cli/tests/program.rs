@@ -19,7 +19,7 @@ fn help_has_examples() {
         .stdout(predicate::str::contains("Exit codes:"));
 }
 
-/// Fails where what printing the help came to is not looked at.
+/// Fails where the result of printing the help is ignored.
 #[test]
 fn help_that_cannot_be_printed_is_a_failure() {
     for words in [&["--help"][..], &["--version"], &["bench", "--help"]] {

@@ -73,7 +73,7 @@ fn a_table_stands_beside_the_published_one() {
     assert!(csv.starts_with("table,place,what,simulated,published,ratio,bound,reached"));
 }
 
-/// One picture of all tables, in the order in which they were asked for.
+/// One picture of all tables, in the order of the arguments.
 #[test]
 fn tables_are_drawn() {
     let quick = ["qdisc", "rwsem", "--length", "0.02", "--svg", "-"];

@@ -15,8 +15,8 @@ use common::{ends, signal};
 use preload::{compile, library, run};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
-/// Where the program replaces ours, where it is our child, and where it is that and counted, or
-/// both.
+/// The program takes our process's place, is a child, a counted child, or a counted one
+/// with lockdep.
 const WAYS: [&[&str]; 4] = [&[], &["--lockdep"], &["--stat"], &["--stat", "--lockdep"]];
 
 fn output(command: &mut Command) -> Output {
@@ -192,7 +192,7 @@ fn a_library_that_is_not_there_is_told() {
         text.contains("cargo build --release -p overlock-pthread"),
         "{text}"
     );
-    // Where an installation has it.
+    // The place of the library in an installation.
     let lib = dir.path().join("lib/overlock");
     fs::create_dir_all(&lib).unwrap();
     let installed = lib.join("liboverlock_pthread.so");

@@ -70,7 +70,7 @@ fn the_contended_lock_is_on_top_with_its_sites_and_holders() {
         assert!(top["site"]["file"].as_str().unwrap().ends_with("hot.c"));
         assert_eq!(top["holders"][0]["site"]["function"], "long_section");
         assert!(top["contentions"].as_u64().unwrap() >= 2, "{mutex}: {text}");
-        // The holder sleeps for a millisecond; who comes waits for a part of that, or for several.
+        // The holder sleeps for a millisecond; a waiter waits for a part of that, or for several.
         let avg = top["wait"]["avg_ns"].as_f64().unwrap();
         assert!((50_000.0..100_000_000.0).contains(&avg), "{mutex}: {text}");
         let holds: Vec<_> = at(process, "long_section");
@@ -194,8 +194,8 @@ fn waits_for_events_stand_by_themselves() {
             let event = events.iter().find(is_it);
             let event = event.unwrap_or_else(|| panic!("{function}: {text}"));
             assert_eq!([&event["kind"], &event["name"]], [kind, name], "{text}");
-            // More than one of a condition where a thread woke for no reason. What does not wait is
-            // none.
+            // More than one of a condition where a thread woke spuriously. A call that does not
+            // wait is not counted.
             let waits = event["waits"].as_u64().unwrap();
             assert!(waits == 1 || waits > 1 && kind == "cond", "{text}");
             assert!(event["gave_up"].as_u64().unwrap() >= gave_up, "{text}");
@@ -230,7 +230,7 @@ fn acquisitions_past_those_that_wait_are_told() {
         let expected = unfair as f64 / (unfair + queued) as f64;
         assert!((share - expected).abs() < 1e-6, "{mutex}: {text}");
         if mutex == "overlock" {
-            // Whoever releases it is there again before a sleeper is.
+            // The releasing thread is back before a sleeper wakes.
             assert!(share > 0.3, "{text}");
         }
         // Of the first 1024 all are counted, and of the others one in 32.

@@ -93,7 +93,7 @@ fn shards_merged_are_the_whole() {
         .stdout(predicate::str::contains("Mop/s"))
         .stderr("overlock: 3 results were there more than once\n");
     assert_eq!(place.read("all"), whole);
-    // What is merged can be merged, and gone on with.
+    // A merged file can be merged again, and resumed.
     place.merge(&["all"], "again").success();
     assert_eq!(place.read("again"), whole);
     place

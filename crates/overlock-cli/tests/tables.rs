@@ -1,4 +1,4 @@
-//! Where the tables of `overlock run --stat` lie, and who can make them: processes that drop
+//! The place of the tables of `overlock run --stat`, and their creators: processes that drop
 //! privileges, daemons, full file systems.
 
 mod common;
@@ -14,7 +14,7 @@ use common::{files, overlock};
 use preload::{compile, library, run};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Fails where nobody counts what happens after a process has dropped its privileges, or its files.
+/// Fails where waits are not counted after a process has dropped its privileges, or its files.
 #[test]
 fn processes_that_drop_privileges_are_counted() {
     if !rustix::process::geteuid().is_root() {
@@ -34,8 +34,8 @@ fn processes_that_drop_privileges_are_counted() {
     }
 }
 
-/// Fails where a daemon's table goes with the program that has started it, or nobody says where it
-/// is.
+/// Fails where a daemon's table goes with the program that has started it, or no message says where
+/// it is.
 #[test]
 fn a_daemon_counts_on_and_is_found() {
     let program = compile("daemon", "daemon", &[]);
@@ -73,7 +73,7 @@ fn a_daemon_counts_on_and_is_found() {
 }
 
 /// Fails where a table of no bytes stays, where a program ends by SIGXFSZ, and where a daemon,
-/// which has no standard error, tells nobody.
+/// which has no standard error, prints nothing.
 #[test]
 fn where_no_table_fits_none_is_left_behind() {
     let dir = tempfile::tempdir().unwrap();

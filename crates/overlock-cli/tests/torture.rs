@@ -148,7 +148,7 @@ fn ctrl_c_ends_the_run() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The seed is told once the handler is there.
+    // The seed is printed once the handler is there.
     let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();

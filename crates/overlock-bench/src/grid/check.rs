@@ -2,8 +2,8 @@
 //! each must take what the loop without a lock takes. If one does not, the grid compares loops, not
 //! locks.
 //!
-//! What counts is CPU time, and the best of several short rounds: whatever else the machine does
-//! can only add to it.
+//! The figure is CPU time, the best of several short rounds: other load on the machine can only add
+//! to it.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use crate::registry::{Entry, Family};
 use crate::workload::Sample;
 use crate::world::native::Native;
 
-/// The shapes that tell: their sections are long beside any lock's cost.
+/// The shapes whose sections are long compared to any lock's cost.
 const SHAPES: [(Family, &str); 2] = [
     (Family::Exclusive, "1000/5000"),
     (Family::ReaderWriter, "r90-2000/2000"),
 ];
-/// What a lock that costs 100 ns, and noise, may add.
+/// The share that a lock of 100 ns, and noise, may add.
 const TOLERANCE: f64 = 0.03;
 /// Enough for one without a disturbance.
 const ROUNDS: usize = 9;
@@ -46,7 +46,7 @@ impl Loop {
     }
 }
 
-/// Looks at the loops of the locks that `places` compare, and says how that ended.
+/// Compares the loops of the locks of `places`, and returns the verdict.
 pub fn loops(world: &Native, compared: &[Place]) -> (Vec<Loop>, End) {
     let locks = |family: Family| -> Vec<&'static Entry> {
         let mut of_it = compared.iter().filter(|place| place.shape.family == family);

@@ -40,7 +40,7 @@ pub struct Judged {
 pub struct Row {
     /// The lock.
     pub lock: &'static str,
-    /// Where it comes from.
+    /// Ours, a peer, or the limit.
     pub kind: &'static str,
     /// Operations of all threads a second.
     pub ops_per_sec: f64,
@@ -290,7 +290,7 @@ mod tests {
         assert!((versus.cpu.unwrap() - 1.0 / 0.9).abs() < 1e-9);
         // A round in which the other did nothing has no ratio.
         assert_eq!(judged.rows[2].versus.unwrap().ratio, Some(9.0));
-        // The limit is capped and is nobody's rival.
+        // The limit is capped and no rival.
         assert_eq!(judged.limit_ops_per_sec, Some(500.0));
         assert_eq!(judged.vs_limit, Some(90.0 / 500.0));
         assert_eq!(judged.rows[3].versus, None);

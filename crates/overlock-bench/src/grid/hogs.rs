@@ -13,7 +13,7 @@ impl Hogs {
     ///
     /// # Errors
     ///
-    /// Where the system has no room for another process. None is left then.
+    /// If the system has no room for another process. No hog is left then.
     pub fn start(count: usize) -> io::Result<Self> {
         let mut hogs = Self(Vec::with_capacity(count));
         for _ in 0..count {
@@ -26,9 +26,9 @@ impl Hogs {
 impl Drop for Hogs {
     fn drop(&mut self) {
         for &hog in &self.0 {
-            // SAFETY: a child of ours that nobody has reaped, so its number is still its own.
+            // SAFETY: a child of ours that is not reaped yet, so its number is still its own.
             unsafe { libc::kill(hog, libc::SIGKILL) };
-            // SAFETY: no status is asked for.
+            // SAFETY: no status is written.
             unsafe { libc::waitpid(hog, std::ptr::null_mut(), 0) };
         }
     }
@@ -64,11 +64,11 @@ fn block_signals() -> io::Result<libc::sigset_t> {
     }
 }
 
-/// What the child does.
+/// The child: spins until killed.
 fn spin(parent: u32) -> ! {
     // SAFETY: a system call that concerns this process alone.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    // SAFETY: as above. Whoever was orphaned before that call gets no signal any more.
+    // SAFETY: as above. A child that was orphaned before that call gets no signal any more.
     if unsafe { libc::getppid() }.unsigned_abs() != parent {
         // SAFETY: ends the process without running anything of the parent's.
         unsafe { libc::_exit(0) };

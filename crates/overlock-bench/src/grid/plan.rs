@@ -10,7 +10,7 @@ use crate::registry::{Entry, Family};
 pub const ROUND: Duration = Duration::from_millis(250);
 /// The shortest round that a budget makes.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// Starting and joining a team.
+/// Starting and joining the workers.
 const OVERHEAD: Duration = Duration::from_millis(5);
 /// The same for each of its threads.
 const THREAD_OVERHEAD: Duration = Duration::from_micros(60);
@@ -22,8 +22,8 @@ pub struct Place {
     pub shape: &'static Shape,
     /// The number of threads.
     pub threads: usize,
-    /// What is measured there: the lock that is judged first, then those that it is compared with,
-    /// then the limit where there is one.
+    /// The locks of the cell: first the judged one, then its peers, then the limit where there is
+    /// one.
     pub locks: Vec<&'static Entry>,
 }
 
@@ -38,7 +38,7 @@ pub struct Plan {
     pub latency_rounds: usize,
     /// How long a round is, before it is stretched.
     pub round: Duration,
-    /// What chance is drawn from.
+    /// Seed of the random choices.
     pub seed: u64,
     /// When no further round of all cells begins, at least one done.
     pub deadline: Option<Duration>,
@@ -51,7 +51,7 @@ pub struct Step {
     pub place: usize,
     /// Index into [`Place::locks`].
     pub lock: usize,
-    /// What is measured.
+    /// Throughput or waits.
     pub pass: Pass,
     /// Which round of all cells this belongs to, of both passes.
     pub sweep: usize,
@@ -152,9 +152,9 @@ impl Plan {
                 .enumerate()
                 .flat_map(move |(index, place)| {
                     let count = place.locks.len();
-                    (0..count).map(move |turn| Step {
+                    (0..count).map(move |place| Step {
                         place: index,
-                        lock: (turn + round) % count,
+                        lock: (place + round) % count,
                         pass,
                         sweep,
                     })

@@ -1,4 +1,4 @@
-//! What people and programs get to see of a grid: the worst cells first.
+//! The reports of a grid, for people and programs: the worst cells first.
 
 pub mod map;
 pub mod markdown;
@@ -25,21 +25,21 @@ pub const VERSION: u32 = 1;
 pub struct Report {
     /// [`VERSION`]
     pub version: u32,
-    /// What it ran on.
+    /// The machine that ran the grid.
     pub machine: Machine,
-    /// What it was asked to do.
+    /// The request.
     pub settings: Settings,
     /// Whether the loops cost the same around every lock.
     pub check: Vec<Loop>,
     /// Shapes that the machine does not allow.
     pub skipped: Vec<Skipped>,
-    /// What the cells come to.
+    /// Summaries over the cells.
     pub summary: Vec<Summary>,
     /// The cells, the worst first.
     pub cells: Vec<Judged>,
 }
 
-/// What a grid was asked to do, defaults filled in.
+/// The request of a grid, defaults filled in.
 #[derive(Clone, Debug, Serialize)]
 pub struct Settings {
     /// `grid` or `short`.
@@ -52,7 +52,7 @@ pub struct Settings {
     pub latency_rounds: usize,
     /// Seconds of a round, before it is stretched.
     pub seconds: f64,
-    /// What chance was drawn from.
+    /// Seed of the random choices.
     pub seed: u64,
     /// The clock that waits were timed with.
     pub clock: &'static str,
@@ -74,7 +74,7 @@ pub struct Skipped {
 }
 
 impl Report {
-    /// What a run brought. `settings` is completed by what the run tells.
+    /// The report of a run. Completes `settings` from the run's results.
     pub fn new(
         machine: Machine,
         settings: Settings,
@@ -121,7 +121,7 @@ impl Report {
         writeln!(out)
     }
 
-    /// What was run, in one line.
+    /// The settings, in one line.
     fn headline(&self) -> String {
         let Settings {
             rounds,

@@ -13,7 +13,7 @@ use crate::registry::{Entry, Kind};
 use crate::workload::grid::{Inside, Locks};
 use crate::workload::{Prepared, Sample, grid};
 use crate::world::native::Native;
-use crate::world::{Team, World};
+use crate::world::{Workers, World};
 
 /// All rounds of one lock in one cell.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Results {
     pub waits: Option<Waits>,
 }
 
-/// What was measured in one cell.
+/// The measurements of one cell.
 #[derive(Debug)]
 pub struct Cell {
     /// The cell.
@@ -40,7 +40,7 @@ pub struct Cell {
 pub enum End {
     /// With its plan.
     Complete,
-    /// By the user's wish.
+    /// By Ctrl-C.
     Interrupted,
     /// By a lock that failed.
     Failed(Failure),
@@ -59,7 +59,7 @@ pub struct Failure {
     pub error: Error,
 }
 
-/// What a run brought.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// The cells, those left out that have no whole round.
@@ -72,13 +72,13 @@ pub struct Outcome {
     pub elapsed: Duration,
 }
 
-/// What a round is measured with.
+/// A calibrated workload or shape.
 enum Ready {
     Exclusive(grid::Shape),
     Workload(Prepared),
 }
 
-/// What goes on around the rounds, until dropped.
+/// The load around the rounds, until dropped.
 #[expect(dead_code, reason = "each is there for what its end does")]
 enum Around {
     Nothing,
@@ -86,7 +86,7 @@ enum Around {
     Quota(InQuota),
 }
 
-/// Runs `plan`. `progress` is told before each step how much of the plan's time is done.
+/// Runs `plan`. Calls `progress` before each step with the part of the plan's time that is done.
 pub fn run(
     world: &Native,
     plan: &Plan,
@@ -163,7 +163,7 @@ fn ready(place: &Place, world: &Native, plan: &Plan, cpus: f64) -> Ready {
     }
 }
 
-/// What the sections let run at one time, where there is nothing in them but computation.
+/// The most operations a second that the sections allow, where they only compute.
 fn cap(place: &Place, ready: &Ready, world: &Native, cpus: f64) -> Option<f64> {
     let cap = match (ready, place.shape.load) {
         (Ready::Exclusive(shape), _)
@@ -198,7 +198,7 @@ impl Run<'_> {
         for step in self.plan.steps() {
             let place = &self.plan.places[step.place];
             if began.is_none_or(|(sweep, _)| sweep != step.sweep) {
-                // What one round of all cells took, the next will take as well.
+                // The next round of all cells takes about as long as the last.
                 let last = began.map_or(Duration::ZERO, |(_, began)| began.elapsed());
                 let late = |deadline| start.elapsed() + last > deadline;
                 if step.sweep > 0 && self.plan.deadline.is_some_and(late) {
@@ -231,12 +231,12 @@ impl Run<'_> {
         End::Complete
     }
 
-    /// Sees to what goes on around the next round.
+    /// Starts the load around the next round.
     fn surround(&mut self, setting: Setting) -> Result<(), String> {
         if self.setting == setting {
             return Ok(());
         }
-        // What was there ends first.
+        // The old load ends first.
         self.around = Around::Nothing;
         self.setting = Setting::Alone;
         self.around = match setting {
@@ -255,7 +255,7 @@ impl Run<'_> {
     fn step(&mut self, step: Step) -> Result<(), Error> {
         let place = &self.plan.places[step.place];
         let entry = place.locks[step.lock];
-        let team = Team {
+        let workers = Workers {
             lock: entry.kind.title(entry.name),
             threads: place.threads,
             pin: false,
@@ -264,10 +264,10 @@ impl Run<'_> {
         let sample = match &self.ready[step.place] {
             Ready::Exclusive(shape) => {
                 let round = entry.shapes.expect("every lock of the family has them");
-                round(self.world, &team, shape, step.pass)?
+                round(self.world, &workers, shape, step.pass)?
             }
             Ready::Workload(prepared) => {
-                prepared.round(&entry.rounds, self.world, &team, step.pass)?
+                prepared.round(&entry.rounds, self.world, &workers, step.pass)?
             }
         };
         let results = &mut self.results[step.place][step.lock];

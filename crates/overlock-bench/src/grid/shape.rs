@@ -11,7 +11,7 @@ use crate::workload::grid::{Inside, Locks, Pause};
 /// A row of the grid.
 #[derive(Debug)]
 pub struct Shape {
-    /// What the user types and the tables say. Unique in its family.
+    /// Name on the command line and in the tables. Unique in its family.
     pub name: &'static str,
     /// One line on what it is.
     pub about: &'static str,
@@ -24,13 +24,13 @@ pub struct Shape {
     pub tight: bool,
     /// How many times the usual length a round takes.
     pub stretch: u32,
-    /// What else goes on.
+    /// Other load on the machine.
     pub setting: Setting,
-    /// What the threads do.
+    /// The load of the threads.
     pub load: Load,
 }
 
-/// What goes on around the threads.
+/// Other load beside the threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Setting {
     /// Nothing.
@@ -41,7 +41,7 @@ pub enum Setting {
     Quota(f64),
 }
 
-/// What the threads do.
+/// The load of the threads.
 #[derive(Clone, Copy, Debug)]
 pub enum Load {
     /// Sections of mutual exclusion.
@@ -50,7 +50,7 @@ pub enum Load {
         critical: f64,
         /// Nanoseconds between two of them.
         between: f64,
-        /// What the holder does besides.
+        /// The holder's other actions.
         inside: Inside,
         /// Which lock an operation takes.
         locks: Locks,

@@ -1,4 +1,4 @@
-//! What the cells come to: for each peer the geometric mean, the worst cell, and how many are good.
+//! Summary of the cells: for each peer the geometric mean, the worst cell, and how many are good.
 
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub struct Summary {
     pub geometric_mean: f64,
     /// The lowest of them.
     pub worst: f64,
-    /// Where that is.
+    /// The cell of that ratio.
     pub worst_cell: String,
     /// The share of the cells whose ratio is at least 0.97.
     pub at_least_097: f64,

@@ -1,4 +1,4 @@
-//! What threads can be blocked on for long: our types and those that people use today.
+//! Objects that block threads for long: our types and those that people use today.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use crate::peers;
 
 /// Something that threads wait for until its owner lets them.
 pub trait Blocking: Send + Sync {
-    /// Runs `body` while everybody who waits is blocked, then lets them go on.
+    /// Runs `body` while all waiters are blocked, then unblocks them.
     fn own(&self, body: &mut dyn FnMut());
 
     /// Waits until the owner is done.
@@ -21,7 +21,7 @@ type Create = fn(usize) -> Result<Box<dyn Blocking>, CreateError>;
 /// An object to measure.
 #[derive(Debug)]
 pub struct Object {
-    /// What threads wait for: `mutex`, `read`, `write`, `condvar`, `semaphore`, `barrier`.
+    /// The kind of object: `mutex`, `read`, `write`, `condvar`, `semaphore`, `barrier`.
     pub what: &'static str,
     /// The lock's name, as in the lists of locks.
     pub lock: &'static str,
@@ -31,7 +31,7 @@ pub struct Object {
     pub create: Create,
 }
 
-/// What threads can wait for, in the order of the tables.
+/// The kinds of objects, in the order of the tables.
 pub const KINDS: [&str; 6] = ["mutex", "read", "write", "condvar", "semaphore", "barrier"];
 
 struct Mutex<L>(L);
@@ -175,7 +175,7 @@ mod glibc {
 
     // SAFETY: such objects are made to be shared; the cell is only passed to their calls.
     unsafe impl<T> Sync for Place<T> {}
-    // SAFETY: the object stays in its box, whoever has the box.
+    // SAFETY: the object stays in its box, wherever the box moves.
     unsafe impl<T> Send for Place<T> {}
 
     impl<T> Place<T> {
@@ -201,7 +201,7 @@ mod glibc {
     impl Semaphore {
         pub fn create(_: usize) -> Result<Box<dyn Blocking>, CreateError> {
             let semaphore = Self(Place::new());
-            // SAFETY: the place is ours, and nobody uses it yet.
+            // SAFETY: the place is ours, and no other thread uses it yet.
             check(unsafe { libc::sem_init(semaphore.0.get(), 0, 0) })?;
             Ok(Box::new(semaphore))
         }
@@ -233,7 +233,7 @@ mod glibc {
         pub fn create(threads: usize) -> Result<Box<dyn Blocking>, CreateError> {
             let barrier = Self(Place::new());
             let count = u32::try_from(threads + 1).unwrap_or(u32::MAX);
-            // SAFETY: the place is ours, and nobody uses it yet.
+            // SAFETY: the place is ours, and no other thread uses it yet.
             let status =
                 unsafe { libc::pthread_barrier_init(barrier.0.get(), std::ptr::null(), count) };
             check(status)?;

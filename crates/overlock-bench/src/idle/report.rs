@@ -1,4 +1,4 @@
-//! What people and programs get to see of threads that wait for long.
+//! The reports of threads that wait for long, for people and programs.
 
 use std::io::{self, Write};
 
@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::Row;
 use crate::machine::Machine;
-use crate::report::columns::{Column, blocks};
-use crate::report::text::{count, factor, significant};
+use overlock_report::columns::{Column, blocks};
+use overlock_report::numbers::{count, factor, significant};
 
 /// The version of the JSON document; see [`crate::grid::report::VERSION`].
 pub const VERSION: u32 = 1;
@@ -17,15 +17,15 @@ pub const VERSION: u32 = 1;
 pub struct Report {
     /// [`VERSION`]
     pub version: u32,
-    /// What it ran on.
+    /// The machine that ran it.
     pub machine: Machine,
-    /// What it was asked to do.
+    /// The request.
     pub settings: Settings,
     /// The objects, in the order of the list.
     pub rows: Vec<Row>,
 }
 
-/// What was asked for.
+/// The request, defaults filled in.
 #[derive(Clone, Debug, Serialize)]
 pub struct Settings {
     /// Threads that waited.
@@ -39,22 +39,14 @@ pub struct Settings {
 }
 
 const COLUMNS: &[Column<Row>] = &[
-    Column {
-        title: "CPU %",
-        text: |row| cpu(row.cpu_percent),
-    },
-    Column {
-        title: "switches/s",
-        text: |row| count(row.switches_per_sec),
-    },
-    Column {
-        title: "all through after",
-        text: |row| format!("{} ms", significant(row.drain_ms)),
-    },
-    Column {
-        title: "owner slower by",
-        text: |row| format!("{} x", factor(row.owner_slowdown)),
-    },
+    Column("CPU %", |row| cpu(row.cpu_percent)),
+    Column("switches/s", |row| count(row.switches_per_sec)),
+    Column("all through after", |row| {
+        format!("{} ms", significant(row.drain_ms))
+    }),
+    Column("owner slower by", |row| {
+        format!("{} x", factor(row.owner_slowdown))
+    }),
 ];
 
 /// Percent of one CPU.

@@ -54,7 +54,7 @@ macro_rules! guard {
         impl<L: RawRwLock> Drop for $name<'_, L> {
             #[inline]
             fn drop(&mut self) {
-                // SAFETY: nobody looks at the token after this: the guard is being dropped.
+                // SAFETY: the token is not used after this: the guard is being dropped.
                 let token = unsafe { ManuallyDrop::take(&mut self.token) };
                 // SAFETY: only the acquisition that goes with this release makes such guards, and
                 // on this thread, since the guard is not Send.

@@ -21,7 +21,8 @@ macro_rules! mutex {
         // SAFETY: pthread mutexes are made to be shared; the cell is only passed to pthread calls.
         unsafe impl Sync for $name {}
 
-        // SAFETY: a mutex moves only while nobody uses it (`self` by value), and holds no address.
+        // SAFETY: a mutex moves only while it is not in use (`self` by value), and holds no
+        // address.
         unsafe impl Send for $name {}
 
         impl BenchLock for $name {

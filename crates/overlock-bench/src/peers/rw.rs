@@ -2,7 +2,7 @@
 
 use crate::wrap::rw_locks;
 
-/// What poisoning reports.
+/// The panic message of a poisoned lock.
 const POISONED: &str = "a worker panicked while it held the lock";
 
 rw_locks! {

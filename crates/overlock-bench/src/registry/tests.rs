@@ -6,7 +6,7 @@ use super::select::{GROUPS, same};
 use super::*;
 use crate::probe::Pass;
 use crate::workload::condvar::Pattern;
-use crate::world::Team;
+use crate::world::Workers;
 
 fn names(family: Family, words: &[&str]) -> Vec<&'static str> {
     let locks = select(family, words.iter().copied()).unwrap();
@@ -141,13 +141,13 @@ fn rivals_exist() {
 }
 
 fn world() -> Native {
-    Native::new(vec![0], Arc::default(), |team, left| {
-        panic!("{left} threads of {team:?} hang")
+    Native::new(vec![0], Arc::default(), |workers, left| {
+        panic!("{left} threads of {workers:?} hang")
     })
 }
 
-fn team(threads: usize, milliseconds: u64) -> Team {
-    Team {
+fn workers(threads: usize, milliseconds: u64) -> Workers {
+    Workers {
         lock: "test",
         threads,
         pin: false,
@@ -188,7 +188,7 @@ fn every_lock_excludes_in_every_workload() {
                 // A round may be over before a busy machine gives its threads a CPU.
                 let locked = (0..100).any(|_| {
                     let sample = prepared
-                        .round(&entry.rounds, &world, &team(threads, 2), pass)
+                        .round(&entry.rounds, &world, &workers(threads, 2), pass)
                         .unwrap();
                     let timed = pass == Pass::Latency;
                     assert_eq!(sample.waits.is_some(), timed);
@@ -209,7 +209,7 @@ fn a_thread_alone_goes_on() {
         let prepared = workload.prepare(&world, 1.0, Duration::from_millis(2));
         let entry = select(workload.family(), ["std"]).unwrap()[0];
         let goes_on = (0..100).any(|_| {
-            let sample = prepared.round(&entry.rounds, &world, &team(1, 2), Pass::Throughput);
+            let sample = prepared.round(&entry.rounds, &world, &workers(1, 2), Pass::Throughput);
             sample.unwrap().total() > 0
         });
         assert!(goes_on, "{workload:?}");

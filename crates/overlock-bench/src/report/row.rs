@@ -25,7 +25,7 @@ pub struct Row {
     pub cpus: f64,
     /// Threads for each CPU.
     pub overcommit: f64,
-    /// What the user may set about the workload.
+    /// The workload's parameters.
     #[serde(flatten)]
     pub parameters: Parameters,
     /// Operations of all threads a second.
@@ -56,7 +56,7 @@ pub struct Row {
     pub max_ns: Option<f64>,
     /// How many waits were timed.
     pub waits: Option<u64>,
-    /// Half of the waits to read were no longer, where readers are told from writers.
+    /// Half of the waits to read were no longer, where readers differ from writers.
     pub read_p50_ns: Option<f64>,
     /// 99 of 100 were no longer.
     pub read_p99_ns: Option<f64>,
@@ -96,16 +96,16 @@ pub struct Row {
     pub build_s: Option<f64>,
     /// Operations a second of each round, in their order.
     pub rounds: Vec<f64>,
-    /// What the lock counted, if it is one of ours that was asked to.
+    /// The lock's events, for a lock of ours with `--stat`.
     pub stat: Option<Counters>,
-    /// What the simulation tells, if this was one.
+    /// The figures that only a simulation has.
     pub simulation: Option<Summary>,
     #[serde(skip)]
     kind: Kind,
 }
 
 impl Row {
-    /// Where the lock comes from.
+    /// Ours, a peer, or the limit.
     pub fn kind(&self) -> Kind {
         self.kind
     }

@@ -1,5 +1,4 @@
-//! What a simulation tells of a row beyond what a machine would: who was preempted, and where the
-//! time went.
+//! The figures that only a simulation has: preemptions, and shares of the time.
 
 use std::collections::BTreeMap;
 

@@ -3,40 +3,16 @@
 use std::error::Error;
 use std::io::{self, Write};
 
-use plotters::coord::Shift;
+use overlock_report::picture::{Area, COLOURS, FONT, picture};
 use plotters::prelude::*;
 
 use super::Row;
-use super::text::rest;
 use crate::machine::Machine;
 use crate::registry::Kind;
 use crate::settings::Settings;
 
 const SIZE: (u32, u32) = (1100, 620);
 const LEGEND_WIDTH: u32 = 190;
-/// What texts are written in.
-pub(crate) const FONT: &str = "sans-serif";
-
-/// Colours that stay apart on white, also for most of those who see fewer of them (after Okabe and
-/// Ito, and Tol). Locks of ours take them from the front.
-pub(crate) const COLOURS: [RGBColor; 12] = [
-    RGBColor(213, 94, 0),
-    RGBColor(0, 114, 178),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(136, 34, 85),
-    RGBColor(17, 119, 51),
-    RGBColor(51, 34, 136),
-    RGBColor(153, 153, 51),
-    RGBColor(170, 68, 153),
-    RGBColor(90, 90, 90),
-];
-
-/// What is drawn on.
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
 /// One lock's line.
 struct Line<'a> {
     name: &'static str,
@@ -68,16 +44,6 @@ pub fn write(
     rows: &[Row],
 ) -> io::Result<()> {
     picture(out, |picture| draw(picture, machine, settings, rows))
-}
-
-/// Writes what `draw` draws.
-pub(crate) fn picture(
-    mut out: impl Write,
-    draw: impl FnOnce(&mut String) -> Result<(), Box<dyn Error>>,
-) -> io::Result<()> {
-    let mut picture = String::new();
-    draw(&mut picture).map_err(|error| io::Error::other(error.to_string()))?;
-    out.write_all(picture.as_bytes())
 }
 
 fn draw(
@@ -165,7 +131,7 @@ fn what(settings: &Settings) -> String {
     if let (Some(cs), Some(ncs)) = (set.cs_ns, set.ncs_ns) {
         text += &format!(", {cs} ns in the critical section, {ncs} ns between");
     }
-    text + &rest(&set)
+    text + &set.describe()
 }
 
 fn plot(area: &Area, lines: &[Line], settings: &Settings) -> Result<(), Box<dyn Error>> {

@@ -2,182 +2,68 @@
 
 use std::fmt::Write;
 
+use overlock_report::columns::{Column, NOTHING, blocks, optional};
+use overlock_report::numbers::{count, factor, rate, seconds, significant, time, trimmed};
 use overlock_sim::account::State;
 
 use super::Row;
-use super::columns::{Column, NOTHING, blocks, optional};
 use super::simulation::Summary;
-use super::text::{count, factor, rate, rest, seconds, significant, time, trimmed};
 use crate::machine::Machine;
 use crate::settings::Settings;
 
 const OPERATIONS: &[Column<Row>] = &[
-    Column {
-        title: "build",
-        text: |row| optional(row.build_s, seconds),
-    },
-    Column {
-        title: "min/avg/max a thread",
-        text: |row| spread_of_threads(row),
-    },
-    Column {
-        title: "total",
-        text: |row| count(row.total),
-    },
-    Column {
-        title: "Mop/s",
-        text: |row| rate(row.ops_per_sec),
-    },
-    Column {
-        title: "of rounds",
-        text: |row| match row.rounds.len() {
-            1 => NOTHING.to_owned(),
-            _ => format!(
-                "{}-{}",
-                rate(row.ops_per_sec_min),
-                rate(row.ops_per_sec_max)
-            ),
-        },
-    },
-    Column {
-        title: "Mbit/s",
-        text: |row| optional(row.mbit_per_sec, significant),
-    },
-    Column {
-        title: "dropped/s",
-        text: |row| optional(row.dropped_per_sec, count),
-    },
-    Column {
-        title: "x peer",
-        text: |row| optional(row.vs_best_peer, factor),
-    },
-    Column {
-        title: "x limit",
-        text: |row| optional(row.vs_limit, factor),
-    },
+    Column("build", |row| optional(row.build_s, seconds)),
+    Column("min/avg/max a thread", spread_of_threads),
+    Column("total", |row| count(row.total)),
+    Column("Mop/s", |row| rate(row.ops_per_sec)),
+    Column("of rounds", |row| match row.rounds.len() {
+        1 => NOTHING.to_owned(),
+        _ => format!(
+            "{}-{}",
+            rate(row.ops_per_sec_min),
+            rate(row.ops_per_sec_max)
+        ),
+    }),
+    Column("Mbit/s", |row| optional(row.mbit_per_sec, significant)),
+    Column("dropped/s", |row| optional(row.dropped_per_sec, count)),
+    Column("x peer", |row| optional(row.vs_best_peer, factor)),
+    Column("x limit", |row| optional(row.vs_limit, factor)),
 ];
 
 const WAITS: &[Column<Row>] = &[
-    Column {
-        title: "Jain",
-        text: |row| format!("{:.3}", row.jain),
-    },
-    Column {
-        title: "CPU s/Mop",
-        text: |row| optional(row.cpu_s_per_mop, significant),
-    },
-    Column {
-        title: "p50",
-        text: |row| optional(together(row, row.p50_ns), time),
-    },
-    Column {
-        title: "p99",
-        text: |row| optional(together(row, row.p99_ns), time),
-    },
-    Column {
-        title: "p99.9",
-        text: |row| optional(together(row, row.p999_ns), time),
-    },
-    Column {
-        title: "longest",
-        text: |row| optional(together(row, row.max_ns), time),
-    },
-    Column {
-        title: "read p50",
-        text: |row| optional(row.read_p50_ns, time),
-    },
-    Column {
-        title: "read p99",
-        text: |row| optional(row.read_p99_ns, time),
-    },
-    Column {
-        title: "read p99.9",
-        text: |row| optional(row.read_p999_ns, time),
-    },
-    Column {
-        title: "read longest",
-        text: |row| optional(row.read_max_ns, time),
-    },
-    Column {
-        title: "write p50",
-        text: |row| optional(row.write_p50_ns, time),
-    },
-    Column {
-        title: "write p99",
-        text: |row| optional(row.write_p99_ns, time),
-    },
-    Column {
-        title: "write p99.9",
-        text: |row| optional(row.write_p999_ns, time),
-    },
-    Column {
-        title: "write longest",
-        text: |row| optional(row.write_max_ns, time),
-    },
+    Column("Jain", |row| format!("{:.3}", row.jain)),
+    Column("CPU s/Mop", |row| optional(row.cpu_s_per_mop, significant)),
+    Column("p50", |row| optional(together(row, row.p50_ns), time)),
+    Column("p99", |row| optional(together(row, row.p99_ns), time)),
+    Column("p99.9", |row| optional(together(row, row.p999_ns), time)),
+    Column("longest", |row| optional(together(row, row.max_ns), time)),
+    Column("read p50", |row| optional(row.read_p50_ns, time)),
+    Column("read p99", |row| optional(row.read_p99_ns, time)),
+    Column("read p99.9", |row| optional(row.read_p999_ns, time)),
+    Column("read longest", |row| optional(row.read_max_ns, time)),
+    Column("write p50", |row| optional(row.write_p50_ns, time)),
+    Column("write p99", |row| optional(row.write_p99_ns, time)),
+    Column("write p99.9", |row| optional(row.write_p999_ns, time)),
+    Column("write longest", |row| optional(row.write_max_ns, time)),
 ];
 
-/// What only a simulation knows, in a table of its own.
+/// Figures that only a simulation has, in a table of their own.
 const SIMULATION: &[Column<Row>] = &[
-    Column {
-        title: "preempted",
-        text: |row| times(row, |told| told.preemptions),
-    },
-    Column {
-        title: "holders",
-        text: |row| times(row, |told| told.preempted_holders),
-    },
-    Column {
-        title: "waiters",
-        text: |row| times(row, |told| told.preempted_waiters),
-    },
-    Column {
-        title: "halts",
-        text: |row| times(row, |told| told.halts),
-    },
-    Column {
-        title: "kicks",
-        text: |row| times(row, |told| told.kicks),
-    },
-    Column {
-        title: "pause exits",
-        text: |row| times(row, |told| told.pause_exits),
-    },
-    Column {
-        title: "queued",
-        text: |row| times(row, |told| told.queued),
-    },
-    Column {
-        title: "unfair",
-        text: |row| times(row, |told| told.unfair),
-    },
-    Column {
-        title: "work",
-        text: |row| share(row, State::Work),
-    },
-    Column {
-        title: "memory",
-        text: |row| share(row, State::Memory),
-    },
-    Column {
-        title: "spin",
-        text: |row| share(row, State::Spin),
-    },
-    Column {
-        title: "host",
-        text: |row| share(row, State::Host),
-    },
-    Column {
-        title: "no CPU",
-        text: |row| share(row, State::Ready),
-    },
-    Column {
-        title: "asleep",
-        text: |row| share(row, State::Asleep),
-    },
-    Column {
-        title: "ended",
-        text: |row| share(row, State::Ended),
-    },
+    Column("preempted", |row| times(row, |told| told.preemptions)),
+    Column("holders", |row| times(row, |told| told.preempted_holders)),
+    Column("waiters", |row| times(row, |told| told.preempted_waiters)),
+    Column("halts", |row| times(row, |told| told.halts)),
+    Column("kicks", |row| times(row, |told| told.kicks)),
+    Column("pause exits", |row| times(row, |told| told.pause_exits)),
+    Column("queued", |row| times(row, |told| told.queued)),
+    Column("unfair", |row| times(row, |told| told.unfair)),
+    Column("work", |row| share(row, State::Work)),
+    Column("memory", |row| share(row, State::Memory)),
+    Column("spin", |row| share(row, State::Spin)),
+    Column("host", |row| share(row, State::Host)),
+    Column("no CPU", |row| share(row, State::Ready)),
+    Column("asleep", |row| share(row, State::Asleep)),
+    Column("ended", |row| share(row, State::Ended)),
 ];
 
 /// How often something happened, if ever.
@@ -242,14 +128,14 @@ work to ended: where the vCPUs' time went. The machine is a model, and its figur
     text
 }
 
-/// What was run, in one line.
+/// The settings, in one line.
 fn summary(settings: &Settings, rows: &[Row]) -> String {
     let mut text = settings.workload.to_owned();
     let set = settings.parameters;
     if let (Some(cs), Some(ncs)) = (set.cs_ns, set.ncs_ns) {
-        let measured = |asked: f64, measured: Option<f64>| match measured {
-            Some(measured) if asked > 0.0 => format!("{asked} ns (measured {measured:.1})"),
-            _ => format!("{asked} ns"),
+        let measured = |wanted: f64, measured: Option<f64>| match measured {
+            Some(measured) if wanted > 0.0 => format!("{wanted} ns (measured {measured:.1})"),
+            _ => format!("{wanted} ns"),
         };
         let row = rows.first();
         let _ = write!(
@@ -259,7 +145,7 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
             measured(ncs, row.and_then(|row| row.ncs_measured_ns)),
         );
     }
-    text += &rest(&set);
+    text += &set.describe();
     let pinned = if settings.pin { ", pinned" } else { "" };
     let _ = write!(
         text,
@@ -284,7 +170,7 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
     text + pinned
 }
 
-/// What the locks counted, over all rounds, if they were asked to.
+/// The locks' events over all rounds, with `--stat`.
 fn counters(text: &mut String, rows: &[Row]) {
     for row in rows {
         if let Some(stat) = &row.stat {

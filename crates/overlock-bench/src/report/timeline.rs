@@ -22,14 +22,14 @@ use serde::Serialize;
 use crate::settings::Simulation;
 use event::{CPUS, Event, Track, VCPUS};
 
-/// What a timeline is of.
+/// The settings of a timeline's round.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct About {
     /// The workload.
     pub workload: &'static str,
     /// The lock.
     pub lock: &'static str,
-    /// Where it ran.
+    /// The simulated machine.
     pub simulation: Simulation,
     /// How many vCPUs, those of other guests left out.
     pub vcpus: usize,

@@ -7,11 +7,11 @@
 //! what counts is how long all of it takes.
 
 use super::random::{Random, zipf};
-use super::{Extra, Sample, Tally, Words};
+use super::{Extra, Sample, Tally, Words, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::probe::{Either, Pass, Probe};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// Shared structures.
 const STRUCTURES: u16 = 32;
@@ -117,14 +117,13 @@ impl<L: BenchLock, C: Word> Site<L, C> {
             order: Words::new(tasks, |task| task as u64),
             needs: Words::new(tasks, |task| farm.needs(task) as u64),
         };
-        let structures = (0..STRUCTURES)
-            .map(|_| {
-                Ok(Structure {
-                    lock: L::create()?,
-                    visits: C::new(0),
-                })
+        let structure = || {
+            Ok(Structure {
+                lock: L::create()?,
+                visits: C::new(0),
             })
-            .collect::<Result<_, Error>>()?;
+        };
+        let structures = many(STRUCTURES.into(), structure)?;
         Ok(Self {
             queue,
             structures,
@@ -177,28 +176,17 @@ impl<L, C: Word> Queue<L, C> {
 /// [`Error::NotExclusive`] if visits or tasks got lost, and those of [`World::run`].
 pub fn round<W: World, L: BenchLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     farm: &Farm,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    match pass {
-        Pass::Throughput => drive::<W, L, Untimed>(world, team, farm),
-        Pass::Latency => drive::<W, L, Timed>(world, team, farm),
-    }
-}
-
-fn drive<W: World, L: BenchLock, P: Probe>(
-    world: &W,
-    team: &Team,
-    farm: &Farm,
-) -> Result<Sample, Error> {
     let site: Site<L, W::Word> = Site::new(farm)?;
-    let crew = world.run(team, |worker| {
-        let mut builder: Builder<'_, W, L, P> = Builder {
+    let outcome = world.run(workers, &|worker| {
+        let mut builder: Builder<'_, W, L> = Builder {
             worker,
             site: &site,
             farm,
-            probe: P::new(),
+            probe: Either::new(pass),
             operations: 0,
             visits: 0,
         };
@@ -208,33 +196,34 @@ fn drive<W: World, L: BenchLock, P: Probe>(
             builder.visits,
         )
     })?;
-    let expected = crew.results.iter().map(|(_, visits)| visits).sum();
+    let (outcome, visits) = outcome.split();
+    let expected = visits.iter().sum();
     let found = site.visits();
     let done = site.queue.done.get();
-    let stopped = crew.stopped;
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::Built { all: !stopped });
+    let stopped = outcome.stopped;
+    let sample = Sample::new(outcome, Extra::Built { all: !stopped });
     if L::EXCLUDES && (expected != found || !stopped && done != farm.tasks() as u64) {
         return Err(Error::NotExclusive { expected, found });
     }
     Ok(sample)
 }
 
-struct Builder<'a, W: World, L, P> {
+struct Builder<'a, W: World, L> {
     worker: &'a W::Worker,
     site: &'a Site<L, W::Word>,
     farm: &'a Farm,
-    probe: P,
+    probe: Either,
     operations: u64,
     visits: u64,
 }
 
-impl<W: World, L: BenchLock, P: Probe> Builder<'_, W, L, P> {
+impl<W: World, L: BenchLock> Builder<'_, W, L> {
     /// Works until all is built.
     fn build(&mut self) {
         let queue = &self.site.queue;
         let all = self.farm.tasks() as u64;
         while !self.worker.stopped() && queue.done.get() < all {
-            // Looked at without the lock, so that those who have nothing to do keep nobody waiting.
+            // Read without the lock, so that idle workers do not delay busy ones.
             if queue.taken.get() >= queue.ready.get() {
                 self.worker.rest();
                 continue;
@@ -246,7 +235,7 @@ impl<W: World, L: BenchLock, P: Probe> Builder<'_, W, L, P> {
         }
     }
 
-    /// The visits of a task: the same ones, whoever performs it.
+    /// The visits of a task: the same ones, whichever worker performs it.
     fn perform(&mut self, task: usize) {
         let site = self.site;
         let mut random = Random::new(task as u64);
@@ -298,8 +287,8 @@ mod tests {
                     needs[dependent] += 1;
                 }
             }
-            let told: Vec<usize> = (0..farm.tasks()).map(|task| farm.needs(task)).collect();
-            assert_eq!(needs, told, "{compilations} compilations");
+            let stated: Vec<usize> = (0..farm.tasks()).map(|task| farm.needs(task)).collect();
+            assert_eq!(needs, stated, "{compilations} compilations");
         }
     }
 

@@ -6,24 +6,25 @@
 //! | [`ping_pong`] | pairs, each thread for its turn |
 //! | [`broadcast`] | all others for one that wakes them all, and that one until all have heard it |
 //!
-//! In each of them somebody can always go on, as long as no notification is lost. That thread sees
-//! that the round is over, closes the place, and wakes all others; so every round ends, or hangs
-//! where the condition variable is broken.
+//! In each of them one thread can always go on, as long as no notification is lost. That thread
+//! sees that the round is over, closes the queue, ring or stage, and wakes all others. So every
+//! round ends, or hangs where the condition variable is broken.
 
 pub mod broadcast;
 pub mod ping_pong;
 pub mod queue;
 
+use super::audit::audit;
 use super::{Extra, Sample, Tally};
 use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, Held};
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Crew, Team, Work, World};
+use crate::probe::{Either, Pass, Probe};
+use crate::world::{Outcome, Work, Workers, World};
 
 /// Private work for an item: to make it, to use it, to act on a broadcast.
 pub const ITEM_NS: f64 = 1_000.0;
 
-/// Who waits for whom.
+/// The pattern of waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// [`queue`]
@@ -48,16 +49,16 @@ impl Pattern {
     }
 }
 
-/// What the threads do.
+/// The pattern, and the work for an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Who waits for whom.
+    /// The pattern of waits.
     pub pattern: Pattern,
     /// [`ITEM_NS`]
     pub item: Work,
 }
 
-/// One round. What an operation is, the pattern says.
+/// One round. Each pattern defines its operation.
 ///
 /// # Errors
 ///
@@ -65,42 +66,31 @@ pub struct Shape {
 /// those of [`World::run`].
 pub fn round<W: World, V: BenchCondvar>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     shape: &Shape,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    match pass {
-        Pass::Throughput => drive::<W, V, Untimed>(world, team, shape),
-        Pass::Latency => drive::<W, V, Timed>(world, team, shape),
-    }
-}
-
-fn drive<W: World, V: BenchCondvar, P: Probe>(
-    world: &W,
-    team: &Team,
-    shape: &Shape,
-) -> Result<Sample, Error> {
     match shape.pattern {
-        Pattern::Queue => queue::drive::<W, V, P>(world, team, shape.item),
-        Pattern::PingPong => ping_pong::drive::<W, V, P>(world, team),
-        Pattern::Broadcast => broadcast::drive::<W, V, P>(world, team, shape.item),
+        Pattern::Queue => queue::drive::<W, V>(world, workers, shape.item, pass),
+        Pattern::PingPong => ping_pong::drive::<W, V>(world, workers, pass),
+        Pattern::Broadcast => broadcast::drive::<W, V>(world, workers, shape.item, pass),
     }
 }
 
 /// A thread that waits, and what it saw.
-struct Member<'a, W: World, P> {
+struct Member<'a, W: World> {
     worker: &'a W::Worker,
-    probe: P,
+    probe: Either,
     operations: u64,
     /// Times that it found the data in a state that cannot be.
     torn: u64,
 }
 
-impl<'a, W: World, P: Probe> Member<'a, W, P> {
-    fn new(worker: &'a W::Worker) -> Self {
+impl<'a, W: World> Member<'a, W> {
+    fn new(worker: &'a W::Worker, pass: Pass) -> Self {
         Self {
             worker,
-            probe: P::new(),
+            probe: Either::new(pass),
             operations: 0,
             torn: 0,
         }
@@ -124,24 +114,18 @@ impl<'a, W: World, P: Probe> Member<'a, W, P> {
         })
     }
 
-    /// What it brings home: the tally, and how often the data were torn.
+    /// Its result: the tally, and how often the data were torn.
     fn leave(self) -> (Tally, u64) {
         (Tally::new(self.operations, self.probe), self.torn)
     }
 }
 
 /// Checks a round whose operations left `found` in the data.
-fn judge(crew: Crew<(Tally, u64)>, found: u64) -> Result<Sample, Error> {
-    let torn = crew.results.iter().map(|(_, torn)| torn).sum();
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::None);
+fn judge(outcome: Outcome<(Tally, u64)>, found: u64) -> Result<Sample, Error> {
+    let (outcome, torn) = outcome.split();
+    let sample = Sample::new(outcome, Extra::None);
     let expected = sample.total();
-    if expected != found {
-        return Err(Error::NotExclusive { expected, found });
-    }
-    if torn > 0 {
-        let looks = expected;
-        return Err(Error::Torn { looks, torn });
-    }
+    audit(&[(expected, found)], expected, torn.iter().sum())?;
     Ok(sample)
 }
 
@@ -153,26 +137,26 @@ mod tests {
 
     #[test]
     fn what_the_threads_tell_is_held_against_the_data() {
-        let crew = |torn| Crew {
+        let outcome = |torn| Outcome {
             results: [3, 4]
-                .map(|operations| (Tally::new(operations, Untimed), torn))
+                .map(|operations| (Tally::new(operations, Either::new(Pass::Throughput)), torn))
                 .to_vec(),
             elapsed: Duration::from_millis(1),
             stopped: true,
             cpu: Duration::ZERO,
             switches: 0,
         };
-        assert_eq!(judge(crew(0), 7).unwrap().operations, [3, 4]);
+        assert_eq!(judge(outcome(0), 7).unwrap().operations, [3, 4]);
         assert!(matches!(
-            judge(crew(0), 6),
+            judge(outcome(0), 6),
             Err(Error::NotExclusive {
                 expected: 7,
                 found: 6
             })
         ));
         assert!(matches!(
-            judge(crew(1), 7),
-            Err(Error::Torn { looks: 7, torn: 2 })
+            judge(outcome(1), 7),
+            Err(Error::Torn { reads: 7, torn: 2 })
         ));
     }
 }

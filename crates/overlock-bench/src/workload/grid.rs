@@ -1,5 +1,5 @@
-//! What the grid does with a mutual-exclusion lock: sections of one kind, gaps of another, over and
-//! over, on this machine.
+//! The grid's loop for a mutual-exclusion lock on this machine: sections of one kind, gaps of
+//! another.
 //!
 //! The section is one function for all locks and is never inlined. Inlined into each lock's loop it
 //! could run up to half as fast again for one lock as for another, by its alignment alone.
@@ -8,13 +8,14 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
+use super::audit::{audit, sums};
 use super::random::{Random, zipf};
-use super::{Extra, Sample, Tally};
+use super::{Extra, Sample, Tally, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Pass, Probe, Timed, Untimed};
 use crate::world::native::{Native, NativeWorker};
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// How many locks there are under [`Locks::Zipf`].
 const MANY_LOCKS: u16 = 1_000;
@@ -23,24 +24,24 @@ const CHOICES: usize = 1 << 14;
 /// Of so many operations under [`Locks::Hot`], one takes the hot lock.
 const COLD_TO_HOT: usize = 10;
 
-/// What the threads do.
+/// The load of the threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Computation while the lock is held.
     pub critical: Work,
     /// Computation between two acquisitions.
     pub between: Work,
-    /// What the holder does besides.
+    /// The holder's other actions.
     pub inside: Inside,
     /// Which lock an operation takes.
     pub locks: Locks,
     /// When a thread sleeps without a lock.
     pub pause: Option<Pause>,
-    /// What chance is drawn from.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 
-/// What a holder does in the middle of its section, besides computing.
+/// The holder's action in the middle of its section, besides computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inside {
     /// Nothing.
@@ -88,7 +89,7 @@ pub struct Pause {
 }
 
 /// A lock and what it guards, side by side as in a `Mutex<(u64, u64)>`, and nothing else near. The
-/// words differ only while somebody is in the section.
+/// words differ only while a thread is in the section.
 #[repr(C, align(128))]
 struct Guarded<L> {
     lock: L,
@@ -100,8 +101,8 @@ struct Words {
     second: AtomicU64,
 }
 
-/// The section, in one copy. Writes one word, does what it is told, writes the other. Says whether
-/// it found the words different.
+/// The section, in one copy. Writes one word, performs the holder's action, writes the other.
+/// Returns whether it found the words different.
 #[inline(never)]
 fn section(worker: &NativeWorker, words: &Words, critical: Work, inside: Inside) -> bool {
     let before = words.first.get();
@@ -125,22 +126,23 @@ fn section(worker: &NativeWorker, words: &Words, critical: Work, inside: Inside)
 /// them, and those of [`World::run`].
 pub fn round<L: BenchLock>(
     world: &Native,
-    team: &Team,
+    workers: &Workers,
     shape: &Shape,
     pass: Pass,
 ) -> Result<Sample, Error> {
     match pass {
-        Pass::Throughput => drive::<L, Untimed>(world, team, shape),
-        Pass::Latency => drive::<L, Timed>(world, team, shape),
+        Pass::Throughput => drive::<L, Untimed>(world, workers, shape, pass),
+        Pass::Latency => drive::<L, Timed>(world, workers, shape, pass),
     }
 }
 
 fn drive<L: BenchLock, P: Probe>(
     world: &Native,
-    team: &Team,
+    workers: &Workers,
     shape: &Shape,
+    pass: Pass,
 ) -> Result<Sample, Error> {
-    let create = |_| {
+    let guarded = || {
         Ok(Guarded {
             lock: L::create()?,
             words: Words {
@@ -149,15 +151,14 @@ fn drive<L: BenchLock, P: Probe>(
             },
         })
     };
-    let count = shape.locks.count(team.threads);
-    let all = (0..count).map(create).collect::<Result<Vec<_>, Error>>()?;
+    let all = many(shape.locks.count(workers.threads), guarded)?;
     let choices = match shape.locks {
         Locks::Zipf => zipf(MANY_LOCKS, CHOICES),
         _ => Vec::new(),
     };
     let simple = shape.locks == Locks::One && shape.pause.is_none();
-    let crew = world.run(team, |worker| {
-        let mut member = Member::<P>::new(worker, shape);
+    let outcome = world.run(workers, &|worker| {
+        let mut member = Member::<P>::new(worker, shape, pass);
         if simple {
             member.simply(&all[0]);
         } else {
@@ -165,29 +166,18 @@ fn drive<L: BenchLock, P: Probe>(
         }
         member.leave()
     })?;
-    let sum = |pick: fn(&(Tally, [u64; 2])) -> u64| crew.results.iter().map(pick).sum::<u64>();
-    let (expected, torn) = (sum(|(_, did)| did[0]), sum(|(_, did)| did[1]));
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::None);
+    let (outcome, did) = outcome.split();
+    let sample = Sample::new(outcome, Extra::None);
     if L::EXCLUDES {
-        check(&all, expected, torn)?;
+        let [performed, torn] = sums(&did);
+        let (mut first, mut second) = (0, 0);
+        for guarded in &all {
+            first += guarded.words.first.get();
+            second += guarded.words.second.get();
+        }
+        audit(&[(performed, first), (performed, second)], performed, torn)?;
     }
     Ok(sample)
-}
-
-/// Holds what the threads did against what they left.
-fn check<L>(all: &[Guarded<L>], expected: u64, torn: u64) -> Result<(), Error> {
-    let words: [fn(&Words) -> u64; 2] = [|words| words.first.get(), |words| words.second.get()];
-    for word in words {
-        let found = all.iter().map(|one| word(&one.words)).sum();
-        if expected != found {
-            return Err(Error::NotExclusive { expected, found });
-        }
-    }
-    if torn > 0 {
-        let looks = expected;
-        return Err(Error::Torn { looks, torn });
-    }
-    Ok(())
 }
 
 /// A thread at work.
@@ -195,8 +185,8 @@ struct Member<'a, P> {
     worker: &'a NativeWorker,
     shape: &'a Shape,
     probe: P,
-    /// Operations that ended before the time was up. What still ends afterwards would flatter a
-    /// lock that lets two thousand threads wait: each of them has one operation to go.
+    /// Operations that ended before the time was up. Later ones would flatter a lock that lets two
+    /// thousand threads wait: each of them has one operation to go.
     operations: u64,
     /// All operations.
     performed: u64,
@@ -204,11 +194,11 @@ struct Member<'a, P> {
 }
 
 impl<'a, P: Probe> Member<'a, P> {
-    fn new(worker: &'a NativeWorker, shape: &'a Shape) -> Self {
+    fn new(worker: &'a NativeWorker, shape: &'a Shape, pass: Pass) -> Self {
         Self {
             worker,
             shape,
-            probe: P::new(),
+            probe: P::new(pass),
             operations: 0,
             performed: 0,
             torn: 0,
@@ -299,13 +289,13 @@ mod tests {
 
     fn run<L: BenchLock>(shape: &Shape, pass: Pass) -> Result<Sample, Error> {
         let world = Native::new(vec![0], Arc::default(), |_, _| panic!("hangs"));
-        let team = Team {
+        let workers = Workers {
             lock: "test",
             threads: 4,
             pin: false,
             stop_after: Duration::from_millis(30),
         };
-        round::<L>(&world, &team, shape, pass)
+        round::<L>(&world, &workers, shape, pass)
     }
 
     /// Every way to hold a lock, to choose one, and to pause.
@@ -335,7 +325,7 @@ mod tests {
         }
     }
 
-    /// Excludes nobody and says that it does.
+    /// Does not exclude, but has `EXCLUDES` set.
     struct Broken;
 
     impl BenchLock for Broken {
@@ -359,7 +349,7 @@ mod tests {
             error,
             Error::NotExclusive { .. } | Error::Torn { .. }
         ));
-        // The limit does not either, and nobody holds it against it.
+        // The limit does not either, but is not judged.
         assert!(run::<Nothing>(&shape, Pass::Throughput).is_ok());
     }
 

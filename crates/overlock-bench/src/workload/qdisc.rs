@@ -1,10 +1,10 @@
 //! A network device's queue: a busy lock in front of a root lock, many senders, one dequeuer at a
 //! time.
 //!
-//! The shape of the netperf test in fast-queue-spinlock. The root lock guards the queue. Whoever
-//! finds the queue without a dequeuer becomes it, and drains the queue; it lets go of the root lock
-//! while it hands a packet to the device, and must get it back for the next. Were all senders
-//! waiting for that lock, the one thread that puts packets on the wire would be one among many. So
+//! The shape of the netperf test in fast-queue-spinlock. The root lock guards the queue. A sender
+//! that finds the queue without a dequeuer becomes it, and drains the queue. The dequeuer releases
+//! the root lock while it hands a packet to the device, and must get it back for the next. With all
+//! senders at that lock, the one thread that puts packets on the wire would be one among many. So
 //! a sender that sees a dequeuer at work takes the busy lock first: of all those senders, one at a
 //! time competes with the dequeuer. The kernel's own dequeuer stops after a quota of packets and
 //! leaves the rest to a softirq; here the next sender finds no dequeuer and becomes it.
@@ -12,13 +12,13 @@
 use super::{Extra, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::probe::{Either, Pass, Probe};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// Packets that the queue takes, as a network device's default.
 const CAPACITY: u64 = 1000;
 
-/// Packets that a dequeuer sends before somebody else's turn, as in the kernel.
+/// Packets that a dequeuer sends before another sender takes over, as in the kernel.
 const QUOTA: u32 = 64;
 
 /// The message that the published test sends.
@@ -38,7 +38,7 @@ pub const DEQUEUE_NS: f64 = 150.0;
 /// Handing a packet to the device, without the root lock.
 pub const TRANSMIT_NS: f64 = 300.0;
 
-/// What each step of a packet takes.
+/// The work of each step of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     /// [`PREPARE_NS`]
@@ -119,32 +119,21 @@ impl<C: Word> Queue<C> {
 /// [`Error::NotExclusive`] if packets appeared or got lost, and those of [`World::run`].
 pub fn round<W: World, L: BenchLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     steps: &Steps,
     pass: Pass,
-) -> Result<Sample, Error> {
-    match pass {
-        Pass::Throughput => drive::<W, L, Untimed>(world, team, steps),
-        Pass::Latency => drive::<W, L, Timed>(world, team, steps),
-    }
-}
-
-fn drive<W: World, L: BenchLock, P: Probe>(
-    world: &W,
-    team: &Team,
-    steps: &Steps,
 ) -> Result<Sample, Error> {
     let device: Device<L, W::Word> = Device {
         busy: Apart(L::create()?),
         root: Apart(L::create()?),
         queue: Queue::new(),
     };
-    let crew = world.run(team, |worker| {
-        let mut sender: Sender<'_, W, L, P> = Sender {
+    let outcome = world.run(workers, &|worker| {
+        let mut sender: Sender<'_, W, L> = Sender {
             worker,
             device: &device,
             steps,
-            probe: P::new(),
+            probe: Either::new(pass),
             dropped: 0,
         };
         let mut operations = 0;
@@ -153,8 +142,8 @@ fn drive<W: World, L: BenchLock, P: Probe>(
         }
         (Tally::new(operations, sender.probe), sender.dropped)
     })?;
-    let dropped = crew.results.iter().map(|(_, dropped)| dropped).sum();
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::Dropped(dropped));
+    let (outcome, dropped) = outcome.split();
+    let sample = Sample::new(outcome, Extra::Dropped(dropped.iter().sum()));
     let (expected, found) = (sample.total(), device.queue.queued.get());
     if L::EXCLUDES && (expected != found || device.queue.is_running()) {
         return Err(Error::NotExclusive { expected, found });
@@ -162,16 +151,17 @@ fn drive<W: World, L: BenchLock, P: Probe>(
     Ok(sample)
 }
 
-struct Sender<'a, W: World, L, P> {
+struct Sender<'a, W: World, L> {
     worker: &'a W::Worker,
     device: &'a Device<L, W::Word>,
     steps: &'a Steps,
-    probe: P,
+    probe: Either,
     dropped: u64,
 }
 
-impl<'a, W: World, L: BenchLock, P: Probe> Sender<'a, W, L, P> {
-    /// Sends a packet, and other people's if nobody else does. False if the packet was dropped.
+impl<'a, W: World, L: BenchLock> Sender<'a, W, L> {
+    /// Sends a packet, and those of others if there is no dequeuer. False if the packet was
+    /// dropped.
     fn send(&mut self) -> bool {
         let (device, queue) = (self.device, &self.device.queue);
         self.worker.work(self.steps.prepare);

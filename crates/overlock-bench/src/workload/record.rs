@@ -1,14 +1,15 @@
 //! Records of two words, each under a reader-writer lock of its own: what [`rw`](super::rw) and
 //! [`rwsem`](super::rwsem) read and write.
 
-use super::{Extra, Sample, Tally};
+use super::audit::{audit, sums};
+use super::{Extra, Sample, Tally, many};
 use crate::error::Error;
 use crate::lock::BenchRwLock;
-use crate::probe::Probe;
-use crate::world::{Team, Word, World};
+use crate::probe::{Pass, Probe};
+use crate::world::{Word, Workers, World};
 
 /// The words lie next to the lock, as the data of an `RwLock<(u64, u64)>` do, and nothing else lies
-/// near. They differ only while somebody writes.
+/// near. They differ only during a write.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Record<L, C> {
@@ -19,7 +20,7 @@ pub struct Record<L, C> {
 
 /// A thread that reads and writes records.
 #[derive(Debug)]
-pub struct Visitor<'a, W: World, P> {
+pub struct Client<'a, W: World, P> {
     worker: &'a W::Worker,
     readers: P,
     writers: P,
@@ -28,7 +29,7 @@ pub struct Visitor<'a, W: World, P> {
     torn: u64,
 }
 
-impl<W: World, P: Probe> Visitor<'_, W, P> {
+impl<W: World, P: Probe> Client<'_, W, P> {
     /// Reads a record: the one word before what is done `inside`, the other after it, so that a
     /// writer at any time between is noticed.
     #[inline]
@@ -56,7 +57,7 @@ impl<W: World, P: Probe> Visitor<'_, W, P> {
     }
 }
 
-/// One round with `count` records. `turns` is the measured loop.
+/// One round with `count` records. `iterate` is the measured loop.
 ///
 /// # Errors
 ///
@@ -64,9 +65,10 @@ impl<W: World, P: Probe> Visitor<'_, W, P> {
 /// those of [`World::run`].
 pub fn round<W: World, L: BenchRwLock, P: Probe>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     count: usize,
-    turns: impl Fn(&W::Worker, &mut Visitor<'_, W, P>, &[Record<L, W::Word>]) + Sync,
+    pass: Pass,
+    iterate: impl Fn(&W::Worker, &mut Client<'_, W, P>, &[Record<L, W::Word>]) + Sync,
 ) -> Result<Sample, Error> {
     let create = || {
         Ok(Record {
@@ -75,45 +77,38 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
             second: W::Word::new(0),
         })
     };
-    let records = (0..count)
-        .map(|_| create())
-        .collect::<Result<Vec<_>, Error>>()?;
-    let crew = world.run(team, |worker| {
-        let mut visitor = Visitor {
+    let records = many(count, create)?;
+    let outcome = world.run(workers, &|worker| {
+        let mut client = Client {
             worker,
-            readers: P::new(),
-            writers: P::new(),
+            readers: P::new(pass),
+            writers: P::new(pass),
             reads: 0,
             writes: 0,
             torn: 0,
         };
-        turns(worker, &mut visitor, &records);
-        let Visitor {
+        iterate(worker, &mut client, &records);
+        let Client {
             readers,
             writers,
             reads,
             writes,
             torn,
             ..
-        } = visitor;
+        } = client;
         let tally = Tally::of_roles(reads + writes, readers, writers);
         (tally, [reads, writes, torn])
     })?;
-    let [looks, expected, torn] =
-        [0, 1, 2].map(|which| crew.results.iter().map(|(_, did)| did[which]).sum::<u64>());
-    let sample = Sample::new(crew.map(|(tally, _)| tally), Extra::None);
-    if !L::EXCLUDES {
-        return Ok(sample);
-    }
-    let first = records.iter().map(|record| record.first.get()).sum();
-    let second = records.iter().map(|record| record.second.get()).sum();
-    for found in [first, second] {
-        if expected != found {
-            return Err(Error::NotExclusive { expected, found });
+    let (outcome, did) = outcome.split();
+    let sample = Sample::new(outcome, Extra::None);
+    if L::EXCLUDES {
+        let [reads, writes, torn] = sums(&did);
+        let (mut first, mut second) = (0, 0);
+        for record in &records {
+            first += record.first.get();
+            second += record.second.get();
         }
-    }
-    if torn > 0 {
-        return Err(Error::Torn { looks, torn });
+        audit(&[(writes, first), (writes, second)], reads, torn)?;
     }
     Ok(sample)
 }

@@ -5,12 +5,11 @@ use std::time::Duration;
 use super::{Sample, build, condvar, fserver, micro, qdisc, rw, rwsem, semop};
 use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, BenchRwLock};
-use crate::measure::Sections;
 use crate::probe::Pass;
-use crate::world::{Team, World};
+use crate::world::{Workers, World};
 
 /// One round of a workload with one lock.
-pub type Round<W, S> = fn(&W, &Team, &S, Pass) -> Result<Sample, Error>;
+pub type Round<W, S> = fn(&W, &Workers, &S, Pass) -> Result<Sample, Error>;
 
 /// Every workload that a lock is for, compiled for it.
 #[derive(Debug)]
@@ -70,6 +69,15 @@ impl<W: World> Rounds<W> {
     }
 }
 
+/// The sections' lengths as measured between the rounds, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sections {
+    /// With the lock held.
+    pub critical: f64,
+    /// Without.
+    pub between: f64,
+}
+
 /// A workload with its work calibrated.
 #[derive(Clone, Copy, Debug)]
 pub enum Prepared {
@@ -106,39 +114,39 @@ impl Prepared {
         &self,
         rounds: &Rounds<W>,
         world: &W,
-        team: &Team,
+        workers: &Workers,
         pass: Pass,
     ) -> Result<Sample, Error> {
         match (self, rounds) {
             (Self::Micro(shape), Rounds::Exclusive { micro, .. }) => {
-                micro(world, team, shape, pass)
+                micro(world, workers, shape, pass)
             }
             (Self::Semop(calls), Rounds::Exclusive { semop, .. }) => {
-                semop(world, team, calls, pass)
+                semop(world, workers, calls, pass)
             }
             (Self::Qdisc(steps), Rounds::Exclusive { qdisc, .. }) => {
-                qdisc(world, team, steps, pass)
+                qdisc(world, workers, steps, pass)
             }
             (Self::Build(farm), Rounds::Exclusive { build, .. }) => {
                 // A lock that has collapsed may take hours for what others do in a second.
-                let stop_after = team.stop_after * 10 + Duration::from_secs(1);
-                let team = Team {
+                let stop_after = workers.stop_after * 10 + Duration::from_secs(1);
+                let workers = Workers {
                     stop_after,
-                    ..*team
+                    ..*workers
                 };
-                build(world, &team, farm, pass)
+                build(world, &workers, farm, pass)
             }
             (Self::Fserver(steps), Rounds::Exclusive { fserver, .. }) => {
-                fserver(world, team, steps, pass)
+                fserver(world, workers, steps, pass)
             }
-            (Self::Rw(shape), Rounds::ReaderWriter { rw, .. }) => rw(world, team, shape, pass),
+            (Self::Rw(shape), Rounds::ReaderWriter { rw, .. }) => rw(world, workers, shape, pass),
             (Self::Rwsem(shape), Rounds::ReaderWriter { rwsem, .. }) => {
-                rwsem(world, team, shape, pass)
+                rwsem(world, workers, shape, pass)
             }
             (Self::Condvar(shape), Rounds::Condvar { condvar }) => {
-                condvar(world, team, shape, pass)
+                condvar(world, workers, shape, pass)
             }
-            _ => panic!("{} is not for this workload", team.lock),
+            _ => panic!("{} is not for this workload", workers.lock),
         }
     }
 

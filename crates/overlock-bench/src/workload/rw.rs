@@ -1,18 +1,18 @@
 //! A small record under a reader-writer lock: read it, or write it, over and over.
 //!
 //! With one record all threads meet at one lock, whose cache line is hot. With many, a thread picks
-//! one at random each time: nobody waits much, and the cost is that of a lock whose line has left
-//! the cache.
+//! one at random each time: waits are rare, and the cost is that of a lock whose line has left the
+//! cache.
 
 use super::Sample;
 use super::random::Random;
-use super::record::{self, Record, Visitor};
+use super::record::{self, Client, Record};
 use crate::error::Error;
 use crate::lock::BenchRwLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Work, Worker, World};
+use crate::probe::{Either, Pass, Probe, Timed, Untimed};
+use crate::world::{Work, Worker, Workers, World};
 
-/// What the threads do.
+/// The load of the threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Computation while the lock is held, besides reading or writing.
@@ -52,35 +52,45 @@ impl Share {
 /// Those of [`record::round`].
 pub fn round<W: World, L: BenchRwLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     shape: &Shape,
     pass: Pass,
 ) -> Result<Sample, Error> {
+    if !W::TESTS_COUNT {
+        return drive::<W, L, Either, false>(world, workers, shape, pass);
+    }
     // Without work there is no test for work either, as in the microbenchmark.
     let empty = shape.critical == Work::NONE && shape.between == Work::NONE;
     match (pass, empty) {
-        (Pass::Throughput, true) => drive::<W, L, Untimed, true>(world, team, shape),
-        (Pass::Throughput, false) => drive::<W, L, Untimed, false>(world, team, shape),
-        (Pass::Latency, true) => drive::<W, L, Timed, true>(world, team, shape),
-        (Pass::Latency, false) => drive::<W, L, Timed, false>(world, team, shape),
+        (Pass::Throughput, true) => drive::<W, L, Untimed, true>(world, workers, shape, pass),
+        (Pass::Throughput, false) => drive::<W, L, Untimed, false>(world, workers, shape, pass),
+        (Pass::Latency, true) => drive::<W, L, Timed, true>(world, workers, shape, pass),
+        (Pass::Latency, false) => drive::<W, L, Timed, false>(world, workers, shape, pass),
     }
 }
 
 fn drive<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     shape: &Shape,
+    pass: Pass,
 ) -> Result<Sample, Error> {
-    record::round::<W, L, P>(world, team, shape.records, |worker, visitor, records| {
-        turns::<W, L, P, EMPTY>(worker, visitor, records, *shape);
-    })
+    record::round::<W, L, P>(
+        world,
+        workers,
+        shape.records,
+        pass,
+        |worker, client, records| {
+            iterate::<W, L, P, EMPTY>(worker, client, records, *shape);
+        },
+    )
 }
 
 /// The measured loop.
 #[inline]
-fn turns<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
+fn iterate<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
     worker: &W::Worker,
-    visitor: &mut Visitor<'_, W, P>,
+    client: &mut Client<'_, W, P>,
     records: &[Record<L, W::Word>],
     shape: Shape,
 ) {
@@ -98,9 +108,9 @@ fn turns<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
             _ => &records[pick(draw, records.len())],
         };
         if shape.reads.has(draw) {
-            visitor.read(record, inside);
+            client.read(record, inside);
         } else {
-            visitor.write(record, inside);
+            client.write(record, inside);
         }
         if !EMPTY {
             worker.work(shape.between);

@@ -2,7 +2,7 @@
 //! nothing in between.
 //!
 //! In the document each thread makes 250,000 reader and as many writer acquisitions, and the result
-//! is the rate of all. Here threads go on until the round is over: nobody has the lock to itself
+//! is the rate of all. Here threads go on until the round is over: no thread has the lock to itself
 //! when others have finished, and a lock that collapses ends in time too. A thread has done the
 //! document's work where it has made half a million operations.
 
@@ -10,8 +10,8 @@ use super::Sample;
 use super::record;
 use crate::error::Error;
 use crate::lock::BenchRwLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Worker, World};
+use crate::probe::{Either, Pass, Probe, Timed, Untimed};
+use crate::world::{Worker, Workers, World};
 
 /// There is nothing to set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,24 +24,29 @@ pub struct Shape;
 /// Those of [`record::round`].
 pub fn round<W: World, L: BenchRwLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     _: &Shape,
     pass: Pass,
 ) -> Result<Sample, Error> {
     match pass {
-        Pass::Throughput => drive::<W, L, Untimed>(world, team),
-        Pass::Latency => drive::<W, L, Timed>(world, team),
+        _ if !W::TESTS_COUNT => drive::<W, L, Either>(world, workers, pass),
+        Pass::Throughput => drive::<W, L, Untimed>(world, workers, pass),
+        Pass::Latency => drive::<W, L, Timed>(world, workers, pass),
     }
 }
 
-fn drive<W: World, L: BenchRwLock, P: Probe>(world: &W, team: &Team) -> Result<Sample, Error> {
-    record::round::<W, L, P>(world, team, 1, |worker, visitor, records| {
+fn drive<W: World, L: BenchRwLock, P: Probe>(
+    world: &W,
+    workers: &Workers,
+    pass: Pass,
+) -> Result<Sample, Error> {
+    record::round::<W, L, P>(world, workers, 1, pass, |worker, client, records| {
         let [record] = records else {
             unreachable!("one was asked for")
         };
         while !worker.stopped() {
-            visitor.read(record, || {});
-            visitor.write(record, || {});
+            client.read(record, || {});
+            client.write(record, || {});
         }
     })
 }

@@ -1,11 +1,11 @@
-//! What a round brings.
+//! The result of a round.
 
 use std::time::Duration;
 
 use crate::probe::{Probe, Roles, Waits};
-use crate::world::Crew;
+use crate::world::Outcome;
 
-/// What a round of any workload brings.
+/// The result of a round of any workload.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Operations of each thread.
@@ -18,13 +18,13 @@ pub struct Sample {
     pub switches: u64,
     /// The waits for the lock, if this was a latency pass.
     pub waits: Option<Waits>,
-    /// The same, those of readers and those of writers, where the lock tells them apart.
+    /// The same by role, where the lock has readers and writers.
     pub roles: Option<Roles>,
-    /// What only this workload has.
+    /// Figures that only this workload has.
     pub extra: Extra,
 }
 
-/// What a workload brings besides operations.
+/// Figures that only one workload has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extra {
     /// Nothing.
@@ -39,13 +39,13 @@ pub enum Extra {
 }
 
 impl Sample {
-    pub(super) fn new(crew: Crew<Tally>, extra: Extra) -> Self {
-        let tallies = &crew.results;
+    pub(super) fn new(outcome: Outcome<Tally>, extra: Extra) -> Self {
+        let tallies = &outcome.results;
         Self {
             operations: tallies.iter().map(|tally| tally.operations).collect(),
-            elapsed: crew.elapsed,
-            cpu: crew.cpu,
-            switches: crew.switches,
+            elapsed: outcome.elapsed,
+            cpu: outcome.cpu,
+            switches: outcome.switches,
             waits: sum(tallies.iter().map(|tally| tally.waits.as_ref()), Waits::add),
             roles: sum(tallies.iter().map(|tally| tally.roles.as_ref()), Roles::add),
             extra,
@@ -90,7 +90,7 @@ fn sum<'a, T: Default + 'a>(
     })
 }
 
-/// What a thread of a workload brings.
+/// The result of a thread of a workload.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
     operations: u64,

@@ -5,14 +5,14 @@
 //! array and raises and lowers it by one, in turn, so that no operation ever has to wait for
 //! another thread: all contention is for the arrays' locks. An operation is one call: the price of
 //! a system call, then, with the array locked, looking at the values that the call would leave,
-//! writing them, and noting who did it last.
+//! writing them, and noting the thread that did.
 
 use super::random::Random;
-use super::{Extra, Sample, Tally, Words};
+use super::{Extra, Sample, Tally, Words, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
-use crate::probe::{Pass, Probe, Timed, Untimed};
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::probe::{Either, Pass, Probe};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// Entering the kernel, copying the operations in, finding the array, and leaving again.
 pub const CALL_NS: f64 = 100.0;
@@ -35,7 +35,7 @@ struct Array<L, C> {
     lock: L,
     /// Calls so far, in the place of the time of the last one.
     changed: C,
-    /// Of each semaphore its value, then who changed it last.
+    /// Of each semaphore its value, then the last thread that changed it.
     semaphores: Words<C>,
     count: usize,
 }
@@ -99,46 +99,37 @@ impl<L: BenchLock, C: Word> Array<L, C> {
 /// [`Error::NotExclusive`] if calls were lost, and those of [`World::run`].
 pub fn round<W: World, L: BenchLock>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     calls: &Calls,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    match pass {
-        Pass::Throughput => drive::<W, L, Untimed>(world, team, calls),
-        Pass::Latency => drive::<W, L, Timed>(world, team, calls),
+    let new = || Array::<L, W::Word>::new(workers.threads);
+    let arrays = many(calls.arrays, new)?;
+    let outcome = world.run(workers, &|worker| {
+        iterate::<W, L>(worker, &arrays, calls.call, pass)
+    })?;
+    let sample = Sample::new(outcome, Extra::None);
+    let (mut found, mut left) = (0, false);
+    for array in &arrays {
+        found += array.changed.get();
+        // A thread that raises a semaphore lowers it again, so every value is back at 0.
+        left |= array.values().any(|value| value != 0);
     }
-}
-
-fn drive<W: World, L: BenchLock, P: Probe>(
-    world: &W,
-    team: &Team,
-    calls: &Calls,
-) -> Result<Sample, Error> {
-    let arrays: Vec<Array<L, W::Word>> = (0..calls.arrays)
-        .map(|_| Array::new(team.threads))
-        .collect::<Result<_, _>>()?;
-    let crew = world.run(team, |worker| turns::<W, L, P>(worker, &arrays, calls.call))?;
-    let sample = Sample::new(crew, Extra::None);
-    let found = arrays.iter().map(|array| array.changed.get()).sum();
     let expected = sample.total();
-    // Whoever raised a semaphore lowered it again, so every value is back at 0.
-    let left = arrays
-        .iter()
-        .flat_map(Array::values)
-        .any(|value| value != 0);
     if L::EXCLUDES && (expected != found || left) {
         return Err(Error::NotExclusive { expected, found });
     }
     Ok(sample)
 }
 
-/// The measured loop: two calls a turn.
-fn turns<W: World, L: BenchLock, P: Probe>(
+/// The measured loop: two calls an iteration.
+fn iterate<W: World, L: BenchLock>(
     worker: &W::Worker,
     arrays: &[Array<L, W::Word>],
     call: Work,
+    pass: Pass,
 ) -> Tally {
-    let mut probe = P::new();
+    let mut probe = Either::new(pass);
     let mut random = Random::new(worker.index() as u64);
     let mut operations = 0;
     while !worker.stopped() {

@@ -11,7 +11,7 @@ pub const LONGEST_SECTION: f64 = 1e9;
 /// More arrays or records than any machine has a use for.
 pub const MANY: usize = 1_000_000;
 
-/// Where a setting of a workload is, and so which values it takes.
+/// A setting of a workload, by the values that it takes.
 enum Place<'a> {
     Nanoseconds(&'a mut f64),
     Percent(&'a mut f64),
@@ -63,7 +63,7 @@ fn number(place: &mut f64, text: &str, most: f64, unit: &str) -> Result<(), Stri
 }
 
 impl Workload {
-    /// What can be set, by name.
+    /// The settings, by name.
     fn places(&mut self) -> Vec<(&'static str, Place<'_>)> {
         match self {
             Self::Micro { cs, ncs } | Self::Build { cs, ncs } => {

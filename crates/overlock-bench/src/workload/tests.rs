@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, BenchRwLock, CreateError, Held};
 use crate::probe::Pass;
 use crate::world::native::{Native, NativeWorker};
-use crate::world::{Crew, Team, Word, Work};
+use crate::world::{Outcome, Word, Work, Workers};
 
 #[test]
 fn a_lock_caps_its_operations() {
@@ -33,6 +33,18 @@ fn a_lock_caps_its_operations() {
     assert_eq!(cap(rw(100.0, 1), 1), 1e7);
     assert_eq!(cap(rw(0.0, 10), 8), 1e8);
     assert_eq!(cap(Workload::Qdisc, 8), f64::INFINITY);
+}
+
+#[test]
+fn parameters_have_phrases() {
+    let parameters = Parameters {
+        cs_ns: Some(5.0),
+        reads_percent: Some(99.5),
+        records: Some(1),
+        ..Parameters::default()
+    };
+    assert_eq!(parameters.describe(), ", 99.5 % reads, 1 record");
+    assert_eq!(Parameters::default().describe(), "");
 }
 
 #[test]
@@ -68,10 +80,10 @@ impl World for Jumpy {
 
     fn run<T: Send>(
         &self,
-        team: &Team,
-        body: impl Fn(&NativeWorker) -> T + Sync,
-    ) -> Result<Crew<T>, Error> {
-        self.0.run(team, body)
+        workers: &Workers,
+        body: &(dyn Fn(&NativeWorker) -> T + Sync),
+    ) -> Result<Outcome<T>, Error> {
+        self.0.run(workers, body)
     }
 
     fn work(&self, _: f64) -> Work {
@@ -87,7 +99,7 @@ impl World for Jumpy {
     }
 }
 
-/// Excludes nobody and says that it does.
+/// Does not exclude, but has `EXCLUDES` set.
 struct Broken;
 
 impl BenchLock for Broken {
@@ -129,7 +141,7 @@ impl BenchCondvar for Broken {
     fn notify_all(&self) {}
 }
 
-/// Writers exclude each other and nobody else.
+/// Writers exclude each other and no readers.
 struct WritersOnly(Mutex<()>);
 
 impl BenchRwLock for WritersOnly {
@@ -147,13 +159,13 @@ impl BenchRwLock for WritersOnly {
     }
 }
 
-/// What the first round says that notices.
+/// The error of the first round that notices.
 fn found_out(workload: Workload, rounds: &Rounds<Jumpy>) -> Error {
-    let world = Jumpy(Native::new(vec![0], Arc::default(), |team, left| {
-        panic!("{left} threads of {team:?} hang")
+    let world = Jumpy(Native::new(vec![0], Arc::default(), |workers, left| {
+        panic!("{left} threads of {workers:?} hang")
     }));
     let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
-    let team = Team {
+    let workers = Workers {
         lock: "test",
         threads: 4,
         pin: false,
@@ -162,7 +174,7 @@ fn found_out(workload: Workload, rounds: &Rounds<Jumpy>) -> Error {
     (0..50)
         .find_map(|_| {
             prepared
-                .round(rounds, &world, &team, Pass::Throughput)
+                .round(rounds, &world, &workers, Pass::Throughput)
                 .err()
         })
         .unwrap_or_else(|| panic!("nobody noticed in {workload:?}"))
@@ -191,7 +203,7 @@ fn a_reader_beside_a_writer_is_found_out() {
     let rounds = Rounds::reader_writer::<WritersOnly>();
     let error = found_out(Workload::Rwsem, &rounds);
     assert!(
-        matches!(error, Error::Torn { looks, torn } if looks >= torn),
+        matches!(error, Error::Torn { reads, torn } if reads >= torn),
         "{error}"
     );
 }

@@ -5,22 +5,22 @@ use std::time::Instant;
 
 use super::Work;
 
-/// Computes for `turns` turns, each of which needs the result of the one before.
+/// Computes for `iterations` iterations, each of which needs the result of the one before.
 ///
 /// No PAUSE and no clock: the CPU must look as busy as in a program. Never inlined, so that what
 /// was calibrated is the machine code that runs in every loop.
 #[inline(never)]
-pub fn compute(turns: u64) {
+pub fn compute(iterations: u64) {
     let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
-    for _ in 0..turns {
-        // Neither step folds with its neighbour of the next turn, so an unrolled loop takes as
+    for _ in 0..iterations {
+        // Neither step folds with its neighbour of the next iteration, so an unrolled loop takes as
         // long.
         x = (x ^ (x >> 7)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     }
     black_box(x);
 }
 
-/// The line `nanoseconds = base + slope * turns`.
+/// The line `nanoseconds = base + slope * iterations`.
 #[derive(Clone, Copy, Debug)]
 pub struct Calibration {
     base: f64,
@@ -33,7 +33,7 @@ impl Calibration {
         const SHORT: u64 = 50;
         const LONG: u64 = 1050;
         // The minimum: an interrupt or a hypervisor can only make it longer.
-        let best = |turns| batches(turns, 20).fold(f64::INFINITY, f64::min);
+        let best = |iterations| batches(iterations, 20).fold(f64::INFINITY, f64::min);
         let (short, long) = (best(SHORT), best(LONG));
         let slope = ((long - short) / (LONG - SHORT) as f64).max(1e-3);
         Self {
@@ -42,7 +42,8 @@ impl Calibration {
         }
     }
 
-    /// The work that takes the time nearest to `nanoseconds`; none for 0, at least one turn else.
+    /// The work that takes the time nearest to `nanoseconds`; none for 0, at least one iteration
+    /// else.
     pub fn work(&self, nanoseconds: f64) -> Work {
         if nanoseconds <= 0.0 {
             return Work::NONE;
@@ -63,12 +64,12 @@ pub fn time(work: Work) -> f64 {
 }
 
 /// Nanoseconds a call, from `count` batches of about 100 us each.
-fn batches(turns: u64, count: usize) -> impl Iterator<Item = f64> {
-    let calls = (100_000 / turns.max(1)).clamp(1, 5_000);
+fn batches(iterations: u64, count: usize) -> impl Iterator<Item = f64> {
+    let calls = (100_000 / iterations.max(1)).clamp(1, 5_000);
     (0..count).map(move |_| {
         let start = Instant::now();
         for _ in 0..calls {
-            compute(black_box(turns));
+            compute(black_box(iterations));
         }
         start.elapsed().as_nanos() as f64 / calls as f64
     })

@@ -1,8 +1,8 @@
-//! This machine as a simulated one: what a short measurement tells of its caches, its pauses and
-//! its system calls.
+//! This machine as a simulated one, by a short measurement of its caches, its pauses and its system
+//! calls.
 //!
-//! A simulation of few CPUs beside a measurement on as many shows what the cost model is worth
-//! where both can be had.
+//! A simulation of few CPUs, compared to a measurement on as many, shows how good the cost model
+//! is.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -80,7 +80,7 @@ struct Alone {
     futile_wake: f64,
 }
 
-/// What one thread finds out.
+/// The costs that one thread can measure.
 fn alone() -> Alone {
     let word = AtomicU64::new(0);
     let sleeper = AtomicU32::new(1);
@@ -130,8 +130,7 @@ fn pin(cpu: usize) {
     let _ = sched_setaffinity(None, &set);
 }
 
-/// What a line costs that goes from one CPU to the other: half of a round trip, less the looks at
-/// it.
+/// The cost of a line's transfer from one CPU to the other: half of a round trip, less the polls.
 fn ping_pong(one: usize, other: usize) -> f64 {
     const TRIPS: u32 = 20_000;
     let word = AtomicU32::new(0);
@@ -183,8 +182,8 @@ fn wake_up(one: usize, other: usize) -> WakeUps {
     WakeUps { idle, busy }
 }
 
-/// The median nanoseconds of handing a word over and back by futex; before each trip both have
-/// slept for `rest`.
+/// The median nanoseconds of passing a word to and fro by futex; before each trip both have slept
+/// for `rest`.
 fn round_trip(one: usize, other: usize, trips: u32, rest: Duration) -> f64 {
     let word = AtomicU32::new(0);
     let hand = |to: u32| {

@@ -13,15 +13,15 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::calibrate::{Calibration, compute, time};
 use super::clock::Clock;
-use super::{Crew, Team, Word, Work, Worker, World};
+use super::{Outcome, Word, Work, Worker, Workers, World};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 
-/// Whether the locks look for misuse, which costs time: a `cargo run` of the whole workspace builds
-/// them so, as its other members need them.
+/// Whether the locks check for misuse, which costs time: a `cargo run` of the whole workspace
+/// builds them so, as its other members need them.
 pub const CHECKED: bool = overlock_core::raw::CHECKED;
 
-/// Enough for every workload here, and little enough for thousands of threads.
+/// Stack of a thread: enough for every workload here, and little enough for thousands of threads.
 const STACK: usize = 256 * 1024;
 
 /// This machine.
@@ -31,31 +31,30 @@ pub struct Native {
     calibration: Calibration,
     cpus: Vec<usize>,
     interrupt: Arc<Interrupt>,
-    patience: fn(usize) -> Duration,
+    end_timeout: fn(usize) -> Duration,
     stuck: Stuck,
 }
 
-/// Called with a team whose threads do not end, and how many of them. They cannot be joined nor
+/// Called with the workers of a round of which so many do not end. They cannot be joined nor
 /// killed, so it does not return.
-pub type Stuck = fn(&Team, usize) -> !;
+pub type Stuck = fn(&Workers, usize) -> !;
 
-/// How long threads may take to end after they were asked to. A strictly fair lock under overcommit
-/// lets each of them go after a turn of the scheduler: some milliseconds for each thread in its
-/// way.
-pub(crate) fn patience(threads: usize) -> Duration {
+/// The time that threads may take to end after the stop. With a strictly fair lock under overcommit
+/// each of them needs a time slice: some milliseconds for each thread before it.
+pub(crate) fn end_timeout(threads: usize) -> Duration {
     Duration::from_secs(30)
         + Duration::from_millis(200) * u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
 impl Native {
-    /// Gets to know the machine; `cpus` are those that pinned threads use. Takes some 50 ms.
+    /// Calibrates the clock and the work; `cpus` are those of pinned threads. Takes some 50 ms.
     pub fn new(cpus: Vec<usize>, interrupt: Arc<Interrupt>, stuck: Stuck) -> Self {
         Self {
             clock: Clock::calibrate(),
             calibration: Calibration::measure(),
             cpus,
             interrupt,
-            patience,
+            end_timeout,
             stuck,
         }
     }
@@ -73,7 +72,7 @@ impl Native {
     }
 }
 
-/// A thread that takes part in a team.
+/// A thread of a round.
 #[derive(Debug)]
 pub struct NativeWorker {
     index: usize,
@@ -81,7 +80,7 @@ pub struct NativeWorker {
     stop: Arc<Stop>,
 }
 
-/// Away from everything else, since all threads read it in every turn.
+/// On cache lines of its own, since all threads read it in every iteration.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Stop(AtomicBool);
@@ -130,14 +129,14 @@ impl Word for AtomicU64 {
     }
 }
 
-/// What the threads find when the gate opens.
+/// The verdict that the threads find when the gate opens.
 #[derive(Clone, Copy, PartialEq)]
 enum Start {
     Go,
     Cancelled,
 }
 
-/// What a thread brings home.
+/// The result of a thread.
 struct Done<T> {
     result: T,
     cpu: Duration,
@@ -145,7 +144,7 @@ struct Done<T> {
     end: Instant,
 }
 
-/// Counts a thread as finished even if it panics, so that nobody waits for it for ever.
+/// Counts a thread as finished even if it panics, so that no join waits for ever.
 struct Finish<'a> {
     running: &'a AtomicUsize,
     interrupt: &'a Interrupt,
@@ -166,12 +165,12 @@ impl World for Native {
 
     fn run<T: Send>(
         &self,
-        team: &Team,
-        body: impl Fn(&NativeWorker) -> T + Sync,
-    ) -> Result<Crew<T>, Error> {
+        workers: &Workers,
+        body: &(dyn Fn(&NativeWorker) -> T + Sync),
+    ) -> Result<Outcome<T>, Error> {
         let stop = Arc::new(Stop::default());
         let arrived = AtomicUsize::new(0);
-        let running = AtomicUsize::new(team.threads);
+        let running = AtomicUsize::new(workers.threads);
         // Threads wait as readers; the writer lets all of them go at once.
         let gate = RwLock::new(Start::Cancelled);
         let starter = thread::current();
@@ -186,10 +185,10 @@ impl World for Native {
                 running: &running,
                 interrupt: &self.interrupt,
             };
-            if team.pin {
+            if workers.pin {
                 self.pin(index);
             }
-            if arrived.fetch_add(1, Ordering::Relaxed) + 1 == team.threads {
+            if arrived.fetch_add(1, Ordering::Relaxed) + 1 == workers.threads {
                 starter.unpark();
             }
             if *gate.read().expect("nobody panics with the gate") == Start::Cancelled {
@@ -207,18 +206,18 @@ impl World for Native {
 
         thread::scope(|scope| {
             let mut closed = gate.write().expect("nobody panics with the gate");
-            let mut handles = Vec::with_capacity(team.threads);
-            for index in 0..team.threads {
+            let mut handles = Vec::with_capacity(workers.threads);
+            for index in 0..workers.threads {
                 let member = &member;
                 let builder = thread::Builder::new()
-                    .name(format!("{}-{index}", team.lock))
+                    .name(format!("{}-{index}", workers.lock))
                     .stack_size(STACK);
                 match builder.spawn_scoped(scope, move || member(index)) {
                     Ok(handle) => handles.push(handle),
-                    Err(source) => return Err(spawn_error(team.threads, index, &source)),
+                    Err(source) => return Err(spawn_error(workers.threads, index, &source)),
                 }
             }
-            while arrived.load(Ordering::Relaxed) < team.threads {
+            while arrived.load(Ordering::Relaxed) < workers.threads {
                 thread::park();
             }
             *closed = Start::Go;
@@ -226,13 +225,17 @@ impl World for Native {
             drop(closed);
 
             let finished = || running.load(Ordering::Acquire) == 0;
-            self.interrupt
-                .wait(team.stop_after, || self.interrupt.is_raised() || finished());
+            self.interrupt.wait(workers.stop_after, || {
+                self.interrupt.is_raised() || finished()
+            });
             let stopped = !finished();
             stop.0.store(true, Ordering::Relaxed);
-            let asked = Instant::now();
-            if !self.interrupt.wait((self.patience)(team.threads), finished) {
-                (self.stuck)(team, running.load(Ordering::Relaxed));
+            let stop_at = Instant::now();
+            if !self
+                .interrupt
+                .wait((self.end_timeout)(workers.threads), finished)
+            {
+                (self.stuck)(workers, running.load(Ordering::Relaxed));
             }
 
             let done: Vec<Done<T>> = handles
@@ -244,11 +247,11 @@ impl World for Native {
             }
             let last = done.iter().map(|done| done.end).max();
             let end = if stopped {
-                asked
+                stop_at
             } else {
-                last.unwrap_or(asked)
+                last.unwrap_or(stop_at)
             };
-            Ok(Crew {
+            Ok(Outcome {
                 elapsed: end - start,
                 stopped,
                 cpu: done.iter().map(|done| done.cpu).sum(),
@@ -301,13 +304,13 @@ mod tests {
     use super::*;
 
     fn native() -> Native {
-        Native::new(vec![0], Arc::default(), |team, left| {
-            panic!("{left} threads of {team:?} hang")
+        Native::new(vec![0], Arc::default(), |workers, left| {
+            panic!("{left} threads of {workers:?} hang")
         })
     }
 
-    fn team(threads: usize, pin: bool, stop_after: Duration) -> Team {
-        Team {
+    fn workers(threads: usize, pin: bool, stop_after: Duration) -> Workers {
+        Workers {
             lock: "test",
             threads,
             pin,
@@ -316,40 +319,43 @@ mod tests {
     }
 
     #[test]
-    fn a_team_runs_until_it_is_stopped() {
-        let crew = native()
-            .run(&team(3, false, Duration::from_millis(20)), |worker| {
+    fn workers_run_until_they_are_stopped() {
+        let outcome = native()
+            .run(&workers(3, false, Duration::from_millis(20)), &|worker| {
                 while !worker.stopped() {
                     worker.rest();
                 }
                 worker.index()
             })
             .unwrap();
-        assert_eq!(crew.results, [0, 1, 2]);
-        assert!(crew.stopped);
+        assert_eq!(outcome.results, [0, 1, 2]);
+        assert!(outcome.stopped);
         assert!(
-            crew.elapsed >= Duration::from_millis(20),
+            outcome.elapsed >= Duration::from_millis(20),
             "{:?}",
-            crew.elapsed
+            outcome.elapsed
         );
-        assert!(crew.cpu > Duration::ZERO);
+        assert!(outcome.cpu > Duration::ZERO);
     }
 
     #[test]
-    fn a_team_may_end_by_itself() {
+    fn workers_may_end_by_themselves() {
         let sleep = |_: &NativeWorker| thread::sleep(Duration::from_millis(5));
-        let crew = native()
-            .run(&team(2, true, Duration::from_secs(60)), sleep)
+        let outcome = native()
+            .run(&workers(2, true, Duration::from_secs(60)), &sleep)
             .unwrap();
-        assert!(!crew.stopped);
-        assert!(crew.elapsed >= Duration::from_millis(5) && crew.elapsed < Duration::from_secs(30));
+        assert!(!outcome.stopped);
+        assert!(
+            outcome.elapsed >= Duration::from_millis(5)
+                && outcome.elapsed < Duration::from_secs(30)
+        );
     }
 
     #[test]
     fn an_interrupt_ends_the_round() {
         let native = native();
         native.interrupt.raise();
-        let result = native.run(&team(2, false, Duration::from_secs(60)), |worker| {
+        let result = native.run(&workers(2, false, Duration::from_secs(60)), &|worker| {
             while !worker.stopped() {}
         });
         assert!(matches!(result, Err(Error::Interrupted)));
@@ -358,12 +364,12 @@ mod tests {
     #[test]
     fn threads_that_hang_are_told_of() {
         static FREE: AtomicBool = AtomicBool::new(false);
-        let stuck: Stuck = |team, left| {
+        let stuck: Stuck = |workers, left| {
             FREE.store(true, Ordering::Relaxed);
-            panic!("{left} of {} hang", team.threads)
+            panic!("{left} of {} hang", workers.threads)
         };
         let native = Native {
-            patience: |_| Duration::from_millis(10),
+            end_timeout: |_| Duration::from_millis(10),
             stuck,
             ..native()
         };
@@ -372,7 +378,7 @@ mod tests {
                 thread::yield_now();
             }
         };
-        let run = || native.run(&team(2, false, Duration::ZERO), hang);
+        let run = || native.run(&workers(2, false, Duration::ZERO), &hang);
         let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
         assert_eq!(panic.downcast_ref::<String>().unwrap(), "2 of 2 hang");
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use overlock_sim::account::{Account, Counts, State};
 use overlock_sim::cache::Traffic;
-use overlock_sim::engine::{self, Outcome, Setup, Stuck};
+use overlock_sim::engine::{self, Setup, Stuck};
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use overlock_sim::trace::Mark;
@@ -19,14 +19,14 @@ use overlock_sim::{Sim, Time};
 use overlock_core::platform::Atomic;
 use overlock_core::raw::{RawLock, RawRwLock};
 
-use super::{Crew, Team, Word, Work, Worker, World};
+use super::{Outcome, Word, Work, Worker, Workers, World};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::lock::{BenchLock, BenchRwLock, CreateError};
 use crate::ours::{self, Ours};
 
-/// How long, in simulated time, vCPUs may take to end after they were asked to.
-const PATIENCE: Time = Time::ms(30_000);
+/// The simulated time that vCPUs may take to end after the stop.
+const END_TIMEOUT: Time = Time::ms(30_000);
 
 /// A simulated machine.
 #[derive(Debug)]
@@ -41,20 +41,20 @@ pub struct Simulated {
     last: Mutex<Option<Report>>,
 }
 
-/// What a simulation tells beyond what a workload does.
+/// The figures of a round that only a simulation has.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// How long it took, in simulated time.
     pub elapsed: Duration,
-    /// Where the vCPUs' time went.
+    /// The vCPUs' time, by state.
     pub accounts: Vec<Account>,
-    /// What happened to them.
+    /// Events of the vCPUs.
     pub counts: Counts,
-    /// What happened to cache lines.
+    /// Traffic of the cache lines.
     pub traffic: Traffic,
     /// Acquisitions on the slow path of a paravirtual queued lock: in the queue, and past it.
     pub modes: (u64, u64),
-    /// The trace, where one was asked for.
+    /// The trace, if it is on.
     pub trace: Vec<Mark>,
     /// Events of the simulation.
     pub events: u64,
@@ -84,7 +84,7 @@ impl Simulated {
         }
     }
 
-    /// The same beside so many vCPUs of other guests, which want a CPU all the time.
+    /// The same with so many vCPUs of other guests, which always want a CPU.
     #[must_use]
     pub fn beside(self, others: usize) -> Self {
         Self { others, ..self }
@@ -95,12 +95,12 @@ impl Simulated {
         &self.machine
     }
 
-    /// What runs its vCPUs.
+    /// The host of its vCPUs.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    fn keep<T>(&self, outcome: &mut Outcome<T>) {
+    fn keep<T>(&self, outcome: &mut engine::Outcome<T>) {
         let report = Report {
             elapsed: outcome.elapsed.duration(),
             accounts: std::mem::take(&mut outcome.accounts),
@@ -119,8 +119,8 @@ impl Simulated {
     }
 }
 
-/// The diagram of the paravirtual queued locks, and those of its transitions that tell in which mode a
-/// lock was acquired.
+/// The diagram of the paravirtual queued locks, and its transitions that acquire a lock in each of
+/// the modes.
 const PV: &str = "pv";
 const JOIN: [&str; 2] = [
     "(0, *, *) -> (n, *, *): the head",
@@ -129,8 +129,8 @@ const JOIN: [&str; 2] = [
 const STEAL: &str = "(*, 0, 0) -> (*, 0, 1): past the queue";
 
 /// How often a transition of that diagram was taken: never where no such lock was used.
-fn taken<T>(outcome: &Outcome<T>, text: &str) -> u64 {
-    // What is not in the diagram any more would count as never taken.
+fn taken<T>(outcome: &engine::Outcome<T>, text: &str) -> u64 {
+    // A transition that is no longer in the diagram would count as never taken.
     let mut used = outcome
         .transitions
         .iter()
@@ -144,7 +144,7 @@ fn taken<T>(outcome: &Outcome<T>, text: &str) -> u64 {
     outcome.transition(PV, text)
 }
 
-/// A vCPU that takes part in a team.
+/// A vCPU of a round.
 #[derive(Debug)]
 pub struct SimulatedWorker {
     index: usize,
@@ -187,6 +187,8 @@ impl Word for U64 {
 }
 
 impl World for Simulated {
+    const TESTS_COUNT: bool = false;
+
     type Word = U64;
     type Worker = SimulatedWorker;
 
@@ -197,10 +199,10 @@ impl World for Simulated {
 
     fn run<T: Send>(
         &self,
-        team: &Team,
-        body: impl Fn(&SimulatedWorker) -> T + Sync,
-    ) -> Result<Crew<T>, Error> {
-        // A simulation looks at this only now and then, and a short one not at all.
+        workers: &Workers,
+        body: &(dyn Fn(&SimulatedWorker) -> T + Sync),
+    ) -> Result<Outcome<T>, Error> {
+        // A simulation polls this only now and then, and a short one not at all.
         if self.interrupt.is_raised() {
             return Err(Error::Interrupted);
         }
@@ -210,13 +212,13 @@ impl World for Simulated {
         let setup = Setup {
             machine: &self.machine,
             host: &self.host,
-            vcpus: team.threads,
+            vcpus: workers.threads,
             others: self.others,
             seed: self
                 .seed
                 .wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-            stop_after: team.stop_after.into(),
-            patience: PATIENCE,
+            stop_after: workers.stop_after.into(),
+            patience: END_TIMEOUT,
             trace: self.trace,
         };
         let member = |index| body(&SimulatedWorker { index });
@@ -227,7 +229,7 @@ impl World for Simulated {
         })?;
         let cpu = outcome.account().on_cpu();
         self.keep(&mut outcome);
-        Ok(Crew {
+        Ok(Outcome {
             elapsed: outcome.elapsed.duration(),
             stopped: outcome.stopped,
             cpu: cpu.duration(),
@@ -261,8 +263,8 @@ impl Report {
     }
 }
 
-/// A lock of ours on the simulated platform, which is told who waits and who holds, at no cost: so
-/// it can say whether a vCPU that loses its CPU held a lock or waited for one.
+/// A lock of ours on the simulated platform that reports waiters and holders, at no cost. So the
+/// simulator knows whether a vCPU that loses its CPU held a lock or waited for one.
 #[derive(Debug)]
 pub struct Marked<L>(L);
 
@@ -272,7 +274,7 @@ impl<L> Marked<L> {
     }
 }
 
-/// Tells that its lock has been released, after it has been.
+/// Reports the release of its lock, after it.
 #[derive(Debug)]
 pub struct MarkedGuard<G> {
     guard: Option<G>,

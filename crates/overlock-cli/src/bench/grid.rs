@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use overlock_bench::error::Error;
 use overlock_bench::grid::plan::{self, Plan};
-use overlock_bench::grid::report::text::{Look, render};
+use overlock_bench::grid::report::text::{Layout, render};
 use overlock_bench::grid::report::{Report, Settings, markdown, svg};
 use overlock_bench::grid::run::{End, run as measured};
 use overlock_bench::grid::shape::{SHAPES, Shape, find};
@@ -19,10 +19,11 @@ use overlock_bench::registry::Family;
 use overlock_bench::world::native::{CHECKED, Native};
 
 use crate::exit::Exit;
+use crate::files::{Promised, distinct, open};
 use crate::measure::ending;
-use crate::measure::files::{Promised, distinct, open};
-use crate::measure::progress::{Progress, width};
+use crate::measure::progress::Progress;
 use crate::number::{seconds, whole};
+use crate::terminal::{print_beside, width};
 
 /// How long the short form takes, with room below the 90 seconds that it promises.
 const SHORT_BUDGET: Duration = Duration::from_secs(80);
@@ -73,7 +74,7 @@ pub struct Args {
     #[arg(long, value_name = "S")]
     budget: Option<String>,
 
-    /// What chance is drawn from: which lock, how long a pause
+    /// Seed of the random choices: which lock, how long a pause
     #[arg(long, value_name = "N", default_value = "1")]
     seed: String,
 
@@ -105,17 +106,17 @@ pub enum Form {
     Short,
 }
 
-/// What the options ask for, checked.
-struct Asked {
+/// The options, checked.
+struct Request {
     plan: Plan,
     budget: Option<Duration>,
 }
 
 /// Measures, and reports.
 pub fn run(args: &Args, form: Form) -> Result<(), Exit> {
-    let asked = asked(args, form)?;
-    let mut plan = asked.plan;
-    if let Some(budget) = asked.budget {
+    let request = request(args, form)?;
+    let mut plan = request.plan;
+    if let Some(budget) = request.budget {
         plan.fit(budget);
     }
     let files = Files::open(args)?;
@@ -153,7 +154,7 @@ pub fn run(args: &Args, form: Form) -> Result<(), Exit> {
     }
     ended(outcome.end)?;
     if empty {
-        // Nothing was measured, since this machine allows none of what was asked for.
+        // Nothing was measured: this machine allows none of the selected shapes.
         let why = outcome.skipped.first().map_or_else(
             || "no cell has a whole round".to_owned(),
             |(shape, why)| format!("{}: {why}", shape.name),
@@ -183,10 +184,10 @@ fn ended(end: End) -> Result<(), Exit> {
 
 /// Checks the options as [`run`] does.
 pub fn check(args: &Args, form: Form) -> Result<(), Exit> {
-    asked(args, form).map(drop)
+    request(args, form).map(drop)
 }
 
-fn asked(args: &Args, form: Form) -> Result<Asked, Exit> {
+fn request(args: &Args, form: Form) -> Result<Request, Exit> {
     let families = families(&args.families)?;
     let locks = choice(&args.locks, &families, form)?;
     let threads = threads(&args.threads)?;
@@ -230,7 +231,7 @@ fn asked(args: &Args, form: Form) -> Result<Asked, Exit> {
     let usual = if form == Form::Short { "3" } else { "5" };
     let short_budget = (form == Form::Short && round.is_none()).then_some(SHORT_BUDGET);
     let rounds = args.rounds.as_deref().unwrap_or(usual);
-    Ok(Asked {
+    Ok(Request {
         budget: budget.or(short_budget),
         plan: Plan {
             places,
@@ -295,7 +296,7 @@ fn shapes(words: &[String], families: &[Family]) -> Result<Vec<&'static Shape>, 
     Ok(SHAPES.iter().filter(is_chosen).collect())
 }
 
-/// What comes, and how long it takes.
+/// Announces the plan, and how long it takes.
 fn announce(plan: &Plan) {
     if CHECKED {
         eprintln!(
@@ -314,7 +315,7 @@ fn announce(plan: &Plan) {
     );
 }
 
-/// The rest is what the run tells.
+/// The rest comes from the run.
 fn settings(plan: &Plan, form: Form) -> Settings {
     let words = env::args_os()
         .skip(1)
@@ -343,19 +344,15 @@ fn show(report: &Report, args: &Args, form: Form, stdout_is_taken: bool) -> Resu
         io::stdout().is_terminal()
     };
     let whole = form == Form::Whole;
-    let look = Look {
+    let layout = Layout {
         width: width(),
         colours: terminal && colours_are_wanted(),
         worst: WORST[usize::from(whole)],
         all: whole,
         details: args.details,
     };
-    let text = render(report, &look);
-    if stdout_is_taken {
-        crate::print(io::stderr().lock(), text.as_bytes())
-    } else {
-        crate::print(io::stdout().lock(), text.as_bytes())
-    }
+    let text = render(report, &layout);
+    print_beside(stdout_is_taken, &text)
 }
 
 /// As <https://no-color.org> has it.
@@ -364,7 +361,7 @@ fn colours_are_wanted() -> bool {
     !refused && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// What is written at the end.
+/// The files to write at the end.
 struct Files {
     json: Option<Promised>,
     svg: Option<Promised>,

@@ -1,6 +1,5 @@
 //! `overlock bench idle`
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +12,11 @@ use overlock_bench::interrupt::Interrupt;
 use overlock_bench::machine::{Machine, most_threads};
 
 use crate::exit::Exit;
+use crate::files::open;
 use crate::measure::ending;
-use crate::measure::files::open;
-use crate::measure::progress::{Progress, width};
+use crate::measure::progress::Progress;
 use crate::number::{seconds, whole};
+use crate::terminal::{print_beside, width};
 
 /// Measure what threads cost that are blocked for long: CPU time, switches, the owner's time
 ///
@@ -37,7 +37,8 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value = "1")]
     settle: String,
 
-    /// What they wait for: mutex, read, write, condvar, semaphore, barrier [default: each of them]
+    /// The kinds of objects: mutex, read, write, condvar, semaphore, barrier [default: each of
+    /// them]
     #[arg(long, value_delimiter = ',', value_name = "WHAT,…")]
     what: Vec<String>,
 
@@ -100,11 +101,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         };
         if !args.quiet {
             let text = report.render(width());
-            if use_stdout {
-                crate::print(io::stderr().lock(), text.as_bytes())?;
-            } else {
-                crate::print(io::stdout().lock(), text.as_bytes())?;
-            }
+            print_beside(use_stdout, &text)?;
         }
         if let Some(file) = json {
             file.write(|out| report.json(out))?;

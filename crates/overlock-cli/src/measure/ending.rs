@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::quota;
-use overlock_bench::world::Team;
+use overlock_bench::world::Workers;
 
 use crate::exit::Exit;
 
-/// Ctrl-C, and the signals that ask a program to end, let the round end and then the run. A second
-/// one does not wait for the round: locks may hang.
+/// Ctrl-C, SIGTERM and SIGHUP let the round end and then the run. A second one does not wait for
+/// the round: locks may hang.
 pub fn on_interrupt(interrupt: Arc<Interrupt>) -> Result<(), Exit> {
     ctrlc::set_handler(move || {
         if interrupt.is_raised() {
@@ -23,10 +23,10 @@ pub fn on_interrupt(interrupt: Arc<Interrupt>) -> Result<(), Exit> {
 }
 
 /// Threads that hang cannot be ended, except with the program.
-pub fn stuck(team: &Team, left: usize) -> ! {
+pub fn stuck(workers: &Workers, left: usize) -> ! {
     eprintln!(
         "overlock: {} with {} threads hangs: {left} of them do not end",
-        team.lock, team.threads
+        workers.lock, workers.threads
     );
     quota::leave();
     process::exit(i32::from(Exit::FAILED))

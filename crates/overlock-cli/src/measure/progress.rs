@@ -1,7 +1,6 @@
 //! How far the run is.
 
 use std::io::IsTerminal;
-use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -12,12 +11,12 @@ use overlock_bench::plan::Plan;
 use overlock_bench::registry::Entry;
 
 /// How often a line says where the run is, when there is no terminal for a bar.
-const QUIET_SPELL: Duration = Duration::from_secs(10);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The unit of a run whose steps are not alike: what counts is the part of its time.
 const PERCENT: &str = "%";
 
-/// A bar on a terminal, a line now and then elsewhere, nothing if nobody wants it.
+/// A bar on a terminal, a line now and then elsewhere, nothing with `--quiet`.
 #[derive(Debug)]
 pub enum Progress {
     Bar(ProgressBar),
@@ -88,7 +87,7 @@ impl Progress {
                 last,
             } => {
                 let Ok(mut last) = last.lock() else { return };
-                if last.elapsed() < QUIET_SPELL {
+                if last.elapsed() < LINE_INTERVAL {
                     return;
                 }
                 *last = Instant::now();
@@ -107,7 +106,8 @@ impl Progress {
         }
     }
 
-    /// Prints something while the bar steps aside.
+    /// Prints something while the bar is hidden.
+    #[cfg(feature = "sim")]
     pub fn aside<R>(&self, print: impl FnOnce() -> R) -> R {
         match self {
             Self::Bar(bar) => bar.suspend(print),
@@ -127,15 +127,4 @@ impl Observer for Progress {
         let name = entry.kind.title(entry.name);
         self.at(index, &format!("{name}, {threads} threads"));
     }
-}
-
-/// The width of the terminal that the table goes to, if it is one.
-pub fn width() -> Option<u16> {
-    width_of(std::io::stdout())
-}
-
-/// The width of a terminal, if it is one.
-pub fn width_of(terminal: impl AsFd) -> Option<u16> {
-    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
-    (size.ws_col > 0).then_some(size.ws_col)
 }

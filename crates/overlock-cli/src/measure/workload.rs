@@ -12,7 +12,7 @@ use crate::number::{number, whole};
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// What to run
+    /// The workload
     #[arg(value_enum, default_value_t = Kind::Micro)]
     pub workload: Kind,
 
@@ -20,7 +20,7 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What may be set about a workload.
+/// The parameters of a workload.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Options {
@@ -78,7 +78,7 @@ pub enum Kind {
     Condvar,
 }
 
-/// Who waits for whom in the workload `condvar`.
+/// The pattern of waits in the workload `condvar`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
     /// Producers and consumers of a bounded queue
@@ -91,6 +91,7 @@ pub enum Pattern {
 
 impl Args {
     /// The workload that they ask for, of the subcommand of that name.
+    #[cfg(feature = "sim")]
     pub fn workload(&self, command: &str) -> Result<Workload, Exit> {
         self.options.workload(self.workload, command)
     }
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn every_workload_has_its_name_and_its_defaults() {
-        let asked: Vec<Workload> = Kind::value_variants()
+        let all: Vec<Workload> = Kind::value_variants()
             .iter()
             .map(|kind| {
                 let name = kind.to_possible_value().unwrap();
@@ -202,7 +203,7 @@ mod tests {
                 workload
             })
             .collect();
-        assert_eq!(asked, Workload::ALL);
+        assert_eq!(all, Workload::ALL);
     }
 
     #[test]

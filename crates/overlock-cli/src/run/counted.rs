@@ -13,8 +13,8 @@ use tempfile::TempDir;
 use super::launch::{self, Watch};
 use super::{Args, name};
 use crate::exit::Exit;
-use crate::measure::progress;
 use crate::stat::{self, Document, Files, Living, Process};
+use crate::terminal::width_of;
 
 /// Memory, where there is such a place: the tables are written all the time.
 const SHM: &str = "/dev/shm";
@@ -32,7 +32,7 @@ impl Tables {
             .map_err(|error| Exit::Failed(format!("cannot read what was counted: {error}")))
     }
 
-    /// Daemons go on counting. Whoever started them is told where; else the tables go.
+    /// Daemons go on counting, and a message says where. Without daemons the tables are removed.
     fn leave(self) {
         let living = stat::living(self.dir.path());
         let Some(first) = living.first() else {
@@ -58,7 +58,7 @@ impl Watch for Tables {
         self.child = pid;
     }
 
-    fn asked(&mut self) -> bool {
+    fn signalled(&mut self) -> bool {
         match self.processes() {
             Ok(processes) => print(&processes),
             Err(exit) => {
@@ -105,7 +105,7 @@ pub fn run(args: &Args, program: &Path, mut command: Command) -> Result<ExitStat
 
 /// The standard output is the program's.
 fn print(processes: &[Process]) {
-    let width = progress::width_of(io::stderr());
+    let width = width_of(io::stderr());
     stat::say(&stat::describe(processes, width));
 }
 

@@ -12,7 +12,8 @@ use libc::{c_int, siginfo_t, sigset_t};
 use super::program;
 use crate::exit::Exit;
 
-/// What is passed on to the child. SIGUSR2 is [`Watch::asked`]'s where somebody watches.
+/// Signals that are passed on to the child. With a watch SIGUSR2 goes to [`Watch::signalled`]
+/// instead.
 const FORWARDED: [c_int; 9] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -25,13 +26,13 @@ const FORWARDED: [c_int; 9] = [
     libc::SIGCONT,
 ];
 
-/// What happens beside the child.
+/// An observer of the child.
 pub trait Watch {
     /// It runs.
     fn started(&mut self, _pid: u32) {}
 
     /// SIGUSR2 has come: whether that is all, and the child does not get it.
-    fn asked(&mut self) -> bool {
+    fn signalled(&mut self) -> bool {
         false
     }
 }
@@ -48,7 +49,7 @@ pub fn run(path: &Path, mut command: Command, watch: &mut impl Watch) -> Result<
         .map_err(|error| program::refused(path, &error))?;
     watch.started(child.id());
     loop {
-        if let Some(status) = look(&mut child)? {
+        if let Some(status) = poll(&mut child)? {
             return Ok(status);
         }
         let Some(info) = next(&signals) else {
@@ -57,7 +58,7 @@ pub fn run(path: &Path, mut command: Command, watch: &mut impl Watch) -> Result<
         let from_kernel = info.si_code > 0;
         match info.si_signo {
             libc::SIGCHLD => {}
-            libc::SIGUSR2 if watch.asked() => {}
+            libc::SIGUSR2 if watch.signalled() => {}
             // The terminal's: the child is in the same process group and has it already.
             _ if from_kernel => {}
             signal => send(&child, signal),
@@ -106,14 +107,14 @@ fn next(signals: &sigset_t) -> Option<siginfo_t> {
 }
 
 fn send(child: &Child, signal: c_int) {
-    // A pid is the child's until it is waited for, and `look` was the last to do that.
+    // A pid is the child's until it is waited for, and `poll` was the last to do that.
     // SAFETY: it has no preconditions.
     unsafe { libc::kill(child.id() as c_int, signal) };
 }
 
-/// What has become of the child: `Some` at its end. Where it was stopped, this process stops too,
-/// as whoever looks after jobs expects.
-fn look(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
+/// Polls the child: `Some` at its end. If it was stopped, this process stops too, as job control
+/// expects.
+fn poll(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
     loop {
         let mut status = 0;
         let flags = libc::WNOHANG | libc::WUNTRACED;
@@ -135,32 +136,4 @@ fn look(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
         unsafe { libc::raise(libc::SIGSTOP) };
         send(child, libc::SIGCONT);
     }
-}
-
-/// Ends this process as the child has ended: by the same signal, so that a shell sees no
-/// difference.
-pub fn end_like(status: ExitStatus) -> u8 {
-    let Some(signal) = status.signal() else {
-        return status.code().unwrap_or_default() as u8;
-    };
-    let none = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // One core dump is enough.
-    // SAFETY: `none` is valid.
-    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
-    let mut only = MaybeUninit::uninit();
-    // SAFETY: initialises the set.
-    unsafe { libc::sigemptyset(only.as_mut_ptr()) };
-    // SAFETY: initialised above; a signal that has ended a process exists.
-    unsafe { libc::sigaddset(only.as_mut_ptr(), signal) };
-    // SAFETY: the default action is no function of ours.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
-    // SAFETY: initialised above; no old set is asked for.
-    unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, only.as_ptr(), std::ptr::null_mut()) };
-    // SAFETY: it has no preconditions.
-    unsafe { libc::raise(signal) };
-    // Of signals that do not end a process by default none has ended the child.
-    128 + signal as u8
 }

@@ -1,4 +1,4 @@
-//! Where the library is that the program is to load.
+//! Finding the library that the program is to load.
 
 use std::env;
 use std::error::Error;

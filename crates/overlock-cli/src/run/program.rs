@@ -46,7 +46,7 @@ fn locate(name: &OsStr) -> Result<PathBuf, Exit> {
         return Err(not_found(name));
     }
     let mut denied = None;
-    // Without the variable, what the C library looks through.
+    // The C library's default without the variable.
     let dirs = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     for dir in env::split_paths(&dirs) {
         let path = Path::new(".").join(dir).join(name);

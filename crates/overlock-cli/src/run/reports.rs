@@ -13,7 +13,7 @@ use super::launch;
 use crate::exit::Exit;
 use crate::stat::{self, Symbols};
 
-/// Who reads them.
+/// The reader of the reports.
 #[derive(Debug)]
 pub struct Reports {
     fifo: File,
@@ -21,7 +21,7 @@ pub struct Reports {
     dir: TempDir,
 }
 
-/// Nobody else writes this. It may come behind a line that somebody did not end.
+/// The end mark, which no program writes. It may follow an unterminated line.
 const END: &[u8] = b"\0\n";
 
 impl Reports {
@@ -45,7 +45,7 @@ impl Reports {
         started().map_err(|error| Exit::Failed(format!("no place for reports: {error}")))
     }
 
-    /// Where programs write them.
+    /// The FIFO that programs write them to.
     pub fn path(&self) -> PathBuf {
         self.dir.path().join("reports")
     }

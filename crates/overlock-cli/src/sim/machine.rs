@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub cores: Option<String>,
 
-    /// What runs the vCPUs: a hypervisor, or an operating system with threads
+    /// The host of the vCPUs: a hypervisor, or an operating system with threads
     #[arg(long, value_name = "NAME", default_value = "kvm")]
     pub host: String,
 
@@ -39,12 +39,12 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "0")]
     pub others: String,
 
-    /// What chance is drawn from: another number is another run
+    /// Seed of the random choices: another number is another run
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: String,
 }
 
-/// What they ask for.
+/// The machine and host of the options.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub machine: Machine,
@@ -56,7 +56,7 @@ pub struct Place {
 impl Args {
     /// The machine with its host.
     pub fn place(&self) -> Result<Place, Exit> {
-        // Measured only where somebody wants it: that takes half a second.
+        // Measured only on request: it takes half a second.
         let here = [&self.machine, &self.host]
             .into_iter()
             .any(|name| name == here::NAME)

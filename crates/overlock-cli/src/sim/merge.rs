@@ -1,15 +1,14 @@
 //! `overlock sim merge`
 
-use std::io;
 use std::path::{Path, PathBuf};
 
-use overlock_bench::sweep::merge::{Merged, merge};
-use overlock_bench::sweep::{Part, csv, table};
+use overlock_study::sweep::merge::{Merged, merge};
+use overlock_study::sweep::{Part, csv, table};
 
 use super::sweep::{refused, verdict};
 use crate::exit::Exit;
-use crate::measure::files::{name, open};
-use crate::measure::progress;
+use crate::files::{name, open};
+use crate::terminal::{print_beside, width};
 
 /// So many of the simulations that are missing are named.
 const NAMED: usize = 10;
@@ -29,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Write a line for each simulation, with all that it told
+    /// Write a line for each simulation, with all its figures
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
@@ -82,18 +81,9 @@ fn read(args: &Args) -> Result<Merged, Exit> {
 }
 
 fn show(args: &Args, merged: &Merged) -> Result<(), Exit> {
-    let text = table::render(&merged.lines, progress::width());
-    // A file that is the standard output has it for itself.
-    let files = [&args.out, &args.csv];
-    if files
-        .into_iter()
-        .flatten()
-        .any(|path| path == Path::new("-"))
-    {
-        crate::print(io::stderr().lock(), text.as_bytes())?;
-    } else {
-        crate::print(io::stdout().lock(), text.as_bytes())?;
-    }
+    let text = table::render(&merged.lines, width());
+    let mut files = [&args.out, &args.csv].into_iter().flatten();
+    print_beside(files.any(|path| path == Path::new("-")), &text)?;
     if merged.duplicates > 0 {
         let duplicates = merged.duplicates;
         eprintln!("overlock: {duplicates} results were there more than once");

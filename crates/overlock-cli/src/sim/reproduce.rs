@@ -7,13 +7,14 @@ use std::thread;
 
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::reproduce::{Options, TABLES, Table, svg, text};
+use overlock_study::reproduce::{Options, TABLES, Table, svg, text};
 
 use crate::exit::Exit;
 use crate::measure::ending;
-use crate::measure::files::Files;
 use crate::measure::progress::Progress;
+use crate::measure::results::Files;
 use crate::number::{number, whole};
+use crate::terminal::print;
 
 /// Reproduce published tables: each figure beside the one that was published
 ///
@@ -30,11 +31,11 @@ pub struct Args {
     #[arg(long)]
     list: bool,
 
-    /// Simulate so many times as long as is normal: 0.1 for a quick look
+    /// Simulate so many times as long as is normal: 0.1 for a quick run
     #[arg(long, value_name = "X", default_value = "1")]
     length: String,
 
-    /// What chance is drawn from: another number is another run
+    /// Seed of the random choices: another number is another run
     #[arg(long, value_name = "N", default_value = "1")]
     seed: String,
 
@@ -107,7 +108,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     if args.list {
         let line = |table: &Table| format!("{:<22} {}\n", table.name, table.about);
         let text: String = TABLES.iter().map(line).collect();
-        return crate::print(io::stdout().lock(), text.as_bytes());
+        return print(io::stdout().lock(), text.as_bytes());
     }
     let Choice { tables, options } = Choice::new(args)?;
     let files = Files::open([&args.json, &args.csv, &args.svg].map(Option::as_deref))?;
@@ -132,7 +133,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         })?;
         if !silent {
             let text = text::describe(&reproduction) + "\n";
-            progress.aside(|| crate::print(io::stdout().lock(), text.as_bytes()))?;
+            progress.aside(|| print(io::stdout().lock(), text.as_bytes()))?;
         }
         all.push(reproduction);
     }

@@ -15,11 +15,12 @@ use overlock_bench::world::sim::Simulated;
 
 use super::machine::{self, MOST_VCPUS, Place};
 use crate::exit::Exit;
-use crate::measure::files;
 use crate::measure::load::Load;
 use crate::measure::progress::Progress;
+use crate::measure::results;
 use crate::measure::{self, ending, workload};
 use crate::number::{number, whole};
+use crate::terminal::print;
 
 /// The options.
 #[derive(Debug, clap::Args)]
@@ -76,7 +77,7 @@ pub struct Args {
     pub latency_runs: String,
 
     #[command(flatten)]
-    pub output: files::Args,
+    pub output: results::Args,
 }
 
 /// Simulated seconds of a round.
@@ -91,7 +92,7 @@ pub fn locks(workload: &Workload, words: &[String]) -> Result<Vec<&'static Entry
         .map_err(|error| Exit::usage(error.to_string()))
 }
 
-/// What to simulate.
+/// The simulation that the options ask for.
 struct Choice {
     place: Place,
     workload: Workload,
@@ -149,7 +150,7 @@ impl Choice {
 pub fn run(args: &Args) -> Result<(), Exit> {
     if args.list {
         let text = machine::describe() + &registry::describe::<Simulated>();
-        return crate::print(io::stdout().lock(), text.as_bytes());
+        return print(io::stdout().lock(), text.as_bytes());
     }
     let choice = Choice::new(args)?;
     let files = args.output.open()?;

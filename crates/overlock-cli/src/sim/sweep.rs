@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::thread;
 
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::sweep::grid::{CORES, MOST_POINTS};
-use overlock_bench::sweep::merge::failures;
-use overlock_bench::sweep::run::{left, run as simulated};
-use overlock_bench::sweep::{Error, Grid, Key, Line, Point, Shard, Store, simulate};
 use overlock_bench::workload::Workload;
 use overlock_sim::machine::Machine;
+use overlock_study::sweep::grid::{CORES, MOST_POINTS};
+use overlock_study::sweep::merge::failures;
+use overlock_study::sweep::run::{left, run as simulated};
+use overlock_study::sweep::{Error, Grid, Key, Line, Point, Shard, Store, simulate};
 
 use super::machine::{self, MOST_VCPUS};
 use super::run::{locks, seconds};
@@ -37,7 +37,7 @@ pub struct Args {
     )]
     machines: Vec<String>,
 
-    /// What runs the vCPUs
+    /// The hosts of the vCPUs
     #[arg(
         long,
         value_delimiter = ',',
@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_name = "N,…", required = true)]
     vcpus: Vec<String>,
 
-    /// What the vCPUs do, with what can be set about it: micro:cs=95:ncs=100, semop:arrays=4,
+    /// The workloads with their parameters: micro:cs=95:ncs=100, semop:arrays=4,
     /// rw:reads=99:records=1
     #[arg(
         long,
@@ -73,7 +73,7 @@ pub struct Args {
     )]
     workloads: Vec<String>,
 
-    /// What chance is drawn from; 1..5 is five seeds
+    /// Seeds of the random choices; 1..5 is five seeds
     #[arg(
         long,
         value_delimiter = ',',
@@ -145,7 +145,7 @@ impl Choice {
     }
 }
 
-/// What `what` makes of each word.
+/// Parses each word by `what`.
 fn all<T>(words: &[String], what: impl Fn(&str) -> Result<T, Exit>) -> Result<Vec<T>, Exit> {
     words.iter().map(|word| what(word.trim())).collect()
 }

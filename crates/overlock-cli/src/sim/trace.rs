@@ -13,7 +13,7 @@ use overlock_bench::workload::Workload;
 use super::machine::{self, MOST_VCPUS, Place};
 use super::run::{locks, seconds};
 use crate::exit::Exit;
-use crate::measure::files::{Promised, name};
+use crate::files::{Promised, name};
 use crate::measure::progress::Progress;
 use crate::measure::{self, ending, workload};
 use crate::number::whole;

@@ -11,7 +11,7 @@ use super::process::Process;
 pub struct Document {
     /// This program's version.
     pub overlock: &'static str,
-    /// What was run; empty where that is not known.
+    /// The command; empty where it is not known.
     pub command: Vec<String>,
     /// Which locks it had.
     pub mutex: Option<String>,

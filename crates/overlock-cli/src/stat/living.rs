@@ -17,7 +17,7 @@ use crate::exit::Exit;
 pub struct Living {
     /// Its id.
     pub pid: u32,
-    /// Its program, as far as the system tells.
+    /// Its program, as the system names it.
     pub program: String,
 }
 

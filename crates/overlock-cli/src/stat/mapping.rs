@@ -16,8 +16,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 #[derive(Debug)]
 pub struct Mapping {
     table: NonNull<Table>,
-    /// Where it comes from, for a table of another user: then it is a copy. Who made the file may
-    /// shorten it, and whoever has that mapped ends at the next access.
+    /// The file of a table of another user, which is then a copy: its creator may shorten it, and
+    /// an access to a shortened mapping is fatal.
     copied: Option<File>,
 }
 
@@ -26,7 +26,7 @@ const SIZE: usize = size_of::<Table>();
 impl Mapping {
     /// Maps a file, and checks that it is a table of this version.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // Whatever else lies there is not waited for.
+        // O_NONBLOCK: a FIFO without a writer does not block the open.
         let file = OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NONBLOCK)

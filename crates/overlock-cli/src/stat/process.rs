@@ -13,7 +13,7 @@ use super::mapping::Mapping;
 use super::rows::{self, Event, Row};
 use super::symbols::Symbols;
 
-/// What one process has counted.
+/// The counts of one process.
 #[derive(Debug, Serialize)]
 pub struct Process {
     /// Its id.
@@ -22,7 +22,7 @@ pub struct Process {
     pub program: String,
     /// Locks and call sites, those with the longest waits first.
     pub locks: Vec<Row>,
-    /// What else threads waited for, and where, those with the longest waits first.
+    /// Waits for events, by call site, the longest waits first.
     pub events: Vec<Event>,
     /// Acquisitions and waits for which there was no room.
     pub lost: u64,
@@ -33,7 +33,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// What the table says now. The symbols stay with the caller, who may come again.
+    /// Reads the table as it is now. The symbols stay with the caller, who may call again.
     pub fn read(table: &Mapping, symbols: &mut Symbols) -> Self {
         rows::meet(table, symbols);
         let header = &table.header;
@@ -65,7 +65,7 @@ impl Process {
 pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
     let mut found = Vec::new();
     for path in all(dir, PREFIX)? {
-        // One that is being made has nothing to tell.
+        // A table under construction has no rows yet.
         let Ok(table) = Mapping::open(&path) else {
             continue;
         };
@@ -91,7 +91,7 @@ fn all(dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// What is to be said of processes that could make no table there; nothing where all did.
+/// The message about processes that could make no table there; `None` where all could.
 pub fn without_table(dir: &Path) -> Option<String> {
     let ids = |path: PathBuf| path.extension()?.to_str()?.parse().ok();
     let pids: Vec<u32> = (all(dir, FAILED).ok()?.into_iter().filter_map(ids)).collect();

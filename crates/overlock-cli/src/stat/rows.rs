@@ -1,4 +1,4 @@
-//! What a table says, with names.
+//! The rows of a table, with names.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::symbols::{Module, Place, Symbols};
 
-/// What sort of acquisition it is.
+/// The sort of acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub overlock_stat::Kind);
 
@@ -22,7 +22,7 @@ impl Serialize for Kind {
 
 /// Times of one sort.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Spell {
+pub struct Times {
     /// Their sum.
     pub total_ns: u64,
     /// Their average, if there was one.
@@ -31,7 +31,7 @@ pub struct Spell {
     pub max_ns: u64,
 }
 
-impl Spell {
+impl Times {
     fn new(total: &AtomicU64, max: &AtomicU64, of: u64) -> Self {
         let total_ns = total.load(Relaxed);
         Self {
@@ -45,7 +45,7 @@ impl Spell {
 /// A call site that made others wait.
 #[derive(Clone, Debug, Serialize)]
 pub struct Holder {
-    /// Where the lock had been acquired; null where that is not known.
+    /// The call site of the acquisition; null where it is not known.
     pub site: Option<Place>,
     /// Waits that began then.
     pub waits: u64,
@@ -60,11 +60,11 @@ pub struct Row {
     pub lock: String,
     /// Its address.
     pub object: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it was initialised, where that was by a call.
+    /// The place of its initialisation, if by a call.
     pub init: Option<Place>,
-    /// Where it is acquired.
+    /// The call site of the acquisitions.
     pub site: Place,
     /// Acquisitions; null for those that count waits only.
     pub acquisitions: Option<u64>,
@@ -73,9 +73,9 @@ pub struct Row {
     /// Waits in vain.
     pub gave_up: u64,
     /// The waits.
-    pub wait: Spell,
+    pub wait: Times,
     /// How long it was held, from samples.
-    pub hold: Spell,
+    pub hold: Times,
     /// Waits that ended with the lock.
     pub queued: u64,
     /// Acquisitions that found others waiting and did not wait, from samples; null where that is
@@ -88,32 +88,32 @@ pub struct Row {
     pub passed_avg: Option<f64>,
     /// The same of one wait, at most.
     pub passed_max: Option<u64>,
-    /// Who made them wait, most of the time first.
+    /// The holders that made them wait, most of the time first.
     pub holders: Vec<Holder>,
 }
 
 /// A place where threads wait for something to happen.
 #[derive(Clone, Debug, Serialize)]
 pub struct Event {
-    /// What they wait for: its variable, or where it was initialised, or its address.
+    /// The name of the object: its variable, the place of its initialisation, or its address.
     pub name: String,
     /// Its address.
     pub object: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it was initialised, where that was by a call.
+    /// The place of its initialisation, if by a call.
     pub init: Option<Place>,
-    /// Where they wait.
+    /// The call site of the waits.
     pub site: Place,
     /// Waits.
     pub waits: u64,
     /// Those that ended otherwise.
     pub gave_up: u64,
     /// How long they took.
-    pub wait: Spell,
+    pub wait: Times,
 }
 
-/// What entries of every kind say.
+/// The names in an entry of any kind.
 struct Names {
     name: String,
     object: String,
@@ -230,8 +230,8 @@ fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names, mutexes_count: boo
         acquisitions: unfair.map(|unfair| acquisitions.max(queued + unfair)),
         contentions,
         gave_up,
-        wait: Spell::new(&entry.wait_ns, &entry.wait_max_ns, contentions),
-        hold: Spell::new(&entry.hold_ns, &entry.hold_max_ns, known),
+        wait: Times::new(&entry.wait_ns, &entry.wait_max_ns, contentions),
+        hold: Times::new(&entry.hold_ns, &entry.hold_max_ns, known),
         queued,
         unfair,
         unfair_share: unfair.filter(|unfair| unfair + queued > 0).map(share),
@@ -251,6 +251,6 @@ fn event(entry: &Entry, names: Names) -> Event {
         site: names.site,
         waits,
         gave_up: entry.gave_up.load(Relaxed),
-        wait: Spell::new(&entry.wait_ns, &entry.wait_max_ns, waits),
+        wait: Times::new(&entry.wait_ns, &entry.wait_max_ns, waits),
     }
 }

@@ -4,12 +4,12 @@
 use std::error::Error;
 use std::io::{self, Write};
 
-use overlock_bench::report::text::{count, time};
+use overlock_report::numbers::{count, time};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::json::Document;
-use super::rows::Spell;
+use super::rows::Times;
 use super::symbols::Place;
 use super::text::short;
 
@@ -25,12 +25,12 @@ const FONT: &str = "sans-serif";
 const LOCKS: RGBColor = RGBColor(0, 114, 178);
 const EVENTS: RGBColor = RGBColor(136, 136, 136);
 
-/// What a bar is about.
+/// The figures of a bar.
 struct Bar<'a> {
     name: &'a str,
     site: &'a Place,
     waits: u64,
-    wait: &'a Spell,
+    wait: &'a Times,
 }
 
 /// Writes the picture.

@@ -10,7 +10,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache};
 use serde::Serialize;
 
-/// Where in a program something is.
+/// A place in a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The address in the process.
@@ -73,7 +73,7 @@ pub struct Module {
     pub start: u64,
     /// The one behind the last.
     pub end: u64,
-    /// Where in the file that is.
+    /// Its offset in the file.
     pub offset: u64,
     /// The file.
     pub path: PathBuf,
@@ -99,7 +99,7 @@ impl Segment {
 /// Files are loaded at multiples of it, on x86-64 and on AArch64 at least.
 const PAGE: u64 = 4096;
 
-/// What is known of a file.
+/// The symbols of a file.
 struct Known {
     segments: Vec<Segment>,
     loader: Option<Loader>,
@@ -185,8 +185,8 @@ impl Symbols {
         place
     }
 
-    /// What is so far from where a file is loaded: the function that makes a call there, or the
-    /// variable.
+    /// The symbol at that distance from a file's load address: the function that makes a call
+    /// there, or the variable.
     pub fn at(&mut self, path: &Path, distance: u64) -> Option<String> {
         let known = self.known(path);
         let loaded = |segment: &Segment| segment.address;
@@ -279,7 +279,7 @@ fn look_up(loader: &Loader, at: u64, place: &mut Place) {
     let is_users = |file: &Option<String>| file.as_deref().is_some_and(|file| !is_librarys(file));
     let first = all.iter().position(|(_, file, _)| is_users(file));
     let mut rest = all.into_iter().skip(first.unwrap_or_default());
-    // Where all are a library's, it is the one that is there.
+    // If all are of libraries, the one that is there.
     let chosen = match first {
         Some(_) => rest.next(),
         None => rest.by_ref().last(),
@@ -306,7 +306,7 @@ fn is_librarys(file: &str) -> bool {
     PLACES.iter().any(|place| file.contains(place))
 }
 
-/// What lies between addresses in the file and in the process.
+/// The difference between addresses in the file and in the process.
 fn bias(module: &Module, segments: &[Segment]) -> Option<u64> {
     let length = module.end.wrapping_sub(module.start);
     let end = module.offset.wrapping_add(length);

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use overlock_bench::report::columns::{Column, NOTHING, blocks, optional};
-use overlock_bench::report::text::{count, time};
+use overlock_report::columns::{Column, NOTHING, blocks, optional};
+use overlock_report::numbers::{count, time};
 
 use super::process::Process;
 use super::rows::{Event, Row};
@@ -20,110 +20,63 @@ const MOST_PROCESSES: usize = 5;
 /// The longest names that leave room for something beside them.
 const MOST_LETTERS: usize = 44;
 
-/// What is said of a row behind the lock's name.
+/// The columns behind the lock's name.
 const WAITS: &[Column<Row>] = &[
-    Column {
-        title: "acquired at",
-        text: |row| short(&row.site.to_string()),
-    },
-    Column {
-        title: "kind",
-        text: |row| row.kind.0.name().to_owned(),
-    },
-    Column {
-        title: "acquired",
-        text: |row| optional(row.acquisitions, |acquired| count(acquired as f64)),
-    },
-    Column {
-        title: "waits",
-        text: |row| some(row.contentions, |waits| count(waits as f64)),
-    },
-    Column {
-        title: "gave up",
-        text: |row| some(row.gave_up, |waits| count(waits as f64)),
-    },
-    Column {
-        title: "wait total",
-        text: |row| some(row.wait.total_ns, |ns| time(ns as f64)),
-    },
-    Column {
-        title: "avg",
-        text: |row| optional(row.wait.avg_ns, time),
-    },
-    Column {
-        title: "max",
-        text: |row| some(row.wait.max_ns, |ns| time(ns as f64)),
-    },
+    Column("acquired at", |row| short(&row.site.to_string())),
+    Column("kind", |row| row.kind.0.name().to_owned()),
+    Column("acquired", |row| {
+        optional(row.acquisitions, |acquired| count(acquired as f64))
+    }),
+    Column("waits", |row| {
+        some(row.contentions, |waits| count(waits as f64))
+    }),
+    Column("gave up", |row| {
+        some(row.gave_up, |waits| count(waits as f64))
+    }),
+    Column("wait total", |row| {
+        some(row.wait.total_ns, |ns| time(ns as f64))
+    }),
+    Column("avg", |row| optional(row.wait.avg_ns, time)),
+    Column("max", |row| some(row.wait.max_ns, |ns| time(ns as f64))),
 ];
 
 const HOLDS: &[Column<Row>] = &[
-    Column {
-        title: "hold avg",
-        text: |row| optional(row.hold.avg_ns, time),
-    },
-    Column {
-        title: "hold max",
-        text: |row| some(row.hold.max_ns, |ns| time(ns as f64)),
-    },
-    Column {
-        title: "unfair",
-        text: |row| optional(row.unfair_share, |share| format!("{:.0} %", share * 100.0)),
-    },
-    Column {
-        title: "passed avg",
-        text: |row| optional(row.passed_avg, |passed| format!("{passed:.1}")),
-    },
-    Column {
-        title: "passed max",
-        text: |row| {
-            some(row.passed_max.unwrap_or_default(), |passed| {
-                count(passed as f64)
-            })
-        },
-    },
-    Column {
-        title: "held by",
-        text: top_holder,
-    },
+    Column("hold avg", |row| optional(row.hold.avg_ns, time)),
+    Column("hold max", |row| {
+        some(row.hold.max_ns, |ns| time(ns as f64))
+    }),
+    Column("unfair", |row| {
+        optional(row.unfair_share, |share| format!("{:.0} %", share * 100.0))
+    }),
+    Column("passed avg", |row| {
+        optional(row.passed_avg, |passed| format!("{passed:.1}"))
+    }),
+    Column("passed max", |row| {
+        some(row.passed_max.unwrap_or_default(), |passed| {
+            count(passed as f64)
+        })
+    }),
+    Column("held by", top_holder),
 ];
 
-/// What is said of an event behind its name.
+/// The columns behind the event's name.
 const EVENTS: &[Column<Event>] = &[
-    Column {
-        title: "waits at",
-        text: |event| short(&event.site.to_string()),
-    },
-    Column {
-        title: "kind",
-        text: |event| event.kind.0.name().to_owned(),
-    },
-    Column {
-        title: "waits",
-        text: |event| count(event.waits as f64),
-    },
-    Column {
-        title: "gave up",
-        text: |event| some(event.gave_up, |waits| count(waits as f64)),
-    },
-    Column {
-        title: "wait total",
-        text: |event| time(event.wait.total_ns as f64),
-    },
-    Column {
-        title: "avg",
-        text: |event| optional(event.wait.avg_ns, time),
-    },
-    Column {
-        title: "max",
-        text: |event| time(event.wait.max_ns as f64),
-    },
+    Column("waits at", |event| short(&event.site.to_string())),
+    Column("kind", |event| event.kind.0.name().to_owned()),
+    Column("waits", |event| count(event.waits as f64)),
+    Column("gave up", |event| {
+        some(event.gave_up, |waits| count(waits as f64))
+    }),
+    Column("wait total", |event| time(event.wait.total_ns as f64)),
+    Column("avg", |event| optional(event.wait.avg_ns, time)),
+    Column("max", |event| time(event.wait.max_ns as f64)),
 ];
 
 fn some(value: u64, text: fn(u64) -> String) -> String {
     optional(Some(value).filter(|&value| value > 0), text)
 }
 
-/// Who made the others wait for the most time, and for how much of it.
+/// The holder that made the others wait for the most time, and its share.
 fn top_holder(row: &Row) -> String {
     let Some(holder) = row.holders.first() else {
         return NOTHING.to_owned();

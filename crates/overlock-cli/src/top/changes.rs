@@ -1,4 +1,4 @@
-//! What has changed between two looks at a table.
+//! Changes between two readings of a table.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::Sort;
 use crate::stat::{Event, Process, Row};
 
-/// What is told apart: the object, what it is, and the call site.
+/// The identity of a row: the object, its kind, and the call site.
 type Key = (String, &'static str, String);
 
 /// A lock or an event at a call site, and what it has counted so far.
@@ -128,7 +128,7 @@ impl Changes {
         let mut rows = Vec::new();
         for line in lines {
             let (key, now) = (line.key.clone(), line.counts);
-            // What came before the first look has no time that it took.
+            // Waits before the first reading have no duration.
             let before = self.before.insert(key.clone(), now);
             let before = before.unwrap_or(if first { now } else { Counts::default() });
             let last = now.since(before);

@@ -1,7 +1,7 @@
-//! What `overlock top` shows.
+//! The screen of `overlock top`.
 
 use clap::ValueEnum;
-use overlock_bench::report::text::{count, time};
+use overlock_report::numbers::{count, time};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout};
 use ratatui::style::{Modifier, Style};
@@ -31,7 +31,7 @@ const COLUMNS: [Column; 7] = [
     }),
 ];
 
-/// What the names need, at the least.
+/// The least width of the names.
 const NAMES: u16 = 32;
 
 /// How many columns there is room for.

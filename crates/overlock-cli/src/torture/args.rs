@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value = "60")]
     pub seconds: String,
 
-    /// What the threads' decisions are drawn from [default: another one each time]
+    /// Seed of the threads' decisions [default: another one each time]
     #[arg(long, value_name = "N")]
     pub seed: Option<String>,
 
@@ -92,7 +92,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The flaw that was asked for, in builds that have flaws.
+    /// The flaw of `--inject`, in builds that have flaws.
     pub fn flaw(&self) -> Option<&str> {
         #[cfg(feature = "inject")]
         return self.inject.as_deref();

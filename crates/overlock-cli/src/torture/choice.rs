@@ -1,4 +1,4 @@
-//! What the options ask for, checked.
+//! The options, checked.
 
 use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
@@ -14,7 +14,7 @@ use super::args::Args;
 use crate::exit::Exit;
 use crate::number::{number, seconds, whole};
 
-/// What to torture, and how.
+/// The locks to torture, and how.
 #[derive(Debug)]
 pub struct Choice {
     pub settings: Settings,
@@ -73,11 +73,11 @@ impl Choice {
         Ok(())
     }
 
-    /// The locks that get fewer threads than were asked for, and how many.
+    /// The locks that get fewer threads than `--threads`, and how many.
     pub fn fewer(&self) -> impl Iterator<Item = (&'static str, usize)> {
-        let asked = self.settings.threads.unwrap_or_default();
+        let wanted = self.settings.threads.unwrap_or_default();
         self.locks.iter().filter_map(move |entry| {
-            let most = entry.facts.most_threads.filter(|most| asked > *most)?;
+            let most = entry.facts.most_threads.filter(|most| wanted > *most)?;
             Some((entry.name, most))
         })
     }

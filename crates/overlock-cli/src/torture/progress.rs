@@ -9,9 +9,9 @@ use overlock_torture::registry::Entry;
 use overlock_torture::run::Observer;
 
 /// How often a line says where the run is, when there is no terminal for a bar.
-const QUIET_SPELL: Duration = Duration::from_secs(10);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A bar on a terminal, a line now and then elsewhere, nothing if nobody wants it.
+/// A bar on a terminal, a line now and then elsewhere, nothing with `--quiet`.
 #[derive(Debug)]
 pub enum Progress {
     Bar { bar: ProgressBar, start: Instant },
@@ -56,7 +56,7 @@ impl Observer for Progress {
                 bar.set_message(format!("{}, {operations} operations", entry.name));
                 bar.set_position(start.elapsed().as_millis() as u64);
             }
-            Self::Lines { locks, last } if last.elapsed() >= QUIET_SPELL => {
+            Self::Lines { locks, last } if last.elapsed() >= LINE_INTERVAL => {
                 *last = Instant::now();
                 eprintln!(
                     "overlock: {}, lock {} of {locks}: {operations} operations in {:.0} s",

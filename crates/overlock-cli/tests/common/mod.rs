@@ -1,4 +1,4 @@
-//! What the tests of several subcommands share.
+//! Helpers of the tests of several subcommands.
 
 #![allow(dead_code)] // each test program uses a part of it
 
@@ -18,7 +18,7 @@ pub fn overlock() -> Command {
     Command::cargo_bin("overlock").unwrap()
 }
 
-/// What a run that goes well prints.
+/// The output of a run that goes well.
 pub fn text(command: &mut Command) -> String {
     let output = command.assert().success().get_output().clone();
     String::from_utf8(output.stdout).unwrap()
@@ -47,7 +47,7 @@ pub fn signal(child: &Child, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
-/// Waits for a child that was told to end.
+/// Waits for a child that was signalled to end.
 pub fn ends(child: &mut Child) -> ExitStatus {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(20) {
@@ -60,7 +60,7 @@ pub fn ends(child: &mut Child) -> ExitStatus {
     panic!("it does not end");
 }
 
-/// What is in a directory.
+/// The files in a directory.
 pub fn files(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()

@@ -1,4 +1,4 @@
-//! What the tests of `overlock run` share: the library, and programs in C.
+//! Helpers of the tests of `overlock run`: the library, and programs in C.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,8 +3,8 @@
 use super::Report;
 use crate::grid::figures::Judged;
 use crate::grid::shape::SHAPES;
-use crate::report::text::time;
 use crate::stats::median;
+use overlock_report::numbers::time;
 
 /// How good a figure is, from far behind to far ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ pub enum Heat {
     FarAhead,
 }
 
-/// Where each begins, the lowest left out.
+/// The lower bound of each step, the lowest left out.
 const STEPS: [(f64, Heat); 6] = [
     (1.20, Heat::FarAhead),
     (1.03, Heat::Ahead),
@@ -53,8 +53,7 @@ impl Heat {
         step.map_or(Self::FarBehind, |(_, heat)| *heat)
     }
 
-    /// Red to blue, which those see too who cannot tell red from green (after ColorBrewer's
-    /// RdYlBu).
+    /// Red to blue, which is safe for red-green colour blindness (after ColorBrewer's RdYlBu).
     pub fn rgb(self) -> (u8, u8, u8) {
         match self {
             Self::FarBehind => (215, 48, 39),
@@ -67,7 +66,7 @@ impl Heat {
         }
     }
 
-    /// What it means, for a legend.
+    /// Its meaning, for a legend.
     pub fn title(self) -> &'static str {
         match self {
             Self::FarBehind => "below 0.80",
@@ -88,7 +87,7 @@ pub struct Field {
     pub text: String,
     /// How good it is.
     pub heat: Heat,
-    /// Whom it is against, if it is against one.
+    /// The peer that the figure is against, if there is one.
     pub note: Option<&'static str>,
 }
 
@@ -106,7 +105,7 @@ pub struct Row {
 /// A map.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// What it shows.
+    /// The title of its figure.
     pub title: &'static str,
     /// Numbers of threads.
     pub columns: Vec<usize>,
@@ -117,7 +116,7 @@ pub struct Map {
 /// A Jain's index that is fair enough.
 const FAIR: f64 = 0.95;
 
-/// What a map shows of a cell.
+/// The figure that a map shows of a cell.
 type Figure = fn(&Judged) -> Option<Field>;
 
 const FIGURES: [(&str, Figure); 4] = [

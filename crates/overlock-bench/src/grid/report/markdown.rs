@@ -8,8 +8,8 @@ use super::map::{Field, Heat, maps};
 use super::text::{both, percent, spread};
 use crate::grid::check;
 use crate::grid::figures::Judged;
-use crate::report::columns::{NOTHING, optional};
-use crate::report::text::{factor, rate, significant, time};
+use overlock_report::columns::{NOTHING, optional};
+use overlock_report::numbers::{factor, rate, significant, time};
 
 /// A cell below this loses.
 const LOSES: f64 = 0.97;

@@ -1,4 +1,4 @@
-//! A grid as a picture: the heat maps beside and below each other.
+//! A grid as a picture: a panel of heat maps.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Report;
 use super::map::{Field, Heat, Map, maps};
-use crate::report::svg::{Area, FONT, picture};
+use overlock_report::picture::{Area, FONT, picture};
 
 const FIELD: (i32, i32) = (66, 30);
 const NAMES: i32 = 176;

@@ -9,12 +9,12 @@ use super::map::{Heat, Map, maps};
 use crate::grid::check;
 use crate::grid::figures::{Judged, Row};
 use crate::grid::summary::Summary;
-use crate::report::columns::{Column, NOTHING, blocks, optional};
-use crate::report::text::{count, factor, rate, significant, time};
+use overlock_report::columns::{Column, NOTHING, blocks, optional};
+use overlock_report::numbers::{count, factor, rate, significant, time};
 
-/// How a text is to look.
+/// The form of the text.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct Layout {
     /// Columns of the terminal, if it is one.
     pub width: Option<u16>,
     /// Whether it shows colours.
@@ -28,112 +28,51 @@ pub struct Look {
 }
 
 const WORST: &[Column<Judged>] = &[
-    Column {
-        title: "ratio",
-        text: |cell| optional(cell.ratio, factor),
-    },
-    Column {
-        title: "of rounds",
-        text: |cell| spread(cell).unwrap_or_else(|| NOTHING.to_owned()),
-    },
-    Column {
-        title: "to",
-        text: |cell| cell.worst_peer.unwrap_or(NOTHING).to_owned(),
-    },
-    Column {
-        title: "Mop/s",
-        text: |cell| both(cell, |row| Some(rate(row.ops_per_sec))),
-    },
-    Column {
-        title: "(no lock)",
-        text: |cell| optional(cell.limit_ops_per_sec, rate),
-    },
-    Column {
-        title: "Jain",
-        text: |cell| both(cell, |row| Some(format!("{:.2}", row.jain))),
-    },
-    Column {
-        title: "longest wait",
-        text: |cell| both(cell, |row| row.longest_ns.map(time)),
-    },
-    Column {
-        title: "CPU s/Mop",
-        text: |cell| both(cell, |row| row.cpu_s_per_mop.map(significant)),
-    },
+    Column("ratio", |cell| optional(cell.ratio, factor)),
+    Column("of rounds", |cell| {
+        spread(cell).unwrap_or_else(|| NOTHING.to_owned())
+    }),
+    Column("to", |cell| cell.worst_peer.unwrap_or(NOTHING).to_owned()),
+    Column("Mop/s", |cell| {
+        both(cell, |row| Some(rate(row.ops_per_sec)))
+    }),
+    Column("(no lock)", |cell| optional(cell.limit_ops_per_sec, rate)),
+    Column("Jain", |cell| {
+        both(cell, |row| Some(format!("{:.2}", row.jain)))
+    }),
+    Column("longest wait", |cell| {
+        both(cell, |row| row.longest_ns.map(time))
+    }),
+    Column("CPU s/Mop", |cell| {
+        both(cell, |row| row.cpu_s_per_mop.map(significant))
+    }),
 ];
 
 const SUMMARY: &[Column<Summary>] = &[
-    Column {
-        title: "cells",
-        text: |one| one.count.to_string(),
-    },
-    Column {
-        title: "geometric mean",
-        text: |one| factor(one.geometric_mean),
-    },
-    Column {
-        title: "worst",
-        text: |one| factor(one.worst),
-    },
-    Column {
-        title: ">= 0.97",
-        text: |one| percent(one.at_least_097),
-    },
-    Column {
-        title: ">= 0.95",
-        text: |one| percent(one.at_least_095),
-    },
-    Column {
-        title: "least Jain",
-        text: |one| format!("{:.2} / {:.2}", one.jain_min, one.peer_jain_min),
-    },
-    Column {
-        title: "p99.9",
-        text: |one| optional(one.p999_median, factor),
-    },
-    Column {
-        title: "longest wait",
-        text: |one| optional(one.longest_median, factor),
-    },
-    Column {
-        title: "CPU",
-        text: |one| optional(one.cpu_median, factor),
-    },
+    Column("cells", |one| one.count.to_string()),
+    Column("geometric mean", |one| factor(one.geometric_mean)),
+    Column("worst", |one| factor(one.worst)),
+    Column(">= 0.97", |one| percent(one.at_least_097)),
+    Column(">= 0.95", |one| percent(one.at_least_095)),
+    Column("least Jain", |one| {
+        format!("{:.2} / {:.2}", one.jain_min, one.peer_jain_min)
+    }),
+    Column("p99.9", |one| optional(one.p999_median, factor)),
+    Column("longest wait", |one| optional(one.longest_median, factor)),
+    Column("CPU", |one| optional(one.cpu_median, factor)),
 ];
 
 const DETAILS: &[Column<Row>] = &[
-    Column {
-        title: "Mop/s",
-        text: |row| rate(row.ops_per_sec),
-    },
-    Column {
-        title: "ours over it",
-        text: |row| optional(row.versus.and_then(|versus| versus.ratio), factor),
-    },
-    Column {
-        title: "slowest thread/s",
-        text: |row| count(row.slowest_ops_per_sec),
-    },
-    Column {
-        title: "Jain",
-        text: |row| format!("{:.3}", row.jain),
-    },
-    Column {
-        title: "p99.9",
-        text: |row| optional(row.p999_ns, time),
-    },
-    Column {
-        title: "longest",
-        text: |row| optional(row.longest_ns, time),
-    },
-    Column {
-        title: "CPU s/Mop",
-        text: |row| optional(row.cpu_s_per_mop, significant),
-    },
-    Column {
-        title: "switches/s",
-        text: |row| count(row.switches_per_sec),
-    },
+    Column("Mop/s", |row| rate(row.ops_per_sec)),
+    Column("ours over it", |row| {
+        optional(row.versus.and_then(|versus| versus.ratio), factor)
+    }),
+    Column("slowest thread/s", |row| count(row.slowest_ops_per_sec)),
+    Column("Jain", |row| format!("{:.3}", row.jain)),
+    Column("p99.9", |row| optional(row.p999_ns, time)),
+    Column("longest", |row| optional(row.longest_ns, time)),
+    Column("CPU s/Mop", |row| optional(row.cpu_s_per_mop, significant)),
+    Column("switches/s", |row| count(row.switches_per_sec)),
 ];
 
 pub(super) fn percent(share: f64) -> String {
@@ -157,7 +96,7 @@ pub(super) fn both(cell: &Judged, figure: fn(&Row) -> Option<String>) -> String 
 }
 
 /// All of it.
-pub fn render(report: &Report, look: &Look) -> String {
+pub fn render(report: &Report, layout: &Layout) -> String {
     let mut text = format!("{}\n{}\n", report.machine.summary(), report.headline());
     text += &check::describe(&report.check);
     text.push('\n');
@@ -169,29 +108,29 @@ pub fn render(report: &Report, look: &Look) -> String {
         );
     }
     text.push('\n');
-    worst(&mut text, report, look);
-    let shown = if look.all { usize::MAX } else { 1 };
+    worst(&mut text, report, layout);
+    let shown = if layout.all { usize::MAX } else { 1 };
     for map in maps(report).iter().take(shown) {
-        heat_map(&mut text, map, look.colours);
+        heat_map(&mut text, map, layout.colours);
     }
-    summary(&mut text, report, look);
-    if look.details {
-        details(&mut text, report, look);
+    summary(&mut text, report, layout);
+    if layout.details {
+        details(&mut text, report, layout);
     }
     text
 }
 
-fn worst(text: &mut String, report: &Report, look: &Look) {
+fn worst(text: &mut String, report: &Report, layout: &Layout) {
     // Those without a ratio are last.
     let judged = report.cells.iter().take_while(|cell| cell.ratio.is_some());
-    let cells = &report.cells[..judged.take(look.worst).count()];
+    let cells = &report.cells[..judged.take(layout.worst).count()];
     if cells.is_empty() {
         *text += "No cell has a round of ours and of a peer.\n\n";
         return;
     }
     *text += "The worst cells: ours / the peer that it does worst against there. The ratio is the\n\
               median of the rounds, each paired.\n";
-    *text += &blocks("cell", cells, Judged::name, &[WORST], look.width);
+    *text += &blocks("cell", cells, Judged::name, &[WORST], layout.width);
 }
 
 /// Fields of a width that all figures fit in.
@@ -254,9 +193,9 @@ fn style(heat: Heat) -> Style {
         .fg_color(Some(Ansi256Color(foreground).into()))
 }
 
-fn summary(text: &mut String, report: &Report, look: &Look) {
+fn summary(text: &mut String, report: &Report, layout: &Layout) {
     let groups = report.summary.chunk_by(|a, b| a.cells == b.cells);
-    for group in groups.take(if look.all { usize::MAX } else { 1 }) {
+    for group in groups.take(if layout.all { usize::MAX } else { 1 }) {
         let _ = writeln!(
             text,
             "Ours over each peer by itself, cells: {}",
@@ -267,7 +206,7 @@ fn summary(text: &mut String, report: &Report, look: &Look) {
             group,
             |one| one.peer.to_owned(),
             &[SUMMARY],
-            look.width,
+            layout.width,
         );
     }
     if !report.summary.is_empty() {
@@ -276,14 +215,14 @@ fn summary(text: &mut String, report: &Report, look: &Look) {
     }
 }
 
-fn details(text: &mut String, report: &Report, look: &Look) {
+fn details(text: &mut String, report: &Report, layout: &Layout) {
     for cell in &report.cells {
         let _ = writeln!(text, "\n{}", cell.name());
         let name = |row: &Row| match row.kind {
             "limit" => "(no lock)".to_owned(),
             _ => row.lock.to_owned(),
         };
-        *text += blocks("lock", &cell.rows, name, &[DETAILS], look.width).trim_end();
+        *text += blocks("lock", &cell.rows, name, &[DETAILS], layout.width).trim_end();
         text.push('\n');
     }
 }

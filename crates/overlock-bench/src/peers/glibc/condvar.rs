@@ -16,7 +16,7 @@ pub struct Condvar<M> {
 // SAFETY: condition variables are made to be shared; the cell is only passed to pthread calls.
 unsafe impl<M> Sync for Condvar<M> {}
 
-// SAFETY: it moves only while nobody uses it (`self` by value). It holds no address: glibc learns
+// SAFETY: it moves only while it is not in use (`self` by value). It holds no address: glibc learns
 // the mutex at each wait.
 unsafe impl<M> Send for Condvar<M> {}
 
@@ -57,7 +57,7 @@ where
 
 impl<M> Drop for Condvar<M> {
     fn drop(&mut self) {
-        // SAFETY: initialised, and nobody waits for what nobody can reach.
+        // SAFETY: initialised, and without waiters, since no reference is left.
         unsafe { libc::pthread_cond_destroy(self.condvar.get()) };
     }
 }

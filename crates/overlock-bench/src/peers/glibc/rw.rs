@@ -26,7 +26,7 @@ pub type Writer = RwLock<PREFER_WRITER>;
 // SAFETY: pthread locks are made to be shared; the cell is only passed to pthread calls.
 unsafe impl<const KIND: libc::c_int> Sync for RwLock<KIND> {}
 
-// SAFETY: a lock moves only while nobody uses it (`self` by value), and holds no address.
+// SAFETY: a lock moves only while it is not in use (`self` by value), and holds no address.
 unsafe impl<const KIND: libc::c_int> Send for RwLock<KIND> {}
 
 impl<const KIND: libc::c_int> BenchRwLock for RwLock<KIND> {

@@ -57,7 +57,7 @@ pub struct Event {
     args: Option<Args>,
 }
 
-/// What metadata say.
+/// The arguments of metadata.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Args {

@@ -45,7 +45,7 @@ fn timeline(marks: &[(u64, usize, What)]) -> Vec<(String, u64, String)> {
         .collect()
 }
 
-/// What happens on one track, in one line.
+/// The events on one track, in one line.
 fn track(events: &[(String, u64, String)], track: &str) -> String {
     let here = events.iter().filter(|(place, ..)| place.ends_with(track));
     let words = here.map(|(place, at, name)| match place.as_bytes()[0] {

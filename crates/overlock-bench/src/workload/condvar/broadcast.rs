@@ -1,16 +1,16 @@
 //! One speaker, all others listen: a barrier, a configuration that changed, a batch for all
 //! workers.
 //!
-//! The speaker notifies all with the lock held, so that all of them want the lock at once: what a
-//! condition variable does about that herd is the point. The last listener that has heard tells the
+//! The speaker notifies all with the lock held, so that all of them want the lock at once. The
+//! pattern shows how a condition variable handles that herd. The last listener notifies the
 //! speaker.
 
 use super::{Member, judge};
 use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock};
-use crate::probe::Probe;
+use crate::probe::{Pass, Probe};
 use crate::workload::Sample;
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// The lock guards all words.
 #[repr(C, align(128))]
@@ -56,12 +56,7 @@ impl<V: BenchCondvar, C: Word> Stage<V, C> {
 
     /// Waits until everybody has heard, and says the next thing, unless the stage is closed.
     #[inline]
-    fn speak<W: World, P: Probe>(
-        &self,
-        member: &mut Member<'_, W, P>,
-        item: Work,
-        listeners: usize,
-    ) {
+    fn speak<W: World>(&self, member: &mut Member<'_, W>, item: Work, listeners: usize) {
         member.worker.work(item);
         let ready = || self.deaf.get() == 0 || self.is_closed();
         let guard = member.wait_until(&self.lock, &self.heard, ready);
@@ -78,7 +73,7 @@ impl<V: BenchCondvar, C: Word> Stage<V, C> {
 
     /// Waits for the next thing and hears it, unless the stage is closed.
     #[inline]
-    fn listen<W: World, P: Probe>(&self, member: &mut Member<'_, W, P>, item: Work) {
+    fn listen<W: World>(&self, member: &mut Member<'_, W>, item: Work) {
         // As many as were said: the speaker waits for everybody.
         let so_far = member.operations;
         let ready = || self.count.get() != so_far || self.is_closed();
@@ -102,17 +97,18 @@ impl<V: BenchCondvar, C: Word> Stage<V, C> {
 }
 
 /// Operations are things said and things heard: as many for each thread, give or take one.
-pub(super) fn drive<W: World, V: BenchCondvar, P: Probe>(
+pub(super) fn drive<W: World, V: BenchCondvar>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     item: Work,
+    pass: Pass,
 ) -> Result<Sample, Error> {
     let stage: Stage<V, W::Word> = Stage::new()?;
-    let crew = world.run(team, |worker| {
-        let mut member = Member::<W, P>::new(worker);
+    let outcome = world.run(workers, &|worker| {
+        let mut member = Member::<W>::new(worker, pass);
         while !worker.stopped() {
             if worker.index() == 0 {
-                stage.speak(&mut member, item, team.threads - 1);
+                stage.speak(&mut member, item, workers.threads - 1);
             } else {
                 stage.listen(&mut member, item);
             }
@@ -120,5 +116,5 @@ pub(super) fn drive<W: World, V: BenchCondvar, P: Probe>(
         stage.close();
         member.leave()
     })?;
-    judge(crew, stage.count.get() + stage.hearings.get())
+    judge(outcome, stage.count.get() + stage.hearings.get())
 }

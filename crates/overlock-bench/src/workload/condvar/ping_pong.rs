@@ -1,15 +1,15 @@
 //! Pairs that pass a turn to and fro, each pair with a lock of its own: the time from one thread's
 //! notification to the other's next step, and nothing else.
 //!
-//! Where the number of threads is odd, the last three pass it round. Each thread has a condition
-//! variable of its own, and whoever passes the turn on lets go of the lock first.
+//! With an odd number of threads, the last three pass it round. Each thread has a condition
+//! variable of its own, and releases the lock before it notifies the next.
 
 use super::{Member, judge};
 use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock};
-use crate::probe::Probe;
+use crate::probe::{Pass, Probe};
 use crate::workload::Sample;
-use crate::world::{Team, Word, Worker, World};
+use crate::world::{Word, Worker, Workers, World};
 
 /// A pair, or the three that are left. The lock guards the words.
 #[repr(C, align(128))]
@@ -52,7 +52,7 @@ impl<V: BenchCondvar, C: Word> Ring<V, C> {
 
     /// Waits for the turn and passes it on, unless the ring is closed.
     #[inline]
-    fn pass<W: World, P: Probe>(&self, member: &mut Member<'_, W, P>, seat: usize) {
+    fn pass<W: World>(&self, member: &mut Member<'_, W>, seat: usize) {
         let next = if seat + 1 == self.seats.len() {
             0
         } else {
@@ -82,16 +82,17 @@ fn rings(threads: usize) -> Vec<usize> {
 }
 
 /// Operations are turns.
-pub(super) fn drive<W: World, V: BenchCondvar, P: Probe>(
+pub(super) fn drive<W: World, V: BenchCondvar>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
+    pass: Pass,
 ) -> Result<Sample, Error> {
-    let rings: Vec<Ring<V, W::Word>> = rings(team.threads)
+    let rings: Vec<Ring<V, W::Word>> = rings(workers.threads)
         .into_iter()
         .map(Ring::new)
         .collect::<Result<_, _>>()?;
-    let crew = world.run(team, |worker| {
-        let mut member = Member::<W, P>::new(worker);
+    let outcome = world.run(workers, &|worker| {
+        let mut member = Member::<W>::new(worker, pass);
         let place = (worker.index() / 2).min(rings.len() - 1);
         let (ring, seat) = (&rings[place], worker.index() - place * 2);
         while !worker.stopped() {
@@ -101,7 +102,7 @@ pub(super) fn drive<W: World, V: BenchCondvar, P: Probe>(
         member.leave()
     })?;
     let found = rings.iter().map(|ring| ring.passes.get()).sum();
-    judge(crew, found)
+    judge(outcome, found)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! A bounded queue: half of the threads put items in, the others take them out.
 //!
-//! Whoever changes the queue lets go of the lock and then notifies one of those that wait for the
+//! A thread that changes the queue releases the lock, then notifies one thread that waits for the
 //! change.
 
 use super::{Member, judge};
 use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock};
-use crate::probe::Probe;
+use crate::probe::{Pass, Probe};
 use crate::workload::Sample;
-use crate::world::{Team, Word, Work, Worker, World};
+use crate::world::{Word, Work, Worker, Workers, World};
 
 /// Items that the queue takes.
 const CAPACITY: u64 = 64;
@@ -60,7 +60,7 @@ impl<V: BenchCondvar, C: Word> Queue<V, C> {
 
     /// Puts an item in, unless the queue is closed.
     #[inline]
-    fn put<W: World, P: Probe>(&self, member: &mut Member<'_, W, P>, item: Work) {
+    fn put<W: World>(&self, member: &mut Member<'_, W>, item: Work) {
         member.worker.work(item);
         let ready = || self.len() < CAPACITY || self.is_closed();
         let guard = member.wait_until(&self.lock, &self.has_room, ready);
@@ -78,7 +78,7 @@ impl<V: BenchCondvar, C: Word> Queue<V, C> {
 
     /// Takes an item out, unless the queue is closed.
     #[inline]
-    fn take<W: World, P: Probe>(&self, member: &mut Member<'_, W, P>, item: Work) {
+    fn take<W: World>(&self, member: &mut Member<'_, W>, item: Work) {
         let ready = || self.len() > 0 || self.is_closed();
         let guard = member.wait_until(&self.lock, &self.has_items, ready);
         if self.is_closed() {
@@ -97,15 +97,16 @@ impl<V: BenchCondvar, C: Word> Queue<V, C> {
 }
 
 /// Operations are items put in and items taken out. A single thread does both in turn.
-pub(super) fn drive<W: World, V: BenchCondvar, P: Probe>(
+pub(super) fn drive<W: World, V: BenchCondvar>(
     world: &W,
-    team: &Team,
+    workers: &Workers,
     item: Work,
+    pass: Pass,
 ) -> Result<Sample, Error> {
     let queue: Queue<V, W::Word> = Queue::new()?;
-    let alone = team.threads == 1;
-    let crew = world.run(team, |worker| {
-        let mut member = Member::<W, P>::new(worker);
+    let alone = workers.threads == 1;
+    let outcome = world.run(workers, &|worker| {
+        let mut member = Member::<W>::new(worker, pass);
         let puts = worker.index().is_multiple_of(2);
         while !worker.stopped() {
             if puts {
@@ -125,5 +126,5 @@ pub(super) fn drive<W: World, V: BenchCondvar, P: Probe>(
             found: taken,
         });
     }
-    judge(crew, put + taken)
+    judge(outcome, put + taken)
 }

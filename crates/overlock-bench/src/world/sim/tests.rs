@@ -5,8 +5,7 @@ use crate::registry::{Family, select};
 use crate::workload::Workload;
 use overlock_core::diagram::{Diagram, Transition};
 
-/// What a round of that lock tells, and its operations: six vCPUs on two CPUs that want nothing
-/// else.
+/// The report of a round with that lock, and its operations: six vCPUs on two CPUs, no other load.
 fn round(lock: &str) -> (Report, u64) {
     let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
     let world = Simulated::new(machine, Host::KVM, 1, Arc::default());
@@ -42,12 +41,11 @@ fn other_locks_have_no_modes() {
     assert_eq!(round("ticket").0.modes, (0, 0));
 }
 
-/// What a simulation brings in which a lock with these transitions was used, each taken as often as it
-/// says.
-fn outcome(diagram: &'static Diagram, times: &[u64]) -> Outcome<()> {
+/// The outcome of a simulation with a lock of these transitions, each taken so many times.
+fn outcome(diagram: &'static Diagram, times: &[u64]) -> engine::Outcome<()> {
     let transitions = times.iter().enumerate();
     let transitions = transitions.map(|(index, &times)| (Transition { diagram, index }, times));
-    Outcome {
+    engine::Outcome {
         results: Vec::new(),
         elapsed: Time::ZERO,
         stopped: false,
@@ -70,7 +68,7 @@ static OTHER: Diagram = Diagram {
 };
 
 #[test]
-fn arrows_are_counted_by_their_texts() {
+fn transitions_are_counted_by_their_texts() {
     assert_eq!(taken(&outcome(&KNOWN, &[3, 5]), "gone"), 5);
     assert_eq!(taken(&outcome(&KNOWN, &[3, 0]), "gone"), 0);
     assert_eq!(taken(&outcome(&OTHER, &[3]), "there and back"), 0);
@@ -78,6 +76,6 @@ fn arrows_are_counted_by_their_texts() {
 
 #[test]
 #[should_panic(expected = "the diagram pv has no transition there and forth")]
-fn an_arrow_that_is_not_in_the_diagram_is_an_error() {
+fn a_transition_that_is_not_in_the_diagram_is_an_error() {
     taken(&outcome(&KNOWN, &[3, 5]), "there and forth");
 }

@@ -1,6 +1,6 @@
 //! The options.
 
-use crate::measure::{files, workload};
+use crate::measure::{results, workload};
 
 /// The options of a workload.
 ///
@@ -82,7 +82,7 @@ pub struct Args {
     pub stat: bool,
 
     #[command(flatten)]
-    pub output: files::Args,
+    pub output: results::Args,
 }
 
 const EXAMPLES: &str = "\

@@ -1,4 +1,4 @@
-//! What the options ask for, checked.
+//! The options, checked.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::measure::load::Load;
 use crate::measure::workload::Kind;
 use crate::number::{number, seconds, whole};
 
-/// What to measure.
+/// The run that the options ask for.
 #[derive(Debug)]
 pub struct Choice {
     pub workload: Workload,
@@ -27,7 +27,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Checks everything that needs no look at the machine but its number of CPUs.
+    /// Checks everything that depends on nothing of the machine but its number of CPUs.
     pub fn new(args: &Args, workload: Kind, machine: &Machine) -> Result<Self, Exit> {
         let latency_runs = if args.no_latency {
             0

@@ -1,0 +1,72 @@
+//! Command lines that cannot be read.
+
+use clap::Command;
+use clap::error::ContextKind;
+use clap::error::ErrorKind::{
+    DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, InvalidSubcommand,
+    MissingRequiredArgument, MissingSubcommand,
+};
+
+use crate::exit::Exit;
+
+/// The subcommands that this build leaves out, by its features.
+pub const ABSENT: &[&str] = &[
+    #[cfg(not(feature = "bench"))]
+    "bench",
+    #[cfg(not(feature = "torture"))]
+    "torture",
+    #[cfg(not(feature = "sim"))]
+    "sim",
+];
+
+/// The note below the help of a build that leaves subcommands out.
+pub fn note() -> Option<&'static str> {
+    (!ABSENT.is_empty()).then_some(
+        "bench, sim and torture are features of overlock-cli: not all are in this build.",
+    )
+}
+
+/// Makes one line of clap's several: the first paragraph says all that counts.
+pub fn explain(error: clap::Error, program: Command) -> Exit {
+    match error.kind() {
+        DisplayHelp
+        | DisplayVersion
+        | DisplayHelpOnMissingArgumentOrSubcommand
+        | MissingSubcommand => return Exit::Help(error),
+        _ => {}
+    }
+    let text = error.to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = line.trim_start_matches("error: ");
+    match error.kind() {
+        MissingRequiredArgument => Exit::usage(format!("{line}; --help says more")),
+        InvalidSubcommand => Exit::usage(format!("{line}{}", subcommands(&error, program))),
+        _ => Exit::usage(line),
+    }
+}
+
+/// The subcommands that there are where `error` found none, by the usage that it shows.
+fn subcommands(error: &clap::Error, mut program: Command) -> String {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let usage = usage.unwrap_or_default();
+    let path = usage
+        .split_whitespace()
+        .skip_while(|word| *word != "overlock");
+    program.build();
+    let mut command = &program;
+    for name in path.skip(1) {
+        match command.find_subcommand(name) {
+            Some(found) => command = found,
+            None => break,
+        }
+    }
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    let names = names.join(", ");
+    let word = error.get(ContextKind::InvalidSubcommand);
+    let word = word.map(ToString::to_string).unwrap_or_default();
+    if ABSENT.contains(&word.as_str()) {
+        return format!("; this build has {names}, and {word} is a feature of overlock-cli");
+    }
+    format!("; there are {names}")
+}

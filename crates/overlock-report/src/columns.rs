@@ -1,0 +1,64 @@
+//! Tables whose columns are listed once, for rows of any kind.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
+/// A column: its title, and its cell of a row, which is [`NOTHING`] where there is no value.
+#[derive(Debug)]
+pub struct Column<R>(pub &'static str, pub fn(&R) -> String);
+
+/// The cell of a figure that was not measured.
+pub const NOTHING: &str = "-";
+
+/// Formats a value by `text`, if there is one.
+pub fn optional<T>(value: Option<T>, text: fn(T) -> String) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), text)
+}
+
+/// One table with all groups of columns, or one for each group where that is too wide for a
+/// terminal of `width` columns. `first` is the title of the names.
+pub fn blocks<R>(
+    first: &str,
+    rows: &[R],
+    name: impl Fn(&R) -> String,
+    groups: &[&[Column<R>]],
+    width: Option<u16>,
+) -> String {
+    let all = block(first, rows, &name, groups.iter().copied().flatten());
+    let widest = all.lines().map(|line| line.chars().count()).max();
+    if width.is_none_or(|width| widest <= Some(usize::from(width))) {
+        return all;
+    }
+    groups
+        .iter()
+        .map(|group| block(first, rows, &name, group.iter()))
+        .collect()
+}
+
+/// Leaves out the columns that say nothing of any row.
+fn block<'a, R: 'a>(
+    first: &str,
+    rows: &[R],
+    name: impl Fn(&R) -> String,
+    columns: impl Iterator<Item = &'a Column<R>>,
+) -> String {
+    let says = |column: &&Column<R>| rows.iter().any(|row| (column.1)(row) != NOTHING);
+    let columns: Vec<&Column<R>> = columns.filter(says).collect();
+    let mut table = Table::new();
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(std::iter::once(first).chain(columns.iter().map(|column| column.0)));
+    for row in rows {
+        let texts = columns.iter().map(|column| (column.1)(row));
+        table.add_row(std::iter::once(name(row)).chain(texts));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let lines = table.lines();
+    let mut text: String = lines
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect();
+    text.push('\n');
+    text
+}

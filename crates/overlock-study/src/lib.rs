@@ -1,0 +1,10 @@
+//! Studies on simulated machines, behind `overlock sim reproduce` and `overlock sim sweep`.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`reproduce`] | published tables beside simulated ones |
+//! | [`sweep`] | many simulations, on many cores and machines |
+
+mod pool;
+pub mod reproduce;
+pub mod sweep;

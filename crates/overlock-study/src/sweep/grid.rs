@@ -1,0 +1,352 @@
+//! The points of a sweep, and their order.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::Hash;
+use std::time::Duration;
+
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
+use serde::{Deserialize, Serialize};
+
+use overlock_bench::registry::{Entry, Family};
+use overlock_bench::workload::Workload;
+
+/// The most points of a grid: a week's work for a large cluster.
+pub const MOST_POINTS: usize = 1_000_000;
+
+/// Between the name of a machine and the number of its cores.
+pub const CORES: &str = ":cores=";
+
+/// The simulations: every combination.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// The machines, with all or some of their cores.
+    pub machines: Vec<Machine>,
+    /// The hosts of their vCPUs.
+    pub hosts: Vec<&'static Host>,
+    /// vCPUs of other guests, which want a CPU all the time.
+    pub others: Vec<usize>,
+    /// The workloads, all of one family.
+    pub workloads: Vec<Workload>,
+    /// The numbers of vCPUs.
+    pub vcpus: Vec<usize>,
+    /// The locks, which are simulated ones, of the workloads' family.
+    pub locks: Vec<&'static Entry>,
+    /// Seeds of the random choices.
+    pub seeds: Vec<u64>,
+    /// How long each simulation is.
+    pub round: Duration,
+}
+
+/// A simulation.
+#[derive(Clone, Copy, Debug)]
+pub struct Point<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The host of its vCPUs.
+    pub host: &'static Host,
+    /// vCPUs of other guests beside them.
+    pub others: usize,
+    /// The workload of the vCPUs.
+    pub workload: Workload,
+    /// How many.
+    pub vcpus: usize,
+    /// With which lock.
+    pub lock: &'static Entry,
+    /// Seed of the random choices.
+    pub seed: u64,
+}
+
+/// A point by its names, as files have it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// [`Point::machine`]
+    pub machine: String,
+    /// [`Point::host`]
+    pub host: String,
+    /// [`Point::others`]
+    pub others: usize,
+    /// [`Point::workload`]
+    pub workload: String,
+    /// [`Point::vcpus`]
+    pub vcpus: usize,
+    /// [`Point::lock`]
+    pub lock: String,
+    /// [`Point::seed`]
+    pub seed: u64,
+}
+
+/// A grid by its names, as files have it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Names {
+    machines: Vec<String>,
+    hosts: Vec<String>,
+    others: Vec<usize>,
+    workloads: Vec<String>,
+    vcpus: Vec<usize>,
+    locks: Vec<String>,
+    seeds: Vec<u64>,
+    seconds: f64,
+}
+
+/// A grid that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadGrid {
+    /// Nothing to do.
+    Empty,
+    /// The workloads are for different families of locks.
+    Families(&'static str, &'static str),
+    /// A lock does not run on a simulated machine, or is not for these workloads.
+    Lock(&'static str),
+    /// Too many points.
+    Points,
+    /// A name that this program does not know.
+    Unknown(String),
+}
+
+impl fmt::Display for BadGrid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("nothing to simulate: no lock takes so many vCPUs"),
+            Self::Families(one, other) => write!(
+                f,
+                "{one} and {other} are for different kinds of locks, and need a sweep each"
+            ),
+            Self::Lock(name) => write!(f, "{name} does not run on a simulated machine"),
+            Self::Points => write!(f, "more than {MOST_POINTS} simulations"),
+            Self::Unknown(name) => write!(f, "unknown name '{name}'"),
+        }
+    }
+}
+
+impl std::error::Error for BadGrid {}
+
+impl Grid {
+    /// Checks that the grid can be, and leaves out what it has twice.
+    ///
+    /// # Errors
+    ///
+    /// [`BadGrid`].
+    pub fn check(mut self) -> Result<Self, BadGrid> {
+        unique(&mut self.machines, machine_name);
+        unique(&mut self.hosts, |host| host.name);
+        unique(&mut self.others, |&others| others);
+        unique(&mut self.workloads, Workload::to_string);
+        unique(&mut self.vcpus, |&vcpus| vcpus);
+        unique(&mut self.locks, |lock| lock.name);
+        unique(&mut self.seeds, |&seed| seed);
+        if let [first, rest @ ..] = self.workloads.as_slice()
+            && let Some(other) = rest.iter().find(|other| other.family() != first.family())
+        {
+            return Err(BadGrid::Families(first.name(), other.name()));
+        }
+        if let Some(lock) = self.locks.iter().find(|lock| lock.simulated.is_none()) {
+            return Err(BadGrid::Lock(lock.name));
+        }
+        let sizes = [
+            self.machines.len(),
+            self.hosts.len(),
+            self.others.len(),
+            self.workloads.len(),
+            self.vcpus.len(),
+            self.locks.len(),
+            self.seeds.len(),
+        ];
+        let points = sizes
+            .into_iter()
+            .try_fold(1_usize, |product, size| product.checked_mul(size));
+        if points.is_none_or(|points| points > MOST_POINTS) {
+            return Err(BadGrid::Points);
+        }
+        if self.points().is_empty() {
+            return Err(BadGrid::Empty);
+        }
+        Ok(self)
+    }
+
+    /// All points in their order: seeds change first, then locks, vCPUs, workloads, other guests,
+    /// hosts, machines. A lock that does not take so many vCPUs has none.
+    pub fn points(&self) -> Vec<Point<'_>> {
+        let mut points = Vec::new();
+        for (machine, &host, &others) in self.places() {
+            for &workload in &self.workloads {
+                for &vcpus in &self.vcpus {
+                    for &lock in self.locks.iter().filter(|lock| takes(lock, vcpus)) {
+                        points.extend(self.seeds.iter().map(|&seed| Point {
+                            machine,
+                            host,
+                            others,
+                            workload,
+                            vcpus,
+                            lock,
+                            seed,
+                        }));
+                    }
+                }
+            }
+        }
+        points
+    }
+
+    /// Machines with what runs on them besides.
+    fn places(&self) -> impl Iterator<Item = (&Machine, &&'static Host, &usize)> {
+        self.machines.iter().flat_map(move |machine| {
+            self.hosts.iter().flat_map(move |host| {
+                self.others
+                    .iter()
+                    .map(move |others| (machine, host, others))
+            })
+        })
+    }
+
+    /// The locks that do not take all the numbers of vCPUs, and the most that each takes.
+    pub fn limited(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        self.locks.iter().filter_map(|lock| {
+            let most = lock.most_threads?;
+            let all = self.vcpus.iter().all(|&vcpus| vcpus <= most);
+            (!all).then_some((lock.name, most))
+        })
+    }
+
+    /// The grid by its names.
+    pub fn names(&self) -> Names {
+        Names {
+            machines: texts(&self.machines, machine_name),
+            hosts: texts(&self.hosts, |host| host.name),
+            others: self.others.clone(),
+            workloads: texts(&self.workloads, Workload::to_string),
+            vcpus: self.vcpus.clone(),
+            locks: texts(&self.locks, |lock| lock.name),
+            seeds: self.seeds.clone(),
+            seconds: self.round.as_secs_f64(),
+        }
+    }
+}
+
+fn takes(lock: &Entry, vcpus: usize) -> bool {
+    lock.most_threads.is_none_or(|most| vcpus <= most)
+}
+
+/// Keeps the first of each.
+fn unique<T, K: Eq + Hash>(values: &mut Vec<T>, key: impl Fn(&T) -> K) {
+    let mut seen = HashSet::new();
+    values.retain(|value| seen.insert(key(value)));
+}
+
+fn texts<T, S: Into<String>>(values: &[T], text: impl Fn(&T) -> S) -> Vec<String> {
+    values.iter().map(|value| text(value).into()).collect()
+}
+
+impl Names {
+    /// The grid that has these names.
+    ///
+    /// # Errors
+    ///
+    /// [`BadGrid`], where names are of another version of this program.
+    pub fn grid(&self) -> Result<Grid, BadGrid> {
+        let workloads: Vec<Workload> = find(&self.workloads, |name| name.parse().ok())?;
+        let family = workloads.first().ok_or(BadGrid::Empty)?.family();
+        let round = Duration::try_from_secs_f64(self.seconds)
+            .map_err(|_| BadGrid::Unknown(self.seconds.to_string()))?;
+        Grid {
+            machines: find(&self.machines, machine)?,
+            hosts: find(&self.hosts, Host::preset)?,
+            others: self.others.clone(),
+            locks: find(&self.locks, |name| lock(family, name))?,
+            workloads,
+            vcpus: self.vcpus.clone(),
+            seeds: self.seeds.clone(),
+            round,
+        }
+        .check()
+    }
+
+    /// The first thing in which two grids differ: what it is, and what it is in `self`.
+    pub fn difference(&self, other: &Self) -> Option<(&'static str, String)> {
+        let numbers = |numbers: &[usize]| texts(numbers, usize::to_string);
+        let seeds = |seeds: &[u64]| texts(seeds, u64::to_string);
+        let all = |names: &Self| {
+            [
+                ("machines", names.machines.clone()),
+                ("hosts", names.hosts.clone()),
+                ("others", numbers(&names.others)),
+                ("workloads", names.workloads.clone()),
+                ("vcpus", numbers(&names.vcpus)),
+                ("locks", names.locks.clone()),
+                ("seeds", seeds(&names.seeds)),
+                ("seconds", vec![names.seconds.to_string()]),
+            ]
+        };
+        let mut pairs = all(self).into_iter().zip(all(other));
+        pairs.find_map(|((what, ours), (_, theirs))| {
+            (ours != theirs).then(|| (what, ours.join(",")))
+        })
+    }
+}
+
+fn find<T>(names: &[String], known: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, BadGrid> {
+    let find = |name: &String| known(name).ok_or_else(|| BadGrid::Unknown(name.clone()));
+    names.iter().map(find).collect()
+}
+
+/// Its name, and the number of its cores where it has lost some.
+fn machine_name(machine: &Machine) -> String {
+    let whole = Machine::preset(machine.name).map(Machine::all_cores);
+    match machine.all_cores() {
+        cores if Some(cores) == whole => machine.name.to_owned(),
+        cores => format!("{}{CORES}{cores}", machine.name),
+    }
+}
+
+/// The other way round.
+fn machine(text: &str) -> Option<Machine> {
+    let Some((name, cores)) = text.split_once(CORES) else {
+        return Machine::preset(text).cloned();
+    };
+    let machine = Machine::preset(name)?.with_cores(cores.parse().ok()?);
+    (machine_name(&machine) == text).then_some(machine)
+}
+
+fn lock(family: Family, name: &str) -> Option<&'static Entry> {
+    family.locks().iter().find(|entry| entry.name == name)
+}
+
+impl Point<'_> {
+    /// The point by its names.
+    pub fn key(&self) -> Key {
+        Key {
+            machine: machine_name(self.machine),
+            host: self.host.name.to_owned(),
+            others: self.others,
+            workload: self.workload.to_string(),
+            vcpus: self.vcpus,
+            lock: self.lock.name.to_owned(),
+            seed: self.seed,
+        }
+    }
+}
+
+impl Key {
+    /// The machine, host and workload: all but the lock and the seed.
+    pub fn place(&self) -> String {
+        let Self {
+            machine,
+            host,
+            workload,
+            vcpus,
+            ..
+        } = self;
+        let others = match self.others {
+            0 => String::new(),
+            others => format!(" beside {others} of others"),
+        };
+        format!("{machine}, {host}, {workload}, {vcpus} vCPUs{others}")
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}, seed {}", self.place(), self.lock, self.seed)
+    }
+}

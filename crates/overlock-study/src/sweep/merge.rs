@@ -1,0 +1,99 @@
+//! Several files made one.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use super::error::Error;
+use super::grid::{Grid, Key};
+use super::record::Outcome;
+use super::store::{Line, Part, header};
+
+/// All parts together.
+#[derive(Debug)]
+pub struct Merged {
+    /// The grid of the parts.
+    pub grid: Grid,
+    /// The results, in the grid's order.
+    pub lines: Vec<Line>,
+    /// The points that no part has, in the same order.
+    pub missing: Vec<Key>,
+    /// Results that were there more than once.
+    pub duplicates: usize,
+}
+
+/// Joins parts. Their order does not matter; `None` for no part at all.
+///
+/// # Errors
+///
+/// If parts are of different grids, or disagree about a point. Simulations depend on nothing but
+/// their settings, so the parts are then of different builds of this program.
+pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Error> {
+    let mut parts = parts.into_iter();
+    let Some(first) = parts.next() else {
+        return Ok(None);
+    };
+    let grid = first.grid.clone();
+    let mut found: HashMap<Key, (Line, String)> = HashMap::new();
+    let mut duplicates = 0;
+    for part in std::iter::once(first).chain(parts) {
+        part.expect(&grid)?;
+        for line in part.lines {
+            match found.get(&line.record.key) {
+                None => {
+                    let origin = part.path.display().to_string();
+                    found.insert(line.record.key.clone(), (line, origin));
+                }
+                Some((other, _)) if other.text == line.text => duplicates += 1,
+                Some((_, origin)) => {
+                    let key = &line.record.key;
+                    return Err(Error::refused(
+                        &part.path,
+                        format!("contradicts {origin}: they are of different builds ({key})"),
+                    ));
+                }
+            }
+        }
+    }
+    let mut merged = Merged {
+        lines: Vec::with_capacity(found.len()),
+        missing: Vec::new(),
+        duplicates,
+        grid,
+    };
+    for point in merged.grid.points() {
+        let key = point.key();
+        match found.remove(&key) {
+            Some((line, _)) => merged.lines.push(line),
+            None => merged.missing.push(key),
+        }
+    }
+    Ok(Some(merged))
+}
+
+impl Merged {
+    /// The lines of simulations that failed, and how they did.
+    pub fn failures(&self) -> impl Iterator<Item = (&Key, &str)> {
+        failures(&self.lines)
+    }
+
+    /// Writes all of it as a file of results.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        writeln!(out, "{}", header(&self.grid))?;
+        for line in &self.lines {
+            writeln!(out, "{}", line.text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Those of `lines` that failed, and how they did.
+pub fn failures(lines: &[Line]) -> impl Iterator<Item = (&Key, &str)> {
+    lines.iter().filter_map(|line| match &line.record.outcome {
+        Outcome::Failed { error } => Some((&line.record.key, error.as_str())),
+        Outcome::Measured(_) => None,
+    })
+}

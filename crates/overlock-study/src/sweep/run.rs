@@ -1,0 +1,90 @@
+//! All simulations that are left to do, on several threads.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::thread;
+
+use super::error::Error;
+use super::grid::{Key, Point};
+use super::record::{Measured, Outcome, Record};
+use super::store::{Line, Store};
+use crate::pool;
+use overlock_bench::error::Error as Failure;
+use overlock_bench::interrupt::Interrupt;
+
+/// An observer of the sweep, for a progress bar.
+pub trait Observer {
+    /// So many simulations have ended, and this one begins.
+    fn begin(&mut self, ended: usize, key: &Key);
+}
+
+impl<F: FnMut(usize, &Key)> Observer for F {
+    fn begin(&mut self, ended: usize, key: &Key) {
+        self(ended, key);
+    }
+}
+
+/// Of `points`, those that have no line yet.
+pub fn left<'a>(points: impl IntoIterator<Item = Point<'a>>, done: &[Line]) -> Vec<Point<'a>> {
+    let done: HashSet<&Key> = done.iter().map(|line| &line.record.key).collect();
+    points
+        .into_iter()
+        .filter(|point| !done.contains(&point.key()))
+        .collect()
+}
+
+/// Simulates all `points`, so many at once, and appends each to the store as it ends. Returns their
+/// lines, which are fewer than the points if `interrupt` was raised.
+///
+/// # Errors
+///
+/// If a result cannot be written; the simulations that run then are dropped.
+pub fn run(
+    points: &[Point<'_>],
+    jobs: usize,
+    store: &mut Store,
+    interrupt: &Interrupt,
+    simulate: impl Fn(&Point<'_>) -> Result<Measured, Failure> + Sync,
+    observer: &mut impl Observer,
+) -> Result<Vec<Line>, Error> {
+    let ended = Cell::new(0);
+    let waiting = points
+        .iter()
+        .take_while(|_| !interrupt.is_raised())
+        .inspect(|point| observer.begin(ended.get(), &point.key()));
+    pool::each(waiting, jobs, simulate, |results| {
+        let mut lines = Vec::new();
+        for (point, result) in results {
+            let Some(outcome) = outcome(result) else {
+                continue;
+            };
+            let key = point.key();
+            let line = Line::new(Record { key, outcome });
+            // The other simulations would be lost.
+            store.append(&line).inspect_err(|_| interrupt.raise())?;
+            lines.push(line);
+            ended.set(lines.len());
+        }
+        Ok(lines)
+    })
+}
+
+/// The result of a simulation, unless it was interrupted.
+fn outcome(result: thread::Result<Result<Measured, Failure>>) -> Option<Outcome> {
+    let error = match result {
+        Ok(Ok(measured)) => return Some(Outcome::Measured(Box::new(measured))),
+        Ok(Err(Failure::Interrupted)) => return None,
+        Ok(Err(failure)) => failure.to_string(),
+        Err(panic) => format!("panicked: {}", message(panic.as_ref())),
+    };
+    Some(Outcome::Failed { error })
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (_, Some(text)) => text,
+        _ => "for no known reason",
+    }
+}

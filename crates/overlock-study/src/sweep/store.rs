@@ -1,0 +1,246 @@
+//! The file of results: a line of JSON that says what the file is, then one for each simulation
+//! that has ended.
+//!
+//! Lines are only ever appended, each in one piece as its simulation ends. A process that is killed
+//! in between leaves half a line at the end, which the next one removes; the rest is whole.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+use super::grid::{Grid, Key, Names};
+use super::record::Record;
+
+/// How a file begins.
+const MARK: &str = r#"{"format":"overlock sweep","#;
+/// Changes with the meaning of the lines.
+const VERSION: u32 = 1;
+/// Results of one version of the simulator are not those of another.
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: String,
+    version: u32,
+    program: String,
+    grid: Names,
+}
+
+/// The first line, without its end.
+pub(super) fn header(grid: &Grid) -> String {
+    let header = Header {
+        format: "overlock sweep".to_owned(),
+        version: VERSION,
+        program: PROGRAM.to_owned(),
+        grid: grid.names(),
+    };
+    serde_json::to_string(&header).expect("names and numbers can be written")
+}
+
+/// A line that is there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Its content.
+    pub record: Record,
+    /// The line itself, without its end.
+    pub text: String,
+}
+
+impl Line {
+    /// The line for a record.
+    pub fn new(record: Record) -> Self {
+        let text = serde_json::to_string(&record).expect("names and numbers can be written");
+        Self { record, text }
+    }
+}
+
+/// The content of a file.
+#[derive(Debug)]
+pub struct Part {
+    /// The file.
+    pub path: PathBuf,
+    /// The grid that it has when it is done, perhaps together with other parts.
+    pub grid: Grid,
+    /// The results, in their order.
+    pub lines: Vec<Line>,
+    /// Bytes up to the end of the last line that is whole.
+    whole: u64,
+}
+
+impl Part {
+    /// Reads a file; `None` if it does not even have a whole first line.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is of another kind or version, or contradicts itself.
+    pub fn read(path: &Path) -> Result<Option<Self>, Error> {
+        let content = fs::read(path).map_err(Error::io(path))?;
+        Self::parse(path, &content)
+    }
+
+    pub(super) fn parse(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
+        let refused = |why: String| Error::refused(path, why);
+        let length = content.len().min(MARK.len());
+        if content[..length] != MARK.as_bytes()[..length] {
+            return Err(refused("is no file of `overlock sim sweep`".to_owned()));
+        }
+        let Some(end) = content.iter().rposition(|&byte| byte == b'\n') else {
+            return Ok(None);
+        };
+        let whole = std::str::from_utf8(&content[..end])
+            .map_err(|error| refused(format!("is damaged: {error}")))?;
+        let mut lines = whole.split('\n');
+        let grid = first(lines.next().unwrap_or_default()).map_err(refused)?;
+        let mut part = Self {
+            path: path.to_owned(),
+            grid,
+            lines: Vec::new(),
+            whole: end as u64 + 1,
+        };
+        part.fill(lines)?;
+        Ok(Some(part))
+    }
+
+    fn fill<'a>(&mut self, lines: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+        let points = self.grid.points();
+        let mut found: HashMap<Key, Option<&str>> =
+            points.iter().map(|point| (point.key(), None)).collect();
+        for (index, text) in lines.enumerate() {
+            let refused = |why: String| {
+                let number = index + 2;
+                Error::refused(&self.path, format!("line {number} {why}"))
+            };
+            let record: Record = serde_json::from_str(text)
+                .map_err(|error| refused(format!("is damaged: {error}")))?;
+            let Some(place) = found.get_mut(&record.key) else {
+                return Err(refused(format!("is not of this grid: {}", record.key)));
+            };
+            match place.replace(text) {
+                None => self.lines.push(Line {
+                    text: text.to_owned(),
+                    record,
+                }),
+                Some(other) if other == text => {}
+                Some(_) => {
+                    return Err(refused(format!("contradicts one before: {}", record.key)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Complains unless it is a part of `grid`.
+    pub(super) fn expect(&self, grid: &Grid) -> Result<(), Error> {
+        match self.grid.names().difference(&grid.names()) {
+            None => Ok(()),
+            Some((what, theirs)) => Err(Error::refused(
+                &self.path,
+                format!("is of another grid, with {what} {theirs}"),
+            )),
+        }
+    }
+}
+
+/// The grid of a file, by its first line.
+fn first(line: &str) -> Result<Grid, String> {
+    /// The header fields of every version.
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+        program: String,
+    }
+    let damaged = |error: serde_json::Error| format!("line 1 is damaged: {error}");
+    let Version { version, program } = serde_json::from_str(line).map_err(damaged)?;
+    if version != VERSION {
+        return Err(format!(
+            "is of format {version}, and overlock {PROGRAM} has format {VERSION}"
+        ));
+    }
+    if program != PROGRAM {
+        return Err(format!(
+            "is of overlock {program}, whose results are not those of overlock {PROGRAM}"
+        ));
+    }
+    let header: Header = serde_json::from_str(line).map_err(damaged)?;
+    let grid = header.grid.grid();
+    grid.map_err(|error| format!("line 1 is damaged: {error}"))
+}
+
+/// A file that results are appended to.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    file: File,
+}
+
+impl Store {
+    /// Opens the file at `path` for the results of `grid`, or makes it, and returns the results
+    /// that are there already.
+    ///
+    /// # Errors
+    ///
+    /// If the file is of something else, or cannot be written, or another process writes it now.
+    pub fn open(path: &Path, grid: &Grid) -> Result<(Self, Vec<Line>), Error> {
+        let io = || Error::io(path);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(io())?;
+        if !file.metadata().map_err(io())?.is_file() {
+            return Err(Error::refused(path, "results need a file"));
+        }
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::refused(path, "another sweep writes to it now"));
+            }
+            // Some file systems of clusters have no locks: there the user must give each shard its
+            // file.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).map_err(io())?;
+        let part = Part::parse(path, &content)?;
+        if let Some(part) = &part {
+            part.expect(grid)?;
+        }
+        let whole = part.as_ref().map_or(0, |part| part.whole);
+        file.set_len(whole).map_err(io())?;
+        file.seek(SeekFrom::Start(whole)).map_err(io())?;
+        let mut store = Self {
+            path: path.to_owned(),
+            file,
+        };
+        let lines = match part {
+            Some(part) => part.lines,
+            None => {
+                store.write(header(grid))?;
+                Vec::new()
+            }
+        };
+        Ok((store, lines))
+    }
+
+    /// Appends a result.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn append(&mut self, line: &Line) -> Result<(), Error> {
+        self.write(line.text.clone())
+    }
+
+    fn write(&mut self, mut text: String) -> Result<(), Error> {
+        text.push('\n');
+        let written: io::Result<()> = self.file.write_all(text.as_bytes());
+        written
+            .and_then(|()| self.file.flush())
+            .map_err(Error::io(&self.path))
+    }
+}

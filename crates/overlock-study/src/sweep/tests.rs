@@ -1,0 +1,322 @@
+//! Invariants of every grid, however it is split, killed and joined.
+
+mod files;
+mod grids;
+
+use std::cell::Cell;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use overlock_sim::account::Counts;
+use overlock_sim::cache::Traffic;
+use overlock_sim::host::Host;
+use overlock_sim::machine::PRESETS;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::merge::{Merged, merge};
+use super::run::{left, run};
+use super::*;
+use overlock_bench::error::Error as Failure;
+use overlock_bench::interrupt::Interrupt;
+use overlock_bench::registry::{Entry, Family};
+use overlock_bench::report::simulation::Summary;
+use overlock_bench::workload::Workload;
+use overlock_bench::world::sim::Report;
+
+fn locks(names: &[&str]) -> Vec<&'static Entry> {
+    overlock_bench::registry::select(Family::Exclusive, names.iter().copied()).unwrap()
+}
+
+fn grid(vcpus: &[usize], seeds: u64) -> Grid {
+    let grid = Grid {
+        machines: vec![PRESETS[0].clone(), PRESETS[1].with_cores(8)],
+        hosts: vec![&Host::KVM],
+        others: vec![0],
+        workloads: vec!["micro:cs=95".parse().unwrap()],
+        vcpus: vcpus.to_vec(),
+        locks: locks(&["ticket", "hybrid", "pv_ticket_small"]),
+        seeds: (1..=seeds).collect(),
+        round: Duration::from_micros(100),
+    };
+    grid.check().unwrap()
+}
+
+/// A result that depends on the point and on nothing else, and is quick.
+fn quick(point: &Point<'_>) -> Result<Measured, Failure> {
+    if point.seed == 3 {
+        return Err(Failure::Simulation("nobody is left".to_owned()));
+    }
+    let ops = 1e9 / (point.seed as f64 + point.vcpus as f64 / 3.0 + point.machine.cpus() as f64);
+    Ok(Measured {
+        ops_per_sec: ops,
+        total: ops as u64,
+        ..nothing()
+    })
+}
+
+fn nothing() -> Measured {
+    let report = Report {
+        elapsed: Duration::ZERO,
+        accounts: Vec::new(),
+        counts: Counts::default(),
+        traffic: Traffic::default(),
+        modes: (0, 0),
+        trace: Vec::new(),
+        events: 0,
+    };
+    Measured {
+        elapsed_s: 1.0,
+        ops_per_sec: 0.0,
+        total: 0,
+        min: 0,
+        avg: 0.0,
+        max: 0,
+        jain: 1.0,
+        waits: None,
+        read: None,
+        write: None,
+        mbit_per_sec: None,
+        dropped_per_sec: None,
+        build_s: None,
+        simulation: Summary::new(&[report]).unwrap(),
+    }
+}
+
+/// Runs what is left of a shard.
+fn sweep(path: &Path, grid: &Grid, shard: Shard) {
+    let (mut store, done) = Store::open(path, grid).unwrap();
+    let points = left(shard.of(grid.points()), &done);
+    let ended = run(
+        &points,
+        3,
+        &mut store,
+        &Interrupt::default(),
+        quick,
+        &mut |_: usize, _: &Key| {},
+    );
+    assert_eq!(ended.unwrap().len(), points.len());
+}
+
+fn part(path: &Path) -> Part {
+    Part::read(path).unwrap().unwrap()
+}
+
+fn bytes(merged: &Merged) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    merged.write(&mut bytes).unwrap();
+    bytes
+}
+
+/// A whole sweep of a grid, merged.
+fn whole(dir: &TempDir, grid: &Grid) -> Vec<u8> {
+    let path = dir.path().join("whole");
+    sweep(&path, grid, Shard::WHOLE);
+    let merged = merge([part(&path)]).unwrap().unwrap();
+    assert!(merged.missing.is_empty());
+    bytes(&merged)
+}
+
+fn refused<T>(result: Result<T, Error>, says: &str) {
+    match result {
+        Err(Error::Refused(_, why)) => assert!(why.contains(says), "{why}"),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it is not refused: {says}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Shards on machines of their own, merged in any order, are the whole.
+    #[test]
+    fn any_split_in_any_order_is_the_whole(
+        count in 1_usize..9,
+        order in Just((0..8).collect::<Vec<usize>>()).prop_shuffle(),
+        seeds in 1_u64..5,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let grid = grid(&[1, 200], seeds);
+        let whole = whole(&dir, &grid);
+        let mut parts = Vec::new();
+        for index in order.into_iter().filter(|&index| index < count) {
+            let path = dir.path().join(format!("part{index}"));
+            sweep(&path, &grid, format!("{}/{count}", index + 1).parse().unwrap());
+            parts.push(part(&path));
+        }
+        let merged = merge(parts).unwrap().unwrap();
+        prop_assert_eq!(merged.duplicates, 0);
+        prop_assert_eq!(bytes(&merged), whole);
+    }
+}
+
+/// A killed process may leave any beginning of its file.
+#[test]
+fn a_sweep_that_was_cut_at_any_byte_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = grid(&[4], 1);
+    let whole = whole(&dir, &grid);
+    let path = dir.path().join("cut");
+    for length in 0..=whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        sweep(&path, &grid, Shard::WHOLE);
+        let merged = merge([part(&path)]).unwrap().unwrap();
+        assert_eq!(bytes(&merged), whole, "after {length} bytes");
+    }
+}
+
+/// Not only with results that a test makes up: those of the simulator depend on neither threads nor
+/// order.
+#[test]
+fn simulations_depend_on_their_settings_alone() {
+    for family in [Family::Exclusive, Family::ReaderWriter] {
+        let workloads = Workload::ALL.into_iter();
+        let locks = family.locks().iter();
+        let grid = Grid {
+            machines: vec![PRESETS[1].clone()],
+            others: vec![8],
+            workloads: workloads
+                .filter(|workload| workload.family() == family)
+                .collect(),
+            locks: locks.filter(|lock| lock.simulated.is_some()).collect(),
+            ..grid(&[3, 50], 1)
+        };
+        same_forwards_and_backwards(&grid);
+    }
+}
+
+fn same_forwards_and_backwards(grid: &Grid) {
+    let points = grid.points();
+    let interrupt = Arc::new(Interrupt::default());
+    let simulated = |point: &Point<'_>| {
+        let measured = simulate(point, grid.round, &interrupt).unwrap();
+        serde_json::to_string(&measured).unwrap()
+    };
+    let forwards: Vec<String> = points.iter().map(simulated).collect();
+    let backwards: Vec<String> = std::thread::scope(|scope| {
+        let simulated = &simulated;
+        let one = |point| scope.spawn(move || simulated(point));
+        let all: Vec<_> = points.iter().rev().map(one).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    for ((point, one), other) in points.iter().zip(forwards).zip(backwards.into_iter().rev()) {
+        assert_eq!(one, other, "{}", point.key());
+    }
+}
+
+#[test]
+fn two_shards_may_share_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = grid(&[4], 2);
+    let path = dir.path().join("both");
+    for shard in ["2/2", "1/2"] {
+        sweep(&path, &grid, shard.parse().unwrap());
+    }
+    let merged = merge([part(&path)]).unwrap().unwrap();
+    assert_eq!(bytes(&merged), whole(&dir, &grid));
+    // But not at the same time.
+    let _store = Store::open(&path, &grid).unwrap();
+    refused(Store::open(&path, &grid), "another sweep writes to it");
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = grid(&[4], 2);
+    let path = dir.path().join("half");
+    sweep(&path, &grid, "1/2".parse().unwrap());
+    let merged = merge([part(&path)]).unwrap().unwrap();
+    let missing: Vec<Key> = grid
+        .points()
+        .iter()
+        .skip(1)
+        .step_by(2)
+        .map(Point::key)
+        .collect();
+    assert_eq!(merged.missing, missing);
+    let first = "e5-2699v3, kvm, micro:cs=95:ncs=0, 4 vCPUs, ticket, seed 2";
+    assert_eq!(missing[0].to_string(), first);
+}
+
+#[test]
+fn failures_do_not_stop_the_others_and_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = grid(&[4], 4);
+    let path = dir.path().join("file");
+    let (mut store, _) = Store::open(&path, &grid).unwrap();
+    let simulate = |point: &Point<'_>| {
+        assert!(point.seed != 2, "the lock is held");
+        quick(point)
+    };
+    let points = grid.points();
+    let none = Interrupt::default();
+    let lines = run(
+        &points,
+        2,
+        &mut store,
+        &none,
+        simulate,
+        &mut |_: usize, _: &Key| {},
+    )
+    .unwrap();
+    assert_eq!(lines.len(), points.len());
+    let mut errors: Vec<&str> = merge::failures(&lines).map(|(_, error)| error).collect();
+    errors.sort_unstable();
+    errors.dedup();
+    let both = ["did not end: nobody is left", "panicked: the lock is held"];
+    assert_eq!(errors, both);
+    drop(store);
+
+    let merged = merge([part(&path)]).unwrap().unwrap();
+    assert_eq!(merged.failures().count(), points.len() / 2);
+    let table = table::render(&merged.lines, None);
+    assert!(
+        table.contains("failed") && table.contains("e5-2620v4:cores=8, kvm"),
+        "{table}"
+    );
+    let mut csv = Vec::new();
+    csv::write(&mut csv, &merged.lines).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    assert_eq!(csv.lines().count(), 1 + points.len());
+    let begin = "machine,host,others,workload,vcpus,lock,seed,elapsed_s,ops_per_sec,";
+    assert!(csv.starts_with(begin), "{csv}");
+    assert!(csv.contains("simulation_time_work"), "{csv}");
+    let failed = csv.lines().nth(2).unwrap();
+    let key = "e5-2699v3,kvm,0,micro:cs=95:ncs=0,4,ticket,2,,,";
+    assert!(
+        failed.starts_with(key) && failed.ends_with(",panicked: the lock is held"),
+        "{failed}"
+    );
+}
+
+#[test]
+fn an_interrupted_sweep_keeps_what_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = grid(&[4], 3);
+    let path = dir.path().join("file");
+    let (mut store, _) = Store::open(&path, &grid).unwrap();
+    let interrupt = Interrupt::default();
+    let done = grid
+        .points()
+        .iter()
+        .take_while(|point| point.lock.name != "hybrid")
+        .count();
+    let simulate = |point: &Point<'_>| {
+        if point.lock.name == "hybrid" {
+            interrupt.raise();
+            return Err(Failure::Interrupted);
+        }
+        quick(point)
+    };
+    let begun = Cell::new(0);
+    let mut observer = |_: usize, _: &Key| begun.set(begun.get() + 1);
+    let points = grid.points();
+    let lines = run(&points, 1, &mut store, &interrupt, simulate, &mut observer).unwrap();
+    assert_eq!((lines.len(), begun.get()), (done, done + 1));
+    drop(store);
+    sweep(&path, &grid, Shard::WHOLE);
+    let merged = merge([part(&path)]).unwrap().unwrap();
+    assert_eq!(bytes(&merged), whole(&dir, &grid));
+}

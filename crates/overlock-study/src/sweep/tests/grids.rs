@@ -1,0 +1,48 @@
+//! Valid grids.
+
+use super::*;
+
+#[test]
+fn grids_have_each_thing_once_and_nothing_impossible() {
+    let twice = Grid {
+        vcpus: vec![4, 200, 4],
+        ..grid(&[4], 2)
+    };
+    let twice = twice.check().unwrap();
+    assert_eq!(twice.vcpus, [4, 200]);
+    // The small ticket takes 127 at most.
+    assert_eq!(
+        twice.limited().collect::<Vec<_>>(),
+        [("pv_ticket_small", 127)]
+    );
+    assert_eq!(twice.points().len(), 2 * 2 * (3 + 2));
+
+    let bad = |change: fn(&mut Grid)| {
+        let mut grid = grid(&[4], 2);
+        change(&mut grid);
+        grid.check().unwrap_err().to_string()
+    };
+    let many = bad(|grid| grid.seeds = (0..1_000_000).collect());
+    assert_eq!(many, "more than 1000000 simulations");
+    let mixed = bad(|grid| grid.workloads.push(Workload::Rwsem));
+    assert!(
+        mixed.starts_with("micro and rwsem are for different kinds"),
+        "{mixed}"
+    );
+    let none = bad(|grid| {
+        grid.locks = locks(&["pv_ticket_small"]);
+        grid.vcpus = vec![200];
+    });
+    assert!(none.starts_with("nothing to simulate"), "{none}");
+    let peer = bad(|grid| grid.locks = locks(&["std"]));
+    assert_eq!(peer, "std does not run on a simulated machine");
+}
+
+#[test]
+fn grids_survive_as_names() {
+    let grid = grid(&[4, 8], 2);
+    let again = grid.names().grid().unwrap();
+    assert_eq!(again.names(), grid.names());
+    assert_eq!(again.machines, grid.machines);
+    assert_eq!(again.round, grid.round);
+}
