@@ -74,8 +74,11 @@ const BEYOND: &[(&str, &str, usize)] = &[
     ("osq", "one-leaves", 0),
     ("osq", "two-leave", 0),
     (Mutex::<Loom>::NAME, "within", 2),
+    (Mutex::<Loom>::NAME, "bump", 2),
     (MutexInside::<Loom>::NAME, "within", 2),
+    (MutexInside::<Loom>::NAME, "bump", 2),
     (MutexNone::<Loom>::NAME, "within", 2),
+    (MutexNone::<Loom>::NAME, "bump", 2),
 ];
 
 /// With fewer preemptions than this loom can run a scenario of a lock.
