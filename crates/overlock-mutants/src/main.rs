@@ -174,10 +174,13 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 fn page(verdicts: &[Verdict]) -> String {
     format!(
         "# Mutants\n\n\
-         {} ways to break a line of overlock-core, one at a time: a barrier left out, two stores swapped, an ordering weakened, a look \n\
-         forgotten. Each prevents a race or a hang, and a check has to notice that it is broken: the explorer (the lock and the scenario are\n\
-         named, and how it failed) or a unit test of core (its path). They are listed in [mutants/](../mutants), with the lines they change;\n\
-         [orderings.md](orderings.md) has the pairs of orderings by the names used here. This page is what this command wrote:\n\n\
+         For those who ask whether the checks would notice a broken lock. The page lists {} ways to break a\n\
+         line of overlock-core, one at a time, and the check that notices each: a barrier left out, two\n\
+         stores swapped, an ordering weakened, a recheck forgotten.\n\n\
+         Each line prevents a race or a hang. The check is the explorer (with the lock, the scenario and the\n\
+         failure) or a unit test of core (its path). [mutants/](../mutants) has the changed lines, and\n\
+         [orderings.md](orderings.md) the pairs of orderings by the names used here. This command writes the\n\
+         page:\n\n\
          ```sh\n\
          cargo run -p overlock-mutants -- --table docs/mutants.md\n\
          ```\n\n",
