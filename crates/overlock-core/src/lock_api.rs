@@ -156,4 +156,5 @@ macro_rules! sleep_mutexes {
 crate::spin_locks!(spin_mutexes);
 crate::sleep_locks!(sleep_mutexes);
 // In place of `FastQueue`, which is fallible.
+#[cfg(target_has_atomic = "64")]
 raw_mutex!(spin, LazyFastQueue, node);

@@ -154,6 +154,7 @@ macro_rules! const_lock {
 }
 
 crate::spin_locks!(const_lock);
+#[cfg(target_has_atomic = "64")]
 const_lock!(@ LazyFastQueue, node);
 
 #[cfg(test)]

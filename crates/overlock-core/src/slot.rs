@@ -8,6 +8,7 @@ use crate::platform::atomic::{Atomic, Zero, clear};
 use crate::platform::atomics::{Atomics, ConstAtomics};
 use crate::platform::contexts::CONTEXTS;
 use crate::rw::percpu_rwsem::reading::Reading;
+#[cfg(target_has_atomic = "64")]
 use crate::spin::fast_queue::tickets::Contexts;
 
 /// The most slots that a platform may have: 14 bits of a queue's tail name one.
@@ -24,7 +25,7 @@ pub struct Node<A: Atomics> {
     pub(crate) info: A::U32,
     pub(crate) kicks: A::U32,
     pub(crate) lock: A::Usize,
-    pub(crate) kicked_at: A::U64,
+    pub(crate) kicked_at: A::Usize,
     pub(crate) cancel: A::Usize,
 }
 
@@ -36,6 +37,7 @@ pub(crate) struct Slot<A: Atomics> {
     /// The contexts that are in use, a bit each; above them, a count of guards.
     pub(crate) busy: A::U32,
     pub(crate) grant: A::Usize,
+    #[cfg(target_has_atomic = "64")]
     pub(crate) contexts: Contexts<A>,
     pub(crate) reading: Reading<A>,
 }
@@ -50,7 +52,7 @@ impl<A: Atomics> Node<A> {
             info: A::U32::new(0),
             kicks: A::U32::new(0),
             lock: A::Usize::new(0),
-            kicked_at: A::U64::new(0),
+            kicked_at: A::Usize::new(0),
             cancel: A::Usize::new(0),
         }
     }
@@ -79,6 +81,7 @@ impl<A: ConstAtomics> Slot<A> {
         nodes: [const { Node::INIT }; CONTEXTS],
         busy: Zero::ZERO,
         grant: Zero::ZERO,
+        #[cfg(target_has_atomic = "64")]
         contexts: Contexts::INIT,
         reading: Reading::INIT,
     };
@@ -91,6 +94,7 @@ impl<A: Atomics> Slot<A> {
             nodes: core::array::from_fn(|_| Node::new()),
             busy: A::U32::new(0),
             grant: A::Usize::new(0),
+            #[cfg(target_has_atomic = "64")]
             contexts: Contexts::new(),
             reading: Reading::new(),
         }
@@ -112,7 +116,18 @@ impl<A: Atomics> Slot<A> {
         self.reading.forget();
         clear([&self.grant].into_iter());
         clear([&self.busy].into_iter());
-        !self.contexts.is_in_use()
+        !self.is_between_tickets()
+    }
+
+    /// Whether the thread is in the middle of acquiring a fast queue lock.
+    #[cfg(target_has_atomic = "64")]
+    fn is_between_tickets(&self) -> bool {
+        self.contexts.is_in_use()
+    }
+
+    #[cfg(not(target_has_atomic = "64"))]
+    fn is_between_tickets(&self) -> bool {
+        false
     }
 }
 

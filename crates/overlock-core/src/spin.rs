@@ -1,6 +1,7 @@
 //! The spinlocks. Waiters poll; those of the paravirtual locks sleep after a while.
 
 pub mod backoff_ticket;
+#[cfg(target_has_atomic = "64")]
 pub mod fast_queue;
 #[cfg(feature = "faulty")]
 pub mod faulty;
@@ -15,6 +16,7 @@ pub mod ticket;
 pub mod unfair;
 
 pub use backoff_ticket::BackoffTicket;
+#[cfg(target_has_atomic = "64")]
 pub use fast_queue::{FastQueue, LazyFastQueue};
 pub use hemlock::Hemlock;
 pub use hybrid::{Hybrid, HybridShort};

@@ -23,6 +23,7 @@
 use crate::platform::atomics::{Atomics, ConstAtomics};
 use crate::rw::percpu_rwsem::reading::ReaderIds;
 use crate::slot::{MAX_SLOTS, Slot};
+#[cfg(target_has_atomic = "64")]
 use crate::spin::fast_queue::tickets::{TicketPool, TicketTable, Tickets};
 use crate::spin::pv::lock_hash::line::Line;
 use crate::spin::pv_ticket::waiters::line::WaiterLine;
@@ -44,9 +45,11 @@ pub struct Storage<
     const LOCK_TICKETS: usize,
 > {
     slots: [Slot<A>; SLOTS],
+    #[cfg(target_has_atomic = "64")]
     tickets: Tickets<A, SLOTS, LOCK_TICKETS>,
     waiters: [WaiterLine<A>; WAITER_LINES],
     lock_hash: [Line<A>; SLOTS],
+    #[cfg(target_has_atomic = "64")]
     ticket_pool: TicketPool<A>,
     reader_ids: ReaderIds<A>,
 }
@@ -58,9 +61,11 @@ impl<A: ConstAtomics, const SLOTS: usize, const WAITER_LINES: usize, const LOCK_
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
     pub const INIT: Self = Storage {
         slots: [const { Slot::INIT }; SLOTS],
+        #[cfg(target_has_atomic = "64")]
         tickets: Tickets::INIT,
         waiters: [const { WaiterLine::INIT }; WAITER_LINES],
         lock_hash: [const { Line::INIT }; SLOTS],
+        #[cfg(target_has_atomic = "64")]
         ticket_pool: TicketPool::INIT,
         reader_ids: ReaderIds::INIT,
     };
@@ -73,9 +78,11 @@ impl<A: Atomics, const SLOTS: usize, const WAITER_LINES: usize, const LOCK_TICKE
     pub fn new() -> Self {
         Storage {
             slots: core::array::from_fn(|_| Slot::new()),
+            #[cfg(target_has_atomic = "64")]
             tickets: Tickets::new(),
             waiters: core::array::from_fn(|_| WaiterLine::new()),
             lock_hash: core::array::from_fn(|_| Line::new()),
+            #[cfg(target_has_atomic = "64")]
             ticket_pool: TicketPool::new(),
             reader_ids: ReaderIds::new(),
         }
@@ -94,6 +101,7 @@ impl<A: Atomics, const SLOTS: usize, const WAITER_LINES: usize, const LOCK_TICKE
 #[derive(Debug)]
 pub struct Tables<A: Atomics> {
     pub(crate) slots: &'static [Slot<A>],
+    #[cfg(target_has_atomic = "64")]
     pub(crate) tickets: TicketTable<A>,
     pub(crate) waiters: &'static [WaiterLine<A>],
     /// With as many buckets as there are nodes, since a node is in at most one.
@@ -118,6 +126,7 @@ impl<A: Atomics> Tables<A> {
         }
         Tables {
             slots: &storage.slots,
+            #[cfg(target_has_atomic = "64")]
             tickets: TicketTable::new(&storage.tickets, &storage.ticket_pool),
             waiters: &storage.waiters,
             lock_hash: &storage.lock_hash,

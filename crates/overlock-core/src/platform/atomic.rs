@@ -1,8 +1,10 @@
 //! Atomic integers as a trait, so that a checker or a simulator can supply its own.
 
 use core::fmt::Debug;
+#[cfg(target_has_atomic = "64")]
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 
 /// An atomic integer holding a `T`; the operations are those of [`core::sync::atomic`].
 #[allow(missing_docs)] // each is documented at its namesake in core
@@ -101,7 +103,9 @@ macro_rules! impl_atomic {
     )*};
 }
 
-impl_atomic!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
+impl_atomic!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicUsize: usize);
+#[cfg(target_has_atomic = "64")]
+impl_atomic!(AtomicU64: u64);
 
 /// Sets words to 0. A word that is 0 is not written: a page that nobody has touched stays so.
 pub(crate) fn clear<'a, T: Copy + Eq + Default, A: Atomic<T> + 'a>(

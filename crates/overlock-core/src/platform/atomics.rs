@@ -14,7 +14,8 @@ pub trait Atomics: Sized + Send + Sync + Debug + 'static {
     type U16: Lanes<u16, u8>;
     /// A 32-bit atomic with operations on its halves and its low bytes.
     type U32: ByteLanes;
-    /// A 64-bit atomic.
+    /// A 64-bit atomic, on targets that have one: for `fast_queue` alone.
+    #[cfg(target_has_atomic = "64")]
     type U64: Atomic<u64>;
     /// A pointer-sized atomic.
     type Usize: Atomic<usize>;
@@ -22,6 +23,16 @@ pub trait Atomics: Sized + Send + Sync + Debug + 'static {
 
 /// [`Atomics`] that can be built in a `const`, so that locks and tables can be statics. (Those of
 /// some model checkers cannot.) Implemented for all that fit.
+#[cfg(target_has_atomic = "64")]
 pub trait ConstAtomics: Atomics<U8: Zero, U16: Zero, U32: Zero, U64: Zero, Usize: Zero> {}
 
+#[cfg(target_has_atomic = "64")]
 impl<A> ConstAtomics for A where A: Atomics<U8: Zero, U16: Zero, U32: Zero, U64: Zero, Usize: Zero> {}
+
+/// [`Atomics`] that can be built in a `const`, so that locks and tables can be statics. Implemented
+/// for all that fit.
+#[cfg(not(target_has_atomic = "64"))]
+pub trait ConstAtomics: Atomics<U8: Zero, U16: Zero, U32: Zero, Usize: Zero> {}
+
+#[cfg(not(target_has_atomic = "64"))]
+impl<A> ConstAtomics for A where A: Atomics<U8: Zero, U16: Zero, U32: Zero, Usize: Zero> {}

@@ -132,7 +132,7 @@ pub(crate) fn signal<P: Platform>(id: NodeId, state: u32) {
 /// Records the time of a signal, for the statistics.
 pub(crate) fn stamp<P: Platform>(node: &Node<P>) {
     if cfg!(feature = "stat") {
-        node.kicked_at.store(P::now().as_nanos(), Relaxed);
+        node.kicked_at.store(P::now().as_nanos() as usize, Relaxed);
     }
 }
 
@@ -328,8 +328,9 @@ impl<P: Platform> Waiter<P> {
         end.step().taken::<P>();
         drop(token);
         if cfg!(feature = "stat") && matches!(end, End::Signalled(_)) {
-            let kicked = Instant::from_nanos(node.kicked_at.load(Relaxed));
-            stat::record::<P>(Latency::PvLatencyWake, P::now().nanos_since(kicked));
+            let kicked = node.kicked_at.load(Relaxed);
+            let now = P::now().as_nanos() as usize;
+            stat::record::<P>(Latency::PvLatencyWake, now.wrapping_sub(kicked) as u64);
             stat::count::<P>(Event::PvKickWake);
         }
         end

@@ -578,8 +578,8 @@ fn halt<P: Platform>(node: &Node<P>, kicks: u32) {
         let kicked_at = node.kicked_at.swap(0, Relaxed);
         if kicked_at != 0 {
             stat::count::<P>(Event::PvKickWake);
-            let now = P::now().as_nanos();
-            stat::record::<P>(Latency::PvLatencyWake, now.saturating_sub(kicked_at));
+            let now = P::now().as_nanos() as usize;
+            stat::record::<P>(Latency::PvLatencyWake, now.wrapping_sub(kicked_at) as u64);
         }
     }
 }
@@ -588,7 +588,7 @@ fn halt<P: Platform>(node: &Node<P>, kicks: u32) {
 /// now.
 fn kick<P: Platform>(node: &Node<P>) {
     if stat::is_on() {
-        node.kicked_at.store(P::now().as_nanos(), Relaxed);
+        node.kicked_at.store(P::now().as_nanos() as usize, Relaxed);
     }
     // PK: release, pairs with the acquire load before a halt: the last check of that halt comes
     // after our release of the lock.
