@@ -109,6 +109,15 @@ pub struct Tables<A: Atomics> {
     pub(crate) reader_ids: &'static ReaderIds<A>,
 }
 
+impl<A: Atomics> Clone for Tables<A> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: Atomics> Copy for Tables<A> {}
+
 impl<A: Atomics> Tables<A> {
     /// The tables in `storage`. Costs nothing if the storage is a static.
     ///

@@ -24,7 +24,7 @@ use crate::diagram::{Diagram, Transition};
 use crate::platform::{
     self, Atomic, Atomics, Cpu, Deadline, Instant, Kick, Platform, Sleeper, Spin,
 };
-use crate::tables::{self, Tables};
+use crate::tables::{Storage, Tables};
 
 /// The toy platform.
 #[derive(Debug)]
@@ -55,13 +55,17 @@ pub(crate) const SLOTS: usize = 8;
 /// Tickets for locks, besides those of the threads: three fast queue spinlocks at a time.
 pub(crate) const LOCK_TICKETS: usize = 6;
 
-/// The tables of a test.
-pub(super) type Storage<P = Toy> = tables::Storage<P, SLOTS, 4, LOCK_TICKETS>;
+/// New tables, for a test.
+fn tables<P: Platform>() -> Tables<P> {
+    Tables::new(Box::leak(
+        Box::<Storage<P, SLOTS, 4, LOCK_TICKETS>>::default(),
+    ))
+}
 
 type Step = Box<dyn FnOnce()>;
 
 thread_local! {
-    static STORAGE: &'static Storage = Box::leak(Box::default());
+    static TABLES: Tables<Toy> = tables();
     static SCRIPT: RefCell<VecDeque<(Point, Step)>> = const { RefCell::new(VecDeque::new()) };
     static THREAD: Cell<usize> = const { Cell::new(0) };
     static CPU: Cell<Option<u32>> = const { Cell::new(None) };
@@ -266,7 +270,7 @@ impl Platform for Toy {
     }
 
     fn tables() -> Tables<Toy> {
-        Tables::new(stage::storage().unwrap_or_else(|| STORAGE.with(|storage| *storage)))
+        stage::tables().unwrap_or_else(|| TABLES.with(|tables| *tables))
     }
 
     fn slot() -> Option<usize> {

@@ -16,13 +16,14 @@ use std::thread::JoinHandle;
 use std::vec::Vec;
 use std::{iter, thread, thread_local};
 
-use super::{Point, SLOTS, STORAGE, Storage, as_thread};
+use super::{Point, SLOTS, TABLES, Toy, as_thread};
 use crate::platform::{Kick, Sleeper};
+use crate::tables::Tables;
 
 /// The state that the actors share with their test.
 #[derive(Clone)]
 struct Shared {
-    storage: &'static Storage,
+    tables: Tables<Toy>,
     /// The words that were kicked, by address, once for each sleeper that a kick is for.
     kicked: Arc<Mutex<Vec<usize>>>,
     /// The words that actors sleep on: the word that each halted on, and the one that it was
@@ -84,7 +85,7 @@ pub(crate) struct Actor {
 /// Starts `play` as thread number `number`, paused before its first line.
 pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Actor {
     let shared = shared().unwrap_or_else(|| Shared {
-        storage: STORAGE.with(|storage| *storage),
+        tables: TABLES.with(|tables| *tables),
         kicked: Arc::default(),
         asleep: Arc::default(),
     });
@@ -239,8 +240,8 @@ fn controlled() -> Option<Rc<Controlled>> {
 }
 
 /// The test's tables, if it has actors.
-pub(super) fn storage() -> Option<&'static Storage> {
-    shared().map(|shared| shared.storage)
+pub(super) fn tables() -> Option<Tables<Toy>> {
+    shared().map(|shared| shared.tables)
 }
 
 /// The state that actors share, if there are any.

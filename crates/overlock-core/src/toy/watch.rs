@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, 
 use std::thread_local;
 use std::vec::Vec;
 
-use super::{Box, Step, Storage, Toy};
+use super::{Box, Step, Toy};
 use crate::diagram::Transition;
 use crate::platform::{
     Atomic, Atomics, ByteLanes, Cpu, Deadline, Instant, Kick, Lanes, Platform, Spin, Zero,
@@ -52,7 +52,7 @@ thread_local! {
     static STEPS: RefCell<VecDeque<(When, Access, Step)>> = const { RefCell::new(VecDeque::new()) };
     static FREED: Cell<bool> = const { Cell::new(false) };
     static TOUCHES: RefCell<Vec<Access>> = const { RefCell::new(Vec::new()) };
-    static STORAGE: &'static Storage<Watch> = Box::leak(Box::default());
+    static TABLES: Tables<Watch> = super::tables();
 }
 
 /// From now on, steps run around accesses to `lock`'s bytes.
@@ -280,7 +280,7 @@ impl Platform for Watch {
     }
 
     fn tables() -> Tables<Watch> {
-        Tables::new(STORAGE.with(|storage| *storage))
+        TABLES.with(|tables| *tables)
     }
 
     fn slot() -> Option<usize> {

@@ -194,6 +194,15 @@ pub(crate) struct TicketTable<A: Atomics> {
     pool: &'static TicketPool<A>,
 }
 
+impl<A: Atomics> Clone for TicketTable<A> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: Atomics> Copy for TicketTable<A> {}
+
 impl<A: Atomics> TicketTable<A> {
     #[inline]
     pub(crate) const fn new<const SLOTS: usize, const FOR_LOCKS: usize>(
