@@ -214,7 +214,7 @@ fn a_circle_with_a_deadline_in_it_is_broken() {
 
 #[test]
 #[cfg_attr(not(debug_assertions), ignore)]
-fn a_circle_and_a_thread_that_locks_what_it_holds_are_reported() {
+fn a_cycle_and_a_thread_that_locks_its_own_lock_are_reported() {
     fn complaint(lock: &'static Lock) -> String {
         let panic = thread::spawn(|| lock.lock()).join().unwrap_err();
         panic.downcast_ref::<&str>().unwrap().to_string()
@@ -248,8 +248,8 @@ fn a_circle_and_a_thread_that_locks_what_it_holds_are_reported() {
     while !a.is_contended() {
         thread::sleep(Duration::from_millis(1));
     }
-    let circle = std::panic::catch_unwind(|| c.lock()).unwrap_err();
-    assert!(circle.downcast_ref::<&str>().unwrap().contains("circle"));
+    let cycle = std::panic::catch_unwind(|| c.lock()).unwrap_err();
+    assert!(cycle.downcast_ref::<&str>().unwrap().contains("cycle"));
     unlock(a);
 }
 
