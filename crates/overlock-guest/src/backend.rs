@@ -1,0 +1,112 @@
+//! The back end: how this guest's hypervisor halts and kicks a vCPU. The image chooses it at boot.
+//!
+//! Halts and kicks are slow paths, so each of them finds the back end by a load and a branch.
+
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use overlock_core::Instant;
+
+use crate::{kvm, ring3, xen};
+
+/// The back ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Backend {
+    /// Bare x86-64 in ring 0: KVM, another full virtualisation, or hardware.
+    Kvm = 1,
+    /// A paravirtual guest of Xen.
+    Xen,
+    /// Ring 3 of a monitor that takes port writes for hypercalls.
+    Ring3,
+}
+
+static CHOSEN: AtomicU8 = AtomicU8::new(0);
+
+/// Chooses the back end, once, before the first lock.
+pub fn choose(backend: Backend) {
+    CHOSEN.store(backend as u8, Relaxed);
+}
+
+/// The back end of this guest. [`Backend::Kvm`] before the choice.
+#[inline]
+pub fn chosen() -> Backend {
+    match CHOSEN.load(Relaxed) {
+        2 => Backend::Xen,
+        3 => Backend::Ring3,
+        _ => Backend::Kvm,
+    }
+}
+
+/// The hypervisor's name in reports.
+pub fn hypervisor() -> &'static str {
+    match chosen() {
+        Backend::Kvm => kvm::hypervisor(),
+        Backend::Xen => "xen",
+        Backend::Ring3 => "kvm-ring3",
+    }
+}
+
+/// Whether a kick, and the deadline if there is one, end a sleep of this vCPU.
+pub(crate) fn can_halt(interrupts_on: bool, has_deadline: bool) -> bool {
+    match chosen() {
+        Backend::Kvm => kvm::can_halt(interrupts_on, has_deadline),
+        Backend::Xen | Backend::Ring3 => true,
+    }
+}
+
+/// Sleeps until a kick, the deadline or an interrupt. Called with interrupts off, and returns so;
+/// `interrupts_on` says whether they may come in between.
+pub(crate) fn sleep(interrupts_on: bool, until: Option<Instant>) {
+    match chosen() {
+        Backend::Kvm => kvm::sleep(interrupts_on, until),
+        Backend::Xen => xen::sleep(until),
+        Backend::Ring3 => ring3::sleep(until),
+    }
+}
+
+/// Ends the sleep of a vCPU, or its next one if it does not sleep now. Called with interrupts off.
+pub(crate) fn kick(vcpu: usize) {
+    match chosen() {
+        Backend::Kvm => kvm::kick(vcpu),
+        Backend::Xen => xen::kick(vcpu),
+        Backend::Ring3 => ring3::kick(vcpu),
+    }
+}
+
+/// Whether the hypervisor has taken the CPU from this vCPU. False if it does not say.
+pub(crate) fn preempted(vcpu: usize) -> bool {
+    match chosen() {
+        Backend::Kvm => kvm::preempted(vcpu),
+        Backend::Xen => xen::preempted(vcpu),
+        Backend::Ring3 => false,
+    }
+}
+
+/// Turns interrupts of this vCPU off. Returns whether they were on.
+#[inline]
+pub(crate) fn interrupts_off() -> bool {
+    match chosen() {
+        Backend::Kvm => kvm::interrupts_off(),
+        Backend::Xen => xen::interrupts_off(),
+        Backend::Ring3 => false,
+    }
+}
+
+/// Turns interrupts of this vCPU on.
+#[inline]
+pub(crate) fn interrupts_on() {
+    match chosen() {
+        Backend::Kvm => kvm::interrupts_on(),
+        Backend::Xen => xen::interrupts_on(),
+        Backend::Ring3 => {}
+    }
+}
+
+/// Whether interrupts of this vCPU are on.
+pub(crate) fn interrupts_are_on() -> bool {
+    match chosen() {
+        Backend::Kvm => kvm::interrupts_are_on(),
+        Backend::Xen => xen::interrupts_are_on(),
+        Backend::Ring3 => false,
+    }
+}

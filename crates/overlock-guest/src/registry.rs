@@ -1,0 +1,113 @@
+//! The locks of overlock-core by name, made of the core's own lists.
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+
+use overlock_core::raw::RawLock;
+use overlock_core::{sleep, spin};
+use overlock_guest::Guest;
+
+use crate::{bench, torture};
+
+/// Bytes that a lock has room in.
+const ROOM: usize = 512;
+
+/// Two locks of one type: that of tasks, and that of interrupt handlers.
+pub type Pair<L> = [L; 2];
+
+/// What the image does with a lock.
+pub struct Entry {
+    /// The lock's name.
+    pub name: &'static str,
+    /// Creates a pair. Returns whether it could.
+    pub create: fn() -> bool,
+    /// Drops the pair.
+    pub drop: unsafe fn(),
+    /// Whether a lock of the pair is locked or has waiters. At rest none is and has.
+    pub is_busy: unsafe fn() -> bool,
+    /// What a vCPU does for the benchmark, between the barriers.
+    pub bench: unsafe fn(),
+    /// What a vCPU does for the tester.
+    pub torture: unsafe fn(),
+    /// What an interrupt handler does meanwhile.
+    pub handler: unsafe fn(),
+}
+
+#[repr(C, align(128))]
+struct Area(UnsafeCell<MaybeUninit<[u8; ROOM]>>);
+
+// SAFETY: the first vCPU creates a lock there while no other uses it, and drops it so.
+unsafe impl Sync for Area {}
+
+static AREA: Area = Area(UnsafeCell::new(MaybeUninit::uninit()));
+
+fn place<L>() -> *mut Pair<L> {
+    const {
+        assert!(size_of::<Pair<L>>() <= ROOM && align_of::<L>() <= align_of::<Area>());
+    }
+    AREA.0.get().cast()
+}
+
+/// The pair of locks.
+///
+/// # Safety
+///
+/// They were created with this type, and not dropped.
+pub unsafe fn pair<L: RawLock>() -> &'static Pair<L> {
+    // SAFETY: the caller's promise.
+    unsafe { &*place::<L>() }
+}
+
+fn create<L: RawLock>() -> bool {
+    let (Ok(first), Ok(second)) = (L::create(), L::create()) else {
+        return false;
+    };
+    // SAFETY: there is room for it, and nobody uses it.
+    unsafe { place::<L>().write([first, second]) };
+    true
+}
+
+unsafe fn drop<L: RawLock>() {
+    // SAFETY: the caller's promise: they were created, and nobody uses them.
+    unsafe { place::<L>().drop_in_place() };
+}
+
+unsafe fn is_busy<L: RawLock>() -> bool {
+    // SAFETY: the caller's promise.
+    let pair = unsafe { pair::<L>() };
+    pair.iter()
+        .any(|lock| lock.is_locked() || lock.is_contended())
+}
+
+const fn entry<L: RawLock>() -> Entry {
+    Entry {
+        name: L::NAME,
+        create: create::<L>,
+        drop: drop::<L>,
+        is_busy: is_busy::<L>,
+        bench: bench::work::<L>,
+        torture: torture::work::<L>,
+        handler: torture::handle::<L>,
+    }
+}
+
+macro_rules! spin {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<spin::$lock<Guest>>()),*] };
+}
+macro_rules! sleep {
+    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<sleep::$lock<Guest>>()),*] };
+}
+
+static SPIN: &[Entry] = &overlock_core::spin_locks!(spin);
+static SLEEP: &[Entry] = &overlock_core::sleep_locks!(sleep);
+
+/// All locks.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    SPIN.iter().chain(SLEEP)
+}
+
+/// The lock of this number.
+pub fn get(number: usize) -> &'static Entry {
+    let sleep = number.checked_sub(SPIN.len());
+    sleep.map_or_else(|| &SPIN[number], |number| &SLEEP[number])
+}
