@@ -78,6 +78,7 @@ struct Context {
     kernel_ss: u64,
     kernel_sp: u64,
     control: [u64; 8],
+    debug: [u64; 8],
     event_callback: u64,
     failsafe_callback: u64,
     syscall_callback: u64,
