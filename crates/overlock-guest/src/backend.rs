@@ -47,7 +47,7 @@ pub fn hypervisor() -> &'static str {
 }
 
 /// Whether a kick, and the deadline if there is one, end a sleep of this vCPU.
-pub(crate) fn can_halt(interrupts_on: bool, has_deadline: bool) -> bool {
+pub fn can_halt(interrupts_on: bool, has_deadline: bool) -> bool {
     match chosen() {
         Backend::Kvm => kvm::can_halt(interrupts_on, has_deadline),
         Backend::Xen | Backend::Ring3 => true,

@@ -78,7 +78,6 @@ struct Figures {
 pub fn run(options: &Options<'_>, entry: &Entry, workers: usize) {
     INSIDE.store(iterations(options.cs), Relaxed);
     OUTSIDE.store(iterations(options.ncs), Relaxed);
-    coordinator::round(options, entry, workers, options.ms.div_ceil(4));
     let mut figures = [Figures::default(); MOST_ROUNDS];
     let figures = &mut figures[..options.rounds];
     for place in figures.iter_mut() {
@@ -109,10 +108,10 @@ pub fn run(options: &Options<'_>, entry: &Entry, workers: usize) {
 }
 
 fn measure(options: &Options<'_>, entry: &Entry, workers: usize) -> Figures {
-    let round = coordinator::round(options, entry, workers, options.ms);
+    let round = coordinator::round(options, entry, workers);
     let operations = || {
         let states = shared::workers(workers).iter();
-        states.map(|state| state.operations.load(Relaxed))
+        states.map(|state| state.measured.load(Relaxed))
     };
     Figures {
         total: operations().sum(),

@@ -17,9 +17,9 @@ pub enum Run {
 /// The options of the boot line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options<'a> {
-    /// Milliseconds of a round.
+    /// Milliseconds of a round's measured part. A quarter as long goes before to warm up.
     pub ms: u64,
-    /// Measured rounds. One more before them warms up.
+    /// Rounds of each lock.
     pub rounds: usize,
     /// Names of locks. All if empty.
     pub locks: &'a str,
@@ -36,7 +36,7 @@ pub struct Options<'a> {
     counts: [usize; MOST_COUNTS],
 }
 
-/// The most measured rounds.
+/// The most rounds.
 pub const MOST_ROUNDS: usize = 64;
 
 /// A word of the boot line that is no option, or whose value is wrong.

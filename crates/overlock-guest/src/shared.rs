@@ -80,6 +80,8 @@ pub struct Worker {
     pub handlers_lock: AtomicBool,
     /// Operations of the task.
     pub operations: AtomicU64,
+    /// Those of the measured part of the round.
+    pub measured: AtomicU64,
     /// Operations of interrupt handlers.
     pub handled: AtomicU64,
     /// Of those, the ones that interrupted a wait for the lock, or a critical section.
@@ -94,6 +96,7 @@ static WORKERS: [Worker; MAX_VCPUS] = [const {
         phase: AtomicU8::new(0),
         handlers_lock: AtomicBool::new(false),
         operations: AtomicU64::new(0),
+        measured: AtomicU64::new(0),
         handled: AtomicU64::new(0),
         nested: AtomicU64::new(0),
         halts: AtomicU64::new(0),
@@ -150,6 +153,25 @@ pub fn own() -> &'static Worker {
 /// The states of the first `count` workers. The first vCPU is not one.
 pub fn workers(count: usize) -> &'static [Worker] {
     &WORKERS[1..=count]
+}
+
+/// Begins the measured part of a round.
+pub fn begin_measuring() {
+    for worker in &WORKERS {
+        worker
+            .measured
+            .store(worker.operations.load(Relaxed), Relaxed);
+    }
+}
+
+/// Ends the measured part of a round.
+pub fn end_measuring() {
+    for worker in &WORKERS {
+        let before = worker.measured.load(Relaxed);
+        worker
+            .measured
+            .store(worker.operations.load(Relaxed) - before, Relaxed);
+    }
 }
 
 /// Makes everything new for a round. No worker runs.

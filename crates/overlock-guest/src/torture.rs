@@ -104,7 +104,7 @@ impl Random {
 
 /// Tests the lock, and prints what was done.
 pub fn run(options: &Options<'_>, entry: &Entry, workers: usize) {
-    let round = coordinator::round(options, entry, workers, options.ms);
+    let round = coordinator::round(options, entry, workers);
     let states = shared::workers(workers);
     let sum = |field: fn(&shared::Worker) -> u64| states.iter().map(field).sum::<u64>();
     say!(
