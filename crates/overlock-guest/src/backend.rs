@@ -59,8 +59,17 @@ pub fn can_halt(interrupts_on: bool, has_deadline: bool) -> bool {
 pub(crate) fn sleep(interrupts_on: bool, until: Option<Instant>) {
     match chosen() {
         Backend::Kvm => kvm::sleep(interrupts_on, until),
-        Backend::Xen => xen::sleep(until),
+        Backend::Xen => xen::sleep(interrupts_on, until),
         Backend::Ring3 => ring3::sleep(until),
+    }
+}
+
+/// Called in a handler whose halt has interrupted another halt of this vCPU: that one must end.
+pub(crate) fn end_outer_sleep() {
+    match chosen() {
+        Backend::Xen => xen::end_outer_sleep(),
+        // The interrupt has ended the `hlt`, between which and `sti` none can come.
+        Backend::Kvm | Backend::Ring3 => {}
     }
 }
 
@@ -108,5 +117,23 @@ pub(crate) fn interrupts_are_on() -> bool {
         Backend::Kvm => kvm::interrupts_are_on(),
         Backend::Xen => xen::interrupts_are_on(),
         Backend::Ring3 => false,
+    }
+}
+
+/// Has a timer interrupt this vCPU once, after `nanos` nanoseconds. Nothing without interrupts.
+pub fn set_timer(nanos: u64) {
+    match chosen() {
+        Backend::Kvm => kvm::set_timer(nanos),
+        Backend::Xen => xen::set_timer(nanos),
+        Backend::Ring3 => {}
+    }
+}
+
+/// Interrupts a vCPU. Nothing without interrupts.
+pub fn call(vcpu: usize) {
+    match chosen() {
+        Backend::Kvm => kvm::call(vcpu),
+        Backend::Xen => xen::call(vcpu),
+        Backend::Ring3 => {}
     }
 }

@@ -25,7 +25,7 @@ use crate::x86::{cpuid, has_leaf, outb, rdmsr, rdtsc, wrmsr};
 pub const KICK: u8 = 0x40;
 /// The interrupt of the local APIC's timer.
 pub const TIMER: u8 = 0x41;
-/// An interrupt for the image's own use: [`call`] sends it.
+/// An interrupt for the image's own use: [`backend::call`](crate::backend::call) sends it.
 pub const CALL: u8 = 0x42;
 /// The interrupt that the local APIC raises when it has withdrawn another.
 pub const SPURIOUS: u8 = 0xff;
@@ -208,7 +208,7 @@ pub unsafe fn start_others(page: u8) {
 }
 
 /// Sends [`CALL`] to a vCPU.
-pub fn call(vcpu: usize) {
+pub(crate) fn call(vcpu: usize) {
     let _off = crate::interrupts::Off::begin();
     interrupt(vcpu, CALL);
 }
@@ -220,7 +220,7 @@ pub fn end_of_interrupt() {
 }
 
 /// Has the timer interrupt this vCPU once, after `nanos` nanoseconds.
-pub fn set_timer(nanos: u64) {
+pub(crate) fn set_timer(nanos: u64) {
     let rate = u64::from(TIMER_RATE.load(Relaxed));
     let count = (u128::from(nanos) * u128::from(rate)).div_ceil(1_000_000);
     // SAFETY: the back end runs in ring 0, and the vector has a handler.

@@ -8,10 +8,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::Platform;
 use overlock_core::raw::RawLock;
-use overlock_guest::backend::{self, Backend};
 use overlock_guest::interrupts::Off;
 use overlock_guest::options::Options;
-use overlock_guest::{Guest, kvm, vcpu, x86};
+use overlock_guest::{Guest, backend, vcpu, x86};
 
 use crate::console::say;
 use crate::coordinator;
@@ -77,15 +76,13 @@ pub unsafe fn handle<L: RawLock>() {
 
 /// Has the timer interrupt this vCPU, at a random time.
 pub fn set_timer() {
-    if backend::chosen() == Backend::Kvm {
-        kvm::set_timer(TIMER_NS + x86::rdtsc() % TIMER_NS);
-    }
+    backend::set_timer(TIMER_NS + x86::rdtsc() % TIMER_NS);
 }
 
 fn send_call(random: &mut Random) {
     let other = 1 + random.next() as usize % coordinator::workers();
-    if backend::chosen() == Backend::Kvm && other != vcpu::index() {
-        kvm::call(other);
+    if other != vcpu::index() {
+        backend::call(other);
     }
 }
 

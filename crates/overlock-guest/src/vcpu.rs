@@ -14,8 +14,9 @@
 //! - A publication is consumed by one kick, by compare-exchange. So two kicks of one waiter each
 //!   wake two vCPUs that halted on the word, not the same one twice.
 //! - An interrupt handler that halts replaces the publication of the code that it interrupts, and
-//!   restores it. Interrupts are off from the publication to the sleep itself. So a handler runs
-//!   only during the sleep, and ends it: the outer halt returns, and its caller rechecks.
+//!   restores it. Interrupts stay off from the publication until the back end sleeps, and such a
+//!   handler ends that sleep. So the outer halt returns, and its caller rechecks: a kick that has
+//!   found the handler's publication in the place of the outer one is not lost.
 
 use core::arch::asm;
 use core::ptr;
@@ -176,6 +177,9 @@ pub(crate) fn halt(
         backend::sleep(off.were_on(), until);
     }
     let kicked = own.halted_on.swap(outer, Relaxed) != name;
+    if outer != 0 {
+        backend::end_outer_sleep();
+    }
     if sleeps || kicked {
         own.halts.fetch_add(1, Relaxed);
     }

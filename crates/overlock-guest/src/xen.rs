@@ -2,6 +2,11 @@
 //!
 //! A vCPU halts by `SCHEDOP_poll` on an event channel of its own, which stays masked: the poll ends
 //! when the channel is pending, whether interrupts are on or off. A kick is `EVTCHNOP_send`.
+//!
+//! Interrupts are upcalls for two more channels of each vCPU: its timer, and calls of other vCPUs.
+//! One may come between the moment at which a halt turns upcalls on and its poll. If the handler
+//! halts then, it may have consumed the outer halt's event, or hidden its publication from a kicker.
+//! So a handler's halt leaves the channel pending for an outer one, which rechecks then.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -9,11 +14,13 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 
-use overlock_core::Instant;
+use overlock_core::{Instant, Platform};
 
 use crate::clock::{self, PvClock};
+use crate::platform::Guest;
 use crate::vcpu;
 
+const SET_CALLBACKS: usize = 4;
 const UPDATE_VA_MAPPING: usize = 14;
 const XEN_VERSION: usize = 17;
 const CONSOLE_IO: usize = 18;
@@ -29,13 +36,16 @@ const SHUTDOWN: usize = 2;
 const POLL: usize = 3;
 const SHUTDOWN_REBOOT: u32 = 1;
 
+const BIND_VIRQ: usize = 1;
 const BIND_IPI: usize = 7;
+const VIRQ_TIMER: u32 = 0;
 const SEND: usize = 4;
 
 const INITIALISE: usize = 0;
 const UP: usize = 1;
 const REGISTER_RUNSTATE: usize = 5;
 const STOP_PERIODIC_TIMER: usize = 7;
+const SET_SINGLESHOT_TIMER: usize = 8;
 
 /// A vCPU that Xen does not run although it could.
 const RUNNABLE: u32 = 1;
@@ -89,6 +99,10 @@ static RUN_STATES: [RunState; MAX_VCPUS] = [const {
         _times: [const { AtomicU64::new(0) }; 4],
     }
 }; MAX_VCPUS];
+
+/// The channels of each vCPU's interrupts: its timer's, and that of calls.
+static TIMERS: [AtomicU32; MAX_VCPUS] = [const { AtomicU32::new(0) }; MAX_VCPUS];
+static CALLS: [AtomicU32; MAX_VCPUS] = [const { AtomicU32::new(0) }; MAX_VCPUS];
 
 /// A hypercall of two or three arguments.
 ///
@@ -158,18 +172,79 @@ pub unsafe fn start_vcpu() {
         vcpu_op(STOP_PERIODIC_TIMER, own, 0);
         clock::use_page(shared().vcpus[own].time.get());
     }
-    let mut bind = [own as u32, 0];
-    // SAFETY: the structure of the call: the vCPU, and room for the port.
-    let result = unsafe {
-        hypercall(
-            EVENT_CHANNEL_OP,
-            BIND_IPI,
-            ptr::from_mut(&mut bind).expose_provenance(),
-            0,
-        )
+    // SAFETY: the structures of the two calls, whose last word is the port.
+    let [kick, call, timer] = unsafe {
+        [
+            bind(BIND_IPI, [own as u32, 0, 0], 1),
+            bind(BIND_IPI, [own as u32, 0, 0], 1),
+            bind(BIND_VIRQ, [VIRQ_TIMER, own as u32, 0], 2),
+        ]
     };
+    shared().mask[kick as usize / 64].fetch_or(1 << (kick % 64), SeqCst);
+    vcpu::this().kick_address.store(kick, Relaxed);
+    CALLS[own].store(call, Relaxed);
+    TIMERS[own].store(timer, Relaxed);
+}
+
+/// Binds an event channel. Returns its port.
+unsafe fn bind(operation: usize, mut arguments: [u32; 3], port: usize) -> u32 {
+    let address = ptr::from_mut(&mut arguments).expose_provenance();
+    // SAFETY: the caller's promise.
+    let result = unsafe { hypercall(EVENT_CHANNEL_OP, operation, address, 0) };
     assert!(result == 0, "Xen gives no event channel: {result}");
-    vcpu::this().kick_address.store(bind[1], Relaxed);
+    arguments[port]
+}
+
+/// Sets the code that Xen calls for interrupts of this vCPU, and for faults while it does.
+///
+/// # Safety
+///
+/// The code is made for that, and ends by a call of [`handle`] and Xen's `iret`.
+pub unsafe fn set_callbacks(events: usize, faults: usize) {
+    // SAFETY: the caller's promise. There is no user mode, so nothing makes system calls.
+    unsafe { hypercall(SET_CALLBACKS, events, faults, 0) };
+}
+
+/// Handles the interrupts that have come. Called with interrupts off.
+pub fn handle(timer: fn(), call: fn()) {
+    let own = vcpu::index();
+    // Pending is cleared before the channels are read: what comes later calls again.
+    while own_info().upcall_pending.swap(0, SeqCst) != 0 {
+        own_info().pending_selector.swap(0, SeqCst);
+        if take(TIMERS[own].load(Relaxed)) {
+            timer();
+        }
+        if take(CALLS[own].load(Relaxed)) {
+            call();
+        }
+    }
+}
+
+/// Clears a channel. Returns whether it was pending.
+///
+/// SeqCst, a full barrier: a kick whose event this clears has changed its word before, and the next
+/// halt's recheck sees that.
+fn take(port: u32) -> bool {
+    let bit = 1 << (port % 64);
+    shared().pending[port as usize / 64].fetch_and(!bit, SeqCst) & bit != 0
+}
+
+/// Has the timer interrupt this vCPU once, after `nanos` nanoseconds.
+pub(crate) fn set_timer(nanos: u64) {
+    let end = [Guest::now().plus_nanos(nanos).as_nanos(), 0];
+    // SAFETY: the structure of the call.
+    unsafe {
+        vcpu_op(
+            SET_SINGLESHOT_TIMER,
+            vcpu::index(),
+            ptr::from_ref(&end).expose_provenance(),
+        );
+    }
+}
+
+/// Sends an interrupt to a vCPU.
+pub(crate) fn call(vcpu: usize) {
+    send(CALLS[vcpu].load(Relaxed));
 }
 
 /// Starts another vCPU with a context in the form of `vcpu_guest_context`.
@@ -225,7 +300,7 @@ struct PollArguments {
     timeout: u64,
 }
 
-pub(crate) fn sleep(until: Option<Instant>) {
+pub(crate) fn sleep(interrupts_on: bool, until: Option<Instant>) {
     let port = vcpu::this().kick_address.load(Relaxed);
     let arguments = PollArguments {
         ports: &raw const port,
@@ -233,6 +308,9 @@ pub(crate) fn sleep(until: Option<Instant>) {
         // Xen's time is the clock's.
         timeout: until.map_or(0, |until| until.as_nanos().max(1)),
     };
+    if interrupts_on {
+        self::interrupts_on();
+    }
     // SAFETY: the structure of the call; the ports are valid during it.
     unsafe {
         hypercall(
@@ -240,15 +318,23 @@ pub(crate) fn sleep(until: Option<Instant>) {
             POLL,
             ptr::from_ref(&arguments).expose_provenance(),
             0,
-        )
-    };
-    // SeqCst, a full barrier: a kick whose event this clears has changed its word before, and the
-    // next halt's recheck sees that.
-    shared().pending[port as usize / 64].fetch_and(!(1 << (port % 64)), SeqCst);
+        );
+    }
+    interrupts_off();
+    take(port);
+}
+
+/// Ends the sleep that the halt of a handler has interrupted, if it has not begun yet.
+pub(crate) fn end_outer_sleep() {
+    let port = vcpu::this().kick_address.load(Relaxed);
+    shared().pending[port as usize / 64].fetch_or(1 << (port % 64), SeqCst);
 }
 
 pub(crate) fn kick(vcpu: usize) {
-    let port = vcpu::all()[vcpu].kick_address.load(Relaxed);
+    send(vcpu::all()[vcpu].kick_address.load(Relaxed));
+}
+
+fn send(port: u32) {
     // SAFETY: the structure of the call.
     unsafe {
         hypercall(
@@ -256,8 +342,8 @@ pub(crate) fn kick(vcpu: usize) {
             SEND,
             ptr::from_ref(&port).expose_provenance(),
             0,
-        )
-    };
+        );
+    }
 }
 
 pub(crate) fn preempted(vcpu: usize) -> bool {

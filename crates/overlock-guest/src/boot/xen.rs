@@ -4,7 +4,7 @@ use core::arch::global_asm;
 use core::ptr;
 
 use overlock_guest::backend::{self, Backend};
-use overlock_guest::{vcpu, xen};
+use overlock_guest::{interrupts, vcpu, xen};
 
 use super::STACK;
 use crate::coordinator;
@@ -44,9 +44,54 @@ xen_entry:                          // the start structure in RSI
     xor ebp, ebp
     call start_on_xen
     ud2
+
+    .global xen_events
+xen_events:                         // RCX and R11 on the stack, then a frame as for iretq
+    pop rcx
+    pop r11
+    cld
+    push rax
+    push rcx
+    push rdx
+    push rsi
+    push rdi
+    push r8
+    push r9
+    push r10
+    push r11
+    push rbp
+    mov rbp, rsp
+    and rsp, -16
+    call handle_on_xen
+    mov rsp, rbp
+    pop rbp
+    pop r11
+    pop r10
+    pop r9
+    pop r8
+    pop rdi
+    pop rsi
+    pop rdx
+    pop rcx
+    pop rax
+    push 0                          // flags: not from a system call
+    push rcx
+    push r11
+    push rax
+    mov eax, 23                     // iret
+    syscall
+
+    .global xen_faults
+xen_faults:
+    ud2
     .popsection
     "#
 );
+
+unsafe extern "C" {
+    fn xen_events();
+    fn xen_faults();
+}
 
 /// `start_info`, up to the command line.
 #[repr(C)]
@@ -161,7 +206,19 @@ unsafe fn start_other(info: &StartInfo, vcpu: usize) -> bool {
 
 extern "C" fn start_other_on_xen(index: usize) -> ! {
     vcpu::enter(index);
-    // SAFETY: once on each vCPU, after `enter`.
-    unsafe { xen::start_vcpu() };
+    // SAFETY: once on each vCPU, after `enter`. The code above is made for Xen's calls.
+    unsafe {
+        xen::start_vcpu();
+        xen::set_callbacks(
+            xen_events as *const () as usize,
+            xen_faults as *const () as usize,
+        );
+    }
+    interrupts::enable();
     coordinator::work()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn handle_on_xen() {
+    xen::handle(coordinator::timer, coordinator::call);
 }
