@@ -2,7 +2,7 @@
 //!
 //! Halts and kicks are slow paths, so each of them finds the back end by a load and a branch.
 
-use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use overlock_core::Instant;
 
@@ -21,6 +21,7 @@ pub enum Backend {
 }
 
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
+static IGNORES_PREEMPTION: AtomicBool = AtomicBool::new(false);
 
 /// Chooses the back end, once, before the first lock.
 pub fn choose(backend: Backend) {
@@ -82,8 +83,17 @@ pub(crate) fn kick(vcpu: usize) {
     }
 }
 
+/// Has [`Platform::preempted`](overlock_core::Platform::preempted) answer false from now on: what
+/// its answers are worth is measured against that.
+pub fn ignore_preemption() {
+    IGNORES_PREEMPTION.store(true, Relaxed);
+}
+
 /// Whether the hypervisor has taken the CPU from this vCPU. False if it does not say.
 pub(crate) fn preempted(vcpu: usize) -> bool {
+    if IGNORES_PREEMPTION.load(Relaxed) {
+        return false;
+    }
     match chosen() {
         Backend::Kvm => kvm::preempted(vcpu),
         Backend::Xen => xen::preempted(vcpu),

@@ -3,7 +3,7 @@
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
 use overlock_core::platform::Kick;
 use overlock_core::{Instant, Platform};
@@ -16,7 +16,7 @@ use crate::boot;
 use crate::console::say;
 use crate::registry::{self, Entry};
 use crate::shared::{self, STOP};
-use crate::{bench, torture};
+use crate::{bench, events, torture};
 
 /// Between two checks of the workers' progress.
 const STEP_NS: u64 = 2_000_000;
@@ -28,8 +28,8 @@ const START_NS: u64 = 20_000_000_000;
 static ROUND: AtomicU32 = AtomicU32::new(0);
 /// The round whose workers may begin. Those that are ready halt on it.
 static BEGIN: AtomicU32 = AtomicU32::new(0);
-/// The lock of the round, by its number in the registry.
-static LOCK: AtomicUsize = AtomicUsize::new(0);
+/// The lock of the round.
+static LOCK: AtomicPtr<Entry> = AtomicPtr::new(ptr::null_mut());
 static WORKERS: AtomicUsize = AtomicUsize::new(0);
 static TORTURES: AtomicBool = AtomicBool::new(false);
 static STARTED: AtomicUsize = AtomicUsize::new(0);
@@ -50,7 +50,7 @@ pub fn work() -> ! {
 }
 
 fn work_in(round: u32) {
-    let entry = registry::get(LOCK.load(Relaxed));
+    let entry = lock();
     READY.fetch_add(1, Relaxed);
     wait_while(&BEGIN, round - 1);
     let before = vcpu::this().counts();
@@ -81,6 +81,12 @@ fn set_and_kick(word: &AtomicU32, value: u32) {
     Guest::kick_at(ptr::from_ref(word), Kick::All);
 }
 
+/// The lock of this round.
+fn lock() -> &'static Entry {
+    // SAFETY: set before the first round, to an entry of the registry.
+    unsafe { &*LOCK.load(Relaxed) }
+}
+
 /// How many vCPUs work in this round: those from 1 on.
 pub fn workers() -> usize {
     WORKERS.load(Relaxed)
@@ -90,6 +96,7 @@ pub fn workers() -> usize {
 pub fn timer() {
     if shared::own().handlers_lock.load(Relaxed) {
         torture::set_timer();
+        events::push(vcpu::index());
         call();
     }
 }
@@ -97,9 +104,8 @@ pub fn timer() {
 /// The interrupt that vCPUs send each other in the tester.
 pub fn call() {
     if shared::own().handlers_lock.load(Relaxed) {
-        let entry = registry::get(LOCK.load(Relaxed));
         // SAFETY: this vCPU works in a round of this lock.
-        unsafe { (entry.handler)() };
+        unsafe { (lock().handler)() };
     }
 }
 
@@ -121,9 +127,10 @@ pub fn run(options: &Options<'_>) -> ! {
     );
     check_halt_without_interrupts();
     for workers in options.counts() {
-        for (number, entry) in registry::all().enumerate() {
-            if options.wants(entry.name) {
-                LOCK.store(number, Relaxed);
+        for entry in registry::all() {
+            let is_named = !options.locks.is_empty();
+            if options.wants(entry.name) && (is_named || !entry.is_faulty) {
+                LOCK.store(ptr::from_ref(entry).cast_mut(), Relaxed);
                 match options.run {
                     Run::Bench => bench::run(options, entry, workers),
                     Run::Torture => torture::run(options, entry, workers),
@@ -270,6 +277,7 @@ fn check(entry: &Entry, workers: usize) -> Counts {
             sum.halts != sum.kicks + sum.unkicked,
             "halts are not kicks and those that ended without one",
         ),
+        (!events::are_whole(), "events are lost"),
         // SAFETY: all workers are done, and it is not dropped yet.
         (unsafe { (entry.is_busy)() }, "it is not free at the end"),
     ];

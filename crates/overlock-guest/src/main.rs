@@ -11,6 +11,7 @@ mod bench;
 mod boot;
 mod console;
 mod coordinator;
+mod events;
 mod registry;
 mod shared;
 mod torture;

@@ -31,6 +31,8 @@ pub struct Options<'a> {
     pub hang: u64,
     /// CPUs that the vCPUs share. 0 if nobody says.
     pub cpus: u32,
+    /// Whether locks may know which vCPUs the hypervisor has preempted, if it says so.
+    pub preempted: bool,
     /// What to do.
     pub run: Run,
     counts: [usize; MOST_COUNTS],
@@ -64,6 +66,7 @@ impl<'a> Options<'a> {
             ncs: 0,
             hang: 10_000,
             cpus: 0,
+            preempted: true,
             run: Run::Bench,
             counts: [0; MOST_COUNTS],
         };
@@ -85,6 +88,13 @@ impl<'a> Options<'a> {
             "ncs" => self.ncs = value.parse().ok()?,
             "hang" => self.hang = at_least_one(value)?,
             "cpus" => self.cpus = value.parse().ok()?,
+            "preempted" => {
+                self.preempted = match value {
+                    "known" => true,
+                    "unknown" => false,
+                    _ => return None,
+                };
+            }
             "run" => {
                 self.run = match value {
                     "bench" => Run::Bench,

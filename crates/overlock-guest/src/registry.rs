@@ -4,6 +4,7 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
 use overlock_core::raw::RawLock;
+use overlock_core::spin::faulty::{Faulty, LostKick, NoExclusion};
 use overlock_core::{sleep, spin};
 use overlock_guest::Guest;
 
@@ -19,6 +20,8 @@ pub type Pair<L> = [L; 2];
 pub struct Entry {
     /// The lock's name.
     pub name: &'static str,
+    /// Whether the lock is broken on purpose: only those who name it get it.
+    pub is_faulty: bool,
     /// Creates a pair. Returns whether it could.
     pub create: fn() -> bool,
     /// Drops the pair.
@@ -79,9 +82,10 @@ unsafe fn is_busy<L: RawLock>() -> bool {
         .any(|lock| lock.is_locked() || lock.is_contended())
 }
 
-const fn entry<L: RawLock>() -> Entry {
+const fn entry<L: RawLock>(is_faulty: bool) -> Entry {
     Entry {
         name: L::NAME,
+        is_faulty,
         create: create::<L>,
         drop: drop::<L>,
         is_busy: is_busy::<L>,
@@ -92,22 +96,20 @@ const fn entry<L: RawLock>() -> Entry {
 }
 
 macro_rules! spin {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<spin::$lock<Guest>>()),*] };
+    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<spin::$lock<Guest>>(false)),*] };
 }
 macro_rules! sleep {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<sleep::$lock<Guest>>()),*] };
+    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<sleep::$lock<Guest>>(false)),*] };
 }
 
 static SPIN: &[Entry] = &overlock_core::spin_locks!(spin);
 static SLEEP: &[Entry] = &overlock_core::sleep_locks!(sleep);
+static FAULTY: &[Entry] = &[
+    entry::<Faulty<Guest, NoExclusion>>(true),
+    entry::<Faulty<Guest, LostKick>>(true),
+];
 
 /// All locks.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    SPIN.iter().chain(SLEEP)
-}
-
-/// The lock of this number.
-pub fn get(number: usize) -> &'static Entry {
-    let sleep = number.checked_sub(SPIN.len());
-    sleep.map_or_else(|| &SPIN[number], |number| &SLEEP[number])
+    SPIN.iter().chain(SLEEP).chain(FAULTY)
 }

@@ -14,6 +14,7 @@ use overlock_guest::{Guest, backend, vcpu, x86};
 
 use crate::console::say;
 use crate::coordinator;
+use crate::events;
 use crate::registry::{self, Entry};
 use crate::shared::{self, HANDLER, Phase, STOP, TASK, bump};
 
@@ -44,6 +45,7 @@ pub unsafe fn work<L: RawLock>() {
         unsafe { lock.unlock(token) };
         own.set(Phase::Outside);
         bump(&own.operations);
+        events::drain();
         if random.next().is_multiple_of(CALLS) {
             send_call(&mut random);
         }
@@ -101,18 +103,20 @@ impl Random {
 
 /// Tests the lock, and prints what was done.
 pub fn run(options: &Options<'_>, entry: &Entry, workers: usize) {
+    let before = events::handled();
     let round = coordinator::round(options, entry, workers);
     let states = shared::workers(workers);
     let sum = |field: fn(&shared::Worker) -> u64| states.iter().map(field).sum::<u64>();
     say!(
         "{{\"hypervisor\":\"{}\",\"torture\":\"{}\",\"vcpus\":{workers},\"ns\":{},\"tasks\":{},\
-         \"handlers\":{},\"nested\":{},\"halts\":{},\"kicks\":{},\"unkicked\":{}}}",
+         \"handlers\":{},\"nested\":{},\"events\":{},\"halts\":{},\"kicks\":{},\"unkicked\":{}}}",
         backend::hypervisor(),
         entry.name,
         round.nanos,
         sum(|state| state.operations.load(Relaxed)),
         sum(|state| state.handled.load(Relaxed)),
         sum(|state| state.nested.load(Relaxed)),
+        events::handled() - before,
         round.counts.halts,
         round.counts.kicks,
         round.counts.unkicked

@@ -78,6 +78,9 @@ fn options() -> Options<'static> {
         end(2);
     }
     vcpu::set_parallelism(options.cpus);
+    if !options.preempted {
+        backend::ignore_preemption();
+    }
     options
 }
 
