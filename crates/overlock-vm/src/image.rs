@@ -206,7 +206,7 @@ mod tests {
         put(&mut file, 32, &64u64.to_le_bytes());
         put(&mut file, 54, &[56, 0, 2, 0]);
         let contents = file.len() as u64;
-        let segments = [(PT_LOAD, contents, 4), (PT_NOTE, contents + 4, 24 + 64)];
+        let segments = [(PT_LOAD, contents, 4), (PT_NOTE, contents + 4, 20 + 64)];
         for (header, (kind, offset, size)) in [64, 120].into_iter().zip(segments) {
             put(&mut file, header, &kind.to_le_bytes());
             put(&mut file, header + 8, &offset.to_le_bytes());

@@ -22,6 +22,9 @@ const EFER_LME_LMA: u64 = 0x500;
 /// Bit 1 is always set; the I/O privilege level is 3, and interrupts are off.
 const FLAGS: u64 = 0x3002;
 
+/// Takes what the guest prints.
+pub type Print = Box<dyn FnMut(&str) + Send>;
+
 /// What the threads of a guest share.
 pub struct Shared {
     /// Set once all vCPUs have to stop.
@@ -29,7 +32,7 @@ pub struct Shared {
     /// A word for each vCPU: 1 once it was kicked, until it has noticed.
     kicked: Vec<Line>,
     memory: GuestMemoryMmap,
-    print: Mutex<Box<dyn FnMut(&str) + Send>>,
+    print: Mutex<Print>,
 }
 
 /// A cache line of its own.
@@ -52,7 +55,7 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub fn new(vcpus: usize, memory: GuestMemoryMmap, print: Box<dyn FnMut(&str) + Send>) -> Self {
+    pub fn new(vcpus: usize, memory: GuestMemoryMmap, print: Print) -> Self {
         Shared {
             stop: AtomicBool::new(false),
             kicked: (0..vcpus).map(|_| Line(AtomicU32::new(0))).collect(),
