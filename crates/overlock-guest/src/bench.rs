@@ -18,7 +18,7 @@ use crate::shared::{self, Phase, STOP, TASK, bump};
 static INSIDE: AtomicU64 = AtomicU64::new(0);
 static OUTSIDE: AtomicU64 = AtomicU64::new(0);
 
-/// What one vCPU does in a round.
+/// Takes and releases the lock until the round stops: the part of one vCPU.
 ///
 /// # Safety
 ///
@@ -72,6 +72,7 @@ struct Figures {
     max: u64,
     nanos: u64,
     counts: Counts,
+    preempted: u64,
 }
 
 /// Measures the lock, and prints the round of the median total.
@@ -91,11 +92,12 @@ pub fn run(options: &Options<'_>, entry: &Entry, workers: usize) {
         max,
         nanos,
         counts,
+        preempted,
     } = figures[(options.rounds - 1) / 2];
     say!(
         "{{\"hypervisor\":\"{}\",\"cpus\":{},\"lock\":\"{}\",\"vcpus\":{workers},\"ns\":{nanos},\
          \"min\":{min},\"avg\":{},\"max\":{max},\"total\":{total},\"halts\":{},\"kicks\":{},\
-         \"unkicked\":{},\"rounds\":{},\"least\":{least},\"most\":{most}}}",
+         \"unkicked\":{},\"preempted\":{preempted},\"rounds\":{},\"least\":{least},\"most\":{most}}}",
         backend::hypervisor(),
         Guest::parallelism(),
         entry.name,
@@ -119,5 +121,6 @@ fn measure(options: &Options<'_>, entry: &Entry, workers: usize) -> Figures {
         max: operations().max().unwrap_or(0),
         nanos: round.nanos,
         counts: round.counts,
+        preempted: round.preempted,
     }
 }

@@ -10,7 +10,7 @@ const COM1: u16 = 0x3f8;
 const LINE_STATUS: u16 = COM1 + 5;
 const TRANSMITTER_EMPTY: u8 = 1 << 5;
 
-/// A line as it comes together. What does not fit is cut off.
+/// A line as it comes together. The part that does not fit is cut off.
 struct Line {
     bytes: [u8; 1024],
     length: usize,

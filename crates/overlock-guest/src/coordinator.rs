@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
 use overlock_core::platform::Kick;
-use overlock_core::{Instant, Platform};
+use overlock_core::{Cpu, Instant, Platform};
 use overlock_guest::interrupts::Off;
 use overlock_guest::options::{Options, Run};
 use overlock_guest::vcpu::{self, Counts};
@@ -36,7 +36,7 @@ static STARTED: AtomicUsize = AtomicUsize::new(0);
 static READY: AtomicUsize = AtomicUsize::new(0);
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
-/// What a vCPU other than the first does: rounds, for ever.
+/// Works in rounds, for ever: all that a vCPU other than the first does.
 pub fn work() -> ! {
     STARTED.fetch_add(1, Relaxed);
     let mut round = 0;
@@ -161,6 +161,9 @@ pub struct Round {
     pub nanos: u64,
     /// The sums of the workers' counts, over the whole round.
     pub counts: Counts,
+    /// Workers that were preempted when the coordinator checked the progress, summed over its
+    /// checks. 0 if the hypervisor does not say.
+    pub preempted: u64,
 }
 
 /// The part of a round's time that goes before to warm up: until all vCPUs have had a CPU, and
@@ -179,8 +182,9 @@ pub fn round(options: &Options<'_>, entry: &Entry, workers: usize) -> Round {
     WORKERS.store(workers, Relaxed);
     TORTURES.store(options.run == Run::Torture, Relaxed);
     let number = ROUND.load(Relaxed) + 1;
-    let watch = |until: Option<Instant>, count: Option<&AtomicUsize>| {
-        watch(options, entry, workers, until, count);
+    let mut preempted = 0;
+    let mut watch = |until: Option<Instant>, count: Option<&AtomicUsize>| {
+        preempted += watch(options, entry, workers, until, count);
     };
     set_and_kick(&ROUND, number);
     watch(None, Some(&READY));
@@ -198,26 +202,33 @@ pub fn round(options: &Options<'_>, entry: &Entry, workers: usize) -> Round {
     let counts = check(entry, workers);
     // SAFETY: created above, and all workers are done.
     unsafe { (entry.drop)() };
-    Round { nanos, counts }
+    Round {
+        nanos,
+        counts,
+        preempted,
+    }
 }
 
 /// Waits until the time has come, or until all workers have counted themselves. Ends the guest if
-/// no worker makes progress for too long.
+/// no worker makes progress for too long. Returns how many workers it has found preempted.
 fn watch(
     options: &Options<'_>,
     entry: &Entry,
     workers: usize,
     until: Option<Instant>,
     count: Option<&AtomicUsize>,
-) {
+) -> u64 {
+    let mut preempted = 0;
     let mut seen = u64::MAX;
     let mut since = Guest::now();
     loop {
         let now = Guest::now();
         let counted = count.map_or(0, |count| count.load(Acquire));
         if until.is_some_and(|until| now >= until) || counted == workers {
-            return;
+            return preempted;
         }
+        let cpus = (1..=workers as u32).map(Cpu);
+        preempted += cpus.filter(|cpu| Guest::preempted(*cpu)).count() as u64;
         let states = shared::workers(workers).iter();
         let progress =
             states.map(|state| state.operations.load(Relaxed) + state.handled.load(Relaxed));

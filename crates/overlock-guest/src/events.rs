@@ -1,7 +1,7 @@
 //! overlock-core as the spinlock of a kernel: a queue that timer interrupts fill and tasks drain.
 //!
-//! The lock is [`InterruptLock`] around one of the family, by `lock_api`. A kernel would do the same
-//! with its own platform in the place of [`Guest`].
+//! The lock is [`InterruptLock`] around one of the family, by `lock_api`. A kernel would do the
+//! same with its own platform in the place of [`Guest`].
 
 use lock_api::Mutex;
 use overlock_core::spin::Hybrid;

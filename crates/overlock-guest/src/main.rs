@@ -1,7 +1,8 @@
 //! The image: a guest that measures and tests the locks of overlock-core on its vCPUs.
 //!
-//! One file for each hypervisor: QEMU's `-kernel` finds the PVH entry, Xen that of a paravirtual
-//! guest, and the monitor of `overlock-vm` the entry in ring 3. [`options`] describes the boot line.
+//! One file serves all hypervisors: QEMU's `-kernel` finds the PVH entry, Xen that of a paravirtual
+//! guest, and the monitor of `overlock-vm` the entry in ring 3. The boot line is that of
+//! [`options`].
 //!
 //! [`options`]: overlock_guest::options
 #![no_std]

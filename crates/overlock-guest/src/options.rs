@@ -5,7 +5,7 @@ use core::fmt;
 /// The most values of `vcpus=`.
 const MOST_COUNTS: usize = 8;
 
-/// What the image does.
+/// The image's programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
     /// Measures the microbenchmark.
@@ -33,7 +33,7 @@ pub struct Options<'a> {
     pub cpus: u32,
     /// Whether locks may know which vCPUs the hypervisor has preempted, if it says so.
     pub preempted: bool,
-    /// What to do.
+    /// The program to run.
     pub run: Run,
     counts: [usize; MOST_COUNTS],
 }

@@ -16,7 +16,7 @@ const ROOM: usize = 512;
 /// Two locks of one type: that of tasks, and that of interrupt handlers.
 pub type Pair<L> = [L; 2];
 
-/// What the image does with a lock.
+/// A lock, and all that the image does with it.
 pub struct Entry {
     /// The lock's name.
     pub name: &'static str,
@@ -28,11 +28,11 @@ pub struct Entry {
     pub drop: unsafe fn(),
     /// Whether a lock of the pair is locked or has waiters. At rest none is and has.
     pub is_busy: unsafe fn() -> bool,
-    /// What a vCPU does for the benchmark, between the barriers.
+    /// A vCPU's part in the benchmark, between the barriers.
     pub bench: unsafe fn(),
-    /// What a vCPU does for the tester.
+    /// A vCPU's part in the tester.
     pub torture: unsafe fn(),
-    /// What an interrupt handler does meanwhile.
+    /// The part of its interrupt handlers.
     pub handler: unsafe fn(),
 }
 

@@ -24,7 +24,8 @@ pub const PUT: u16 = 0x508;
 /// Ends the guest.
 pub const DONE: u16 = 0x50c;
 
-/// What the monitor writes into the image before it starts a vCPU. The image's ELF note says where.
+/// The boot block: the monitor fills it before it starts a vCPU. The image's ELF note says where it
+/// is.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Boot {

@@ -1,4 +1,4 @@
-//! What the vCPUs of a round share: the data that the locks protect, and each vCPU's state.
+//! The state of a round: the data that the locks protect, and each vCPU's own.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
@@ -51,15 +51,15 @@ impl Protected {
     }
 }
 
-/// What the lock of tasks protects.
+/// The data of the tasks' lock.
 pub static TASK: Protected = Protected::new();
-/// What the lock of interrupt handlers protects.
+/// The data of the interrupt handlers' lock.
 pub static HANDLER: Protected = Protected::new();
 
 /// Set while a round runs.
 pub static STOP: AtomicU32 = AtomicU32::new(0);
 
-/// Where a vCPU is.
+/// The part of its loop that a vCPU executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
@@ -134,7 +134,7 @@ impl Worker {
             .store(after.unkicked - before.unkicked, Relaxed);
     }
 
-    /// What was kept.
+    /// Returns what was [kept](Self::keep).
     pub fn kept(&self) -> Counts {
         Counts {
             halts: self.halts.load(Relaxed),

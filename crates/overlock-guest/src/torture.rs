@@ -24,7 +24,7 @@ const TIMER_NS: u64 = 100_000;
 /// One operation in so many is followed by an interrupt of another vCPU.
 const CALLS: u64 = 16;
 
-/// What a task does in a round.
+/// Takes both locks until the round stops: a task.
 ///
 /// # Safety
 ///

@@ -1,16 +1,13 @@
 //! Per-vCPU state, and the protocol of halt and kick.
 //!
-//! A vCPU that halts publishes the address of the word that it halts on. A kick consumes the
+//! A vCPU that halts [publishes](Publication) the address of the word that it halts on. A kick consumes the
 //! publication, and then has the back end wake the vCPU. The back end's wake-up is latched: one
 //! that comes before the vCPU sleeps ends that sleep.
 //!
 //! # No wake-up is lost
 //!
-//! - HK: `halt` stores its publication, passes a SeqCst fence, then rechecks the word. The kicker
-//!   changes the word, passes a SeqCst fence in [`kick`], then loads the publications. In the SC
-//!   order one fence comes first. If that is the halting side's, the kicker sees the publication,
-//!   or that it has been withdrawn. Otherwise the recheck sees the change, and the vCPU does not
-//!   sleep.
+//! - HK orders the publication and the recheck of the word against the change of the word and the
+//!   search for publications: see [`publication`](crate::publication).
 //! - A publication is consumed by one kick, by compare-exchange. So two kicks of one waiter each
 //!   wake two vCPUs that halted on the word, not the same one twice.
 //! - An interrupt handler that halts replaces the publication of the code that it interrupts, and
@@ -20,8 +17,8 @@
 
 use core::arch::asm;
 use core::ptr;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 use overlock_core::platform::{Kick, Sleeper};
 use overlock_core::{Deadline, Platform};
@@ -30,6 +27,7 @@ use crate::backend;
 use crate::clock::PvClock;
 use crate::interrupts::Off;
 use crate::platform::Guest;
+use crate::publication::{self, Publication};
 
 /// The most vCPUs of a guest.
 pub const MAX_VCPUS: usize = 64;
@@ -40,15 +38,14 @@ pub const MAX_VCPUS: usize = 64;
 pub struct Vcpu {
     /// At offset 0 of GS: [`index`] reads it.
     index: AtomicUsize,
-    /// The address of the word that the vCPU halts on, with [`APART`] for such a sleeper. 0 if it
-    /// does not halt.
-    halted_on: AtomicUsize,
+    /// The address of the word that the vCPU halts on, with [`APART`] for such a sleeper.
+    halted_on: Publication,
     halts: AtomicU64,
     kicks: AtomicU64,
     unkicked: AtomicU64,
     /// The hypervisor's clock for this vCPU. Null if there is none.
     pub(crate) clock: AtomicPtr<PvClock>,
-    /// What a kick of this vCPU names: its APIC identifier, or its event channel.
+    /// The name of this vCPU in a kick: its APIC identifier, or its event channel.
     pub(crate) kick_address: AtomicU32,
 }
 
@@ -75,7 +72,7 @@ impl Vcpu {
     const fn new() -> Self {
         Vcpu {
             index: AtomicUsize::new(0),
-            halted_on: AtomicUsize::new(0),
+            halted_on: Publication(AtomicUsize::new(0)),
             halts: AtomicU64::new(0),
             kicks: AtomicU64::new(0),
             unkicked: AtomicU64::new(0),
@@ -95,7 +92,7 @@ impl Vcpu {
 
     /// The address of the word that it halts on, or 0. A snapshot.
     pub fn halted_on(&self) -> usize {
-        self.halted_on.load(Relaxed) & !APART
+        self.halted_on.name() & !APART
     }
 }
 
@@ -169,14 +166,12 @@ pub(crate) fn halt(
     }
     let own = this();
     let name = name(sleeper, ptr::from_ref(word).addr());
-    let outer = own.halted_on.swap(name, Relaxed);
-    // HK: the kicker's side is in `kick`.
-    fence(SeqCst);
+    let outer = own.halted_on.begin(name);
     let sleeps = word.load(Relaxed) == expected;
     if sleeps {
         backend::sleep(off.were_on(), until);
     }
-    let kicked = own.halted_on.swap(outer, Relaxed) != name;
+    let kicked = own.halted_on.end(name, outer);
     if outer != 0 {
         backend::end_outer_sleep();
     }
@@ -198,8 +193,7 @@ fn name(sleeper: Sleeper, address: usize) -> usize {
 
 /// Kicks vCPUs that halted on the word at `address`: see [`Platform::kick_at`].
 pub(crate) fn kick(address: usize, whom: Kick) {
-    // HK: the halting side is in `halt`.
-    fence(SeqCst);
+    publication::word_has_changed();
     // The scan begins after the caller, so that no waiter is always the last.
     let (first, count) = match Guest::tables().slot_of(address) {
         // Only the vCPU of that slot halts on a word of its nodes.
@@ -221,12 +215,7 @@ pub(crate) fn kick(address: usize, whom: Kick) {
 
 /// Kicks the vCPU if it halts with this publication. Returns whether it did.
 fn kick_vcpu(other: usize, name: usize) -> bool {
-    let halted_on = &STATES[other].halted_on;
-    // Relaxed: the fence in `kick` orders them, and the publication carries no data.
-    let halts = halted_on.load(Relaxed) == name
-        && halted_on
-            .compare_exchange(name, 0, Relaxed, Relaxed)
-            .is_ok();
+    let halts = STATES[other].halted_on.consume(name);
     if halts {
         this().kicks.fetch_add(1, Relaxed);
         let _off = Off::begin();

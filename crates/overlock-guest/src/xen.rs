@@ -5,8 +5,8 @@
 //!
 //! Interrupts are upcalls for two more channels of each vCPU: its timer, and calls of other vCPUs.
 //! One may come between the moment at which a halt turns upcalls on and its poll. If the handler
-//! halts then, it may have consumed the outer halt's event, or hidden its publication from a kicker.
-//! So a handler's halt leaves the channel pending for an outer one, which rechecks then.
+//! halts then, it may consume the outer halt's event, or hide its publication from a kicker. So a
+//! handler's halt leaves the channel pending for an outer one, which then rechecks.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -53,7 +53,7 @@ const RUNNABLE: u32 = 1;
 /// The vCPUs whose state lies in the shared page.
 pub const MAX_VCPUS: usize = 32;
 
-/// What a vCPU shares with Xen.
+/// `vcpu_info`: the state that a vCPU shares with Xen.
 #[derive(Debug)]
 #[repr(C)]
 struct VcpuInfo {

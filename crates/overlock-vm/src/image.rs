@@ -16,13 +16,13 @@ const STT_FUNC: u8 = 2;
 pub struct Image<'a> {
     /// The loaded segments.
     pub segments: Vec<Segment<'a>>,
-    /// Where a vCPU begins, with its number in RDI.
+    /// The address at which a vCPU begins, with its number in RDI.
     pub entry: u64,
-    /// Where the guest finds out about its machine: `Boot` of the guest's `ring3` module.
+    /// The address of the boot block: `Boot` of the guest's `ring3` module.
     pub boot: u64,
-    /// Where the boot line goes.
+    /// The address of the boot line.
     pub line: u64,
-    /// What GS of the first vCPU points to.
+    /// The address that GS of the first vCPU points to.
     pub states: u64,
     /// From there on, the distance to the next vCPU's.
     pub state_size: u64,
@@ -35,7 +35,7 @@ pub struct Image<'a> {
 pub struct Segment<'a> {
     /// Its physical address.
     pub address: u64,
-    /// Its bytes. What follows them is zero, as all memory is at first.
+    /// Its bytes. Zeros follow them, as all memory is zero at first.
     pub bytes: &'a [u8],
 }
 
@@ -130,8 +130,8 @@ impl<'a> Image<'a> {
     }
 }
 
-/// The places of the headers of a table, whose own place stands at `table` in the file, and the size
-/// and number of its headers at `sizes`.
+/// The offsets of a table's headers. The table's own offset stands at `table` in the file, the size
+/// and the number of its headers at `sizes`.
 fn headers(
     file: File<'_>,
     table: u64,

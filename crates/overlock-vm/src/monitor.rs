@@ -56,11 +56,11 @@ pub enum Error {
     Host(&'static str, io::Error),
     /// A vCPU has left the guest for a reason that is none of its requests.
     Fault(Place, String),
-    /// The time was over. Where each vCPU was.
+    /// The time was over. Names the place of each vCPU.
     Limit(Vec<Place>),
 }
 
-/// Where a vCPU is.
+/// The place of a vCPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The number of the vCPU.

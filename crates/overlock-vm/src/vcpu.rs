@@ -25,7 +25,7 @@ const FLAGS: u64 = 0x3002;
 /// Takes what the guest prints.
 pub type Print = Box<dyn FnMut(&str) + Send>;
 
-/// What the threads of a guest share.
+/// State that the threads of a guest share.
 pub struct Shared {
     /// Set once all vCPUs have to stop.
     pub stop: AtomicBool,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use overlock_vm::monitor::{self, Error, Settings};
 
-/// Where the guests lie, and where they begin.
+/// The address of each guest, and of its first instruction.
 const BASE: u64 = 0x10_0000;
 const LIMIT: Duration = Duration::from_secs(20);
 
