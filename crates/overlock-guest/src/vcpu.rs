@@ -1,13 +1,13 @@
 //! Per-vCPU state, and the protocol of halt and kick.
 //!
-//! A vCPU that halts [publishes](Publication) the address of the word that it halts on. A kick consumes the
-//! publication, and then has the back end wake the vCPU. The back end's wake-up is latched: one
-//! that comes before the vCPU sleeps ends that sleep.
+//! A vCPU that halts [publishes](Publication) the address of the word that it halts on. A kick
+//! consumes the publication, and then has the back end wake the vCPU. The back end's wake-up is
+//! latched: one that comes before the vCPU sleeps ends that sleep.
 //!
 //! # No wake-up is lost
 //!
 //! - HK orders the publication and the recheck of the word against the change of the word and the
-//!   search for publications: see [`publication`](crate::publication).
+//!   search for publications: see [`publication`].
 //! - A publication is consumed by one kick, by compare-exchange. So two kicks of one waiter each
 //!   wake two vCPUs that halted on the word, not the same one twice.
 //! - An interrupt handler that halts replaces the publication of the code that it interrupts, and
