@@ -125,7 +125,7 @@ impl<'a> Image<'a> {
         let found = self
             .symbols
             .iter()
-            .find(|symbol| (symbol.address..symbol.address + symbol.size).contains(&address))?;
+            .find(|symbol| address.wrapping_sub(symbol.address) < symbol.size)?;
         Some((found.name, address - found.address))
     }
 }
@@ -138,8 +138,10 @@ fn headers(
     sizes: u64,
 ) -> Result<impl Iterator<Item = u64>, NotAnImage> {
     let begin = file.number(table, 8)?;
+    // Headers lie in the file, so sums of their offsets do not overflow.
+    file.bytes(begin, 0)?;
     let (size, number) = (file.number(sizes, 2)?, file.number(sizes + 2, 2)?);
-    Ok((0..number).map(move |index| begin.saturating_add(index * size)))
+    Ok((0..number).map(move |index| begin + index * size))
 }
 
 /// The contents of our note among the notes of a segment.
@@ -238,6 +240,19 @@ mod tests {
         assert_eq!(image.segments[0].bytes, b"code");
         assert_eq!((image.entry, image.state_size), (0x1000, 0x5000));
         assert_eq!(image.symbol(0x1000), None);
+    }
+
+    /// Fails where a number of the file is trusted: the sum of two overflows.
+    #[test]
+    fn a_damaged_file_is_refused_or_read() {
+        let whole = file(b"overlock\0");
+        for (place, byte) in (0..whole.len()).flat_map(|place| [(place, 0xff), (place, 0x80)]) {
+            let mut damaged = whole.clone();
+            damaged[place] = byte;
+            if let Ok(image) = Image::parse(&damaged) {
+                image.symbol(u64::MAX);
+            }
+        }
     }
 
     #[test]
