@@ -2,6 +2,7 @@
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn main() -> std::process::ExitCode {
+    use std::io::Write;
     use std::process::ExitCode;
     use std::time::Duration;
 
@@ -30,7 +31,9 @@ fn main() -> std::process::ExitCode {
         line: &line.join(" "),
         limit: Duration::from_secs(seconds),
     };
-    match monitor::run(&file, &settings, |text| print!("{text}")) {
+    match monitor::run(&file, &settings, |text| {
+        std::io::stdout().write_all(text.as_bytes())
+    }) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {

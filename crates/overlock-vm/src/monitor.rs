@@ -109,7 +109,8 @@ fn kvm(what: &'static str) -> impl FnOnce(kvm_ioctls::Error) -> Error {
     move |error| Error::Host(what, io::Error::from_raw_os_error(error.errno()))
 }
 
-/// Runs a guest, and gives each text that it prints to `print`. Returns its exit code.
+/// Runs a guest, and gives each text that it prints to `print`, whose error ends it. Returns its
+/// exit code.
 ///
 /// All threads of it have ended when this returns.
 ///
@@ -119,7 +120,7 @@ fn kvm(what: &'static str) -> impl FnOnce(kvm_ioctls::Error) -> Error {
 pub fn run(
     file: &[u8],
     settings: &Settings<'_>,
-    print: impl FnMut(&str) + Send + 'static,
+    print: impl FnMut(&str) -> io::Result<()> + Send + 'static,
 ) -> Result<u32, Error> {
     let image = Image::parse(file).map_err(Error::Image)?;
     if !(1..=MOST_VCPUS).contains(&settings.vcpus) {
@@ -163,7 +164,7 @@ pub fn run(
         rip: *rip,
         function: image
             .symbol(*rip)
-            .map(|(name, offset)| format!("{name}+{offset:#x}")),
+            .map(|(name, offset)| format!("{:#}+{offset:#x}", rustc_demangle::demangle(name))),
         halted: *halted,
     };
     match first {

@@ -1,6 +1,7 @@
 //! A vCPU, and the thread that it is.
 
 use std::fmt;
+use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -23,7 +24,7 @@ const EFER_LME_LMA: u64 = 0x500;
 const FLAGS: u64 = 0x3002;
 
 /// Takes what the guest prints.
-pub type Print = Box<dyn FnMut(&str) + Send>;
+pub type Print = Box<dyn FnMut(&str) -> io::Result<()> + Send>;
 
 /// State that the threads of a guest share.
 pub struct Shared {
@@ -92,7 +93,14 @@ impl Shared {
         }
     }
 
-    fn print(&self, at: u32) -> Option<()> {
+    fn print(&self, at: u32) -> Result<(), String> {
+        let text = self.read_line(at).ok_or("prints from nowhere")?;
+        let mut print = self.print.lock().map_err(|error| error.to_string())?;
+        (*print)(&text).map_err(|error| format!("its output is lost: {error}"))
+    }
+
+    /// The text that the guest has at this address: its length and its own address.
+    fn read_line(&self, at: u32) -> Option<String> {
         let mut line = [0; 8];
         self.memory
             .read_slice(&mut line, GuestAddress(at.into()))
@@ -103,9 +111,7 @@ impl Shared {
         self.memory
             .read_slice(&mut text, GuestAddress(address.into()))
             .ok()?;
-        let mut print = self.print.lock().ok()?;
-        (*print)(&String::from_utf8_lossy(&text));
-        Some(())
+        Some(String::from_utf8_lossy(&text).into_owned())
     }
 }
 
@@ -202,7 +208,7 @@ fn serve(
     match port {
         ports::HALT => shared.halt(index, value),
         ports::KICK => shared.kick(value as usize),
-        ports::PUT => shared.print(value).ok_or("prints from nowhere")?,
+        ports::PUT => shared.print(value)?,
         ports::DONE => {
             // As above.
             let _ = stops.send(Stop::Done(value));

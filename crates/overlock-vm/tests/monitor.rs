@@ -1,6 +1,7 @@
 //! The monitor with tiny guests: a few instructions each. Skipped without /dev/kvm.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -96,6 +97,7 @@ fn run(code: &[u8], limit: Duration) -> (Result<u32, Error>, String) {
     };
     let end = monitor::run(&image(code), &settings, move |text| {
         print.lock().unwrap().push_str(text);
+        Ok(())
     });
     let printed = printed.lock().unwrap().clone();
     (end, printed)
@@ -193,7 +195,7 @@ fn wrong_settings_are_refused() {
             line,
             limit: LIMIT,
         };
-        monitor::run(&file, &settings, |_| {})
+        monitor::run(&file, &settings, |_| Ok(()))
     };
     assert!(matches!(run(0, ""), Err(Error::Settings(_))));
     assert!(matches!(run(65, ""), Err(Error::Settings(_))));
@@ -206,8 +208,28 @@ fn wrong_settings_are_refused() {
                 line: "",
                 limit: LIMIT
             },
-            |_| {}
+            |_| Ok(())
         ),
         Err(Error::Image(_))
     ));
+}
+
+#[test]
+fn a_guest_whose_output_is_lost_ends() {
+    let Some(_alone) = alone() else { return };
+    let settings = Settings {
+        vcpus: 1,
+        line: "",
+        limit: LIMIT,
+    };
+    let mut code = [request(PUT, BASE as u32 + 0x40), SPIN.to_vec()].concat();
+    // An empty text.
+    code.resize(0x48, 0);
+    let end = monitor::run(&image(&code), &settings, |_| {
+        Err(ErrorKind::BrokenPipe.into())
+    });
+    let Err(Error::Fault(_, why)) = end else {
+        panic!("{end:?}")
+    };
+    assert!(why.contains("output is lost"), "{why}");
 }

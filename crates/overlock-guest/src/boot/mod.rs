@@ -5,6 +5,7 @@ mod ring3;
 mod xen;
 
 use core::cell::UnsafeCell;
+use core::fmt::Display;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use overlock_guest::backend::{self, Backend};
@@ -66,22 +67,25 @@ fn options() -> Options<'static> {
     // SAFETY: written before, and not again.
     let bytes = unsafe { &(&*LINE.bytes.get())[..LINE.length.load(Relaxed)] };
     let line = str::from_utf8(bytes).unwrap_or("?=?");
-    let options = Options::parse(line).unwrap_or_else(|wrong| {
-        say!("{{\"end\":\"failed\",\"why\":\"{wrong}\"}}");
-        end(2);
-    });
-    if options.vcpus() > MAX_VCPUS {
-        say!(
-            "{{\"end\":\"failed\",\"why\":\"more than {} vCPUs\"}}",
-            MAX_VCPUS - 1
-        );
-        end(2);
+    let options = Options::parse(line).unwrap_or_else(|wrong| refuse(wrong));
+    let most = match backend::chosen() {
+        Backend::Xen => overlock_guest::xen::MAX_VCPUS,
+        Backend::Kvm | Backend::Ring3 => MAX_VCPUS,
+    };
+    if options.vcpus() > most {
+        refuse(format_args!("more than {} vCPUs", most - 1));
     }
     vcpu::set_parallelism(options.cpus);
     if !options.preempted {
         backend::ignore_preemption();
     }
     options
+}
+
+/// Ends the guest, since its boot line is wrong.
+fn refuse(why: impl Display) -> ! {
+    say!("{{\"end\":\"failed\",\"why\":\"{}\"}}", crate::Quoted(why));
+    end(2)
 }
 
 /// Ends the guest.

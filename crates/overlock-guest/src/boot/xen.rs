@@ -166,10 +166,6 @@ extern "C" fn start_on_xen(info: &StartInfo) -> ! {
         xen::start(info.shared_info);
     }
     let options = super::options();
-    assert!(
-        options.vcpus() <= xen::MAX_VCPUS,
-        "more vCPUs than Xen's shared page has room for"
-    );
     for vcpu in 1..options.vcpus() {
         // SAFETY: the page table that Xen has built is in use by this vCPU.
         assert!(unsafe { start_other(info, vcpu) }, "Xen has no vCPU {vcpu}");
