@@ -56,7 +56,7 @@ pub static TASK: Protected = Protected::new();
 /// The data of the interrupt handlers' lock.
 pub static HANDLER: Protected = Protected::new();
 
-/// Set while a round runs.
+/// Set at the end of a round, for its workers to stop.
 pub static STOP: AtomicU32 = AtomicU32::new(0);
 
 /// The part of its loop that a vCPU executes.
