@@ -1,6 +1,6 @@
 //! The lists of all locks. The tests, `lock_api`'s traits, the checkers and the benchmarks run on
-//! the lists. A new lock is its file with its [row](crate::facts) and its tests, one line here, its
-//! file of mutants, and its page in docs/locks.
+//! the lists. A new lock is its file with its [row](crate::facts) and its tests, its module, one
+//! line here, its file of mutants, and its page in docs/locks.
 
 use core::marker::PhantomData;
 

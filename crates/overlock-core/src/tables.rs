@@ -159,4 +159,42 @@ impl<A: Atomics> Tables<A> {
     pub fn is_idle(&self, slot: usize) -> bool {
         self.slots[slot].is_idle()
     }
+
+    /// The slot whose queue node has a word at `address`. `None` if it is not a word of a node:
+    /// several threads may then halt on it.
+    ///
+    /// Only the thread of that slot halts on a word of its nodes. So a platform whose kick needs a
+    /// CPU, as a hypercall does, kicks the CPU of this slot.
+    pub fn slot_of(&self, address: usize) -> Option<usize> {
+        let offset = address.checked_sub(self.slots.as_ptr().addr())?;
+        let slot = self.slots.get(offset / size_of::<Slot<A>>())?;
+        let nodes = slot.nodes.as_ptr_range();
+        (nodes.start.addr()..nodes.end.addr())
+            .contains(&address)
+            .then_some(offset / size_of::<Slot<A>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::node::NodeId;
+    use crate::platform::Platform;
+    use crate::toy::{SLOTS, Toy};
+
+    #[test]
+    fn a_word_of_a_node_leads_to_its_slot() {
+        let tables = Toy::tables();
+        for (slot, context) in [(0, 0), (3, 2), (SLOTS - 1, 3)] {
+            let node = NodeId::new(slot, context).node::<Toy>();
+            for word in [&node.kicks, &node.state] {
+                assert_eq!(tables.slot_of(core::ptr::from_ref(word).addr()), Some(slot));
+            }
+        }
+        // A reader's entry is a word of the slot on which others halt.
+        let slots = tables.slots.as_ptr_range();
+        let reading = core::ptr::from_ref(&tables.slots[2].reading).addr();
+        for other in [0, slots.start.addr() - 4, slots.end.addr(), reading] {
+            assert_eq!(tables.slot_of(other), None);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr;
 
-const BYTES: usize = 1 << 14;
+const BYTES: usize = 1 << 16;
 
 #[repr(align(128))]
 struct Room(#[allow(dead_code)] [MaybeUninit<u8>; BYTES]);
@@ -35,7 +35,10 @@ impl<T> Placed<T> {
     pub fn new(value: T) -> Self {
         let start = USED.get().next_multiple_of(align_of::<Room>());
         USED.set(start + size_of::<T>());
-        assert!(USED.get() <= BYTES && align_of::<T>() <= align_of::<Room>());
+        assert!(
+            USED.get() <= BYTES && align_of::<T>() <= align_of::<Room>(),
+            "the scenario's state does not fit: raise BYTES"
+        );
         // SAFETY: `start` lies within the room.
         let place = unsafe { PLACE.with(|place| *place).byte_add(start) }.cast::<T>();
         // SAFETY: the room is large enough, aligned, and never freed. This execution has not placed

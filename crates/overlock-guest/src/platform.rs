@@ -1,0 +1,148 @@
+//! The platform: every lock of overlock-core runs in a guest by it.
+
+use core::hint;
+use core::sync::atomic::{
+    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::SeqCst, fence,
+};
+
+use overlock_core::platform::{Atomic, Kick, Sleeper};
+use overlock_core::tables::{Storage, Tables};
+use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
+
+use crate::vcpu::{self, MAX_VCPUS};
+use crate::{backend, clock};
+
+/// The vCPUs of this guest. A vCPU is a CPU to the locks, and a slot.
+///
+/// # Contract
+///
+/// A vCPU calls this only after [`vcpu::enter`]. From lock to unlock a kernel must keep its thread
+/// on the vCPU: preemption is off, as under each spinlock of a kernel. Interrupt handlers may take
+/// locks: a handler's waits use the next [context](overlock_core::platform::CONTEXTS) of the slot.
+/// A handler must not take a lock that the interrupted code holds: see
+/// [`interrupts`](crate::interrupts). Non-maskable interrupts must not halt.
+#[derive(Clone, Copy, Debug)]
+pub struct Guest;
+
+/// Two tickets for each fast queue spinlock that lives at a time.
+const LOCK_TICKETS: usize = 128;
+
+static STORAGE: Storage<Guest, MAX_VCPUS, { MAX_VCPUS.div_ceil(8) }, LOCK_TICKETS> = Storage::INIT;
+
+/// Polls between two readings of the clock while spinning towards a deadline.
+const POLLS_PER_CLOCK: u32 = 16;
+
+impl Atomics for Guest {
+    type U8 = AtomicU8;
+    type U16 = AtomicU16;
+    type U32 = AtomicU32;
+    type U64 = AtomicU64;
+    type Usize = AtomicUsize;
+}
+
+impl Platform for Guest {
+    #[inline]
+    fn wait_until<T, A>(
+        word: &A,
+        order: Ordering,
+        limit: Spin,
+        mut done: impl FnMut(T) -> bool,
+    ) -> Result<T, T>
+    where
+        T: Copy + Eq,
+        A: Atomic<T>,
+    {
+        let mut polls: u32 = 0;
+        loop {
+            let seen = word.load(order);
+            if done(seen) {
+                return Ok(seen);
+            }
+            polls = polls.wrapping_add(1);
+            let is_over = match limit {
+                Spin::Forever => false,
+                Spin::Polls(most) => polls >= most,
+                Spin::Until(end) => polls.is_multiple_of(POLLS_PER_CLOCK) && Self::now() >= end,
+            };
+            if is_over {
+                return Err(seen);
+            }
+            hint::spin_loop();
+        }
+    }
+
+    #[inline]
+    fn pause(iterations: u32) {
+        for _ in 0..iterations {
+            hint::spin_loop();
+        }
+    }
+
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
+        vcpu::halt(Sleeper::Waiter, word, expected, until);
+    }
+
+    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
+        vcpu::halt(sleeper, word, expected, until)
+    }
+
+    fn kick(word: &AtomicU32) {
+        vcpu::kick(core::ptr::from_ref(word).addr(), Kick::One);
+    }
+
+    fn kick_at(word: *const AtomicU32, whom: Kick) {
+        vcpu::kick(word.addr(), whom);
+    }
+
+    #[inline]
+    fn ticks() -> u64 {
+        clock::ticks()
+    }
+
+    // A guest has no cheaper way to fence its other vCPUs than by an interrupt to each. So both
+    // halves are full fences.
+    #[inline(always)]
+    fn light_barrier() {
+        fence(SeqCst);
+    }
+
+    #[inline(always)]
+    fn heavy_barrier() {
+        fence(SeqCst);
+    }
+
+    #[inline(always)]
+    fn cpu() -> Cpu {
+        Cpu(vcpu::index() as u32)
+    }
+
+    #[inline]
+    fn preempted(cpu: Cpu) -> bool {
+        (cpu.0 as usize) < vcpu::count() && backend::preempted(cpu.0 as usize)
+    }
+
+    #[inline]
+    fn now() -> Instant {
+        Instant::from_nanos(clock::now())
+    }
+
+    #[inline]
+    fn parallelism() -> u32 {
+        vcpu::parallelism()
+    }
+
+    #[inline(always)]
+    fn tables() -> Tables<Guest> {
+        Tables::new(&STORAGE)
+    }
+
+    #[inline(always)]
+    fn slot() -> Option<usize> {
+        Some(vcpu::index())
+    }
+
+    #[inline]
+    fn slots_in_use() -> usize {
+        vcpu::count()
+    }
+}
