@@ -20,6 +20,10 @@
 //! answers readers by itself, one after another; the next one waits only for the gap between two
 //! answers. If caches are not inclusive, each reader takes a whole transfer.
 //!
+//! A read of a line that its owner has changed makes both sharers of it. On a machine with
+//! migratory reads it makes the reader the owner instead: a spinner that has seen its turn can then
+//! store without another request. The next reader of an unchanged line shares it.
+//!
 //! # Invariants
 //!
 //! - C1: a line has one owner and no sharer, or no owner.
@@ -73,6 +77,17 @@ pub enum Signal {
     Done {
         /// The vCPU that made the access.
         vcpu: usize,
+        /// The time.
+        at: Time,
+    },
+    /// The line that a buffered store of this vCPU needs has arrived by `at`.
+    Owned {
+        /// The vCPU whose store it is.
+        vcpu: usize,
+        /// The core on which it was issued.
+        core: usize,
+        /// The line.
+        line: usize,
         /// The time.
         at: Time,
     },
@@ -189,6 +204,7 @@ impl Cache {
             vcpu,
             core,
             access,
+            buffered: false,
             requested_at: now,
             way: self.machine.way(core, line),
             arrives: now,
@@ -197,32 +213,27 @@ impl Cache {
         request
     }
 
-    /// Stores without waiting for the line, if no other core requests it: the core owns it at once,
-    /// but others get it only after it has arrived. Returns `None` if others request it.
-    pub fn store_behind(
-        &mut self,
-        now: Time,
-        vcpu: usize,
-        core: usize,
-        line: usize,
-    ) -> Option<Time> {
-        let state = &self.lines[line];
-        let idle = state.queue.is_empty() && state.leaving.is_none() && state.free <= now;
-        if !idle || self.has(line, core, Access::Write) {
-            return None;
-        }
-        let request = self.request(now, vcpu, core, line, Access::Write);
-        let path = self.path(line, &request);
-        let arrives = now + path.request + path.snoop + path.data;
-        self.grant(line, &request, arrives);
-        self.lines[line].free = arrives;
-        Some(arrives)
+    /// Whether a store of `core` can take effect now: the core owns the line, and it is there.
+    pub fn owns(&self, now: Time, core: usize, line: usize) -> bool {
+        self.has(line, core, Access::Write) && now >= self.lines[line].arrival
+    }
+
+    /// Requests the line for a store of `vcpu` in the store buffer of `core`. [`Signal::Owned`]
+    /// will follow.
+    pub fn request_ownership(&mut self, now: Time, vcpu: usize, core: usize, line: usize) {
+        let request = Request {
+            buffered: true,
+            ..self.request(now, vcpu, core, line, Access::Write)
+        };
+        self.lines[line].queue.push(request);
+        self.serve(now, line);
     }
 
     /// A store or a locked instruction of `vcpu` has taken effect on the line: notifies the
     /// watchers, which are on the same core or began to watch after the line was granted to it.
     pub fn changed(&mut self, line: usize, vcpu: usize) {
         self.lines[line].changes += 1;
+        self.lines[line].dirty = true;
         self.lose(line, vcpu);
     }
 
@@ -267,7 +278,7 @@ impl Cache {
                 let done = arrives + self.takes(request.access);
                 self.grant(line, &request, arrives);
                 self.lines[line].free = done;
-                self.done(&request, done);
+                self.done(line, &request, done);
             }
             let Some((request, path)) = self.next(now, line) else {
                 return;
@@ -277,7 +288,7 @@ impl Cache {
                 let arrives = now + path.data;
                 self.grant(line, &request, arrives);
                 self.lines[line].free = now + self.machine.costs.gap;
-                self.done(&request, arrives + self.takes(request.access));
+                self.done(line, &request, arrives + self.takes(request.access));
             } else {
                 let at = now + path.snoop;
                 self.lines[line].leaving = Some((request, at, path.data));
@@ -286,10 +297,16 @@ impl Cache {
         }
     }
 
-    fn done(&mut self, request: &Request, at: Time) {
-        self.signals.push(Signal::Done {
-            vcpu: request.vcpu,
-            at,
+    fn done(&mut self, line: usize, request: &Request, at: Time) {
+        let Request { vcpu, core, .. } = *request;
+        self.signals.push(match request.buffered {
+            true => Signal::Owned {
+                vcpu,
+                core,
+                line,
+                at,
+            },
+            false => Signal::Done { vcpu, at },
         });
     }
 
@@ -346,19 +363,24 @@ impl Cache {
         let before = state.copies;
         let all = match (request.access, before) {
             (Access::Read, Copies::Shared(cores)) => Copies::Shared(cores | bit(request.core)),
-            (Access::Read, Copies::Owned(owner)) if owner != request.core => {
+            // A read takes over a changed line, since the reader is likely to change it next.
+            (Access::Read, Copies::Owned(owner))
+                if owner != request.core && !(self.machine.migratory && state.dirty) =>
+            {
                 Copies::Shared(bit(owner) | bit(request.core))
             }
             _ => Copies::Owned(request.core),
         };
         state.copies = all;
+        state.dirty = false;
         if matches!(all, Copies::Owned(_)) {
             state.arrival = arrives;
             if state.home != socket {
                 state.home = socket;
                 state.since = arrives;
             }
-            if request.access != Access::Read {
+            let taken = matches!(before, Copies::Owned(owner) if owner != request.core);
+            if taken || request.access != Access::Read {
                 self.lose(line, request.vcpu);
             }
         }

@@ -6,14 +6,13 @@
 //! suspended. If nothing else happens before that time, the clock advances and the fibre goes on at
 //! once, which is equivalent and faster.
 //!
-//! The effect of an access takes place when the line has arrived, between two events: simulated
-//! memory is sequentially consistent, but takes time. Store buffers are modelled by their costs. A
-//! store to a line that no other core requests does not wait for it, but the next locked
-//! instruction does. A store to a contended line queues for it; the time that the core would have
-//! computed meanwhile is credited to it.
+//! The effect of an access takes place when the line has arrived, between two events. A store whose
+//! line is not there waits in the store buffer, while later instructions go on: simulated memory
+//! has total store order, as x86 has ([`buffer`]).
 
 mod access;
 mod balance;
+mod buffer;
 mod calls;
 mod events;
 mod fibre;
@@ -39,9 +38,10 @@ use state::Engine;
 
 #[cfg(test)]
 pub(crate) use access::LOCKS_LINE;
+pub(crate) use buffer::Store;
 pub(crate) use calls::{
-    access, cpu, delay, halt, heavy_barrier, kick, kick_all, looked, pause, preempted, sizes,
-    stable, transition, turn, watch,
+    access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, looked,
+    pause, preempted, sizes, stable, store, transition, turn, watch,
 };
 pub use calls::{holds, now, releases, rest, stopped, waits, work};
 
@@ -188,6 +188,11 @@ pub fn run<T>(
     assert!(current().is_none(), "a simulated vCPU cannot simulate");
     assert!(setup.vcpus > 0, "a simulation needs a vCPU");
     ENGINE.with_borrow_mut(|engine| *engine = Some(Box::new(Engine::new(setup))));
+    let body = |vcpu| {
+        let result = body(vcpu);
+        calls::drain();
+        result
+    };
     let mut fibres = Fibres::new(setup.vcpus, &body);
     let mut interrupted = false;
     with(Engine::begin);

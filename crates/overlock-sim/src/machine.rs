@@ -67,6 +67,9 @@ pub struct Machine {
     /// Whether a socket's last-level cache knows what its cores have, and so can answer readers by
     /// itself. Otherwise each read snoops all cores.
     pub inclusive: bool,
+    /// Whether a read of a line that its owner has changed takes the line over, so that the reader
+    /// can change it without another request. Otherwise both share it.
+    pub migratory: bool,
     /// The connections between sockets.
     pub links: Links,
     /// The costs of operations.

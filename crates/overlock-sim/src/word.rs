@@ -7,9 +7,9 @@ use std::sync::atomic::{
 use overlock_core::platform::{Atomic, ByteLanes, Lanes, Zero};
 
 use crate::cache::Access;
-use crate::engine;
+use crate::engine::{self, Store};
 
-/// An atomic integer of a simulated machine, on which it is sequentially consistent. Outside of
+/// An atomic integer of a simulated machine, whose memory has total store order. Outside of
 /// simulations, where a test prepares or checks words, it is an ordinary atomic with the given
 /// ordering.
 #[derive(Debug, Default)]
@@ -26,6 +26,13 @@ pub type U32 = Word<AtomicU32>;
 pub type U64 = Word<AtomicU64>;
 /// The size of a pointer.
 pub type Usize = Word<AtomicUsize>;
+
+impl<A> Drop for Word<A> {
+    /// Takes its buffered stores with it.
+    fn drop(&mut self) {
+        engine::forget_stores(self.address());
+    }
+}
 
 impl<A> Word<A> {
     pub(crate) fn address(&self) -> usize {
@@ -57,12 +64,18 @@ macro_rules! word {
                 Self(<$atomic>::new(value))
             }
             fn load(&self, order: Ordering) -> $int {
-                self.access(Access::Read, |word| word.load(order))
+                match engine::forwarded(self.address(), <$int>::MAX as u64) {
+                    Some(value) => value as $int,
+                    None => self.access(Access::Read, |word| word.load(order)),
+                }
             }
             fn store(&self, value: $int, order: Ordering) {
                 // A sequentially consistent store is an exchange on x86.
-                let access = if order == Ordering::SeqCst { Access::Locked } else { Access::Write };
-                self.access(access, |word| word.store(value, order));
+                if order == Ordering::SeqCst {
+                    self.access(Access::Locked, |word| word.store(value, order));
+                } else {
+                    self.set(<$int>::MAX, value, || self.0.store(value, order));
+                }
             }
             fn swap(&self, value: $int, order: Ordering) -> $int {
                 self.access(Access::Locked, |word| word.swap(value, order))
@@ -89,13 +102,42 @@ macro_rules! word {
     )*};
 }
 
+macro_rules! set {
+    ($($atomic:ty: $int:ty),*) => {$(
+        impl Word<$atomic> {
+            /// Sets some bits by a store. `effect` does so at once.
+            #[inline]
+            fn set(&self, bits: $int, value: $int, effect: impl FnOnce()) {
+                /// # Safety
+                ///
+                /// `word` points to an atomic of this type.
+                unsafe fn perform(word: *const (), bits: u64, value: u64) {
+                    // SAFETY: the caller's.
+                    let word = unsafe { &*word.cast::<$atomic>() };
+                    // One thread runs the simulation, and no fibre runs now.
+                    let old = word.load(Relaxed);
+                    word.store(old & !(bits as $int) | value as $int & bits as $int, Relaxed);
+                }
+                let store = Store {
+                    word: std::ptr::from_ref(&self.0).cast(),
+                    perform,
+                    bits: bits as u64,
+                    value: value as u64,
+                };
+                engine::store(store, effect);
+            }
+        }
+    )*};
+}
+
+set!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 word!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 
 /// Changes a part of the word by one instruction, as x86 can. Returns the old value, whether it was
 /// changed or not.
 macro_rules! part {
-    ($self:ident, $access:expr, $order:expr, $change:expr) => {
-        $self.access($access, |word| {
+    ($self:ident, $order:expr, $change:expr) => {
+        $self.access(Access::Locked, |word| {
             match word.fetch_update($order, loads($order), $change) {
                 Ok(old) | Err(old) => old,
             }
@@ -112,9 +154,17 @@ fn loads(order: Ordering) -> Ordering {
     }
 }
 
-fn stores(order: Ordering) -> Access {
-    debug_assert!(matches!(order, Relaxed | Ordering::Release));
-    Access::Write
+/// Stores to a part of the word.
+macro_rules! part_store {
+    ($self:ident, $bits:expr, $value:expr, $order:expr) => {{
+        debug_assert!(matches!($order, Relaxed | Ordering::Release));
+        let (bits, value) = ($bits, $value);
+        $self.set(bits, value, || {
+            let _ = $self
+                .0
+                .fetch_update($order, Relaxed, |old| Some(old & !bits | value));
+        });
+    }};
 }
 
 macro_rules! lanes {
@@ -133,15 +183,15 @@ macro_rules! lanes {
                 Self::join(Self::low(word).wrapping_add(value), Self::high(word))
             }
             fn low_store(&self, value: $half, order: Ordering) {
-                part!(self, stores(order), order, |old| Some(Self::join(
-                    value,
-                    Self::high(old)
-                )));
+                part_store!(
+                    self,
+                    <$whole>::from(<$half>::MAX),
+                    <$whole>::from(value),
+                    order
+                );
             }
             fn low_fetch_add(&self, value: $half, order: Ordering) -> $half {
-                Self::low(part!(self, Access::Locked, order, |old| Some(
-                    Self::add_low(old, value)
-                )))
+                Self::low(part!(self, order, |old| Some(Self::add_low(old, value))))
             }
             fn low_compare_exchange(
                 &self,
@@ -149,14 +199,14 @@ macro_rules! lanes {
                 new: $half,
                 order: Ordering,
             ) -> Result<$half, $half> {
-                let old = part!(self, Access::Locked, order, |old| {
+                let old = part!(self, order, |old| {
                     (Self::low(old) == current).then(|| Self::join(new, Self::high(old)))
                 });
                 let old = Self::low(old);
                 if old == current { Ok(old) } else { Err(old) }
             }
             fn high_swap(&self, value: $half, order: Ordering) -> $half {
-                Self::high(part!(self, Access::Locked, order, |old| Some(Self::join(
+                Self::high(part!(self, order, |old| Some(Self::join(
                     Self::low(old),
                     value
                 ))))
@@ -170,22 +220,16 @@ lanes!(U32, u32, u16, 16);
 
 impl ByteLanes for U32 {
     fn byte0_store(&self, value: u8, order: Ordering) {
-        part!(self, stores(order), order, |old| Some(
-            old & !0xff | u32::from(value)
-        ));
+        part_store!(self, 0xff, u32::from(value), order);
     }
     fn byte1_store(&self, value: u8, order: Ordering) {
-        part!(self, stores(order), order, |old| Some(
-            old & !0xff00 | u32::from(value) << 8
-        ));
+        part_store!(self, 0xff00, u32::from(value) << 8, order);
     }
     fn byte0_swap(&self, value: u8, order: Ordering) -> u8 {
-        part!(self, Access::Locked, order, |old| Some(
-            old & !0xff | u32::from(value)
-        )) as u8
+        part!(self, order, |old| Some(old & !0xff | u32::from(value))) as u8
     }
     fn byte0_compare_exchange(&self, current: u8, new: u8, order: Ordering) -> Result<u8, u8> {
-        let old = part!(self, Access::Locked, order, |old: u32| {
+        let old = part!(self, order, |old: u32| {
             (old as u8 == current).then_some(old & !0xff | u32::from(new))
         }) as u8;
         if old == current { Ok(old) } else { Err(old) }

@@ -35,6 +35,7 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
         cores: cpus.len().max(1),
         threads: 1,
         inclusive: true,
+        migratory: false,
         links: Links::All,
         costs: Costs {
             hit: Time::from_ns(costs.hit),

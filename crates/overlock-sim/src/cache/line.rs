@@ -8,6 +8,8 @@ pub(super) struct Request {
     pub vcpu: usize,
     pub core: usize,
     pub access: Access,
+    /// Whether a buffered store needs the line, for which no vCPU waits.
+    pub buffered: bool,
     pub requested_at: Time,
     /// The length of the core's way to the line, relative to the mean.
     pub way: f64,
@@ -49,6 +51,8 @@ pub(super) struct Line {
     /// Until when the owner cannot release it: a store that hit, or a locked instruction that has
     /// locked it, is under way.
     pub used: Time,
+    /// Whether the owner has changed it.
+    pub dirty: bool,
     pub watchers: Vec<Watcher>,
     /// How often it has been changed.
     pub changes: u64,
@@ -67,6 +71,7 @@ impl Line {
             planned: None,
             arrival: Time::ZERO,
             used: Time::ZERO,
+            dirty: false,
             watchers: Vec::new(),
             changes: 0,
         }

@@ -20,6 +20,7 @@ fn machine() -> Machine {
         cores: 4,
         threads: 1,
         inclusive: true,
+        migratory: false,
         links: Links::Cube,
         costs: Costs {
             hit: Time::ns(2),
@@ -45,6 +46,8 @@ enum Step {
     /// The locked instruction of a request that has hit locks its line.
     Hold(usize, usize),
     Serve(usize),
+    /// The line of a core's buffered store has arrived.
+    Owned(usize, usize),
 }
 
 /// A machine with one vCPU on each core, of the same number, which obeys the signals of the cache.
@@ -57,9 +60,11 @@ struct Scene {
     /// The cores whose accesses have ended, and when, in the order of the answers.
     done: Vec<(usize, u64)>,
     lost: Vec<(usize, u64)>,
-    /// Whether stores are buffered where possible, and the cores that have a buffered store.
+    /// Whether stores are buffered, the cores that have issued such a store, and when lines of
+    /// buffered stores arrived.
     buffers: bool,
     buffered: Vec<usize>,
+    owned: Vec<(usize, u64)>,
     /// The cores whose locked instructions have locked their line.
     held: Vec<usize>,
 }
@@ -76,6 +81,7 @@ impl Scene {
             lost: Vec::new(),
             buffers: false,
             buffered: Vec::new(),
+            owned: Vec::new(),
             held: Vec::new(),
         }
     }
@@ -112,6 +118,11 @@ impl Scene {
                 }
             }
             Step::Serve(line) => self.cache.serve(at, line),
+            Step::Owned(core, line) => {
+                assert!(self.cache.owns(at, core, line));
+                self.owned.push((core, at.as_ps()));
+                self.cache.changed(line, core);
+            }
         }
         self.signals();
         true
@@ -120,14 +131,13 @@ impl Scene {
     fn requests_now(&mut self, index: usize, line: usize) {
         let at = self.now;
         let (core, access) = self.requests[index];
-        let behind = self.buffers && access == Access::Write;
-        let behind = behind.then(|| self.cache.store_behind(at, core, core, line));
-        let answer = match behind.flatten() {
-            Some(_) => {
-                self.buffered.push(core);
-                Answer::Hit(self.cache.takes(access))
-            }
-            None => self.cache.access(at, core, core, line, access),
+        let behind = self.buffers && access == Access::Write && !self.cache.owns(at, core, line);
+        let answer = if behind {
+            self.buffered.push(core);
+            self.cache.request_ownership(at, core, core, line);
+            Answer::Hit(self.cache.takes(access))
+        } else {
+            self.cache.access(at, core, core, line, access)
         };
         match answer {
             Answer::Hit(time) if access == Access::Locked => {
@@ -144,6 +154,7 @@ impl Scene {
         for signal in signals {
             match signal {
                 Signal::Done { vcpu, at } => self.done.push((vcpu, at.as_ps())),
+                Signal::Owned { core, line, at, .. } => self.plan(at, Step::Owned(core, line)),
                 Signal::Serve { line, at } => self.plan(at, Step::Serve(line)),
                 Signal::Lost { vcpu } => self.lost.push((vcpu, self.now.as_ps())),
             }

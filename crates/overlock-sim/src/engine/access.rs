@@ -12,15 +12,8 @@ use crate::time::Time;
 pub(crate) const LOCKS_LINE: f64 = 0.6;
 
 impl Engine {
-    fn core(&self, vcpu: usize) -> usize {
+    pub fn core(&self, vcpu: usize) -> usize {
         self.machine.core_of(self.schedule.cpu(vcpu))
-    }
-
-    /// Waits until the store buffer of `vcpu` is empty. Returns whether the fibre has to be
-    /// suspended.
-    pub fn drain(&mut self, vcpu: usize) -> bool {
-        let left = self.vcpus[vcpu].drained.saturating_sub(self.now);
-        left > Time::ZERO && self.pass(vcpu, left, State::Memory)
     }
 
     /// Begins an access. On [`Answer::Wait`] the fibre has to be suspended.
@@ -28,21 +21,13 @@ impl Engine {
         let line = self.cache.line(address);
         let core = self.core(vcpu);
         self.vcpus[vcpu].line = line;
-        if access == Access::Locked {
-            self.vcpus[vcpu].credit = Time::ZERO;
-        }
-        if access == Access::Write
-            && let Some(arrives) = self.cache.store_behind(self.now, vcpu, core, line)
-        {
-            self.vcpus[vcpu].drained = arrives;
-            self.answer();
-            return Answer::Hit(self.machine.costs.hit);
+        if access == Access::Read && self.joins(vcpu, core, line) {
+            return Answer::Wait;
         }
         let answer = self.cache.access(self.now, vcpu, core, line, access);
         if answer == Answer::Wait {
             self.enter(vcpu, State::Memory);
             self.vcpus[vcpu].doing = Doing::Access;
-            self.vcpus[vcpu].requested_at = Some(self.now);
         }
         self.answer();
         answer
@@ -63,16 +48,10 @@ impl Engine {
     /// An access has taken effect. Always returns false: no fibre has to be suspended.
     pub fn accessed(&mut self, vcpu: usize, access: Access) -> bool {
         let state = &mut self.vcpus[vcpu];
-        let requested_at = state.requested_at.take();
         let line = state.line;
         if access == Access::Read {
             state.changes_seen = self.cache.changes(line);
             return false;
-        }
-        if access == Access::Write
-            && let Some(requested_at) = requested_at
-        {
-            state.credit = self.now - requested_at;
         }
         self.cache.changed(line, vcpu);
         self.answer();
@@ -130,6 +109,12 @@ impl Engine {
         for signal in signals.drain(..) {
             match signal {
                 Signal::Done { vcpu, at } => self.goes(vcpu, at),
+                Signal::Owned {
+                    vcpu,
+                    core,
+                    line,
+                    at,
+                } => self.plan(at, Event::Owned { vcpu, core, line }),
                 Signal::Serve { line, at } => self.plan(at, Event::Serve { line }),
                 Signal::Lost { vcpu } => self.notices_loss(vcpu),
             }

@@ -3,6 +3,7 @@
 use overlock_core::diagram::Transition;
 
 use super::access::LOCKS_LINE;
+use super::buffer::{Forward, Store};
 use super::state::Engine;
 use super::{current, fibre, with};
 use crate::account::State;
@@ -61,13 +62,75 @@ pub fn rest() {
     }
 }
 
-/// Accesses the word at `address`: takes the time of the access, then runs its `effect`.
+/// Waits until the caller's stores are visible.
+pub(super) fn drain() {
+    if let Some(me) = current() {
+        call(me, |engine| engine.drain(me));
+    }
+}
+
+/// Stores. `effect` does it at once, outside of simulations or if the line is there.
+#[inline]
+pub(crate) fn store(store: Store, effect: impl FnOnce()) {
+    let Some(me) = current() else { return effect() };
+    call(me, |engine| engine.make_room(me));
+    let address = store.word.addr();
+    if fibre::is_on_stack(me, address) {
+        // Rust may move it, or end it without a call: no store may be on its way to it.
+        drain();
+        return access(address, Access::Write, effect);
+    }
+    match with(|engine| engine.stores_at_once(me, address)) {
+        Some(time) => {
+            if with(|engine| engine.pass(me, time, State::Memory)) {
+                fibre::suspend(me);
+            }
+            effect();
+            call(me, |engine| engine.accessed(me, Access::Write));
+        }
+        None => call(me, |engine| {
+            engine.buffers(me, store);
+            engine.pass(me, engine.machine.costs.hit, State::Memory)
+        }),
+    }
+}
+
+/// Loads the word at `address`, which has the bits `whole`, from the caller's store buffer. Returns
+/// `None` if the load needs memory.
+#[inline]
+pub(crate) fn forwarded(address: usize, whole: u64) -> Option<u64> {
+    let me = current()?;
+    match with(|engine| engine.forwards(me, address, whole)) {
+        Forward::Nothing => None,
+        Forward::Part => {
+            // The processor cannot merge a store with a word of the cache.
+            call(me, |engine| engine.drain(me));
+            None
+        }
+        Forward::Value(value) => {
+            call(me, |engine| {
+                engine.loaded_own(me, address);
+                engine.pass(me, engine.machine.costs.hit, State::Memory)
+            });
+            Some(value)
+        }
+    }
+}
+
+/// The word at `address` ends: no buffered store may reach it.
+pub(crate) fn forget_stores(address: usize) {
+    if current().is_some() {
+        with(|engine| engine.forget_stores(address));
+    }
+}
+
+/// Accesses the word at `address` without the store buffer: takes the time of the access, then runs
+/// its `effect`.
 #[inline]
 pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() -> R) -> R {
     let Some(me) = current() else { return effect() };
-    if access != Access::Read {
-        // The store buffer is in order, and drains before any locked instruction.
-        call(me, |engine| engine.drain(me));
+    if access == Access::Locked {
+        drain();
     }
     loop {
         let (waits, hits) = with(|engine| match engine.access(me, address, access) {
@@ -153,7 +216,7 @@ pub(crate) fn halt(
     is_expected: impl FnOnce() -> bool,
 ) -> bool {
     let Some(me) = current() else { return true };
-    call(me, |engine| engine.drain(me));
+    drain();
     call(me, |engine| engine.pass(me, engine.host.brief, State::Host));
     if !is_expected() {
         return false;
@@ -167,7 +230,7 @@ pub(crate) fn halt(
 /// Wakes the first sleeper on the word at `address`.
 pub(crate) fn kick(address: usize) {
     let Some(me) = current() else { return };
-    call(me, |engine| engine.drain(me));
+    drain();
     let half = with(|engine| engine.kick_costs(address).half());
     call(me, |engine| engine.pass(me, half, State::Host));
     with(|engine| engine.kick(me, address));
@@ -182,11 +245,16 @@ pub(crate) fn kick_all(address: usize) {
 
 /// A full barrier on all CPUs.
 pub(crate) fn heavy_barrier() {
-    if let Some(me) = current() {
-        call(me, |engine| engine.drain(me));
+    let Some(me) = current() else { return };
+    drain();
+    let issued = with(|engine| engine.issued());
+    loop {
         call(me, |engine| {
             engine.pass(me, engine.host.heavy_barrier, State::Host)
         });
+        if with(|engine| engine.are_visible(&issued)) {
+            return;
+        }
     }
 }
 

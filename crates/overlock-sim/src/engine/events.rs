@@ -21,6 +21,12 @@ pub(super) enum Event {
     Serve {
         line: usize,
     },
+    /// The line of a buffered store is there.
+    Owned {
+        vcpu: usize,
+        core: usize,
+        line: usize,
+    },
     /// A slice may be over.
     Slice {
         cpu: usize,
@@ -110,6 +116,7 @@ impl Engine {
                 self.cache.serve(self.now, line);
                 self.answer();
             }
+            Event::Owned { vcpu, core, line } => self.owned(vcpu, core, line),
             Event::Slice { cpu, stamp } if self.slices[cpu].1 == stamp => self.slice(cpu),
             Event::Again { vcpu, dispatch } => self.again(vcpu, dispatch),
             Event::Timeout { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {

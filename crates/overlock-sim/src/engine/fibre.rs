@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::ptr;
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 /// Enough for every lock and workload, in debug builds too.
@@ -15,6 +16,8 @@ type Fibre<T> = Coroutine<(), (), T>;
 thread_local! {
     /// The objects that suspend each vCPU's fibre, while it exists.
     static YIELDERS: RefCell<Vec<*const Yielder<(), ()>>> = const { RefCell::new(Vec::new()) };
+    /// The addresses of each vCPU's stack.
+    static STACKS: RefCell<Vec<Range<usize>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The fibres of a simulation. They are leaked unless all have ended: outside of the simulation the
@@ -32,8 +35,11 @@ impl<T> Fibres<T> {
             yielders.clear();
             yielders.resize(vcpus, ptr::null());
         });
+        STACKS.with_borrow_mut(Vec::clear);
         let fibre = |vcpu| {
             let stack = DefaultStack::new(STACK).expect("there is address space for another stack");
+            let addresses = stack.limit().get()..stack.base().get();
+            STACKS.with_borrow_mut(|stacks| stacks.push(addresses));
             let main = move |yielder: &Yielder<(), ()>, ()| {
                 YIELDERS.with_borrow_mut(|yielders| yielders[vcpu] = ptr::from_ref(yielder));
                 body(vcpu)
@@ -67,6 +73,11 @@ impl<T> Fibres<T> {
         unsafe { ManuallyDrop::drop(&mut self.fibres) };
         self.results.drain(..).flatten().collect()
     }
+}
+
+/// Whether the word at `address` is on the stack of `vcpu`.
+pub(super) fn is_on_stack(vcpu: usize, address: usize) -> bool {
+    STACKS.with_borrow(|stacks| stacks[vcpu].contains(&address))
 }
 
 /// Suspends the calling fibre, which is that of `vcpu`, until the engine resumes it.

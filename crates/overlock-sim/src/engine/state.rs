@@ -159,9 +159,7 @@ impl Engine {
     }
 
     /// Returns how long `vcpu` computes for work that takes `time` on an idle core.
-    pub fn work(&mut self, vcpu: usize, time: Time) -> Time {
-        let credit = std::mem::take(&mut self.vcpus[vcpu].credit);
-        let time = time.saturating_sub(credit);
+    pub fn work(&self, vcpu: usize, time: Time) -> Time {
         if self.machine.threads > 1 && self.sibling_works(vcpu) {
             return time.scale(1.0 / self.machine.costs.sibling);
         }

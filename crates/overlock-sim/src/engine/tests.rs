@@ -1,6 +1,7 @@
 //! The engine in scenes computed by hand, on machines and hosts without random variation, so that
 //! every time can be computed.
 
+mod buffer;
 mod host;
 mod interrupt;
 mod memory;
@@ -25,6 +26,7 @@ pub(super) fn machine(cores: usize, threads: usize) -> Machine {
         cores,
         threads,
         inclusive: true,
+        migratory: false,
         links: Links::All,
         costs: Costs {
             hit: Time::ns(2),

@@ -1,5 +1,6 @@
 //! The state of a vCPU.
 
+use super::buffer::Stores;
 use crate::account::{Account, State};
 use crate::time::Time;
 
@@ -23,7 +24,7 @@ pub(super) enum Doing {
     Busy { until: Time },
     /// Has to be busy for this long, in this state, but has no CPU.
     Off { left: Time, with: State },
-    /// Waits for a cache line, in the middle of an instruction.
+    /// Waits for a cache line, or for its store buffer, in the middle of an instruction.
     Access,
     /// Spins on this line since then.
     Watch { line: usize, since: Time },
@@ -67,12 +68,7 @@ pub(super) struct Vcpu {
     pub window: Time,
     /// Whether the processor has noticed it.
     pub spun_long: bool,
-    /// When its store buffer is empty.
-    pub drained: Time,
-    /// Time that it has waited for stores for which a core would not wait.
-    pub credit: Time,
-    /// When the access began that waits for its line.
-    pub requested_at: Option<Time>,
+    pub stores: Stores,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
     pub changes_seen: u64,
@@ -107,9 +103,7 @@ impl Vcpu {
             spins: None,
             window,
             spun_long: false,
-            drained: Time::ZERO,
-            credit: Time::ZERO,
-            requested_at: None,
+            stores: Stores::default(),
             line: 0,
             changes_seen: 0,
             delay: Time::ZERO,

@@ -16,6 +16,7 @@ pub static PRESETS: &[Machine] = &[
         cores: 18,
         threads: 1,
         inclusive: true,
+        migratory: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.7),
@@ -39,6 +40,7 @@ pub static PRESETS: &[Machine] = &[
         cores: 8,
         threads: 2,
         inclusive: true,
+        migratory: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.9),
@@ -62,6 +64,7 @@ pub static PRESETS: &[Machine] = &[
         cores: 8,
         threads: 2,
         inclusive: true,
+        migratory: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.5),
@@ -85,6 +88,7 @@ pub static PRESETS: &[Machine] = &[
         cores: 4,
         threads: 1,
         inclusive: false,
+        migratory: false,
         links: Links::Cube,
         costs: Costs {
             hit: ns(1.5),
@@ -108,6 +112,7 @@ pub static PRESETS: &[Machine] = &[
         cores: 8,
         threads: 1,
         inclusive: true,
+        migratory: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.8),
@@ -131,6 +136,7 @@ pub static PRESETS: &[Machine] = &[
         cores: 10,
         threads: 1,
         inclusive: true,
+        migratory: true,
         links: Links::Cube,
         costs: Costs {
             hit: ns(1.7),

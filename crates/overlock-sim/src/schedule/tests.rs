@@ -27,6 +27,7 @@ fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
         cores,
         threads,
         inclusive: true,
+        migratory: false,
         links: Links::All,
         costs: Costs {
             hit: Time::ZERO,

@@ -31,6 +31,7 @@ const fn machine(name: &'static str, sockets: usize, cores: usize, threads: usiz
         cores,
         threads,
         inclusive: sockets <= 2,
+        migratory: cores == 2 && sockets <= 2,
         links: if sockets > 2 { Links::Cube } else { Links::All },
         costs: COSTS,
     }

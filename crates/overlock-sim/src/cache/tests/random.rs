@@ -156,9 +156,11 @@ impl Run {
         } else {
             let buffered = self.scene.buffered.iter().position(|&other| other == core);
             if let Some(buffered) = buffered {
-                // Its line may still be under way.
+                // It becomes visible when its line arrives.
                 self.scene.buffered.remove(buffered);
-            } else {
+                return self.next(core, now);
+            }
+            {
                 let held = self.scene.held.iter().position(|&other| other == core);
                 let mut takes = self.scene.cache.takes(plan.access);
                 if let Some(held) = held {

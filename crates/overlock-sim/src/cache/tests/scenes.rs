@@ -163,51 +163,51 @@ fn readers_of_caches_that_are_not_inclusive_wait_for_each_other() {
     assert_eq!([done[0].1, done[1].1], [first, first + 42_000]);
 }
 
-/// A store does not wait for its line, which arrives 60,000 ps later. Until then no other request
-/// is served: that of core 0 arrives after 21,000, and its snoop leaves at 60,000.
+/// Core 0 has changed the line, so the read of core 1 takes it over: its store hits, and core 0 has
+/// to request it. Core 1 has not changed it when core 2 reads it, so these two share it. Fails
+/// where all reads share, or all take over.
 #[test]
-fn an_uncontended_store_is_buffered() {
-    let mut scene = Scene::new(&machine());
+fn a_migratory_read_takes_over_a_changed_line() {
+    let migratory = Machine {
+        migratory: true,
+        ..machine()
+    };
+    let mut scene = Scene::new(&migratory);
     scene.request(0, 0, Access::Write);
     scene.run();
-    let line = scene.cache.line(0);
-    let at = |ps: u64| Time::ps(1_000_000 + ps);
-    assert_eq!(
-        scene.cache.store_behind(at(0), 1, 1, line),
-        Some(at(60_000))
-    );
-    scene.signals();
-    scene.request(1_001_000, 0, Access::Read);
-    assert_eq!(scene.run(), [(0, 1_000_000 + 60_000 + 40_000 + 2_000)]);
-    // Not buffered if the core has the line, nor while another core requests it.
-    scene.request(2_000_000, 2, Access::Write);
-    assert_eq!(scene.run(), [(2, 2_000_000 + 60_000 + 2_000)]);
-    assert_eq!(
-        scene.cache.store_behind(Time::ps(3_000_000), 2, 2, line),
-        None
-    );
-    scene.request(3_000_000, 1, Access::Read);
-    scene.step();
-    assert_eq!(
-        scene.cache.store_behind(Time::ps(3_000_001), 3, 3, line),
-        None
-    );
+    scene.cache.changed(0, 0);
+    scene.request(500_000, 1, Access::Read);
+    assert_eq!(scene.run(), [(1, 562_000)]);
+    let writes = |scene: &Scene| [0, 1, 2].map(|core| scene.cache.has(0, core, Access::Write));
+    assert_eq!(writes(&scene), [false, true, false]);
+    assert!(!scene.cache.has(0, 0, Access::Read));
+    scene.request(700_000, 2, Access::Read);
+    scene.run();
+    assert_eq!(writes(&scene), [false; 3]);
+    scene.request(900_000, 1, Access::Write);
+    scene.run();
+    scene.cache.changed(0, 1);
+    scene.request(1_100_000, 2, Access::Read);
+    scene.run();
+    assert_eq!(writes(&scene), [false, false, true]);
 }
 
-/// Core 1 loads what it has just stored: it has the line when that arrives, and then a hit. Fails
-/// where the line is sent to it a second time.
+/// The line of a buffered store arrives as that of any store: after 60,000 ps and a hit. Core 0
+/// reads it until the snoop comes, at 1,035,000. Its next request arrives at 1,060,000, and is
+/// served after the store.
 #[test]
-fn a_line_that_is_under_way_is_awaited() {
+fn a_buffered_store_requests_its_line() {
     let mut scene = Scene::new(&machine());
     scene.request(0, 0, Access::Write);
     scene.run();
-    let line = scene.cache.line(0);
-    scene.cache.store_behind(Time::ps(1_000_000), 1, 1, line);
-    scene.signals();
-    scene.request(1_002_000, 1, Access::Read);
-    assert_eq!(scene.run(), [(1, 1_062_000)]);
-    assert!(scene.cache.has(line, 1, Access::Write));
-    assert_eq!(scene.cache.traffic().hits, 1);
+    scene.buffers = true;
+    scene.request(1_000_000, 1, Access::Write);
+    scene.request(1_030_000, 0, Access::Read);
+    scene.request(1_040_000, 0, Access::Read);
+    let done = scene.run();
+    assert_eq!(done[..2], [(1, 1_002_000), (0, 1_032_000)]);
+    assert_eq!(scene.owned, [(1, 1_062_000)]);
+    assert_eq!(done[2], (0, 1_062_000 + 40_000 + 2_000));
 }
 
 /// Three cores request the line at once. The first has it after a transfer; each further one when
