@@ -11,6 +11,25 @@
 //! calls [`Platform::kick`]. A sleeper names the value that it expects, and [`Platform::halt`]
 //! returns at once if the word differs. So a kick before the halt is never lost, and a late kick is
 //! harmless. A halt may also return for no reason: every caller rechecks.
+//!
+//! # In a kernel
+//!
+//! A slot is a CPU, and [`Platform::slot`] its number. This is what a kernel has to keep to:
+//!
+//! - From before a spinlock's acquisition until after its release, the thread stays on its CPU:
+//!   preemption is off.
+//! - Contexts nest: a thread, a softirq, an interrupt, an NMI, at most [`CONTEXTS`] on a CPU. A
+//!   lock that handlers acquire is acquired elsewhere with interrupts off. An NMI only tries.
+//! - With interrupts off, [`halt`](Platform::halt) may sleep only if a kick ends it all the same,
+//!   by PV_UNHALT or an event channel. Else it returns at once, and its caller polls on.
+//! - A kick needs a CPU, and has an address. [`Tables::slot_of`] gives the CPU of a node's word.
+//!   For a lock's own word the platform keeps the address on which each CPU halts. To publish it,
+//!   the halting CPU stores it, passes a full fence and rechecks the word. The kicking CPU has
+//!   changed the word, passes a full fence and then searches.
+//! - A CPU that goes idle or offline holds no spinlock. Its slot goes to another CPU only while
+//!   [`Tables::is_idle`] holds for it.
+//!
+//! The crate `overlock-guest` does all of it, for guests of KVM and Xen.
 
 pub(crate) mod atomic;
 pub(crate) mod atomics;
