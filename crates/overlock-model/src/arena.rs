@@ -13,7 +13,7 @@ struct Room(#[allow(dead_code)] [MaybeUninit<u8>; BYTES]);
 
 thread_local! {
     static USED: Cell<usize> = const { Cell::new(0) };
-    static PLACE: *mut Room = Box::into_raw(Box::new(Room([MaybeUninit::uninit(); BYTES])));
+    static PLACE: *mut Room = Box::into_raw(Box::<Room>::new_uninit()).cast();
 }
 
 /// An execution begins: what the last one has placed is gone, or forgotten if that one failed.

@@ -301,7 +301,7 @@ pub fn check(
     config.max_steps = MaxSteps::FailAfter(100_000);
     config.silence_warnings = true;
     // The tables are built on it, and its atomics are large.
-    config.stack_size = 1 << 18;
+    config.stack_size = 1 << 20;
     let (body, setting) = (scenario.body.clone(), scenario.setting);
     let run = move || {
         begin(setting);
