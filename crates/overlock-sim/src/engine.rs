@@ -8,7 +8,7 @@
 //!
 //! The effect of an access takes place when the line has arrived, between two events. A store whose
 //! line is not there waits in the store buffer, while later instructions go on: simulated memory
-//! has total store order, as x86 has ([`buffer`]).
+//! has total store order, as x86 has (`engine/buffer.rs`).
 
 mod access;
 mod balance;
