@@ -204,7 +204,7 @@ alone:
         goto unlock;
     end if;
 
-hand_off:
+hand_over:
     await next[self] # Nobody;
     if state[next[self]] = "running" \/ Broken = "halted_ignored" then
         state[next[self]] := "head" || state[self] := "running";
@@ -523,13 +523,13 @@ alone(self) == /\ pc[self] = "alone"
                                 THEN /\ next' = [next EXCEPT ![self] = Nobody]
                                      /\ state' = [state EXCEPT ![self] = "running"]
                                      /\ pc' = [pc EXCEPT ![self] = "unlock"]
-                                ELSE /\ pc' = [pc EXCEPT ![self] = "hand_off"]
+                                ELSE /\ pc' = [pc EXCEPT ![self] = "hand_over"]
                                      /\ UNCHANGED << next, state >>
                           /\ tail' = tail
                /\ UNCHANGED << pending, locked, hash, passed, before, 
                                queued_mode, head >>
 
-hand_off(self) == /\ pc[self] = "hand_off"
+hand_over(self) == /\ pc[self] = "hand_over"
                    /\ next[self] # Nobody
                    /\ IF state[next[self]] = "running" \/ Broken = "halted_ignored"
                          THEN /\ state' = [state EXCEPT ![next[self]] = "head",
@@ -639,7 +639,7 @@ thread(self) == lock(self) \/ steal_look(self) \/ steal_take(self)
                    \/ head_look(self) \/ head_insert(self)
                    \/ head_swap(self) \/ head_halt(self)
                    \/ head_asleep(self) \/ head_won(self) \/ alone(self)
-                   \/ hand_off(self) \/ hand_over_insert(self)
+                   \/ hand_over(self) \/ hand_over_insert(self)
                    \/ hand_over_hashed(self) \/ unlock(self)
                    \/ unlock_remove(self) \/ unlock_release(self)
                    \/ unlock_kick(self) \/ broken_store(self)
@@ -673,9 +673,9 @@ AtMostOne(P(_)) == \A t, u \in Threads : P(t) /\ P(u) => t = u
 AtHead(t) ==
     pc[t] \in {"head_pending", "head_spin", "head_kicks", "head_look", "head_insert", "head_swap",
                "head_halt", "head_asleep", "head_won", "broken_store", "broken_slow", "broken_insert",
-               "alone", "hand_off"}
+               "alone", "hand_over"}
 
-\* From the exchange of the tail to the handoff.
+\* From the exchange of the tail to the hand-over.
 Claimed(t) ==
     \/ AtHead(t)
     \/ pc[t] \in {"link", "wait_spin", "wait_kicks", "wait_exchange", "wait_halt", "wait_asleep", "wait_awake",
@@ -683,7 +683,7 @@ Claimed(t) ==
 
 \* From the exchange that took the lock to the one, or the store, that frees it.
 Owns(t) ==
-    \/ pc[t] \in {"head_won", "alone", "hand_off", "hand_over_insert", "hand_over_hashed", "unlock"}
+    \/ pc[t] \in {"head_won", "alone", "hand_over", "hand_over_insert", "hand_over_hashed", "unlock"}
     \/ pc[t] \in {"unlock_remove", "unlock_release"} /\ Broken # "released_before_removal"
 
 TypeOK ==
