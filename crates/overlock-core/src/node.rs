@@ -9,19 +9,25 @@
 //! alive. Each lock then has a way to wait without a node that is still correct, only slower
 //! ([`Event::LockNoNode`](crate::stat::Event::LockNoNode) counts it).
 //!
-//! | field | who writes it, and when |
-//! |---|---|
-//! | `Slot::busy` | the owning thread and the handlers that interrupt it, when they take and release contexts; in the bits above, the number of their [`SlotGuard`]s |
-//! | `Slot::grant` | the owning thread, when it hands off a [`hemlock`](crate::spin::hemlock); the waiter that takes it: 0 |
-//! | `Slot::contexts` | the owning thread and the handlers that interrupt it, in [`fast_queue`](crate::spin::fast_queue) |
-//! | `Slot::reading` | the owning thread: the read locks that it holds visibly; a writer that waits for one of them ([`percpu_rwsem`](crate::rw::percpu_rwsem)) |
-//! | `Node::next` | the successor in the queue, once |
-//! | `Node::wait` | the predecessor (or the owner), when it hands off the lock or the head of the queue |
-//! | `Node::state` | the waiter and its waker |
-//! | `Node::kicks` | a waker that kicks the waiter through it: one more, never set back |
-//! | `Node::kicked_at` | the waker: the time of its kick, if statistics are on |
-//! | `Node::cancel` | the waiter: the address of the token whose cancellation kicks it, or 0 |
-//! | `Node::info`, `Node::lock` | the waiter before it publishes the node; in sleeping locks afterwards the holder of the wait lock; meaning by lock |
+//! The fields, and who writes each:
+//!
+//! - `Slot::busy`: the owning thread and the handlers that interrupt it, when they take and release
+//!   contexts; in the bits above, the number of their [`SlotGuard`]s.
+//! - `Slot::grant`: the owning thread, when it hands off a [`hemlock`](crate::spin::hemlock); the
+//!   waiter that takes it: 0.
+//! - `Slot::contexts`: the owning thread and the handlers that interrupt it, in
+//!   [`fast_queue`](crate::spin::fast_queue).
+//! - `Slot::reading`: the owning thread: the read locks that it holds visibly; a writer that waits
+//!   for one of them ([`percpu_rwsem`](crate::rw::percpu_rwsem)).
+//! - `Node::next`: the successor in the queue, once.
+//! - `Node::wait`: the predecessor (or the owner), when it hands off the lock or the head of the
+//!   queue.
+//! - `Node::state`: the waiter and its waker.
+//! - `Node::kicks`: a waker that kicks the waiter through it: one more, never set back.
+//! - `Node::kicked_at`: the waker: the time of its kick, if statistics are on.
+//! - `Node::cancel`: the waiter: the address of the token whose cancellation kicks it, or 0.
+//! - `Node::info`, `Node::lock`: the waiter before it publishes the node; in sleeping locks
+//!   afterwards the holder of the wait lock; meaning by lock.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};

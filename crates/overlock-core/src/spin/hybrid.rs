@@ -76,8 +76,8 @@ impl<T: Tuning> Kind for UnfairMode<T> {
     const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
 
     const UNREACHABLE: &'static [&'static str] = match T::UNFAIR {
-        Spin::Forever => &[pv::unreachable_when_robbed::<T>(), Step::GiveUp.text()],
-        Spin::Polls(_) | Spin::Until(_) => &[pv::unreachable_when_robbed::<T>()],
+        Spin::Forever => &[pv::unreachable_when_bypassed::<T>(), Step::GiveUp.text()],
+        Spin::Polls(_) | Spin::Until(_) => &[pv::unreachable_when_bypassed::<T>()],
     };
 
     /// Attempts as long as unfair mode lasts, within the limit.

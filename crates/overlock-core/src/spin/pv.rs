@@ -111,135 +111,24 @@
 //!   two others that may be leaving too (`osq` can do that, in twice the space a node). The head
 //!   would have to pass on a lock that it does not hold.
 
+mod lock;
 pub(crate) mod lock_hash;
 mod states;
 mod tuning;
 
-use core::fmt::Debug;
-use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+pub use lock::{Kind, PvLock};
+pub(super) use lock::{sealed, unreachable_when_bypassed};
 pub(super) use states::{DIAGRAM, Step};
 pub use tuning::{Published, Short, Tuning};
 
 use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
-use crate::diagram::{Diagram, HasDiagram};
 use crate::facts::{self, Bound, Facts, Slow, Waiting};
 use crate::node::{Node, NodeId};
 use crate::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
-use crate::raw::{CreateError, RawFork, RawLock};
 use crate::stat::{self, Event, Latency};
 
-/// The kinds that there are.
-pub(super) mod sealed {
-    pub trait Sealed {}
-}
-
-/// A kind of paravirtual queued lock: what a newcomer does before it joins the queue.
-pub trait Kind: sealed::Sealed + Debug + Send + Sync + 'static {
-    /// The constants.
-    type Tuning: Tuning;
-
-    /// The lock's name in tables.
-    const NAME: &'static str;
-
-    /// As [`HasDiagram::DIAGRAMS`].
-    #[doc(hidden)]
-    const DIAGRAMS: &'static [&'static Diagram];
-
-    /// As [`HasDiagram::UNREACHABLE`].
-    #[doc(hidden)]
-    const UNREACHABLE: &'static [&'static str];
-
-    /// Tries to take the lock past the queue. Returns whether it succeeded.
-    #[doc(hidden)]
-    fn steal<P: Platform>(word: &P::U32) -> bool;
-}
-
-/// The transition that a head with the tuning `T` never takes after it was kicked and found the
-/// lock stolen.
-pub(super) const fn unreachable_when_robbed<T: Tuning>() -> &'static str {
-    if T::ENTER_AGAIN {
-        Step::SpinOn.text()
-    } else {
-        Step::EnterAgain.text()
-    }
-}
-
-/// A paravirtual queued lock of the kind `K`: see [`Hybrid`](super::Hybrid) and
-/// [`PvQueued`](super::PvQueued). 4 bytes.
-#[derive(Debug)]
-pub struct PvLock<P: Platform, K: Kind> {
-    core: Core<P>,
-    kind: PhantomData<K>,
-}
-
-impl<P: ConstPlatform, K: Kind> PvLock<P, K> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        PvLock {
-            core: Core::new(),
-            kind: PhantomData,
-        }
-    }
-}
-
-impl<P: ConstPlatform, K: Kind> Default for PvLock<P, K> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<P: Platform, K: Kind> HasDiagram for PvLock<P, K> {
-    const DIAGRAMS: &'static [&'static Diagram] = K::DIAGRAMS;
-    const UNREACHABLE: &'static [&'static str] = K::UNREACHABLE;
-}
-
-// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that
-// names a node.
-unsafe impl<P: Platform, K: Kind> RawFork for PvLock<P, K> {
-    unsafe fn forget_waiters(&self) {
-        self.core.forget_waiters();
-    }
-}
-
-// SAFETY: `Core` excludes: its locked byte goes from 0 to a value that is not 0 by exchange alone,
-// and back only in `unlock`.
-unsafe impl<P: Platform, K: Kind> RawLock for PvLock<P, K> {
-    type Token = ();
-
-    const NAME: &'static str = K::NAME;
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(PvLock {
-            core: Core::create(),
-            kind: PhantomData,
-        })
-    }
-
-    #[inline]
-    fn lock(&self) {
-        self.core.lock::<K>();
-    }
-
-    #[inline]
-    fn try_lock(&self) -> Option<()> {
-        self.core.try_lock().then_some(())
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, (): ()) {
-        self.core.unlock();
-    }
-
-    fn is_locked(&self) -> bool {
-        self.core.is_locked()
-    }
-
-    fn is_contended(&self) -> bool {
-        self.core.is_contended()
-    }
-}
 /// The part that the rows of these locks share.
 pub(super) const FACTS: Facts = Facts {
     bound: Bound::Running,

@@ -51,7 +51,7 @@ impl<T: Tuning> Kind for OneSteal<T> {
 
     const NAME: &'static str = T::PV_QUEUED;
     const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
-    const UNREACHABLE: &'static [&'static str] = &[pv::unreachable_when_robbed::<T>()];
+    const UNREACHABLE: &'static [&'static str] = &[pv::unreachable_when_bypassed::<T>()];
 
     /// One attempt.
     fn steal<P: Platform>(word: &P::U32) -> bool {

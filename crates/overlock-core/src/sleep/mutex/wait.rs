@@ -112,20 +112,22 @@ impl<P: Platform, Y: Policy> Mutex<P, Y> {
     }
 
     /// Takes the mutex once it may, as long as the owner may be running.
-    fn spin_on_owner(&self, id: Option<NodeId>, end: Instant) -> bool {
+    pub(super) fn spin_on_owner(&self, id: Option<NodeId>, end: Instant) -> bool {
         loop {
             // Relaxed: the exchange acquires.
             let polled = P::wait_until(&self.owner, Relaxed, Spin::Until(end), |seen| {
                 Self::may_take(seen, id) || P::preempted(word::cpu(seen))
             });
-            match polled {
-                Ok(seen) if Self::may_take(seen, id) => {
-                    if self.exchange(seen).is_ok() {
-                        return true;
-                    }
-                    P::pause(1);
-                }
-                _ => return false,
+            let Ok(seen) = polled else { return false };
+            if !Self::may_take(seen, id) {
+                return false;
+            }
+            if self.exchange(seen).is_ok() {
+                return true;
+            }
+            // The next wait polls before it reads the clock.
+            if P::now() >= end {
+                return false;
             }
         }
     }

@@ -129,9 +129,9 @@ impl<A: Atomics, const SLOTS: usize, const FOR_LOCKS: usize> Tickets<A, SLOTS, F
 
     #[inline]
     pub(crate) const fn all(&self) -> &[QueueTicket<A>] {
-        // SAFETY: `repr(C)` places the two arrays one behind the other without a gap, as both are
-        // of the same type, whose size is a multiple of its alignment. The pointer may access all
-        // of `self`, which is borrowed as long as the slice.
+        // SAFETY: both fields are arrays of `QueueTicket`s, so they have its alignment, which
+        // divides its size. `repr(C)` places the second one right behind the first. The pointer may
+        // read all of `self`, which stays borrowed as long as the slice.
         unsafe {
             core::slice::from_raw_parts(
                 core::ptr::from_ref(self).cast(),

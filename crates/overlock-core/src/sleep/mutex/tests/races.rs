@@ -37,6 +37,21 @@ fn the_attempt_after_the_join_sees_an_unlock_just_before_it() {
     assert!(!lock.is_locked() && !lock.is_contended());
 }
 
+/// The check of the limit in `spin_on_owner`. Without it each lost exchange begins a wait of its
+/// own, whose first poll may find the mutex free again before the clock is read.
+#[test]
+fn a_spin_that_loses_races_ends_in_time() {
+    let lock = held();
+    as_thread(0, || unlock(lock));
+    before(Access::Exchange, move || {
+        lock.owner.fetch_or(WAITERS, Relaxed);
+    });
+    let end = Watch::now();
+    assert!(!as_thread(1, || lock.spin_on_owner(None, end)));
+    assert!(!lock.is_locked());
+    assert_eq!(left(), 0);
+}
+
 /// A kick is latched: the unlock comes after the sleeper's last check.
 #[test]
 fn an_unlock_just_before_the_halt_ends_the_halt() {
