@@ -13,8 +13,8 @@
 //!
 //! - `Slot::busy`: the owning thread and the handlers that interrupt it, when they take and release
 //!   contexts; in the bits above, the number of their [`SlotGuard`]s.
-//! - `Slot::grant`: the owning thread, when it hands off a [`hemlock`](crate::spin::hemlock); the
-//!   waiter that takes it: 0.
+//! - `Slot::grants`: the owning thread and the handlers that interrupt it, when they hand off a
+//!   [`hemlock`](crate::spin::hemlock); the waiter that takes a grant: 0.
 //! - `Slot::contexts`: the owning thread and the handlers that interrupt it, in
 //!   [`fast_queue`](crate::spin::fast_queue).
 //! - `Slot::reading`: the owning thread: the read locks that it holds visibly; a writer that waits
@@ -134,10 +134,10 @@ impl<P: Platform> SlotGuard<P> {
         })
     }
 
-    /// The slot's name in words: its number, from 1.
+    /// The slot's number: see [`Platform::slot`].
     #[inline]
-    pub fn name(&self) -> u32 {
-        self.slot as u32 + 1
+    pub fn number(&self) -> usize {
+        self.slot
     }
 
     /// The slot.

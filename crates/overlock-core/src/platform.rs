@@ -48,6 +48,10 @@ pub use time::{Deadline, Instant};
 use crate::diagram::Transition;
 use crate::tables::Tables;
 
+/// Polls between two clock reads while spinning towards a deadline: a clock read costs about as
+/// much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.
+const POLLS_PER_CLOCK: u32 = 16;
+
 /// A machine that locks can run on: see the [module's page](self).
 ///
 /// Implementations are zero-sized marker types. A lock names its platform as a type parameter, so
@@ -58,6 +62,9 @@ pub trait Platform: Atomics {
     /// Each poll is a load with `order`. `Ok` carries the accepted value, whose load has that
     /// order. `Err` carries the last value once `limit` is used up. At least one poll is made
     /// whatever the limit.
+    ///
+    /// The default [pauses](Self::pause) between two polls.
+    #[inline]
     fn wait_until<T, A>(
         word: &A,
         order: Ordering,
@@ -66,11 +73,35 @@ pub trait Platform: Atomics {
     ) -> Result<T, T>
     where
         T: Copy + Eq,
-        A: Atomic<T>;
+        A: Atomic<T>,
+    {
+        let mut polls: u32 = 0;
+        loop {
+            let seen = word.load(order);
+            if done(seen) {
+                return Ok(seen);
+            }
+            polls = polls.wrapping_add(1);
+            let is_over = match limit {
+                Spin::Forever => false,
+                Spin::Polls(most) => polls >= most,
+                Spin::Until(end) => polls.is_multiple_of(POLLS_PER_CLOCK) && Self::now() >= end,
+            };
+            if is_over {
+                return Err(seen);
+            }
+            Self::pause(1);
+        }
+    }
 
     /// Executes about `iterations` iterations of a spin loop without a load of any word: the delay
     /// of back-off locks.
-    fn pause(iterations: u32);
+    #[inline]
+    fn pause(iterations: u32) {
+        for _ in 0..iterations {
+            core::hint::spin_loop();
+        }
+    }
 
     /// Keeps the CPU for `nanos` nanoseconds or a little more, by the platform's clock, without a
     /// load of any word. Returns the moment of its end, the last reading of the clock, from which a

@@ -10,6 +10,7 @@ use crate::platform::contexts::CONTEXTS;
 use crate::rw::percpu_rwsem::reading::Reading;
 #[cfg(target_has_atomic = "64")]
 use crate::spin::fast_queue::tickets::Contexts;
+use crate::spin::hemlock::grants::Grants;
 
 /// The most slots that a platform may have: 14 bits of a queue's tail name one.
 pub const MAX_SLOTS: usize = (1 << 14) - 1;
@@ -36,7 +37,7 @@ pub(crate) struct Slot<A: Atomics> {
     pub(crate) nodes: [Node<A>; CONTEXTS],
     /// The contexts that are in use, a bit each; above them, a count of guards.
     pub(crate) busy: A::U32,
-    pub(crate) grant: A::Usize,
+    pub(crate) grants: Grants<A>,
     #[cfg(target_has_atomic = "64")]
     pub(crate) contexts: Contexts<A>,
     pub(crate) reading: Reading<A>,
@@ -80,7 +81,7 @@ impl<A: ConstAtomics> Slot<A> {
     pub(crate) const INIT: Self = Slot {
         nodes: [const { Node::INIT }; CONTEXTS],
         busy: Zero::ZERO,
-        grant: Zero::ZERO,
+        grants: Grants::INIT,
         #[cfg(target_has_atomic = "64")]
         contexts: Contexts::INIT,
         reading: Reading::INIT,
@@ -93,7 +94,7 @@ impl<A: Atomics> Slot<A> {
         Slot {
             nodes: core::array::from_fn(|_| Node::new()),
             busy: A::U32::new(0),
-            grant: A::Usize::new(0),
+            grants: Grants::new(),
             #[cfg(target_has_atomic = "64")]
             contexts: Contexts::new(),
             reading: Reading::new(),
@@ -114,7 +115,7 @@ impl<A: Atomics> Slot<A> {
             clear([&node.lock, &node.cancel].into_iter());
         }
         self.reading.forget();
-        clear([&self.grant].into_iter());
+        self.grants.forget();
         clear([&self.busy].into_iter());
         !self.is_between_tickets()
     }

@@ -1,13 +1,12 @@
 //! The platform: every lock of overlock-core runs in a guest by it.
 
-use core::hint;
 use core::sync::atomic::{
-    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::SeqCst, fence,
+    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst, fence,
 };
 
-use overlock_core::platform::{Atomic, Kick, Sleeper};
+use overlock_core::platform::{Kick, Sleeper};
 use overlock_core::tables::{Storage, Tables};
-use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
+use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform};
 
 use crate::vcpu::{self, MAX_VCPUS};
 use crate::{backend, clock};
@@ -29,9 +28,6 @@ const LOCK_TICKETS: usize = 128;
 
 static STORAGE: Storage<Guest, MAX_VCPUS, { MAX_VCPUS.div_ceil(8) }, LOCK_TICKETS> = Storage::INIT;
 
-/// Polls between two readings of the clock while spinning towards a deadline.
-const POLLS_PER_CLOCK: u32 = 16;
-
 impl Atomics for Guest {
     type U8 = AtomicU8;
     type U16 = AtomicU16;
@@ -41,43 +37,6 @@ impl Atomics for Guest {
 }
 
 impl Platform for Guest {
-    #[inline]
-    fn wait_until<T, A>(
-        word: &A,
-        order: Ordering,
-        limit: Spin,
-        mut done: impl FnMut(T) -> bool,
-    ) -> Result<T, T>
-    where
-        T: Copy + Eq,
-        A: Atomic<T>,
-    {
-        let mut polls: u32 = 0;
-        loop {
-            let seen = word.load(order);
-            if done(seen) {
-                return Ok(seen);
-            }
-            polls = polls.wrapping_add(1);
-            let is_over = match limit {
-                Spin::Forever => false,
-                Spin::Polls(most) => polls >= most,
-                Spin::Until(end) => polls.is_multiple_of(POLLS_PER_CLOCK) && Self::now() >= end,
-            };
-            if is_over {
-                return Err(seen);
-            }
-            hint::spin_loop();
-        }
-    }
-
-    #[inline]
-    fn pause(iterations: u32) {
-        for _ in 0..iterations {
-            hint::spin_loop();
-        }
-    }
-
     fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
         vcpu::halt(Sleeper::Waiter, word, expected, until);
     }

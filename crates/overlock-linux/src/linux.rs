@@ -5,7 +5,6 @@
 //! | `halt_as`, `halt_either`, `kick_at`, `requeue` | private futexes: [`futex`] |
 //! | `release`, `restart_releases` | a restartable sequence and `membarrier`, or a compare-exchange: [`release`] |
 //! | `yield_slice` | `sched_yield`, and its measured cost: [`time_slice`] |
-//! | `wait_until` | loads with PAUSE (or the target's hint) between them |
 //! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
 //! | `cpu`, `preempted` | rseq: [`rseq`] |
 //! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
@@ -29,15 +28,14 @@ mod slot;
 pub mod syscall;
 mod time_slice;
 
-use std::hint;
 use std::sync::atomic::{
-    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed,
+    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
 
 use overlock_core::node::MAX_SLOTS;
-use overlock_core::platform::{Atomic, Kick, Sleeper};
+use overlock_core::platform::{Kick, Sleeper};
 use overlock_core::tables::{Storage, Tables};
-use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
+use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform};
 
 /// For the other crates of overlock. May change at any time.
 #[doc(hidden)]
@@ -63,10 +61,6 @@ const FAST_QUEUES: usize = if cfg!(miri) { 64 } else { 1 << 16 };
 static STORAGE: Storage<Linux, THREADS, { THREADS.div_ceil(8) }, { 2 * FAST_QUEUES }> =
     Storage::INIT;
 
-/// Polls between two clock reads while spinning towards a deadline: a clock read costs about as
-/// much as one or two PAUSEs, and a deadline needs no more precision than a microsecond.
-const POLLS_PER_CLOCK: u32 = 16;
-
 /// Length of a sleep on one of two words, where the system cannot wait for two.
 const POLL_NS: u64 = 1_000_000;
 
@@ -79,48 +73,6 @@ impl Atomics for Linux {
 }
 
 impl Platform for Linux {
-    #[inline]
-    fn wait_until<T, A>(
-        word: &A,
-        order: Ordering,
-        limit: Spin,
-        done: impl Fn(T) -> bool,
-    ) -> Result<T, T>
-    where
-        T: Copy + Eq,
-        A: Atomic<T>,
-    {
-        let mut polls: u32 = 0;
-        loop {
-            let seen = word.load(order);
-            if done(seen) {
-                return Ok(seen);
-            }
-            polls = polls.wrapping_add(1);
-            match limit {
-                Spin::Forever => {}
-                Spin::Polls(most) => {
-                    if polls >= most {
-                        return Err(seen);
-                    }
-                }
-                Spin::Until(end) => {
-                    if polls.is_multiple_of(POLLS_PER_CLOCK) && Self::now() >= end {
-                        return Err(seen);
-                    }
-                }
-            }
-            hint::spin_loop();
-        }
-    }
-
-    #[inline]
-    fn pause(pauses: u32) {
-        for _ in 0..pauses {
-            hint::spin_loop();
-        }
-    }
-
     fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
         futex::wait(word, expected, until, Sleeper::Waiter);
     }

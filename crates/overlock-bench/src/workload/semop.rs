@@ -11,7 +11,7 @@ use super::random::Random;
 use super::{Extra, Sample, Tally, Words, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
-use crate::probe::{Either, Pass, Probe};
+use crate::probe::{Either, Pass, Probe, Timed, Untimed};
 use crate::world::{Word, Work, Worker, Workers, World};
 
 /// Entering the kernel, copying the operations in, finding the array, and leaving again.
@@ -103,10 +103,23 @@ pub fn round<W: World, L: BenchLock>(
     calls: &Calls,
     pass: Pass,
 ) -> Result<Sample, Error> {
+    match pass {
+        _ if !W::TESTS_COUNT => drive::<W, L, Either>(world, workers, calls, pass),
+        Pass::Throughput => drive::<W, L, Untimed>(world, workers, calls, pass),
+        Pass::Latency => drive::<W, L, Timed>(world, workers, calls, pass),
+    }
+}
+
+fn drive<W: World, L: BenchLock, P: Probe>(
+    world: &W,
+    workers: &Workers,
+    calls: &Calls,
+    pass: Pass,
+) -> Result<Sample, Error> {
     let new = || Array::<L, W::Word>::new(workers.threads);
     let arrays = many(calls.arrays, new)?;
     let outcome = world.run(workers, &|worker| {
-        iterate::<W, L>(worker, &arrays, calls.call, pass)
+        iterate::<W, L, P>(worker, &arrays, calls.call, pass)
     })?;
     let sample = Sample::new(outcome, Extra::None);
     let (mut found, mut left) = (0, false);
@@ -123,13 +136,13 @@ pub fn round<W: World, L: BenchLock>(
 }
 
 /// The measured loop: two calls an iteration.
-fn iterate<W: World, L: BenchLock>(
+fn iterate<W: World, L: BenchLock, P: Probe>(
     worker: &W::Worker,
     arrays: &[Array<L, W::Word>],
     call: Work,
     pass: Pass,
 ) -> Tally {
-    let mut probe = Either::new(pass);
+    let mut probe = P::new(pass);
     let mut random = Random::new(worker.index() as u64);
     let mut operations = 0;
     while !worker.stopped() {

@@ -13,14 +13,18 @@
 //! # Layout
 //!
 //! ```text
-//!  lock:  +---------------+---------------+       slot of a thread:  +------------------+
-//!         | tail          | owner         |                          | grant            |
-//!         | last arrival  | its name      |                          | a lock's address |
-//!         +---------------+---------------+                          +------------------+
+//!  lock:  +---------------+---------------+       context of a slot:  +------------------+
+//!         | tail          | owner         |                           | grant            |
+//!         | last arrival  | its name      |                           | a lock's address |
+//!         +---------------+---------------+                           +------------------+
 //! ```
 //!
-//! `tail` is 0 (free), [`SPARE`], or the number of a [slot](crate::node), from 1, where the
+//! `tail` is 0 (free), [`SPARE`], or the [name](NodeId) of a slot and a context in it, where the
 //! published lock has a pointer to the thread. `owner` is the name of the owner, or [`GRANTED`].
+//!
+//! The context is 0, or one above that of the handoff which a handler has interrupted. With one
+//! grant for both, the handler's handoff would wait until the interrupted one is taken. The thread
+//! that is to take it may be in a handler that waits for the first handler's lock: a deadlock.
 //!
 //! # States
 //!
@@ -43,8 +47,8 @@
 //!   it, does not lock it again.
 //! - K2: a grant is L's address only from the unlock of L until the one waiter behind its owner has
 //!   taken it out. The unlock returns after that.
-//! - K3: a name does not join the queue of L while its grant is L's address. A handler that has
-//!   interrupted the unlock of L waits for that before it joins.
+//! - K3: a name does not join a queue while its grant is an address: the handoff has moved its
+//!   thread to the next context.
 //! - K4: a thread that waits, or owns, keeps its slot: [`SlotGuard`].
 //! - K5: SPARE is in the queue once at most: it enters an empty one. `owner` is GRANTED only from
 //!   its unlock until the next owner writes its own name.
@@ -52,16 +56,17 @@
 //! # Orderings
 //!
 //! - KT, the exchange of the tail, acquire and release, pairs with itself: a thread has seen its
-//!   grant empty, and an owner behind SPARE has written its name, before the name in the tail can
-//!   be seen. So a waiter does not take the grant of an earlier unlock for its own. The release in
-//!   the unlock's exchange to 0 pairs with the acquire of the next owner's: what happened under the
-//!   lock.
+//!   last grant taken, and an owner behind SPARE has written its name, before the name in the tail
+//!   can be seen. So a waiter does not take the grant of an earlier unlock for its own. The release
+//!   in the unlock's exchange to 0 pairs with the acquire of the next owner's: what happened under
+//!   the lock.
 //! - KG, the release store of the address to the grant, pairs with the acquire load of the waiter:
 //!   what happened under the lock.
 //! - KS, the release store of `owner = GRANTED`, pairs with the acquire load of the waiter behind
 //!   SPARE: the same.
 //! - The waiter's store that empties the grant is Relaxed, and so is the load that sees it: nothing
-//!   is handed to the unlocking thread but the word itself.
+//!   is handed to the unlocking thread but the word itself. The context is Relaxed: only its thread
+//!   and what interrupts it use it. The release of KG keeps it before the grant.
 //!
 //! # Why no handoff is lost
 //!
@@ -71,18 +76,17 @@
 //!
 //! # Without a slot
 //!
-//! A thread beyond the last slot waits until nobody holds the lock, and enters the empty queue as
-//! SPARE. Its unlock has no grant: it writes GRANTED to the lock, where the next owner writes its
-//! name. Correct, counted ([`Event::LockNoNode`]), and without the queue's promise: such a thread
-//! may starve while others keep the queue from running empty.
+//! A thread beyond the last slot, or a fifth context, waits until nobody holds the lock, and enters
+//! the empty queue as SPARE. Its unlock has no grant: it writes GRANTED to the lock, where the next
+//! owner writes its name. Correct, counted ([`Event::LockNoNode`]), and without the queue's promise:
+//! such a thread may starve while others keep the queue from running empty.
 //!
 //! # Where this deviates from the published form
 //!
 //! - Threads are named by the index of their slot, which is immortal.
+//! - A grant for each context. The published lock has no handlers.
 //! - `owner`, for those without a slot, and so that a snapshot can tell whether the last in the
 //!   queue waits. It costs the owner a store to the lock's line.
-//! - Signal handlers use the grant of the thread that they interrupt, one after the other (K3, and
-//!   the unlock that finds a grant in use). The published lock has no handlers.
 //! - The grant shares a cache line with what only its own thread uses, and the waiter's access is a
 //!   load: the paper also has a form that polls with read-modify-writes.
 
@@ -90,10 +94,9 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::facts::{Bound, Facts, HasFacts, Node, Slow};
-use crate::node::SlotGuard;
+use crate::node::{CONTEXTS, NodeId, SlotGuard};
 use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 use crate::raw::{CreateError, RawLock};
-use crate::slot::Slot;
 use crate::stat::{self, Event};
 
 diagram! {
@@ -116,21 +119,29 @@ pub struct Hemlock<P: Platform> {
     owner: P::U32,
 }
 
-/// An acquisition of a [`Hemlock`]: the slot whose grant its successor polls.
+/// An acquisition of a [`Hemlock`]: the context whose grant its successor polls.
 ///
 /// Not `Send`: the slot belongs to the thread that locked. Forgetting the token leaves the lock
 /// locked, and the slot goes to no other thread.
 #[derive(Debug)]
 #[must_use = "the lock stays locked until its token is handed to `unlock`"]
 pub struct HemlockToken<P: Platform>(
-    /// `None`: no slot.
-    Option<SlotGuard<P>>,
+    /// `None`: no slot, or no context.
+    Option<Context<P>>,
 );
 
-/// The name of an owner without a slot. No slot has this number.
+/// A context of the calling thread. Keeps its slot.
+#[derive(Debug)]
+struct Context<P: Platform> {
+    guard: SlotGuard<P>,
+    id: NodeId,
+}
+
+/// The name of an owner without a slot. No [`NodeId`] has these bits.
 pub const SPARE: u32 = u32::MAX;
 
-/// The value that the unlock of an owner without a slot leaves in `owner`. No slot has this number.
+/// The value that the unlock of an owner without a slot leaves in `owner`. No [`NodeId`] has these
+/// bits.
 pub const GRANTED: u32 = u32::MAX - 1;
 
 impl<P: ConstPlatform> Hemlock<P> {
@@ -146,6 +157,44 @@ impl<P: ConstPlatform> Hemlock<P> {
 impl<P: ConstPlatform> Default for Hemlock<P> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl<P: Platform> Context<P> {
+    /// The context in which the calling thread, or its handler, may join a queue now.
+    #[inline]
+    fn new() -> Option<Self> {
+        let guard = SlotGuard::<P>::new()?;
+        // K3.
+        let context = guard.slot().grants.context.load(Relaxed) as usize;
+        (context < CONTEXTS).then(|| Context {
+            id: NodeId::new(guard.number(), context),
+            guard,
+        })
+    }
+
+    fn name(&self) -> u32 {
+        u32::from(self.id.bits())
+    }
+
+    /// Gives the lock at `address` to the one thread behind this name in its queue, and waits until
+    /// that thread has taken it.
+    fn grant(&self, address: usize) {
+        let grants = &self.guard.slot().grants;
+        let grant = &grants.grants[self.id.context()];
+        // Not at once where a handler unlocks what the interrupted thread has locked.
+        let _ = P::wait_until(grant, Relaxed, Spin::Forever, |grant: usize| grant == 0);
+        let before = grants.context.load(Relaxed);
+        let above = self.id.context() as u32 + 1;
+        grants.context.store(before.max(above), Relaxed);
+        // (c; a b..c; 0) -> (c; a b..c; L). KG: release, pairs with the waiter's load.
+        grant.store(address, Release);
+        Step::Grant.taken::<P>();
+        // K2. The word that is waited for is the thread's own.
+        let _ = P::wait_until(grant, Relaxed, Spin::Forever, |grant: usize| {
+            grant != address
+        });
+        grants.context.store(before, Relaxed);
     }
 }
 
@@ -168,13 +217,13 @@ impl<P: Platform> Hemlock<P> {
             Step::TakeFromSpare.taken::<P>();
             return;
         }
-        let (grant, address) = (&slot_named::<P>(before).grant, self.address());
+        let (grant, address) = (grant_of::<P>(before), self.address());
         // KG: acquire, pairs with the handoff.
         let _ = P::wait_until(grant, Acquire, Spin::Forever, |grant: usize| {
             grant == address
         });
-        // (c; a b..c; L) -> (c; b..c; 0). Relaxed: the word alone. After this, a's slot is not ours
-        // to touch (K2).
+        // (c; a b..c; L) -> (c; b..c; 0). Relaxed: the word alone. After this, a's grant is not
+        // ours to touch (K2).
         grant.store(0, Relaxed);
         Step::TakeGrant.taken::<P>();
     }
@@ -193,9 +242,9 @@ impl<P: Platform> Hemlock<P> {
 
     /// Enters the queue where it is empty.
     #[inline]
-    fn enter_empty(&self, guard: Option<SlotGuard<P>>) -> Option<HemlockToken<P>> {
-        let (name, entered) = match &guard {
-            Some(guard) => (guard.name(), Step::Enter),
+    fn enter_empty(&self, context: Option<Context<P>>) -> Option<HemlockToken<P>> {
+        let (name, entered) = match &context {
+            Some(context) => (context.name(), Step::Enter),
             None => (SPARE, Step::EnterAsSpare),
         };
         // (0; ) -> (a; a; 0). KT: acquire and release.
@@ -203,44 +252,32 @@ impl<P: Platform> Hemlock<P> {
         entry.ok()?;
         entered.taken::<P>();
         self.owner.store(name, Relaxed);
-        Some(HemlockToken(guard))
+        Some(HemlockToken(context))
     }
 
     /// Makes the thread behind the owner the owner. The lock may be gone as soon as that thread has
     /// seen it.
     #[cold]
-    fn hand_off(&self, guard: Option<&SlotGuard<P>>) {
-        let Some(guard) = guard else {
-            // KS: release, pairs with the waiter's load.
-            self.owner.store(GRANTED, Release);
-            Step::GrantFromSpare.taken::<P>();
-            return;
-        };
-        let (grant, address) = (&guard.slot().grant, self.address());
-        // Not at once where this is a handler that has interrupted another unlock.
-        let _ = P::wait_until(grant, Relaxed, Spin::Forever, |grant: usize| grant == 0);
-        // (c; a b..c; 0) -> (c; a b..c; L). KG: release, pairs with the waiter's load.
-        grant.store(address, Release);
-        Step::Grant.taken::<P>();
-        // K2. The word that is waited for is the thread's own.
-        await_taken::<P>(grant, address);
+    fn hand_off(&self, owner: Option<&Context<P>>) {
+        match owner {
+            Some(context) => context.grant(self.address()),
+            None => {
+                // KS: release, pairs with the waiter's load.
+                self.owner.store(GRANTED, Release);
+                Step::GrantFromSpare.taken::<P>();
+            }
+        }
     }
 }
 
-/// Waits until the grant is not `address`.
-fn await_taken<P: Platform>(grant: &P::Usize, address: usize) {
-    let _ = P::wait_until(grant, Relaxed, Spin::Forever, |grant: usize| {
-        grant != address
-    });
-}
-
-/// The slot that a tail names.
+/// The grant of the owner that a tail has named.
 ///
 /// # Panics
 ///
 /// If the platform has no such slot: the name comes from a corrupted lock.
-fn slot_named<P: Platform>(name: u32) -> &'static Slot<P> {
-    &P::tables().slots[name as usize - 1]
+fn grant_of<P: Platform>(name: u32) -> &'static P::Usize {
+    let id = NodeId::from_bits(name as u16).expect("no waiter is behind an empty queue");
+    &P::tables().slots[id.slot()].grants.grants[id.context()]
 }
 
 impl<P: Platform> HasFacts for Hemlock<P> {
@@ -274,18 +311,16 @@ unsafe impl<P: Platform> RawLock for Hemlock<P> {
 
     #[inline]
     fn lock(&self) -> HemlockToken<P> {
-        let Some(guard) = SlotGuard::<P>::new() else {
+        let Some(context) = Context::<P>::new() else {
             return self.lock_with_spare();
         };
-        // K3.
-        await_taken::<P>(&guard.slot().grant, self.address());
         // (b; a..b; 0) -> (c; a..b c; 0), or (0; ) -> (c; c; 0). KT: acquire and release.
-        match self.tail.swap(guard.name(), AcqRel) {
+        match self.tail.swap(context.name(), AcqRel) {
             0 => Step::Enter.taken::<P>(),
             before => self.wait(before),
         }
-        self.owner.store(guard.name(), Relaxed);
-        HemlockToken(Some(guard))
+        self.owner.store(context.name(), Relaxed);
+        HemlockToken(Some(context))
     }
 
     #[inline]
@@ -293,13 +328,12 @@ unsafe impl<P: Platform> RawLock for Hemlock<P> {
         if self.tail.load(Relaxed) != 0 {
             return None;
         }
-        // K3 holds: a queue that is empty has no waiter, so the grant of this lock is taken.
-        self.enter_empty(SlotGuard::new())
+        self.enter_empty(Context::new())
     }
 
     #[inline]
     unsafe fn unlock(&self, token: HemlockToken<P>) {
-        let name = token.0.as_ref().map_or(SPARE, SlotGuard::name);
+        let name = token.0.as_ref().map_or(SPARE, Context::name);
         // (a; a; 0) -> (0; ). Release, pairs with KT of the next owner.
         match self.tail.compare_exchange(name, 0, Release, Relaxed) {
             Ok(_) => Step::Empty.taken::<P>(),
@@ -319,6 +353,8 @@ unsafe impl<P: Platform> RawLock for Hemlock<P> {
         tail != 0 && tail != self.owner.load(Relaxed)
     }
 }
+
+pub(crate) mod grants;
 
 #[cfg(test)]
 mod tests;

@@ -91,6 +91,7 @@ const SCRIPTS: &[Script] = &[
     Script("slow",        SLOW,     &[&[Lock, Lock, Lock], &[Lock, Lock, Lock], &[Lock, Lock]]),
     Script("interrupted", SIGNALS,  &[&[Interrupted], &[Nested], &[Lock]]),
     Script("interrupted-apart", SIGNALS, &[&[Interrupted], &[Lock], &[Second]]),
+    Script("interrupted-both", SIGNALS, &[&[Interrupted], &[Interrupted]]),
     Script("tried",       SIGNALS,  &[&[Tried], &[Lock, Lock], &[Tried]]),
 ];
 

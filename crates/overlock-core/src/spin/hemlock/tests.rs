@@ -1,8 +1,10 @@
 use super::*;
+use crate::slot::Slot;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch, freed, touches, watch};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, left};
 use std::boxed::Box;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
@@ -23,11 +25,24 @@ fn tail(lock: Lock) -> u32 {
 
 /// The name of a thread that the test plays.
 fn name(thread: usize) -> u32 {
-    thread as u32 + 1
+    name_in(thread, 0)
+}
+
+fn name_in(thread: usize, context: usize) -> u32 {
+    u32::from(NodeId::new(thread, context).bits())
+}
+
+/// The context of the next acquisition.
+fn context(thread: usize) -> u32 {
+    Toy::tables().slots[thread].grants.context.load(Relaxed)
 }
 
 fn grant(thread: usize) -> usize {
-    Toy::tables().slots[thread].grant.load(Relaxed)
+    grant_in(thread, 0)
+}
+
+fn grant_in(thread: usize, context: usize) -> usize {
+    Toy::tables().slots[thread].grants.grants[context].load(Relaxed)
 }
 
 /// A part that waits for the lock, says so, and unlocks. It stands where it waits.
@@ -102,32 +117,67 @@ fn waiters_for_two_locks_of_one_owner_tell_their_grants_apart() {
     assert_eq!(*order.lock().unwrap(), [2, 1]);
 }
 
-/// K3. Fails where `lock` does not wait for its own grant: whoever comes behind the handler takes
-/// the grant that is for the first waiter, and both own the lock.
+/// K3: a handler joins the queue of the lock that its thread is handing off. Fails where it does so
+/// under the name of its thread: whoever comes behind it takes the grant that is for the first
+/// waiter, and both own the lock.
 #[test]
-fn a_handler_does_not_join_a_queue_whose_lock_its_thread_is_handing_off() {
+fn a_handler_locks_what_its_thread_is_handing_off() {
     let lock = leak();
     let order = Arc::default();
     let token = lock.lock();
-    let waiter = waiter(1, lock, &order);
+    let waiter = Rc::new(waiter(1, lock, &order));
+    let taker = waiter.clone();
     at(Point::Wait, move || {
         // In the handler.
         at(Point::Wait, move || {
-            assert_eq!((tail(lock), grant(0)), (name(1), lock.address()));
-            waiter.end();
+            assert_eq!((tail(lock), grant(0)), (name_in(0, 1), lock.address()));
+            taker.to(Point::Wait); // it hands off to the handler
+            assert_eq!((grant(0), grant(1)), (0, lock.address()));
         });
         let token = lock.lock();
         unlock(lock, token);
     });
     unlock(lock, token);
+    Rc::into_inner(waiter).unwrap().end();
     assert_eq!((left(), tail(lock), grant(0)), (0, 0, 0));
     assert_eq!(*order.lock().unwrap(), [1]);
 }
 
-/// A handler that hands another lock off waits until the interrupted handoff is through. Fails
-/// where `hand_off` does not look at the grant first: the address of the outer lock is lost.
+/// K3: a handler interrupts the handoff of a lock whose next owner is in a handler too, and waits
+/// for the first handler's lock. Fails where both handoffs use one grant: neither handler returns.
 #[test]
-fn a_handler_hands_off_after_the_unlock_that_it_interrupts() {
+fn a_handler_hands_off_while_the_interrupted_handoff_is_not_taken() {
+    let [outer, inner] = [leak(), leak()];
+    let order = Arc::default();
+    let token = outer.lock();
+    let waiter = waiter(1, outer, &order);
+    at(Point::Wait, move || {
+        // In the handler.
+        let token = inner.lock();
+        waiter.interrupt_to(Point::Wait, move || {
+            let token = inner.lock();
+            unlock(inner, token);
+        });
+        at(Point::Wait, move || {
+            assert_eq!(
+                (grant(0), grant_in(0, 1)),
+                (outer.address(), inner.address())
+            );
+            waiter.end_handler();
+            at(Point::Wait, move || waiter.end());
+        });
+        unlock(inner, token);
+    });
+    unlock(outer, token);
+    assert_eq!((left(), tail(outer), tail(inner)), (0, 0, 0));
+    assert_eq!(context(0), 0);
+}
+
+/// A handler that hands off what its thread has locked waits until the interrupted handoff is
+/// through. Fails where `grant` does not look at the grant first: the address of the outer lock is
+/// lost.
+#[test]
+fn a_handler_that_unlocks_for_its_thread_waits_for_the_interrupted_handoff() {
     let [outer, inner] = [leak(), leak()];
     let order = Arc::default();
     let token = outer.lock();
@@ -140,12 +190,68 @@ fn a_handler_hands_off_after_the_unlock_that_it_interrupts() {
             assert_eq!(grant(0), outer.address());
             one.end();
         });
-        at(Point::Wait, move || two.end());
+        at(Point::Wait, move || {
+            assert_eq!(context(0), 1);
+            two.end();
+        });
         unlock(inner, held.take().unwrap());
+        assert_eq!(context(0), 1);
     });
     unlock(outer, token);
-    assert_eq!((left(), grant(0)), (0, 0));
+    assert_eq!((left(), grant(0), context(0)), (0, 0, 0));
     assert_eq!(*order.lock().unwrap(), [1, 2]);
+}
+
+/// The same while two handoffs are interrupted. Fails where the third one moves the context back:
+/// the next handler would use the grant of the second.
+#[test]
+fn a_handler_that_unlocks_for_its_thread_leaves_the_contexts_between() {
+    let [first, second, third] = [leak(), leak(), leak()];
+    let order = Arc::default();
+    let token = first.lock();
+    let held = third.lock();
+    let [one, three] = [waiter(1, first, &order), waiter(3, third, &order)];
+    at(Point::Wait, move || {
+        // In the first handler.
+        let token = second.lock();
+        let two = waiter(2, second, &order);
+        at(Point::Wait, move || {
+            // In the second handler.
+            at(Point::Wait, move || one.end());
+            at(Point::Wait, move || {
+                assert_eq!((grant(0), context(0)), (third.address(), 2));
+                three.end();
+            });
+            unlock(third, held);
+            at(Point::Wait, move || two.end());
+        });
+        unlock(second, token);
+    });
+    unlock(first, token);
+    assert_eq!((left(), context(0)), (0, 0));
+}
+
+/// Four handlers, each interrupting the handoff of the one before it: the last one has no context,
+/// and no grant.
+#[test]
+fn a_fifth_context_goes_without_a_grant() {
+    fn interrupted(depth: u32) {
+        let lock = leak();
+        let token = lock.lock();
+        if depth == CONTEXTS as u32 {
+            assert_eq!(tail(lock), SPARE);
+            return unlock(lock, token);
+        }
+        assert_eq!(tail(lock), name_in(0, depth as usize));
+        let waiter = waiter(1 + depth as usize, lock, &Arc::default());
+        at(Point::Wait, move || {
+            interrupted(depth + 1);
+            at(Point::Wait, move || waiter.end());
+        });
+        unlock(lock, token);
+    }
+    interrupted(0);
+    assert_eq!((left(), context(0)), (0, 0));
 }
 
 fn watched() -> &'static Hemlock<Watch> {
@@ -183,7 +289,7 @@ fn a_handoff_does_not_touch_the_lock() {
     lock.tail.store(name(1), Relaxed); // thread 1 arrives
     watch::after(Access::Exchange, freed);
     at(Point::Wait, || {
-        Watch::tables().slots[0].grant.store(0, Relaxed);
+        Watch::tables().slots[0].grants.grants[0].store(0, Relaxed);
     });
     touches();
     // SAFETY: locked above.
@@ -245,7 +351,9 @@ fn a_forgotten_token_keeps_the_lock_and_the_slot() {
 #[test]
 fn a_child_of_fork_empties_the_grants_of_lost_threads() {
     let lock = leak();
-    Toy::tables().slots[1].grant.store(lock.address(), Relaxed);
+    let grants = &Toy::tables().slots[1].grants;
+    grants.grants[0].store(lock.address(), Relaxed);
+    grants.context.store(1, Relaxed);
     assert!(Toy::tables().slots[1].forget_nodes());
-    assert_eq!(grant(1), 0);
+    assert_eq!((grant(1), context(1)), (0, 0));
 }
