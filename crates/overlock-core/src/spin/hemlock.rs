@@ -78,8 +78,8 @@
 //!
 //! A thread beyond the last slot, or a fifth context, waits until nobody holds the lock, and enters
 //! the empty queue as SPARE. Its unlock has no grant: it writes GRANTED to the lock, where the next
-//! owner writes its name. Correct, counted ([`Event::LockNoNode`]), and without the queue's promise:
-//! such a thread may starve while others keep the queue from running empty.
+//! owner writes its name. Correct, counted ([`Event::LockNoNode`]), and without the queue's
+//! promise: such a thread may starve while others keep the queue from running empty.
 //!
 //! # Where this deviates from the published form
 //!
