@@ -58,7 +58,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     let alone = ["grid", "--locks", "overlock-mutex"];
     refused(
         &alone,
-        &["--locks names nothing that ours could be compared with"],
+        &["--locks leaves fewer than two locks to compare"],
     );
     refused(&["grid", "--rounds", "0"], &["--rounds 0", "from 1"]);
     refused(&["grid", "--threads", "0"], &["--threads 0"]);

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     /// Pairs of docs/orderings.md that no mutant weakens, and why.
-    const NOT_WEAKENED: [(&str, &str); 6] = [
+    const NOT_WEAKENED: [(&str, &str); 7] = [
         (
             "FC",
             "compiler fences: no checker moves code as a compiler may",
@@ -95,6 +95,10 @@ mod tests {
             "an unlocker's look before its own store: load buffering, which no checker here has",
         ),
         ("HT", "as HF"),
+        (
+            "HK",
+            "of the guest, whose own tests run it under loom, without either fence too",
+        ),
         (
             "PH",
             "those that rest on it go on by exchanges, which find the newest word in the checkers",
@@ -164,6 +168,49 @@ mod tests {
                 excused,
                 breaks(label),
                 "{label}: a mutant, or a reason in NOT_WEAKENED"
+            );
+        }
+    }
+
+    /// The locks of the registry, by name.
+    fn registry() -> Vec<&'static str> {
+        macro_rules! names {
+            ($($name:ident: $($rest:ident)::+ $(, $kind:ident)?;)*) => { [$(stringify!($name)),*] };
+        }
+        let [spin, sleep, rw] = [
+            overlock_core::spin_locks!(names).to_vec(),
+            overlock_core::sleep_locks!(names).to_vec(),
+            overlock_core::rw_locks!(names).to_vec(),
+        ];
+        [spin, sleep, rw].concat()
+    }
+
+    #[test]
+    fn each_lock_of_the_registry_has_mutants() {
+        let tasks = read(&root(), &[], &[]).expect("the mutants");
+        for name in registry() {
+            let mut locks = tasks.iter().flat_map(|task| task.locks.split(','));
+            assert!(
+                locks.any(|lock| lock == name),
+                "{name}: no file of mutants/ names it"
+            );
+        }
+    }
+
+    #[test]
+    fn each_lock_of_the_registry_has_its_page() {
+        let mut paths = Vec::new();
+        find(&root().join("docs/locks"), "md", &mut paths).expect("the pages");
+        let titles: Vec<String> = paths
+            .iter()
+            .map(|path| fs::read_to_string(path).expect("a page"))
+            .map(|page| page.lines().take(8).collect::<Vec<_>>().join(" "))
+            .collect();
+        for name in registry() {
+            let name = format!("`{name}`");
+            assert!(
+                titles.iter().any(|title| title.contains(&name)),
+                "{name}: no page of docs/locks begins with it"
             );
         }
     }

@@ -31,9 +31,9 @@ fn locks() {
         4: Lock<spin::Ticket, ()>, Lock<spin::Queued, ()>, Lock<spin::Hybrid, ()>;
         8: Lock<spin::Ticket, u8>, Lock<spin::Queued, u32>;
         16: Lock<spin::Hybrid, u64>;
-        8: Lock<spin::Mcs, ()>;
-        12: Lock<spin::Mcs, u8>, Lock<spin::Mcs, u32>;
-        16: Lock<spin::Mcs, u64>;
+        8: Lock<spin::Mcs, ()>, Lock<spin::Hemlock, ()>;
+        12: Lock<spin::Mcs, u8>, Lock<spin::Hemlock, u32>;
+        16: Lock<spin::Mcs, u64>, Lock<spin::Hemlock, u64>;
     }
 }
 

@@ -210,7 +210,8 @@ fn request(args: &Args, form: Form) -> Result<Request, Exit> {
     places.retain(|place| place.locks.len() - usize::from(place.limit().is_some()) > 1);
     if places.is_empty() {
         return Err(Exit::usage(
-            "--locks names nothing that ours could be compared with in these shapes",
+            "--locks leaves fewer than two locks to compare in these shapes; bench micro measures a \
+             single one",
         ));
     }
     let (most, reason) = most_threads();
