@@ -181,9 +181,7 @@ pub fn run(
     let place = |(vcpu, (rip, halted)): (usize, &(u64, bool))| Place {
         vcpu,
         rip: *rip,
-        function: image
-            .symbol(*rip)
-            .map(|(name, offset)| format!("{:#}+{offset:#x}", rustc_demangle::demangle(name))),
+        function: image.describe(*rip),
         halted: *halted,
     };
     let all = || places.iter().enumerate().map(place).collect();
