@@ -125,10 +125,10 @@ mod run {
 
 const EXAMPLES: &str = "\
 Examples:
-  overlock vm                                        the published locks and ours on 4, 8 and 16 vCPUs
+  overlock vm                                        the published locks and ours on 4 to 16 vCPUs
   overlock vm --list                                 the hypervisors, and why some do not work here
   overlock vm --vcpus 8 --locks pv_queued,hybrid,overlock --cs 65 --ncs 330
   overlock vm --hypervisor xen --locks hybrid --preempted unknown
   overlock vm --rounds 9 --json result.json --svg result.svg
 
-Exit codes: 0 done, 1 a lock failed or the guest did, 2 bad use, or no such hypervisor here, 130 interrupted.";
+Exit codes: 0 done, 1 a lock or the guest failed, 2 bad use, 130 interrupted.";

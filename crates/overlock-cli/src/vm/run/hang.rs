@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use overlock_report::numbers::count;
 use overlock_vm::image::Image;
 use overlock_vm::monitor::Place;
 
@@ -27,7 +28,7 @@ pub fn describe(hangs: &[Hang], places: &[Place], image: &Path) -> String {
         if hang.halted_on != 0 {
             let _ = write!(text, ", halts on {:#x}", hang.halted_on);
         }
-        let _ = write!(text, ", {} operations", hang.operations);
+        let _ = write!(text, ", {} operations", count(hang.operations as f64));
         if rip != 0 {
             let _ = write!(text, ", at {rip:#x}");
         }

@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use overlock_report::numbers::time;
+use overlock_report::numbers::{count, time};
 use overlock_vm::speed::{ITERATIONS, Speed};
 
 use super::image;
@@ -150,7 +150,8 @@ fn no_ring0() -> Option<String> {
     speed.is_emulated().then(|| {
         let text = |duration: std::time::Duration| time(duration.as_nanos() as f64);
         format!(
-            "this KVM emulates ring 0: a loop of {ITERATIONS} iterations takes {} there, and {} in ring 3",
+            "this KVM emulates ring 0: a loop of {} iterations takes {} there, and {} in ring 3",
+            count(ITERATIONS.into()),
             text(speed.ring0),
             text(speed.ring3)
         )
