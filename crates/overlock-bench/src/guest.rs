@@ -18,7 +18,7 @@ pub struct Guest {
     pub preempted: &'static str,
 }
 
-/// What a guest has counted in a round, its warm-up included.
+/// Counts of a guest in a round, its warm-up included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Halts that slept, or that were kicked before they slept.

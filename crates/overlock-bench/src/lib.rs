@@ -1,4 +1,5 @@
-//! Workloads, peers, statistics and reports behind `overlock bench`, `overlock sim` and `overlock vm`.
+//! Workloads, peers, statistics and reports behind `overlock bench`, `overlock sim` and `overlock
+//! vm`.
 //!
 //! | module | what is there |
 //! |---|---|

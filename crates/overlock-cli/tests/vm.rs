@@ -1,5 +1,5 @@
-//! `overlock vm` as its users meet it. What runs a guest is skipped without /dev/kvm, or without
-//! the image, which `scripts/guest --build` builds.
+//! `overlock vm` as its users meet it. Tests that run a guest are skipped without /dev/kvm, or
+//! without the image, which `scripts/guest --build` builds.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod common;

@@ -266,7 +266,7 @@ fn watch(
 /// How long a vCPU has to answer the watchdog's interrupt.
 const ANSWER_NS: u64 = 100_000_000;
 
-/// What the watchdog finds of a vCPU.
+/// The watchdog's findings about a vCPU.
 #[derive(Clone, Copy, Default)]
 struct Found {
     phase: Phase,

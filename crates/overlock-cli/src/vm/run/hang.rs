@@ -1,4 +1,4 @@
-//! What a guest was doing that makes no progress.
+//! The state of each vCPU in a guest that makes no progress.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Which hypervisors work here, and why others do not.
+//! The hypervisors that work here, and the reasons why others do not.
 
 use std::env;
 use std::fmt::Write;
@@ -46,7 +46,7 @@ impl Hypervisor {
     }
 }
 
-/// What this machine has.
+/// Facts about this machine that decide.
 #[derive(Debug)]
 pub struct Facts {
     /// Why /dev/kvm cannot be used.

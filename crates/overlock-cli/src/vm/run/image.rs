@@ -15,7 +15,7 @@ const PLACES: [&str; 3] = [
     "../guest/x86_64-unknown-none/release",
 ];
 
-/// Where `scripts/guest` puts its files, from the top of a checkout.
+/// The directory of `scripts/guest`, from the top of a checkout.
 const BUILT: &str = "target/guest";
 
 /// The image.

@@ -206,7 +206,7 @@ impl Drop for Ring3 {
 /// A guest of QEMU.
 struct Qemu {
     child: Child,
-    /// What it prints about errors.
+    /// Its standard error.
     messages: File,
     is_stopped: bool,
     _xen: Option<Xen>,
