@@ -191,7 +191,7 @@ pub fn describe() -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use clap::Parser;
 
     use super::*;
@@ -202,7 +202,8 @@ mod tests {
         args: Args,
     }
 
-    fn choice(words: &[&str]) -> Result<Choice, String> {
+    /// The choice of these options, or the complaint.
+    pub fn choice(words: &[&str]) -> Result<Choice, String> {
         let line = Line::try_parse_from(["overlock"].iter().chain(words)).unwrap();
         Choice::new(&line.args).map_err(|exit| match exit {
             Exit::Usage(message) => message,

@@ -212,3 +212,74 @@ fn sample(round: &Round) -> Sample {
         extra: Extra::None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::choice::tests::choice;
+    use super::*;
+
+    fn round(lock: &str, vcpus: usize, operations: u64) -> String {
+        format!(
+            r#"{{"lock":"{lock}","vcpus":{vcpus},"ns":1000,"operations":[{operations},2],"halts":3,"kicks":3,"unkicked":0,"preempted":0}}"#
+        )
+    }
+
+    fn message(result: Result<(), Exit>) -> String {
+        match result.unwrap_err() {
+            Exit::Failed(message) => message,
+            other => panic!("no failure: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn rounds_become_the_cells_of_their_lock() {
+        let words = ["--vcpus", "2,4", "--locks", "mcs,hybrid", "--rounds", "2"];
+        let choice = choice(&words).unwrap();
+        let mut session = Session::new(&choice, Hypervisor::Xen, &Progress::Hidden);
+        session.take(r#"{"begin":"xen","vcpus":5,"cpus":2}"#);
+        session.take("(XEN) Scrubbing Free RAM");
+        let mut operations = 0;
+        for vcpus in [2, 4] {
+            for lock in ["mcs", "hybrid", "hybrid", "mcs"] {
+                assert_eq!(session.count(), vcpus);
+                assert!(message(session.check()).ends_with(" of 8 rounds"));
+                operations += 1;
+                session.take(&round(lock, vcpus, operations));
+            }
+        }
+        session.check().unwrap();
+        assert_eq!(session.cpus(), 2);
+        let cells = session.cells();
+        let names: Vec<(&str, usize)> = cells.iter().map(|c| (c.entry.name, c.threads)).collect();
+        let expected = [("mcs", 2), ("hybrid", 2), ("mcs", 4), ("hybrid", 4)];
+        assert_eq!(names, expected);
+        let first: Vec<u64> = cells[2].samples.iter().map(|s| s.operations[0]).collect();
+        assert_eq!(first, [5, 8]);
+        assert_eq!(
+            cells[0]
+                .guests
+                .iter()
+                .map(|counts| counts.halts)
+                .sum::<u64>(),
+            6
+        );
+    }
+
+    /// Fails where a broken lock that nobody notices is a success.
+    #[test]
+    fn a_broken_lock_must_be_noticed() {
+        let words = [
+            "--vcpus",
+            "2",
+            "--locks",
+            "faulty_lost_kick",
+            "--rounds",
+            "1",
+        ];
+        let choice = choice(&words).unwrap();
+        let mut session = Session::new(&choice, Hypervisor::Tcg, &Progress::Hidden);
+        session.take(&round("faulty_lost_kick", 2, 1));
+        assert!(message(session.check()).contains("faulty_lost_kick is broken"));
+        assert!(session.cells().is_empty());
+    }
+}
