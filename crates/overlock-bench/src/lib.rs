@@ -1,4 +1,5 @@
-//! Workloads, peers, statistics and reports behind `overlock bench` and `overlock sim`.
+//! Workloads, peers, statistics and reports behind `overlock bench`, `overlock sim` and `overlock
+//! vm`.
 //!
 //! | module | what is there |
 //! |---|---|
@@ -10,13 +11,14 @@
 //! | [`grid`] | every shape of use against each of the peers, the worst first |
 //! | [`idle`] | what threads cost that are blocked for long |
 //! | [`counters`] | what our locks counted |
-//! | [`machine`], [`cgroup`], [`quota`] | what the run ran on |
+//! | [`machine`], [`guest`], [`cgroup`], [`quota`] | what the run ran on |
 //! | [`report`] | table, JSON, CSV, SVG, and the timeline of a simulation |
 
 pub mod cgroup;
 pub mod counters;
 pub mod error;
 pub mod grid;
+pub mod guest;
 pub mod idle;
 pub mod interrupt;
 pub mod lock;

@@ -9,6 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::Serialize;
 
 use crate::cgroup;
+use crate::guest::Guest;
 
 /// The machine, as the report shows it.
 #[derive(Clone, Debug, Serialize)]
@@ -35,6 +36,9 @@ pub struct Machine {
     pub libc: Option<String>,
     /// The version of this program.
     pub overlock: &'static str,
+    /// The guest that ran the locks, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guest: Option<Guest>,
     #[serde(skip)]
     allowed: Vec<usize>,
 }
@@ -65,6 +69,7 @@ impl Machine {
                 .is_some_and(|flags| flags.split(' ').any(|f| f == "hypervisor")),
             libc: libc_version(),
             overlock: env!("CARGO_PKG_VERSION"),
+            guest: None,
             allowed,
         }
     }
@@ -86,6 +91,7 @@ impl Machine {
             hypervisor: host.hypervisor,
             libc: None,
             overlock: env!("CARGO_PKG_VERSION"),
+            guest: None,
             allowed: (0..cpus).collect(),
         }
     }
@@ -106,8 +112,15 @@ impl Machine {
             .cpu_quota
             .map(|quota| format!(", quota {quota:.2} CPUs"))
             .unwrap_or_default();
+        let guest = self.guest.as_ref().map(|guest| {
+            let Guest {
+                hypervisor, vcpus, ..
+            } = guest;
+            format!("; a guest of {vcpus} vCPUs under {hypervisor}")
+        });
+        let guest = guest.unwrap_or_default();
         format!(
-            "{}, {} of {} CPUs{quota}, {}{below}",
+            "{}, {} of {} CPUs{quota}, {}{below}{guest}",
             self.cpu, self.cpus_allowed, self.cpus_online, self.kernel
         )
     }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::counters::Counters;
 use crate::error::Error;
+use crate::guest;
 use crate::plan::{Plan, Step};
 use crate::probe::{Pass, Roles, Waits};
 use crate::registry::{Entry, Kind, Listed};
@@ -29,6 +30,8 @@ pub struct Cell {
     pub counters: Option<Counters>,
     /// A simulated world's report of each throughput round.
     pub reports: Vec<Report>,
+    /// A guest's counts of each throughput round.
+    pub guests: Vec<guest::Counts>,
 }
 
 /// The result of a run.
@@ -134,6 +137,7 @@ pub fn run<W: Listed>(
             waits: None,
             roles: None,
             reports: Vec::new(),
+            guests: Vec::new(),
             counters: (plan.stat && entry.kind == Kind::Ours).then(Counters::default),
         });
         let counters = cell.counters.as_mut().filter(|_| pass == Pass::Throughput);

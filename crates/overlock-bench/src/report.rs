@@ -7,4 +7,4 @@ pub mod svg;
 pub mod table;
 pub mod timeline;
 
-pub use row::{Row, rows};
+pub use row::{Row, guest_rows, rows};

@@ -21,6 +21,8 @@ mod top;
 #[cfg(feature = "torture")]
 mod torture;
 mod usage;
+#[cfg(feature = "vm")]
+mod vm;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -45,6 +47,8 @@ enum Command {
     Torture(Box<torture::Args>),
     #[cfg(feature = "sim")]
     Sim(Box<sim::Args>),
+    #[cfg(feature = "vm")]
+    Vm(Box<vm::Args>),
     Run(Box<run::Args>),
     Top(top::Args),
     Report(report::Args),
@@ -62,6 +66,8 @@ pub fn main() -> ExitCode {
             Command::Torture(args) => torture::run(args),
             #[cfg(feature = "sim")]
             Command::Sim(args) => sim::run(args),
+            #[cfg(feature = "vm")]
+            Command::Vm(args) => vm::run(args),
             Command::Run(args) => run::run(args),
             Command::Top(args) => top::run(args),
             Command::Report(args) => report::run(args),
@@ -92,6 +98,8 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
         Command::Torture(args) => torture::check(&args),
         #[cfg(feature = "sim")]
         Command::Sim(args) => sim::check(&args),
+        #[cfg(feature = "vm")]
+        Command::Vm(args) => vm::check(&args),
         Command::Run(_)
         | Command::Top(_)
         | Command::Report(_)

@@ -17,12 +17,14 @@ pub const ABSENT: &[&str] = &[
     "torture",
     #[cfg(not(feature = "sim"))]
     "sim",
+    #[cfg(not(feature = "vm"))]
+    "vm",
 ];
 
 /// The note below the help of a build that leaves subcommands out.
 pub fn note() -> Option<&'static str> {
     (!ABSENT.is_empty()).then_some(
-        "bench, sim and torture are features of overlock-cli: not all are in this build.",
+        "bench, sim, torture and vm are features of overlock-cli: not all are in this build.",
     )
 }
 

@@ -54,6 +54,12 @@ const OPTIONS: &[&str] = &[
     "--cores",
     "--host",
     "--vcpus",
+    "--hypervisor",
+    "--ms",
+    "--preempted",
+    "--hang",
+    "--time-limit",
+    "--image",
     "--lock",
     "--out",
     "--machines",
@@ -101,6 +107,8 @@ const WORDS: &[&str] = &[
     "sweep",
     "merge",
     "hybrid",
+    "kvm-ring3",
+    "unknown",
     "barcelona",
     "kvm-2013",
     "1x,2x",
@@ -150,7 +158,7 @@ proptest! {
 
     #[test]
     fn no_command_line_surprises(
-        command in select(&["bench", "bench micro", "bench grid", "bench idle", "torture", "sim"][..]),
+        command in select(&["bench", "bench micro", "bench grid", "bench idle", "torture", "sim", "vm"][..]),
         words in vec(word(), 0..5),
     ) {
         match check(line(command, words)) {

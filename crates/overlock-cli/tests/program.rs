@@ -150,6 +150,6 @@ fn manual_pages_are_printed() {
         .assert()
         .code(2)
         .stderr(predicate::str::contains(
-            "bench, torture, sim, run, top, report, completions",
+            "bench, torture, sim, vm, run, top, report, completions",
         ));
 }

@@ -1,18 +1,18 @@
 //! The documents' microbenchmark: each vCPU takes and releases one lock in a loop.
 
+use core::fmt;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use overlock_core::Platform;
 use overlock_core::raw::RawLock;
-use overlock_guest::options::{MOST_ROUNDS, Options};
-use overlock_guest::vcpu::Counts;
+use overlock_guest::options::Options;
 use overlock_guest::{Guest, backend};
 
 use crate::console::say;
 use crate::coordinator;
 use crate::registry::{self, Entry};
-use crate::shared::{self, Phase, STOP, TASK, bump};
+use crate::shared::{self, Phase, STOP, TASK, Worker, bump};
 
 /// Iterations of [`busy`] in the critical section, and outside.
 static INSIDE: AtomicU64 = AtomicU64::new(0);
@@ -64,63 +64,49 @@ fn iterations(nanos: u64) -> u64 {
     (nanos * TRIAL).div_ceil(fastest)
 }
 
-/// The figures of a round.
-#[derive(Clone, Copy, Debug, Default)]
-struct Figures {
-    total: u64,
-    min: u64,
-    max: u64,
-    nanos: u64,
-    counts: Counts,
-    preempted: u64,
-}
-
-/// Measures the lock, and prints the round of the median total.
-pub fn run(options: &Options<'_>, entry: &Entry, workers: usize) {
+/// Calibrates the sections, before the first round.
+pub fn calibrate(options: &Options<'_>) {
     INSIDE.store(iterations(options.cs), Relaxed);
     OUTSIDE.store(iterations(options.ncs), Relaxed);
-    let mut figures = [Figures::default(); MOST_ROUNDS];
-    let figures = &mut figures[..options.rounds];
-    for place in figures.iter_mut() {
-        *place = measure(options, entry, workers);
-    }
-    figures.sort_unstable_by_key(|figures| figures.total);
-    let (least, most) = (figures[0].total, figures[options.rounds - 1].total);
-    let Figures {
-        total,
-        min,
-        max,
-        nanos,
-        counts,
-        preempted,
-    } = figures[(options.rounds - 1) / 2];
+}
+
+/// Measures a round of the lock, and prints it.
+pub fn run(options: &Options<'_>, entry: &Entry, workers: usize) {
+    let round = coordinator::round(options, entry, workers);
+    let operations = Operations(shared::workers(workers));
+    let total = operations.iter().sum::<u64>();
     say!(
-        "{{\"hypervisor\":\"{}\",\"cpus\":{},\"lock\":\"{}\",\"vcpus\":{workers},\"ns\":{nanos},\
-         \"min\":{min},\"avg\":{},\"max\":{max},\"total\":{total},\"halts\":{},\"kicks\":{},\
-         \"unkicked\":{},\"preempted\":{preempted},\"rounds\":{},\"least\":{least},\"most\":{most}}}",
+        "{{\"hypervisor\":\"{}\",\"cpus\":{},\"lock\":\"{}\",\"vcpus\":{workers},\"ns\":{},\
+         \"min\":{},\"avg\":{},\"max\":{},\"total\":{total},\"halts\":{},\"kicks\":{},\
+         \"unkicked\":{},\"preempted\":{},\"operations\":[{operations}]}}",
         backend::hypervisor(),
         Guest::parallelism(),
         entry.name,
+        round.nanos,
+        operations.iter().min().unwrap_or(0),
         total / workers as u64,
-        counts.halts,
-        counts.kicks,
-        counts.unkicked,
-        options.rounds
+        operations.iter().max().unwrap_or(0),
+        round.counts.halts,
+        round.counts.kicks,
+        round.counts.unkicked,
+        round.preempted,
     );
 }
 
-fn measure(options: &Options<'_>, entry: &Entry, workers: usize) -> Figures {
-    let round = coordinator::round(options, entry, workers);
-    let operations = || {
-        let states = shared::workers(workers).iter();
-        states.map(|state| state.measured.load(Relaxed))
-    };
-    Figures {
-        total: operations().sum(),
-        min: operations().min().unwrap_or(0),
-        max: operations().max().unwrap_or(0),
-        nanos: round.nanos,
-        counts: round.counts,
-        preempted: round.preempted,
+/// The operations of each worker in the measured part of a round.
+struct Operations(&'static [Worker]);
+
+impl Operations {
+    fn iter(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().map(|worker| worker.measured.load(Relaxed))
+    }
+}
+
+impl fmt::Display for Operations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.iter().enumerate().try_for_each(|(place, count)| {
+            let comma = if place == 0 { "" } else { "," };
+            write!(f, "{comma}{count}")
+        })
     }
 }

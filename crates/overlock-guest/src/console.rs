@@ -10,9 +10,12 @@ const COM1: u16 = 0x3f8;
 const LINE_STATUS: u16 = COM1 + 5;
 const TRANSMITTER_EMPTY: u8 = 1 << 5;
 
+/// Bytes of the longest line: a round of [`MAX_VCPUS`](overlock_guest::vcpu::MAX_VCPUS) vCPUs.
+const LONGEST: usize = 2048;
+
 /// A line as it comes together. The part that does not fit is cut off.
 struct Line {
-    bytes: [u8; 1024],
+    bytes: [u8; LONGEST],
     length: usize,
 }
 
@@ -29,7 +32,7 @@ impl Write for Line {
 /// Prints a line.
 pub fn print(line: fmt::Arguments<'_>) {
     let mut text = Line {
-        bytes: [0; 1024],
+        bytes: [0; LONGEST],
         length: 0,
     };
     let _ = text.write_fmt(line);

@@ -8,14 +8,14 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 use overlock_core::platform::Kick;
 use overlock_core::{Cpu, Instant, Platform};
 use overlock_guest::interrupts::Off;
-use overlock_guest::options::{Options, Run};
-use overlock_guest::vcpu::{self, Counts};
+use overlock_guest::options::{Options, Workload};
+use overlock_guest::vcpu::{self, Counts, MAX_VCPUS};
 use overlock_guest::{Guest, backend};
 
 use crate::boot;
 use crate::console::say;
 use crate::registry::{self, Entry};
-use crate::shared::{self, STOP};
+use crate::shared::{self, Phase, STOP, Worker};
 use crate::{bench, events, torture};
 
 /// Between two checks of the workers' progress.
@@ -102,13 +102,16 @@ fn handlers_lock() -> bool {
 pub fn timer() {
     if handlers_lock() {
         events::push(vcpu::index());
-        call();
+        // SAFETY: this vCPU works in a round of this lock.
+        unsafe { (lock().handler)() };
         torture::set_timer();
     }
 }
 
-/// The interrupt that vCPUs send each other in the tester.
-pub fn call() {
+/// The interrupt that vCPUs send each other in the tester, and that the watchdog sends. It has
+/// interrupted the code at `rip`.
+pub fn call(rip: u64) {
+    shared::own().interrupted_at.store(rip, Relaxed);
     if handlers_lock() {
         // SAFETY: this vCPU works in a round of this lock.
         unsafe { (lock().handler)() };
@@ -132,21 +135,32 @@ pub fn run(options: &Options<'_>) -> ! {
         Guest::parallelism()
     );
     check_halt_without_interrupts();
+    bench::calibrate(options);
     for workers in options.counts() {
-        for entry in registry::all() {
-            let is_named = !options.locks.is_empty();
-            if options.wants(entry.name) && (is_named || !entry.is_faulty) {
-                LOCK.store(ptr::from_ref(entry).cast_mut(), Relaxed);
-                match options.run {
-                    Run::Bench => bench::run(options, entry, workers),
-                    Run::Torture => torture::run(options, entry, workers),
-                }
-            }
-        }
+        run_rounds(options, workers);
     }
     let ms = Guest::now().nanos_since(begin) / 1_000_000;
     say!("{{\"end\":\"ok\",\"ms\":{ms}}}");
     boot::end(0)
+}
+
+/// Runs all rounds with so many workers. The locks alternate within a round, so that the machine's
+/// drift hits all alike. Each round begins with another lock, so that none always follows the same
+/// one.
+fn run_rounds(options: &Options<'_>, workers: usize) {
+    let is_named = !options.locks.is_empty();
+    let locks =
+        registry::all().filter(|lock| options.wants(lock.name) && (is_named || !lock.is_faulty));
+    let count = locks.clone().count();
+    for round in 0..options.rounds {
+        for entry in locks.clone().cycle().skip(round).take(count) {
+            LOCK.store(ptr::from_ref(entry).cast_mut(), Relaxed);
+            match options.workload {
+                Workload::Micro => bench::run(options, entry, workers),
+                Workload::Torture => torture::run(options, entry, workers),
+            }
+        }
+    }
 }
 
 /// Halts with interrupts off, although nobody kicks. If the back end cannot kick such a vCPU, that
@@ -186,7 +200,7 @@ pub fn round(options: &Options<'_>, entry: &Entry, workers: usize) -> Round {
     DONE.store(0, Relaxed);
     STOP.store(0, Relaxed);
     WORKERS.store(workers, Relaxed);
-    TORTURES.store(options.run == Run::Torture, Relaxed);
+    TORTURES.store(options.workload == Workload::Torture, Relaxed);
     let number = ROUND.load(Relaxed) + 1;
     let mut preempted = 0;
     let mut watch = |until: Option<Instant>, count: Option<&AtomicUsize>| {
@@ -249,18 +263,50 @@ fn watch(
     }
 }
 
+/// How long a vCPU has to answer the watchdog's interrupt.
+const ANSWER_NS: u64 = 100_000_000;
+
+/// The watchdog's findings about a vCPU.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    phase: Phase,
+    operations: u64,
+    halted_on: usize,
+    counts: Counts,
+}
+
+impl Found {
+    fn of(state: &Worker, vcpu: usize) -> Self {
+        Found {
+            phase: state.phase(),
+            operations: state.operations.load(Relaxed),
+            halted_on: vcpu::all()[vcpu].halted_on(),
+            counts: vcpu::all()[vcpu].counts(),
+        }
+    }
+}
+
 fn report_hang(entry: &Entry, workers: usize) -> ! {
-    for (state, vcpu) in shared::workers(workers).iter().zip(1..) {
-        let counts = vcpu::all()[vcpu].counts();
+    let states = shared::workers(workers);
+    // All of it before the first interrupt, which ends halts: the vCPU may go on.
+    let mut all = [Found::default(); MAX_VCPUS];
+    for ((found, state), vcpu) in all.iter_mut().zip(states).zip(1..) {
+        *found = Found::of(state, vcpu);
+        state.interrupted_at.store(0, Relaxed);
+    }
+    (1..=workers).for_each(backend::call);
+    Guest::backoff_sleep(ANSWER_NS);
+    for ((found, state), vcpu) in all.iter().zip(states).zip(1..) {
         say!(
             "{{\"hang\":\"{}\",\"vcpu\":{vcpu},\"phase\":\"{:?}\",\"operations\":{},\
-             \"halted_on\":\"{:#x}\",\"halts\":{},\"kicks\":{}}}",
+             \"rip\":{},\"halted_on\":{},\"halts\":{},\"kicks\":{}}}",
             entry.name,
-            state.phase(),
-            state.operations.load(Relaxed),
-            vcpu::all()[vcpu].halted_on(),
-            counts.halts,
-            counts.kicks
+            found.phase,
+            found.operations,
+            state.interrupted_at.load(Relaxed),
+            found.halted_on,
+            found.counts.halts,
+            found.counts.kicks
         );
     }
     fail(format_args!("{}: no progress", entry.name));

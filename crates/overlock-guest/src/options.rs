@@ -1,16 +1,16 @@
-//! The boot line: `ms=100 vcpus=2,4 locks=ticket,mcs run=bench`.
+//! The boot line: `ms=100 vcpus=2,4 locks=ticket,mcs workload=micro`.
 
 use core::fmt;
 
 /// The most values of `vcpus=`.
 const MOST_COUNTS: usize = 8;
 
-/// The image's programs.
+/// The image's workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run {
-    /// Measures the microbenchmark.
-    Bench,
-    /// Takes locks in tasks and in interrupt handlers, and checks them.
+pub enum Workload {
+    /// The documents' microbenchmark, measured.
+    Micro,
+    /// The tester: tasks and interrupt handlers take locks, and check them.
     Torture,
 }
 
@@ -33,13 +33,10 @@ pub struct Options<'a> {
     pub cpus: u32,
     /// Whether locks may know which vCPUs the hypervisor has preempted, if it says so.
     pub preempted: bool,
-    /// The program to run.
-    pub run: Run,
+    /// The workload.
+    pub workload: Workload,
     counts: [usize; MOST_COUNTS],
 }
-
-/// The most rounds.
-pub const MOST_ROUNDS: usize = 64;
 
 /// A word of the boot line that is no option, or whose value is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +64,7 @@ impl<'a> Options<'a> {
             hang: 10_000,
             cpus: 0,
             preempted: true,
-            run: Run::Bench,
+            workload: Workload::Micro,
             counts: [0; MOST_COUNTS],
         };
         options.counts[0] = 2;
@@ -82,7 +79,7 @@ impl<'a> Options<'a> {
     fn set(&mut self, name: &str, value: &'a str) -> Option<()> {
         match name {
             "ms" => self.ms = at_least_one(value)?,
-            "rounds" => self.rounds = at_least_one(value)?.min(MOST_ROUNDS as u64) as usize,
+            "rounds" => self.rounds = at_least_one(value)? as usize,
             "locks" => self.locks = value,
             "cs" => self.cs = value.parse().ok()?,
             "ncs" => self.ncs = value.parse().ok()?,
@@ -95,10 +92,10 @@ impl<'a> Options<'a> {
                     _ => return None,
                 };
             }
-            "run" => {
-                self.run = match value {
-                    "bench" => Run::Bench,
-                    "torture" => Run::Torture,
+            "workload" => {
+                self.workload = match value {
+                    "micro" => Workload::Micro,
+                    "torture" => Workload::Torture,
                     _ => return None,
                 };
             }
@@ -144,10 +141,10 @@ mod tests {
 
     #[test]
     fn a_line_sets_options_and_the_rest_stays() {
-        let line = "overlock-guest ms=7 vcpus=2,16 locks=mcs,ticket run=torture cs=90";
+        let line = "overlock-guest ms=7 vcpus=2,16 locks=mcs,ticket workload=torture cs=90";
         let options = Options::parse(line).unwrap();
         assert_eq!((options.ms, options.cs, options.ncs), (7, 90, 0));
-        assert_eq!(options.run, Run::Torture);
+        assert_eq!(options.workload, Workload::Torture);
         assert!(options.counts().eq([2, 16]));
         assert_eq!(options.vcpus(), 17);
         assert!(options.wants("ticket") && !options.wants("tick"));
@@ -162,7 +159,7 @@ mod tests {
             "ms=0",
             "ms=x",
             "size=1",
-            "run=walk",
+            "workload=walk",
             "vcpus=",
             "vcpus=2,0",
             nine,

@@ -110,6 +110,6 @@ static FAULTY: &[Entry] = &[
 ];
 
 /// All locks.
-pub fn all() -> impl Iterator<Item = &'static Entry> {
+pub fn all() -> impl Iterator<Item = &'static Entry> + Clone {
     SPIN.iter().chain(SLEEP).chain(FAULTY)
 }

@@ -60,10 +60,11 @@ pub static HANDLER: Protected = Protected::new();
 pub static STOP: AtomicU32 = AtomicU32::new(0);
 
 /// The part of its loop that a vCPU executes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
     /// Neither waits nor holds.
+    #[default]
     Outside,
     /// Waits for the lock.
     Waiting,
@@ -86,6 +87,8 @@ pub struct Worker {
     pub handled: AtomicU64,
     /// Of those, the ones that interrupted a wait for the lock, or a critical section.
     pub nested: AtomicU64,
+    /// The place of the code that the watchdog has interrupted. 0 if it has not.
+    pub interrupted_at: AtomicU64,
     halts: AtomicU64,
     kicks: AtomicU64,
     unkicked: AtomicU64,
@@ -99,6 +102,7 @@ static WORKERS: [Worker; MAX_VCPUS] = [const {
         measured: AtomicU64::new(0),
         handled: AtomicU64::new(0),
         nested: AtomicU64::new(0),
+        interrupted_at: AtomicU64::new(0),
         halts: AtomicU64::new(0),
         kicks: AtomicU64::new(0),
         unkicked: AtomicU64::new(0),

@@ -101,14 +101,8 @@ impl Random {
     }
 }
 
-/// Tests the lock, and prints what was done in each round.
+/// Tests a round of the lock, and prints what was done.
 pub fn run(options: &Options<'_>, entry: &Entry, workers: usize) {
-    for _ in 0..options.rounds {
-        run_round(options, entry, workers);
-    }
-}
-
-fn run_round(options: &Options<'_>, entry: &Entry, workers: usize) {
     let before = events::handled();
     let round = coordinator::round(options, entry, workers);
     let states = shared::workers(workers);

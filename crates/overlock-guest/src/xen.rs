@@ -206,7 +206,7 @@ pub unsafe fn set_callbacks(events: usize, faults: usize) {
 }
 
 /// Handles the interrupts that have come. Called with interrupts off.
-pub fn handle(timer: fn(), call: fn()) {
+pub fn handle(timer: impl Fn(), call: impl Fn()) {
     let own = vcpu::index();
     // Pending is cleared before the channels are read: what comes later calls again.
     while own_info().upcall_pending.swap(0, SeqCst) != 0 {

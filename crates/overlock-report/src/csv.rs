@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Writes a header and the rows. Rounds share one field, with semicolons between, and so do
-/// counters; a figure that was not measured is empty. The figures of a simulation have a field
-/// each: `simulation_halts` and so on.
+/// counters; a figure that was not measured is empty. The figures of a simulation and of a guest
+/// have a field each: `simulation_halts` and so on.
 ///
 /// # Errors
 ///
@@ -22,7 +22,7 @@ pub fn write(out: impl Write, rows: &[impl Serialize]) -> io::Result<()> {
         for (name, value) in &all {
             match name.as_str() {
                 // Always the same figures, other than the counters of `stat`.
-                "simulation" => spread(name, value, &mut fields),
+                "simulation" | "guest" => spread(name, value, &mut fields),
                 _ => fields.push((name.clone(), value)),
             }
         }

@@ -128,6 +128,12 @@ impl<'a> Image<'a> {
             .find(|symbol| address.wrapping_sub(symbol.address) < symbol.size)?;
         Some((found.name, address - found.address))
     }
+
+    /// The same for people.
+    pub fn describe(&self, address: u64) -> Option<String> {
+        let (name, offset) = self.symbol(address)?;
+        Some(format!("{:#}+{offset:#x}", rustc_demangle::demangle(name)))
+    }
 }
 
 /// The offsets of a table's headers. The table's own offset stands at `table` in the file, the size

@@ -9,9 +9,11 @@
 //! |---|---|
 //! | [`image`] | the image: what is loaded, and the note that says where vCPUs begin |
 //! | [`monitor`] | the monitor: [`monitor::run`] |
+//! | [`speed`] | whether this KVM executes ring 0 or emulates it |
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 pub mod image;
 pub mod monitor;
 mod ports;
+pub mod speed;
 mod vcpu;

@@ -31,10 +31,9 @@ fn main() -> std::process::ExitCode {
         line: &line.join(" "),
         limit: Duration::from_secs(seconds),
     };
-    match monitor::run(&file, &settings, |text| {
-        std::io::stdout().write_all(text.as_bytes())
-    }) {
-        Ok(0) => ExitCode::SUCCESS,
+    let print = |text: &str| std::io::stdout().write_all(text.as_bytes());
+    match monitor::run(&file, &settings, print, || false) {
+        Ok(end) if end.code == 0 => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("{error}");

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{num::NonZero, sync::Arc};
 
 use kvm_bindings::kvm_userspace_memory_region;
@@ -14,13 +14,16 @@ use vm_memory::{Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
 use vmm_sys_util::signal::Killable;
 
 use crate::image::{Image, NotAnImage};
-use crate::vcpu::{self, Shared, Stop};
+use crate::vcpu::{self, Shared, Start, Stop};
 
 /// Bytes of the guest's memory.
 const MEMORY: u64 = 64 << 20;
 
+/// Between two questions whether the caller wants the end.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+
 /// The guest's page tables: its memory at its own addresses.
-const ROOT: u64 = 0x1000;
+pub(crate) const ROOT: u64 = 0x1000;
 const DIRECTORIES: u64 = 0x2000;
 const PAGES: u64 = 0x3000;
 const PRESENT_WRITABLE_USER: u64 = 0b111;
@@ -45,6 +48,15 @@ pub struct Settings<'a> {
     pub limit: Duration,
 }
 
+/// The end of a guest that has ended itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Its exit code.
+    pub code: u32,
+    /// The place of each vCPU then.
+    pub places: Vec<Place>,
+}
+
 /// Why a guest has not run to its end.
 #[derive(Debug)]
 pub enum Error {
@@ -56,7 +68,7 @@ pub enum Error {
     Host(&'static str, io::Error),
     /// A vCPU has left the guest for a reason that is none of its requests.
     Fault(Place, String),
-    /// The time was over. Names the place of each vCPU.
+    /// The time was over, or the caller wanted the end. Names the place of each vCPU.
     Limit(Vec<Place>),
 }
 
@@ -101,18 +113,17 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-fn host<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Error {
+pub(crate) fn host<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Error {
     move |error| Error::Host(what, error.into())
 }
 
-fn kvm(what: &'static str) -> impl FnOnce(kvm_ioctls::Error) -> Error {
+pub(crate) fn kvm(what: &'static str) -> impl FnOnce(kvm_ioctls::Error) -> Error {
     move |error| Error::Host(what, io::Error::from_raw_os_error(error.errno()))
 }
 
-/// Runs a guest, and gives each text that it prints to `print`, whose error ends it. Returns its
-/// exit code.
+/// Runs a guest, and gives each text that it prints to `print`, whose error ends it.
 ///
-/// All threads of it have ended when this returns.
+/// It ends early once `is_cancelled` says so. All threads of it have ended when this returns.
 ///
 /// # Errors
 ///
@@ -121,7 +132,8 @@ pub fn run(
     file: &[u8],
     settings: &Settings<'_>,
     print: impl FnMut(&str) -> io::Result<()> + Send + 'static,
-) -> Result<u32, Error> {
+    is_cancelled: impl Fn() -> bool,
+) -> Result<End, Error> {
     let image = Image::parse(file).map_err(Error::Image)?;
     if !(1..=MOST_VCPUS).contains(&settings.vcpus) {
         return Err(Error::Settings("a guest has 1 to 64 vCPUs"));
@@ -136,7 +148,14 @@ pub fn run(
     load(&image, &memory)?;
     let mut vcpus = Vec::new();
     for index in 0..settings.vcpus {
-        let vcpu = vcpu::create(&kvm_device, &vm, &image, index, ROOT);
+        let start = Start {
+            index,
+            entry: image.entry,
+            gs: image.states + image.state_size * index as u64,
+            root: ROOT,
+            ring: 3,
+        };
+        let vcpu = vcpu::create(&kvm_device, &vm, &start);
         vcpus.push(vcpu.map_err(kvm("no vCPU"))?);
     }
     let khz = vcpus[0].get_tsc_khz().map_err(kvm("no frequency"))?;
@@ -157,21 +176,39 @@ pub fn run(
         }
     }
     drop(stops);
-    let first = stopped.recv_timeout(settings.limit);
+    let first = wait(&stopped, settings.limit, is_cancelled);
     let places = end(&shared, threads);
     let place = |(vcpu, (rip, halted)): (usize, &(u64, bool))| Place {
         vcpu,
         rip: *rip,
-        function: image
-            .symbol(*rip)
-            .map(|(name, offset)| format!("{:#}+{offset:#x}", rustc_demangle::demangle(name))),
+        function: image.describe(*rip),
         halted: *halted,
     };
+    let all = || places.iter().enumerate().map(place).collect();
     match first {
-        Ok(Stop::Done(code)) => Ok(code),
-        Ok(Stop::Fault(index, what)) => Err(Error::Fault(place((index, &places[index])), what)),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-            Err(Error::Limit(places.iter().enumerate().map(place).collect()))
+        Some(Stop::Done(code)) => Ok(End {
+            code,
+            places: all(),
+        }),
+        Some(Stop::Fault(index, what)) => Err(Error::Fault(place((index, &places[index])), what)),
+        None => Err(Error::Limit(all())),
+    }
+}
+
+/// The first reason of a vCPU to stop, or none if the time is over or the caller wants the end.
+fn wait(
+    stopped: &Receiver<Stop>,
+    limit: Duration,
+    is_cancelled: impl Fn() -> bool,
+) -> Option<Stop> {
+    let begin = Instant::now();
+    loop {
+        let left = limit.saturating_sub(begin.elapsed());
+        match stopped.recv_timeout(left.min(ASK_AGAIN)) {
+            Ok(stop) => return Some(stop),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) if left.is_zero() || is_cancelled() => return None,
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
@@ -193,7 +230,7 @@ fn end(shared: &Shared, threads: Vec<JoinHandle<(u64, bool)>>) -> Vec<(u64, bool
     places.collect()
 }
 
-fn memory(vm: &VmFd) -> Result<GuestMemoryMmap, Error> {
+pub(crate) fn memory(vm: &VmFd) -> Result<GuestMemoryMmap, Error> {
     let memory = GuestMemoryMmap::from_ranges(&[(GuestAddress(0), MEMORY as usize)])
         .map_err(|error| Error::Host("no memory", io::Error::other(error)))?;
     let host_address = memory
@@ -212,7 +249,7 @@ fn memory(vm: &VmFd) -> Result<GuestMemoryMmap, Error> {
     Ok(memory)
 }
 
-fn write(memory: &GuestMemoryMmap, at: u64, bytes: &[u8]) -> Result<(), Error> {
+pub(crate) fn write(memory: &GuestMemoryMmap, at: u64, bytes: &[u8]) -> Result<(), Error> {
     memory
         .write_slice(bytes, GuestAddress(at))
         .map_err(|_| Error::Settings("the image does not fit the guest's memory"))
@@ -222,6 +259,11 @@ fn load(image: &Image<'_>, memory: &GuestMemoryMmap) -> Result<(), Error> {
     for segment in &image.segments {
         write(memory, segment.address, segment.bytes)?;
     }
+    map(memory)
+}
+
+/// Writes the page tables.
+pub(crate) fn map(memory: &GuestMemoryMmap) -> Result<(), Error> {
     let entry = |at: u64, value: u64| write(memory, at, &value.to_le_bytes());
     entry(ROOT, DIRECTORIES | PRESENT_WRITABLE_USER)?;
     entry(DIRECTORIES, PAGES | PRESENT_WRITABLE_USER)?;

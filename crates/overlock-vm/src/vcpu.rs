@@ -14,7 +14,6 @@ use rustix::thread::futex;
 use vm_memory::{Bytes, GuestAddress, GuestMemoryMmap};
 use vmm_sys_util::signal::{SIGRTMIN, register_signal_handler};
 
-use crate::image::Image;
 use crate::ports;
 
 const CR0_PE_ET_NE_PG: u64 = 0x8000_0031;
@@ -127,30 +126,45 @@ pub fn take_signals() -> Result<(), vmm_sys_util::errno::Error> {
     register_signal_handler(signal(), ignore)
 }
 
-/// Creates a vCPU in ring 3, at the image's entry.
-pub fn create(
-    kvm: &Kvm,
-    vm: &VmFd,
-    image: &Image<'_>,
-    index: usize,
-    root: u64,
-) -> Result<VcpuFd, kvm_ioctls::Error> {
+/// How a vCPU starts, in long mode.
+pub struct Start {
+    /// Its number, which RDI holds.
+    pub index: usize,
+    /// Its first instruction.
+    pub entry: u64,
+    /// The address that GS points to.
+    pub gs: u64,
+    /// The address of the page table.
+    pub root: u64,
+    /// The privilege level.
+    pub ring: u8,
+}
+
+/// Creates a vCPU.
+pub fn create(kvm: &Kvm, vm: &VmFd, start: &Start) -> Result<VcpuFd, kvm_ioctls::Error> {
+    let &Start {
+        index,
+        entry,
+        gs,
+        root,
+        ring,
+    } = start;
     let vcpu = vm.create_vcpu(index as u64)?;
     vcpu.set_cpuid2(&kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES)?)?;
     let segment = |selector, kind, base| kvm_segment {
         base,
         limit: u32::MAX,
-        selector,
+        selector: selector | u16::from(ring),
         type_: kind,
         present: 1,
-        dpl: 3,
+        dpl: ring,
         s: 1,
         g: 1,
         ..Default::default()
     };
     let data = |base| kvm_segment {
         db: 1,
-        ..segment(0x2b, 3, base)
+        ..segment(0x28, 3, base)
     };
     let mut registers = vcpu.get_sregs()?;
     registers.cr0 = CR0_PE_ET_NE_PG;
@@ -159,13 +173,13 @@ pub fn create(
     registers.efer = EFER_LME_LMA;
     registers.cs = kvm_segment {
         l: 1,
-        ..segment(0x33, 0xb, 0)
+        ..segment(0x30, 0xb, 0)
     };
     (registers.ss, registers.ds, registers.es, registers.fs) = (data(0), data(0), data(0), data(0));
-    registers.gs = data(image.states + image.state_size * index as u64);
+    registers.gs = data(gs);
     vcpu.set_sregs(&registers)?;
     let mut registers = vcpu.get_regs()?;
-    registers.rip = image.entry;
+    registers.rip = entry;
     registers.rdi = index as u64;
     registers.rflags = FLAGS;
     vcpu.set_regs(&registers)?;

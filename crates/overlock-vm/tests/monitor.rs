@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use overlock_vm::monitor::{self, Error, Settings};
+use overlock_vm::monitor::{self, End, Error, Settings};
 
 /// The address of each guest, and of its first instruction.
 const BASE: u64 = 0x10_0000;
@@ -88,17 +88,28 @@ fn alone() -> Option<MutexGuard<'static, ()>> {
 
 /// Runs the code on two vCPUs. Returns how it ended, and what it has printed.
 fn run(code: &[u8], limit: Duration) -> (Result<u32, Error>, String) {
+    let (end, printed) = run_until(code, limit, || false);
+    (end.map(|end| end.code), printed)
+}
+
+/// The same, cancelled once `is_cancelled` says so.
+fn run_until(
+    code: &[u8],
+    limit: Duration,
+    is_cancelled: impl Fn() -> bool,
+) -> (Result<End, Error>, String) {
     let printed = Arc::new(Mutex::new(String::new()));
-    let print = printed.clone();
+    let print = Arc::clone(&printed);
     let settings = Settings {
         vcpus: 2,
         line: "",
         limit,
     };
-    let end = monitor::run(&image(code), &settings, move |text| {
+    let print = move |text: &str| {
         print.lock().unwrap().push_str(text);
         Ok(())
-    });
+    };
+    let end = monitor::run(&image(code), &settings, print, is_cancelled);
     let printed = printed.lock().unwrap().clone();
     (end, printed)
 }
@@ -170,6 +181,30 @@ fn a_guest_that_hangs_ends_by_the_limit_and_its_places_are_known() {
 }
 
 #[test]
+fn a_guest_ends_when_its_caller_wants_it() {
+    let Some(_alone) = alone() else { return };
+    let begin = Instant::now();
+    let (end, _) = run_until(&SPIN, LIMIT, || begin.elapsed() > Duration::from_millis(20));
+    let Err(Error::Limit(places)) = end else {
+        panic!("{end:?}")
+    };
+    assert_eq!(places.len(), 2);
+    assert!(begin.elapsed() < LIMIT / 2);
+    assert_eq!(threads_of_vcpus(), 0);
+}
+
+/// The first vCPU ends the guest while the other spins.
+#[test]
+fn the_places_of_all_are_known_at_the_end() {
+    let Some(_alone) = alone() else { return };
+    let first = [request(HALT, 5_000), request(DONE, 1)].concat();
+    let (end, _) = run_until(&first_and_others(&first, &SPIN), LIMIT, || false);
+    let End { code, places } = end.unwrap();
+    assert_eq!((code, places.len()), (1, 2));
+    assert_eq!(places[1].rip, BASE + 5 + first.len() as u64);
+}
+
+#[test]
 fn a_fault_and_an_unknown_request_end_the_guest() {
     let Some(_alone) = alone() else { return };
     for first in [
@@ -195,7 +230,7 @@ fn wrong_settings_are_refused() {
             line,
             limit: LIMIT,
         };
-        monitor::run(&file, &settings, |_| Ok(()))
+        monitor::run(&file, &settings, |_| Ok(()), || false)
     };
     assert!(matches!(run(0, ""), Err(Error::Settings(_))));
     assert!(matches!(run(65, ""), Err(Error::Settings(_))));
@@ -208,7 +243,8 @@ fn wrong_settings_are_refused() {
                 line: "",
                 limit: LIMIT
             },
-            |_| Ok(())
+            |_| Ok(()),
+            || false
         ),
         Err(Error::Image(_))
     ));
@@ -225,9 +261,8 @@ fn a_guest_whose_output_is_lost_ends() {
     let mut code = [request(PUT, BASE as u32 + 0x40), SPIN.to_vec()].concat();
     // An empty text.
     code.resize(0x48, 0);
-    let end = monitor::run(&image(&code), &settings, |_| {
-        Err(ErrorKind::BrokenPipe.into())
-    });
+    let print = |_: &str| Err(ErrorKind::BrokenPipe.into());
+    let end = monitor::run(&image(&code), &settings, print, || false);
     let Err(Error::Fault(_, why)) = end else {
         panic!("{end:?}")
     };

@@ -4,8 +4,10 @@ use serde::Serialize;
 
 use super::simulation::Summary;
 use crate::counters::Counters;
+use crate::guest;
 use crate::machine::Machine;
 use crate::measure::{Cell, Measurement};
+use crate::probe::{Times, Waits};
 use crate::registry::Kind;
 use crate::stats::{jain, median};
 use crate::workload::{Parameters, Sample, Workload, qdisc};
@@ -98,6 +100,8 @@ pub struct Row {
     pub rounds: Vec<f64>,
     /// The lock's events, for a lock of ours with `--stat`.
     pub stat: Option<Counters>,
+    /// The counts that only a guest has, of all throughput rounds.
+    pub guest: Option<guest::Counts>,
     /// The figures that only a simulation has.
     pub simulation: Option<Summary>,
     #[serde(skip)]
@@ -110,15 +114,15 @@ impl Row {
         self.kind
     }
 
-    fn new(cell: &Cell, world: &impl World, machine: &Machine, workload: &Workload) -> Self {
+    fn new(cell: &Cell, timed: Timed<'_>, machine: &Machine, workload: &Workload) -> Self {
         let samples = &cell.samples;
         let rounds: Vec<f64> = samples.iter().map(Sample::ops_per_sec).collect();
         let over_threads =
             |pick: fn(&[u64]) -> f64| median(samples.iter().map(|s| pick(&s.operations)));
-        let all = cell.waits.as_ref().map(|waits| waits.times(world));
+        let all = cell.waits.as_ref().and_then(timed);
         let roles = cell.roles.as_ref();
-        let readers = roles.map(|roles| roles.readers.times(world));
-        let writers = roles.map(|roles| roles.writers.times(world));
+        let readers = roles.and_then(|roles| timed(&roles.readers));
+        let writers = roles.and_then(|roles| timed(&roles.writers));
         let cost = median(
             samples
                 .iter()
@@ -141,7 +145,8 @@ impl Row {
             avg: over_threads(|ops| ops.iter().sum::<u64>() as f64 / ops.len() as f64),
             max: over_threads(|ops| ops.iter().copied().max().unwrap_or(0) as f64),
             jain: over_threads(jain),
-            cpu_s_per_mop: cost.is_finite().then_some(cost),
+            // Zero where nobody has measured it.
+            cpu_s_per_mop: (cost.is_finite() && cost > 0.0).then_some(cost),
             p50_ns: all.map(|times| times.p50_ns),
             p99_ns: all.map(|times| times.p99_ns),
             p999_ns: all.map(|times| times.p999_ns),
@@ -168,6 +173,7 @@ impl Row {
             build_s: in_all(samples, Sample::build_s),
             rounds,
             stat: cell.counters.clone(),
+            guest: guest::Counts::sum(&cell.guests),
             simulation: Summary::new(&cell.reports),
         }
     }
@@ -189,10 +195,28 @@ pub fn rows(
     machine: &Machine,
     workload: &Workload,
 ) -> Vec<Row> {
+    let timed = |waits: &Waits| Some(waits.times(world));
+    rows_by(measurement, &timed, machine, workload)
+}
+
+/// The same of a guest's measurement, which times no waits.
+pub fn guest_rows(measurement: &Measurement, machine: &Machine, workload: &Workload) -> Vec<Row> {
+    rows_by(measurement, &|_| None, machine, workload)
+}
+
+/// Waits in the form of reports, where they can be had.
+type Timed<'a> = &'a dyn Fn(&Waits) -> Option<Times>;
+
+fn rows_by(
+    measurement: &Measurement,
+    timed: Timed<'_>,
+    machine: &Machine,
+    workload: &Workload,
+) -> Vec<Row> {
     let mut rows: Vec<Row> = measurement
         .cells
         .iter()
-        .map(|cell| Row::new(cell, world, machine, workload))
+        .map(|cell| Row::new(cell, timed, machine, workload))
         .collect();
     let critical = measurement.sections.map(|sections| sections.critical);
     for cell in rows.chunk_by_mut(|a, b| a.threads == b.threads) {

@@ -58,7 +58,12 @@ fn draw(
     let (chart, legend) = area.split_horizontally(SIZE.0 - LEGEND_WIDTH);
     let lines = lines(rows, &settings.threads);
     headline(&title, machine, settings)?;
-    plot(&chart, &lines, settings)?;
+    let axis = if settings.simulation.is_some() || machine.guest.is_some() {
+        "vCPUs"
+    } else {
+        "threads"
+    };
+    plot(&chart, &lines, &settings.threads, axis)?;
     explain(&legend, &lines)?;
     area.present()?;
     Ok(())
@@ -113,9 +118,10 @@ fn lines<'a>(rows: &'a [Row], threads: &[usize]) -> Vec<Line<'a>> {
 }
 
 fn headline(area: &Area, machine: &Machine, settings: &Settings) -> Result<(), Box<dyn Error>> {
-    let command = match settings.simulation {
-        Some(_) => "sim",
-        None => "bench",
+    let command = match (settings.simulation, &machine.guest) {
+        (Some(_), _) => "sim",
+        (None, Some(_)) => "vm",
+        (None, None) => "bench",
     };
     let title = format!("overlock {command} {}", what(settings));
     area.draw(&Text::new(title, (24, 14), (FONT, 20).into_font()))?;
@@ -134,12 +140,7 @@ fn what(settings: &Settings) -> String {
     text + &set.describe()
 }
 
-fn plot(area: &Area, lines: &[Line], settings: &Settings) -> Result<(), Box<dyn Error>> {
-    let threads = &settings.threads;
-    let axis = match settings.simulation {
-        Some(_) => "vCPUs",
-        None => "threads",
-    };
+fn plot(area: &Area, lines: &[Line], threads: &[usize], axis: &str) -> Result<(), Box<dyn Error>> {
     let top = lines
         .iter()
         .flat_map(|line| &line.points)

@@ -8,6 +8,7 @@ use overlock_sim::account::State;
 
 use super::Row;
 use super::simulation::Summary;
+use crate::guest::Counts;
 use crate::machine::Machine;
 use crate::settings::Settings;
 
@@ -66,6 +67,19 @@ const SIMULATION: &[Column<Row>] = &[
     Column("ended", |row| share(row, State::Ended)),
 ];
 
+/// Counts that only a guest has, in a table of their own.
+const GUEST: &[Column<Row>] = &[
+    Column("halts", |row| counted(row, |counts| counts.halts)),
+    Column("kicks", |row| counted(row, |counts| counts.kicks)),
+    Column("not kicked", |row| counted(row, |counts| counts.unkicked)),
+    Column("preempted", |row| counted(row, |counts| counts.preempted)),
+];
+
+/// How often something happened in a guest.
+fn counted(row: &Row, pick: fn(&Counts) -> u64) -> String {
+    optional(row.guest.as_ref().map(pick), |times| count(times as f64))
+}
+
 /// How often something happened, if ever.
 fn times(row: &Row, pick: fn(&Summary) -> u64) -> String {
     let times = row.simulation.as_ref().map(pick);
@@ -96,6 +110,9 @@ pub fn render(machine: &Machine, settings: &Settings, rows: &[Row], width: Optio
         if cell.iter().any(|row| row.simulation.is_some()) {
             text += &blocks("lock", cell, name, &[SIMULATION], width);
         }
+        if cell.iter().any(|row| row.guest.is_some()) {
+            text += &blocks("lock", cell, name, &[GUEST], width);
+        }
         counters(&mut text, cell);
     }
     text + &legend(settings, rows)
@@ -123,6 +140,12 @@ x limit: against the same loop without a lock, capped by what the critical secti
 preempted: vCPUs that lost their CPU to others; holders, waiters: those that held or awaited a lock then.
 queued, unfair: acquisitions in the queue of a paravirtual lock, and past it. All of these are of all rounds.
 work to ended: where the vCPUs' time went. The machine is a model, and its figures are the model's.
+";
+    }
+    if rows.iter().any(|row| row.guest.is_some()) {
+        text += "\
+not kicked: halts that ended by a deadline or an interrupt. preempted: vCPUs without a CPU, seen every 2 ms.
+All of these are of all rounds, warm-ups included.
 ";
     }
     text
@@ -186,7 +209,8 @@ fn counters(text: &mut String, rows: &[Row]) {
 }
 
 fn heading(text: &mut String, row: &Row) {
-    let threads = match (row.simulation.is_some(), row.threads) {
+    let are_vcpus = row.simulation.is_some() || row.guest.is_some();
+    let threads = match (are_vcpus, row.threads) {
         (false, 1) => "thread",
         (false, _) => "threads",
         (true, 1) => "vCPU",

@@ -322,7 +322,7 @@ extern "C" fn interrupt(frame: &Frame) {
     match frame.vector as u8 {
         kvm::KICK => {}
         kvm::TIMER => coordinator::timer(),
-        kvm::CALL => coordinator::call(),
+        kvm::CALL => coordinator::call(frame.rip),
         kvm::SPURIOUS => return,
         vector => fault(vector, frame),
     }

@@ -61,6 +61,7 @@ xen_events:                         // RCX and R11 on the stack, then a frame as
     push r11
     push rbp
     mov rbp, rsp
+    mov rdi, [rbp + 10 * 8]         // the frame's RIP
     and rsp, -16
     call handle_on_xen
     mov rsp, rbp
@@ -215,6 +216,6 @@ extern "C" fn start_other_on_xen(index: usize) -> ! {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn handle_on_xen() {
-    xen::handle(coordinator::timer, coordinator::call);
+extern "C" fn handle_on_xen(rip: u64) {
+    xen::handle(coordinator::timer, || coordinator::call(rip));
 }
