@@ -26,8 +26,11 @@
 //!   For a lock's own word the platform keeps the address on which each CPU halts. To publish it,
 //!   the halting CPU stores it, passes a full fence and rechecks the word. The kicking CPU has
 //!   changed the word, passes a full fence and then searches.
-//! - A CPU that goes idle or offline holds no spinlock. Its slot goes to another CPU only while
-//!   [`Tables::is_idle`] holds for it.
+//! - A CPU that goes idle or offline neither holds a spinlock nor waits for one. Its slot goes to
+//!   another CPU only while [`Tables::is_idle`] holds for it. Sleepers on other locks need no CPU:
+//!   they may be woken elsewhere.
+//! - [`Platform::slot`] is below [`Tables::slots`], and two CPUs never have the same. This and the
+//!   rules above are all that the locks' panics rely on. `docs/kernels.md` lists those panics.
 //!
 //! The crate `overlock-guest` does all of it, for guests of KVM and Xen.
 

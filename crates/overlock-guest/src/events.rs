@@ -1,15 +1,16 @@
-//! overlock-core as the spinlock of a kernel: a queue that timer interrupts fill and tasks drain.
+//! overlock-core as the spinlock of a kernel: queues that timer interrupts fill and tasks drain.
 //!
-//! The lock is [`InterruptLock`] around one of the family, by `lock_api`. A kernel would do the
-//! same with its own platform in the place of [`Guest`].
+//! The lock is one of the family, by `lock_api`, with interrupts off around it. One queue does that
+//! by [`InterruptLock`], on every back end. The other one does it by the crate `interrupt-mutex`,
+//! as the kernel Hermit does, on the back end whose guest may turn the processor's interrupts off
+//! itself. A kernel would do the same with its own platform in the place of [`Guest`].
 
-use lock_api::Mutex;
+use interrupt_mutex::RawInterruptMutex;
+use lock_api::{Mutex, RawMutex};
 use overlock_core::spin::Hybrid;
 use overlock_guest::Guest;
+use overlock_guest::backend::{self, Backend};
 use overlock_guest::interrupts::InterruptLock;
-
-/// A mutex of this kernel, for data that interrupt handlers use as well.
-type KernelMutex<T> = Mutex<InterruptLock<Hybrid<Guest>>, T>;
 
 /// The events that wait at most. More are dropped.
 const ROOM: usize = 32;
@@ -23,42 +24,81 @@ struct Events {
     handled: u64,
 }
 
-static EVENTS: KernelMutex<Events> = Mutex::new(Events {
-    waiting: [0; ROOM],
-    length: 0,
-    pushed: 0,
-    dropped: 0,
-    handled: 0,
-});
+/// A queue under this lock, for interrupt handlers and tasks.
+struct Queue<R>(Mutex<R, Events>);
 
-/// Adds an event, in a timer interrupt of this vCPU.
-pub fn push(vcpu: usize) {
-    let mut events = EVENTS.lock();
-    events.pushed += 1;
-    let length = events.length;
-    match events.waiting.get_mut(length) {
-        Some(place) => {
-            *place = vcpu;
-            events.length += 1;
+static EVERYWHERE: Queue<InterruptLock<Hybrid<Guest>>> = Queue::new();
+
+static BARE: Queue<RawInterruptMutex<Hybrid<Guest>>> = Queue::new();
+
+impl<R: RawMutex> Queue<R> {
+    const fn new() -> Self {
+        Queue(Mutex::new(Events {
+            waiting: [0; ROOM],
+            length: 0,
+            pushed: 0,
+            dropped: 0,
+            handled: 0,
+        }))
+    }
+
+    fn push(&self, vcpu: usize) {
+        let mut events = self.0.lock();
+        events.pushed += 1;
+        let length = events.length;
+        match events.waiting.get_mut(length) {
+            Some(place) => {
+                *place = vcpu;
+                events.length += 1;
+            }
+            None => events.dropped += 1,
         }
-        None => events.dropped += 1,
+    }
+
+    fn drain(&self) {
+        let mut events = self.0.lock();
+        events.handled += events.length as u64;
+        events.length = 0;
+    }
+
+    fn is_whole(&self) -> bool {
+        let events = self.0.lock();
+        events.pushed == events.handled + events.dropped + events.length as u64
+    }
+
+    fn handled(&self) -> u64 {
+        self.0.lock().handled
+    }
+}
+
+/// Whether this guest may turn the processor's interrupts off: on Xen they are not its own, and in
+/// ring 3 there are none.
+fn is_bare() -> bool {
+    backend::chosen() == Backend::Kvm
+}
+
+/// Adds an event to each queue, in a timer interrupt of this vCPU.
+pub fn push(vcpu: usize) {
+    EVERYWHERE.push(vcpu);
+    if is_bare() {
+        BARE.push(vcpu);
     }
 }
 
 /// Handles all events that wait, in a task.
 pub fn drain() {
-    let mut events = EVENTS.lock();
-    events.handled += events.length as u64;
-    events.length = 0;
+    EVERYWHERE.drain();
+    if is_bare() {
+        BARE.drain();
+    }
 }
 
 /// Whether each event was handled, was dropped, or waits.
 pub fn are_whole() -> bool {
-    let events = EVENTS.lock();
-    events.pushed == events.handled + events.dropped + events.length as u64
+    EVERYWHERE.is_whole() && (!is_bare() || BARE.is_whole())
 }
 
-/// The events that tasks have handled since boot.
+/// The events that were handled.
 pub fn handled() -> u64 {
-    EVENTS.lock().handled
+    EVERYWHERE.handled() + if is_bare() { BARE.handled() } else { 0 }
 }

@@ -45,7 +45,8 @@ use line::Bucket;
 ///
 /// # Panics
 ///
-/// If the table is full: the platform's is too small.
+/// Never, unless memory was overwritten: the table has a bucket for each node of the platform, an
+/// entry belongs to a node whose owner waits, and a node waits in one queue.
 pub(crate) fn insert<P: Platform, L>(lock: &L, node: NodeId) -> &'static Bucket<P> {
     for (hops, bucket) in (1..).zip(probe::<P>(key(lock))) {
         // HT: empty -> (lock, -). Acquire, pairs with HF.
