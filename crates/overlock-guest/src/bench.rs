@@ -5,38 +5,46 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use overlock_core::Platform;
-use overlock_core::raw::RawLock;
 use overlock_guest::options::Options;
 use overlock_guest::{Guest, backend};
 
 use crate::console::say;
 use crate::coordinator;
 use crate::registry::{self, Entry};
-use crate::shared::{self, Phase, STOP, TASK, Worker, bump};
+use crate::shared::{self, Phase, STOP, TASK, Worker};
+use crate::subject::Subject;
 
 /// Iterations of [`busy`] in the critical section, and outside.
 static INSIDE: AtomicU64 = AtomicU64::new(0);
 static OUTSIDE: AtomicU64 = AtomicU64::new(0);
+/// Of a hundred operations on a reader-writer lock, those that read.
+static READS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the operation of this number reads: so many of each hundred, spread over it.
+pub fn is_read(number: u64) -> bool {
+    const COPRIME: u64 = 37;
+    number * COPRIME % 100 < READS.load(Relaxed)
+}
 
 /// Takes and releases the lock until the round stops: the part of one vCPU.
 ///
 /// # Safety
 ///
 /// The registry's locks are of this type.
-pub unsafe fn work<L: RawLock>() {
+pub unsafe fn work<L: Subject>() {
     // SAFETY: the caller's promise.
     let [lock, _] = unsafe { registry::pair::<L>() };
     let own = shared::own();
     let (inside, outside) = (INSIDE.load(Relaxed), OUTSIDE.load(Relaxed));
     while STOP.load(Relaxed) == 0 {
         own.set(Phase::Waiting);
-        let token = lock.lock();
-        own.set(Phase::Holding);
-        TASK.visit(|| busy(inside));
-        // SAFETY: of the acquisition above.
-        unsafe { lock.unlock(token) };
+        let reads = is_read(own.operations.load(Relaxed));
+        let has_read = lock.visit(reads, &TASK, || {
+            own.set(Phase::Holding);
+            busy(inside);
+        });
         own.set(Phase::Outside);
-        bump(&own.operations);
+        own.count(has_read);
         busy(outside);
     }
 }
@@ -64,8 +72,9 @@ fn iterations(nanos: u64) -> u64 {
     (nanos * TRIAL).div_ceil(fastest)
 }
 
-/// Calibrates the sections, before the first round.
+/// Calibrates the sections, before the first round, and sets the share of readers.
 pub fn calibrate(options: &Options<'_>) {
+    READS.store(options.reads, Relaxed);
     INSIDE.store(iterations(options.cs), Relaxed);
     OUTSIDE.store(iterations(options.ncs), Relaxed);
 }

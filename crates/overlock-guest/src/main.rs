@@ -15,6 +15,7 @@ mod coordinator;
 mod events;
 mod registry;
 mod shared;
+mod subject;
 mod torture;
 
 use core::panic::PanicInfo;

@@ -23,6 +23,8 @@ pub struct Options<'a> {
     pub rounds: usize,
     /// Names of locks. All if empty.
     pub locks: &'a str,
+    /// Of a hundred operations on a reader-writer lock, those that read.
+    pub reads: u64,
     /// Nanoseconds of the critical section, beside its checks.
     pub cs: u64,
     /// Nanoseconds between two operations.
@@ -59,6 +61,7 @@ impl<'a> Options<'a> {
             ms: 50,
             rounds: 3,
             locks: "",
+            reads: 75,
             cs: 0,
             ncs: 0,
             hang: 10_000,
@@ -81,6 +84,7 @@ impl<'a> Options<'a> {
             "ms" => self.ms = at_least_one(value)?,
             "rounds" => self.rounds = at_least_one(value)? as usize,
             "locks" => self.locks = value,
+            "reads" => self.reads = value.parse().ok().filter(|share| *share <= 100)?,
             "cs" => self.cs = value.parse().ok()?,
             "ncs" => self.ncs = value.parse().ok()?,
             "hang" => self.hang = at_least_one(value)?,
@@ -141,9 +145,10 @@ mod tests {
 
     #[test]
     fn a_line_sets_options_and_the_rest_stays() {
-        let line = "overlock-guest ms=7 vcpus=2,16 locks=mcs,ticket workload=torture cs=90";
+        let line = "overlock-guest ms=7 vcpus=2,16 locks=mcs,ticket workload=torture cs=90 reads=9";
         let options = Options::parse(line).unwrap();
         assert_eq!((options.ms, options.cs, options.ncs), (7, 90, 0));
+        assert_eq!(options.reads, 9);
         assert_eq!(options.workload, Workload::Torture);
         assert!(options.counts().eq([2, 16]));
         assert_eq!(options.vcpus(), 17);
@@ -159,6 +164,7 @@ mod tests {
             "ms=0",
             "ms=x",
             "size=1",
+            "reads=101",
             "workload=walk",
             "vcpus=",
             "vcpus=2,0",

@@ -3,11 +3,11 @@
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
-use overlock_core::raw::RawLock;
 use overlock_core::spin::faulty::{Faulty, LostKick, NoExclusion};
-use overlock_core::{sleep, spin};
+use overlock_core::{rw, sleep, spin};
 use overlock_guest::Guest;
 
+use crate::subject::{Exclusive, Shared, Subject};
 use crate::{bench, torture};
 
 /// Bytes that a lock has room in.
@@ -56,13 +56,13 @@ fn place<L>() -> *mut Pair<L> {
 /// # Safety
 ///
 /// They were created with this type, and not dropped.
-pub unsafe fn pair<L: RawLock>() -> &'static Pair<L> {
+pub unsafe fn pair<L: Subject>() -> &'static Pair<L> {
     // SAFETY: the caller's promise.
     unsafe { &*place::<L>() }
 }
 
-fn create<L: RawLock>() -> bool {
-    let (Ok(first), Ok(second)) = (L::create(), L::create()) else {
+fn create<L: Subject>() -> bool {
+    let (Some(first), Some(second)) = (L::create(), L::create()) else {
         return false;
     };
     // SAFETY: there is room for it, and nobody uses it.
@@ -70,19 +70,17 @@ fn create<L: RawLock>() -> bool {
     true
 }
 
-unsafe fn drop<L: RawLock>() {
+unsafe fn drop<L: Subject>() {
     // SAFETY: the caller's promise: they were created, and nobody uses them.
     unsafe { place::<L>().drop_in_place() };
 }
 
-unsafe fn is_busy<L: RawLock>() -> bool {
+unsafe fn is_busy<L: Subject>() -> bool {
     // SAFETY: the caller's promise.
-    let pair = unsafe { pair::<L>() };
-    pair.iter()
-        .any(|lock| lock.is_locked() || lock.is_contended())
+    unsafe { pair::<L>() }.iter().any(L::is_busy)
 }
 
-const fn entry<L: RawLock>(is_faulty: bool) -> Entry {
+const fn entry<L: Subject>(is_faulty: bool) -> Entry {
     Entry {
         name: L::NAME,
         is_faulty,
@@ -96,20 +94,24 @@ const fn entry<L: RawLock>(is_faulty: bool) -> Entry {
 }
 
 macro_rules! spin {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<spin::$lock<Guest>>(false)),*] };
+    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<Exclusive<spin::$lock<Guest>>>(false)),*] };
 }
 macro_rules! sleep {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<sleep::$lock<Guest>>(false)),*] };
+    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<Exclusive<sleep::$lock<Guest>>>(false)),*] };
+}
+macro_rules! readers {
+    ($($name:ident: $module:ident::$lock:ident;)*) => { [$(entry::<Shared<$module::$lock<Guest>>>(false)),*] };
 }
 
 static SPIN: &[Entry] = &overlock_core::spin_locks!(spin);
 static SLEEP: &[Entry] = &overlock_core::sleep_locks!(sleep);
+static READERS: &[Entry] = &overlock_core::rw_locks!(readers);
 static FAULTY: &[Entry] = &[
-    entry::<Faulty<Guest, NoExclusion>>(true),
-    entry::<Faulty<Guest, LostKick>>(true),
+    entry::<Exclusive<Faulty<Guest, NoExclusion>>>(true),
+    entry::<Exclusive<Faulty<Guest, LostKick>>>(true),
 ];
 
 /// All locks.
 pub fn all() -> impl Iterator<Item = &'static Entry> + Clone {
-    SPIN.iter().chain(SLEEP).chain(FAULTY)
+    SPIN.iter().chain(SLEEP).chain(READERS).chain(FAULTY)
 }

@@ -40,7 +40,17 @@ impl Protected {
         }
     }
 
-    /// How often it was used. Two users at a time lose counts.
+    /// Uses the data as one of the readers of their lock.
+    pub fn look(&self, section: impl FnOnce()) {
+        let seen = || (self.holder.load(Relaxed), self.count.load(Relaxed));
+        let before = seen();
+        section();
+        if before.0 != 0 || seen() != before {
+            VIOLATED.store(true, Relaxed);
+        }
+    }
+
+    /// How often it was changed. Two users at a time lose counts.
     pub fn count(&self) -> u64 {
         self.count.load(Relaxed)
     }
@@ -79,12 +89,14 @@ pub struct Worker {
     phase: AtomicU8,
     /// Whether interrupt handlers of this vCPU take locks.
     pub handlers_lock: AtomicBool,
-    /// Operations of the task.
+    /// Operations of the task, and those of them that read.
     pub operations: AtomicU64,
+    pub reads: AtomicU64,
     /// Those of the measured part of the round.
     pub measured: AtomicU64,
-    /// Operations of interrupt handlers.
+    /// Operations of interrupt handlers, and those of them that read.
     pub handled: AtomicU64,
+    pub handled_reads: AtomicU64,
     /// Of those, the ones that interrupted a wait for the lock, or a critical section.
     pub nested: AtomicU64,
     /// The place of the code that the watchdog has interrupted. 0 if it has not.
@@ -99,8 +111,10 @@ static WORKERS: [Worker; MAX_VCPUS] = [const {
         phase: AtomicU8::new(0),
         handlers_lock: AtomicBool::new(false),
         operations: AtomicU64::new(0),
+        reads: AtomicU64::new(0),
         measured: AtomicU64::new(0),
         handled: AtomicU64::new(0),
+        handled_reads: AtomicU64::new(0),
         nested: AtomicU64::new(0),
         interrupted_at: AtomicU64::new(0),
         halts: AtomicU64::new(0),
@@ -127,6 +141,15 @@ impl Worker {
             0 => Phase::Outside,
             1 => Phase::Waiting,
             _ => Phase::Holding,
+        }
+    }
+
+    /// Counts an operation of the task.
+    #[inline]
+    pub fn count(&self, reads: bool) {
+        bump(&self.operations);
+        if reads {
+            bump(&self.reads);
         }
     }
 
@@ -182,7 +205,9 @@ pub fn end_measuring() {
 pub fn reset() {
     for worker in &WORKERS {
         worker.set(Phase::Outside);
-        let counters = [&worker.operations, &worker.handled, &worker.nested];
+        let tasks = [&worker.operations, &worker.reads];
+        let handlers = [&worker.handled, &worker.handled_reads, &worker.nested];
+        let counters = tasks.into_iter().chain(handlers);
         for counter in counters {
             counter.store(0, Relaxed);
         }

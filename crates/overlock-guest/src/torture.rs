@@ -7,16 +7,17 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::Platform;
-use overlock_core::raw::RawLock;
 use overlock_guest::interrupts::Off;
 use overlock_guest::options::Options;
 use overlock_guest::{Guest, backend, vcpu, x86};
 
+use crate::bench::is_read;
 use crate::console::say;
 use crate::coordinator;
 use crate::events;
 use crate::registry::{self, Entry};
 use crate::shared::{self, HANDLER, Phase, STOP, TASK, bump};
+use crate::subject::Subject;
 
 /// Between two interrupts of a vCPU's timer, at least. Up to twice that, at random.
 const TIMER_NS: u64 = 100_000;
@@ -29,7 +30,7 @@ const CALLS: u64 = 16;
 /// # Safety
 ///
 /// The registry's locks are of this type.
-pub unsafe fn work<L: RawLock>() {
+pub unsafe fn work<L: Subject>() {
     // SAFETY: the caller's promise.
     let [lock, _] = unsafe { registry::pair::<L>() };
     let own = shared::own();
@@ -38,13 +39,13 @@ pub unsafe fn work<L: RawLock>() {
     set_timer();
     while STOP.load(Relaxed) == 0 {
         own.set(Phase::Waiting);
-        let token = lock.lock();
-        own.set(Phase::Holding);
-        TASK.visit(|| Guest::pause((random.next() % 64) as u32));
-        // SAFETY: of the acquisition above.
-        unsafe { lock.unlock(token) };
+        let reads = is_read(own.operations.load(Relaxed));
+        let has_read = lock.visit(reads, &TASK, || {
+            own.set(Phase::Holding);
+            Guest::pause((random.next() % 64) as u32);
+        });
         own.set(Phase::Outside);
-        bump(&own.operations);
+        own.count(has_read);
         events::drain();
         if random.next().is_multiple_of(CALLS) {
             send_call(&mut random);
@@ -62,14 +63,13 @@ pub unsafe fn work<L: RawLock>() {
 /// # Safety
 ///
 /// As for [`work`].
-pub unsafe fn handle<L: RawLock>() {
+pub unsafe fn handle<L: Subject>() {
     // SAFETY: the caller's promise.
     let [_, lock] = unsafe { registry::pair::<L>() };
     let own = shared::own();
-    let token = lock.lock();
-    HANDLER.visit(|| {});
-    // SAFETY: of the acquisition above.
-    unsafe { lock.unlock(token) };
+    if lock.visit(is_read(own.handled.load(Relaxed)), &HANDLER, || {}) {
+        bump(&own.handled_reads);
+    }
     bump(&own.handled);
     if own.phase() != Phase::Outside {
         bump(&own.nested);
