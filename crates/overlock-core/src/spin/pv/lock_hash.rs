@@ -17,6 +17,7 @@
 //!   one of its parent's sleepers, and make another lock at the same address: the new lock's entry
 //!   takes the place of the old one.)
 //! - H2: a node is in at most one entry, so the table, with four buckets a slot, is never full.
+//!   (The type of [`Storage`](crate::tables::Storage) gives it as many lines as there are slots.)
 //! - H3: an entry may lie behind a hole, since taking one out leaves no mark. So a search does not
 //!   stop at an empty bucket. It ends at the entry: nobody searches for a lock without one.
 //!
@@ -45,7 +46,9 @@ use line::Bucket;
 ///
 /// # Panics
 ///
-/// If the table is full: the platform's is too small.
+/// If all buckets were taken as the search came by. By H2 one is always free. To hide it, other
+/// threads must take every free bucket during this one search, each just before it, and leave
+/// others behind it. With one waiting context a thread, three of four buckets are free.
 pub(crate) fn insert<P: Platform, L>(lock: &L, node: NodeId) -> &'static Bucket<P> {
     for (hops, bucket) in (1..).zip(probe::<P>(key(lock))) {
         // HT: empty -> (lock, -). Acquire, pairs with HF.
