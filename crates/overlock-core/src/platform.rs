@@ -108,7 +108,7 @@
 //!
 //! A lock or table whose memory was overwritten may name a slot or a ticket that does not exist.
 //! Its index then panics, instead of an access outside of the table. `docs/kernels.md` lists all
-//! places, with a schedule that would fill the lock hash.
+//! places.
 //!
 //! [`LazyFastQueue`]: crate::spin::LazyFastQueue
 
