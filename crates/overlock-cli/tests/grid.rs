@@ -56,10 +56,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
         &["unknown lock 'nix'", "glibc"],
     );
     let alone = ["grid", "--locks", "overlock-mutex"];
-    refused(
-        &alone,
-        &["--locks leaves fewer than two locks to compare"],
-    );
+    refused(&alone, &["--locks leaves fewer than two locks to compare"]);
     refused(&["grid", "--rounds", "0"], &["--rounds 0", "from 1"]);
     refused(&["grid", "--threads", "0"], &["--threads 0"]);
     refused(

@@ -43,7 +43,9 @@ impl NodeId {
     ///
     /// # Panics
     ///
-    /// If the platform has no such slot: the name comes from a corrupted lock.
+    /// If the platform has no such slot. Names come from [`NodeGuard`]s, so from existing slots. A
+    /// name of another slot means that a lock's memory was overwritten, or used after it was freed:
+    /// see [In a kernel](crate::platform#panics).
     #[inline]
     pub fn node<P: Platform>(self) -> &'static Node<P> {
         &P::tables().slots[self.slot()].nodes[self.context()]

@@ -14,25 +14,103 @@
 //!
 //! # In a kernel
 //!
-//! A slot is a CPU, and [`Platform::slot`] its number. This is what a kernel has to keep to:
+//! A slot is a CPU, and [`Platform::slot`] its number. (A kernel whose tasks sleep in the locks of
+//! [`sleep`](crate::sleep) gives each task a slot; [`halt`](Platform::halt) and
+//! [`kick`](Platform::kick) are then those of its scheduler. Its handlers use the slot of the task
+//! that they interrupt.) The crate relies on the following. `overlock-guest` keeps to it on KVM and
+//! Xen.
 //!
-//! - From before a spinlock's acquisition until after its release, the thread stays on its CPU:
-//!   preemption is off.
-//! - Contexts nest: a thread, a softirq, an interrupt, an NMI, at most [`CONTEXTS`] on a CPU. A
-//!   lock that handlers acquire is acquired elsewhere with interrupts off. An NMI only tries.
-//! - With interrupts off, [`halt`](Platform::halt) may sleep only if a kick ends it all the same,
-//!   by PV_UNHALT or an event channel. Else it returns at once, and its caller polls on.
-//! - A kick needs a CPU, and has an address. [`Tables::slot_of`] gives the CPU of a node's word.
-//!   For a lock's own word the platform keeps the address on which each CPU halts. To publish it,
-//!   the halting CPU stores it, passes a full fence and rechecks the word. The kicking CPU has
-//!   changed the word, passes a full fence and then searches.
-//! - A CPU that goes idle or offline neither holds a spinlock nor waits for one. Its slot goes to
-//!   another CPU only while [`Tables::is_idle`] holds for it. Sleepers on other locks need no CPU:
-//!   they may be woken elsewhere.
-//! - [`Platform::slot`] is below [`Tables::slots`], and two CPUs never have the same. This and the
-//!   rules above are all that the locks' panics rely on. `docs/kernels.md` lists those panics.
+//! ## From lock to unlock
 //!
-//! The crate `overlock-guest` does all of it, for guests of KVM and Xen.
+//! From before an attempt until it has failed, or until after the release, the caller stays on its
+//! CPU: preemption is off. This holds for readers too, and for each call of the crate that may
+//! wait. Queue nodes, grants and read locks belong to the slot: another thread on the same CPU
+//! would use them as its own, and the caller would leave them behind on another CPU. (A slot for
+//! each task moves with the task. Preemption then costs time only.)
+//!
+//! ## Contexts
+//!
+//! A task, a softirq, an interrupt and an NMI may nest on a CPU: these are the [`CONTEXTS`]. Each
+//! waits in a node of its own. Some locks keep a node while they are held (`mcs`). A context
+//! that finds no node waits without one: slower, correct, and without a panic.
+//!
+//! - A lock that softirqs acquire is acquired elsewhere with softirqs off; one that interrupt
+//!   handlers acquire, with interrupts off. Otherwise a handler waits for the code that it
+//!   interrupts, be that the owner or a waiter.
+//! - An NMI cannot be held off. So it only tries, and only spinlocks: the release of a lock of
+//!   [`sleep`](crate::sleep) may wait for code that the NMI interrupts. The release of a spinlock
+//!   in an NMI may kick, and never halts.
+//!
+//! ```
+//! use overlock_core::raw::RawLock;
+//! # use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+//! # static INTERRUPTS: AtomicBool = AtomicBool::new(true);
+//! # fn interrupts_off() -> bool { INTERRUPTS.swap(false, Relaxed) }
+//! # fn restore(were_on: bool) { INTERRUPTS.store(were_on, Relaxed) }
+//!
+//! /// Runs `section` under a lock that interrupt handlers acquire too.
+//! fn with_interrupts_off<L: RawLock, R>(lock: &L, section: impl FnOnce() -> R) -> R {
+//!     // Before the wait: a handler must not interrupt a waiter either.
+//!     let were_on = interrupts_off();
+//!     let token = lock.lock();
+//!     let result = section();
+//!     // SAFETY: of the acquisition above.
+//!     unsafe { lock.unlock(token) };
+//!     restore(were_on);
+//!     result
+//! }
+//! ```
+//!
+//! ## Halt
+//!
+//! With interrupts off, [`halt`](Platform::halt) may sleep only if a kick ends it all the same, by
+//! PV_UNHALT or an event channel, and the deadline too if there is one. Otherwise it returns at
+//! once, as always in an NMI. Its caller polls on.
+//!
+//! A handler may interrupt a halt and halt itself. The halt that it has interrupted then ends,
+//! since a kick may have met the handler's.
+//!
+//! ## Kick
+//!
+//! A kick needs a CPU, and has an address. [`Tables::slot_of`] gives the slot for a word of a queue
+//! node: only its CPU halts there. For all other words the platform keeps the address on which each
+//! CPU halts. To publish it, the halting CPU stores it, passes a full fence and rechecks the word.
+//! The kicking CPU has changed the word, passes a full fence and then searches.
+//!
+//! A kick comes from any context, also from one that has interrupted a kick. It takes no lock and
+//! does not wait for another CPU. It may come late, for a wait that is over, or for the slot's
+//! former owner. So an idle CPU may be kicked for nothing.
+//!
+//! ## Idle, unplugged, exited
+//!
+//! A CPU that goes idle has nothing to do: it holds no spinlock, and keeps its slot. A CPU that is
+//! unplugged may keep its slot too, for its return. The slot may go to another CPU (or thread) if
+//! all of this holds:
+//!
+//! 1. The former owner holds no lock, is in no call of the crate, and none of its handlers runs any
+//!    more.
+//! 2. [`Tables::is_idle`] holds, as the former owner checks after that. If not, a guard was
+//!    forgotten and nobody gets the slot: a queue may still name its node. The check does not see a
+//!    lock that keeps no node while it is held. If such a lock was forgotten, it stays locked.
+//! 3. Giving the slot away is a release, and taking it an acquire that pairs with it, as in
+//!    [`Bitmap`](crate::node::Bitmap). All use by the former owner then happens before.
+//! 4. Until then [`Platform::slots_in_use`] counts the slot, and kicks of its nodes may go to the
+//!    former CPU; afterwards, to the new one.
+//!
+//! Nothing is reset: the next owner goes on with what it finds in the slot.
+//!
+//! ## Panics
+//!
+//! The lock paths do not panic for callers and platforms that keep to the contracts, with two kinds
+//! of exceptions. A lock refuses more waiters than it has numbers for, which a kernel's number of
+//! CPUs rules out (`pv_ticket_small`: up to 127 CPUs). [`LazyFastQueue`] and
+//! [`Once`](crate::sleep::Once) panic by their interface.
+//!
+//! A lock or table whose memory was overwritten may name a slot or a ticket that does not exist.
+//! Its index then panics, instead of an access outside of the table. `docs/kernels.md` lists all
+//! places.
+//!
+//! [`LazyFastQueue`]: crate::spin::LazyFastQueue
 
 pub(crate) mod atomic;
 pub(crate) mod atomics;
@@ -123,12 +201,13 @@ pub trait Platform: Atomics {
     }
 
     /// Sleeps until kicked on `word`, at the latest until `until`. Returns at once if `word` does
-    /// not hold `expected`. May return spuriously. Orders nothing.
+    /// not hold `expected`, and where nothing could end the sleep: see [In a kernel](self#halt).
+    /// May return spuriously. Orders nothing.
     fn halt(word: &Self::U32, expected: u32, until: Option<Deadline>);
 
-    /// Wakes the thread that halted on `word`, if one did. The caller has changed the word before.
-    /// `word` may already have been put to another use: the kick is then a spurious wake-up for a
-    /// thread that halts there.
+    /// Wakes the thread that halted on `word`, if one did: see [In a kernel](self#kick) for the way
+    /// from the word to its CPU. The caller has changed the word before. `word` may already have
+    /// been put to another use: the kick is then a spurious wake-up for a thread that halts there.
     fn kick(word: &Self::U32);
 
     /// As [`halt`](Self::halt), as a kind of sleeper that kicks can tell from others. Returns false
@@ -263,12 +342,14 @@ pub trait Platform: Atomics {
     /// [`Storage`](crate::tables::Storage), and need not know their contents.
     fn tables() -> Tables<Self>;
 
-    /// The number of the calling thread until it exits. It is below [`Tables::slots`], and no other
-    /// living thread has it. `None` while more threads than slots are alive. Safe to call from a
-    /// signal handler.
+    /// The number of the calling thread until it exits. It is below [`Tables::slots`], or locks
+    /// panic. No other living thread has it: see [In a kernel](self#idle-unplugged-exited) for its
+    /// next owner. `None` while more threads than slots are alive. Safe to call from a signal
+    /// handler.
     fn slot() -> Option<usize>;
 
-    /// How many slots, from the first, are in use: no thread has one beyond.
+    /// How many slots, from the first, are in use: no thread has one beyond. At most
+    /// [`Tables::slots`], or locks panic.
     ///
     /// A thread's slot counts from before its first use of it until the thread exits. In the SC
     /// order, let a use by the thread come before an SC operation of the caller, and that before

@@ -149,9 +149,13 @@ impl<A: Atomics> Tables<A> {
         self.slots.len()
     }
 
-    /// Whether the thread of `slot` neither waits in a queue nor is entered as a reader. A thread
-    /// that has forgotten a guard exits with a slot that is not idle. A platform must not give that
-    /// slot to another thread: a queue may still name its node.
+    /// Whether the thread of `slot` neither waits in a queue nor is entered as a reader, nor holds
+    /// a lock that keeps its slot (`mcs`, `hemlock`). A thread that has forgotten such a guard
+    /// exits with a slot that is not idle. A platform must not give that slot to another thread: a
+    /// queue may still name its node.
+    ///
+    /// Called by that thread after its last use of the slot: the loads are Relaxed.
+    /// [In a kernel](crate::platform#idle-unplugged-exited) says when a slot may get another owner.
     ///
     /// # Panics
     ///
@@ -164,7 +168,8 @@ impl<A: Atomics> Tables<A> {
     /// several threads may then halt on it.
     ///
     /// Only the thread of that slot halts on a word of its nodes. So a platform whose kick needs a
-    /// CPU, as a hypercall does, kicks the CPU of this slot.
+    /// CPU, as a hypercall does, kicks the CPU of this slot. Does not access the word, which may
+    /// have been freed.
     pub fn slot_of(&self, address: usize) -> Option<usize> {
         let offset = address.checked_sub(self.slots.as_ptr().addr())?;
         let slot = self.slots.get(offset / size_of::<Slot<A>>())?;
@@ -179,7 +184,28 @@ impl<A: Atomics> Tables<A> {
 mod tests {
     use crate::node::NodeId;
     use crate::platform::Platform;
+    use crate::raw::RawLock;
+    use crate::spin::{Hemlock, Hybrid, Mcs, Queued, Ticket};
     use crate::toy::{SLOTS, Toy};
+
+    /// Returns whether the owner of such a lock has an idle slot.
+    fn is_idle_under<L: RawLock>() -> bool {
+        let lock = L::create().unwrap();
+        let token = lock.lock();
+        let idle = Toy::tables().is_idle(0);
+        // SAFETY: of the acquisition above.
+        unsafe { lock.unlock(token) };
+        idle
+    }
+
+    /// Fails where a lock's token keeps less of the slot than its release uses. The contract for a
+    /// slot's next owner says that the check does not see the other locks.
+    #[test]
+    fn a_slot_is_idle_under_locks_that_keep_no_node() {
+        assert!(!is_idle_under::<Mcs<Toy>>() && !is_idle_under::<Hemlock<Toy>>());
+        assert!(is_idle_under::<Queued<Toy>>() && is_idle_under::<Hybrid<Toy>>());
+        assert!(is_idle_under::<Ticket<Toy>>() && Toy::tables().is_idle(0));
+    }
 
     #[test]
     fn a_word_of_a_node_leads_to_its_slot() {

@@ -395,3 +395,28 @@ unsafe fn calibrate_timer() {
         write(APIC_TIMER, u32::from(TIMER));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The contract of `Platform::halt`. Fails where a vCPU halts whose interrupts are off, without
+    /// a way to end that.
+    #[test]
+    fn with_interrupts_off_a_vcpu_halts_only_if_a_kick_ends_it() {
+        for (pv_unhalt, interrupts_on, has_deadline, can) in [
+            (false, true, false, true),
+            (false, true, true, true),
+            (false, false, false, false),
+            (false, false, true, false),
+            (true, true, false, true),
+            (true, true, true, true),
+            (true, false, false, true),
+            // A kick would end it, but the timer would not.
+            (true, false, true, false),
+        ] {
+            PV_UNHALT.store(pv_unhalt, Relaxed);
+            assert_eq!(can_halt(interrupts_on, has_deadline), can);
+        }
+    }
+}

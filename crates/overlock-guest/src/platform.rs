@@ -15,11 +15,10 @@ use crate::{backend, clock};
 ///
 /// # Contract
 ///
-/// A vCPU calls this only after [`vcpu::enter`]. From lock to unlock a kernel must keep its thread
-/// on the vCPU: preemption is off, as under each spinlock of a kernel. Interrupt handlers may take
-/// locks: a handler's waits use the next [context](overlock_core::platform::CONTEXTS) of the slot.
-/// A handler must not take a lock that the interrupted code holds: see
-/// [`interrupts`](crate::interrupts). Non-maskable interrupts must not halt.
+/// That of a [kernel](overlock_core::platform#in-a-kernel). A vCPU calls this only after
+/// [`vcpu::enter`], and keeps its slot for ever. A lock that handlers take is held with interrupts
+/// off: see [`interrupts`](crate::interrupts). A non-maskable interrupt must neither halt nor kick:
+/// it may have interrupted a kick between the two halves of its command.
 #[derive(Clone, Copy, Debug)]
 pub struct Guest;
 

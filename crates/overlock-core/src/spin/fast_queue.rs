@@ -191,6 +191,9 @@ impl<P: Platform> FastQueue<P> {
 
     /// Joins the queue with ticket `mine`, waits to become the owner, and returns the ticket to
     /// adopt.
+    ///
+    /// Does not panic: the word names a ticket from the lock's creation on (from `prepare` on, in a
+    /// [`LazyFastQueue`]), and each exchange puts another name there.
     #[inline(always)]
     fn join(&self, mine: TicketId) -> TicketId {
         let ticket = P::tables().tickets.get(mine);

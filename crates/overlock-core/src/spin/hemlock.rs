@@ -274,7 +274,8 @@ impl<P: Platform> Hemlock<P> {
 ///
 /// # Panics
 ///
-/// If the platform has no such slot: the name comes from a corrupted lock.
+/// If the lock's memory was overwritten: see [`NodeId::node`]. The caller has handled 0 and
+/// [`SPARE`], and each other tail is the name of a [`Context`].
 fn grant_of<P: Platform>(name: u32) -> &'static P::Usize {
     let id = NodeId::from_bits(name as u16).expect("no waiter is behind an empty queue");
     &P::tables().slots[id.slot()].grants.grants[id.context()]

@@ -218,6 +218,9 @@ impl<P: Platform> Mcs<P> {
     }
 
     /// Makes the waiter behind the owner's `link` the owner.
+    ///
+    /// Does not panic: a wait without a limit returns `Ok`, and a link that is not 0 is a name that
+    /// `wait` has stored. SPARE enters an empty queue only, and is never linked.
     #[cold]
     fn hand_off(&self, link: &P::U32) {
         // MN: acquire, pairs with the successor's link, which must come: the tail has moved on.

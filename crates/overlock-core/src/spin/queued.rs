@@ -278,6 +278,9 @@ pub(super) fn join<P: Platform>(word: &P::U32, guard: &NodeGuard<P>) -> Option<N
 }
 
 /// The waiter behind `node`, which is not the tail: it has joined, and its link must follow.
+///
+/// Does not panic: a wait without a limit returns `Ok`, and a link that is not 0 is a name that
+/// `join` has stored.
 pub(super) fn successor<P: Platform>(node: &Node<P>) -> NodeId {
     // QN: acquire, pairs with the release in `join`.
     P::wait_until(&node.next, Acquire, Spin::Forever, |next: u32| next != 0)

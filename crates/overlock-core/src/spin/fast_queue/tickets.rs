@@ -220,7 +220,9 @@ impl<A: Atomics> TicketTable<A> {
     ///
     /// # Panics
     ///
-    /// If the platform has no such ticket: the name comes from a corrupted lock.
+    /// If the platform has no such ticket: a lock's memory was overwritten, see
+    /// [`NodeId::node`](crate::node::NodeId::node). The names in locks, contexts and the pool are
+    /// those of this table's tickets.
     #[inline]
     pub(crate) fn get(&self, id: TicketId) -> &'static QueueTicket<A> {
         &self.tickets[id.bits() as usize - 1]

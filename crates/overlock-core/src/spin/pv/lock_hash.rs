@@ -17,10 +17,12 @@
 //!   one of its parent's sleepers, and make another lock at the same address: the new lock's entry
 //!   takes the place of the old one.)
 //! - H2: a node is in at most one entry, so the table, with four buckets a slot, is never full.
+//!   (The type of [`Storage`](crate::tables::Storage) gives it as many lines as there are slots.)
 //! - H3: an entry may lie behind a hole, since taking one out leaves no mark. So a search does not
 //!   stop at an empty bucket. It ends at the entry: nobody searches for a lock without one.
 //!
-//! No operation waits for another thread, so the table works in signal handlers and after fork.
+//! No operation waits for another thread: a search for a free bucket is repeated only where others
+//! have moved it. So the table works in signal handlers and after fork.
 //!
 //! # Orderings
 //!
@@ -42,28 +44,28 @@ use line::Bucket;
 
 /// Enters (`lock`, `node`) and returns the bucket. The caller has synchronised with whoever took
 /// the lock's last entry out.
-///
-/// # Panics
-///
-/// Never, unless memory was overwritten: the table has a bucket for each node of the platform, an
-/// entry belongs to a node whose owner waits, and a node waits in one queue.
 pub(crate) fn insert<P: Platform, L>(lock: &L, node: NodeId) -> &'static Bucket<P> {
-    for (hops, bucket) in (1..).zip(probe::<P>(key(lock))) {
-        // HT: empty -> (lock, -). Acquire, pairs with HF.
-        let taken = bucket.lock.compare_exchange(0, key(lock), Acquire, Relaxed);
-        let left_by_fork = taken == Err(key(lock));
-        if taken.is_ok() || left_by_fork {
-            crate::check!(
-                !left_by_fork || bucket.node.load(Relaxed) != u32::from(node.bits()),
-                "a waiter was entered into the lock hash twice"
-            );
-            // (lock, *) -> (lock, node). Relaxed: see the last point under Orderings.
-            bucket.node.store(u32::from(node.bits()), Relaxed);
-            stat::count_many::<P>(Event::PvHashHops, hops);
-            return bucket;
+    let mut hops = 0;
+    loop {
+        for bucket in probe::<P>(key(lock)) {
+            hops += 1;
+            // HT: empty -> (lock, -). Acquire, pairs with HF.
+            let taken = bucket.lock.compare_exchange(0, key(lock), Acquire, Relaxed);
+            let left_by_fork = taken == Err(key(lock));
+            if taken.is_ok() || left_by_fork {
+                crate::check!(
+                    !left_by_fork || bucket.node.load(Relaxed) != u32::from(node.bits()),
+                    "a waiter was entered into the lock hash twice"
+                );
+                // (lock, *) -> (lock, node). Relaxed: see the last point under Orderings.
+                bucket.node.store(u32::from(node.bits()), Relaxed);
+                stat::count_many::<P>(Event::PvHashHops, hops);
+                return bucket;
+            }
         }
+        // H2: one was always free. Others have taken those ahead of this search, and left some
+        // behind it.
     }
-    panic!("the lock hash is full: it needs as many lines as there are slots");
 }
 
 /// Takes the entry of `lock` out and returns its node; `None` if there is none.
@@ -101,6 +103,7 @@ pub(crate) fn entries<P: Platform, L>(lock: &L) -> usize {
 mod tests {
     use super::*;
     use crate::node::CONTEXTS;
+    use crate::toy::watch::{Access, Watch, before, left, watch};
     use crate::toy::{SLOTS, Toy};
     use std::vec::Vec;
 
@@ -122,11 +125,26 @@ mod tests {
         }
     }
 
+    /// H2. Another thread takes the only free bucket just before the search comes to it, and a
+    /// third one leaves a bucket behind the search. Fails where `insert` searches once.
     #[test]
-    #[should_panic(expected = "the lock hash is full")]
-    fn a_table_that_is_too_small_is_reported() {
-        fill(&[0; SLOTS * CONTEXTS]);
-        insert::<Toy, _>(&0_u32, NodeId::new(0, 0));
+    fn a_search_that_misses_the_free_bucket_is_repeated() {
+        let lock = 0_u32;
+        let buckets: Vec<_> = probe::<Watch>(key(&lock)).collect();
+        let [first, .., last] = buckets[..] else {
+            panic!("there are several");
+        };
+        let others_take = |bucket: &Bucket<Watch>| bucket.lock.store(1, Relaxed);
+        buckets.iter().for_each(|bucket| others_take(bucket));
+        last.clear();
+        watch(last);
+        before(Access::Exchange, move || {
+            others_take(last);
+            first.clear();
+        });
+        let entered = insert::<Watch, _>(&lock, NodeId::new(0, 0));
+        assert!(ptr::eq(entered, first));
+        assert_eq!(left(), 0);
     }
 
     /// H1 after a fork. Fails where `insert` goes past an entry of its own lock (no
