@@ -31,7 +31,7 @@ use crate::platform::Platform;
 /// are never used again.
 pub unsafe fn forget_others<P: Platform>(mine: Option<usize>, mut free: impl FnMut(usize)) {
     let tables = P::tables();
-    for (index, slot) in tables.slots[..P::slots_in_use()].iter().enumerate() {
+    for (index, slot) in tables.slots.iter().take(P::slots_in_use()).enumerate() {
         if mine == Some(index) {
             slot.reading.forget_writers();
         } else if slot.forget_nodes() {

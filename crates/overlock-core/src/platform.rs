@@ -348,8 +348,8 @@ pub trait Platform: Atomics {
     /// handler.
     fn slot() -> Option<usize>;
 
-    /// How many slots, from the first, are in use: no thread has one beyond. At most
-    /// [`Tables::slots`], or locks panic.
+    /// How many slots, from the first, are in use: no thread has one beyond. A number above
+    /// [`Tables::slots`] means all of them.
     ///
     /// A thread's slot counts from before its first use of it until the thread exits. In the SC
     /// order, let a use by the thread come before an SC operation of the caller, and that before

@@ -7,7 +7,7 @@ use overlock_core::spin::faulty::{Faulty, LostKick, NoExclusion};
 use overlock_core::{rw, sleep, spin};
 use overlock_guest::Guest;
 
-use crate::subject::{Exclusive, Shared, Subject};
+use crate::subject::{Exclusive, FaultyReaders, Shared, Subject};
 use crate::{bench, torture};
 
 /// Bytes that a lock has room in.
@@ -109,6 +109,7 @@ static READERS: &[Entry] = &overlock_core::rw_locks!(readers);
 static FAULTY: &[Entry] = &[
     entry::<Exclusive<Faulty<Guest, NoExclusion>>>(true),
     entry::<Exclusive<Faulty<Guest, LostKick>>>(true),
+    entry::<FaultyReaders<rw::Qrwlock<Guest>>>(true),
 ];
 
 /// All locks.

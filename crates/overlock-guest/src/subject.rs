@@ -74,3 +74,27 @@ impl<L: RawRwLock> Subject for Shared<L> {
         reads
     }
 }
+
+/// A reader-writer lock whose readers do not acquire it: the image must notice.
+pub struct FaultyReaders<L>(Shared<L>);
+
+impl<L: RawRwLock> Subject for FaultyReaders<L> {
+    const NAME: &'static str = "faulty_readers";
+
+    fn create() -> Option<Self> {
+        Shared::create().map(FaultyReaders)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.0.is_busy()
+    }
+
+    #[inline]
+    fn visit(&self, reads: bool, data: &Protected, section: impl FnOnce()) -> bool {
+        if reads {
+            data.look(section);
+            return true;
+        }
+        self.0.visit(false, data, section)
+    }
+}

@@ -172,8 +172,10 @@ impl<P: Platform> PerCpuRwSem<P> {
         if id == 0 {
             return None;
         }
-        P::tables().slots[..P::slots_in_use()]
+        P::tables()
+            .slots
             .iter()
+            .take(P::slots_in_use())
             .flat_map(|slot| &slot.reading.0)
             // WE: acquire, pairs with RU and RE.
             .find(|entry| entry.lock.load(Acquire) == id)
