@@ -90,8 +90,7 @@ pub(super) fn give(now: u64) -> bool {
     if longer == NEVER {
         return false;
     }
-    // SAFETY: has no preconditions.
-    match extras::ask(|| unsafe { crate::system_call!(libc::SYS_sched_yield) }) {
+    match extras::ask(yield_cpu) {
         Some(0) => {}
         None => return false,
         Some(_) => {
@@ -108,6 +107,15 @@ pub(super) fn give(now: u64) -> bool {
         .compare_exchange(longer, length - SLICE, Relaxed, Relaxed);
     here().began.store(back, Relaxed);
     true
+}
+
+fn yield_cpu() -> isize {
+    if cfg!(miri) {
+        // Miri knows the function, and not the number. SAFETY: has no preconditions.
+        return unsafe { libc::sched_yield() } as isize;
+    }
+    // SAFETY: has no preconditions.
+    unsafe { crate::system_call!(libc::SYS_sched_yield) }
 }
 
 /// Returns the length of the next slices, after a yield that took so long and saw so many changes
