@@ -24,7 +24,8 @@ impl<L: RawLock> BenchLock for Ours<L> {
             .map_err(|error| CreateError(error.to_string()))
     }
 
-    #[inline]
+    // As in a program, whose compiler inlines the fast path into the caller.
+    #[inline(always)]
     fn lock(&self) -> Guard<'_, L> {
         Guard {
             lock: &self.0,
