@@ -26,7 +26,7 @@ pub struct Line {
     pub absolute: bool,
     /// Whether they are not further apart.
     pub reached: bool,
-    /// What the null model predicts, if it predicts anything.
+    /// The null model's prediction, if it has one.
     pub null: Option<f64>,
     /// How the null model scales the constant of the series to this place.
     #[serde(skip)]

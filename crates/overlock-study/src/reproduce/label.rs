@@ -28,7 +28,7 @@ pub struct Place {
     pub of: Count,
 }
 
-/// What figures of a unit mean to logarithms.
+/// The way in which figures of a unit are compared on logarithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Rates, times, shares.
@@ -73,7 +73,7 @@ pub struct Unit {
     pub title: &'static str,
     /// As a word behind what is measured, if that does not say it already.
     pub short: Option<&'static str>,
-    /// What its figures mean to logarithms.
+    /// The way in which its figures are compared on logarithms.
     pub scale: Scale,
 }
 
