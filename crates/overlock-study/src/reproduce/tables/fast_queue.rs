@@ -89,7 +89,7 @@ fn semop(results: &Results) -> Verdict {
                 0.25,
             );
         }
-        // Where the document gives a range, the range is the bound.
+        // A published range is the bound.
         let (low, high) = (number(row[4]), number(row[5]));
         let (what, ours) = (MILLIONS.of("ticket"), rate("ticket") / 1e6);
         match low < high {
