@@ -28,6 +28,7 @@ fn bad_use_is_refused_with_what_is_valid() {
     refused(reproduce(&[]), &["TABLE"]);
     refused(reproduce(&["all", "--length", "0"]), &["--length 0"]);
     refused(reproduce(&["all", "--jobs", "0"]), &["--jobs 0"]);
+    refused(reproduce(&["all", "--seeds", "0"]), &["--seeds 0"]);
     refused(
         reproduce(&["rwsem", "--json", "/nowhere/at/all"]),
         &["--json", "/nowhere/at/all"],
@@ -46,7 +47,7 @@ fn bad_use_is_refused_with_what_is_valid() {
 /// jobs.
 #[test]
 fn a_table_stands_beside_the_published_one() {
-    let quick = ["qdisc", "--length", "0.05", "--seed", "3"];
+    let quick = ["qdisc", "--length", "0.05", "--seed", "3", "--seeds", "2"];
     let told = |more: &[&str]| {
         let output = reproduce(&[&quick[..], more].concat()).success();
         String::from_utf8(output.get_output().stdout.clone()).unwrap()
@@ -60,7 +61,14 @@ fn a_table_stands_beside_the_published_one() {
 
     let json: Value = serde_json::from_str(&told(&["--json", "-"])).unwrap();
     assert_eq!(json[0]["table"], "qdisc");
-    assert_eq!(json[0]["seed"], 3);
+    assert_eq!(
+        (&json[0]["seed"], &json[0]["seeds"]),
+        (&3.into(), &2.into())
+    );
+    assert!(
+        text.contains("null model") && text.contains("skill"),
+        "{text}"
+    );
     let line = &json[0]["lines"][0];
     let [simulated, published, ratio] =
         ["measured", "published", "ratio"].map(|name| line[name].as_f64().unwrap());
@@ -70,7 +78,9 @@ fn a_table_stands_beside_the_published_one() {
 
     let csv = told(&["--csv", "-"]);
     assert_eq!(csv.lines().count(), 4, "{csv}");
-    assert!(csv.starts_with("table,place,what,simulated,published,ratio,bound,reached"));
+    assert!(
+        csv.starts_with("table,place,what,simulated,least,most,published,ratio,null,bound,reached")
+    );
 }
 
 /// One picture of all tables, in the order of the arguments.

@@ -7,6 +7,7 @@
 
 mod judge;
 pub mod label;
+pub mod score;
 pub mod svg;
 mod tables;
 #[cfg(test)]
@@ -44,6 +45,8 @@ pub struct Table {
     pub about: &'static str,
     /// Assumptions where the document leaves the workload open.
     pub assumes: &'static str,
+    /// The year of the document.
+    pub year: u16,
     /// Whether the cost model was fitted to it.
     pub fitted: bool,
     /// The published figures.
@@ -92,8 +95,10 @@ pub struct Results(Vec<Run>);
 pub struct Options {
     /// Every simulation is so many times as long as it normally is.
     pub length: f64,
-    /// Decides about chance.
+    /// Decides about chance. Further seeds are the numbers that follow.
     pub seed: u64,
+    /// How many seeds, at least one.
+    pub seeds: usize,
     /// How many simulations run at a time.
     pub jobs: usize,
     /// Ends all of them when raised.
@@ -131,11 +136,13 @@ impl Table {
         mut done: impl FnMut(&Case),
     ) -> Result<Reproduction, Failure> {
         let cases = (self.cases)();
+        let seeds = (0..options.seeds.max(1) as u64).map(|next| options.seed.wrapping_add(next));
         let failed = Cell::new(false);
-        let waiting = cases.iter().enumerate().take_while(|_| !failed.get());
-        let work = |(_, case)| simulate(case, options);
+        let all = seeds.flat_map(|seed| cases.iter().map(move |case| (seed, case)));
+        let waiting = all.enumerate().take_while(|_| !failed.get());
+        let work = |(_, (seed, case))| simulate(case, seed, options);
         let mut runs = pool::each(waiting, options.jobs, work, |results| {
-            let ended = results.map(|((index, case), run)| {
+            let ended = results.map(|((index, (_, case)), run)| {
                 let run = run.unwrap_or_else(|panic| resume_unwind(panic));
                 match run {
                     Ok(_) => done(case),
@@ -147,32 +154,35 @@ impl Table {
         });
         runs.sort_unstable_by_key(|&(index, _)| index);
         let runs: Result<Vec<Run>, Failure> = runs.into_iter().map(|(_, run)| run).collect();
+        let seeds: Vec<Verdict> = runs?
+            .chunks(cases.len())
+            .map(|runs| (self.judge)(&Results(runs.to_vec())))
+            .collect();
+        let mut verdict = Verdict::over(&seeds);
+        score::predict(&mut verdict);
         Ok(Reproduction {
             table: self.name,
             about: self.about,
             assumes: self.assumes,
+            year: self.year,
             fitted: self.fitted,
             seed: options.seed,
+            seeds: options.seeds.max(1),
             length: options.length,
-            verdict: (self.judge)(&Results(runs?)),
+            verdict,
         })
     }
 }
 
-fn simulate(case: &Case, options: &Options) -> Result<Run, Failure> {
+fn simulate(case: &Case, seed: u64, options: &Options) -> Result<Run, Failure> {
     let failure = |error| Failure {
         case: case.label(),
         error,
     };
     let machine = Machine::preset(case.machine).expect("tables name presets");
     let host = Host::preset(case.host).expect("tables name presets");
-    let world = Simulated::new(
-        machine.clone(),
-        *host,
-        options.seed,
-        Arc::clone(&options.interrupt),
-    )
-    .beside(case.others);
+    let world = Simulated::new(machine.clone(), *host, seed, Arc::clone(&options.interrupt))
+        .beside(case.others);
     let locks = select(case.workload.family(), [case.lock]).expect("tables name locks");
     let plan = Plan {
         locks,
@@ -266,10 +276,14 @@ pub struct Reproduction {
     pub about: &'static str,
     /// The assumptions.
     pub assumes: &'static str,
+    /// The year of the document.
+    pub year: u16,
     /// Whether the cost model was fitted to it.
     pub fitted: bool,
-    /// The seed.
+    /// The first seed.
     pub seed: u64,
+    /// How many seeds there are. Figures are medians over them.
+    pub seeds: usize,
     /// How long the simulations were, compared to the normal length.
     pub length: f64,
     /// The lines and claims.

@@ -39,6 +39,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "1")]
     seed: String,
 
+    /// Seeds, of which --seed is the first: figures are medians over them
+    #[arg(long, value_name = "N", default_value = "5")]
+    seeds: String,
+
     /// Simulations at a time [default: as many as this machine has CPUs]
     #[arg(long, value_name = "N")]
     jobs: Option<String>,
@@ -96,6 +100,7 @@ impl Choice {
                     "times the normal length",
                 )?,
                 seed: whole("--seed", &args.seed, 0, usize::MAX)? as u64,
+                seeds: whole("--seeds", &args.seeds, 1, 1000)?,
                 jobs,
                 interrupt: Arc::new(Interrupt::default()),
             },
@@ -115,7 +120,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let silent = args.quiet || files.use_stdout();
     ending::on_interrupt(Arc::clone(&options.interrupt))?;
 
-    let total = tables.iter().map(|table| table.cases()).sum();
+    let cases: usize = tables.iter().map(|table| table.cases()).sum();
+    let total = cases * options.seeds;
     let progress = Progress::of(total, "round", args.quiet);
     let mut done = 0;
     let mut all = Vec::new();
@@ -138,6 +144,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         all.push(reproduction);
     }
     progress.finish();
+    if !silent && all.len() > 1 {
+        print(io::stdout().lock(), text::summary(&all).as_bytes())?;
+    }
     files.write(
         |out| text::json(out, &all),
         |out| text::csv(out, &all),
@@ -154,6 +163,6 @@ const EXAMPLES: &str = "\
 Examples:
   overlock sim reproduce hybrid-micro              minutes on a laptop
   overlock sim reproduce all --json tables.json --svg tables.svg
-  overlock sim reproduce semop qdisc --length 0.1  a quick look
+  overlock sim reproduce semop qdisc --length 0.1 --seeds 1  a quick look
 
 Exit codes: 0 done, 1 a simulation failed, 2 bad use, 130 interrupted. A figure that is not reached is no failure.";

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::label::{Place, Quantity};
+use overlock_bench::stats::median;
 
 /// One figure and the published one.
 #[derive(Clone, Debug, Serialize)]
@@ -11,18 +12,25 @@ pub struct Line {
     pub place: Place,
     /// The quantity that is compared: "hybrid, average".
     pub what: Quantity,
-    /// Ours.
+    /// Ours: the median over the seeds.
     pub measured: f64,
+    /// The least and the most over the seeds.
+    pub spread: [f64; 2],
     /// Theirs.
     pub published: f64,
     /// Ours over theirs.
     pub ratio: f64,
     /// How far the two may be apart: a share of the published one, or where `absolute` so much.
-    pub bound: Option<f64>,
+    pub bound: f64,
     /// Whether the bound is a difference.
     pub absolute: bool,
     /// Whether they are not further apart.
-    pub reached: Option<bool>,
+    pub reached: bool,
+    /// The null model's prediction, if it has one.
+    pub null: Option<f64>,
+    /// How the null model scales the constant of the series to this place.
+    #[serde(skip)]
+    pub(super) shape: f64,
 }
 
 /// Something that the document says, and whether the simulation says so too.
@@ -30,7 +38,14 @@ pub struct Line {
 pub struct Claim {
     /// What.
     pub what: String,
-    /// Whether it does.
+    /// How clearly: the natural logarithm of a ratio that is above 1 if the claim is true. The
+    /// median over the seeds.
+    pub lead: f64,
+    /// The least and the most over the seeds.
+    pub spread: [f64; 2],
+    /// The lead that counts. Below zero for "never slower", which may fall short by so much.
+    pub margin: f64,
+    /// Whether the claim holds.
     pub holds: bool,
 }
 
@@ -43,7 +58,75 @@ pub struct Verdict {
     pub claims: Vec<Claim>,
 }
 
+impl Line {
+    /// Whether `figure` is within the bound of the published one.
+    pub(super) fn reaches(&self, figure: f64) -> bool {
+        let apart = if self.absolute {
+            figure - self.published
+        } else {
+            figure / self.published - 1.0
+        };
+        apart.abs() <= self.bound
+    }
+
+    fn over(seeds: &[&Self]) -> Self {
+        let (measured, spread) = middle(seeds.iter().map(|line| line.measured));
+        let mut line = seeds[0].clone();
+        line.ratio = measured / line.published;
+        line.reached = line.reaches(measured);
+        (line.measured, line.spread) = (measured, spread);
+        line
+    }
+}
+
+impl Claim {
+    /// A lead must exceed the margin and the spread of the seeds. "Never slower" must hold with
+    /// each seed.
+    fn over(seeds: &[&Self]) -> Self {
+        let (lead, spread) = middle(seeds.iter().map(|claim| claim.lead));
+        let margin = seeds[0].margin;
+        let holds = match margin < 0.0 {
+            true => spread[0] >= margin,
+            false => lead > margin && lead > spread[1] - spread[0],
+        };
+        Self {
+            what: seeds[0].what.clone(),
+            lead,
+            spread,
+            margin,
+            holds,
+        }
+    }
+}
+
+/// The median, and the least and the most.
+fn middle(figures: impl Iterator<Item = f64> + Clone) -> (f64, [f64; 2]) {
+    let least = figures.clone().fold(f64::INFINITY, f64::min);
+    let most = figures.clone().fold(f64::NEG_INFINITY, f64::max);
+    (median(figures), [least, most])
+}
+
 impl Verdict {
+    /// The verdict on the medians of several seeds, each of which has the same lines and claims.
+    pub(super) fn over(seeds: &[Self]) -> Self {
+        let first = &seeds[0];
+        let line = |at: usize| seeds.iter().map(|seed| &seed.lines[at]).collect::<Vec<_>>();
+        let claim = |at: usize| {
+            seeds
+                .iter()
+                .map(|seed| &seed.claims[at])
+                .collect::<Vec<_>>()
+        };
+        Self {
+            lines: (0..first.lines.len())
+                .map(|at| Line::over(&line(at)))
+                .collect(),
+            claims: (0..first.claims.len())
+                .map(|at| Claim::over(&claim(at)))
+                .collect(),
+        }
+    }
+
     /// Adds a figure which is to be within `bound`, a share of the published one.
     pub(super) fn within(
         &mut self,
@@ -53,14 +136,7 @@ impl Verdict {
         published: f64,
         bound: f64,
     ) {
-        let reached = (measured / published - 1.0).abs() <= bound;
-        self.line(
-            place,
-            what,
-            measured,
-            published,
-            Some((bound, false, reached)),
-        );
+        self.line(place, what, [measured, published], bound, false);
     }
 
     /// Adds a figure which is to differ by no more than `bound`.
@@ -72,51 +148,53 @@ impl Verdict {
         published: f64,
         bound: f64,
     ) {
-        let reached = (measured - published).abs() <= bound;
-        self.line(
-            place,
-            what,
-            measured,
-            published,
-            Some((bound, true, reached)),
-        );
-    }
-
-    /// Adds a figure without a bound.
-    pub(super) fn beside(&mut self, place: Place, what: Quantity, measured: f64, published: f64) {
-        self.line(place, what, measured, published, None);
+        self.line(place, what, [measured, published], bound, true);
     }
 
     fn line(
         &mut self,
         place: Place,
         what: Quantity,
-        measured: f64,
-        published: f64,
-        bound: Option<(f64, bool, bool)>,
+        [measured, published]: [f64; 2],
+        bound: f64,
+        absolute: bool,
     ) {
-        self.lines.push(Line {
+        let mut line = Line {
             place,
             what,
             measured,
+            spread: [measured; 2],
             published,
             ratio: measured / published,
-            bound: bound.map(|(bound, ..)| bound),
-            absolute: bound.is_some_and(|(_, absolute, _)| absolute),
-            reached: bound.map(|(.., reached)| reached),
-        });
+            bound,
+            absolute,
+            reached: false,
+            null: None,
+            shape: 1.0,
+        };
+        line.reached = line.reaches(measured);
+        self.lines.push(line);
     }
 
-    /// Adds a claim.
-    pub(super) fn claim(&mut self, what: impl Into<String>, holds: bool) {
-        self.claims.push(Claim {
+    /// Says how the null model scales the last line.
+    pub(super) fn scales(&mut self, shape: f64) {
+        self.lines.last_mut().expect("a line was added").shape = shape;
+    }
+
+    /// Adds a claim that `more` is more than `less`, by more than `margin`, a share.
+    pub(super) fn claim(&mut self, what: impl Into<String>, more: f64, less: f64, margin: f64) {
+        let claim = Claim {
             what: what.into(),
-            holds,
-        });
+            lead: (more / less).ln(),
+            spread: [(more / less).ln(); 2],
+            margin: (1.0 + margin).ln(),
+            holds: false,
+        };
+        self.claims.push(Claim::over(&[&claim]));
     }
 
-    /// Adds a claim that the names stand in the published order by their figures, wherever two
-    /// published ones differ by more than `differ`, a share.
+    /// Adds a claim for each two names whose published figures differ by more than `differ`, a
+    /// share: that they stand in the published order, by more than that.
     pub(super) fn order(
         &mut self,
         place: Place,
@@ -126,31 +204,22 @@ impl Verdict {
         differ: f64,
     ) {
         let pairs = (0..names.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
-        let wrong = pairs
-            .filter(|&(one, other)| {
-                let apart = (published[one] / published[other]).ln();
-                apart.abs() > (1.0 + differ).ln()
-                    && (measured[one] / measured[other]).ln() * apart <= 0.0
-            })
-            .map(|(one, other)| format!("{} and {}", names[other], names[one]))
-            .collect::<Vec<_>>();
-        let what = match wrong.as_slice() {
-            [] => format!("{place}: the order of the locks agrees"),
-            wrong => format!(
-                "{place}: the order of the locks agrees, but for {}",
-                wrong.join(", ")
-            ),
-        };
-        self.claim(what, wrong.is_empty());
+        for (one, other) in pairs {
+            let (more, less) = match published[one] > published[other] {
+                true => (one, other),
+                false => (other, one),
+            };
+            if published[more] > published[less] * (1.0 + differ) {
+                let what = format!("{place}: {} above {}", names[more], names[less]);
+                self.claim(what, measured[more], measured[less], differ);
+            }
+        }
     }
 
-    /// Figures with a bound that are within it, and how many have one.
+    /// Figures that are within their bounds, and how many there are.
     pub fn reached(&self) -> (usize, usize) {
-        let bounded = self.lines.iter().filter_map(|line| line.reached);
-        (
-            bounded.clone().filter(|&reached| reached).count(),
-            bounded.count(),
-        )
+        let reached = self.lines.iter().filter(|line| line.reached);
+        (reached.count(), self.lines.len())
     }
 
     /// Claims that hold, and how many there are.

@@ -28,6 +28,44 @@ pub struct Place {
     pub of: Count,
 }
 
+/// The way in which figures of a unit are compared on logarithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Rates, times, shares.
+    Absolute,
+    /// Ratios of two locks, which are 1 if the locks are equal.
+    Ratio,
+    /// Gains in percent, which are 0 then.
+    Gain,
+}
+
+impl Scale {
+    /// The figure if all locks are equal, where that says it.
+    pub fn equal(self) -> Option<f64> {
+        match self {
+            Self::Absolute => None,
+            Self::Ratio => Some(1.0),
+            Self::Gain => Some(0.0),
+        }
+    }
+
+    /// The logarithm of a figure; of a gain, that of the ratio.
+    pub fn log(self, figure: f64) -> f64 {
+        match self {
+            Self::Gain => (figure / 100.0).ln_1p(),
+            _ => figure.ln(),
+        }
+    }
+
+    /// The figure with that logarithm.
+    pub fn figure(self, log: f64) -> f64 {
+        match self {
+            Self::Gain => log.exp_m1() * 100.0,
+            _ => log.exp(),
+        }
+    }
+}
+
 /// The unit of figures.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unit {
@@ -35,6 +73,8 @@ pub struct Unit {
     pub title: &'static str,
     /// As a word behind what is measured, if that does not say it already.
     pub short: Option<&'static str>,
+    /// The way in which its figures are compared on logarithms.
+    pub scale: Scale,
 }
 
 /// The quantity that is compared: "hybrid, average".
@@ -145,11 +185,13 @@ mod tests {
         static PERCENT: Unit = Unit {
             title: "gain, percent",
             short: Some("percent"),
+            scale: Scale::Gain,
         };
         assert_eq!(PERCENT.of("gain").to_string(), "gain, percent");
         static RATE: Unit = Unit {
             title: "rate",
             short: None,
+            scale: Scale::Absolute,
         };
         assert_eq!(RATE.of("hybrid, most").to_string(), "hybrid, most");
     }

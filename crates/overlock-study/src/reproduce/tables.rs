@@ -5,7 +5,7 @@ mod hybrid;
 mod pv_ticket;
 mod rwsem;
 
-use super::label::{Count, Place, Unit};
+use super::label::{Count, Place, Scale, Unit};
 use super::{Case, Results, Table, Verdict};
 use overlock_bench::workload::Workload;
 
@@ -75,4 +75,5 @@ fn at(vcpus: usize) -> Place {
 static GAIN: Unit = Unit {
     title: "gain, percent",
     short: Some("percent"),
+    scale: Scale::Gain,
 };

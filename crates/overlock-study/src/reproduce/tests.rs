@@ -1,4 +1,5 @@
-use super::label::{Count, Place, Unit};
+use super::label::{Count, Place, Scale, Unit};
+use super::score::{Score, capacity, predict};
 use super::*;
 use overlock_bench::registry::Listed;
 use std::collections::HashSet;
@@ -27,6 +28,7 @@ fn tables_are_reproduced_and_the_same_again() {
     let options = Options {
         length: 0.02,
         seed: 7,
+        seeds: 2,
         jobs: 2,
         interrupt: Arc::default(),
     };
@@ -35,7 +37,7 @@ fn tables_are_reproduced_and_the_same_again() {
         let mut done = 0;
         let mut reproduce = || table.reproduce(&options, |_| done += 1).unwrap();
         let (one, other) = (reproduce(), reproduce());
-        assert_eq!(done, 2 * table.cases());
+        assert_eq!(done, 4 * table.cases());
         assert!(one.verdict.lines.len() >= table.csv.lines().count() - 1);
         assert_eq!(text::describe(&one), text::describe(&other));
         let mut file = Vec::new();
@@ -49,6 +51,7 @@ fn an_interrupt_ends_a_table() {
     let options = Options {
         length: 1.0,
         seed: 1,
+        seeds: 1,
         jobs: 1,
         interrupt: Arc::default(),
     };
@@ -62,19 +65,65 @@ const HERE: Place = Place::new(1, Count::Threads);
 static UNIT: Unit = Unit {
     title: "a test's",
     short: None,
+    scale: Scale::Absolute,
 };
 
+static RATIO: Unit = Unit {
+    title: "ratio",
+    short: None,
+    scale: Scale::Ratio,
+};
+
+fn orders(measured: &[f64]) -> Verdict {
+    let mut verdict = Verdict::default();
+    verdict.order(HERE, &["a", "b", "c"], measured, &[10.0, 10.1, 12.0], 0.02);
+    verdict
+}
+
+/// Fails where published figures within the margin make a claim, or where a sign is enough.
 #[test]
-fn orders_are_compared_where_published_ones_differ() {
-    let order = |measured: &[f64], published: &[f64]| {
-        let mut verdict = Verdict::default();
-        verdict.order(HERE, &["a", "b", "c"], measured, published, 0.02);
-        verdict.claims[0].holds
+fn orders_count_beyond_their_margin() {
+    assert_eq!(orders(&[2.0, 1.0, 3.0]).held(), (2, 2));
+    assert_eq!(orders(&[1.0, 1.0, 1.01]).held(), (0, 2));
+    assert_eq!(orders(&[3.0, 1.0, 2.0]).held(), (1, 2));
+}
+
+/// Fails where an order counts although the seeds differ by more than the locks.
+#[test]
+fn orders_count_beyond_the_spread_of_the_seeds() {
+    let over = |last: [f64; 3]| {
+        let seeds = last.map(|last| orders(&[1.0, 1.0, last]));
+        Verdict::over(&seeds).held()
     };
-    assert!(order(&[1.0, 2.0, 3.0], &[10.0, 11.0, 12.0]));
-    assert!(!order(&[2.0, 1.0, 3.0], &[10.0, 11.0, 12.0]));
-    // Published ones that differ by less do not count.
-    assert!(order(&[2.0, 1.0, 3.0], &[10.0, 10.1, 12.0]));
+    assert_eq!(over([1.10, 1.11, 1.12]), (2, 2));
+    assert_eq!(over([1.01, 1.10, 1.30]), (0, 2));
+}
+
+/// Fails where one seed may be slower than the margin allows.
+#[test]
+fn never_slower_holds_with_each_seed() {
+    let over = |ratios: [f64; 3]| {
+        let seeds = ratios.map(|ratio| {
+            let mut verdict = Verdict::default();
+            verdict.claim("never slower", ratio, 1.0, -0.07);
+            verdict
+        });
+        Verdict::over(&seeds).claims[0].holds
+    };
+    assert!(over([0.94, 1.0, 1.2]));
+    assert!(!over([0.92, 1.0, 1.2]));
+}
+
+#[test]
+fn figures_are_medians_over_the_seeds() {
+    let seeds = [90.0, 160.0, 110.0].map(|measured| {
+        let mut verdict = Verdict::default();
+        verdict.within(HERE, UNIT.of("figure"), measured, 100.0, 0.25);
+        verdict
+    });
+    let line = &Verdict::over(&seeds).lines[0];
+    assert_eq!((line.measured, line.spread), (110.0, [90.0, 160.0]));
+    assert!(line.reached);
 }
 
 #[test]
@@ -84,11 +133,42 @@ fn bounds_are_shares_or_differences() {
     verdict.within(HERE, UNIT.of("share"), 126.0, 100.0, 0.25);
     verdict.near(HERE, UNIT.of("difference"), -5.0, 0.8, 6.0);
     verdict.near(HERE, UNIT.of("difference"), -5.5, 0.8, 6.0);
-    verdict.beside(HERE, UNIT.of("neither"), 1.0, 2.0);
-    assert_eq!(verdict.reached(), (2, 4));
+    verdict.within(HERE, UNIT.of("none"), f64::NAN, 1.0, 0.25);
     let reached: Vec<_> = verdict.lines.iter().map(|line| line.reached).collect();
+    assert_eq!(reached, [true, false, true, false, false]);
+    assert_eq!(verdict.reached(), (2, 5));
+}
+
+/// The null model has the mean of a series on logarithms, and locks that are equal where a series
+/// has one figure.
+#[test]
+fn the_null_model_has_one_constant_for_a_series() {
+    let mut verdict = Verdict::default();
+    for (threads, measured, published) in [(1, 1.0, 1.0), (2, 4.0, 4.0)] {
+        let place = Place::new(threads, Count::Threads);
+        verdict.within(place, UNIT.of("series"), measured, published, 0.25);
+    }
+    verdict.within(HERE, RATIO.of("alone"), 2.0, 4.0, 0.25);
+    verdict.within(HERE, UNIT.of("alone"), 2.0, 4.0, 0.25);
+    predict(&mut verdict);
+    let nulls: Vec<_> = verdict.lines.iter().map(|line| line.null).collect();
+    let near = |null: Option<f64>, value: f64| (null.unwrap() - value).abs() < 1e-9;
+    assert!(near(nulls[0], 2.0) && near(nulls[1], 2.0), "{nulls:?}");
+    assert_eq!(nulls[2..], [Some(1.0), None]);
+    let score = Score::of(&verdict.lines);
     assert_eq!(
-        reached,
-        [Some(true), Some(false), Some(true), Some(false), None]
+        (score.figures, score.reached, score.null_reached),
+        (3, 2, 0)
     );
+    // Errors of 0, 0 and a factor of 2, against 2, 2 and 4.
+    assert!((score.skill().unwrap() - 0.75).abs() < 1e-9);
+}
+
+#[test]
+fn the_null_model_scales_builds_with_cpus() {
+    let machine = Machine::preset("e5-2620v4").unwrap();
+    let cpus = [8, 16, 32, 64].map(|vcpus| capacity(machine, vcpus));
+    let whole = 32.0 * machine.costs.sibling;
+    assert_eq!(cpus[..2], [8.0, 16.0]);
+    assert!((cpus[2] - whole).abs() < 1e-9 && (cpus[3] - whole).abs() < 1e-9);
 }

@@ -7,10 +7,20 @@ use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
 use serde::Serialize;
 
 use super::label::{Place, Quantity};
-use super::{Line, Reproduction, Verdict};
+use super::score::{Score, groups};
+use super::{Claim, Line, Reproduction, Verdict};
 use overlock_report::numbers::significant;
 
-const TITLES: [&str; 6] = ["where", "what", "simulated", "published", "ratio", "within"];
+const TITLES: [&str; 8] = [
+    "where",
+    "what",
+    "simulated",
+    "least to most",
+    "published",
+    "ratio",
+    "null model",
+    "within",
+];
 
 /// The table with its claims.
 pub fn describe(reproduction: &Reproduction) -> String {
@@ -31,13 +41,46 @@ pub fn describe(reproduction: &Reproduction) -> String {
         let _ = writeln!(text, "{}\n", grid(&verdict.lines));
     }
     for claim in &verdict.claims {
-        let holds = if claim.holds { "holds" } else { "fails" };
-        let _ = writeln!(text, "{holds}: {}", claim.what);
+        let _ = writeln!(text, "{}", claimed(claim));
     }
     for score in scores(verdict) {
         let _ = writeln!(text, "{score}");
     }
+    let _ = writeln!(text, "{}", scored(&Score::of(&verdict.lines)));
     text
+}
+
+/// The scores of groups of tables.
+pub fn summary(all: &[Reproduction]) -> String {
+    let line = |(name, score): &(String, Score)| format!("{name}: {}\n", scored(score));
+    groups(all).iter().map(line).collect()
+}
+
+fn scored(score: &Score) -> String {
+    let Score {
+        figures,
+        reached,
+        null_reached,
+        ..
+    } = score;
+    let skill = score
+        .skill()
+        .map_or_else(String::new, |skill| format!(", skill {skill:.2}"));
+    format!(
+        "of the {figures} figures that the null model predicts, {reached} are within their bounds; \
+         of its predictions {null_reached}{skill}"
+    )
+}
+
+fn claimed(claim: &Claim) -> String {
+    let holds = if claim.holds { "holds" } else { "fails" };
+    let percent = |log: f64| format!("{:+.1}", log.exp_m1() * 100.0);
+    let [least, most] = claim.spread.map(percent);
+    let (lead, margin) = (percent(claim.lead), percent(claim.margin));
+    format!(
+        "{holds}: {} ({lead} %, {least} to {most}; margin {margin})",
+        claim.what
+    )
 }
 
 /// How much of a table was reached.
@@ -63,27 +106,26 @@ fn grid(lines: &[Line]) -> String {
             line.place.to_string(),
             line.what.to_string(),
             significant(line.measured),
+            line.spread.map(significant).join(" to "),
             significant(line.published),
             format!("{:.2}", line.ratio),
+            line.null.map_or_else(String::new, significant),
             within(line),
         ]);
     }
-    for column in grid.column_iter_mut().skip(2).take(3) {
+    for column in grid.column_iter_mut().skip(2).take(5) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     grid.trim_fmt()
 }
 
 fn within(line: &Line) -> String {
-    let (Some(bound), Some(reached)) = (line.bound, line.reached) else {
-        return String::new();
-    };
     let bound = if line.absolute {
-        format!("{bound} points")
+        format!("± {}", significant(line.bound))
     } else {
-        format!("{:.0} %", bound * 100.0)
+        format!("{:.0} %", line.bound * 100.0)
     };
-    format!("{bound}: {}", if reached { "yes" } else { "no" })
+    format!("{bound}: {}", if line.reached { "yes" } else { "no" })
 }
 
 #[derive(Serialize)]
@@ -92,10 +134,13 @@ struct Record<'a> {
     place: Place,
     what: &'a Quantity,
     simulated: f64,
+    least: f64,
+    most: f64,
     published: f64,
     ratio: f64,
-    bound: Option<f64>,
-    reached: Option<bool>,
+    null: Option<f64>,
+    bound: f64,
+    reached: bool,
 }
 
 /// A line of CSV for each figure.
@@ -113,8 +158,11 @@ pub fn csv(out: &mut dyn io::Write, all: &[Reproduction]) -> io::Result<()> {
                     place: line.place,
                     what: &line.what,
                     simulated: line.measured,
+                    least: line.spread[0],
+                    most: line.spread[1],
                     published: line.published,
                     ratio: line.ratio,
+                    null: line.null,
                     bound: line.bound,
                     reached: line.reached,
                 })

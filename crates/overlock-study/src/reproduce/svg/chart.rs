@@ -1,6 +1,4 @@
-//! The figures of a table that have the same unit and were published of the same machine. Those
-//! without a tolerance have a chart of their own: some are so far apart that beside them a band
-//! would be as thin as a line.
+//! The figures of a table that have the same unit and were published of the same machine.
 
 use std::error::Error;
 
@@ -28,8 +26,6 @@ pub struct Chart<'a> {
     machine: Option<&'static str>,
     unit: &'static Unit,
     of: Count,
-    /// Whether its figures have a tolerance.
-    bounded: bool,
     places: Vec<Place>,
     /// The names of its figures.
     pub series: Vec<&'a str>,
@@ -43,27 +39,22 @@ pub enum Dot {
     Within,
     /// It is not.
     Outside,
-    /// There is no band.
-    Free,
 }
 
 impl<'a> Chart<'a> {
-    /// Those that show all of the lines, first the ones with a tolerance.
+    /// Those that show all of the lines.
     pub fn all(lines: &'a [Line]) -> Vec<Self> {
         let mut charts: Vec<Self> = Vec::new();
         for line in lines {
             let (place, what) = (line.place, &line.what);
-            let bounded = line.bound.is_some();
             let same = |chart: &Self| {
-                (chart.machine, chart.unit, chart.of, chart.bounded)
-                    == (place.machine, what.unit, place.of, bounded)
+                (chart.machine, chart.unit, chart.of) == (place.machine, what.unit, place.of)
             };
             let index = charts.iter().position(same).unwrap_or_else(|| {
                 charts.push(Self {
                     machine: place.machine,
                     unit: what.unit,
                     of: place.of,
-                    bounded,
                     places: Vec::new(),
                     series: Vec::new(),
                     lines: Vec::new(),
@@ -79,7 +70,6 @@ impl<'a> Chart<'a> {
             }
             chart.lines.push(line);
         }
-        charts.sort_by_key(|chart| !chart.bounded);
         charts
     }
 
@@ -146,10 +136,9 @@ impl<'a> Chart<'a> {
             let colour = colour(&line.what.series);
             let x = self.x(line, step);
             let (published, measured) = (line.published, line.measured);
-            if let Some([low, high]) = tolerance(line) {
-                let corners = [(x - half, low), (x + half, high)];
-                plot.draw(&Rectangle::new(corners, band(colour)))?;
-            }
+            let [low, high] = tolerance(line);
+            let corners = [(x - half, low), (x + half, high)];
+            plot.draw(&Rectangle::new(corners, band(colour)))?;
             let ends = vec![(x - half, published), (x + half, published)];
             plot.draw(&PathElement::new(ends, BLACK.stroke_width(2)))?;
             // A simulation that is too short may bring no figure.
@@ -178,9 +167,8 @@ impl<'a> Chart<'a> {
 impl Dot {
     fn of(line: &Line) -> Self {
         match line.reached {
-            Some(true) => Self::Within,
-            Some(false) => Self::Outside,
-            None => Self::Free,
+            true => Self::Within,
+            false => Self::Outside,
         }
     }
 
@@ -201,10 +189,6 @@ impl Dot {
                 area.draw(&Circle::new(at, 5, colour.filled()))?;
                 area.draw(&Circle::new(at, 9, OUTSIDE.stroke_width(2)))?;
             }
-            Self::Free => {
-                area.draw(&Circle::new(at, 4, WHITE.filled()))?;
-                area.draw(&Circle::new(at, 4, colour.stroke_width(2)))?;
-            }
         }
         Ok(())
     }
@@ -216,19 +200,18 @@ pub fn band(colour: RGBColor) -> ShapeStyle {
 }
 
 /// From where to where a simulated figure is near enough.
-fn tolerance(line: &Line) -> Option<[f64; 2]> {
-    let bound = line.bound?;
+fn tolerance(line: &Line) -> [f64; 2] {
+    let bound = line.bound;
     let most = if line.absolute {
         bound
     } else {
         bound * line.published
     };
-    Some([line.published - most, line.published + most])
+    [line.published - most, line.published + most]
 }
 
 /// The figures that an axis must include.
 fn figures(line: &Line) -> impl Iterator<Item = f64> {
     let both = [line.published, line.measured];
-    both.into_iter()
-        .chain(tolerance(line).into_iter().flatten())
+    both.into_iter().chain(tolerance(line))
 }

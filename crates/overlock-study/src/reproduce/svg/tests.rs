@@ -1,14 +1,16 @@
 use super::*;
 use crate::reproduce::Verdict;
-use crate::reproduce::label::{Count, Place, Unit};
+use crate::reproduce::label::{Count, Place, Scale, Unit};
 
 static RATE: Unit = Unit {
     title: "beans a second",
     short: None,
+    scale: Scale::Absolute,
 };
 static GAIN: Unit = Unit {
     title: "gain, percent",
     short: Some("percent"),
+    scale: Scale::Gain,
 };
 
 fn at(number: usize) -> Place {
@@ -20,8 +22,10 @@ fn reproduction(verdict: Verdict) -> Reproduction {
         table: "beans",
         about: "how many beans there are",
         assumes: "",
+        year: 2017,
         fitted: false,
         seed: 7,
+        seeds: 1,
         length: 1.0,
         verdict,
     }
@@ -56,7 +60,6 @@ fn elements<const N: usize>(
 
 const BAND: &str = r#"opacity="0.25""#;
 const RING: &str = r#"r="9""#;
-const FREE: &str = r#"r="4" opacity="1" fill="none""#;
 
 /// Left, top, width and height.
 fn bands(picture: &str) -> Vec<[f64; 4]> {
@@ -81,7 +84,6 @@ fn mixed() -> Verdict {
             published * 8.0,
             0.3,
         );
-        verdict.beside(at(vcpus), RATE.of("free"), measured, published);
     }
     verdict
 }
@@ -95,9 +97,8 @@ fn figures_are_in_their_bands_or_marked() {
     let picture = picture(&[reproduction(verdict)]);
     let count = |reached| lines.iter().filter(|line| line.reached == reached).count();
     let (bands, rings) = (bands(&picture), circles(&picture, RING));
-    assert_eq!(bands.len(), count(Some(true)) + count(Some(false)));
-    assert_eq!(rings.len(), count(Some(false)));
-    assert_eq!(circles(&picture, FREE).len(), count(None));
+    assert_eq!(bands.len(), lines.len());
+    assert_eq!(rings.len(), count(false));
     let dots = circles(&picture, r#"r="5""#);
     for [left, top, width, height] in bands {
         let row = |y: f64| ((y - f64::from(HEAD + TITLE)) / f64::from(ROW)).floor();
@@ -112,9 +113,9 @@ fn figures_are_in_their_bands_or_marked() {
 fn more_is_higher_and_stands_further_to_the_right() {
     let mut verdict = Verdict::default();
     for vcpus in [2, 4, 8] {
-        verdict.beside(at(vcpus), RATE.of("free"), vcpus as f64, 1.0);
+        verdict.within(at(vcpus), RATE.of("beans"), vcpus as f64, 1.0, 10.0);
     }
-    let dots = circles(&picture(&[reproduction(verdict)]), FREE);
+    let dots = circles(&picture(&[reproduction(verdict)]), r#"r="5""#);
     assert!(
         dots.is_sorted_by(|[x, y], [next, above]| x < next && y > above),
         "{dots:?}"
@@ -134,7 +135,6 @@ fn axes_have_titles_with_units() {
         "how many beans there are\n",
         "3 of 9 figures within their bounds; not looked at",
         "seed 7\n",
-        "free\n",
     ] {
         assert!(picture.contains(part), "{part}: {picture}");
     }
