@@ -41,7 +41,7 @@ impl Protected {
     }
 
     /// Uses the data as one of the readers of their lock.
-    pub fn look(&self, section: impl FnOnce()) {
+    pub fn observe(&self, section: impl FnOnce()) {
         let seen = || (self.holder.load(Relaxed), self.count.load(Relaxed));
         let before = seen();
         section();

@@ -62,7 +62,7 @@ impl<L: RawRwLock> Subject for Shared<L> {
     fn visit(&self, reads: bool, data: &Protected, section: impl FnOnce()) -> bool {
         if reads {
             let token = self.0.read();
-            data.look(section);
+            data.observe(section);
             // SAFETY: of the acquisition above.
             unsafe { self.0.unlock_read(token) };
         } else {
@@ -92,7 +92,7 @@ impl<L: RawRwLock> Subject for FaultyReaders<L> {
     #[inline]
     fn visit(&self, reads: bool, data: &Protected, section: impl FnOnce()) -> bool {
         if reads {
-            data.look(section);
+            data.observe(section);
             return true;
         }
         self.0.visit(false, data, section)
