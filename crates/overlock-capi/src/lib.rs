@@ -3,7 +3,7 @@
 //!
 //! | C | Rust |
 //! |---|---|
-//! | `ovl_mutex_t`, `ovl_spinlock_t` | [`Overlock`](overlock_core::sleep::Overlock), with its fast path in the header |
+//! | `ovl_mutex_t`, `ovl_spinlock_t` | [`Overlock`](overlock_core::sleep::Overlock), fast path in the header |
 //! | `ovl_rwlock_t` | [`OverlockRw`](overlock_core::rw::OverlockRw) |
 //! | `ovl_cond_t` | [`Condvar`](overlock_core::sleep::Condvar) |
 //!

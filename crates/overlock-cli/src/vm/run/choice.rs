@@ -27,7 +27,7 @@ const LONGEST_SECTION: usize = 1_000_000_000;
 const LONGEST_ROUND: usize = 86_400_000;
 
 /// Locks of the image that are broken on purpose. They are in no list.
-const FAULTY: [&str; 2] = ["faulty_no_exclusion", "faulty_lost_kick"];
+const FAULTY: [&str; 3] = ["faulty_no_exclusion", "faulty_lost_kick", "faulty_readers"];
 
 /// A lock to run.
 #[derive(Clone, Copy, Debug)]
