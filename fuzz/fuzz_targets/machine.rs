@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
     assert!(memory_of(text).is_none_or(|bytes| bytes % 1024 == 0));
     assert_ne!(count_list(text), Some(0));
     if let Some(ran) = ran_of(text) {
-        let again = format!("{} 0 {}", ran.time, ran.turns);
+        let again = format!("{} 0 {}", ran.time, ran.slices);
         assert_eq!(ran_of(&again), Some(ran));
     }
     assert!(!state_of(text).is_empty());
