@@ -33,6 +33,7 @@
 //! - C4: a watcher of a line is notified of each later change, at the latest when the change takes
 //!   effect.
 
+mod cores;
 mod line;
 mod paths;
 #[cfg(test)]
@@ -44,7 +45,8 @@ use rustc_hash::FxHashMap;
 
 use crate::machine::Machine;
 use crate::time::Time;
-use line::{Copies, Line, Request, Watcher, bit};
+use cores::Cores;
+use line::{Copies, Line, Request, Watcher};
 use paths::Path;
 
 /// Bytes of a cache line.
@@ -168,10 +170,10 @@ impl Cache {
 
     /// Whether `core` has the right for this access.
     pub fn has(&self, line: usize, core: usize, access: Access) -> bool {
-        match self.lines[line].copies {
+        match &self.lines[line].copies {
             Copies::None => false,
-            Copies::Owned(owner) => owner == core,
-            Copies::Shared(cores) => access == Access::Read && cores & bit(core) != 0,
+            Copies::Owned(owner) => *owner == core,
+            Copies::Shared(cores) => access == Access::Read && cores.contains(core),
         }
     }
 
@@ -348,7 +350,7 @@ impl Cache {
     fn grant(&mut self, line: usize, request: &Request, arrives: Time) {
         let socket = self.machine.socket_of(request.core);
         let had = self.has(line, request.core, request.access);
-        let near = match self.lines[line].copies {
+        let near = match &self.lines[line].copies {
             Copies::None => None,
             Copies::Owned(_) => Some(self.lines[line].home == socket),
             Copies::Shared(cores) => Some(self.reaches(cores, socket)),
@@ -360,34 +362,37 @@ impl Cache {
             Some(false) => self.traffic.far += 1,
         }
         let state = &mut self.lines[line];
-        let before = state.copies;
-        let all = match (request.access, before) {
-            (Access::Read, Copies::Shared(cores)) => Copies::Shared(cores | bit(request.core)),
+        let was_shared = matches!(state.copies, Copies::Shared(_));
+        let owner = match state.copies {
+            Copies::Owned(owner) => Some(owner),
+            _ => None,
+        };
+        match (request.access, &mut state.copies) {
+            (Access::Read, Copies::Shared(cores)) => cores.insert(request.core),
             // A read takes over a changed line, since the reader is likely to change it next.
-            (Access::Read, Copies::Owned(owner))
+            (Access::Read, &mut Copies::Owned(owner))
                 if owner != request.core && !(self.machine.migratory && state.dirty) =>
             {
-                Copies::Shared(bit(owner) | bit(request.core))
+                state.copies = Copies::Shared(Cores::of(&[owner, request.core]));
             }
-            _ => Copies::Owned(request.core),
-        };
-        state.copies = all;
+            _ => state.copies = Copies::Owned(request.core),
+        }
         state.dirty = false;
-        if matches!(all, Copies::Owned(_)) {
+        let is_owned = matches!(state.copies, Copies::Owned(_));
+        if is_owned {
             state.arrival = arrives;
             if state.home != socket {
                 state.home = socket;
                 state.since = arrives;
             }
-            let taken = matches!(before, Copies::Owned(owner) if owner != request.core);
+            let taken = owner.is_some_and(|owner| owner != request.core);
             if taken || request.access != Access::Read {
                 self.lose(line, request.vcpu);
             }
         }
         // One more reader of a line that its socket shares affects only waiting requests of its own
         // core.
-        let joins =
-            matches!((before, all), (Copies::Shared(_), Copies::Shared(_))) && near == Some(true);
+        let joins = was_shared && !is_owned && near == Some(true);
         self.redirect(line, joins.then_some(request.core));
     }
 

@@ -1,6 +1,7 @@
 //! The state of a cache line.
 
 use super::Access;
+use super::cores::Cores;
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,12 +26,7 @@ pub(super) enum Copies {
     /// Owned by this core.
     Owned(usize),
     /// Shared by the cores of this set.
-    Shared(u128),
-}
-
-/// The set that contains this core only.
-pub(super) fn bit(core: usize) -> u128 {
-    1 << core
+    Shared(Cores),
 }
 
 #[derive(Debug)]

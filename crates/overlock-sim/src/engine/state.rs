@@ -1,6 +1,5 @@
 //! The state of a simulation, and the passing of its time.
 
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use overlock_core::diagram::{Diagram, Transition};
@@ -8,7 +7,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
 
-use super::events::{CHECK_INTERVAL, Event};
+use super::events::{CHECK_INTERVAL, Event, Planned};
 use super::vcpu::{Doing, Vcpu};
 use super::{Outcome, Setup};
 use crate::account::{Counts, State};
@@ -42,7 +41,7 @@ pub(super) struct Engine {
     pub random: Random,
     /// The scheduled slice event of each CPU, and the stamp of the valid one.
     pub slices: Vec<(Option<Time>, u64)>,
-    pub events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    pub events: BinaryHeap<Planned>,
     pub planned: u64,
     pub signals: Vec<Signal>,
     pub transitions: Vec<(&'static Diagram, Vec<u64>)>,
@@ -143,7 +142,7 @@ impl Engine {
     pub fn pass(&mut self, vcpu: usize, time: Time, state: State) -> bool {
         self.enter(vcpu, state);
         let until = self.now + time;
-        let next = self.events.peek().map(|Reverse((at, ..))| *at);
+        let next = self.events.peek().map(|planned| planned.at);
         if until < self.next_check && next.is_none_or(|next| next > until) {
             self.now = until;
             return false;
