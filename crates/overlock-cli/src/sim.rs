@@ -1,5 +1,6 @@
 //! `overlock sim`
 
+mod build;
 mod machine;
 mod merge;
 mod reproduce;

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
+use overlock_study::sweep::merge::Merged;
+use overlock_study::sweep::{Build, Line, Outcome, Part};
 use predicates::prelude::*;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -64,6 +66,21 @@ impl Place {
         command.assert()
     }
 
+    /// A file of these results.
+    fn write(&self, name: &str, part: Part) {
+        let lines = part.lines.into_iter();
+        let merged = Merged {
+            build: part.build,
+            grid: part.grid,
+            lines: lines.map(|line| Line::new(line.record)).collect(),
+            missing: Vec::new(),
+            duplicates: 0,
+        };
+        merged
+            .write(fs::File::create(self.path(name)).unwrap())
+            .unwrap();
+    }
+
     /// All of the small grid, merged.
     fn whole(&self) -> String {
         self.sweep("whole", &["--jobs", "3"]).success();
@@ -111,6 +128,8 @@ fn a_line_is_what_the_simulation_told() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let header = lines.next().unwrap();
     assert_eq!(header["format"], "overlock sweep");
+    assert_eq!(header["build"]["program"], env!("CARGO_PKG_VERSION"));
+    assert!(header["build"]["commit"].as_str() > Some(""), "{header}");
     assert_eq!(header["grid"]["seeds"], serde_json::json!([1, 2, 3]));
     for line in lines {
         assert_eq!(line["workload"], "micro:cs=95:ncs=0", "{line}");
@@ -133,7 +152,7 @@ fn a_sweep_goes_on_after_a_half_written_line() {
     let place = Place::new();
     let whole = place.whole();
     let file = place.read("whole");
-    for length in [10, 400, file.len() / 2, file.len() - 1] {
+    for length in [10, 600, file.len() / 2, file.len() - 1] {
         fs::write(place.path("cut"), &file[..length]).unwrap();
         place
             .sweep("cut", &["--quiet"])
@@ -169,19 +188,70 @@ fn what_is_missing_is_named() {
 fn contradictions_are_refused() {
     let place = Place::new();
     let whole = place.whole();
-    let other = whole.replacen(r#""total":"#, r#""total":1"#, 1);
-    fs::write(place.path("other"), other).unwrap();
+    let mut other = Part::read(Path::new(&place.path("whole")))
+        .unwrap()
+        .unwrap();
+    if let Outcome::Measured(measured) = &mut other.lines[0].record.outcome {
+        measured.total += 1;
+    }
+    place.write("other", other);
     refused(
         place.merge(&["whole", "other"], "all"),
-        &[
-            "other",
-            "contradicts",
-            "whole",
-            "different builds",
-            "seed 1",
-        ],
+        &["other", "contradicts", "whole", "of one build", "seed 1"],
     );
     assert!(!Path::new(&place.path("all")).exists());
+    assert_eq!(place.read("whole.merged"), whole);
+}
+
+/// Fails where a line counts whatever its checksum is.
+#[test]
+fn a_changed_digit_is_refused() {
+    let place = Place::new();
+    let whole = place.whole();
+    let total = whole.match_indices(r#""total":"#).nth(4).unwrap().0 + r#""total":"#.len();
+    let digit = if whole.as_bytes()[total] == b'7' {
+        "8"
+    } else {
+        "7"
+    };
+    let mut changed = whole;
+    changed.replace_range(total..=total, digit);
+    fs::write(place.path("changed"), &changed).unwrap();
+    let says = ["changed: line 6 was changed", "its checksum is"];
+    refused(place.sweep("changed", &[]), &says);
+    refused(place.merge(&["changed"], "all"), &says);
+    assert_eq!(place.read("changed"), changed);
+}
+
+/// Fails where builds are not compared.
+#[test]
+fn other_builds_are_refused() {
+    let place = Place::new();
+    place.whole();
+    let part = || {
+        Part::read(Path::new(&place.path("whole")))
+            .unwrap()
+            .unwrap()
+    };
+    let with = |change: fn(&mut Build)| {
+        let mut other = part();
+        change(&mut other.build);
+        place.write("other", other);
+    };
+    let says = |says: [&str; 2]| {
+        let resumed = [&["other: line 1 is of overlock"], &says[..]].concat();
+        refused(place.sweep("other", &[]), &resumed);
+        refused(place.merge(&["whole", "other"], "all"), &resumed);
+    };
+    with(|build| build.commit = "4d92672".to_owned());
+    says(["(commit 4d92672", "whose results are not those of"]);
+    with(|build| build.changes = Some("89abcdef".to_owned()));
+    says(["with changes 89abcdef", "whose results are not those of"]);
+    with(|build| build.profile = "quick".to_owned());
+    says(["profile quick", "whose results are not those of"]);
+    // Alone it has tables, whichever build has simulated it.
+    place.merge(&["other"], "all").success();
+    assert_eq!(place.read("all"), place.read("other"));
 }
 
 #[test]
@@ -195,9 +265,9 @@ fn files_of_something_else_are_refused() {
     refused(place.merge(&["text"], "all"), &no_file);
     with(
         "new",
-        &whole.replacen(r#""version":1"#, r#""version":9"#, 1),
+        &whole.replacen(r#""version":2"#, r#""version":9"#, 1),
     );
-    refused(place.sweep("new", &[]), &["is of format 9", "has format 1"]);
+    refused(place.sweep("new", &[]), &["is of format 9", "has format 2"]);
     refused(
         place.sweep("whole", &["--seeds", "7"]),
         &["is of another grid, with seeds 1,2,3"],
@@ -289,13 +359,15 @@ fn locks_that_take_fewer_vcpus_are_left_out() {
 #[test]
 fn a_failure_is_kept_and_told_at_the_end() {
     let place = Place::new();
-    let whole = place.whole();
+    place.whole();
     // A lock that fails, as its line says.
-    let (first, rest) = whole.split_once('\n').unwrap();
-    let line = rest.lines().next().unwrap();
-    let key = &line[..line.find(r#","elapsed_s""#).unwrap()];
-    let failed = format!("{first}\n{key},\"error\":\"does not exclude\"}}\n");
-    fs::write(place.path("failed"), failed).unwrap();
+    let mut failed = Part::read(Path::new(&place.path("whole.merged")))
+        .unwrap()
+        .unwrap();
+    failed.lines.truncate(1);
+    let error = "does not exclude".to_owned();
+    failed.lines[0].record.outcome = Outcome::Failed { error };
+    place.write("failed", failed);
     let told = "1 of 12 simulations failed, first e5-2699v3, kvm, micro:cs=95:ncs=0, 3 vCPUs, ticket, seed 1: does not exclude";
     // It is not tried again: it would do the same.
     place

@@ -6,23 +6,27 @@
 //! | [`grid`] | which simulations there are, and their order |
 //! | [`shard`] | the part of them that one of several machines takes |
 //! | [`record`] | one simulation, and what it brings |
+//! | [`build`] | the build of the program, which results depend on |
 //! | [`store`] | the file of results, a line for each simulation |
 //! | [`run`] | all that are left to do, on several threads |
 //! | [`merge`] | several files made one |
 //! | [`table`], [`csv`] | the results for people, and for other programs |
 
+pub mod build;
 pub mod csv;
 pub mod error;
 pub mod grid;
 pub mod merge;
 pub mod record;
 pub mod run;
+mod seal;
 pub mod shard;
 pub mod store;
 pub mod table;
 #[cfg(test)]
 mod tests;
 
+pub use build::Build;
 pub use error::Error;
 pub use grid::{Grid, Key, Point};
 pub use record::{Measured, Outcome, Record, simulate};

@@ -7,7 +7,7 @@ use std::thread;
 
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
-use overlock_study::reproduce::{Options, TABLES, Table, svg, text};
+use overlock_study::reproduce::{Options, TABLES, Table, markdown, svg, text};
 
 use crate::exit::Exit;
 use crate::measure::ending;
@@ -58,6 +58,10 @@ pub struct Args {
     /// Draw the tables below each other: published figures, their tolerances, simulated figures
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+
+    /// Print the tables as docs/simulator.md has them
+    #[arg(long)]
+    markdown: bool,
 
     /// Print neither progress nor tables
     #[arg(long, short)]
@@ -138,14 +142,21 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             }
         })?;
         if !silent {
-            let text = text::describe(&reproduction) + "\n";
+            let text = match args.markdown {
+                true => markdown::table(&reproduction),
+                false => text::describe(&reproduction),
+            } + "\n";
             progress.aside(|| print(io::stdout().lock(), text.as_bytes()))?;
         }
         all.push(reproduction);
     }
     progress.finish();
     if !silent && all.len() > 1 {
-        print(io::stdout().lock(), text::summary(&all).as_bytes())?;
+        let text = match args.markdown {
+            true => markdown::summary(&all),
+            false => text::summary(&all),
+        };
+        print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write(
         |out| text::json(out, &all),

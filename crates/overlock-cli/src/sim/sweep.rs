@@ -13,6 +13,7 @@ use overlock_study::sweep::merge::failures;
 use overlock_study::sweep::run::{left, run as simulated};
 use overlock_study::sweep::{Error, Grid, Key, Line, Point, Shard, Store, simulate};
 
+use super::build;
 use super::machine::{self, MOST_VCPUS};
 use super::run::{locks, seconds};
 use crate::exit::Exit;
@@ -192,7 +193,7 @@ fn vcpus(option: &str, words: &[String], least: u64) -> Result<Vec<usize>, Exit>
 /// Runs the simulations that `args` describe, as far as they have not been run.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let Choice { grid, shard, jobs } = &Choice::new(args)?;
-    let (mut store, mut done) = Store::open(&args.out, grid).map_err(refused)?;
+    let (mut store, mut done) = Store::open(&args.out, &build::this(), grid).map_err(refused)?;
     let mine: Vec<Point<'_>> = shard.of(grid.points()).collect();
     let todo = left(mine.iter().copied(), &done);
     if !args.quiet {

@@ -62,7 +62,7 @@ impl Score {
     }
 }
 
-/// The scores of groups of tables: by the year of the document, and by the fit.
+/// The scores of groups of tables: those left out of the fit, then by the year of the document.
 pub fn groups(all: &[Reproduction]) -> Vec<(String, Score)> {
     let score = |belongs: &dyn Fn(&Reproduction) -> bool| {
         let tables = all.iter().filter(|table| belongs(table));
@@ -71,17 +71,12 @@ pub fn groups(all: &[Reproduction]) -> Vec<(String, Score)> {
     let mut years: Vec<u16> = all.iter().map(|table| table.year).collect();
     years.sort_unstable();
     years.dedup();
-    let mut groups: Vec<_> = years
-        .iter()
-        .map(|&year| {
-            let score = score(&|table| table.year == year);
-            (format!("documents of {year}"), score)
-        })
-        .collect();
-    groups.push((
-        "left out of the fit".to_owned(),
-        score(&|table| !table.fitted),
-    ));
+    let left_out = score(&|table| !table.fitted);
+    let mut groups = vec![("left out of the fit".to_owned(), left_out)];
+    groups.extend(years.iter().rev().map(|&year| {
+        let score = score(&|table| table.year == year);
+        (format!("documents of {year}"), score)
+    }));
     groups.push(("all".to_owned(), score(&|_| true)));
     groups.retain(|(_, score)| score.figures > 0);
     groups

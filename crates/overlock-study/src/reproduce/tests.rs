@@ -40,6 +40,10 @@ fn tables_are_reproduced_and_the_same_again() {
         assert_eq!(done, 4 * table.cases());
         assert!(one.verdict.lines.len() >= table.csv.lines().count() - 1);
         assert_eq!(text::describe(&one), text::describe(&other));
+        let page = markdown::table(&one);
+        assert!(page.starts_with(&format!("<!-- sim reproduce {name}: begin -->\n")));
+        assert!(page.ends_with(&format!("<!-- sim reproduce {name}: end -->\n")));
+        assert_eq!(page, markdown::table(&other));
         let mut file = Vec::new();
         text::csv(&mut file, &[one]).unwrap();
         assert!(String::from_utf8(file).unwrap().lines().count() > 1);

@@ -74,13 +74,17 @@ fn scored(score: &Score) -> String {
 
 fn claimed(claim: &Claim) -> String {
     let holds = if claim.holds { "holds" } else { "fails" };
-    let percent = |log: f64| format!("{:+.1}", log.exp_m1() * 100.0);
     let [least, most] = claim.spread.map(percent);
     let (lead, margin) = (percent(claim.lead), percent(claim.margin));
     format!(
         "{holds}: {} ({lead} %, {least} to {most}; margin {margin})",
         claim.what
     )
+}
+
+/// The logarithm of a ratio, in percent.
+pub(super) fn percent(log: f64) -> String {
+    format!("{:+.1}", log.exp_m1() * 100.0)
 }
 
 /// How much of a table was reached.
@@ -119,7 +123,7 @@ fn grid(lines: &[Line]) -> String {
     grid.trim_fmt()
 }
 
-fn within(line: &Line) -> String {
+pub(super) fn within(line: &Line) -> String {
     let bound = if line.absolute {
         format!("± {}", significant(line.bound))
     } else {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use super::build::Build;
 use super::error::Error;
 use super::grid::{Grid, Key};
 use super::record::Outcome;
@@ -11,6 +12,8 @@ use super::store::{Line, Part, header};
 /// All parts together.
 #[derive(Debug)]
 pub struct Merged {
+    /// The build that has simulated all parts.
+    pub build: Build,
     /// The grid of the parts.
     pub grid: Grid,
     /// The results, in the grid's order.
@@ -25,18 +28,22 @@ pub struct Merged {
 ///
 /// # Errors
 ///
-/// If parts are of different grids, or disagree about a point. Simulations depend on nothing but
-/// their settings, so the parts are then of different builds of this program.
+/// If parts are of different grids or builds, or disagree about a point. Simulations depend on
+/// nothing but their settings and the build.
 pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Error> {
     let mut parts = parts.into_iter();
     let Some(first) = parts.next() else {
         return Ok(None);
     };
-    let grid = first.grid.clone();
+    let (build, grid) = (first.build.clone(), first.grid.clone());
     let mut found: HashMap<Key, (Line, String)> = HashMap::new();
     let mut duplicates = 0;
+    let mut alone = true;
     for part in std::iter::once(first).chain(parts) {
-        part.expect(&grid)?;
+        // A build that is unknown is the same as itself only.
+        if !std::mem::take(&mut alone) {
+            part.expect(&build, &grid)?;
+        }
         for line in part.lines {
             match found.get(&line.record.key) {
                 None => {
@@ -48,7 +55,7 @@ pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Er
                     let key = &line.record.key;
                     return Err(Error::refused(
                         &part.path,
-                        format!("contradicts {origin}: they are of different builds ({key})"),
+                        format!("contradicts {origin}, although both are of one build ({key})"),
                     ));
                 }
             }
@@ -58,6 +65,7 @@ pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Er
         lines: Vec::with_capacity(found.len()),
         missing: Vec::new(),
         duplicates,
+        build,
         grid,
     };
     for point in merged.grid.points() {
@@ -82,9 +90,9 @@ impl Merged {
     ///
     /// Those of `out`.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
-        writeln!(out, "{}", header(&self.grid))?;
+        writeln!(out, "{}", header(&self.build, &self.grid))?;
         for line in &self.lines {
-            writeln!(out, "{}", line.text)?;
+            writeln!(out, "{}", line.sealed(&self.build))?;
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! The file of results: a line of JSON that says what the file is, then one for each simulation
-//! that has ended.
+//! that has ended. Each line ends with its checksum.
 //!
 //! Lines are only ever appended, each in one piece as its simulation ends. A process that is killed
 //! in between leaves half a line at the end, which the next one removes; the rest is whole.
@@ -11,34 +11,35 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::build::Build;
 use super::error::Error;
 use super::grid::{Grid, Key, Names};
 use super::record::Record;
+use super::seal::{seal, unseal};
 
 /// How a file begins.
 const MARK: &str = r#"{"format":"overlock sweep","#;
 /// Changes with the meaning of the lines.
-const VERSION: u32 = 1;
-/// Results of one version of the simulator are not those of another.
-const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
     format: String,
     version: u32,
-    program: String,
+    build: Build,
     grid: Names,
 }
 
 /// The first line, without its end.
-pub(super) fn header(grid: &Grid) -> String {
+pub(super) fn header(build: &Build, grid: &Grid) -> String {
     let header = Header {
         format: "overlock sweep".to_owned(),
         version: VERSION,
-        program: PROGRAM.to_owned(),
+        build: build.clone(),
         grid: grid.names(),
     };
-    serde_json::to_string(&header).expect("names and numbers can be written")
+    let text = serde_json::to_string(&header).expect("names and numbers can be written");
+    seal(&text, None)
 }
 
 /// A line that is there.
@@ -46,7 +47,7 @@ pub(super) fn header(grid: &Grid) -> String {
 pub struct Line {
     /// Its content.
     pub record: Record,
-    /// The line itself, without its end.
+    /// The line itself, without its checksum and its end.
     pub text: String,
 }
 
@@ -56,6 +57,11 @@ impl Line {
         let text = serde_json::to_string(&record).expect("names and numbers can be written");
         Self { record, text }
     }
+
+    /// The line with its checksum, in a file of `build`.
+    pub(super) fn sealed(&self, build: &Build) -> String {
+        seal(&self.text, Some(build))
+    }
 }
 
 /// The content of a file.
@@ -63,6 +69,8 @@ impl Line {
 pub struct Part {
     /// The file.
     pub path: PathBuf,
+    /// The build that has simulated.
+    pub build: Build,
     /// The grid that it has when it is done, perhaps together with other parts.
     pub grid: Grid,
     /// The results, in their order.
@@ -94,9 +102,10 @@ impl Part {
         let whole = std::str::from_utf8(&content[..end])
             .map_err(|error| refused(format!("is damaged: {error}")))?;
         let mut lines = whole.split('\n');
-        let grid = first(lines.next().unwrap_or_default()).map_err(refused)?;
+        let (build, grid) = first(lines.next().unwrap_or_default()).map_err(refused)?;
         let mut part = Self {
             path: path.to_owned(),
+            build,
             grid,
             lines: Vec::new(),
             whole: end as u64 + 1,
@@ -107,23 +116,21 @@ impl Part {
 
     fn fill<'a>(&mut self, lines: impl Iterator<Item = &'a str>) -> Result<(), Error> {
         let points = self.grid.points();
-        let mut found: HashMap<Key, Option<&str>> =
+        let mut found: HashMap<Key, Option<String>> =
             points.iter().map(|point| (point.key(), None)).collect();
         for (index, text) in lines.enumerate() {
             let refused = |why: String| {
                 let number = index + 2;
                 Error::refused(&self.path, format!("line {number} {why}"))
             };
-            let record: Record = serde_json::from_str(text)
+            let text = unseal(text, Some(&self.build)).map_err(refused)?;
+            let record: Record = serde_json::from_str(&text)
                 .map_err(|error| refused(format!("is damaged: {error}")))?;
             let Some(place) = found.get_mut(&record.key) else {
                 return Err(refused(format!("is not of this grid: {}", record.key)));
             };
-            match place.replace(text) {
-                None => self.lines.push(Line {
-                    text: text.to_owned(),
-                    record,
-                }),
+            match place.replace(text.clone()) {
+                None => self.lines.push(Line { text, record }),
                 Some(other) if other == text => {}
                 Some(_) => {
                     return Err(refused(format!("contradicts one before: {}", record.key)));
@@ -133,8 +140,11 @@ impl Part {
         Ok(())
     }
 
-    /// Complains unless it is a part of `grid`.
-    pub(super) fn expect(&self, grid: &Grid) -> Result<(), Error> {
+    /// Complains unless it is a part of `grid`, simulated by `build`.
+    pub(super) fn expect(&self, build: &Build, grid: &Grid) -> Result<(), Error> {
+        if let Some(why) = build.refuses(&self.build) {
+            return Err(Error::refused(&self.path, format!("line 1 {why}")));
+        }
         match self.grid.names().difference(&grid.names()) {
             None => Ok(()),
             Some((what, theirs)) => Err(Error::refused(
@@ -145,46 +155,44 @@ impl Part {
     }
 }
 
-/// The grid of a file, by its first line.
-fn first(line: &str) -> Result<Grid, String> {
-    /// The header fields of every version.
+/// The build and the grid of a file, by its first line.
+fn first(line: &str) -> Result<(Build, Grid), String> {
+    /// The header field of every version.
     #[derive(Deserialize)]
     struct Version {
         version: u32,
-        program: String,
     }
     let damaged = |error: serde_json::Error| format!("line 1 is damaged: {error}");
-    let Version { version, program } = serde_json::from_str(line).map_err(damaged)?;
+    let Version { version } = serde_json::from_str(line).map_err(damaged)?;
     if version != VERSION {
         return Err(format!(
-            "is of format {version}, and overlock {PROGRAM} has format {VERSION}"
+            "line 1 is of format {version}, and this program has format {VERSION}"
         ));
     }
-    if program != PROGRAM {
-        return Err(format!(
-            "is of overlock {program}, whose results are not those of overlock {PROGRAM}"
-        ));
-    }
-    let header: Header = serde_json::from_str(line).map_err(damaged)?;
+    let object = unseal(line, None).map_err(|why| format!("line 1 {why}"))?;
+    let header: Header = serde_json::from_str(&object).map_err(damaged)?;
     let grid = header.grid.grid();
-    grid.map_err(|error| format!("line 1 is damaged: {error}"))
+    let grid = grid.map_err(|error| format!("line 1 is damaged: {error}"))?;
+    Ok((header.build, grid))
 }
 
 /// A file that results are appended to.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    build: Build,
     file: File,
 }
 
 impl Store {
-    /// Opens the file at `path` for the results of `grid`, or makes it, and returns the results
-    /// that are there already.
+    /// Opens the file at `path` for the results of `build` on `grid`, or makes it, and returns the
+    /// results that are there already.
     ///
     /// # Errors
     ///
-    /// If the file is of something else, or cannot be written, or another process writes it now.
-    pub fn open(path: &Path, grid: &Grid) -> Result<(Self, Vec<Line>), Error> {
+    /// If the file is of something else or of another build, or was changed. If it cannot be
+    /// written, or another process writes it now.
+    pub fn open(path: &Path, build: &Build, grid: &Grid) -> Result<(Self, Vec<Line>), Error> {
         let io = || Error::io(path);
         let mut file = OpenOptions::new()
             .read(true)
@@ -208,19 +216,20 @@ impl Store {
         file.read_to_end(&mut content).map_err(io())?;
         let part = Part::parse(path, &content)?;
         if let Some(part) = &part {
-            part.expect(grid)?;
+            part.expect(build, grid)?;
         }
         let whole = part.as_ref().map_or(0, |part| part.whole);
         file.set_len(whole).map_err(io())?;
         file.seek(SeekFrom::Start(whole)).map_err(io())?;
         let mut store = Self {
             path: path.to_owned(),
+            build: build.clone(),
             file,
         };
         let lines = match part {
             Some(part) => part.lines,
             None => {
-                store.write(header(grid))?;
+                store.write(header(build, grid))?;
                 Vec::new()
             }
         };
@@ -233,7 +242,7 @@ impl Store {
     ///
     /// If it cannot be written.
     pub fn append(&mut self, line: &Line) -> Result<(), Error> {
-        self.write(line.text.clone())
+        self.write(line.sealed(&self.build))
     }
 
     fn write(&mut self, mut text: String) -> Result<(), Error> {

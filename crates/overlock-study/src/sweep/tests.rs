@@ -44,6 +44,16 @@ fn grid(vcpus: &[usize], seeds: u64) -> Grid {
     grid.check().unwrap()
 }
 
+fn build() -> Build {
+    Build {
+        program: "0.1.0".to_owned(),
+        commit: "4d92672".to_owned(),
+        changes: None,
+        profile: "release".to_owned(),
+        checks: false,
+    }
+}
+
 /// A result that depends on the point and on nothing else, and is quick.
 fn quick(point: &Point<'_>) -> Result<Measured, Failure> {
     if point.seed == 3 {
@@ -87,7 +97,7 @@ fn nothing() -> Measured {
 
 /// Runs what is left of a shard.
 fn sweep(path: &Path, grid: &Grid, shard: Shard) {
-    let (mut store, done) = Store::open(path, grid).unwrap();
+    let (mut store, done) = Store::open(path, &build(), grid).unwrap();
     let points = left(shard.of(grid.points()), &done);
     let ended = run(
         &points,
@@ -217,8 +227,11 @@ fn two_shards_may_share_a_file() {
     let merged = merge([part(&path)]).unwrap().unwrap();
     assert_eq!(bytes(&merged), whole(&dir, &grid));
     // But not at the same time.
-    let _store = Store::open(&path, &grid).unwrap();
-    refused(Store::open(&path, &grid), "another sweep writes to it");
+    let _store = Store::open(&path, &build(), &grid).unwrap();
+    refused(
+        Store::open(&path, &build(), &grid),
+        "another sweep writes to it",
+    );
 }
 
 #[test]
@@ -245,7 +258,7 @@ fn failures_do_not_stop_the_others_and_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let grid = grid(&[4], 4);
     let path = dir.path().join("file");
-    let (mut store, _) = Store::open(&path, &grid).unwrap();
+    let (mut store, _) = Store::open(&path, &build(), &grid).unwrap();
     let simulate = |point: &Point<'_>| {
         assert!(point.seed != 2, "the lock is held");
         quick(point)
@@ -296,7 +309,7 @@ fn an_interrupted_sweep_keeps_what_is_done() {
     let dir = tempfile::tempdir().unwrap();
     let grid = grid(&[4], 3);
     let path = dir.path().join("file");
-    let (mut store, _) = Store::open(&path, &grid).unwrap();
+    let (mut store, _) = Store::open(&path, &build(), &grid).unwrap();
     let interrupt = Interrupt::default();
     let done = grid
         .points()

@@ -1,5 +1,6 @@
 //! Files that are refused: what is in them is something else, or does not fit.
 
+use super::super::seal::{seal, unseal};
 use super::*;
 
 #[test]
@@ -10,39 +11,121 @@ fn other_files_are_refused_and_left_alone() {
     let path = dir.path().join("other");
     let check = |content: &str, says: &str| {
         fs::write(&path, content).unwrap();
-        refused(Store::open(&path, &grid), says);
+        refused(Store::open(&path, &build(), &grid), says);
         assert_eq!(fs::read_to_string(&path).unwrap(), content);
     };
     check("{}", "is no file of `overlock sim sweep`");
     check("seven\n", "is no file of `overlock sim sweep`");
-    let other = |from: &str, to: &str| whole.replacen(from, to, 1);
-    check(&other(r#""version":1"#, r#""version":2"#), "is of format 2");
-    let program = format!(r#""program":"{}""#, env!("CARGO_PKG_VERSION"));
-    check(
-        &other(&program, r#""program":"0.0.9""#),
-        "is of overlock 0.0.9",
-    );
-    check(
-        &other(r#""seeds":[1]"#, r#""seeds":[2]"#),
-        "line 2 is not of this grid",
-    );
+    let version = whole.replacen(r#""version":2"#, r#""version":1"#, 1);
+    check(&version, "line 1 is of format 1");
     let (first, rest) = whole.split_once('\n').unwrap();
-    let seeds = first.replacen(r#""seeds":[1]"#, r#""seeds":[2,3]"#, 1) + "\n";
-    check(&seeds, "is of another grid, with seeds 2,3");
-    let name = first.replacen(r#""kvm""#, r#""xen""#, 1) + "\n";
-    check(&name, "line 1 is damaged: unknown name 'xen'");
-    check(&format!("{first}\n\n{rest}"), "line 2 is damaged");
-    check(&(whole.clone() + "{}\n"), "is damaged");
-    let line = rest.lines().next().unwrap();
-    let twice = format!(
-        "{whole}{}\n",
-        line.replacen(r#""jain":1.0"#, r#""jain":0.5"#, 1)
+    let header = |from: &str, to: &str| {
+        let object = unseal(first, None).unwrap();
+        seal(&object.replacen(from, to, 1), None)
+    };
+    let seeds = header(r#""seeds":[1]"#, r#""seeds":[2,3]"#);
+    check(&format!("{seeds}\n{rest}"), "line 2 is not of this grid");
+    check(&format!("{seeds}\n"), "is of another grid, with seeds 2,3");
+    let name = header(r#""kvm""#, r#""xen""#);
+    check(
+        &format!("{name}\n"),
+        "line 1 is damaged: unknown name 'xen'",
     );
+    check(&format!("{first}\n\n{rest}"), "line 2 is damaged");
+    check(&(whole.clone() + "{}\n"), "is damaged: it has no checksum");
+    let line = rest.lines().next().unwrap();
+    let object = unseal(line, Some(&build())).unwrap();
+    let other = object.replacen(r#""jain":1.0"#, r#""jain":0.5"#, 1);
+    let twice = format!("{whole}{}\n", seal(&other, Some(&build())));
     check(&twice, "contradicts one before");
     refused(
-        Store::open(Path::new("/dev/null"), &grid),
+        Store::open(Path::new("/dev/null"), &build(), &grid),
         "results need a file",
     );
+}
+
+/// Fails where the checksum of a line does not cover all of it, or is not compared.
+#[test]
+fn no_digit_can_be_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = grid(&[4], 1);
+    let mut content = whole(&dir, &grid);
+    let digits: Vec<usize> = (0..content.len())
+        .filter(|&at| content[at].is_ascii_digit())
+        .collect();
+    let mut line = 1;
+    let mut from = 0;
+    for at in digits {
+        line += content[from..at]
+            .iter()
+            .filter(|&&byte| byte == b'\n')
+            .count();
+        from = at;
+        let digit = content[at];
+        content[at] = b'0' + (digit - b'0' + 1) % 10;
+        let says = format!("line {line} ");
+        refused(Part::parse(Path::new("changed"), &content), &says);
+        content[at] = digit;
+    }
+    assert!(line > 2);
+}
+
+/// Builds that differ from [`build`], each in one field.
+fn builds() -> [Build; 5] {
+    let with = |change: fn(&mut Build)| {
+        let mut other = build();
+        change(&mut other);
+        other
+    };
+    [
+        with(|build| build.program = "0.0.9".to_owned()),
+        with(|build| build.commit = "988955d".to_owned()),
+        with(|build| build.changes = Some("89abcdef".to_owned())),
+        with(|build| build.profile = "checker".to_owned()),
+        with(|build| build.checks = true),
+    ]
+}
+
+/// Fails where a part of the build is not compared by resuming or by `merge`.
+#[test]
+fn other_builds_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = grid(&[4], 1);
+    let content = whole(&dir, &grid);
+    let path = dir.path().join("whole");
+    for other in builds() {
+        fs::write(&path, &content).unwrap();
+        refused(Store::open(&path, &other, &grid), "line 1 is of overlock");
+        assert_eq!(fs::read(&path).unwrap(), content);
+        let mut merged = merge([part(&path)]).unwrap().unwrap();
+        merged.build = other.clone();
+        let copy = dir.path().join("copy");
+        fs::write(&copy, bytes(&merged)).unwrap();
+        let both = [part(&path), part(&copy)];
+        refused(merge(both), &format!("line 1 is of {other}, whose"));
+        // A line does not pass from one to the other.
+        let stranger = fs::read_to_string(&copy).unwrap();
+        let stranger = stranger.lines().nth(1).unwrap();
+        let mixed = [&content, stranger.as_bytes(), b"\n"].concat();
+        refused(Part::parse(&path, &mixed), "or is of another build");
+    }
+}
+
+/// Fails where a build that is unknown counts as equal to another one.
+#[test]
+fn unknown_builds_do_not_mix() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = grid(&[4], 1);
+    let path = dir.path().join("unknown");
+    let unknown = Build {
+        commit: build::UNKNOWN.to_owned(),
+        ..build()
+    };
+    drop(Store::open(&path, &unknown, &grid).unwrap());
+    let says = "it may be another build";
+    refused(Store::open(&path, &unknown, &grid), says);
+    refused(merge([part(&path), part(&path)]), says);
+    assert!(merge([part(&path)]).unwrap().is_some());
 }
 
 #[test]
@@ -51,14 +134,18 @@ fn parts_that_do_not_fit_are_refused() {
     let path = |name: &str| dir.path().join(name);
     let grid = grid(&[4], 2);
     sweep(&path("a"), &grid, Shard::WHOLE);
-    let text = fs::read_to_string(path("a")).unwrap();
-    fs::write(
-        path("b"),
-        text.replacen(r#""jain":1.0"#, r#""jain":0.5"#, 1),
-    )
-    .unwrap();
-    let parts = [part(&path("a")), part(&path("b"))];
-    refused(merge(parts), "they are of different builds");
+    let mut other = part(&path("a"));
+    let Outcome::Measured(first) = &other.lines[0].record.outcome else {
+        panic!("it was measured")
+    };
+    let mut measured = first.clone();
+    measured.jain = 0.5;
+    other.lines[0] = Line::new(Record {
+        key: other.lines[0].record.key.clone(),
+        outcome: Outcome::Measured(measured),
+    });
+    let parts = [part(&path("a")), other];
+    refused(merge(parts), "although both are of one build");
     sweep(&path("c"), &self::grid(&[4, 5], 2), Shard::WHOLE);
     let parts = [part(&path("a")), part(&path("c"))];
     refused(merge(parts), "is of another grid, with vcpus 4,5");
