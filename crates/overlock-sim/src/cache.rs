@@ -33,7 +33,6 @@
 //! - C4: a watcher of a line is notified of each later change, at the latest when the change takes
 //!   effect.
 
-mod cores;
 mod line;
 mod paths;
 #[cfg(test)]
@@ -45,8 +44,7 @@ use rustc_hash::FxHashMap;
 
 use crate::machine::Machine;
 use crate::time::Time;
-use cores::Cores;
-use line::{Copies, Line, Request, Watcher};
+use line::{Copies, Line, Request, Watcher, bit};
 use paths::Path;
 
 /// Bytes of a cache line.
@@ -170,10 +168,10 @@ impl Cache {
 
     /// Whether `core` has the right for this access.
     pub fn has(&self, line: usize, core: usize, access: Access) -> bool {
-        match &self.lines[line].copies {
+        match self.lines[line].copies {
             Copies::None => false,
-            Copies::Owned(owner) => *owner == core,
-            Copies::Shared(cores) => access == Access::Read && cores.contains(core),
+            Copies::Owned(owner) => owner == core,
+            Copies::Shared(cores) => access == Access::Read && cores & bit(core) != 0,
         }
     }
 
@@ -350,7 +348,7 @@ impl Cache {
     fn grant(&mut self, line: usize, request: &Request, arrives: Time) {
         let socket = self.machine.socket_of(request.core);
         let had = self.has(line, request.core, request.access);
-        let near = match &self.lines[line].copies {
+        let near = match self.lines[line].copies {
             Copies::None => None,
             Copies::Owned(_) => Some(self.lines[line].home == socket),
             Copies::Shared(cores) => Some(self.reaches(cores, socket)),
@@ -362,37 +360,34 @@ impl Cache {
             Some(false) => self.traffic.far += 1,
         }
         let state = &mut self.lines[line];
-        let was_shared = matches!(state.copies, Copies::Shared(_));
-        let owner = match state.copies {
-            Copies::Owned(owner) => Some(owner),
-            _ => None,
-        };
-        match (request.access, &mut state.copies) {
-            (Access::Read, Copies::Shared(cores)) => cores.insert(request.core),
+        let before = state.copies;
+        let all = match (request.access, before) {
+            (Access::Read, Copies::Shared(cores)) => Copies::Shared(cores | bit(request.core)),
             // A read takes over a changed line, since the reader is likely to change it next.
-            (Access::Read, &mut Copies::Owned(owner))
+            (Access::Read, Copies::Owned(owner))
                 if owner != request.core && !(self.machine.migratory && state.dirty) =>
             {
-                state.copies = Copies::Shared(Cores::of(&[owner, request.core]));
+                Copies::Shared(bit(owner) | bit(request.core))
             }
-            _ => state.copies = Copies::Owned(request.core),
-        }
+            _ => Copies::Owned(request.core),
+        };
+        state.copies = all;
         state.dirty = false;
-        let is_owned = matches!(state.copies, Copies::Owned(_));
-        if is_owned {
+        if matches!(all, Copies::Owned(_)) {
             state.arrival = arrives;
             if state.home != socket {
                 state.home = socket;
                 state.since = arrives;
             }
-            let taken = owner.is_some_and(|owner| owner != request.core);
+            let taken = matches!(before, Copies::Owned(owner) if owner != request.core);
             if taken || request.access != Access::Read {
                 self.lose(line, request.vcpu);
             }
         }
         // One more reader of a line that its socket shares affects only waiting requests of its own
         // core.
-        let joins = was_shared && !is_owned && near == Some(true);
+        let joins =
+            matches!((before, all), (Copies::Shared(_), Copies::Shared(_))) && near == Some(true);
         self.redirect(line, joins.then_some(request.core));
     }
 

@@ -6,8 +6,8 @@ use crate::time::Time;
 
 pub use presets::PRESETS;
 
-/// The largest number of cores.
-pub const MOST_CORES: usize = 1024;
+/// The largest number of cores: a set of them fits one word.
+pub const MOST_CORES: usize = 128;
 
 /// The topology of the connections between sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,11 +107,6 @@ impl Machine {
     /// Returns the socket of a core.
     pub fn socket_of(&self, core: usize) -> usize {
         core / self.cores
-    }
-
-    /// Returns the cores of a socket.
-    pub fn cores_of(&self, socket: usize) -> std::ops::Range<usize> {
-        socket * self.cores..(socket + 1) * self.cores
     }
 
     /// Returns the number of hops between two sockets.

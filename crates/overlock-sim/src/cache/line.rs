@@ -1,7 +1,6 @@
 //! The state of a cache line.
 
 use super::Access;
-use super::cores::Cores;
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +25,12 @@ pub(super) enum Copies {
     /// Owned by this core.
     Owned(usize),
     /// Shared by the cores of this set.
-    Shared(Cores),
+    Shared(u128),
+}
+
+/// The set that contains this core only.
+pub(super) fn bit(core: usize) -> u128 {
+    1 << core
 }
 
 #[derive(Debug)]

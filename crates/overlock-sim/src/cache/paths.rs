@@ -2,9 +2,9 @@
 
 use rand::RngExt;
 
-use super::cores::Cores;
-use super::line::{Copies, Request};
+use super::line::{Copies, Request, bit};
 use super::{Access, Cache};
+use crate::machine::MOST_CORES;
 use crate::time::Time;
 
 /// The shares of a transfer's cost until the request is at the line's home, and from there until
@@ -34,7 +34,7 @@ impl Cache {
             return request.requested_at.max(state.arrival);
         }
         let socket = self.machine.socket_of(request.core);
-        let near = match &state.copies {
+        let near = match state.copies {
             Copies::None => true,
             Copies::Owned(_) => socket == state.home,
             Copies::Shared(cores) => self.reaches(cores, socket),
@@ -73,7 +73,7 @@ impl Cache {
             data: time.scale(1.0 - REQUEST - SNOOP).scale(way),
             pipelined: false,
         };
-        match &state.copies {
+        match state.copies {
             Copies::None => whole(costs.memory),
             Copies::Owned(_) => whole(self.machine.transfer(state.home, socket)),
             Copies::Shared(cores) if request.access == Access::Read => {
@@ -94,18 +94,20 @@ impl Cache {
     }
 
     /// Returns the time to invalidate all copies of other cores.
-    fn invalidation(&self, cores: &Cores, core: usize) -> Time {
+    fn invalidation(&self, cores: u128, core: usize) -> Time {
         let socket = self.machine.socket_of(core);
+        let others = cores & !bit(core);
         (0..self.machine.sockets)
-            .filter(|&other| cores.has_any(self.machine.cores_of(other), Some(core)))
+            .filter(|&other| self.reaches(others, other))
             .map(|other| self.machine.transfer(other, socket))
             .max()
             .unwrap_or(self.machine.costs.shared)
     }
 
     /// Whether one of these cores is on the socket, whose last-level cache then has the line.
-    pub(super) fn reaches(&self, cores: &Cores, socket: usize) -> bool {
-        cores.has_any(self.machine.cores_of(socket), None)
+    pub(super) fn reaches(&self, cores: u128, socket: usize) -> bool {
+        let all = u128::MAX >> (MOST_CORES - self.machine.cores);
+        cores & (all << (socket * self.machine.cores)) != 0
     }
 
     fn vary(&mut self, time: Time) -> Time {
