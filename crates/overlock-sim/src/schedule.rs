@@ -298,11 +298,9 @@ impl Schedule {
         if idle(cpu) {
             return Some(cpu);
         }
-        let socket = |cpu: usize| self.machine.socket_of(self.machine.core_of(cpu));
-        let sockets = std::iter::once(socket(cpu)).chain(by.map(socket));
-        sockets
-            .into_iter()
-            .flat_map(|wanted| (0..self.cpus.len()).filter(move |&other| socket(other) == wanted))
+        std::iter::once(cpu)
+            .chain(by)
+            .flat_map(|near| self.machine.cpus_sharing(near))
             .filter(|&other| idle(other))
             .min_by_key(|&other| {
                 let siblings = self.machine.cpus_of(self.machine.core_of(other));
@@ -335,7 +333,7 @@ impl Schedule {
     }
 
     /// If no thread of the core of `cpu` is busy: returns a CPU, and its running vCPU, whose core
-    /// has another busy thread. Prefers the same socket.
+    /// has another busy thread. Prefers those of the same last-level cache, then the same socket.
     pub fn crowded(&self, cpu: usize) -> Option<(usize, usize)> {
         let machine = &self.machine;
         let own = machine.core_of(cpu);
@@ -344,10 +342,17 @@ impl Schedule {
         }
         let on = |cpu: usize| Some((cpu, self.current(cpu)?));
         let running = |core: usize| machine.cpus_of(core).filter_map(on);
-        let socket = |core: usize| machine.socket_of(core);
+        let near = machine.place_of(own);
+        let distance = |core: usize| {
+            let place = machine.place_of(core);
+            (
+                !machine.share_cache(near, place),
+                place.socket != near.socket,
+            )
+        };
         (0..machine.all_cores())
             .filter(|&core| running(core).count() > 1)
-            .min_by_key(|&core| (socket(core) != socket(own), core))
+            .min_by_key(|&core| (distance(core), core))
             .and_then(|core| running(core).last())
     }
 

@@ -6,7 +6,7 @@ mod slices;
 use rand::SeedableRng;
 
 use super::*;
-use crate::machine::{Costs, Links};
+use crate::machine::{Costs, Level, Links};
 
 const RULES: Scheduler = Scheduler {
     latency: Time::ms(12),
@@ -24,14 +24,17 @@ fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
         name: "test",
         about: "",
         sockets,
+        clusters: 1,
         cores,
         threads,
+        last_level: Level::Socket,
         inclusive: true,
         migratory: false,
         links: Links::All,
         costs: Costs {
             hit: Time::ZERO,
             locked: Time::ZERO,
+            cluster: Time::ZERO,
             socket: Time::ZERO,
             shared: Time::ZERO,
             across: Time::ZERO,

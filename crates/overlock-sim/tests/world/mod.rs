@@ -6,11 +6,12 @@
 use overlock_sim::Time;
 use overlock_sim::engine::Setup;
 use overlock_sim::host::{Chores, Host, PauseExit, Scheduler};
-use overlock_sim::machine::{Costs, Links, Machine};
+use overlock_sim::machine::{Costs, Level, Links, Machine};
 
 const COSTS: Costs = Costs {
     hit: Time::ps(1_700),
     locked: Time::ps(8_300),
+    cluster: Time::ZERO,
     socket: Time::ns(50),
     shared: Time::ns(22),
     across: Time::ns(114),
@@ -28,8 +29,10 @@ const fn machine(name: &'static str, sockets: usize, cores: usize, threads: usiz
         name,
         about: "",
         sockets,
+        clusters: 1,
         cores,
         threads,
+        last_level: Level::Socket,
         inclusive: sockets <= 2,
         migratory: cores == 2 && sockets <= 2,
         links: if sockets > 2 { Links::Cube } else { Links::All },

@@ -62,6 +62,23 @@ fn a_sleeper_wakes_on_an_idle_core_nearby() {
     assert_eq!(schedule.idle_near(0, None), Some(0));
 }
 
+/// Two clusters of two cores, with a cache each, or with one in common. CPUs 0 and 1 are busy.
+/// Fails where `idle_near` searches sockets only.
+#[test]
+fn a_sleeper_wakes_near_its_last_level_cache() {
+    for (last_level, idle) in [(Level::Cluster, None), (Level::Socket, Some(2))] {
+        let machine = Machine {
+            clusters: 2,
+            last_level,
+            ..machine(1, 4, 1)
+        };
+        let mut schedule = schedule(&machine, 2);
+        pick_all(&mut schedule, Time::ZERO);
+        assert_eq!(schedule.idle_near(0, None), idle);
+        assert_eq!(schedule.idle_near(0, Some(3)), Some(2));
+    }
+}
+
 /// CPU 0 runs one vCPU and two are queued. Fails where an idle CPU does not search other queues, or
 /// takes the next one to run.
 #[test]
