@@ -26,7 +26,7 @@ impl Cores {
     }
 
     pub fn contains(&self, core: usize) -> bool {
-        self.0[core / BITS % 2] & 1 << (core % BITS) != 0
+        self.0[core / BITS] & 1 << (core % BITS) != 0
     }
 
     /// Whether one of these cores is in the range.

@@ -7,6 +7,13 @@ fn presets_have_unique_names_and_valid_sizes() {
     for machine in PRESETS {
         assert!(machine.all_cores() <= MOST_CORES, "{}", machine.name);
         assert!(machine.cores.is_multiple_of(machine.clusters));
+        let Costs {
+            cluster,
+            socket,
+            across,
+            ..
+        } = machine.costs;
+        assert!(cluster <= socket && (machine.sockets == 1 || socket < across));
         let same = PRESETS.iter().filter(|other| other.name == machine.name);
         assert_eq!(same.count(), 1, "{}", machine.name);
         assert_eq!(Machine::preset(machine.name), Some(machine));
@@ -154,4 +161,21 @@ fn siblings_share_a_core() {
         [0, 7, 8, 15].map(|core| machine.place_of(core).socket),
         [0, 0, 1, 1]
     );
+}
+
+/// Fails where an EPYC loses its core complexes, or where no preset has 256 CPUs.
+#[test]
+fn machines_of_today_have_many_cpus() {
+    let of = |name: &str| Machine::preset(name).unwrap();
+    let cpus = [
+        "epyc-9654",
+        "xeon-8480",
+        "xeon-6962p",
+        "graviton3",
+        "graviton4",
+    ]
+    .map(|name| of(name).cpus());
+    assert_eq!(cpus, [384, 224, 288, 64, 192]);
+    let complex = of("epyc-9654").place_of(17);
+    assert_eq!(of("epyc-9654").sharing(complex), 16..24);
 }
