@@ -100,8 +100,8 @@ fn unknown<'a>(what: &str, name: &str, names: impl Iterator<Item = &'a str>) -> 
     Exit::usage(format!("unknown {what} '{name}'; the {what}s are {names}"))
 }
 
-/// All of a machine's cores, or so many. Its sockets and their clusters are alike, so they share the
-/// cores evenly.
+/// All of a machine's cores, or so many. Its sockets and their clusters are alike, so they share
+/// the cores evenly.
 pub fn with_cores(machine: &Machine, cores: Option<&str>) -> Result<Machine, Exit> {
     let Some(text) = cores else {
         return Ok(machine.clone());
