@@ -57,6 +57,7 @@ pub(super) const HOST: Host = Host {
         latency: Time::ms(8),
         granularity: Time::ms(1),
         wakeup: Time::ms(2),
+        request: None,
         tick: Time::us(500),
         switch: Time::ns(1_100),
         migration: Time::ns(3_300),

@@ -1,6 +1,7 @@
 //! The scheduler in scenes computed by hand.
 
 mod balance;
+mod deadlines;
 mod slices;
 
 use rand::SeedableRng;
@@ -12,6 +13,7 @@ const RULES: Scheduler = Scheduler {
     latency: Time::ms(12),
     granularity: Time::ms(2),
     wakeup: Time::ms(3),
+    request: None,
     tick: Time::ms(1),
     switch: Time::ZERO,
     migration: Time::ZERO,
@@ -51,8 +53,12 @@ fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
 
 /// No vCPU has had CPU time, and all timers tick at whole milliseconds.
 fn schedule(machine: &Machine, vcpus: usize) -> Schedule {
+    schedule_by(RULES, machine, vcpus)
+}
+
+fn schedule_by(rules: Scheduler, machine: &Machine, vcpus: usize) -> Schedule {
     let mut random = Random::seed_from_u64(1);
-    let mut schedule = Schedule::new(machine, RULES, vcpus, &mut random);
+    let mut schedule = Schedule::new(machine, rules, vcpus, &mut random);
     for task in &mut schedule.tasks {
         task.vruntime = Time::ZERO;
     }

@@ -52,6 +52,7 @@ const SHORT: Scheduler = Scheduler {
     latency: Time::us(60),
     granularity: Time::us(15),
     wakeup: Time::us(20),
+    request: None,
     tick: Time::us(10),
     switch: Time::ns(1_500),
     migration: Time::us(2),
@@ -120,7 +121,17 @@ pub const CHEAP: Host = Host {
     ..PLAIN
 };
 
-pub const HOSTS: [Host; 4] = [PLAIN, BUSY, EXITS, CHEAP];
+/// EEVDF in the place of CFS.
+pub const DEADLINES: Host = Host {
+    name: "deadlines",
+    scheduler: Scheduler {
+        request: Some(Time::us(15)),
+        ..SHORT
+    },
+    ..PLAIN
+};
+
+pub const HOSTS: [Host; 5] = [PLAIN, BUSY, EXITS, CHEAP, DEADLINES];
 
 pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) -> Setup<'a> {
     Setup {
