@@ -58,6 +58,9 @@ pub struct Host {
     pub about: &'static str,
     /// Whether it runs vCPUs of virtual machines, rather than threads of an operating system.
     pub hypervisor: bool,
+    /// Whether a guest is told which of its vCPUs are preempted, as KVM's steal time record does.
+    /// Without meaning if it is no hypervisor.
+    pub tells_preempted: bool,
     /// The scheduler's parameters.
     pub scheduler: Scheduler,
     /// From a halt until the next vCPU can run: an exit, or the way into the futex.
@@ -91,6 +94,7 @@ impl Host {
         name: "kvm",
         about: "virtual CPUs of a KVM guest on Linux; halting and kicking leave the guest",
         hypervisor: true,
+        tells_preempted: true,
         scheduler: Scheduler::LINUX,
         halt: Time::ns(2_000),
         brief: Time::ns(1_500),
@@ -113,11 +117,12 @@ impl Host {
         heavy_barrier: Time::us(3),
     };
 
-    /// KVM on Linux 3.11, of 2013: it does not poll for halted vCPUs, and its window for pause
-    /// loops is fixed.
+    /// KVM on Linux 3.11, of 2013: it does not poll for halted vCPUs, does not tell guests which
+    /// vCPUs are preempted, and its window for pause loops is fixed.
     pub const KVM_2013: Self = Self {
         name: "kvm-2013",
         about: "kvm as of Linux 3.11: no polling, a fixed window for pause-loop exits",
+        tells_preempted: false,
         poll: Time::ZERO,
         pause_exit: match Self::KVM.pause_exit {
             Some(exit) => Some(PauseExit { grow: 1, ..exit }),
@@ -139,6 +144,7 @@ impl Host {
         name: "threads",
         about: "threads of a process on Linux; halting and kicking are futex calls",
         hypervisor: false,
+        tells_preempted: false,
         scheduler: Scheduler::LINUX,
         halt: Time::ns(600),
         brief: Time::ns(180),

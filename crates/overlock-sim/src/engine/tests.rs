@@ -53,6 +53,7 @@ pub(super) const HOST: Host = Host {
     name: "test",
     about: "",
     hypervisor: true,
+    tells_preempted: true,
     scheduler: Scheduler {
         latency: Time::ms(8),
         granularity: Time::ms(1),

@@ -65,6 +65,7 @@ pub const PLAIN: Host = Host {
     name: "plain",
     about: "",
     hypervisor: true,
+    tells_preempted: true,
     scheduler: SHORT,
     halt: Time::ns(2_000),
     brief: Time::ns(1_500),
