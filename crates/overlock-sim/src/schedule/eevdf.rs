@@ -72,13 +72,13 @@ impl Schedule {
     pub(super) fn place(&mut self, vcpu: usize, cpu: usize, ahead: Time) {
         let (sum, count) = self.totals(cpu);
         let task = &mut self.tasks[vcpu];
-        task.vruntime = if count == 0 {
-            self.cpus[cpu].min_vruntime
-        } else {
-            // It shifts the mean itself.
-            let (mean, count) = ((sum / count) as i64, count as i64);
-            let lag = task.lag + task.lag / count;
-            Time::ps((mean - lag).max(0) as u64)
+        task.vruntime = match sum.checked_div(count) {
+            None => self.cpus[cpu].min_vruntime,
+            Some(mean) => {
+                // It shifts the mean itself.
+                let lag = task.lag + task.lag / count as i64;
+                Time::ps((mean as i64 - lag).max(0) as u64)
+            }
         };
         task.deadline = task.vruntime + ahead;
     }
