@@ -31,7 +31,7 @@ states! {
     Spin = "spin",
     /// Is in the hypervisor or the operating system: halting, kicking, waking, being switched.
     Host = "host",
-    /// Is runnable and has no CPU.
+    /// Is runnable and has no CPU: the steal time of a guest.
     Ready = "preempted",
     /// Sleeps.
     Asleep = "asleep",

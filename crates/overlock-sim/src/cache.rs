@@ -5,14 +5,14 @@
 //! transfer has three parts:
 //!
 //! - A third of its cost: the request travels to the home of the line, the last-level cache of the
-//!   socket where it is.
+//!   socket or cluster where it is.
 //! - A quarter: the home's snoop travels to the owner or sharers, which may use the line until
 //!   then.
 //! - The rest: the data travel.
 //!
 //! Requests that find the line busy wait at its home, in random order. When the line goes to
-//! another socket, the waiting requests follow it and travel again, unless they come from that
-//! socket. So cores near the owner are served more often than distant ones.
+//! another home, the waiting requests follow it and travel again, unless they come from there. So
+//! cores near the owner are served more often than distant ones.
 //!
 //! A transferred line stays until the access that requested it is done, and likewise while a store
 //! that hits is under way. A locked instruction locks its line late: if it has lost the line by
@@ -33,6 +33,7 @@
 //! - C4: a watcher of a line is notified of each later change, at the latest when the change takes
 //!   effect.
 
+mod cores;
 mod line;
 mod paths;
 #[cfg(test)]
@@ -44,7 +45,8 @@ use rustc_hash::FxHashMap;
 
 use crate::machine::Machine;
 use crate::time::Time;
-use line::{Copies, Line, Request, Watcher, bit};
+use cores::Cores;
+use line::{Copies, Line, Request, Watcher};
 use paths::Path;
 
 /// Bytes of a cache line.
@@ -168,10 +170,10 @@ impl Cache {
 
     /// Whether `core` has the right for this access.
     pub fn has(&self, line: usize, core: usize, access: Access) -> bool {
-        match self.lines[line].copies {
+        match &self.lines[line].copies {
             Copies::None => false,
-            Copies::Owned(owner) => owner == core,
-            Copies::Shared(cores) => access == Access::Read && cores & bit(core) != 0,
+            Copies::Owned(owner) => *owner == core,
+            Copies::Shared(cores) => access == Access::Read && cores.contains(core),
         }
     }
 
@@ -203,6 +205,7 @@ impl Cache {
         let mut request = Request {
             vcpu,
             core,
+            place: self.machine.place_of(core),
             access,
             buffered: false,
             requested_at: now,
@@ -346,12 +349,12 @@ impl Cache {
     /// Grants the line, or a copy, to the core, where it arrives at `arrives`. Cores that must lose
     /// it lose it now.
     fn grant(&mut self, line: usize, request: &Request, arrives: Time) {
-        let socket = self.machine.socket_of(request.core);
+        let place = request.place;
         let had = self.has(line, request.core, request.access);
-        let near = match self.lines[line].copies {
+        let near = match &self.lines[line].copies {
             Copies::None => None,
-            Copies::Owned(_) => Some(self.lines[line].home == socket),
-            Copies::Shared(cores) => Some(self.reaches(cores, socket)),
+            Copies::Owned(_) => Some(self.lines[line].home.socket == place.socket),
+            Copies::Shared(cores) => Some(cores.meets(self.machine.cores_of_socket(place.socket))),
         };
         match near {
             _ if had => self.traffic.hits += 1,
@@ -362,12 +365,15 @@ impl Cache {
         let state = &mut self.lines[line];
         let before = state.copies;
         let all = match (request.access, before) {
-            (Access::Read, Copies::Shared(cores)) => Copies::Shared(cores | bit(request.core)),
+            (Access::Read, Copies::Shared(mut cores)) => {
+                cores.insert(request.core);
+                Copies::Shared(cores)
+            }
             // A read takes over a changed line, since the reader is likely to change it next.
             (Access::Read, Copies::Owned(owner))
                 if owner != request.core && !(self.machine.migratory && state.dirty) =>
             {
-                Copies::Shared(bit(owner) | bit(request.core))
+                Copies::Shared(Cores::of([owner, request.core]))
             }
             _ => Copies::Owned(request.core),
         };
@@ -375,19 +381,21 @@ impl Cache {
         state.dirty = false;
         if matches!(all, Copies::Owned(_)) {
             state.arrival = arrives;
-            if state.home != socket {
-                state.home = socket;
+            if !self.machine.share_cache(state.home, place) {
                 state.since = arrives;
             }
+            state.home = place;
             let taken = matches!(before, Copies::Owned(owner) if owner != request.core);
             if taken || request.access != Access::Read {
                 self.lose(line, request.vcpu);
             }
         }
-        // One more reader of a line that its socket shares affects only waiting requests of its own
-        // core.
-        let joins =
-            matches!((before, all), (Copies::Shared(_), Copies::Shared(_))) && near == Some(true);
+        // One more reader of a line that its cluster shares affects only waiting requests of its
+        // own core.
+        let joins = match (before, all) {
+            (Copies::Shared(cores), Copies::Shared(_)) => cores.meets(self.machine.cores_of(place)),
+            _ => false,
+        };
         self.redirect(line, joins.then_some(request.core));
     }
 

@@ -3,15 +3,18 @@
 
 use crate::time::Time;
 
-/// Parameters of the completely fair scheduler.
+/// Parameters of the scheduler: the completely fair scheduler (CFS), or EEVDF (earliest eligible
+/// virtual deadline first).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scheduler {
-    /// In this time each runnable vCPU of a CPU should run once.
+    /// CFS: in this time each runnable vCPU of a CPU should run once.
     pub latency: Time,
-    /// The shortest slice.
+    /// CFS: the shortest slice.
     pub granularity: Time,
-    /// A waking vCPU preempts one that has had this much more CPU time.
+    /// CFS: a waking vCPU preempts one that has had this much more CPU time.
     pub wakeup: Time,
+    /// EEVDF: the CPU time of a request. `None` selects CFS.
+    pub request: Option<Time>,
     /// The timer's period: slices end at a tick.
     pub tick: Time,
     /// The cost of a context switch, cold start included.
@@ -55,6 +58,9 @@ pub struct Host {
     pub about: &'static str,
     /// Whether it runs vCPUs of virtual machines, rather than threads of an operating system.
     pub hypervisor: bool,
+    /// Whether a guest is told which of its vCPUs are preempted, as KVM's steal time record does.
+    /// Without meaning if it is no hypervisor.
+    pub tells_preempted: bool,
     /// The scheduler's parameters.
     pub scheduler: Scheduler,
     /// From a halt until the next vCPU can run: an exit, or the way into the futex.
@@ -88,6 +94,7 @@ impl Host {
         name: "kvm",
         about: "virtual CPUs of a KVM guest on Linux; halting and kicking leave the guest",
         hypervisor: true,
+        tells_preempted: true,
         scheduler: Scheduler::LINUX,
         halt: Time::ns(2_000),
         brief: Time::ns(1_500),
@@ -110,11 +117,12 @@ impl Host {
         heavy_barrier: Time::us(3),
     };
 
-    /// KVM on Linux 3.11, of 2013: it does not poll for halted vCPUs, and its window for pause
-    /// loops is fixed.
+    /// KVM on Linux 3.11, of 2013: it does not poll for halted vCPUs, does not tell guests which
+    /// vCPUs are preempted, and its window for pause loops is fixed.
     pub const KVM_2013: Self = Self {
         name: "kvm-2013",
         about: "kvm as of Linux 3.11: no polling, a fixed window for pause-loop exits",
+        tells_preempted: false,
         poll: Time::ZERO,
         pause_exit: match Self::KVM.pause_exit {
             Some(exit) => Some(PauseExit { grow: 1, ..exit }),
@@ -136,6 +144,7 @@ impl Host {
         name: "threads",
         about: "threads of a process on Linux; halting and kicking are futex calls",
         hypervisor: false,
+        tells_preempted: false,
         scheduler: Scheduler::LINUX,
         halt: Time::ns(600),
         brief: Time::ns(180),
@@ -150,9 +159,31 @@ impl Host {
         heavy_barrier: Time::ns(1_500),
     };
 
+    /// [`KVM`](Self::KVM) with the scheduler of Linux 6.12.
+    pub const KVM_EEVDF: Self = Self {
+        name: "kvm-6.12",
+        about: "kvm with the scheduler of Linux 6.12, EEVDF",
+        scheduler: Scheduler::EEVDF,
+        ..Self::KVM
+    };
+
+    /// [`THREADS`](Self::THREADS) with the scheduler of Linux 6.12.
+    pub const THREADS_EEVDF: Self = Self {
+        name: "threads-6.12",
+        about: "threads with the scheduler of Linux 6.12, EEVDF",
+        scheduler: Scheduler::EEVDF,
+        ..Self::THREADS
+    };
+
     /// All hosts that have a name.
-    pub const PRESETS: &'static [Self] =
-        &[Self::KVM, Self::KVM_2013, Self::KVM_NO_PLE, Self::THREADS];
+    pub const PRESETS: &'static [Self] = &[
+        Self::KVM,
+        Self::KVM_2013,
+        Self::KVM_NO_PLE,
+        Self::KVM_EEVDF,
+        Self::THREADS,
+        Self::THREADS_EEVDF,
+    ];
 
     /// Returns the preset of that name.
     pub fn preset(name: &str) -> Option<&'static Self> {
@@ -177,10 +208,17 @@ impl Scheduler {
         latency: Time::ms(24),
         granularity: Time::ms(3),
         wakeup: Time::ms(4),
+        request: None,
         tick: Time::ms(1),
         switch: Time::ns(1_500),
         migration: Time::us(5),
         worth: Time::us(500),
         balance: (Time::ms(4), Time::ms(64)),
+    };
+
+    /// EEVDF of Linux 6.12, as its stable releases have it since May 2025, for eight CPUs and more.
+    pub const EEVDF: Self = Self {
+        request: Some(Time::us(2_800)),
+        ..Self::LINUX
     };
 }

@@ -1,13 +1,17 @@
-//! Machines: sockets, cores, hardware threads, and the costs of cache line transfers.
+//! Machines: sockets, clusters, cores, hardware threads, and the costs of cache line transfers.
 
 mod presets;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
 
 use crate::time::Time;
 
 pub use presets::PRESETS;
 
-/// The largest number of cores: a set of them fits one word.
-pub const MOST_CORES: usize = 128;
+/// The largest number of cores of all sockets.
+pub const MOST_CORES: usize = 1024;
 
 /// The topology of the connections between sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +23,24 @@ pub enum Links {
     Cube,
 }
 
+/// A part of a machine whose cores have a last-level cache in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// A cluster.
+    Cluster,
+    /// A socket.
+    Socket,
+}
+
+/// The place of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The number of its socket.
+    pub socket: usize,
+    /// The number of its cluster in the socket.
+    pub cluster: usize,
+}
+
 /// Costs on a machine, as seen by one core without interference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
@@ -26,10 +48,13 @@ pub struct Costs {
     pub hit: Time,
     /// A locked instruction on a line that the core owns.
     pub locked: Time,
-    /// Getting a line that another core of the socket has changed, or whose copies there must be
-    /// invalidated.
+    /// Getting a line that another core of the cluster has changed, or whose copies there must be
+    /// invalidated. Without meaning if the sockets have no clusters.
+    pub cluster: Time,
+    /// As `cluster`, from another cluster of the socket, or from a core of the socket if it has no
+    /// clusters.
     pub socket: Time,
-    /// Reading a line that the socket's last-level cache has.
+    /// Reading a line that the core's last-level cache has.
     pub shared: Time,
     /// As `socket`, from a socket one hop away.
     pub across: Time,
@@ -58,14 +83,19 @@ pub struct Machine {
     pub name: &'static str,
     /// Its description.
     pub about: &'static str,
-    /// Number of sockets.
+    /// Number of sockets. All of them together have at most [`MOST_CORES`] cores.
     pub sockets: usize,
+    /// Number of clusters of each socket, which share its cores evenly: core complexes, tiles, or
+    /// quadrants of a mesh. 1 if it has none.
+    pub clusters: usize,
     /// Number of cores of each socket.
     pub cores: usize,
     /// Number of hardware threads of each core.
     pub threads: usize,
-    /// Whether a socket's last-level cache knows what its cores have, and so can answer readers by
-    /// itself. Otherwise each read snoops all cores.
+    /// Which cores have a last-level cache in common.
+    pub last_level: Level,
+    /// Whether a last-level cache knows what its cores have, and so can answer readers by itself.
+    /// Otherwise each read snoops all cores.
     pub inclusive: bool,
     /// Whether a read of a line that its owner has changed takes the line over, so that the reader
     /// can change it without another request. Otherwise both share it.
@@ -104,9 +134,58 @@ impl Machine {
         (core..self.cpus()).step_by(self.all_cores())
     }
 
-    /// Returns the socket of a core.
-    pub fn socket_of(&self, core: usize) -> usize {
-        core / self.cores
+    /// Returns the CPUs that have a last-level cache in common with this one, in their order.
+    pub fn cpus_sharing(&self, cpu: usize) -> impl Iterator<Item = usize> + use<> {
+        let cores = self.sharing(self.place_of(self.core_of(cpu)));
+        let firsts = (0..self.cpus()).step_by(self.all_cores());
+        firsts.flat_map(move |first| cores.clone().map(move |core| first + core))
+    }
+
+    /// Returns the place of a core.
+    pub fn place_of(&self, core: usize) -> Place {
+        Place {
+            socket: core / self.cores,
+            cluster: core % self.cores / self.cores_of_cluster(),
+        }
+    }
+
+    fn cores_of_cluster(&self) -> usize {
+        self.cores / self.clusters
+    }
+
+    /// Returns all places.
+    pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
+        let clusters = self.clusters;
+        (0..self.sockets)
+            .flat_map(move |socket| (0..clusters).map(move |cluster| Place { socket, cluster }))
+    }
+
+    /// Returns the cores of a place.
+    pub fn cores_of(&self, place: Place) -> Range<usize> {
+        let size = self.cores_of_cluster();
+        let first = place.socket * self.cores + place.cluster * size;
+        first..first + size
+    }
+
+    /// Returns the cores of a socket.
+    pub fn cores_of_socket(&self, socket: usize) -> Range<usize> {
+        socket * self.cores..(socket + 1) * self.cores
+    }
+
+    /// Returns the cores that share the last-level cache of a place.
+    pub fn sharing(&self, place: Place) -> Range<usize> {
+        match self.last_level {
+            Level::Cluster => self.cores_of(place),
+            Level::Socket => self.cores_of_socket(place.socket),
+        }
+    }
+
+    /// Whether two places have a last-level cache in common.
+    pub fn share_cache(&self, one: Place, other: Place) -> bool {
+        match self.last_level {
+            Level::Cluster => one == other,
+            Level::Socket => one.socket == other.socket,
+        }
     }
 
     /// Returns the number of hops between two sockets.
@@ -117,9 +196,10 @@ impl Machine {
         }
     }
 
-    /// Returns the time to get a changed line from socket `from` to a core of socket `to`.
-    pub fn transfer(&self, from: usize, to: usize) -> Time {
-        match self.hops(from, to) {
+    /// Returns the time to get a changed line from place `from` to a core of place `to`.
+    pub fn transfer(&self, from: Place, to: Place) -> Time {
+        match self.hops(from.socket, to.socket) {
+            0 if self.clusters > 1 && from.cluster == to.cluster => self.costs.cluster,
             0 => self.costs.socket,
             hops => self.costs.across + self.costs.hop.times(u64::from(hops) - 1),
         }
@@ -129,93 +209,52 @@ impl Machine {
     /// on the ring.
     pub fn way(&self, core: usize, line: usize) -> f64 {
         // A hash spreads addresses over the slices.
-        let slice = (line.wrapping_mul(0x9e37_79b9) >> 7) % self.cores;
-        let apart = (core % self.cores).abs_diff(slice);
-        let apart = apart.min(self.cores - apart) as f64;
-        let farthest = (self.cores / 2).max(1) as f64;
+        let cores = match self.last_level {
+            Level::Cluster => self.cores_of_cluster(),
+            Level::Socket => self.cores,
+        };
+        let slice = (line.wrapping_mul(0x9e37_79b9) >> 7) % cores;
+        let apart = (core % cores).abs_diff(slice);
+        let apart = apart.min(cores - apart) as f64;
+        let farthest = (cores / 2).max(1) as f64;
         1.0 + self.costs.ring * (2.0 * apart / farthest - 1.0)
     }
 
-    /// Returns the same machine with this many of its cores, as under a CPU affinity. Sockets are
-    /// alike, so the cores are those of as few sockets as can share them evenly. If no number of
-    /// sockets can, there are a few more cores than requested: 19 of 2 x 18 are 2 x 10.
+    /// Returns the same machine with this many of its cores, as under a CPU affinity. Sockets and
+    /// clusters are alike, so the cores are those of as few sockets as can share them evenly, and
+    /// of as few clusters of each. If no number of them can, there are a few more cores than
+    /// requested: 19 of 2 x 18 are 2 x 10.
     #[must_use]
     pub fn with_cores(&self, cores: usize) -> Self {
         let cores = cores.clamp(1, self.all_cores());
-        let fewest = cores.div_ceil(self.cores);
-        let evenly = (fewest..=self.sockets).find(|sockets| cores.is_multiple_of(*sockets));
-        let sockets = evenly.unwrap_or(fewest);
+        let (sockets, clusters) = self.share_evenly(cores).unwrap_or_else(|| {
+            let sockets = cores.div_ceil(self.cores);
+            let each = cores.div_ceil(sockets);
+            (sockets, each.div_ceil(self.cores_of_cluster()))
+        });
+        let mut costs = self.costs;
+        if clusters == 1 && self.clusters > 1 {
+            // A socket without clusters is what a cluster was.
+            costs.socket = costs.cluster;
+        }
         Self {
             sockets,
-            cores: cores.div_ceil(sockets),
+            clusters,
+            cores: clusters * cores.div_ceil(sockets * clusters),
+            costs,
             ..self.clone()
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn presets_have_unique_names_and_valid_sizes() {
-        for machine in PRESETS {
-            assert!(machine.all_cores() <= MOST_CORES, "{}", machine.name);
-            let same = PRESETS.iter().filter(|other| other.name == machine.name);
-            assert_eq!(same.count(), 1, "{}", machine.name);
-            assert_eq!(Machine::preset(machine.name), Some(machine));
-        }
-    }
-
-    #[test]
-    fn hops_follow_the_edges() {
-        let square = Machine {
-            links: Links::Cube,
-            sockets: 4,
-            ..PRESETS[0].clone()
-        };
-        assert_eq!([0, 1, 2, 3].map(|to| square.hops(0, to)), [0, 1, 1, 2]);
-        assert_eq!(
-            square.transfer(1, 2),
-            square.costs.across + square.costs.hop
-        );
-    }
-
-    /// Fails where only the smallest possible number of sockets is tried, or where a socket gets
-    /// more cores than it has.
-    #[test]
-    fn fewer_cores_are_shared_evenly_by_sockets() {
-        for machine in PRESETS {
-            for cores in 1..=machine.all_cores() {
-                let used = machine.with_cores(cores);
-                let fits = |sockets: usize| {
-                    cores.is_multiple_of(sockets) && cores / sockets <= machine.cores
-                };
-                let exact = (1..=machine.sockets).any(fits);
-                assert_eq!(used.all_cores() == cores, exact, "{} {cores}", machine.name);
-                assert!((cores..cores + used.sockets).contains(&used.all_cores()));
-                assert!(used.sockets <= machine.sockets && used.cores <= machine.cores);
-            }
-        }
-        let of = |name: &str, cores: usize| {
-            let used = Machine::preset(name).unwrap().with_cores(cores);
-            (used.sockets, used.cores)
-        };
-        assert_eq!(of("e5-2699v3", 18), (1, 18));
-        assert_eq!(of("e5-2699v3", 19), (2, 10));
-        assert_eq!(of("e5-2699v3", 20), (2, 10));
-        assert_eq!(of("x7560", 15), (3, 5));
-    }
-
-    #[test]
-    fn siblings_share_a_core() {
-        let machine = Machine::preset("e5-2620v4").unwrap();
-        assert_eq!(machine.cpus(), 32);
-        assert_eq!([0, 8, 16, 24].map(|cpu| machine.core_of(cpu)), [0, 8, 0, 8]);
-        assert_eq!(machine.cpus_of(8).collect::<Vec<_>>(), [8, 24]);
-        assert_eq!(
-            [0, 7, 8, 15].map(|core| machine.socket_of(core)),
-            [0, 0, 1, 1]
-        );
+    /// Returns the smallest numbers of sockets, and of clusters of each, that can share these cores
+    /// evenly.
+    fn share_evenly(&self, cores: usize) -> Option<(usize, usize)> {
+        let sockets = cores.div_ceil(self.cores)..=self.sockets;
+        sockets
+            .flat_map(|sockets| (1..=self.clusters).map(move |clusters| (sockets, clusters)))
+            .find(|&(sockets, clusters)| {
+                let parts = sockets * clusters;
+                cores.is_multiple_of(parts) && cores / parts <= self.cores_of_cluster()
+            })
     }
 }

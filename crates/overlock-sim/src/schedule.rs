@@ -1,10 +1,12 @@
 //! The host's scheduler, which assigns CPUs to vCPUs: the completely fair scheduler that Linux had
-//! until 2023.
+//! until 2023, or its successor (`schedule/eevdf.rs`).
 //!
 //! Each CPU has a queue of its own, ordered by the CPU time of its vCPUs. The running vCPU is
 //! replaced at a timer tick once its slice is over. A waking vCPU preempts it if it has had far
 //! less CPU time. A CPU that goes idle takes a vCPU from the longest queue, if it is usually idle
 //! for long enough.
+
+mod eevdf;
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Random;
@@ -44,11 +46,14 @@ struct Cpu {
     last: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Task {
     vruntime: Time,
     cpu: usize,
     began: Time,
+    /// EEVDF: the end of its request, and the lag that it had when it left its CPU, in picoseconds.
+    deadline: Time,
+    lag: i64,
 }
 
 /// The CPU of a vCPU that woke.
@@ -95,10 +100,12 @@ impl Schedule {
         let tasks = (0..vcpus)
             .map(|vcpu| {
                 cpus[vcpu % count].queue.push(vcpu);
+                let vruntime = Time::ps(random.random_range(0..rules.granularity.as_ps()));
                 Task {
-                    vruntime: Time::ps(random.random_range(0..rules.granularity.as_ps())),
+                    vruntime,
                     cpu: vcpu % count,
-                    began: Time::ZERO,
+                    deadline: vruntime + rules.request.map_or(Time::ZERO, Time::half),
+                    ..Task::default()
                 }
             })
             .collect();
@@ -157,7 +164,11 @@ impl Schedule {
             let task = &mut self.tasks[current];
             task.vruntime += now.saturating_sub(task.began);
             task.began = now;
+            if self.cpus[cpu].queue.is_empty() {
+                self.renew(current);
+            }
         }
+        let state = &mut self.cpus[cpu];
         let least = state
             .queue
             .iter()
@@ -171,15 +182,19 @@ impl Schedule {
     /// Returns the end of the running vCPU's slice; `None` while no other is queued.
     pub fn slice_end(&self, cpu: usize) -> Option<Time> {
         let state = &self.cpus[cpu];
-        state.current?;
+        let current = state.current?;
         let running = 1 + state.queue.len() as u64;
         if running == 1 {
             return None;
         }
         let rules = &self.rules;
-        let slice = Time::ps(rules.latency.as_ps() / running).max(rules.granularity);
-        let tick = rules.tick.as_ps();
-        let end = (state.slice + slice).as_ps();
+        let end = if rules.request.is_some() {
+            let task = &self.tasks[current];
+            task.began + task.deadline.saturating_sub(task.vruntime)
+        } else {
+            state.slice + Time::ps(rules.latency.as_ps() / running).max(rules.granularity)
+        };
+        let (tick, end) = (rules.tick.as_ps(), end.as_ps());
         // The next tick.
         let ticks = end.saturating_sub(state.phase.as_ps()).div_ceil(tick);
         Some(state.phase + Time::ps(ticks * tick))
@@ -188,6 +203,9 @@ impl Schedule {
     /// Takes the running vCPU, which sleeps or has ended, off its CPU.
     pub fn leave(&mut self, now: Time, cpu: usize) {
         self.charge(now, cpu);
+        if let Some(current) = self.cpus[cpu].current {
+            self.keep_lag(current);
+        }
         self.stop(now, cpu);
     }
 
@@ -202,6 +220,9 @@ impl Schedule {
         self.charge(now, cpu);
         let current = self.cpus[cpu].current;
         self.stop(now, cpu);
+        if let Some(current) = current {
+            self.renew(current);
+        }
         self.cpus[cpu].queue.extend(current);
     }
 
@@ -228,6 +249,9 @@ impl Schedule {
     /// Chooses the vCPU with the least CPU time. One that has yielded lets the next one run first,
     /// and one that was yielded to runs first, if that is not too unfair.
     fn choose(&mut self, cpu: usize) -> Option<usize> {
+        if self.rules.request.is_some() {
+            return self.choose_earliest(cpu);
+        }
         let state = &mut self.cpus[cpu];
         let vruntime = |vcpu: usize| (self.tasks[vcpu].vruntime, vcpu);
         let least = state
@@ -263,32 +287,40 @@ impl Schedule {
         let before = self.tasks[vcpu].cpu;
         let cpu = self.idle_near(before, by).unwrap_or(before);
         self.charge(now, cpu);
-        let state = &mut self.cpus[cpu];
-        let vruntime = &mut self.tasks[vcpu].vruntime;
-        // A sleeper gains at most half of a scheduling period.
-        *vruntime = (*vruntime).max(state.min_vruntime.saturating_sub(self.rules.latency.half()));
+        if let Some(request) = self.rules.request {
+            self.place(vcpu, cpu, request);
+        } else {
+            // A sleeper gains at most half of a scheduling period.
+            let least = self.cpus[cpu].min_vruntime;
+            let least = least.saturating_sub(self.rules.latency.half());
+            let vruntime = &mut self.tasks[vcpu].vruntime;
+            *vruntime = (*vruntime).max(least);
+        }
         self.tasks[vcpu].cpu = cpu;
-        state.queue.push(vcpu);
-        match state.current {
-            None if state.reserved => Placed::Queued(cpu),
+        self.cpus[cpu].queue.push(vcpu);
+        match self.cpus[cpu].current {
+            None if self.cpus[cpu].reserved => Placed::Queued(cpu),
             None => {
+                let state = &mut self.cpus[cpu];
                 let idle = now - state.idle;
                 let most = self.rules.worth.times(2);
                 let mean_idle = state.mean_idle.times(7) + idle.min(most);
                 state.mean_idle = Time::ps(mean_idle.as_ps() / 8);
                 Placed::Idle(cpu, idle)
             }
-            Some(current) => {
-                let behind = self.tasks[current]
-                    .vruntime
-                    .saturating_sub(self.tasks[vcpu].vruntime);
-                if behind > self.rules.wakeup {
-                    Placed::Preempts(cpu)
-                } else {
-                    Placed::Queued(cpu)
-                }
-            }
+            Some(current) if self.is_preempted_by(current, vcpu) => Placed::Preempts(cpu),
+            Some(_) => Placed::Queued(cpu),
         }
+    }
+
+    /// Whether `woken`, which is queued on the CPU of `current`, preempts it.
+    fn is_preempted_by(&self, current: usize, woken: usize) -> bool {
+        if self.rules.request.is_some() {
+            let cpu = self.tasks[current].cpu;
+            return !self.is_eligible(current) && self.earliest(cpu) == Some(woken);
+        }
+        let [current, woken] = [current, woken].map(|vcpu| self.tasks[vcpu].vruntime);
+        current.saturating_sub(woken) > self.rules.wakeup
     }
 
     /// Returns an idle CPU: itself, or else one that shares its last-level cache, or that of the
@@ -298,11 +330,9 @@ impl Schedule {
         if idle(cpu) {
             return Some(cpu);
         }
-        let socket = |cpu: usize| self.machine.socket_of(self.machine.core_of(cpu));
-        let sockets = std::iter::once(socket(cpu)).chain(by.map(socket));
-        sockets
-            .into_iter()
-            .flat_map(|wanted| (0..self.cpus.len()).filter(move |&other| socket(other) == wanted))
+        std::iter::once(cpu)
+            .chain(by)
+            .flat_map(|near| self.machine.cpus_sharing(near))
             .filter(|&other| idle(other))
             .min_by_key(|&other| {
                 let siblings = self.machine.cpus_of(self.machine.core_of(other));
@@ -323,19 +353,26 @@ impl Schedule {
         self.charge(now, busiest);
         self.charge(now, cpu);
         let from = self.cpus[busiest].min_vruntime;
-        let queue = &mut self.cpus[busiest].queue;
+        let queue = &self.cpus[busiest].queue;
         // The one with the most CPU time: the others will run sooner.
         let index = (0..queue.len()).max_by_key(|&index| self.tasks[queue[index]].vruntime);
-        let vcpu = queue.remove(index.expect("it is not empty"));
-        let ahead = self.tasks[vcpu].vruntime.saturating_sub(from);
-        self.tasks[vcpu].vruntime = self.cpus[cpu].min_vruntime + ahead;
+        let vcpu = queue[index.expect("it is not empty")];
+        if self.rules.request.is_some() {
+            self.keep_lag(vcpu);
+            let task = &self.tasks[vcpu];
+            self.place(vcpu, cpu, task.deadline.saturating_sub(task.vruntime));
+        } else {
+            let ahead = self.tasks[vcpu].vruntime.saturating_sub(from);
+            self.tasks[vcpu].vruntime = self.cpus[cpu].min_vruntime + ahead;
+        }
+        self.cpus[busiest].queue.retain(|&waiting| waiting != vcpu);
         self.tasks[vcpu].cpu = cpu;
         self.cpus[cpu].queue.push(vcpu);
         true
     }
 
     /// If no thread of the core of `cpu` is busy: returns a CPU, and its running vCPU, whose core
-    /// has another busy thread. Prefers the same socket.
+    /// has another busy thread. Prefers those of the same last-level cache, then the same socket.
     pub fn crowded(&self, cpu: usize) -> Option<(usize, usize)> {
         let machine = &self.machine;
         let own = machine.core_of(cpu);
@@ -344,10 +381,17 @@ impl Schedule {
         }
         let on = |cpu: usize| Some((cpu, self.current(cpu)?));
         let running = |core: usize| machine.cpus_of(core).filter_map(on);
-        let socket = |core: usize| machine.socket_of(core);
+        let near = machine.place_of(own);
+        let distance = |core: usize| {
+            let place = machine.place_of(core);
+            (
+                !machine.share_cache(near, place),
+                place.socket != near.socket,
+            )
+        };
         (0..machine.all_cores())
             .filter(|&core| running(core).count() > 1)
-            .min_by_key(|&core| (socket(core) != socket(own), core))
+            .min_by_key(|&core| (distance(core), core))
             .and_then(|core| running(core).last())
     }
 
@@ -362,8 +406,11 @@ impl Schedule {
 
     /// Lets the next vCPU of its queue run before `vcpu`, which runs.
     pub fn skips(&mut self, vcpu: usize) {
-        let cpu = self.tasks[vcpu].cpu;
-        self.cpus[cpu].skip = Some(vcpu);
+        let task = &mut self.tasks[vcpu];
+        match self.rules.request {
+            Some(request) => task.deadline += request,
+            None => self.cpus[task.cpu].skip = Some(vcpu),
+        }
     }
 
     /// `vcpu`, which runs, yields to `target`, which is queued. If that has an effect, returns the
@@ -374,7 +421,7 @@ impl Schedule {
             return None;
         }
         if !self.cpus[own].queue.is_empty() {
-            self.cpus[own].skip = Some(vcpu);
+            self.skips(vcpu);
         }
         self.cpus[other].next = Some(target);
         Some(other)

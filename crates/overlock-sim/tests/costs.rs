@@ -10,7 +10,7 @@ use overlock_core::raw::RawLock;
 use overlock_core::spin::{Mcs, Queued, Ticket};
 use overlock_sim::engine::{Setup, now, work};
 use overlock_sim::host::Host;
-use overlock_sim::machine::Machine;
+use overlock_sim::machine::{Machine, Place};
 use overlock_sim::word::U32;
 use overlock_sim::{Sim, Time, forget, run};
 use published::{Own, Published, Queue, QueuedSpinlock};
@@ -101,7 +101,10 @@ fn ours<L: RawLock>(machine: &Machine) -> f64 {
 /// (SOSP 2013) do so, too.
 fn additions(machine: &Machine) -> f64 {
     let word = Own(U32::ZERO);
-    let longest = (0..machine.sockets).map(|to| machine.transfer(0, to)).max();
+    let longest = machine
+        .places()
+        .map(|to| machine.transfer(Place::default(), to))
+        .max();
     let interval = interval(machine, |_| {
         word.0.fetch_add(1, Relaxed);
         work(longest.expect("a socket"));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use overlock_sim::Time;
 use overlock_sim::host::{Host, Scheduler};
-use overlock_sim::machine::{Costs, Links, Machine};
+use overlock_sim::machine::{Costs, Level, Links, MOST_CORES, Machine};
 use rustix::thread::{CpuSet, futex, sched_setaffinity};
 
 /// The name of the machine, and of the host that goes with it.
@@ -32,14 +32,17 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
         name: NAME,
         about: "the machine that this runs on, as a short measurement finds it",
         sockets: 1,
-        cores: cpus.len().max(1),
+        clusters: 1,
+        cores: cpus.len().clamp(1, MOST_CORES),
         threads: 1,
+        last_level: Level::Socket,
         inclusive: true,
         migratory: false,
         links: Links::All,
         costs: Costs {
             hit: Time::from_ns(costs.hit),
             locked: Time::from_ns(costs.locked),
+            cluster: Time::ZERO,
             socket: Time::from_ns(transfer),
             shared: Time::from_ns(transfer * SHARED),
             across: Time::from_ns(transfer),

@@ -100,7 +100,8 @@ fn unknown<'a>(what: &str, name: &str, names: impl Iterator<Item = &'a str>) -> 
     Exit::usage(format!("unknown {what} '{name}'; the {what}s are {names}"))
 }
 
-/// All of a machine's cores, or so many. Its sockets are alike, so they share the cores evenly.
+/// All of a machine's cores, or so many. Its sockets and their clusters are alike, so they share
+/// the cores evenly.
 pub fn with_cores(machine: &Machine, cores: Option<&str>) -> Result<Machine, Exit> {
     let Some(text) = cores else {
         return Ok(machine.clone());
@@ -111,10 +112,20 @@ pub fn with_cores(machine: &Machine, cores: Option<&str>) -> Result<Machine, Exi
         return Ok(used);
     }
     Err(Exit::usage(format!(
-        "--cores {cores}: {} sockets cannot share them evenly; they can share {}",
-        used.sockets,
+        "--cores {cores}: {} cannot share them evenly; they can share {}",
+        parts(&used),
         used.all_cores()
     )))
+}
+
+fn parts(machine: &Machine) -> String {
+    let Machine {
+        sockets, clusters, ..
+    } = machine;
+    match clusters {
+        1 => format!("{sockets} sockets"),
+        _ => format!("{sockets} sockets of {clusters} clusters"),
+    }
 }
 
 impl Place {

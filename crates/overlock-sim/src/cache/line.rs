@@ -1,12 +1,16 @@
 //! The state of a cache line.
 
 use super::Access;
+use super::cores::Cores;
+use crate::machine::Place;
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub vcpu: usize,
     pub core: usize,
+    /// The place of the core.
+    pub place: Place,
     pub access: Access,
     /// Whether a buffered store needs the line, for which no vCPU waits.
     pub buffered: bool,
@@ -25,19 +29,15 @@ pub(super) enum Copies {
     /// Owned by this core.
     Owned(usize),
     /// Shared by the cores of this set.
-    Shared(u128),
-}
-
-/// The set that contains this core only.
-pub(super) fn bit(core: usize) -> u128 {
-    1 << core
+    Shared(Cores),
 }
 
 #[derive(Debug)]
 pub(super) struct Line {
     pub copies: Copies,
-    /// The home: the socket whose caches answer for the line, and since when.
-    pub home: usize,
+    /// The place of its last owner, whose last-level cache is the home of the line: it answers for
+    /// the line. And since when that is the home.
+    pub home: Place,
     pub since: Time,
     /// When the next request may be served.
     pub free: Time,
@@ -63,7 +63,7 @@ impl Line {
     pub fn new() -> Self {
         Self {
             copies: Copies::None,
-            home: 0,
+            home: Place::default(),
             since: Time::ZERO,
             free: Time::ZERO,
             queue: Vec::new(),

@@ -2,9 +2,10 @@
 
 use rand::RngExt;
 
-use super::line::{Copies, Request, bit};
+use super::cores::Cores;
+use super::line::{Copies, Request};
 use super::{Access, Cache};
-use crate::machine::MOST_CORES;
+use crate::machine::Place;
 use crate::time::Time;
 
 /// The shares of a transfer's cost until the request is at the line's home, and from there until
@@ -26,18 +27,17 @@ pub(super) struct Path {
 }
 
 impl Cache {
-    /// Returns when a request arrives at the line's home. One from another socket follows the line
-    /// when it moves.
+    /// Returns when a request arrives at the line's home. One from beyond the home's last-level
+    /// cache follows the line when it moves.
     pub(super) fn arrival(&self, line: usize, request: &Request) -> Time {
         let state = &self.lines[line];
         if self.has(line, request.core, request.access) {
             return request.requested_at.max(state.arrival);
         }
-        let socket = self.machine.socket_of(request.core);
-        let near = match state.copies {
+        let near = match &state.copies {
             Copies::None => true,
-            Copies::Owned(_) => socket == state.home,
-            Copies::Shared(cores) => self.reaches(cores, socket),
+            Copies::Owned(_) => self.machine.share_cache(state.home, request.place),
+            Copies::Shared(cores) => cores.meets(self.machine.sharing(request.place)),
         };
         let begins = if near {
             request.requested_at
@@ -59,7 +59,7 @@ impl Cache {
 
     /// The same without random variation.
     fn ways(&self, line: usize, request: &Request) -> Path {
-        let socket = self.machine.socket_of(request.core);
+        let place = request.place;
         let state = &self.lines[line];
         let costs = &self.machine.costs;
         if self.has(line, request.core, request.access) {
@@ -73,11 +73,11 @@ impl Cache {
             data: time.scale(1.0 - REQUEST - SNOOP).scale(way),
             pipelined: false,
         };
-        match state.copies {
+        match &state.copies {
             Copies::None => whole(costs.memory),
-            Copies::Owned(_) => whole(self.machine.transfer(state.home, socket)),
+            Copies::Owned(_) => whole(self.machine.transfer(state.home, place)),
             Copies::Shared(cores) if request.access == Access::Read => {
-                if self.machine.inclusive && self.reaches(cores, socket) {
+                if self.machine.inclusive && cores.meets(self.machine.sharing(place)) {
                     Path {
                         request: costs.shared.half().scale(way),
                         snoop: Time::ZERO,
@@ -85,29 +85,22 @@ impl Cache {
                         pipelined: true,
                     }
                 } else {
-                    whole(self.machine.transfer(state.home, socket))
+                    whole(self.machine.transfer(state.home, place))
                 }
             }
             // All copies have to be invalidated, the most distant one, too.
-            Copies::Shared(cores) => whole(self.invalidation(cores, request.core)),
+            Copies::Shared(cores) => whole(self.invalidation(cores, request.core, place)),
         }
     }
 
-    /// Returns the time to invalidate all copies of other cores.
-    fn invalidation(&self, cores: u128, core: usize) -> Time {
-        let socket = self.machine.socket_of(core);
-        let others = cores & !bit(core);
-        (0..self.machine.sockets)
-            .filter(|&other| self.reaches(others, other))
-            .map(|other| self.machine.transfer(other, socket))
+    /// Returns the time to invalidate all copies of other cores than `core`, which is at `place`.
+    fn invalidation(&self, cores: &Cores, core: usize, place: Place) -> Time {
+        self.machine
+            .places()
+            .filter(|&other| cores.meets_without(core, self.machine.cores_of(other)))
+            .map(|other| self.machine.transfer(other, place))
             .max()
             .unwrap_or(self.machine.costs.shared)
-    }
-
-    /// Whether one of these cores is on the socket, whose last-level cache then has the line.
-    pub(super) fn reaches(&self, cores: u128, socket: usize) -> bool {
-        let all = u128::MAX >> (MOST_CORES - self.machine.cores);
-        cores & (all << (socket * self.machine.cores)) != 0
     }
 
     fn vary(&mut self, time: Time) -> Time {

@@ -9,7 +9,7 @@ mod watch;
 
 use super::*;
 use crate::engine::LOCKS_LINE;
-use crate::machine::{Costs, Links, MOST_CORES};
+use crate::machine::{Costs, Level, Links, MOST_CORES};
 
 /// Four sockets at the corners of a square, of four cores each.
 fn machine() -> Machine {
@@ -17,14 +17,17 @@ fn machine() -> Machine {
         name: "test",
         about: "",
         sockets: 4,
+        clusters: 1,
         cores: 4,
         threads: 1,
+        last_level: Level::Socket,
         inclusive: true,
         migratory: false,
         links: Links::Cube,
         costs: Costs {
             hit: Time::ns(2),
             locked: Time::ns(8),
+            cluster: Time::ZERO,
             socket: Time::ns(60),
             shared: Time::ns(20),
             across: Time::ns(120),

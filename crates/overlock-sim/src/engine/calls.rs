@@ -258,20 +258,34 @@ pub(crate) fn heavy_barrier() {
     }
 }
 
-/// Returns the caller's CPU.
+/// Returns the caller's CPU. In a guest that is its vCPU: a guest does not see the machine's CPUs.
 pub(crate) fn cpu() -> Option<usize> {
-    current().map(|me| with(|engine| engine.schedule.cpu(me)))
+    let me = current()?;
+    let cpu = with(|engine| (!engine.host.hypervisor).then(|| engine.schedule.cpu(me)));
+    Some(cpu.unwrap_or(me))
 }
 
-/// Whether the vCPU of that CPU is preempted, as far as the caller can know: if it runs there
-/// itself.
+/// Whether the vCPU of that CPU is preempted, as far as the caller can know. A guest is told by its
+/// host, if that tells; a thread knows it of its own CPU, as it runs there itself.
 pub(crate) fn preempted(cpu: usize) -> bool {
-    self::cpu() == Some(cpu)
+    let Some(me) = current() else { return false };
+    with(|engine| match engine.host.hypervisor {
+        true => {
+            let told = engine.vcpus.get(cpu).is_some_and(|vcpu| vcpu.preempted);
+            engine.host.tells_preempted && told
+        }
+        false => engine.schedule.cpu(me) == cpu,
+    })
 }
 
-/// Returns the numbers of vCPUs and of CPUs.
+/// Returns the numbers of vCPUs, and of CPUs as the caller sees them: a guest sees its vCPUs.
 pub(crate) fn sizes() -> Option<(usize, usize)> {
-    current().map(|_| with(|engine| (engine.fibres, engine.machine.cpus())))
+    current().map(|_| {
+        with(|engine| match engine.host.hypervisor {
+            true => (engine.fibres, engine.fibres),
+            false => (engine.fibres, engine.machine.cpus()),
+        })
+    })
 }
 
 /// Returns the length of an iteration of a spin loop.

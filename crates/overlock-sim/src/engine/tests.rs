@@ -11,7 +11,7 @@ use super::*;
 use crate::account::State;
 use crate::cache::Access;
 use crate::host::{Host, Scheduler};
-use crate::machine::{Costs, Links, Machine};
+use crate::machine::{Costs, Level, Links, Machine};
 use crate::word::U32;
 
 use overlock_core::platform::Zero;
@@ -23,14 +23,17 @@ pub(super) fn machine(cores: usize, threads: usize) -> Machine {
         name: "test",
         about: "",
         sockets: 1,
+        clusters: 1,
         cores,
         threads,
+        last_level: Level::Socket,
         inclusive: true,
         migratory: false,
         links: Links::All,
         costs: Costs {
             hit: Time::ns(2),
             locked: Time::ns(8),
+            cluster: Time::ZERO,
             socket: Time::ns(60),
             shared: Time::ns(20),
             across: Time::ns(120),
@@ -50,10 +53,12 @@ pub(super) const HOST: Host = Host {
     name: "test",
     about: "",
     hypervisor: true,
+    tells_preempted: true,
     scheduler: Scheduler {
         latency: Time::ms(8),
         granularity: Time::ms(1),
         wakeup: Time::ms(2),
+        request: None,
         tick: Time::us(500),
         switch: Time::ns(1_100),
         migration: Time::ns(3_300),

@@ -1,17 +1,19 @@
 //! The scheduler in scenes computed by hand.
 
 mod balance;
+mod deadlines;
 mod slices;
 
 use rand::SeedableRng;
 
 use super::*;
-use crate::machine::{Costs, Links};
+use crate::machine::{Costs, Level, Links};
 
 const RULES: Scheduler = Scheduler {
     latency: Time::ms(12),
     granularity: Time::ms(2),
     wakeup: Time::ms(3),
+    request: None,
     tick: Time::ms(1),
     switch: Time::ZERO,
     migration: Time::ZERO,
@@ -24,14 +26,17 @@ fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
         name: "test",
         about: "",
         sockets,
+        clusters: 1,
         cores,
         threads,
+        last_level: Level::Socket,
         inclusive: true,
         migratory: false,
         links: Links::All,
         costs: Costs {
             hit: Time::ZERO,
             locked: Time::ZERO,
+            cluster: Time::ZERO,
             socket: Time::ZERO,
             shared: Time::ZERO,
             across: Time::ZERO,
@@ -48,8 +53,12 @@ fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
 
 /// No vCPU has had CPU time, and all timers tick at whole milliseconds.
 fn schedule(machine: &Machine, vcpus: usize) -> Schedule {
+    schedule_by(RULES, machine, vcpus)
+}
+
+fn schedule_by(rules: Scheduler, machine: &Machine, vcpus: usize) -> Schedule {
     let mut random = Random::seed_from_u64(1);
-    let mut schedule = Schedule::new(machine, RULES, vcpus, &mut random);
+    let mut schedule = Schedule::new(machine, rules, vcpus, &mut random);
     for task in &mut schedule.tasks {
         task.vruntime = Time::ZERO;
     }

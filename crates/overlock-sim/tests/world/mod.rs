@@ -6,11 +6,12 @@
 use overlock_sim::Time;
 use overlock_sim::engine::Setup;
 use overlock_sim::host::{Chores, Host, PauseExit, Scheduler};
-use overlock_sim::machine::{Costs, Links, Machine};
+use overlock_sim::machine::{Costs, Level, Links, Machine};
 
 const COSTS: Costs = Costs {
     hit: Time::ps(1_700),
     locked: Time::ps(8_300),
+    cluster: Time::ZERO,
     socket: Time::ns(50),
     shared: Time::ns(22),
     across: Time::ns(114),
@@ -28,8 +29,10 @@ const fn machine(name: &'static str, sockets: usize, cores: usize, threads: usiz
         name,
         about: "",
         sockets,
+        clusters: 1,
         cores,
         threads,
+        last_level: Level::Socket,
         inclusive: sockets <= 2,
         migratory: cores == 2 && sockets <= 2,
         links: if sockets > 2 { Links::Cube } else { Links::All },
@@ -49,6 +52,7 @@ const SHORT: Scheduler = Scheduler {
     latency: Time::us(60),
     granularity: Time::us(15),
     wakeup: Time::us(20),
+    request: None,
     tick: Time::us(10),
     switch: Time::ns(1_500),
     migration: Time::us(2),
@@ -61,6 +65,7 @@ pub const PLAIN: Host = Host {
     name: "plain",
     about: "",
     hypervisor: true,
+    tells_preempted: true,
     scheduler: SHORT,
     halt: Time::ns(2_000),
     brief: Time::ns(1_500),
@@ -117,7 +122,17 @@ pub const CHEAP: Host = Host {
     ..PLAIN
 };
 
-pub const HOSTS: [Host; 4] = [PLAIN, BUSY, EXITS, CHEAP];
+/// EEVDF in the place of CFS.
+pub const DEADLINES: Host = Host {
+    name: "deadlines",
+    scheduler: Scheduler {
+        request: Some(Time::us(15)),
+        ..SHORT
+    },
+    ..PLAIN
+};
+
+pub const HOSTS: [Host; 5] = [PLAIN, BUSY, EXITS, CHEAP, DEADLINES];
 
 pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) -> Setup<'a> {
     Setup {

@@ -191,8 +191,10 @@ proptest! {
         seed in any::<u64>(),
         jitter in 0.0..0.5_f64,
         ring in 0.0..0.8_f64,
+        clusters in prop_oneof![Just(1), Just(3)],
+        last_level in prop_oneof![Just(Level::Socket), Just(Level::Cluster)],
     ) {
-        let mut machine = Machine { sockets: 2, cores: 3, ..machine() };
+        let mut machine = Machine { sockets: 2, clusters, cores: 3, last_level, ..machine() };
         machine.costs = Costs { jitter, ring, ..machine.costs };
         let mut run = Run::new(&machine, &plans, seed);
         while run.step() {}

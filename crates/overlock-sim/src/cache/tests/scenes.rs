@@ -290,3 +290,87 @@ fn a_socket_may_have_all_cores() {
     scene.request(700_000, 64, Access::Read);
     assert_eq!(scene.run()[1..], [(MOST_CORES - 1, 562_000), (64, 722_000)]);
 }
+
+/// One socket of two clusters, each of two cores. A transfer takes 60 ns between clusters, and 24
+/// ns within one: 8 for the request, 6 for the snoop and 10 for the data.
+fn clusters(last_level: Level) -> Machine {
+    Machine {
+        sockets: 1,
+        clusters: 2,
+        last_level,
+        costs: Costs {
+            cluster: Time::ns(24),
+            ..machine().costs
+        },
+        ..machine()
+    }
+}
+
+/// Core 0 has changed the line.
+fn changed_by_core_0(machine: &Machine) -> Scene {
+    let mut scene = Scene::new(machine);
+    scene.request(0, 0, Access::Write);
+    scene.run();
+    scene.cache.changed(0, 0);
+    scene
+}
+
+/// Fails where `transfer` is asked for sockets only, or the home of a line is not its owner's.
+#[test]
+fn a_line_comes_faster_from_its_own_cluster() {
+    for last_level in [Level::Cluster, Level::Socket] {
+        let machine = clusters(last_level);
+        for (core, takes) in [(1, 24_000), (2, 60_000)] {
+            let mut scene = changed_by_core_0(&machine);
+            scene.request(500_000, core, Access::Write);
+            assert_eq!(scene.run(), [(core, 500_000 + takes + 2_000)]);
+            assert_eq!(scene.cache.traffic().near, 1);
+        }
+    }
+}
+
+/// Cores 0 and 1 share the line. A cache of their cluster answers only their cluster; that of the
+/// socket answers all cores, after 20 ns.
+#[test]
+fn a_last_level_cache_answers_the_cores_that_share_it() {
+    for (last_level, takes) in [(Level::Cluster, 60_000), (Level::Socket, 20_000)] {
+        let mut scene = changed_by_core_0(&clusters(last_level));
+        scene.request(500_000, 1, Access::Read);
+        scene.run();
+        scene.request(700_000, 2, Access::Read);
+        assert_eq!(scene.run(), [(2, 700_000 + takes + 2_000)]);
+        // Now both clusters have it.
+        scene.request(900_000, 3, Access::Read);
+        assert_eq!(scene.run(), [(3, 922_000)]);
+    }
+}
+
+/// All copies are in the cluster of the writer, or one is in the other cluster.
+#[test]
+fn a_store_invalidates_the_copies_of_all_clusters() {
+    for (reader, takes) in [(1, 24_000), (2, 60_000)] {
+        let mut scene = changed_by_core_0(&clusters(Level::Cluster));
+        scene.request(500_000, reader, Access::Read);
+        scene.run();
+        scene.request(700_000, 0, Access::Write);
+        assert_eq!(scene.run(), [(0, 700_000 + takes + 2_000)]);
+    }
+}
+
+/// Core 0 has the line; cores 1 and 2 request it, then core 0 again. The request of core 1 is there
+/// first, at 508,000, and the line leaves for it at 514,000 and arrives at 524,000. The request of
+/// core 2 is there at 521,000 and is served at 526,000, when the store is over. Its line leaves at
+/// 541,000 and arrives at 566,000. If that is another last-level cache, the request of core 0
+/// follows it for 20 ns. If it is not, the request is served once core 2 is done, at 568,000. Fails
+/// where requests follow a line that does not leave their last-level cache.
+#[test]
+fn requests_follow_a_line_to_another_last_level_cache() {
+    for (last_level, served) in [(Level::Cluster, 586_000), (Level::Socket, 568_000)] {
+        let mut scene = changed_by_core_0(&clusters(last_level));
+        scene.request(500_000, 1, Access::Write);
+        scene.request(501_000, 2, Access::Write);
+        scene.request(540_000, 0, Access::Write);
+        let done = [(1, 526_000), (2, 568_000), (0, served + 40_000 + 2_000)];
+        assert_eq!(scene.run(), done);
+    }
+}

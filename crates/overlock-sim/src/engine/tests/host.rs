@@ -347,3 +347,48 @@ fn an_idle_core_takes_one_of_two_siblings() {
     }
     assert_eq!(outcome.counts.migrations, 1);
 }
+
+/// Two vCPUs share a CPU for three slices. Each returns whether it has seen the other preempted,
+/// or itself, and the CPUs that it has seen.
+fn looks_at_preemptions(host: &Host) -> Vec<(bool, bool, Vec<usize>)> {
+    let looks = |me: usize| {
+        let (mut other, mut own, mut cpus) = (false, false, Vec::new());
+        for _ in 0..120 {
+            work(Time::us(100));
+            other |= preempted(1 - me);
+            own |= preempted(me);
+            cpus.extend(cpu());
+        }
+        cpus.dedup();
+        (other, own, cpus)
+    };
+    let (machine, host) = (machine(1, 1), *host);
+    simulate(&machine, &host, 2, looks).unwrap().results
+}
+
+/// Fails where a guest sees the machine's CPU, or where its host does not tell it, or tells it of
+/// vCPUs that run.
+#[test]
+fn a_guest_sees_its_vcpus_and_which_of_them_are_preempted() {
+    let seen = looks_at_preemptions(&HOST);
+    let cpus: Vec<&[usize]> = seen.iter().map(|seen| &seen.2[..]).collect();
+    assert_eq!(cpus, [[0], [1]]);
+    assert!(seen.iter().any(|seen| seen.0) && !seen.iter().any(|seen| seen.1));
+    let silent = Host {
+        tells_preempted: false,
+        ..HOST
+    };
+    assert!(!looks_at_preemptions(&silent).iter().any(|seen| seen.0));
+}
+
+/// Both run on CPU 0, so each knows that the vCPU which was there before is preempted.
+#[test]
+fn a_thread_sees_the_cpu_of_the_machine() {
+    let threads = Host {
+        hypervisor: false,
+        ..HOST
+    };
+    let seen = looks_at_preemptions(&threads);
+    assert_eq!(seen[0], (false, true, vec![0]));
+    assert_eq!(seen[1], (true, false, vec![0]));
+}

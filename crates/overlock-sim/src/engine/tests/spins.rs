@@ -38,6 +38,34 @@ fn long_pauses_leave_the_guest() {
     }
 }
 
+/// A pause of 47 ns, 140 cycles at 3 GHz, is longer than the gap between the pauses of a loop may
+/// be if it is counted from their beginnings. 42 iterations take 1,974 ns, 43 leave the guest. Fails
+/// where each pause begins a loop of its own.
+#[test]
+fn a_loop_may_have_long_pauses() {
+    let mut machine = machine(1, 1);
+    machine.costs.turn = Time::ns(47);
+    let exits = Host {
+        pause_exit: EXITS.pause_exit.map(|exit| PauseExit {
+            gap: Time::ns(40),
+            ..exit
+        }),
+        ..EXITS
+    };
+    for (iterations, end, exits_counted) in [(42, 11_974, 0), (43, 13_321, 1)] {
+        let body = |_| {
+            at(BEGIN);
+            (0..iterations).for_each(|_| Sim::pause(1));
+            now()
+        };
+        let outcome = simulate(&machine, &exits, 1, body).unwrap();
+        assert_eq!(
+            (outcome.results[0], outcome.counts.pause_exits),
+            (Time::ns(end), exits_counted)
+        );
+    }
+}
+
 /// The same by time. Fails where a delay costs nothing, or does not count as spinning.
 #[test]
 fn long_delays_leave_the_guest() {

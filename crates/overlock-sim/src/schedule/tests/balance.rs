@@ -15,8 +15,7 @@ fn queue(schedule: &mut Schedule, vruntime: &[u64]) {
         schedule.cpus[0].queue.push(schedule.tasks.len());
         schedule.tasks.push(Task {
             vruntime: Time::us(vruntime),
-            cpu: 0,
-            began: Time::ZERO,
+            ..Task::default()
         });
     }
 }
@@ -60,6 +59,23 @@ fn a_sleeper_wakes_on_an_idle_core_nearby() {
     // Its own CPU, whether or not its siblings are busy.
     schedule.cpus[0].current = None;
     assert_eq!(schedule.idle_near(0, None), Some(0));
+}
+
+/// Two clusters of two cores, with a cache each, or with one in common. CPUs 0 and 1 are busy.
+/// Fails where `idle_near` searches sockets only.
+#[test]
+fn a_sleeper_wakes_near_its_last_level_cache() {
+    for (last_level, idle) in [(Level::Cluster, None), (Level::Socket, Some(2))] {
+        let machine = Machine {
+            clusters: 2,
+            last_level,
+            ..machine(1, 4, 1)
+        };
+        let mut schedule = schedule(&machine, 2);
+        pick_all(&mut schedule, Time::ZERO);
+        assert_eq!(schedule.idle_near(0, None), idle);
+        assert_eq!(schedule.idle_near(0, Some(3)), Some(2));
+    }
 }
 
 /// CPU 0 runs one vCPU and two are queued. Fails where an idle CPU does not search other queues, or
@@ -109,9 +125,9 @@ fn vruntime_is_relative_to_the_queue() {
 
 /// Returns the share of the time that each of this many vCPUs, which never sleep, gets of this many
 /// CPUs.
-fn shares(cpus: usize, vcpus: usize, time: Time) -> Vec<f64> {
+fn shares(rules: Scheduler, cpus: usize, vcpus: usize, time: Time) -> Vec<f64> {
     let mut random = Random::seed_from_u64(7);
-    let mut schedule = Schedule::new(&machine(1, cpus, 1), RULES, vcpus, &mut random);
+    let mut schedule = Schedule::new(&machine(1, cpus, 1), rules, vcpus, &mut random);
     let mut got = vec![Time::ZERO; vcpus];
     let mut began = vec![Time::ZERO; cpus];
     pick_all(&mut schedule, Time::ZERO);
@@ -132,11 +148,13 @@ fn shares(cpus: usize, vcpus: usize, time: Time) -> Vec<f64> {
 /// Exact up to a few slices at the end. Fails where `charge` charges no vCPU or another one.
 #[test]
 fn all_get_the_same_share() {
-    for (cpus, vcpus) in [(1, 2), (1, 7), (2, 4), (4, 12), (8, 32)] {
-        let fair = cpus as f64 / vcpus as f64;
-        for share in shares(cpus, vcpus, Time::ms(20_000)) {
-            let error = (share / fair - 1.0).abs();
-            assert!(error < 0.02, "{vcpus} on {cpus}: {share}");
+    for rules in [RULES, deadlines::RULES] {
+        for (cpus, vcpus) in [(1, 2), (1, 7), (2, 4), (4, 12), (8, 32)] {
+            let fair = cpus as f64 / vcpus as f64;
+            for share in shares(rules, cpus, vcpus, Time::ms(20_000)) {
+                let error = (share / fair - 1.0).abs();
+                assert!(error < 0.02, "{vcpus} on {cpus}: {share}");
+            }
         }
     }
 }
