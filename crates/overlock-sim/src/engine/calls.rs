@@ -263,6 +263,13 @@ pub(crate) fn cpu() -> Option<usize> {
     current().map(|me| with(|engine| engine.schedule.cpu(me)))
 }
 
+/// Returns the socket that the caller runs on; 0 outside of simulations.
+pub(crate) fn socket() -> u32 {
+    current().map_or(0, |me| {
+        with(|engine| engine.machine.socket_of(engine.core(me)) as u32)
+    })
+}
+
 /// Whether the vCPU of that CPU is preempted, as far as the caller can know: if it runs there
 /// itself.
 pub(crate) fn preempted(cpu: usize) -> bool {
