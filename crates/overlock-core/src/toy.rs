@@ -253,6 +253,10 @@ impl Platform for Toy {
         Cpu(CPU.get().unwrap_or(THREAD.get() as u32))
     }
 
+    fn socket() -> u32 {
+        Self::cpu().0 % 2
+    }
+
     fn preempted(cpu: Cpu) -> bool {
         cpu == Self::cpu()
     }

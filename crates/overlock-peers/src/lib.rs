@@ -1,5 +1,5 @@
 //! Locks of others, written once over [`Platform`](overlock_core::Platform) from their published
-//! descriptions: models, which are simulated beside our locks and held against the originals.
+//! descriptions: models, which are simulated beside our locks.
 //!
 //! They are for comparison, not for programs: `docs/peers.md` says what each leaves out. There is
 //! no code of the originals here.
@@ -8,12 +8,21 @@
 #[cfg(test)]
 extern crate std;
 
+mod cna;
+#[cfg(test)]
+mod course;
 mod glibc;
+mod malthusian;
 mod parking_lot;
+mod queue;
+mod random;
 mod rust_std;
 
+pub use cna::Cna;
 pub use glibc::Glibc;
+pub use malthusian::Malthusian;
 pub use parking_lot::ParkingLot;
+pub use queue::Token;
 pub use rust_std::RustStd;
 
 /// Calls `$callback!` with one line a lock: the name of its type, without the platform.
@@ -24,6 +33,8 @@ macro_rules! peers {
             RustStd;
             Glibc;
             ParkingLot;
+            Cna;
+            Malthusian;
         }
     };
 }
