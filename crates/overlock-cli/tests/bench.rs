@@ -142,7 +142,7 @@ fn a_lock_of_another_workload_is_refused() {
         &["rw", "--locks", "std,ticket"],
         &[
             "'ticket' is for micro, semop, qdisc, build and fserver, not for rw and rwsem",
-            "the locks are all, ours, peers, models, default, overlock",
+            "the locks are all, ours, peers, default, overlock",
             "glibc-writer",
         ],
     );
