@@ -7,7 +7,7 @@ mod select;
 mod tests;
 
 use std::fmt::Write;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use crate::lock::Nothing;
 use crate::workload::{Round, Rounds, Workload, grid};
@@ -16,6 +16,47 @@ use crate::world::native::Native;
 use crate::world::sim::Simulated;
 
 pub use select::{NoSuchLock, select, select_in};
+
+use select::same;
+
+/// Locks of mutual exclusion that the program adds to the lists.
+static ADDED: OnceLock<Vec<fn() -> Entry>> = OnceLock::new();
+
+/// Adds locks of mutual exclusion to the end of their list: see [`entry`](crate::entry).
+///
+/// # Panics
+///
+/// If locks have been added already, or a list has been used. A later use of the lists panics if
+/// two locks have the same name.
+pub fn add(entries: Vec<fn() -> Entry>) {
+    assert!(
+        ADDED.set(entries).is_ok(),
+        "locks are added once, and first"
+    );
+}
+
+/// The entry of a lock of mutual exclusion that is written once over
+/// [`Platform`](overlock_core::Platform), for [`add`](crate::registry::add): it runs on this
+/// machine and on simulated ones. The first word is its [`Kind`](crate::registry::Kind), the second
+/// the type without its platform.
+///
+/// ```
+/// use overlock_core::spin::Ticket;
+///
+/// let entry = overlock_bench::entry!(Added, Ticket)();
+/// assert_eq!((entry.name, entry.simulated.is_some()), ("ticket", true));
+/// ```
+#[macro_export]
+macro_rules! entry {
+    ($kind:ident, $($lock:ident)::+) => {
+        || {
+            $crate::registry::Entry::exclusive::<
+                $($lock)::+<$crate::world::native::Platform>,
+                $($lock)::+<$crate::world::sim::Platform>,
+            >($crate::registry::Kind::$kind)
+        }
+    };
+}
 
 /// The kinds of locks: each has its workloads. A name may stand for a lock in each
 /// family: `std` is its mutex, its reader-writer lock, or its condition variable.
@@ -35,7 +76,17 @@ impl Family {
 
     /// Its locks in the order of the tables: ours, then the peers.
     pub fn locks(self) -> &'static [Entry] {
-        static LISTS: LazyLock<[Vec<Entry>; 3]> = LazyLock::new(|| Family::ALL.map(list::of));
+        static LISTS: LazyLock<[Vec<Entry>; 3]> = LazyLock::new(|| {
+            let mut lists = Family::ALL.map(list::of);
+            for make in ADDED.get_or_init(Vec::new) {
+                let (entry, list) = (make(), &mut lists[Family::Exclusive as usize]);
+                let names = list.iter().map(|other| other.name);
+                let taken = names.into_iter().find(|name| same(name, entry.name));
+                assert!(taken.is_none(), "two locks have the name '{}'", entry.name);
+                list.push(entry);
+            }
+            lists
+        });
         &LISTS[self as usize]
     }
 
@@ -114,6 +165,10 @@ pub enum Kind {
     Ours,
     /// One that people use today.
     Peer,
+    /// The published algorithm of a lock of others, written over our platforms.
+    Model,
+    /// One that the program has [added](add).
+    Added,
     /// No lock, the limit.
     Limit,
 }
@@ -223,7 +278,7 @@ pub fn describe<W: Listed>() -> String {
     for family in Family::ALL.into_iter().filter(listed) {
         let workloads = family.workloads().join(", ");
         let _ = writeln!(text, "{}, for {workloads}:", family.title());
-        for (kind, title) in [(Kind::Ours, "ours"), (Kind::Peer, "peers")] {
+        for (kind, title) in GROUPS_OF_A_KIND {
             let locks = family.locks().iter();
             let mut locks = locks.filter(|entry| entry.kind == kind && runs_in::<W>(entry));
             if let Some(first) = locks.next() {
@@ -237,6 +292,14 @@ pub fn describe<W: Listed>() -> String {
     }
     text + "* in the default selection\n"
 }
+
+/// The kinds that the lists show, with the word for all locks of each.
+const GROUPS_OF_A_KIND: [(Kind, &str); 4] = [
+    (Kind::Ours, "ours"),
+    (Kind::Peer, "peers"),
+    (Kind::Model, "models"),
+    (Kind::Added, "added"),
+];
 
 /// Whether the lock runs in that world.
 fn runs_in<W: Listed>(entry: &Entry) -> bool {

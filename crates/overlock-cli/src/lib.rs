@@ -1,5 +1,5 @@
-//! The `overlock` program as a library: all of it is [`main`]; [`check`] is how it reads its
-//! command line.
+//! The `overlock` program as a library: all of it is [`main`]; [`run`] is the same with locks of
+//! your own; [`check`] is how it reads its command line.
 
 #[cfg(feature = "bench")]
 mod bench;
@@ -9,6 +9,8 @@ mod files;
 mod man;
 #[cfg(feature = "bench")]
 mod measure;
+#[cfg(feature = "model")]
+mod model;
 #[cfg(any(feature = "bench", feature = "torture"))]
 mod number;
 mod report;
@@ -30,6 +32,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use exit::Exit;
+pub use overlock_register::{Registration, register};
 
 /// Locks that stay fast when there are more threads than CPUs
 #[derive(Debug, Parser)]
@@ -49,6 +52,8 @@ enum Command {
     Sim(Box<sim::Args>),
     #[cfg(feature = "vm")]
     Vm(Box<vm::Args>),
+    #[cfg(feature = "model")]
+    Model(Box<model::Args>),
     Run(Box<run::Args>),
     Top(top::Args),
     Report(report::Args),
@@ -58,6 +63,17 @@ enum Command {
 
 /// Does what the process's command line says.
 pub fn main() -> ExitCode {
+    run(Vec::new())
+}
+
+/// The same with locks of your own, by one [`register`] each, in the lists of `bench`, `sim`,
+/// `torture` and `model`. For the last, build this crate with the feature `model`.
+///
+/// # Panics
+///
+/// If a process calls it twice, or two locks have the same name.
+pub fn run(locks: Vec<Registration>) -> ExitCode {
+    overlock_register::add(locks);
     let result = match Cli::try_parse() {
         Ok(cli) => match &cli.command {
             #[cfg(feature = "bench")]
@@ -68,6 +84,8 @@ pub fn main() -> ExitCode {
             Command::Sim(args) => sim::run(args),
             #[cfg(feature = "vm")]
             Command::Vm(args) => vm::run(args),
+            #[cfg(feature = "model")]
+            Command::Model(args) => model::run(args),
             Command::Run(args) => run::run(args),
             Command::Top(args) => top::run(args),
             Command::Report(args) => report::run(args),
@@ -100,6 +118,8 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
         Command::Sim(args) => sim::check(&args),
         #[cfg(feature = "vm")]
         Command::Vm(args) => vm::check(&args),
+        #[cfg(feature = "model")]
+        Command::Model(_) => Ok(()),
         Command::Run(_)
         | Command::Top(_)
         | Command::Report(_)

@@ -149,7 +149,9 @@ fn manual_pages_are_printed() {
         .args(["man", "lunch"])
         .assert()
         .code(2)
-        .stderr(predicate::str::contains(
-            "bench, torture, sim, vm, run, top, report, completions",
-        ));
+        .stderr(predicate::str::contains(if cfg!(feature = "model") {
+            "bench, torture, sim, vm, model, run, top, report, completions"
+        } else {
+            "bench, torture, sim, vm, run, top, report, completions"
+        }));
 }

@@ -23,7 +23,7 @@
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(test)]
+#[cfg(any(test, feature = "toy"))]
 extern crate std;
 
 pub mod diagram;
@@ -44,7 +44,7 @@ mod slot;
 pub mod spin;
 pub mod stat;
 pub mod tables;
-#[cfg(test)]
-mod toy;
+#[cfg(any(test, feature = "toy"))]
+pub mod toy;
 
 pub use platform::{Atomics, ConstPlatform, Cpu, Deadline, Instant, Platform, Spin};

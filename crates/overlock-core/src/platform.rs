@@ -301,6 +301,12 @@ pub trait Platform: Atomics {
         false
     }
 
+    /// Offers the CPU to the other runnable threads, however much is left of the caller's time
+    /// slice. The default [pauses](Self::pause).
+    fn yield_cpu() {
+        Self::pause(1);
+    }
+
     /// Gives the CPU away for about `nanos` nanoseconds: a [`halt`](Self::halt) that nobody can
     /// end.
     fn backoff_sleep(nanos: u64) {
@@ -321,6 +327,12 @@ pub trait Platform: Atomics {
     /// The CPU that the caller runs on at this moment, or [`Cpu::UNKNOWN`]. Cheap enough for fast
     /// paths.
     fn cpu() -> Cpu;
+
+    /// The number of the socket (NUMA node) that the caller runs on at this moment. 0 where there
+    /// is one socket, or where the platform does not know: the default.
+    fn socket() -> u32 {
+        0
+    }
 
     /// Whether a thread that last ran on `cpu`, and is not the caller, is known to have lost it.
     /// `false` if nothing is known.

@@ -17,13 +17,20 @@ pub const MAX_SLOTS: usize = (1 << 14) - 1;
 
 /// The place where one context of one thread waits. A cache line of its own, since its owner spins
 /// on it.
+///
+/// The public fields are free for the lock that uses the node. It stores what it relies on before
+/// it publishes the node, since the last user has left its values there.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Node<A: Atomics> {
-    pub(crate) next: A::U32,
-    pub(crate) wait: A::U32,
-    pub(crate) state: A::U32,
-    pub(crate) info: A::U32,
+    /// The successor in the queue.
+    pub next: A::U32,
+    /// The word on which the thread waits for its predecessor, or for the owner.
+    pub wait: A::U32,
+    /// The state that the waiter and its waker share.
+    pub state: A::U32,
+    /// A value of the waiter's, for others.
+    pub info: A::U32,
     pub(crate) kicks: A::U32,
     pub(crate) lock: A::Usize,
     pub(crate) kicked_at: A::Usize,

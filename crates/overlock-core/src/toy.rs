@@ -10,7 +10,8 @@
 //! Steps nest: the last to begin runs to its end first. A test whose threads must alternate uses
 //! actors instead (see [`stage`]).
 
-pub(crate) mod stage;
+pub mod stage;
+#[cfg(test)]
 pub(crate) mod watch;
 
 use std::boxed::Box;
@@ -28,11 +29,11 @@ use crate::tables::{Storage, Tables};
 
 /// The toy platform.
 #[derive(Debug)]
-pub(crate) struct Toy;
+pub struct Toy;
 
 /// A point where a lock calls its platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Point {
+pub enum Point {
     /// A poll in `wait_until` was not accepted.
     Wait,
     /// A poll in `wait_until` was accepted, and `wait_until` is about to return.
@@ -50,10 +51,10 @@ pub(crate) enum Point {
 }
 
 /// Threads that a test can play; thread numbers above have no slot.
-pub(crate) const SLOTS: usize = 8;
+pub const SLOTS: usize = 8;
 
 /// Tickets for locks, besides those of the threads: three fast queue spinlocks at a time.
-pub(crate) const LOCK_TICKETS: usize = 6;
+pub const LOCK_TICKETS: usize = 6;
 
 /// New tables, for a test.
 fn tables<P: Platform>() -> Tables<P> {
@@ -79,13 +80,13 @@ thread_local! {
 
 /// Adds a step: the next time that a lock reaches `point`, after all earlier steps for it, `step`
 /// runs.
-pub(crate) fn at(point: Point, step: impl FnOnce() + 'static) {
+pub fn at(point: Point, step: impl FnOnce() + 'static) {
     SCRIPT.with_borrow_mut(|script| script.push_back((point, Box::new(step))));
 }
 
 /// Runs `play` as thread number `thread` (on the CPU of the same number, unless [`on_cpu`] says
 /// other).
-pub(crate) fn as_thread<R>(thread: usize, play: impl FnOnce() -> R) -> R {
+pub fn as_thread<R>(thread: usize, play: impl FnOnce() -> R) -> R {
     let before = THREAD.replace(thread);
     let result = play();
     THREAD.set(before);
@@ -93,32 +94,32 @@ pub(crate) fn as_thread<R>(thread: usize, play: impl FnOnce() -> R) -> R {
 }
 
 /// Moves the wall clock by `by` nanoseconds.
-pub(crate) fn set_wall_clock(by: i64) {
+pub fn set_wall_clock(by: i64) {
     WALL.set(WALL.get() + by);
 }
 
 /// Puts every thread onto `cpu`.
-pub(crate) fn on_cpu(cpu: u32) {
+pub fn on_cpu(cpu: u32) {
     CPU.set(Some(cpu));
 }
 
 /// How often a lock has called `kick` so far in this test.
-pub(crate) fn kicks() -> usize {
+pub fn kicks() -> usize {
     KICKS.get()
 }
 
 /// How often a halt has really slept, that is, found its word as expected.
-pub(crate) fn halts() -> usize {
+pub fn halts() -> usize {
     HALTS.get()
 }
 
 /// Whether a transition of this diagram has been taken in this test.
-pub(crate) fn took(diagram: &Diagram, index: usize) -> bool {
+pub fn took(diagram: &Diagram, index: usize) -> bool {
     TRANSITIONS.with_borrow(|transitions| transitions.contains(&(diagram.name, index)))
 }
 
 /// Steps that have not run; a test ends by asserting that there are none.
-pub(crate) fn left() -> usize {
+pub fn left() -> usize {
     SCRIPT.with_borrow(VecDeque::len)
 }
 
@@ -250,6 +251,10 @@ impl Platform for Toy {
 
     fn cpu() -> Cpu {
         Cpu(CPU.get().unwrap_or(THREAD.get() as u32))
+    }
+
+    fn socket() -> u32 {
+        Self::cpu().0 % 2
     }
 
     fn preempted(cpu: Cpu) -> bool {

@@ -389,6 +389,10 @@ impl Platform for Explorer {
         Cpu(step::me() as u32 % 2)
     }
 
+    fn socket() -> u32 {
+        Self::cpu().0
+    }
+
     fn preempted(cpu: Cpu) -> bool {
         cpu != Cpu::UNKNOWN && step::chance()
     }

@@ -8,6 +8,7 @@ pub mod failure;
 pub mod list;
 pub mod loom;
 mod pi;
+pub mod program;
 pub mod report;
 pub mod run;
 pub mod scenario;
@@ -16,3 +17,10 @@ pub mod tables;
 pub mod unit_tested;
 pub mod world;
 mod wrap;
+
+/// The names that [`lock`] expands to.
+#[doc(hidden)]
+pub mod __private {
+    pub use overlock_core::raw::RawLock;
+    pub use overlock_core::registry::Probe;
+}

@@ -1,5 +1,7 @@
 //! The locks that are checked, with their diagrams and scenarios.
 
+use std::sync::OnceLock;
+
 use overlock_core::diagram::{Diagram, HasDiagram};
 use overlock_core::facts::HasFacts;
 use overlock_core::raw::{RawLock, RawRwLock};
@@ -26,6 +28,68 @@ pub struct Lock {
     /// Whether it is broken on purpose, and by which checkers that must be found. Empty for the
     /// others.
     pub broken_for: &'static [&'static str],
+}
+
+/// A lock that the program adds to the list, in the world of each checker: see
+/// [`lock`](crate::lock).
+#[derive(Clone, Copy, Debug)]
+pub struct Added {
+    /// Its name.
+    pub name: &'static str,
+    #[doc(hidden)]
+    pub explore: fn() -> Lock,
+    #[doc(hidden)]
+    pub shuttle: fn() -> Lock,
+    #[doc(hidden)]
+    pub loom: fn() -> Lock,
+}
+
+static ADDED: OnceLock<Vec<Added>> = OnceLock::new();
+
+/// Adds locks to the end of the list. Their names are new.
+///
+/// # Panics
+///
+/// If locks have been added already, or the list has been used.
+pub fn add(locks: Vec<Added>) {
+    assert!(ADDED.set(locks).is_ok(), "locks are added once, and first");
+}
+
+/// The locks that were added.
+pub(crate) fn added() -> &'static [Added] {
+    ADDED.get_or_init(Vec::new)
+}
+
+/// A lock of mutual exclusion that is written once over [`Platform`](overlock_core::Platform), for
+/// [`list::add`](crate::list::add): its type without the platform. Its scenarios are those of all
+/// locks with its abilities. It has no state diagram.
+#[macro_export]
+macro_rules! lock {
+    ($($lock:ident)::+) => {
+        $crate::list::Added {
+            name: <$($lock)::+<$crate::explore::Explorer> as $crate::__private::RawLock>::NAME,
+            explore: || $crate::lock!(@ $crate::explore::Explorer, $($lock)::+),
+            shuttle: || $crate::lock!(@ $crate::shuttle::Shuttle, $($lock)::+),
+            loom: || $crate::lock!(@ $crate::loom::Loom, $($lock)::+),
+        }
+    };
+    (@ $world:ty, $($lock:ident)::+) => {
+        $crate::list::without_diagram::<$($lock)::+<$world>>(
+            $crate::exclusive_scenarios!($world, $($lock)::+<$world>),
+        )
+    };
+}
+
+#[doc(hidden)]
+pub fn without_diagram<L: RawLock + HasFacts>(mut scenarios: Vec<Scenario>) -> Lock {
+    scenarios.retain(|scenario| L::FACTS.tried_in_handlers || !scenario.setting.signals);
+    Lock {
+        name: L::NAME,
+        diagrams: &[],
+        lacks: &[],
+        scenarios,
+        broken_for: &[],
+    }
 }
 
 const ALL: &[&str] = &["explore", "shuttle", "loom"];

@@ -13,7 +13,7 @@ use crate::explore::Explorer;
 use crate::explore::exec::Rules;
 use crate::explore::search::{Mode, search};
 use crate::failure::Failure;
-use crate::list::{Lock, locks, names};
+use crate::list::{Added, Lock, added, locks, names};
 use crate::loom::{self, Loom};
 use crate::scenario::{Length, Scenario};
 use crate::shuttle::{self, Schedules, Shuttle};
@@ -46,10 +46,20 @@ impl Engine {
 
     /// The locks, in its world.
     pub fn locks(self) -> Vec<Lock> {
+        let added = |make: fn(&Added) -> fn() -> Lock| added().iter().map(move |it| make(it)());
         match self {
-            Self::Explore => locks::<Explorer>(),
-            Self::Shuttle if const { !left_out("shuttle") } => locks::<Shuttle>(),
-            Self::Loom if const { !left_out("loom") } => locks::<Loom>(),
+            Self::Explore => {
+                let all = locks::<Explorer>().into_iter();
+                all.chain(added(|lock| lock.explore)).collect()
+            }
+            Self::Shuttle if const { !left_out("shuttle") } => {
+                let all = locks::<Shuttle>().into_iter();
+                all.chain(added(|lock| lock.shuttle)).collect()
+            }
+            Self::Loom if const { !left_out("loom") } => {
+                let all = locks::<Loom>().into_iter();
+                all.chain(added(|lock| lock.loom)).collect()
+            }
             Self::Shuttle | Self::Loom => Vec::new(),
         }
     }

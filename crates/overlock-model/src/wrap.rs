@@ -91,6 +91,10 @@ macro_rules! platform_of_run {
             Cpu(me() as u32 % 2)
         }
 
+        fn socket() -> u32 {
+            Self::cpu().0
+        }
+
         fn now() -> Instant {
             with(|run| {
                 run.now += run.setting.tick;

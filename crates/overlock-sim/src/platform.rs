@@ -104,6 +104,14 @@ impl Platform for Sim {
         engine::cpu().map_or(Cpu::UNKNOWN, |cpu| Cpu(cpu as u32))
     }
 
+    fn socket() -> u32 {
+        engine::socket()
+    }
+
+    fn yield_cpu() {
+        engine::rest();
+    }
+
     fn preempted(cpu: Cpu) -> bool {
         cpu != Cpu::UNKNOWN && engine::preempted(cpu.0 as usize)
     }

@@ -5,7 +5,7 @@ mod list;
 mod select;
 
 use std::fmt::Write;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use overlock_core::facts::{Facts, Waiting};
 use overlock_core::raw::CreateError;
@@ -14,6 +14,35 @@ use crate::subject::Subject;
 
 pub use select::{NoSuchLock, select};
 
+/// The entry of a lock of mutual exclusion that is written once over
+/// [`Platform`](overlock_core::Platform), for [`add`](crate::registry::add). The first word says
+/// whether it is a [model](crate::registry::Entry::model), the second is the type without its
+/// platform.
+///
+/// ```
+/// use overlock_core::spin::Ticket;
+///
+/// assert_eq!(overlock_torture::entry!(false, Ticket)().name, "ticket");
+/// ```
+#[macro_export]
+macro_rules! entry {
+    ($model:literal, $($lock:ident)::+) => {
+        || {
+            use $crate::__private::{Exclusive, Facts, HasFacts, Linux, RawLock};
+            const FACTS: Facts = <$($lock)::+<Linux> as HasFacts>::FACTS;
+            $crate::registry::Entry {
+                name: <$($lock)::+<Linux> as RawLock>::NAME,
+                facts: FACTS,
+                model: $model,
+                make: |_| {
+                    let extras = $crate::exclusive_extras!($($lock)::+<Linux>);
+                    Ok(Box::new(Exclusive::new(extras, &FACTS)?))
+                },
+            }
+        }
+    };
+}
+
 /// Something that can be tortured.
 #[derive(Debug)]
 pub struct Entry {
@@ -21,17 +50,40 @@ pub struct Entry {
     pub name: &'static str,
     /// Its row: the promises of its documentation.
     pub facts: Facts,
+    /// Whether it is the algorithm of a lock of others: `all` leaves it out, and `models` names it.
+    pub model: bool,
     /// Creates some, for so many threads.
-    pub(crate) make: Make,
+    #[doc(hidden)]
+    pub make: Make,
 }
 
 /// See [`Entry::make`].
-pub(crate) type Make = fn(usize) -> Result<Box<dyn Subject>, CreateError>;
+#[doc(hidden)]
+pub type Make = fn(usize) -> Result<Box<dyn Subject>, CreateError>;
 
 /// All of them, in the order of the tables.
 pub fn all() -> &'static [Entry] {
-    static ALL: LazyLock<Vec<Entry>> = LazyLock::new(list::all);
+    static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+        let mut all = list::all();
+        all.extend(ADDED.get_or_init(Vec::new).iter().map(|make| make()));
+        all
+    });
     &ALL
+}
+
+/// Locks that the program adds to the list.
+static ADDED: OnceLock<Vec<fn() -> Entry>> = OnceLock::new();
+
+/// Adds locks to the end of the list: see [`entry`](crate::entry). Their names are new.
+///
+/// # Panics
+///
+/// If locks have been added already, or the list has been used.
+pub fn add(entries: Vec<fn() -> Entry>) {
+    assert!(
+        ADDED.set(entries).is_ok(),
+        "locks are added once, and first"
+    );
 }
 
 /// The faulty locks, and the names of their flaws.

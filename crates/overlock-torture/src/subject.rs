@@ -22,7 +22,7 @@ mod ww_mutex;
 
 pub use barrier::Gathering;
 pub use condvar::Queue;
-pub use exclusive::{Exclusive, ExclusiveExtras};
+pub use exclusive::Exclusive;
 pub use mutex::GuardedMutex;
 pub use once::Cells;
 pub use rwlock::GuardedRwLock;

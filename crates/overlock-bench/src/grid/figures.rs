@@ -169,6 +169,8 @@ impl Cell {
             kind: match entry.kind {
                 Kind::Ours => "ours",
                 Kind::Peer => "peer",
+                Kind::Model => "model",
+                Kind::Added => "added",
                 Kind::Limit => "limit",
             },
             ops_per_sec: of_rounds(Sample::ops_per_sec),

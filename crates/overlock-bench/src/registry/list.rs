@@ -26,16 +26,11 @@ pub fn of(family: Family) -> Vec<Entry> {
 }
 
 fn exclusive() -> Vec<Entry> {
-    fn ours<L: RawLock + HasFacts, S: RawLock>() -> Entry {
-        let simulated = Rounds::exclusive::<Marked<Ours<S>>>();
-        let rounds = Rounds::exclusive::<Ours<L>>();
-        Entry::listed(L::NAME, &L::FACTS, rounds, simulated).shaped::<Ours<L>>()
-    }
     macro_rules! spin {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock_core::spin::$lock<Linux>, overlock_core::spin::$lock<Sim>>()),*] };
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(crate::entry!(Ours, overlock_core::spin::$lock)()),*] };
     }
     macro_rules! sleep {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(ours::<overlock_core::sleep::$lock<Linux>, overlock_core::sleep::$lock<Sim>>()),*] };
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(crate::entry!(Ours, overlock_core::sleep::$lock)()),*] };
     }
     let mut all = Vec::new();
     all.extend(overlock_core::sleep_locks!(sleep));
@@ -85,7 +80,7 @@ fn reader_writer() -> Vec<Entry> {
     fn ours<L: RawRwLock + HasFacts, S: RawRwLock>() -> Entry {
         let simulated = Rounds::reader_writer::<Marked<ours::rw::Ours<S>>>();
         let rounds = Rounds::reader_writer::<ours::rw::Ours<L>>();
-        Entry::listed(L::NAME, &L::FACTS, rounds, simulated)
+        Entry::listed(Kind::Ours, L::NAME, &L::FACTS, rounds, simulated)
     }
     macro_rules! entries {
         ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock_core::$module::$lock<Linux>, overlock_core::$module::$lock<Sim>>()),*] };
@@ -165,8 +160,16 @@ fn condvar_peers() -> Vec<Entry> {
 }
 
 impl Entry {
-    /// A lock of ours by its row.
+    /// A lock of mutual exclusion, on this machine (`L`) and on simulated ones (`S`).
+    pub fn exclusive<L: RawLock + HasFacts, S: RawLock>(kind: Kind) -> Self {
+        let simulated = Rounds::exclusive::<Marked<Ours<S>>>();
+        let rounds = Rounds::exclusive::<Ours<L>>();
+        Self::listed(kind, L::NAME, &L::FACTS, rounds, simulated).shaped::<Ours<L>>()
+    }
+
+    /// A lock over a platform, by its row.
     fn listed(
+        kind: Kind,
         name: &'static str,
         facts: &Facts,
         rounds: Rounds<Native>,
@@ -177,7 +180,7 @@ impl Entry {
             most_threads: facts.most_threads,
             simulated: Some(simulated),
             simulated_default: facts.compared,
-            ..Self::new(Kind::Ours, name, facts.about, rounds)
+            ..Self::new(kind, name, facts.about, rounds)
         }
     }
 

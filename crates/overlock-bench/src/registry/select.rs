@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Entry, Family, Kind, Listed, runs_in};
+use super::{Entry, Family, GROUPS_OF_A_KIND, Listed, runs_in};
 use crate::world::native::Native;
 
 /// A word that names no lock of the family, or none that runs in the world that it was asked for.
@@ -50,8 +50,7 @@ impl fmt::Display for NoSuchLock {
 }
 
 /// Why a lock that is known does not run in some world.
-const UNIT_TESTED: &str =
-    "needs the real machine: locks of ours can be simulated, the types above them and peers cannot";
+const UNIT_TESTED: &str = "needs the real machine: locks that are written over a platform can be simulated, the types above them and peers cannot";
 
 impl std::error::Error for NoSuchLock {}
 
@@ -75,15 +74,13 @@ fn names<W: Listed>(family: Family) -> Vec<&'static str> {
 }
 
 /// The words for several locks.
-pub(super) const GROUPS: &[&str] = &["all", "ours", "peers", "default"];
+pub(super) const GROUPS: &[&str] = &["all", "ours", "peers", "models", "added", "default"];
 
 fn in_group<W: Listed>(word: &str, entry: &Entry) -> bool {
     match word {
         "all" => true,
-        "ours" => entry.kind == Kind::Ours,
-        "peers" => entry.kind == Kind::Peer,
         "default" => W::takes_by_default(entry),
-        _ => false,
+        _ => GROUPS_OF_A_KIND.contains(&(entry.kind, word)),
     }
 }
 

@@ -299,6 +299,9 @@ pub(crate) fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// The platform of the locks that run here.
+pub type Platform = overlock::Linux;
+
 #[cfg(test)]
 mod tests {
     use super::*;

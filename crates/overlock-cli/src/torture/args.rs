@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct Args {
-    /// The locks, by name, or `all`; --list shows which there are
+    /// The locks, by name, or `all`, or `models` of other people's; --list shows which there are
     #[arg(
         long,
         value_delimiter = ',',

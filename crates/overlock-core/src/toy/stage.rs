@@ -21,7 +21,7 @@ use crate::platform::{Kick, Sleeper};
 use crate::tables::Tables;
 
 /// The state that the actors share with their test.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Shared {
     tables: Tables<Toy>,
     /// The words that were kicked, by address, once for each sleeper that a kick is for.
@@ -71,7 +71,8 @@ thread_local! {
 }
 
 /// The test's handle to a thread that it controls.
-pub(crate) struct Actor {
+#[derive(Debug)]
+pub struct Actor {
     commands: Sender<Command>,
     reports: Receiver<Report>,
     thread: Option<JoinHandle<()>>,
@@ -83,7 +84,7 @@ pub(crate) struct Actor {
 }
 
 /// Starts `play` as thread number `number`, paused before its first line.
-pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Actor {
+pub fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Actor {
     let shared = shared().unwrap_or_else(|| Shared {
         tables: TABLES.with(|tables| *tables),
         kicked: Arc::default(),
@@ -116,18 +117,18 @@ pub(crate) fn actor(number: usize, play: impl FnOnce() + Send + 'static) -> Acto
 
 impl Actor {
     /// Lets the actor run until it reaches `point`.
-    pub(crate) fn to(&self, point: Point) {
+    pub fn to(&self, point: Point) {
         assert_eq!(self.go(Some(point)), Report::At(point));
     }
 
     /// Lets the actor run until it sleeps.
-    pub(crate) fn sleep(&self) {
+    pub fn sleep(&self) {
         let report = self.go(None);
         assert!(matches!(report, Report::Asleep(_)), "{report:?}");
     }
 
     /// Lets the actor run to its end.
-    pub(crate) fn end(mut self) {
+    pub fn end(mut self) {
         let report = self.go(None);
         if report == Report::End
             && let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
@@ -138,36 +139,36 @@ impl Actor {
     }
 
     /// Lets the actor run until it sleeps, which it does before it ever reaches `point`.
-    pub(crate) fn sleep_before(&self, point: Point) {
+    pub fn sleep_before(&self, point: Point) {
         let report = self.go(Some(point));
         assert!(matches!(report, Report::Asleep(_)), "{report:?}");
     }
 
     /// Whether the actor, which sleeps, was kicked.
-    pub(crate) fn is_kicked(&self) -> bool {
+    pub fn is_kicked(&self) -> bool {
         let word = self.asleep_on.get().expect("it is awake");
         let word = self.shared.requeued_to(word);
         self.shared.kicked.lock().unwrap().contains(&word)
     }
 
     /// The actor's next run begins with a spurious wake-up.
-    pub(crate) fn startle(&self) {
+    pub fn startle(&self) {
         assert!(self.asleep_on.take().is_some(), "it is awake");
     }
 
     /// Runs a signal handler on the actor, from its first line to its last.
-    pub(crate) fn interrupt(&self, handler: impl FnOnce() + Send + 'static) {
+    pub fn interrupt(&self, handler: impl FnOnce() + Send + 'static) {
         assert_eq!(self.handle(Box::new(handler), None), Report::HandlerDone);
     }
 
     /// Runs a signal handler on the actor until it reaches `point`.
-    pub(crate) fn interrupt_to(&self, point: Point, handler: impl FnOnce() + Send + 'static) {
+    pub fn interrupt_to(&self, point: Point, handler: impl FnOnce() + Send + 'static) {
         let report = self.handle(Box::new(handler), Some(point));
         assert_eq!(report, Report::At(point));
     }
 
     /// Lets the innermost running handler run to its end.
-    pub(crate) fn end_handler(&self) {
+    pub fn end_handler(&self) {
         assert_eq!(self.go(None), Report::HandlerDone);
     }
 

@@ -109,7 +109,7 @@ pub(super) fn give(now: u64) -> bool {
     true
 }
 
-fn yield_cpu() -> isize {
+pub(super) fn yield_cpu() -> isize {
     if cfg!(miri) {
         // Miri knows the function, and not the number. SAFETY: has no preconditions.
         return unsafe { libc::sched_yield() } as isize;

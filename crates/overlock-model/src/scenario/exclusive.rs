@@ -131,7 +131,7 @@ macro_rules! exclusive_scenarios {
         use $crate::scenario::exclusive::{
             Abilities, Cancels, DoesNotCancel, FairOne, NotFair, NotTimed, Timed, scenarios,
         };
-        let probe = ::overlock_core::registry::Probe::<$lock, $world>::new();
+        let probe = $crate::__private::Probe::<$lock, $world>::new();
         scenarios(Abilities::new(
             (&probe).until(),
             (&probe).cancel(),

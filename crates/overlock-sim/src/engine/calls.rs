@@ -265,6 +265,13 @@ pub(crate) fn cpu() -> Option<usize> {
     Some(cpu.unwrap_or(me))
 }
 
+/// Returns the socket that the caller runs on; 0 outside of simulations.
+pub(crate) fn socket() -> u32 {
+    current().map_or(0, |me| {
+        with(|engine| engine.machine.socket_of(engine.core(me)) as u32)
+    })
+}
+
 /// Whether the vCPU of that CPU is preempted, as far as the caller can know. A guest is told by its
 /// host, if that tells; a thread knows it of its own CPU, as it runs there itself.
 pub(crate) fn preempted(cpu: usize) -> bool {

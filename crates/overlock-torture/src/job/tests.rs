@@ -54,6 +54,7 @@ type Make = fn(usize) -> Result<Box<dyn Subject>, overlock_core::raw::CreateErro
 
 fn made(bound: Bound, make: Make) -> &'static Entry {
     Box::leak(Box::new(Entry {
+        model: false,
         name: "fake",
         facts: Facts {
             bound,

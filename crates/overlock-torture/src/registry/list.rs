@@ -7,7 +7,7 @@ use overlock_core::sleep::ww_mutex::{Class, Rule};
 use overlock_core::sleep::{Overlock, RtMutex};
 
 use super::{Entry, Make};
-use crate::subject::exclusive::exclusive_extras;
+use crate::exclusive_extras;
 use crate::subject::shared::shared_extras;
 use crate::subject::{
     Cells, Contexts, Exclusive, Gathering, GuardedMutex, GuardedRwLock, Permits, Queue, Shared,
@@ -30,13 +30,7 @@ pub fn all() -> Vec<Entry> {
 fn spinning() -> Vec<Entry> {
     macro_rules! entries {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            vec![$({
-                const FACTS: Facts = <overlock::spin::$lock as HasFacts>::FACTS;
-                entry(stringify!($name), FACTS, |_| {
-                    let extras = exclusive_extras!(overlock::spin::$lock);
-                    Ok(Box::new(Exclusive::new(extras, &FACTS)?))
-                })
-            }),*]
+            vec![$(crate::entry!(false, overlock_core::spin::$lock)()),*]
         };
     }
     overlock_core::spin_locks!(entries)
@@ -45,13 +39,7 @@ fn spinning() -> Vec<Entry> {
 fn sleeping() -> Vec<Entry> {
     macro_rules! entries {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            vec![$({
-                const FACTS: Facts = <overlock_core::sleep::$lock<Linux> as HasFacts>::FACTS;
-                entry(stringify!($name), FACTS, |_| {
-                    let extras = exclusive_extras!(overlock_core::sleep::$lock<Linux>);
-                    Ok(Box::new(Exclusive::new(extras, &FACTS)?))
-                })
-            }),*]
+            vec![$(crate::entry!(false, overlock_core::sleep::$lock)()),*]
         };
     }
     overlock_core::sleep_locks!(entries)
@@ -201,7 +189,12 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
 }
 
 fn entry(name: &'static str, facts: Facts, make: Make) -> Entry {
-    Entry { name, facts, make }
+    Entry {
+        name,
+        facts,
+        model: false,
+        make,
+    }
 }
 
 /// Something that is in none of overlock-core's lists, whose waiters sleep.

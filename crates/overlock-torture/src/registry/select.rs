@@ -13,7 +13,7 @@ impl fmt::Display for NoSuchLock {
         let names: Vec<&str> = all().iter().map(|entry| entry.name).collect();
         write!(
             f,
-            "unknown lock '{}'; the locks are all, {}",
+            "unknown lock '{}'; the locks are all, models, {}",
             self.0,
             names.join(", ")
         )
@@ -23,6 +23,7 @@ impl fmt::Display for NoSuchLock {
 impl std::error::Error for NoSuchLock {}
 
 /// The locks that the words name, each once, in the order of the list. `-` and `_` are the same.
+/// `all` names all but the models of other people's locks, and `models` those.
 ///
 /// # Errors
 ///
@@ -33,9 +34,13 @@ pub fn select<'a>(
     let mut chosen = vec![false; all().len()];
     for word in words {
         let plain = word.trim().replace('-', "_");
-        let mut known = plain == "all";
+        let mut known = false;
         for (entry, chosen) in all().iter().zip(&mut chosen) {
-            let named = plain == "all" || entry.name.replace('-', "_") == plain;
+            let named = match &*plain {
+                "all" => !entry.model,
+                "models" => entry.model,
+                _ => entry.name.replace('-', "_") == plain,
+            };
             *chosen |= named;
             known |= named;
         }
@@ -65,7 +70,7 @@ mod tests {
         assert_eq!(names(&["all"]).len(), all().len());
         let error = select(["mutexx"]).unwrap_err().to_string();
         assert!(
-            error.starts_with("unknown lock 'mutexx'; the locks are all, overlock, "),
+            error.starts_with("unknown lock 'mutexx'; the locks are all, models, overlock, "),
             "{error}"
         );
     }

@@ -36,10 +36,13 @@ type UnlockFair<L> = unsafe fn(&L, <L as RawLock>::Token);
 type Bump<L> = unsafe fn(&L, <L as RawLock>::Token) -> <L as RawLock>::Token;
 
 /// The abilities of a lock beyond [`RawLock`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct ExclusiveExtras<L: RawLock> {
+    /// Gives up at a time.
     pub until: Option<Until<L>>,
+    /// Gives up when it is cancelled.
     pub cancellable: Option<Cancellable<L>>,
+    /// Hands off, and hands off to come back.
     pub fair: Option<(UnlockFair<L>, Bump<L>)>,
 }
 
@@ -51,22 +54,23 @@ pub struct ExclusiveExtras<L: RawLock> {
 }
 
 /// The [`ExclusiveExtras`] of a lock type that is named, not a parameter.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! exclusive_extras {
     ($lock:ty) => {{
         #[allow(unused_imports)] // each lock needs one of each two
-        use crate::subject::exclusive::{
+        use $crate::__private::{
             HasCancel as _, HasFair as _, HasUntil as _, NoCancel as _, NoFair as _, NoUntil as _,
         };
-        let probe = ::overlock_core::registry::Probe::<$lock>::new();
+        let probe = $crate::__private::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
-        crate::subject::ExclusiveExtras::<$lock> {
+        $crate::__private::ExclusiveExtras::<$lock> {
             until: (&probe).until(),
             cancellable: (&probe).cancellable(),
             fair: (&probe).fair(),
         }
     }};
 }
-pub(crate) use exclusive_extras;
 
 impl<L: RawLock> Exclusive<L> {
     /// New locks that can do what the extras say, and promise what their row says.

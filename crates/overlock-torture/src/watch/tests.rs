@@ -48,6 +48,7 @@ impl Scene {
             static VISITS: &'static AtomicU64 = Box::leak(Box::default());
         }
         let entry = Box::leak(Box::new(Entry {
+            model: false,
             name: "fake",
             facts: Facts {
                 bound,

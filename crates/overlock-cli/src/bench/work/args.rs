@@ -12,7 +12,8 @@ pub struct Args {
     #[command(flatten)]
     pub workload: workload::Options,
 
-    /// The locks, by name, or `all`, `ours`, `peers`, `default`; `bench --list` shows them
+    /// The locks, by name, or `all`, `ours`, `peers`, `models`, `default`; `bench --list` shows
+    /// them
     #[arg(
         long,
         value_delimiter = ',',

@@ -1,0 +1,202 @@
+//! A model of the compact NUMA-aware lock, CNA: an MCS lock that prefers waiters of its owner's
+//! socket.
+//!
+//! Source: "Compact NUMA-aware Locks" (Dice and Kogan, EuroSys 2019; arXiv 1810.05600), user-space
+//! variant. Left out: the paper's optional shuffle reduction, and the kernel's variant with the
+//! queued spinlock's pending bit.
+//!
+//! # Layout
+//!
+//! The lock is the tail of the main queue. The secondary queue has waiters of other sockets. Its
+//! first node is known by name to the owner alone, and passed on with the lock:
+//!
+//! ```text
+//! node: next    the successor in its queue
+//!       wait    WAITING; the owner's: OWNER, or the name of the first in the secondary queue
+//!       info    the socket of the waiter, and its random number
+//!       state   of the first in the secondary queue: the name of the last
+//! ```
+//!
+//! # The unlock
+//!
+//! ```text
+//! a waiter of our socket    those before it move to the end of the secondary queue; it is next
+//! none, or seldom           the secondary queue moves before the main one; its first is next, or
+//!                           the first of the main queue where the secondary one is empty
+//! nobody else waits         the secondary queue becomes the main one; its first is next
+//! nobody waits              the lock is free
+//! ```
+//!
+//! "Seldom" is once in 65,535 unlocks of a thread; the paper has one in 65,536. So a waiter of
+//! another socket can be bypassed for long, and only chance ends that.
+//!
+//! [`queue`](crate::queue) has the orderings.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use overlock_core::facts::{Facts, HasFacts, Node as Nodes};
+use overlock_core::node::NodeGuard;
+use overlock_core::platform::{Atomic, Platform, Spin};
+use overlock_core::raw::{CreateError, RawLock};
+
+use crate::queue::{NONE, Queue, Token, name, node};
+use crate::random::{self, low, set_low};
+
+const WAITING: u32 = 0;
+/// Owns the lock, and the secondary queue is empty. No node has this name.
+const OWNER: u32 = 1;
+
+/// The secondary queue is served where a thread's random number is this one.
+const SELDOM: u16 = 1;
+
+/// The model of CNA: see `docs/peers.md`. 8 bytes.
+#[derive(Debug)]
+pub struct Cna<P: Platform> {
+    queue: Queue<P>,
+}
+
+impl<P: Platform> Cna<P> {
+    /// Hands off, or frees the lock.
+    #[inline]
+    fn leave(&self, guard: &NodeGuard<P>) {
+        let me = guard.node();
+        // The first of the secondary queue, or OWNER.
+        let first = me.wait.load(Relaxed);
+        if me.next.load(Relaxed) == NONE {
+            if first == OWNER {
+                if self.queue.replace(name(guard), NONE) {
+                    return;
+                }
+            } else if self
+                .queue
+                .replace(name(guard), node::<P>(first).state.load(Relaxed))
+            {
+                hand_off::<P>(first, OWNER);
+                return;
+            }
+        }
+        let next = self.queue.successor(&me.next);
+        let stays = random::next::<P>(&me.info, name(guard)) != SELDOM;
+        match stays.then(|| local::<P>(next, first)).flatten() {
+            Some((next, first)) => hand_off::<P>(next, first),
+            None if first == OWNER => hand_off::<P>(next, OWNER),
+            None => {
+                let last = node::<P>(first).state.load(Relaxed);
+                node::<P>(last).next.store(next, Relaxed);
+                hand_off::<P>(first, OWNER);
+            }
+        }
+    }
+}
+
+/// The first waiter of the caller's socket in the main queue, which begins with `next`. Moves those
+/// before it to the secondary queue, which begins with `first`; returns its first node too.
+fn local<P: Platform>(next: u32, first: u32) -> Option<(u32, u32)> {
+    let socket = low(P::socket());
+    let mut last_remote = NONE;
+    let mut seen = next;
+    while low(node::<P>(seen).info.load(Relaxed)) != socket {
+        last_remote = seen;
+        // L: acquire. A waiter that has not linked yet is not found.
+        seen = node::<P>(seen).next.load(Acquire);
+        if seen == NONE {
+            return None;
+        }
+    }
+    if last_remote == NONE {
+        return Some((next, first));
+    }
+    node::<P>(last_remote).next.store(NONE, Relaxed);
+    let first = if first == OWNER {
+        next
+    } else {
+        let last = node::<P>(first).state.load(Relaxed);
+        node::<P>(last).next.store(next, Relaxed);
+        first
+    };
+    node::<P>(first).state.store(last_remote, Relaxed);
+    Some((seen, first))
+}
+
+/// Makes a waiter the owner, with the first of the secondary queue or OWNER.
+#[inline]
+fn hand_off<P: Platform>(next: u32, first: u32) {
+    // H: release, pairs with the load in `lock`.
+    node::<P>(next).wait.store(first, Release);
+}
+
+impl<P: Platform> HasFacts for Cna<P> {
+    const FACTS: Facts = Facts {
+        about: "model of CNA: a queue that prefers its owner's socket",
+        node: Nodes::Always,
+        ..Facts::SPINNING
+    };
+}
+
+// SAFETY: a thread owns the lock after it has entered an empty queue, by an exchange of the tail
+// that only one can win. Else it owns the lock after the last owner's handoff to it. An owner hands
+// off to one thread at most.
+unsafe impl<P: Platform> RawLock for Cna<P> {
+    type Token = Token<P>;
+
+    const NAME: &'static str = "model:cna";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Cna {
+            queue: Queue::new(),
+        })
+    }
+
+    #[inline]
+    fn lock(&self) -> Token<P> {
+        let Some(guard) = NodeGuard::<P>::new() else {
+            return self.queue.enter_without_node();
+        };
+        let me = guard.node();
+        me.wait.store(WAITING, Relaxed);
+        set_low::<P>(&me.info, P::socket());
+        if self.queue.join(&guard) {
+            me.wait.store(OWNER, Relaxed);
+        } else {
+            // H: acquire.
+            let _ = P::wait_until(&me.wait, Acquire, Spin::Forever, |wait: u32| {
+                wait != WAITING
+            });
+        }
+        Token(Some(guard))
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<Token<P>> {
+        let guard = NodeGuard::<P>::new();
+        if let Some(guard) = &guard {
+            guard.node().wait.store(OWNER, Relaxed);
+        }
+        self.queue.try_enter(guard)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, token: Token<P>) {
+        match &token.0 {
+            Some(guard) => self.leave(guard),
+            None => {
+                if let Some(next) = self.queue.leave_without_node() {
+                    hand_off::<P>(next, OWNER);
+                }
+            }
+        }
+        // The node is free from here on: nobody knows it any more.
+    }
+
+    fn is_locked(&self) -> bool {
+        self.queue.is_locked()
+    }
+
+    fn is_contended(&self) -> bool {
+        let last = self.queue.last();
+        last.is_some_and(|last| last.wait.load(Relaxed) != OWNER)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! A model of glibc's `pthread_mutex_t` with default attributes: no spinning, a futex.
+//!
+//! Source: "Futexes Are Tricky" (Drepper, 2011), mutex 2, and the fields of `pthread_mutex_t` in
+//! the C library's manual and headers. The default type keeps its owner and a count of users beside
+//! the word, which an acquisition and a release write. Left out: the other types and attributes,
+//! the check of the type, elision.
+//!
+//! ```text
+//! free      --lock-->    owned        nobody waits
+//! *         --wait-->    contended    at once; the waiter sleeps, unless the word was free
+//! *         --unlock-->  free         a sleeper is woken where the word was contended
+//! ```
+//!
+//! Orderings and wake-ups are as in [`RustStd`](crate::RustStd). Nothing is handed off, so a waiter
+//! can be bypassed without end.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use overlock_core::facts::{Facts, HasFacts, Node};
+use overlock_core::platform::{Atomic, Kick, Platform};
+use overlock_core::raw::{CreateError, RawLock};
+
+use crate::word::{CONTENDED, FREE, OWNED};
+
+/// The model of glibc's mutex: see `docs/peers.md`. 12 bytes.
+#[derive(Debug)]
+pub struct Glibc<P: Platform> {
+    word: P::U32,
+    /// The owner's slot + 1; 0 without an owner, or for an owner without a slot. Written by the
+    /// owner.
+    owner: P::U32,
+    /// 1 while the lock is owned. Written by the owner.
+    users: P::U32,
+}
+
+impl<P: Platform> Glibc<P> {
+    #[cold]
+    fn lock_slow(&self) {
+        // A waiter that finds the word contended sleeps first: others do.
+        if self.word.load(Relaxed) == CONTENDED {
+            P::halt(&self.word, CONTENDED, None);
+        }
+        // * -> contended. Acquire, pairs with the unlock's release where the word was free.
+        while self.word.swap(CONTENDED, Acquire) != FREE {
+            P::halt(&self.word, CONTENDED, None);
+        }
+    }
+
+    #[inline]
+    fn own(&self) {
+        self.owner
+            .store(P::slot().map_or(0, |slot| slot as u32 + 1), Relaxed);
+        self.users.store(self.users.load(Relaxed) + 1, Relaxed);
+    }
+}
+
+impl<P: Platform> HasFacts for Glibc<P> {
+    const FACTS: Facts = Facts {
+        about: "model of glibc's default mutex: a futex without spinning",
+        freed_by_last_user: true,
+        node: Node::Never,
+        ..Facts::SLEEPING
+    };
+}
+
+// SAFETY: as for `RustStd`.
+unsafe impl<P: Platform> RawLock for Glibc<P> {
+    type Token = ();
+
+    const NAME: &'static str = "model:glibc";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Glibc {
+            word: P::U32::new(FREE),
+            owner: P::U32::new(0),
+            users: P::U32::new(0),
+        })
+    }
+
+    #[inline]
+    fn lock(&self) {
+        // free -> owned. Acquire, pairs with the unlock's release.
+        let exchanged = self.word.compare_exchange(FREE, OWNED, Acquire, Relaxed);
+        if exchanged.is_err() {
+            self.lock_slow();
+        }
+        self.own();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        // As in `lock`.
+        let exchanged = self.word.compare_exchange(FREE, OWNED, Acquire, Relaxed);
+        exchanged.is_ok().then(|| self.own())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        let word = core::ptr::from_ref(&self.word);
+        self.owner.store(0, Relaxed);
+        self.users.store(self.users.load(Relaxed) - 1, Relaxed);
+        // * -> free. Release, pairs with the acquisitions. From here on the lock may be freed.
+        if self.word.swap(FREE, Release) == CONTENDED {
+            P::kick_at(word, Kick::One);
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.word.load(Relaxed) != FREE
+    }
+
+    fn is_contended(&self) -> bool {
+        self.word.load(Relaxed) == CONTENDED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::boxed::Box;
+
+    use overlock_core::toy::stage::actor;
+    use overlock_core::toy::{Point, Toy, at, halts, kicks, left};
+
+    use super::*;
+
+    fn leak() -> &'static Glibc<Toy> {
+        Box::leak(Box::new(Glibc::create().unwrap()))
+    }
+
+    fn unlock(lock: &Glibc<Toy>) {
+        // SAFETY: each test unlocks what it has locked, as the same thread.
+        unsafe { lock.unlock(()) }
+    }
+
+    #[test]
+    fn the_owner_is_named_while_it_owns() {
+        let lock = leak();
+        lock.lock();
+        assert_eq!((lock.owner.load(Relaxed), lock.users.load(Relaxed)), (1, 1));
+        assert!(lock.try_lock().is_none());
+        unlock(lock);
+        assert_eq!((lock.owner.load(Relaxed), lock.users.load(Relaxed)), (0, 0));
+        assert_eq!((kicks(), halts()), (0, 0));
+    }
+
+    /// Fails if a woken waiter leaves the word owned: the second sleeper is then not woken.
+    #[test]
+    fn every_sleeper_is_woken() {
+        let lock = leak();
+        lock.lock();
+        let sleepers = [1, 2].map(|thread| {
+            let waiter = actor(thread, || {
+                lock.lock();
+                unlock(lock);
+            });
+            waiter.sleep();
+            waiter
+        });
+        unlock(lock);
+        for sleeper in sleepers {
+            assert!(sleeper.is_kicked());
+            sleeper.end();
+        }
+        assert!(!lock.is_locked());
+    }
+
+    /// Fails if the halt does not name the value that the waiter has left in the word.
+    #[test]
+    fn an_unlock_just_before_the_halt_is_not_missed() {
+        let lock = leak();
+        lock.lock();
+        at(Point::Halt, || unlock(lock));
+        lock.lock();
+        assert_eq!((halts(), left()), (0, 0));
+    }
+}

@@ -1,0 +1,50 @@
+//! Locks of others, written once over [`Platform`](overlock_core::Platform) from their published
+//! descriptions: models, which are simulated beside our locks.
+//!
+//! They are for comparison, not for programs: `docs/peers.md` says what each leaves out. There is
+//! no code of the originals here.
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+mod cna;
+#[cfg(test)]
+mod course;
+mod glibc;
+mod malthusian;
+mod parking_lot;
+mod queue;
+mod random;
+mod rust_std;
+
+pub use cna::Cna;
+pub use glibc::Glibc;
+pub use malthusian::Malthusian;
+pub use parking_lot::ParkingLot;
+pub use queue::Token;
+pub use rust_std::RustStd;
+
+/// Calls `$callback!` with one line a lock: the name of its type, without the platform.
+#[macro_export]
+macro_rules! peers {
+    ($callback:ident) => {
+        $callback! {
+            RustStd;
+            Glibc;
+            ParkingLot;
+            Cna;
+            Malthusian;
+        }
+    };
+}
+
+/// A futex word is in one of three states, after Drepper's "Futexes Are Tricky" (2011), mutex 2.
+pub(crate) mod word {
+    /// Nobody owns the lock.
+    pub const FREE: u32 = 0;
+    /// A thread owns it, and nobody sleeps.
+    pub const OWNED: u32 = 1;
+    /// A thread owns it, and others may sleep: its unlock wakes one.
+    pub const CONTENDED: u32 = 2;
+}

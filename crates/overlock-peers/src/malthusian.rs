@@ -1,0 +1,238 @@
+//! A model of the Malthusian lock MCSCR: an MCS lock that keeps surplus waiters out of circulation.
+//!
+//! Source: "Malthusian Locks" (Dice, EuroSys 2017; arXiv 1511.06035), the variant MCSCR-STP. Its
+//! waiters spin and then park.
+//!
+//! # Layout
+//!
+//! The lock is the tail of the queue, and the two ends of the passive set. The set is a list of
+//! nodes, the latest first, which the owner alone reads and changes:
+//!
+//! ```text
+//! node: next    the successor in the queue; in the passive set, the next older
+//!       state   in the passive set, the next younger
+//!       wait    OWNER, WAITING or PARKED
+//!       info    random numbers
+//! ```
+//!
+//! # The unlock
+//!
+//! ```text
+//! seldom                         the eldest of the passive set is next, before the queue
+//! two or more wait               the first of them joins the passive set; the second is next
+//! one waits                      it is next
+//! nobody waits, set not empty    the youngest of the passive set is next
+//! nobody waits                   the lock is free
+//! ```
+//!
+//! "Seldom" is once in 1,000 unlocks or so, as in the paper. Between two of them the same few
+//! threads take turns, so the bound on waiting is a matter of chance.
+//!
+//! [`queue`](crate::queue) has the orderings. No wake-up is lost: a waiter parks only after it has
+//! changed its word from WAITING to PARKED, and the handoff exchanges that word. A set that is not
+//! empty implies an owner: only an unlock that finds it empty frees the lock.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use overlock_core::facts::{Facts, HasFacts, Node as Nodes};
+use overlock_core::node::NodeGuard;
+use overlock_core::platform::{Atomic, Platform, Spin};
+use overlock_core::raw::{CreateError, RawLock};
+
+use crate::queue::{NONE, Queue, Token, name, node};
+use crate::random;
+
+const OWNER: u32 = 0;
+const WAITING: u32 = 1;
+const PARKED: u32 = 2;
+
+/// A waiter spins for so long before it parks: the paper's 20,000 cycles, at its machine's 3.6 GHz.
+const SPIN_NS: u64 = 5_500;
+
+/// The eldest of the passive set is served once in so many unlocks.
+const SELDOM: u16 = 1_000;
+
+/// The model of MCSCR: see `docs/peers.md`. 16 bytes.
+#[derive(Debug)]
+pub struct Malthusian<P: Platform> {
+    queue: Queue<P>,
+    /// The ends of the passive set. Owned by the owner.
+    youngest: P::U32,
+    eldest: P::U32,
+}
+
+impl<P: Platform> Malthusian<P> {
+    /// Waits for a handoff.
+    #[cold]
+    fn wait(wait: &P::U32) {
+        let end = P::now().plus_nanos(SPIN_NS);
+        let is_owner = |wait: u32| wait == OWNER;
+        // H: acquire, here and below.
+        if P::wait_until(wait, Acquire, Spin::Until(end), is_owner).is_ok()
+            || wait
+                .compare_exchange(WAITING, PARKED, Relaxed, Acquire)
+                .is_err()
+        {
+            return;
+        }
+        while wait.load(Acquire) != OWNER {
+            P::halt(wait, PARKED, None);
+        }
+    }
+
+    /// Hands off, or frees the lock.
+    #[inline]
+    fn leave(&self, guard: &NodeGuard<P>) {
+        let link = &guard.node().next;
+        if link.load(Relaxed) == NONE {
+            match self.pop(&self.youngest, &self.eldest) {
+                None if self.queue.replace(name(guard), NONE) => return,
+                None => {}
+                Some(passive) => {
+                    node::<P>(passive).next.store(NONE, Relaxed);
+                    if self.queue.replace(name(guard), passive) {
+                        return hand_off::<P>(passive);
+                    }
+                    self.push(passive);
+                }
+            }
+        }
+        let next = self.queue.successor(link);
+        if random::next::<P>(&guard.node().info, name(guard)).is_multiple_of(SELDOM)
+            && let Some(eldest) = self.pop(&self.eldest, &self.youngest)
+        {
+            node::<P>(eldest).next.store(next, Relaxed);
+            return hand_off::<P>(eldest);
+        }
+        // L: acquire. A second waiter that has not linked yet is not found.
+        match node::<P>(next).next.load(Acquire) {
+            NONE => hand_off::<P>(next),
+            second => {
+                self.push(next);
+                hand_off::<P>(second);
+            }
+        }
+    }
+
+    /// Puts a node into the passive set, as the youngest.
+    fn push(&self, new: u32) {
+        let second = self.youngest.load(Relaxed);
+        node::<P>(new).next.store(second, Relaxed);
+        node::<P>(new).state.store(NONE, Relaxed);
+        match second {
+            NONE => self.eldest.store(new, Relaxed),
+            second => node::<P>(second).state.store(new, Relaxed),
+        }
+        self.youngest.store(new, Relaxed);
+    }
+
+    /// Takes the node at this end of the passive set.
+    fn pop(&self, end: &P::U32, other_end: &P::U32) -> Option<u32> {
+        let taken = end.load(Relaxed);
+        if taken == NONE {
+            return None;
+        }
+        let is_youngest = core::ptr::eq(end, &self.youngest);
+        let links = |name| {
+            let node = node::<P>(name);
+            if is_youngest {
+                (&node.next, &node.state)
+            } else {
+                (&node.state, &node.next)
+            }
+        };
+        let inwards = links(taken).0.load(Relaxed);
+        match inwards {
+            NONE => other_end.store(NONE, Relaxed),
+            inwards => links(inwards).1.store(NONE, Relaxed),
+        }
+        end.store(inwards, Relaxed);
+        Some(taken)
+    }
+}
+
+/// Makes a waiter the owner.
+#[inline]
+fn hand_off<P: Platform>(next: u32) {
+    let wait = &node::<P>(next).wait;
+    // H: release, pairs with the loads in `wait`.
+    if wait.swap(OWNER, Release) == PARKED {
+        P::kick(wait);
+    }
+}
+
+impl<P: Platform> HasFacts for Malthusian<P> {
+    const FACTS: Facts = Facts {
+        about: "model of MCSCR-STP: a queue that sets surplus waiters aside",
+        freed_by_last_user: true,
+        node: Nodes::Always,
+        ..Facts::SLEEPING
+    };
+}
+
+// SAFETY: a thread owns the lock after it has entered an empty queue, by an exchange of the tail
+// that only one can win. Else it owns the lock after the last owner's handoff to it. An owner hands
+// off to one thread at most.
+unsafe impl<P: Platform> RawLock for Malthusian<P> {
+    type Token = Token<P>;
+
+    const NAME: &'static str = "model:malthusian";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Malthusian {
+            queue: Queue::new(),
+            youngest: P::U32::new(NONE),
+            eldest: P::U32::new(NONE),
+        })
+    }
+
+    #[inline]
+    fn lock(&self) -> Token<P> {
+        let Some(guard) = NodeGuard::<P>::new() else {
+            return self.queue.enter_without_node();
+        };
+        let me = guard.node();
+        me.wait.store(WAITING, Relaxed);
+        if self.queue.join(&guard) {
+            me.wait.store(OWNER, Relaxed);
+        } else {
+            Self::wait(&me.wait);
+        }
+        Token(Some(guard))
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<Token<P>> {
+        let guard = NodeGuard::<P>::new();
+        if let Some(guard) = &guard {
+            guard.node().wait.store(OWNER, Relaxed);
+        }
+        self.queue.try_enter(guard)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, token: Token<P>) {
+        match &token.0 {
+            Some(guard) => self.leave(guard),
+            None => {
+                if let Some(next) = self.queue.leave_without_node() {
+                    hand_off::<P>(next);
+                }
+            }
+        }
+        // The node is free from here on: nobody knows it any more.
+    }
+
+    fn is_locked(&self) -> bool {
+        self.queue.is_locked()
+    }
+
+    fn is_contended(&self) -> bool {
+        let last = self.queue.last();
+        last.is_some_and(|last| last.wait.load(Relaxed) != OWNER)
+            || self.youngest.load(Relaxed) != NONE
+    }
+}
+
+#[cfg(test)]
+mod tests;
