@@ -268,7 +268,7 @@ pub(crate) fn cpu() -> Option<usize> {
 /// Returns the socket that the caller runs on; 0 outside of simulations.
 pub(crate) fn socket() -> u32 {
     current().map_or(0, |me| {
-        with(|engine| engine.machine.socket_of(engine.core(me)) as u32)
+        with(|engine| engine.machine.place_of(engine.core(me)).socket as u32)
     })
 }
 
