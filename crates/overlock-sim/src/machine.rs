@@ -1,6 +1,9 @@
 //! Machines: sockets, cores, hardware threads, and the costs of cache line transfers.
 
+mod keys;
 mod presets;
+
+use std::borrow::Cow;
 
 use crate::time::Time;
 
@@ -54,10 +57,11 @@ pub struct Costs {
 /// A machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// Its name on the command line.
-    pub name: &'static str,
+    /// Its name on the command line: a preset, and what differs from it, as in
+    /// `e5-2699v3:socket=60ns`.
+    pub name: Cow<'static, str>,
     /// Its description.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
     /// Number of sockets.
     pub sockets: usize,
     /// Number of cores of each socket.
@@ -80,6 +84,16 @@ impl Machine {
     /// Returns the preset of that name.
     pub fn preset(name: &str) -> Option<&'static Self> {
         PRESETS.iter().find(|machine| machine.name == name)
+    }
+
+    /// Returns the machine of a name with changed keys, such as `e5-2699v3:socket=60ns:cores=8`.
+    ///
+    /// # Errors
+    ///
+    /// [`spec::Error`](crate::spec::Error) names the preset or key that is wrong. Files are not
+    /// read: [`spec::read`](crate::spec::read) does that.
+    pub fn named(text: &str) -> Result<Self, crate::spec::Error> {
+        crate::spec::parse(text)
     }
 
     /// Returns the number of cores of all sockets.
@@ -151,6 +165,32 @@ impl Machine {
             ..self.clone()
         }
     }
+
+    /// Returns the same machine with exactly this many of its cores.
+    ///
+    /// # Errors
+    ///
+    /// Says why, if the machine has fewer, or if no number of sockets can share them evenly.
+    pub fn sharing(&self, cores: &str) -> Result<Self, String> {
+        let most = self.all_cores();
+        let Some(cores) = cores
+            .trim()
+            .parse()
+            .ok()
+            .filter(|cores| (1..=most).contains(cores))
+        else {
+            return Err(format!("must be a whole number from 1 to {most}"));
+        };
+        let used = self.with_cores(cores);
+        if used.all_cores() == cores {
+            return Ok(used);
+        }
+        Err(format!(
+            "{} sockets cannot share them evenly; they can share {}",
+            used.sockets,
+            used.all_cores()
+        ))
+    }
 }
 
 #[cfg(test)]
@@ -163,7 +203,7 @@ mod tests {
             assert!(machine.all_cores() <= MOST_CORES, "{}", machine.name);
             let same = PRESETS.iter().filter(|other| other.name == machine.name);
             assert_eq!(same.count(), 1, "{}", machine.name);
-            assert_eq!(Machine::preset(machine.name), Some(machine));
+            assert_eq!(Machine::preset(&machine.name), Some(machine));
         }
     }
 

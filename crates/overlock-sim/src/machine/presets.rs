@@ -1,5 +1,7 @@
 //! The machines of the published figures. docs/simulator-sources.md has the source of each figure.
 
+use std::borrow::Cow;
+
 use super::{Costs, Links, Machine};
 use crate::time::Time;
 
@@ -10,8 +12,10 @@ const fn ns(nanoseconds: f64) -> Time {
 /// All machines that have a name.
 pub static PRESETS: &[Machine] = &[
     Machine {
-        name: "e5-2699v3",
-        about: "2 x 18 cores, Xeon E5-2699 v3 (Haswell-EP, 2.3 GHz), one thread a core",
+        name: Cow::Borrowed("e5-2699v3"),
+        about: Cow::Borrowed(
+            "2 x 18 cores, Xeon E5-2699 v3 (Haswell-EP, 2.3 GHz), one thread a core",
+        ),
         sockets: 2,
         cores: 18,
         threads: 1,
@@ -34,8 +38,10 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "e5-2620v4",
-        about: "2 x 8 cores, 2 threads each, Xeon E5-2620 v4 (Broadwell-EP, 2.1 GHz)",
+        name: Cow::Borrowed("e5-2620v4"),
+        about: Cow::Borrowed(
+            "2 x 8 cores, 2 threads each, Xeon E5-2620 v4 (Broadwell-EP, 2.1 GHz)",
+        ),
         sockets: 2,
         cores: 8,
         threads: 2,
@@ -58,8 +64,8 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "sandy-bridge",
-        about: "2 x 8 cores, 2 threads each, Sandy Bridge-EP, 2.6 GHz",
+        name: Cow::Borrowed("sandy-bridge"),
+        about: Cow::Borrowed("2 x 8 cores, 2 threads each, Sandy Bridge-EP, 2.6 GHz"),
         sockets: 2,
         cores: 8,
         threads: 2,
@@ -82,8 +88,8 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "barcelona",
-        about: "4 x 4 cores, Opteron 8350 (Barcelona, 2.0 GHz)",
+        name: Cow::Borrowed("barcelona"),
+        about: Cow::Borrowed("4 x 4 cores, Opteron 8350 (Barcelona, 2.0 GHz)"),
         sockets: 4,
         cores: 4,
         threads: 1,
@@ -106,8 +112,8 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "x7560",
-        about: "4 x 8 cores, Xeon X7560 (Nehalem-EX, 2.27 GHz), one thread a core",
+        name: Cow::Borrowed("x7560"),
+        about: Cow::Borrowed("4 x 8 cores, Xeon X7560 (Nehalem-EX, 2.27 GHz), one thread a core"),
         sockets: 4,
         cores: 8,
         threads: 1,
@@ -130,8 +136,10 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "westmere-ex",
-        about: "8 x 10 cores, Xeon E7-8870 (Westmere-EX, 2.4 GHz), one thread a core",
+        name: Cow::Borrowed("westmere-ex"),
+        about: Cow::Borrowed(
+            "8 x 10 cores, Xeon E7-8870 (Westmere-EX, 2.4 GHz), one thread a core",
+        ),
         sockets: 8,
         cores: 10,
         threads: 1,

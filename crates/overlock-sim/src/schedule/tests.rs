@@ -3,6 +3,8 @@
 mod balance;
 mod slices;
 
+use std::borrow::Cow;
+
 use rand::SeedableRng;
 
 use super::*;
@@ -21,8 +23,8 @@ const RULES: Scheduler = Scheduler {
 
 fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
     Machine {
-        name: "test",
-        about: "",
+        name: Cow::Borrowed("test"),
+        about: Cow::Borrowed(""),
         sockets,
         cores,
         threads,
